@@ -1,0 +1,63 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+NODE_OLDEST := 20.19
+GO_OLDEST := 1.24
+# `make demo KEEP=1` leaves everything running.
+export KEEP
+
+.PHONY: help build check format test unit e2e demo bed bench image clean node go
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: node_modules/.installed ## Bundle the executable into dist/
+	@npm run --silent build
+
+check: node_modules/.installed ## Compile, lint, check the formatting
+	@npm run --silent check
+
+format: node_modules/.installed ## Format all sources
+	@npm run --silent format
+
+test: node_modules/.installed go ## Run all checks and tests; ends with "N passed, N failed"
+	@npm run --silent test
+
+unit: node_modules/.installed go ## Run the tests that need no KubeVirt
+	@npm run --silent test:unit
+
+e2e: node_modules/.installed go ## Run the user stories on a real KubeVirt control plane
+	@npm run --silent test:e2e
+
+demo: node_modules/.installed go ## Watch a VM keep its claim through all it lives through (KEEP=1: leave it running)
+	@npm run --silent demo
+
+bed: node_modules/.installed go ## Keep a KubeVirt control plane with simulated nodes up, for kubectl
+	@npm run --silent bed
+
+bench: node_modules/.installed go ## Measure speed and memory
+	@npm run --silent bench
+
+image: build ## Build the container image holdfast:<version>
+	@docker build --tag "holdfast:$$(node -p 'require("./package.json").version')" .
+
+clean: ## Remove what was built and installed
+	@rm -rf dist node_modules
+
+# The stamp lies in what it speaks of: removing node_modules removes it too.
+node_modules/.installed: package-lock.json package.json | node
+	@npm ci --no-audit --no-fund
+	@touch $@
+
+node:
+	@command -v node >/dev/null || { echo 'Holdfast needs Node.js $(NODE_OLDEST) or newer: https://nodejs.org' >&2; exit 1; }
+	@found=$$(node -p process.versions.node); \
+	printf '%s\n' "$(NODE_OLDEST)" "$$found" | sort -CV || \
+	{ echo "Holdfast needs Node.js $(NODE_OLDEST) or newer; this is $$found" >&2; exit 1; }
+
+go:
+	@command -v go >/dev/null || { echo 'The test bed is built with Go $(GO_OLDEST) or newer: https://go.dev/dl' >&2; exit 1; }
+	@found=$$(go env GOVERSION); found=$${found#go}; \
+	printf '%s\n' "$(GO_OLDEST)" "$$found" | sort -CV || \
+	{ echo "The test bed is built with Go $(GO_OLDEST) or newer; this is $$found" >&2; exit 1; }

@@ -1,0 +1,181 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { IPAMClaim } from './ipam-claim.js';
+import { claimName, isWorkloadClaim, labelValue, nadOf, ownerOf, swappedClaimName, vmNetworkOf } from './ipam-claim.js';
+import type { ObjectMeta } from './meta.js';
+
+const DNS_1123 = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const LABEL = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+
+/** Names that the API server accepts for objects. */
+const objectName = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,70}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,70}[a-z0-9])?){0,2}$/);
+/** Names that KubeVirt accepts for networks, and what a restored object might hold. */
+const network = fc.oneof(
+  fc.stringMatching(/^[A-Za-z0-9_-]{1,80}$/),
+  fc.stringMatching(/^[a-z0-9._-]{1,20}$/),
+  fc.string({ minLength: 1, unit: 'grapheme' }),
+  fc.stringMatching(/^[a-z]{1,3}-[0-9a-f]{10}$/),
+);
+const pair = fc.tuple(objectName, network);
+
+function isValidName(name: string): boolean {
+  return name.length <= 253 && DNS_1123.test(name);
+}
+
+function claim(metadata: Partial<ObjectMeta>): IPAMClaim {
+  return { metadata: { name: 'vm1.data', namespace: 'vms', ...metadata }, spec: { network: 'blue', interface: '' } };
+}
+
+describe('claimName', () => {
+  const table: readonly { name: string; given: readonly [string, string]; expect: string | RegExp }[] = [
+    { name: 'joins VM and network', given: ['vm1', 'data'], expect: 'vm1.data' },
+    { name: 'keeps dots of the VM', given: ['vm.one', 'data'], expect: 'vm.one.data' },
+    { name: 'hashes upper case', given: ['vm1', 'Data'], expect: /^vm1\.data-[0-9a-f]{10}$/ },
+    { name: 'hashes underscores', given: ['vm1', 'data_net'], expect: /^vm1\.data-net-[0-9a-f]{10}$/ },
+    { name: 'hashes a network with a dot', given: ['a', 'b.c'], expect: /^a\.b\.c-[0-9a-f]{10}$/ },
+    {
+      name: 'hashes what looks hashed',
+      given: ['vm1', 'data-0123456789'],
+      expect: /^vm1\.data-0123456789-[0-9a-f]{10}$/,
+    },
+    { name: 'hashes a network of nothing but hyphens', given: ['vm1', '__'], expect: /^vm1-[0-9a-f]{10}$/ },
+    { name: 'drops hyphens beside dots', given: ['vm1', '_a__._b'], expect: /^vm1\.a\.b-[0-9a-f]{10}$/ },
+    { name: 'is a bare hash where nothing is legible', given: ['_', '_'], expect: /^[0-9a-f]{10}$/ },
+  ];
+  for (const row of table) {
+    it(row.name, () => {
+      const name = claimName(...row.given);
+      if (typeof row.expect === 'string') expect(name).to.equal(row.expect);
+      else expect(name).to.match(row.expect);
+      expect(isValidName(name), name).to.equal(true);
+    });
+  }
+
+  it('cuts and hashes names over 253 characters', () => {
+    const vm = `${'a'.repeat(200)}.b`;
+    const name = claimName(vm, 'n'.repeat(60));
+    expect(name).to.have.lengthOf(253);
+    expect(name).to.not.equal(claimName(vm, 'n'.repeat(61)));
+  });
+
+  it('is always a valid object name', () => {
+    fc.assert(fc.property(fc.oneof(pair, fc.tuple(network, network)), ([vm, net]) => isValidName(claimName(vm, net))));
+  });
+
+  it('is injective', () => {
+    fc.assert(
+      fc.property(pair, pair, (a, b) => {
+        fc.pre(a[0] !== b[0] || a[1] !== b[1]);
+        return claimName(...a) !== claimName(...b);
+      }),
+    );
+  });
+
+  it('is injective where the pairs have the same characters', () => {
+    const letters = fc.array(fc.constantFrom('a', 'b', '-', '_', '.', 'A'), { minLength: 3, maxLength: 8 });
+    fc.assert(
+      fc.property(letters, fc.nat(), fc.nat(), (characters, i, j) => {
+        const cut = (at: number): [string, string] => {
+          const where = 1 + (at % (characters.length - 1));
+          return [characters.slice(0, where).join(''), characters.slice(where).join('')];
+        };
+        const [a, b] = [cut(i), cut(j)];
+        fc.pre(a[0] !== b[0]);
+        return claimName(...a) !== claimName(...b);
+      }),
+    );
+  });
+});
+
+describe('swappedClaimName', () => {
+  it('is always a valid object name, and differs from the first name and between networks', () => {
+    fc.assert(
+      fc.property(pair, network, network, ([vm, net], one, other) => {
+        fc.pre(one !== other);
+        const swapped = swappedClaimName(vm, net, one);
+        return isValidName(swapped) && swapped !== claimName(vm, net) && swapped !== swappedClaimName(vm, net, other);
+      }),
+    );
+  });
+
+  it('is the first name and a hash', () => {
+    expect(swappedClaimName('vm1', 'data', 'green')).to.match(/^vm1\.data-[0-9a-f]{10}$/);
+  });
+});
+
+describe('labelValue', () => {
+  it('is the name itself up to 63 characters', () => {
+    expect(labelValue('a'.repeat(63))).to.equal('a'.repeat(63));
+  });
+
+  it('is always a valid label value', () => {
+    fc.assert(fc.property(objectName, (name) => labelValue(name).length <= 63 && LABEL.test(labelValue(name))));
+  });
+
+  it('tells long names apart', () => {
+    const name = 'a'.repeat(70);
+    expect(labelValue(`${name}b`)).to.not.equal(labelValue(`${name}c`));
+  });
+});
+
+describe('ownerOf', () => {
+  const controller = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    name: 'vm1',
+    uid: 'u1',
+    controller: true,
+  };
+  const remembered = { 'ipam.holdfast.dev/owner-name': 'vm1', 'ipam.holdfast.dev/owner-uid': 'u0' };
+  const table = [
+    {
+      name: 'is the controller',
+      given: { ownerReferences: [controller], annotations: remembered },
+      expect: 'u1',
+      ours: true,
+    },
+    {
+      name: 'is what is remembered where the reference is gone',
+      given: { annotations: remembered },
+      expect: 'u0',
+      ours: true,
+    },
+    {
+      name: 'is not an owner that does not control',
+      given: { ownerReferences: [{ ...controller, controller: false }] },
+      expect: undefined,
+      ours: false,
+    },
+    {
+      name: 'is also a controller that is no KubeVirt object, whose claim is not ours',
+      given: { ownerReferences: [{ ...controller, apiVersion: 'apps/v1' }] },
+      expect: 'u1',
+      ours: false,
+    },
+    { name: 'is nobody for a claim that has no owner', given: {}, expect: undefined, ours: false },
+  ];
+  for (const row of table) {
+    it(row.name, () => {
+      expect(ownerOf(claim(row.given))?.uid).to.equal(row.expect);
+      expect(isWorkloadClaim(claim(row.given))).to.equal(row.ours);
+    });
+  }
+});
+
+describe('vmNetworkOf', () => {
+  it('is what the annotation says', () => {
+    const annotations = {
+      'ipam.holdfast.dev/vm-network': 'Data',
+      'ipam.holdfast.dev/network-attachment-definition': 'a/b',
+    };
+    expect(vmNetworkOf(claim({ annotations }))).to.equal('Data');
+    expect(nadOf(claim({ annotations }))).to.equal('a/b');
+  });
+
+  it('is guessed from the name for a claim without annotations', () => {
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'vm1', uid: 'u1', controller: true };
+    expect(vmNetworkOf(claim({ ownerReferences: [owner] }))).to.equal('data');
+    expect(vmNetworkOf(claim({ ownerReferences: [{ ...owner, name: 'vm2' }] }))).to.equal(undefined);
+    expect(vmNetworkOf(claim({}))).to.equal(undefined);
+  });
+});

@@ -1,0 +1,25 @@
+import { expect } from 'chai';
+import { describeValue, isRecord } from './json.js';
+
+describe('JSON of somebody else', () => {
+  it('has objects, which are neither lists nor null', () => {
+    expect([{}, [], null, 'x', undefined].map(isRecord)).to.deep.equal([true, false, false, false, false]);
+  });
+
+  const deep = Array.from({ length: 100_000 }).reduce<unknown>((inner) => [inner], 0);
+  const cases = [
+    { given: undefined, expect: 'absent' },
+    { given: null, expect: 'null' },
+    { given: 7, expect: '7' },
+    { given: true, expect: 'true' },
+    { given: 'a "b"', expect: '"a \\"b\\""' },
+    { given: 'x'.repeat(500), expect: `"${'x'.repeat(80)}"` },
+    { given: { a: 1 }, expect: 'an object' },
+    { given: deep, expect: 'a list' },
+  ];
+  for (const { given, expect: expected } of cases) {
+    it(`is shown in a few words: ${expected.slice(0, 20)}`, () => {
+      expect(describeValue(given)).to.equal(expected);
+    });
+  }
+});

@@ -1,0 +1,67 @@
+/** The parts of Kubernetes' object metadata that Holdfast reads or writes. Unknown fields are never written back. */
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  /** Opaque: compared for equality only. */
+  resourceVersion?: string;
+  generateName?: string;
+  /** RFC 3339. */
+  creationTimestamp?: string;
+  /** RFC 3339; set once the object is being deleted and only finalizers keep it. */
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+}
+
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+}
+
+/** `namespace/name`, or the bare name of a cluster-scoped object. */
+export function objectKey(object: { metadata: Pick<ObjectMeta, 'name' | 'namespace'> }): string {
+  return joinKey(object.metadata.namespace, object.metadata.name);
+}
+
+export function joinKey(namespace: string | undefined, name: string): string {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+export function splitKey(key: string): { namespace: string; name: string } {
+  const slash = key.indexOf('/');
+  return { namespace: slash < 0 ? '' : key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+export function isBeingDeleted(object: KubeObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined;
+}
+
+/** The one owner whose `controller` flag is set. */
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+}
+
+/** metav1.Condition. */
+export interface Condition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason: string;
+  message: string;
+  /** RFC 3339. */
+  lastTransitionTime: string;
+  observedGeneration?: number;
+}

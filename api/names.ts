@@ -1,0 +1,62 @@
+/** Every group, label, annotation, finalizer and reason that stands on the wire, once. */
+
+export const KUBEVIRT_API_VERSION = 'kubevirt.io/v1';
+export const VIRTUAL_MACHINE_KIND = 'VirtualMachine';
+export const VIRTUAL_MACHINE_INSTANCE_KIND = 'VirtualMachineInstance';
+
+export const IPAM_CLAIM_API_VERSION = 'k8s.cni.cncf.io/v1alpha1';
+export const IPAM_CLAIM_KIND = 'IPAMClaim';
+
+/** Multus: the networks a pod asks for (multi-net-spec §4.1), and those it has (§5). */
+export const NETWORKS_ANNOTATION = 'k8s.v1.cni.cncf.io/networks';
+/** Multus: a NAD in place of the pod's own network, in the same form. */
+export const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
+export const NETWORK_STATUS_ANNOTATION = 'k8s.v1.cni.cncf.io/network-status';
+/** The key of a network-selection element that names a claim in the pod's namespace (multi-net-spec §4.1.2.1.11). */
+export const CLAIM_REFERENCE_KEY = 'ipam-claim-reference';
+
+export const LAUNCHER_LABEL = 'kubevirt.io';
+export const LAUNCHER_LABEL_VALUE = 'virt-launcher';
+/** The label and the finalizer of kubevirt/ipam-extensions, kept so that a cluster can move over without touching a VM. */
+export const CLAIM_VM_LABEL = 'kubevirt.io/vm';
+export const CLAIM_FINALIZER = 'kubevirt.io/persistent-ipam';
+
+/** Kubernetes' own finalizer on an object that is deleted with `--cascade=orphan`. */
+export const ORPHAN_FINALIZER = 'orphan';
+
+const OURS = 'ipam.holdfast.dev';
+/** What a claim remembers of its owner: written by the controller only, guarded by a ValidatingAdmissionPolicy. */
+export const CLAIM_OWNER_NAME = `${OURS}/owner-name`;
+export const CLAIM_OWNER_UID = `${OURS}/owner-uid`;
+/** The name of the network in the VM's `spec.networks`. */
+export const CLAIM_VM_NETWORK = `${OURS}/vm-network`;
+/** `namespace/name` of the NetworkAttachmentDefinition. */
+export const CLAIM_NAD = `${OURS}/network-attachment-definition`;
+/** Of a VM's template, and so of its VMI: JSON object of network names in the VM and lists of addresses. */
+export const REQUESTED_ADDRESSES_ANNOTATION = 'network.kubevirt.io/addresses';
+/** JSON list of addresses that the claim's next addresses should be. */
+export const CLAIM_REQUESTED_ADDRESSES = `${OURS}/requested-addresses`;
+/** Label of a namespace whose VMs shall have no persistent addresses: value `disabled`. */
+export const PERSISTENT_IPS_LABEL = `${OURS}/persistent-ips`;
+export const PERSISTENT_IPS_DISABLED = 'disabled';
+/** Opted out for good, as Holdfast's own namespace is: no admission webhook may hold up what the cluster itself needs to run. */
+export const UNSERVED_NAMESPACE = 'kube-system';
+
+/** Reasons of events: CamelCase, one cause each. */
+export const EventReason = {
+  /** A claim of the wanted name belongs to somebody else. */
+  ForeignClaim: 'IPAMClaimConflict',
+  /** The claim of an earlier VM of the same name is not gone yet. */
+  PredecessorClaim: 'IPAMClaimOfPredecessor',
+  /** A NetworkAttachmentDefinition is absent. */
+  NetworkNotFound: 'NetworkAttachmentNotFound',
+  /** A NetworkAttachmentDefinition cannot be understood. */
+  NetworkInvalid: 'NetworkAttachmentInvalid',
+  /** The API server refused a claim. */
+  ClaimRefused: 'IPAMClaimRefused',
+  /** What the VM asks for cannot be read. */
+  RequestedAddressesInvalid: 'RequestedAddressesInvalid',
+  /** The VM asks for other addresses than those it runs with. */
+  RequestedAddressesPending: 'RequestedAddressesPending',
+} as const;
+export type EventReason = (typeof EventReason)[keyof typeof EventReason];

@@ -1,0 +1,91 @@
+import { describeValue, isRecord } from './json.js';
+import type { KubeObject } from './meta.js';
+
+/** NetworkAttachmentDefinition, k8s.cni.cncf.io/v1 (multi-net-spec §3). */
+export interface NetworkAttachmentDefinition extends KubeObject {
+  spec?: { config?: string };
+}
+
+/** What Holdfast reads in a CNI network config. */
+export interface CniNetwork {
+  /** The network's name: several NADs may share it. */
+  name: string;
+  allowPersistentIPs: boolean;
+}
+
+/** A config that cannot be used; `field` is a path in the NAD, and the message says what to do. */
+export interface NetworkConfigProblem {
+  field: string;
+  message: string;
+}
+
+interface Unusable {
+  ok: false;
+  problem: NetworkConfigProblem;
+}
+
+export type NetworkConfig = { ok: true; network: CniNetwork } | Unusable;
+
+/**
+ * Reads `spec.config` of a NAD: a CNI config or config list. `allowPersistentIPs` counts at the top level and inside any plugin of a list.
+ * A config without a name has the NAD's, as Multus fills it in. Where there is no config, Multus takes the one of the NAD's name from the
+ * node (multi-net-spec §3): nobody else can read that, so it allows no persistent addresses. Never throws: a NAD is another person's text.
+ */
+export function parseNetworkConfig(nad: NetworkAttachmentDefinition): NetworkConfig {
+  const { name } = nad.metadata;
+  const text: unknown = nad.spec?.config ?? '';
+  if (typeof text === 'string' && text.trim() === '') return { ok: true, network: { name, allowPersistentIPs: false } };
+  const config = readConfig(text);
+  return config.ok ? readNetwork(config.value, name) : config;
+}
+
+function readConfig(text: unknown): { ok: true; value: Record<string, unknown> } | Unusable {
+  if (typeof text !== 'string')
+    return problem('spec.config', `is ${describeValue(text)}: write the CNI config as a string`);
+  let config: unknown;
+  try {
+    config = JSON.parse(text);
+  } catch (error) {
+    return problem(
+      'spec.config',
+      `is not JSON (${error instanceof Error ? error.message : String(error)}): correct it`,
+    );
+  }
+  return isRecord(config)
+    ? { ok: true, value: config }
+    : problem('spec.config', 'is not a JSON object: write a CNI config or config list');
+}
+
+function readNetwork(config: Record<string, unknown>, nadName: string): NetworkConfig {
+  const name: unknown = config.name ?? '';
+  if (typeof name !== 'string') {
+    return problem('spec.config.name', `is ${describeValue(name)}: set it to the network's name, a string`);
+  }
+  const plugins: unknown = config.plugins ?? [];
+  if (!Array.isArray(plugins)) {
+    return problem('spec.config.plugins', `is ${describeValue(plugins)}: set it to a list of CNI plugin configs`);
+  }
+  return readFlag(name || nadName, config, plugins);
+}
+
+function readFlag(name: string, config: Record<string, unknown>, plugins: unknown[]): NetworkConfig {
+  const places: [string, unknown][] = [['spec.config', config]];
+  plugins.forEach((plugin, index) => places.push([`spec.config.plugins[${index}]`, plugin]));
+  let allowed = false;
+  for (const [path, place] of places) {
+    if (!isRecord(place)) return problem(path, `is ${describeValue(place)}: set it to a CNI plugin config`);
+    const flag = place.allowPersistentIPs ?? false;
+    if (typeof flag !== 'boolean') {
+      return problem(
+        `${path}.allowPersistentIPs`,
+        `is ${describeValue(flag)}: set it to true or false, without quotes`,
+      );
+    }
+    allowed ||= flag;
+  }
+  return { ok: true, network: { name, allowPersistentIPs: allowed } };
+}
+
+function problem(field: string, message: string): Unusable {
+  return { ok: false, problem: { field, message } };
+}

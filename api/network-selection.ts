@@ -1,0 +1,186 @@
+import { describeValue, isRecord } from './json.js';
+import { CLAIM_REFERENCE_KEY } from './names.js';
+
+/**
+ * One element of the networks annotation (multi-net-spec §4.1), as far as Holdfast reads it.
+ * Elements are never rebuilt from this: keys that we do not know must survive.
+ */
+export interface NetworkSelection {
+  /** 1-based, as the ordinal interface names count. */
+  position: number;
+  nad: { namespace: string; name: string };
+  /** The requested interface name, where the element has one. */
+  interface?: string;
+  /** The element has the key `ips`, whatever its value. */
+  requestsAddresses: boolean;
+  claimReference?: string;
+}
+
+/** The annotation breaks the specification; Multus would refuse the pod too. */
+export class NetworkSelectionError extends Error {
+  override readonly name = 'NetworkSelectionError';
+}
+
+/** The name of the interface that an element asks for; without a request, Multus counts. */
+export function interfaceOf(selection: NetworkSelection): string {
+  return selection.interface ?? `net${selection.position}`;
+}
+
+/**
+ * Reads the value of the networks annotation, in its JSON form or its comma form (`[namespace/]name[@interface]`).
+ * @param namespace the pod's, for elements that name none
+ * @throws {NetworkSelectionError} naming the element and the key that is wrong
+ */
+export function parseNetworkSelections(value: string, namespace: string): NetworkSelection[] {
+  if (value.trim() === '') return [];
+  return isJsonForm(value) ? parseJsonForm(value, namespace) : commaElements(value, namespace).map(toSelection);
+}
+
+/**
+ * Points elements at their claims, touching nothing else: order, formatting and unknown keys stay byte for byte.
+ * The comma form becomes the JSON form. The same input always gives the same bytes.
+ * @param references claim names by the element's 0-based index
+ */
+export function withClaimReferences(value: string, namespace: string, references: ReadonlyMap<number, string>): string {
+  const selections = parseNetworkSelections(value, namespace);
+  const wanted = [...references].filter(([index, claim]) => selections[index]?.claimReference !== claim);
+  if (wanted.length === 0) return value;
+  if (!isJsonForm(value)) {
+    return JSON.stringify(
+      commaElements(value, namespace).map((element, index) => {
+        const claim = references.get(index);
+        return claim === undefined ? element : { ...element, [CLAIM_REFERENCE_KEY]: claim };
+      }),
+    );
+  }
+  const spans = elementSpans(value);
+  let edited = value;
+  for (const [index, claim] of wanted.sort(([a], [b]) => b - a)) {
+    const span = spans[index];
+    if (span === undefined) throw new RangeError(`there is no network element ${index}`);
+    const element = edited.slice(span.start, span.end);
+    edited = edited.slice(0, span.start) + withReference(element, claim) + edited.slice(span.end);
+  }
+  return edited;
+}
+
+function withReference(element: string, claim: string): string {
+  const parsed = JSON.parse(element) as Record<string, unknown>;
+  // a reference to replace is rare enough to give up the element's formatting for it
+  if (CLAIM_REFERENCE_KEY in parsed) return JSON.stringify({ ...parsed, [CLAIM_REFERENCE_KEY]: claim });
+  const close = element.lastIndexOf('}');
+  const body = element.slice(0, close).trimEnd();
+  const comma = body.endsWith('{') ? '' : ',';
+  return `${body}${comma}${JSON.stringify(CLAIM_REFERENCE_KEY)}:${JSON.stringify(claim)}${element.slice(body.length)}`;
+}
+
+/** Multus takes any value that holds one of these characters, wherever it stands, for JSON. */
+function isJsonForm(value: string): boolean {
+  return /[[{"]/.test(value);
+}
+
+function parseJsonForm(value: string, namespace: string): NetworkSelection[] {
+  let list: unknown;
+  try {
+    list = JSON.parse(value);
+  } catch (error) {
+    throw new NetworkSelectionError(`it is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (!Array.isArray(list)) throw new NetworkSelectionError('it is not a list of network elements');
+  return list.map((element: unknown, index) => parseElement(element, index, namespace));
+}
+
+/** Every key that is read here. */
+const KEYS = ['name', 'namespace', 'interface', 'ips', CLAIM_REFERENCE_KEY] as const;
+type Key = (typeof KEYS)[number];
+
+function parseElement(element: unknown, index: number, namespace: string): NetworkSelection {
+  if (!isRecord(element))
+    throw new NetworkSelectionError(`element ${index} is ${describeValue(element)}, not an object`);
+  refuseFoldedKeys(element, index);
+  const name = text(element, 'name', index);
+  if (name === undefined || name === '') throw new NetworkSelectionError(`element ${index} has no "name"`);
+  const requested = text(element, 'interface', index);
+  const claimReference = text(element, CLAIM_REFERENCE_KEY, index);
+  return {
+    position: index + 1,
+    nad: { namespace: text(element, 'namespace', index) || namespace, name },
+    ...(requested ? { interface: requested } : {}),
+    requestsAddresses: (element.ips ?? null) !== null,
+    ...(claimReference ? { claimReference } : {}),
+  };
+}
+
+/** An element must mean the same to every reader: Go's decoder ignores the case of keys, so Multus obeys what nobody else reads. */
+function refuseFoldedKeys(record: Record<string, unknown>, index: number): void {
+  for (const key of Object.keys(record)) {
+    const meant = KEYS.find((each) => key !== each && sameToGo(key, each));
+    if (meant === undefined) continue;
+    throw new NetworkSelectionError(`element ${index}: write the key ${JSON.stringify(key)} as "${meant}"`);
+  }
+}
+
+function sameToGo(key: string, name: string): boolean {
+  // upper case also folds letters such as the long s, which Go takes for s
+  return key.toUpperCase() === name.toUpperCase();
+}
+
+function text(record: Record<string, unknown>, key: Exclude<Key, 'ips'>, index: number): string | undefined {
+  const value = record[key];
+  if (value === undefined) return undefined;
+  if (typeof value === 'string') return value;
+  // to Go, null leaves in force what an earlier key of the same name said
+  if (value === null) throw new NetworkSelectionError(`element ${index}: "${key}" is null: leave the key out`);
+  throw new NetworkSelectionError(`element ${index}: "${key}" is ${describeValue(value)}, not a string`);
+}
+
+interface CommaElement {
+  name: string;
+  namespace: string;
+  interface?: string;
+}
+
+function commaElements(value: string, namespace: string): CommaElement[] {
+  return value.split(',').map((part, index) => {
+    const match = /^\s*(?:([^/@\s]+)\/)?([^/@\s]+)(?:@([^/@\s]+))?\s*$/.exec(part);
+    if (match?.[2] === undefined) {
+      throw new NetworkSelectionError(`element ${index} is ${JSON.stringify(part)}, not [namespace/]name[@interface]`);
+    }
+    return { name: match[2], namespace: match[1] ?? namespace, ...(match[3] ? { interface: match[3] } : {}) };
+  });
+}
+
+function toSelection(element: CommaElement, index: number): NetworkSelection {
+  return {
+    position: index + 1,
+    nad: { namespace: element.namespace, name: element.name },
+    ...(element.interface === undefined ? {} : { interface: element.interface }),
+    requestsAddresses: false,
+  };
+}
+
+/** Where each element of a JSON list of objects stands in the text; the text is known to parse. */
+function elementSpans(json: string): { start: number; end: number }[] {
+  const spans: { start: number; end: number }[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let at = 0; at < json.length; at++) {
+    const char = json[at];
+    if (char === '"') {
+      at = endOfString(json, at);
+    } else if (char === '{' || char === '[') {
+      depth++;
+      if (depth === 2) start = at;
+    } else if (char === '}' || char === ']') {
+      depth--;
+      if (depth === 1) spans.push({ start, end: at + 1 });
+    }
+  }
+  return spans;
+}
+
+function endOfString(json: string, open: number): number {
+  let at = open + 1;
+  while (json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
+  return at;
+}

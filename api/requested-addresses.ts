@@ -1,0 +1,71 @@
+import { isIP } from 'node:net';
+import { describeValue, isRecord } from './json.js';
+import { REQUESTED_ADDRESSES_ANNOTATION } from './names.js';
+
+/** What a VM asks for on one of its networks: nothing, addresses, or something that cannot be. */
+export type AddressRequest =
+  | { kind: 'none' }
+  /** In canonical text (RFC 5952), IPv4 first, at most one of each family. */
+  | { kind: 'addresses'; addresses: readonly string[] }
+  /** `problem` names annotation, network and value, and says what to do. */
+  | { kind: 'invalid'; problem: string };
+
+const SHAPE = 'a JSON object of networks of the VM and lists of addresses, like {"data": ["10.0.0.5"]}';
+
+/**
+ * Reads from the annotation of a VM's template (or of a VMI that has no VM) which addresses the claim of one network shall have.
+ * @param vmNetwork the network's name in the VM's spec
+ */
+export function requestedAddresses(annotations: Record<string, string> | undefined, vmNetwork: string): AddressRequest {
+  const text = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
+  if (text === undefined) return { kind: 'none' };
+  const requests = parseObject(text);
+  if (requests === undefined) {
+    return invalid(`${REQUESTED_ADDRESSES_ANNOTATION}: ${describeValue(text)} is not ${SHAPE}: correct or remove it`);
+  }
+  if (!Object.hasOwn(requests, vmNetwork)) return { kind: 'none' };
+  const subject = `${REQUESTED_ADDRESSES_ANNOTATION}: network "${vmNetwork}"`;
+  const addresses = requests[vmNetwork];
+  if (!Array.isArray(addresses) || addresses.length === 0) {
+    const given = Array.isArray(addresses) ? 'an empty list' : describeValue(addresses);
+    return invalid(`${subject}: ${given} is no list of addresses: write one like ["10.0.0.5"], or remove the network`);
+  }
+  return readAddresses(subject, addresses);
+}
+
+function readAddresses(subject: string, addresses: readonly unknown[]): AddressRequest {
+  const found = new Map<number, string>();
+  for (const address of addresses) {
+    const family = typeof address === 'string' && !address.includes('%') ? isIP(address) : 0;
+    if (typeof address !== 'string' || family === 0) {
+      return invalid(
+        `${subject}: ${describeValue(address)} is no IP address: write it without prefix length and zone, like "10.0.0.5"`,
+      );
+    }
+    if (found.has(family)) {
+      return invalid(
+        `${subject}: ${describeValue(address)} is a second IPv${family} address: ask for one of each family`,
+      );
+    }
+    found.set(family, family === 6 ? canonical(address) : address);
+  }
+  return { kind: 'addresses', addresses: [4, 6].flatMap((family) => found.get(family) ?? []) };
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The URL standard writes IPv6 addresses as RFC 5952 does. */
+function canonical(address: string): string {
+  return new URL(`http://[${address}]`).hostname.slice(1, -1);
+}
+
+function invalid(problem: string): AddressRequest {
+  return { kind: 'invalid', problem };
+}

@@ -1,0 +1,52 @@
+import { type ClaimOwner, type IPAMClaim, claimName, isWorkloadClaim, ownerOf } from './ipam-claim.js';
+import { type VirtualMachineInstance, controllingVm } from './kubevirt.js';
+import { controllerOf, isBeingDeleted } from './meta.js';
+import { CLAIM_VM_NETWORK, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from './names.js';
+
+/** Which claims are whose: what controller and webhook must see alike. */
+
+/** Whose claims a VMI uses: its VM's, or its own. KubeVirt gives a VMI the name of its VM: another name is no VM of it. */
+export function ownerOfVmi(vmi: VirtualMachineInstance): ClaimOwner {
+  const { name, uid = '' } = vmi.metadata;
+  const vm = controllingVm(vmi);
+  if (vm?.name !== name) return { kind: VIRTUAL_MACHINE_INSTANCE_KIND, name, uid };
+  return { kind: VIRTUAL_MACHINE_KIND, ...vm };
+}
+
+/** True where the claim names that owner. A UID alone proves nothing: whoever makes a VMI writes its ownerReferences. */
+export function isOwnedBy(claim: IPAMClaim, { name, uid }: Pick<ClaimOwner, 'name' | 'uid'>): boolean {
+  const owner = ownerOf(claim);
+  return owner?.uid === uid && owner.name === name;
+}
+
+/** True where the claim was made for that network of the VM's spec, by us or by kubevirt/ipam-extensions. */
+export function isForVmNetwork(claim: IPAMClaim, vm: string, vmNetwork: string): boolean {
+  const noted = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
+  if (noted !== undefined) return noted === vmNetwork;
+  return [claimName(vm, vmNetwork), nameByIpamExtensions(vm, vmNetwork)].includes(claim.metadata.name);
+}
+
+/** It puts dots for the characters that are not allowed, so that several networks may share a name. */
+function nameByIpamExtensions(vm: string, vmNetwork: string): string {
+  return `${vm}.${vmNetwork}`
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]/g, '.')
+    .slice(0, 253);
+}
+
+/** Nobody owns it, and nobody is remembered to have owned it. */
+export function isOwnerless(claim: IPAMClaim): boolean {
+  return ownerOf(claim) === undefined;
+}
+
+/** Why a claim is in the way, as the rest of a sentence about it: the same words for events, logs and refusals. */
+export function describeHolder(claim: IPAMClaim): string {
+  const owner = ownerOf(claim);
+  if (owner === undefined) {
+    return isBeingDeleted(claim)
+      ? 'belongs to nobody and is being deleted'
+      : `belongs to nobody and is for network "${claim.spec.network}"`;
+  }
+  const kind = controllerOf(claim)?.kind ?? (isWorkloadClaim(claim) ? VIRTUAL_MACHINE_KIND : 'owner');
+  return `belongs to ${kind} ${owner.name} (uid ${owner.uid})`;
+}

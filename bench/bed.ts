@@ -1,0 +1,24 @@
+import { startBedWithHoldfast } from '../e2e/environment.js';
+import { Story } from '../e2e/story/story.js';
+import type { Figure } from './report.js';
+
+/** From nothing, with built binaries, to the first VM that runs on a persistent network; beside the bed that runs already. */
+export async function benchBed(): Promise<Figure[]> {
+  const began = performance.now();
+  const seconds = () => (performance.now() - began) / 1000;
+  const bed = await startBedWithHoldfast(() => undefined);
+  try {
+    const ready = seconds();
+    const { client, kubeconfig } = bed;
+    const story = await Story.begin({ client, kubeconfig, bed, stop: () => bed.stop() });
+    await story.network('blue');
+    await story.createVm('first', { data: 'blue' });
+    await story.running('first');
+    return [
+      { name: 'bed: ready, with Holdfast, after', value: ready, unit: 's' },
+      { name: 'bed: first VM runs after', value: seconds(), unit: 's', target: { atMost: 30 } },
+    ];
+  } finally {
+    await bed.stop();
+  }
+}

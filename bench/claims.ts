@@ -1,0 +1,160 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { VirtualMachine } from '../api/kubevirt.js';
+import { Client } from '../kube/client.js';
+import { loadCredentials } from '../kube/config.js';
+import { Informer } from '../kube/informer.js';
+import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import { Transport } from '../kube/transport.js';
+import type { BedWithHoldfast } from '../e2e/environment.js';
+import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
+import type { Story } from '../e2e/story/story.js';
+import { until } from '../e2e/story/wait.js';
+import { runLoad } from './load.js';
+import type { Figure } from './report.js';
+import { type Usage, usageOf } from './usage.js';
+
+const VMS = 500;
+const CLAIMS = 2 * VMS;
+const CONCURRENCY = 16;
+
+/** Claims of 500 VMs with two networks each, made and let go, against bare writes of the same objects in the same run. */
+export async function benchClaims(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
+  const lone = await loneVm(story);
+  await story.network('blue', { persistent: false });
+  await runLoad((n) => createVm(story, n).then(() => undefined), { count: VMS, concurrency: CONCURRENCY });
+  const counter = new ClaimCounter(story);
+  await counter.reached(0);
+
+  const before = await usageOf(bed.controller.pid);
+  const created = await timed(async () => {
+    await story.network('blue', { persistent: true }); // now all 500 want their claims at once
+    await counter.reached(CLAIMS);
+  });
+  const after = await usageOf(bed.controller.pid);
+  const floor = await bareWrites(bed, story);
+
+  const deleted = await timed(async () => {
+    const { items } = await story.client.list(VIRTUAL_MACHINES, { namespace: story.namespace });
+    const drop = (n: number) => story.client.delete(VIRTUAL_MACHINES, story.ref(items[n]!.metadata.name));
+    await runLoad(drop, { count: items.length, concurrency: CONCURRENCY });
+    await counter.reached(0);
+  });
+  await counter.stop();
+  return figuresOf({ lone, created, deleted, floor, before, after, end: await usageOf(bed.controller.pid) });
+}
+
+interface Measured {
+  lone: number;
+  created: number;
+  deleted: number;
+  floor: { create: number; remove: number };
+  before: Usage;
+  after: Usage;
+  end: Usage;
+}
+
+function figuresOf({ lone, created, deleted, floor, before, after, end }: Measured): Figure[] {
+  const cpu = after.cpuSeconds - before.cpuSeconds;
+  return [
+    { name: 'claims: VM to claim, a lone VM', value: lone * 1000, unit: 'ms' },
+    { name: `claims: ${String(CLAIMS)} created in`, value: created, unit: 's' },
+    { name: 'claims: rate', value: CLAIMS / created, unit: '/s' },
+    { name: 'claims: bare creates, floor', value: CLAIMS / floor.create, unit: '/s' },
+    { name: 'claims: rate, of the floor', value: floor.create / created, unit: '', target: { atLeast: 0.8 } },
+    { name: 'claims: CPU for all', value: cpu, unit: 's' },
+    { name: `claims: gone with ${String(VMS)} deleted VMs in`, value: deleted, unit: 's' },
+    { name: 'claims: bare delete + finalizer, floor', value: floor.remove, unit: 's' },
+    { name: 'controller: RSS before', value: before.rssMiB, unit: 'MiB' },
+    { name: 'controller: RSS with all claims', value: after.rssMiB, unit: 'MiB' },
+    { name: 'controller: RSS afterwards', value: end.rssMiB, unit: 'MiB' },
+    { name: 'controller: peak RSS', value: end.peakMiB, unit: 'MiB' },
+  ];
+}
+
+/** Seconds from the create of a VM to its claim: the median of a few. */
+async function loneVm(story: Story): Promise<number> {
+  await story.network('blue');
+  const seconds: number[] = [];
+  for (let n = 0; n < 5; n++) {
+    const name = `lone${String(n)}`;
+    const vm = await story.createVm(name, { data: 'blue' }, { running: false });
+    const began = performance.now();
+    await until(`the claim of ${name}`, () => story.client.find(IPAM_CLAIMS, story.ref(`${name}.data`)), {
+      everyMs: 1,
+    });
+    seconds.push((performance.now() - began) / 1000);
+    await story.deleteVm(vm.metadata.name, 'Background');
+    await story.claims.gone(`${name}.data`);
+  }
+  return seconds.sort((a, b) => a - b)[Math.floor(seconds.length / 2)]!;
+}
+
+/** The n-th of many stopped VMs with two secondary networks on one NAD. */
+export function createVm(story: Story, n: number): Promise<VirtualMachine> {
+  return story.createVm(`vm${String(n)}`, { data: 'blue', backup: 'blue' }, { running: false });
+}
+
+/** Follows the claims of a story by a watch, which costs the API server next to nothing. */
+export class ClaimCounter {
+  readonly #informer: Informer<IPAMClaim>;
+  #check: () => void = () => undefined;
+
+  constructor({ client, namespace }: Story) {
+    const shrink = ({ metadata: { name, namespace } }: IPAMClaim) =>
+      ({ metadata: { name, namespace }, spec: { network: '', interface: '' } }) as IPAMClaim;
+    this.#informer = new Informer(client, IPAM_CLAIMS, { namespace, shrink });
+    this.#informer.onChange(() => this.#check());
+    this.#informer.start();
+  }
+
+  /** Resolves once there are exactly so many. */
+  async reached(count: number): Promise<void> {
+    await this.#informer.synced();
+    await new Promise<void>((resolve) => {
+      this.#check = () => {
+        if (this.#informer.cache.size === count) resolve();
+      };
+      this.#check();
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.#informer.stop();
+  }
+}
+
+/**
+ * Writes the same claims under other names, as the controller's own identity and with nothing but the transport in between, while
+ * the controller is stopped.
+ */
+async function bareWrites(
+  bed: BedWithHoldfast,
+  { client, namespace }: Story,
+): Promise<{ create: number; remove: number }> {
+  await bed.controller.stop();
+  const { items } = await client.list(IPAM_CLAIMS, { namespace });
+  const copies = items.slice(0, CLAIMS).map((claim) => copyOf(claim));
+  const kubeconfig = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-controller');
+  const bare = new Client(new Transport(await loadCredentials({ kubeconfig })));
+  const load = { count: copies.length, concurrency: CONCURRENCY };
+  const create = await runLoad((n) => bare.create(IPAM_CLAIMS, copies[n]!).then(() => undefined), load);
+  const remove = await runLoad(async (n) => {
+    const ref = { namespace, name: copies[n]!.metadata.name };
+    await bare.delete(IPAM_CLAIMS, ref);
+    await bare.patch(IPAM_CLAIMS, ref, { type: 'merge', body: { metadata: { finalizers: [] } } });
+  }, load);
+  await bare.transport.close();
+  await bed.controller.start();
+  return { create: create.seconds, remove: remove.seconds };
+}
+
+function copyOf({ metadata, spec }: IPAMClaim): IPAMClaim {
+  const { name, namespace = '', labels = {}, annotations = {}, finalizers = [], ownerReferences = [] } = metadata;
+  return { metadata: { name: `floor-${name}`, namespace, labels, annotations, finalizers, ownerReferences }, spec };
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return (performance.now() - began) / 1000;
+}

@@ -1,0 +1,65 @@
+import type { BedWithHoldfast } from '../e2e/environment.js';
+import type { Manifest } from '../e2e/bed/objects.js';
+import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
+import { applyManifests, readKustomization } from '../e2e/holdfast/manifests.js';
+import { HoldfastProcess } from '../e2e/holdfast/process.js';
+import { creationReview, reviewAgent } from '../e2e/holdfast/review.js';
+import type { Story } from '../e2e/story/story.js';
+import { ClaimCounter, createVm } from './claims.js';
+import { assertPatched, launcherWithTwoClaims, post } from './admissions.js';
+import { runLoad } from './load.js';
+import type { Figure } from './report.js';
+import { usageOf } from './usage.js';
+
+const VMS = 500;
+const ADMISSIONS = 10_000;
+
+/** Memory and CPU of controller and webhook in one process, idle and after work. */
+export async function benchMemory(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
+  const review = JSON.stringify(creationReview(await launcherWithTwoClaims(story), 'bench'));
+  await bed.controller.stop();
+  await bed.webhook.stop();
+  await lendWebhookRights(bed);
+  const all = new HoldfastProcess(bed, 'all', bed.webhook.webhookPort);
+  await all.start();
+  const idle = await usageOf(all.pid);
+
+  await runLoad((n) => createVm(story, n).then(() => undefined), { count: VMS, concurrency: 16 });
+  const counter = new ClaimCounter(story);
+  await counter.reached(2 * VMS + 2);
+  await counter.stop();
+  const agent = reviewAgent(8);
+  const endpoint = `https://127.0.0.1:${String(all.webhookPort)}/mutate-launcher-pods`;
+  const admit = async () => assertPatched(await post(endpoint, review, agent));
+  await runLoad(admit, { count: ADMISSIONS, concurrency: 8 });
+  await agent.close();
+  const loaded = await usageOf(all.pid);
+  await all.stop();
+  await Promise.all([bed.controller.start(), bed.webhook.start()]);
+
+  const after = `after ${String(2 * VMS)} claims and ${String(ADMISSIONS)} admissions`;
+  return [
+    { name: 'all in one: RSS idle', value: idle.rssMiB, unit: 'MiB' },
+    { name: `all in one: RSS ${after}`, value: loaded.rssMiB, unit: 'MiB', target: { atMost: 130 } },
+    { name: 'all in one: peak RSS', value: loaded.peakMiB, unit: 'MiB' },
+    { name: 'all in one: CPU to ready', value: idle.cpuSeconds, unit: 's' },
+    { name: `all in one: CPU ${after}`, value: loaded.cpuSeconds, unit: 's' },
+  ];
+}
+
+/** One process has one identity: here the controller's gets the webhook's rights too. */
+async function lendWebhookRights(bed: BedWithHoldfast): Promise<void> {
+  const bindings = (await readKustomization()).filter(isWebhookBinding);
+  const subjects = [{ kind: 'ServiceAccount', namespace: HOLDFAST_NAMESPACE, name: 'holdfast-controller' }];
+  await applyManifests(
+    bed.client,
+    bindings.map((binding) => {
+      const metadata = { ...binding.metadata, name: `${binding.metadata.name}-all` };
+      return { ...binding, metadata, subjects };
+    }),
+  );
+}
+
+function isWebhookBinding({ kind, metadata }: Manifest): boolean {
+  return kind.endsWith('RoleBinding') && metadata.name.includes('webhook');
+}

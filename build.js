@@ -1,0 +1,40 @@
+// Bundles the executable: dist/holdfast.js, and beside it one file for each process and for what they share.
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { build } from 'esbuild';
+
+// A build from before may hold chunks that nothing names any more.
+await rm('dist', { recursive: true, force: true });
+
+const { metafile } = await build({
+  entryPoints: ['holdfast.ts'],
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  chunkNames: '[name]-[hash]',
+  // Identifiers keep their names, so that a stack trace can be read.
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'none',
+  // CommonJS packages inside the bundle call require() for Node's own modules.
+  banner: { js: "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);" },
+  metafile: true,
+  logLevel: 'warning',
+});
+
+// Licences ask to go where the code goes.
+const bundled = Object.keys(metafile.inputs).flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
+const notices = [];
+for (const folder of [...new Set(bundled)].sort()) {
+  const { name, version } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
+  const licence = (await readdir(folder)).find((file) => /^licen[cs]e/i.test(file));
+  const text = licence === undefined ? '' : await readFile(`${folder}/${licence}`, 'utf8');
+  notices.push(`${name} ${version}\n\n${text.trim()}\n`);
+}
+await writeFile('dist/THIRD-PARTY-LICENSES.txt', notices.join(`\n${'-'.repeat(80)}\n\n`));
+
+const files = Object.entries(metafile.outputs).map(([path, { bytes }]) => ({ path, bytes }));
+files.sort((a, b) => b.bytes - a.bytes);
+for (const { path, bytes } of files) console.log(`${(bytes / 1024).toFixed(0).padStart(6)} KiB  ${path}`);

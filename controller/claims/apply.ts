@@ -1,0 +1,81 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { objectKey } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import { type ErrorClass, classify, isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
+import type { Action } from './action.js';
+import type { ClaimChanges } from './claim-object.js';
+import { type ReleaseContext, release } from './release.js';
+
+export type ClaimClient = Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
+
+/** An action that failed. */
+export interface Failure {
+  action: Action;
+  error: unknown;
+}
+
+/** Applies actions side by side: one that fails does not stop the others. */
+export async function applyAll(
+  actions: readonly Action[],
+  client: ClaimClient,
+  { call = {}, isStillDue = () => Promise.resolve(true) }: Partial<ReleaseContext> = {},
+): Promise<Failure[]> {
+  const outcomes = await Promise.allSettled(actions.map((action) => applyOne(action, client, { call, isStillDue })));
+  return outcomes.flatMap((outcome, index) => {
+    const action = actions[index];
+    return outcome.status === 'rejected' && action !== undefined ? [{ action, error: outcome.reason as unknown }] : [];
+  });
+}
+
+const SOONEST: readonly ErrorClass[] = ['stale', 'transient', 'invalid'];
+
+/** Of several errors the one that asks for the soonest retry, so that a claim that is refused for good delays no other. */
+export function soonest(failures: readonly Failure[]): Failure | undefined {
+  const rank = ({ error }: Failure) => SOONEST.indexOf(classify(error));
+  return [...failures].sort((a, b) => rank(a) - rank(b))[0];
+}
+
+/** The API server's words where it will not have the claim whatever the state of the others. */
+export function refusalOf({ action, error }: Failure): string | undefined {
+  const refused = action.kind === 'create' || action.kind === 'release';
+  if (!refused || !(isInvalid(error) || isForbidden(error))) return undefined;
+  return `IPAMClaim ${objectKey(action.claim)} is refused by the API server: ${messageOf(error)}`;
+}
+
+async function applyOne(action: Action, client: ClaimClient, context: ReleaseContext): Promise<void> {
+  const { call } = context;
+  switch (action.kind) {
+    case 'create':
+      await client.create(IPAM_CLAIMS, action.claim, call);
+      return;
+    case 'update':
+      await client.patch(IPAM_CLAIMS, refOf(action.claim), mergePatch(action.claim, action.set), call);
+      return;
+    case 'release':
+      await release(action, client, context);
+      if (action.successor !== undefined) await client.create(IPAM_CLAIMS, action.successor, call);
+      return;
+    case 'keep':
+    case 'wait':
+    case 'refuse':
+      return;
+    default:
+      action satisfies never;
+  }
+}
+
+function mergePatch({ metadata: { uid, resourceVersion } }: IPAMClaim, set: ClaimChanges) {
+  const { interface: podInterface, ...metadata } = set;
+  return {
+    type: 'merge' as const,
+    body: {
+      metadata: { uid, resourceVersion, ...metadata },
+      ...(podInterface !== undefined && { spec: { interface: podInterface } }),
+    },
+  };
+}
+
+function refOf({ metadata: { namespace, name } }: IPAMClaim) {
+  return { namespace, name };
+}

@@ -1,0 +1,144 @@
+import { type ClaimOwner, type IPAMClaim, nadOf } from '../../api/ipam-claim.js';
+import {
+  type SecondaryNetwork,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+  secondaryNetworks,
+} from '../../api/kubevirt.js';
+import { type KubeObject, isBeingDeleted, joinKey } from '../../api/meta.js';
+import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import type { AddressRequest } from '../../api/requested-addresses.js';
+import { isForVmNetwork, ownerOfVmi } from '../../api/vm-claims.js';
+import { requestOf } from './address-requests.js';
+import type { NetworkLookup, Observed } from './observe.js';
+import type { OwnedClaim } from './ownership.js';
+
+/** An interface that shall have a claim. */
+export interface WantedInterface {
+  /** The network's name in the VM's spec. */
+  vmNetwork: string;
+  /** The CNI network's name. */
+  network: string;
+  /** `namespace/name` of the NAD. */
+  nad: string;
+  podInterface: string;
+  /** The addresses that it asks for, where it asks for any. */
+  request?: Exclude<AddressRequest, { kind: 'none' }>;
+}
+
+/** A NAD or a request that cannot be used; it stops nothing but its own interface. */
+export interface InterfaceProblem {
+  reason: EventReason;
+  message: string;
+}
+
+/** What one living owner wants. */
+export interface Demand {
+  owner: ClaimOwner;
+  interfaces: WantedInterface[];
+  problems: InterfaceProblem[];
+}
+
+/**
+ * The claims that the owners of this name want, in the order in which they are served. There is one owner, unless a VM and a VMI
+ * that is not the VM's (yet) share the name: then the VMI, which runs, comes first. An owner that is being deleted wants nothing new.
+ * @param owned the claims that exist: they stay wanted where no new one would be made
+ */
+export function desired(observed: Observed, owned: readonly OwnedClaim[]): Demand[] {
+  const { vm } = observed;
+  const running = unlessDeleted(observed.vmi);
+  const living = unlessDeleted(vm);
+  const runningOwner = running && ownerOfVmi(running);
+  const demands: Demand[] = [];
+  if (runningOwner !== undefined && runningOwner.uid !== vm?.metadata.uid) {
+    demands.push(demandOf(runningOwner, networksOf(running, undefined), observed, owned));
+  }
+  if (living !== undefined) {
+    const { name, uid = '' } = living.metadata;
+    const networks = networksOf(runningOwner?.uid === uid ? running : undefined, living);
+    demands.push(demandOf({ kind: VIRTUAL_MACHINE_KIND, name, uid }, networks, observed, owned));
+  }
+  return demands;
+}
+
+function unlessDeleted<T extends KubeObject>(object: T | undefined): T | undefined {
+  return object === undefined || isBeingDeleted(object) ? undefined : object;
+}
+
+/** Both sides count, so that a hotplug is served at once and a swapped network has both its claims; what runs comes first. */
+function networksOf(vmi: VirtualMachineInstance | undefined, vm: VirtualMachine | undefined): SecondaryNetwork[] {
+  return [
+    ...secondaryNetworks(vmi?.spec, vmi?.metadata.namespace ?? ''),
+    ...secondaryNetworks(vm?.spec?.template?.spec, vm?.metadata.namespace ?? ''),
+  ];
+}
+
+function demandOf(
+  owner: ClaimOwner,
+  networks: readonly SecondaryNetwork[],
+  observed: Observed,
+  owned: readonly OwnedClaim[],
+): Demand {
+  const held = owned.filter((claim) => claim.owner.uid === owner.uid).map(({ claim }) => claim);
+  const interfaces = new Map<string, WantedInterface>();
+  const problems = new Map<string, InterfaceProblem>();
+  for (const network of networks) {
+    if (network.absent) continue;
+    const nad = joinKey(network.nad.namespace, network.nad.name);
+    const lookup = observed.networks.get(nad) ?? { found: false };
+    const its = held.filter((claim) => isForVmNetwork(claim, observed.name, network.name));
+    for (const cniNetwork of wantedNetworks({ lookup, nad, its, enabled: observed.enabled })) {
+      const key = `${network.name}\n${cniNetwork}`;
+      if (interfaces.has(key)) continue;
+      const podInterface = reportedInterface(owner, network.name, observed) ?? podInterfaceName(network.name);
+      const request = requestOf(owner, network.name, nad, observed);
+      const wanted = { vmNetwork: network.name, network: cniNetwork, nad, podInterface };
+      interfaces.set(key, request.kind === 'none' ? wanted : { ...wanted, request });
+      if (request.kind === 'invalid') problems.set(request.problem, problemOfRequest(request));
+    }
+    const problem = observed.enabled ? problemOf(network.name, nad, lookup) : undefined;
+    if (problem !== undefined) problems.set(problem.message, problem);
+  }
+  return { owner, interfaces: [...interfaces.values()], problems: [...problems.values()] };
+}
+
+/** The CNI networks on which an interface shall have a claim: none, one, or where the NAD cannot be read those of its claims. */
+function wantedNetworks(given: {
+  lookup: NetworkLookup;
+  nad: string;
+  its: readonly IPAMClaim[];
+  enabled: boolean;
+}): string[] {
+  const { lookup, nad, its, enabled } = given;
+  if (!lookup.found || !lookup.config.ok) {
+    return its.filter((claim) => (nadOf(claim) ?? nad) === nad).map((claim) => claim.spec.network);
+  }
+  const { name, allowPersistentIPs } = lookup.config.network;
+  if (enabled && allowPersistentIPs) return [name];
+  // the flag counts when a claim is made: a NAD that loses it, even with its name, costs nobody their addresses
+  const kept = its.filter((claim) => !isBeingDeleted(claim));
+  return kept
+    .filter((claim) => claim.spec.network === name || (nadOf(claim) ?? nad) === nad)
+    .map((claim) => claim.spec.network);
+}
+
+function reportedInterface(owner: ClaimOwner, vmNetwork: string, { vmi }: Observed): string | undefined {
+  if (vmi === undefined || ownerOfVmi(vmi).uid !== owner.uid) return undefined;
+  return vmi.status?.interfaces?.find(({ name }) => name === vmNetwork)?.podInterfaceName;
+}
+
+function problemOfRequest({ problem }: { problem: string }): InterfaceProblem {
+  return { reason: EventReason.RequestedAddressesInvalid, message: problem };
+}
+
+function problemOf(vmNetwork: string, nad: string, lookup: NetworkLookup): InterfaceProblem | undefined {
+  const subject = `network "${vmNetwork}": NetworkAttachmentDefinition ${nad}`;
+  if (!lookup.found) {
+    const message = `${subject} does not exist: create it, or correct networkName in the VM's spec`;
+    return { reason: EventReason.NetworkNotFound, message };
+  }
+  if (lookup.config.ok) return undefined;
+  const { field, message } = lookup.config.problem;
+  return { reason: EventReason.NetworkInvalid, message: `${subject}: ${field} ${message}` };
+}

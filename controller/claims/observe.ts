@@ -1,0 +1,97 @@
+import { type IPAMClaim, claimName, swappedClaimName } from '../../api/ipam-claim.js';
+import type { Lister } from '../../kube/cache.js';
+import {
+  type SecondaryNetwork,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+  controllingVm,
+  secondaryNetworks,
+} from '../../api/kubevirt.js';
+import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
+import type { NetworkConfig } from '../../api/network-attachment.js';
+import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
+import { type Pod, controllingVmi } from '../../api/pod.js';
+import { BY_UID, BY_WORKLOAD } from '../../process/indexes.js';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import { abandonedIn } from '../indexes.js';
+import { refersTo } from './carrying.js';
+
+export type NetworkLookup = { found: true; config: NetworkConfig } | { found: false };
+
+/** Everything that is decided from about one workload: the VM and the VMI of one name. */
+export interface Observed {
+  namespace: string;
+  name: string;
+  /** New claims may be made: the gate is open and the namespace has not opted out. */
+  enabled: boolean;
+  vm: VirtualMachine | undefined;
+  vmi: VirtualMachineInstance | undefined;
+  /** Launcher pods that a VMI of this name controls, of whatever UID, and those that no VMI controls any more, but refer to a claim. */
+  launchers: readonly Pod[];
+  /** Claims whose owner has this name, and those that have a name which may be wanted. */
+  claims: readonly IPAMClaim[];
+  /** By `namespace/name` of the NAD. */
+  networks: ReadonlyMap<string, NetworkLookup>;
+}
+
+/** The objects of which only the API server knows the latest. */
+export type Workload = Pick<Observed, 'vm' | 'vmi' | 'launchers'>;
+
+export interface Listers {
+  vms: Lister<VirtualMachine>;
+  vmis: Lister<VirtualMachineInstance>;
+  launchers: Lister<Pod>;
+  claims: Lister<IPAMClaim>;
+  networks: Lister<NetworkAttachment>;
+  namespaces: Lister<KubeObject>;
+}
+
+/** Reads the workload of a key from the caches. */
+export function readWorkload(key: string, listers: Listers): Workload {
+  const keys = [key, abandonedIn(splitKey(key).namespace)];
+  return {
+    vm: listers.vms.get(key),
+    vmi: listers.vmis.get(key),
+    launchers: keys.flatMap((each) => listers.launchers.byIndex(BY_WORKLOAD, each)),
+  };
+}
+
+/** Adds to a workload, cached or live, what the caches know of its claims and networks. */
+export function observe(key: string, workload: Workload, listers: Listers, gateOpen: boolean): Observed {
+  const { namespace, name } = splitKey(key);
+  const networks = new Map<string, NetworkLookup>();
+  const claims = new Map(listers.claims.byIndex(BY_WORKLOAD, key).map((claim) => [claim.metadata.name, claim]));
+  const take = (claim: string) => {
+    const found = listers.claims.get(joinKey(namespace, claim));
+    if (found !== undefined) claims.set(claim, found);
+  };
+  for (const network of networksOf(workload, namespace)) {
+    const nad = joinKey(network.nad.namespace, network.nad.name);
+    const attachment = listers.networks.get(nad);
+    networks.set(nad, attachment === undefined ? { found: false } : { found: true, config: attachment.config });
+    take(claimName(name, network.name));
+    if (attachment?.config.ok) take(swappedClaimName(name, network.name, attachment.config.network.name));
+  }
+  const optedOut =
+    listers.namespaces.get(namespace)?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
+  const found = [...claims.values()];
+  const launchers = workload.launchers.filter(
+    (pod) => controllingVmi(pod) !== undefined || found.some((claim) => refersTo(pod, claim)),
+  );
+  const enabled = gateOpen && !optedOut;
+  const vmi = workload.vmi && withTrueOwner(workload.vmi, listers);
+  return { namespace, name, enabled, vm: workload.vm, vmi, launchers, claims: found, networks };
+}
+
+/** Whoever makes a VMI writes its ownerReferences: one with the UID of a VM of another name is no VM's. */
+function withTrueOwner(vmi: VirtualMachineInstance, { vms }: Listers): VirtualMachineInstance {
+  const owner = controllingVm(vmi);
+  const named = owner === undefined ? [] : vms.byIndex(BY_UID, owner.uid);
+  if (named.every((vm) => objectKey(vm) === objectKey(vmi))) return vmi;
+  const { ownerReferences: _forged, ...metadata } = vmi.metadata;
+  return { ...vmi, metadata };
+}
+
+function networksOf({ vm, vmi }: Workload, namespace: string): SecondaryNetwork[] {
+  return [vmi?.spec, vm?.spec?.template?.spec].flatMap((spec) => secondaryNetworks(spec, namespace));
+}

@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { ModelCluster } from '../../test/claims-model/cluster.js';
+import type { Crash } from '../../test/claims-model/controller.js';
+import { collectGarbage } from '../../test/claims-model/garbage-collector.js';
+import { STEPS, type Step } from '../../test/claims-model/kubevirt.js';
+import { KEY, type Operation, operate, operation, tidy } from '../../test/claims-model/operations.js';
+import { KINDS, type Kind } from '../../test/claims-model/world.js';
+
+/** One thing that happens to the cluster. */
+type Happening =
+  | { what: 'operation'; operation: Operation }
+  | { what: 'step'; step: Step }
+  | { what: 'garbage'; count: number }
+  | { what: 'accident'; accident: 'migrate' | 'failMigration' | 'killLauncher' | 'forceVmi' }
+  | { what: 'watch'; kind: Kind; count: number };
+
+/** One thing that the controller does, or has done to it. */
+type Event =
+  | Happening
+  | { what: 'sync'; crash: Crash | undefined; meanwhile: readonly Happening[] }
+  | { what: 'gate'; open: boolean }
+  | { what: 'rest' };
+
+const a = <W extends Event['what']>(what: W) => fc.constant(what);
+
+function happening(steps: readonly Step[]): fc.Arbitrary<Happening> {
+  const accident = fc.constantFrom('migrate', 'failMigration', 'killLauncher', 'forceVmi');
+  const count = fc.integer({ min: 1, max: 6 });
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.record({ what: a('operation'), operation }) },
+    { weight: 12, arbitrary: fc.record({ what: a('step'), step: fc.constantFrom(...steps) }) },
+    { weight: 3, arbitrary: fc.record({ what: a('garbage'), count }) },
+    { weight: 2, arbitrary: fc.record({ what: a('accident'), accident }) },
+    { weight: 8, arbitrary: fc.record({ what: a('watch'), kind: fc.constantFrom(...KINDS), count }) },
+  );
+}
+
+const crash = fc.record({ writes: fc.nat({ max: 4 }), restart: fc.boolean() });
+// no decision survives an interface that comes to use the claim right after it was taken
+const harmless = STEPS.filter((step) => step !== 'attach');
+const event: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 31, arbitrary: happening(STEPS) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      what: a('sync'),
+      crash: fc.option(crash, { nil: undefined }),
+      meanwhile: fc.array(happening(harmless), { maxLength: 8 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: a('gate'), open: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ what: a('rest') }) },
+);
+
+function happen({ world, kubevirt, controller }: ModelCluster, happened: Happening): void {
+  switch (happened.what) {
+    case 'operation':
+      operate(world, happened.operation);
+      return;
+    case 'step':
+      kubevirt.steps[happened.step]();
+      return;
+    case 'garbage':
+      for (let count = 0; count < happened.count; count++) collectGarbage(world);
+      return;
+    case 'accident':
+      kubevirt[happened.accident]();
+      return;
+    case 'watch':
+      controller.deliver(happened.kind, happened.count);
+      return;
+  }
+}
+
+async function run(cluster: ModelCluster, current: Event): Promise<void> {
+  const { controller } = cluster;
+  switch (current.what) {
+    case 'sync': {
+      const left = [...current.meanwhile];
+      controller.meanwhile = () => {
+        const next = left.shift();
+        if (next !== undefined) happen(cluster, next);
+      };
+      await controller.syncNext(current.crash);
+      controller.meanwhile = () => undefined;
+      return;
+    }
+    case 'gate':
+      controller.switchGate(current.open);
+      return;
+    case 'rest':
+      await cluster.settle();
+      return;
+    default:
+      happen(cluster, current);
+  }
+}
+
+describe('the claims of a VM, whatever happens', function () {
+  this.timeout(120_000);
+
+  it('are never taken from under it, never doubled, and in the end those that are wanted', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 80, size: 'max' }), async (events) => {
+        const cluster = new ModelCluster();
+        for (const current of events) {
+          await run(cluster, current);
+          cluster.check();
+        }
+        cluster.controller.switchGate(true);
+        await cluster.settle();
+        cluster.checkRest();
+        tidy(cluster.world);
+        await cluster.settle();
+        cluster.checkRest();
+        for (const kind of ['vms', 'vmis'] as const) if (cluster.world.get(kind, KEY)) cluster.world.delete(kind, KEY);
+        await cluster.settle();
+        cluster.checkEmpty();
+        cluster.check();
+      }),
+      { numRuns: Number(process.env.MODEL_RUNS ?? 1000) },
+    );
+  });
+});

@@ -1,0 +1,100 @@
+import { type IPAMClaim, claimName } from '../../api/ipam-claim.js';
+import { isBeingDeleted } from '../../api/meta.js';
+import { CLAIM_FINALIZER, CLAIM_OWNER_UID } from '../../api/names.js';
+import { isForVmNetwork } from '../../api/vm-claims.js';
+import type { Action } from './action.js';
+import { noticeOfLateRequest, withoutLateRequest } from './address-requests.js';
+import { changesTo } from './claim-object.js';
+import { type Demand, type WantedInterface, desired } from './desired.js';
+import { endByUser, endOfInterface, endOfOwner, endOwnerless } from './endings.js';
+import type { Observed } from './observe.js';
+import { type OwnedClaim, ownedClaims } from './ownership.js';
+import { provide, regarding } from './provide.js';
+
+/** What shall be done about the claims of one workload. Pure: the same observation gives the same actions. */
+export function plan(observed: Observed): Action[] {
+  const owned = ownedClaims(observed);
+  const demands = desired(observed, owned);
+  const served = assign(demands, owned, observed);
+  const taken = new Set<string>();
+  return [
+    ...owned.map((claim) => judge(claim, served.byClaim.get(claim), demands, observed)),
+    ...endOwnerless(observed),
+    ...demands.flatMap((demand) =>
+      demand.interfaces
+        .filter((wanted) => !served.interfaces.has(wanted))
+        .map((wanted) => provide({ demand, wanted, observed, owned, taken })),
+    ),
+    ...demands.flatMap((demand) => refuseProblems(demand, observed)),
+    ...[...served.byClaim].flatMap(([claim, wanted]) => refuseLateRequest(claim, wanted, observed)),
+  ];
+}
+
+interface Assignment {
+  byClaim: Map<OwnedClaim, WantedInterface>;
+  interfaces: Set<WantedInterface>;
+}
+
+/** Which claim serves which interface: one claim each, and one that stays before one that is being deleted. */
+function assign(demands: readonly Demand[], owned: readonly OwnedClaim[], { name }: Observed): Assignment {
+  const byClaim = new Map<OwnedClaim, WantedInterface>();
+  const interfaces = new Set<WantedInterface>();
+  for (const { owner, interfaces: wantedOnes } of demands) {
+    for (const wanted of wantedOnes) {
+      const rank = ({ claim }: OwnedClaim) =>
+        (isBeingDeleted(claim) ? 2 : 0) + (claim.metadata.name === claimName(name, wanted.vmNetwork) ? 0 : 1);
+      const [best] = owned
+        .filter((candidate) => !byClaim.has(candidate) && candidate.owner.uid === owner.uid)
+        .filter(({ claim }) => claim.spec.network === wanted.network && isForVmNetwork(claim, name, wanted.vmNetwork))
+        .sort((a, b) => rank(a) - rank(b) || a.claim.metadata.name.localeCompare(b.claim.metadata.name));
+      if (best === undefined) continue;
+      byClaim.set(best, wanted);
+      interfaces.add(wanted);
+    }
+  }
+  return { byClaim, interfaces };
+}
+
+function judge(
+  owned: OwnedClaim,
+  wanted: WantedInterface | undefined,
+  demands: readonly Demand[],
+  observed: Observed,
+): Action {
+  const { claim, owner, namedUid, state } = owned;
+  if (wanted === undefined && !isOurs(claim)) {
+    return { kind: 'keep', claim, reason: 'it names this owner, but it is not ours' };
+  }
+  const set = changesTo(claim, owner, wanted && withoutLateRequest(owned, wanted, observed));
+  if (owner.uid !== namedUid && set !== undefined) {
+    const reason = `its owner is ${owner.kind} ${owner.uid} now, not ${namedUid}`;
+    return { kind: 'update', claim, owner, set, reason };
+  }
+  if (state !== 'alive') return endOfOwner(owned, observed);
+  if (wanted === undefined) return endOfInterface(owned, demands, observed);
+  if (isBeingDeleted(claim)) return endByUser(owned, wanted, observed);
+  if (set !== undefined) {
+    return { kind: 'update', claim, owner, set, reason: `it differs in ${Object.keys(set).join(', ')}` };
+  }
+  return { kind: 'keep', claim, reason: 'its interface wants it' };
+}
+
+/** By our finalizer, which kubevirt/ipam-extensions sets, too, or by what only we note. */
+function isOurs({ metadata: { finalizers, annotations } }: IPAMClaim): boolean {
+  return finalizers?.includes(CLAIM_FINALIZER) === true || annotations?.[CLAIM_OWNER_UID] !== undefined;
+}
+
+function refuseLateRequest(owned: OwnedClaim, wanted: WantedInterface, observed: Observed): Action[] {
+  const notice = noticeOfLateRequest(owned, wanted, observed);
+  if (notice === undefined) return [];
+  const { message } = notice;
+  return [{ kind: 'refuse', reason: message, notice: { ...notice, regarding: regarding(owned.owner, observed) } }];
+}
+
+function refuseProblems({ owner, problems }: Demand, observed: Observed): Action[] {
+  return problems.map(({ reason, message }) => ({
+    kind: 'refuse',
+    reason: message,
+    notice: { reason, message, regarding: regarding(owner, observed) },
+  }));
+}

@@ -1,0 +1,85 @@
+import { type IPAMClaim, ownerOf } from '../../api/ipam-claim.js';
+import { isBeingDeleted, objectKey } from '../../api/meta.js';
+import { CLAIM_FINALIZER } from '../../api/names.js';
+import type { CallOptions, Client, Patch } from '../../kube/client.js';
+import { StatusError, isConflict, isInvalid, isNotFound } from '../../kube/errors.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
+import type { Action } from './action.js';
+
+export type Release = Extract<Action, { kind: 'release' }>;
+export type ReleaseClient = Pick<Client, 'patch' | 'delete' | 'find'>;
+
+export interface ReleaseContext {
+  call: CallOptions;
+  /** Looks again whether nothing uses the claim. */
+  isStillDue: (action: Release) => Promise<boolean>;
+}
+
+/** A VM that lives may start: no write may be delayed for long after the look that allowed it. */
+const DEADLINE_MS = 2000;
+
+/**
+ * Deletes the claim as it was judged; our finalizer goes last, so that a crash in between leaves it ours to finish. Who has come to
+ * use it before the deletion is seen by a second look.
+ */
+export async function release(action: Release, client: ReleaseClient, context: ReleaseContext): Promise<void> {
+  const { claim, ownerLives = false } = action;
+  const call = ownerLives ? { ...context.call, deadlineMs: DEADLINE_MS } : context.call;
+  const judged = isBeingDeleted(claim) ? claim : await markDeleted(claim, client, call);
+  const isNew = judged !== undefined && !isBeingDeleted(claim);
+  if (isNew && ownerLives && !(await context.isStillDue(action))) {
+    throw conflict(`IPAMClaim ${objectKey(claim)} is in use again: it serves to the end`);
+  }
+  const position = judged?.metadata.finalizers?.indexOf(CLAIM_FINALIZER) ?? -1;
+  if (position >= 0)
+    await dropFinalizer(claim, position, (patch) => client.patch(IPAM_CLAIMS, claimRef(claim), patch, call));
+}
+
+/** @returns the claim whose finalizers are to be dropped; undefined where it is gone */
+async function markDeleted(claim: IPAMClaim, client: ReleaseClient, call: CallOptions): Promise<IPAMClaim | undefined> {
+  const { uid, resourceVersion } = claim.metadata;
+  try {
+    await client.delete(IPAM_CLAIMS, claimRef(claim), { uid, resourceVersion, ...call });
+    return claim;
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    const changed = await client.find(IPAM_CLAIMS, claimRef(claim), call);
+    if (changed === undefined || changed.metadata.uid !== uid) return undefined;
+    // the garbage collector was first
+    if (isBeingDeleted(changed) && ownerOf(changed)?.uid === ownerOf(claim)?.uid) return changed;
+    throw error;
+  }
+}
+
+/** A claim that was judged when it was being deleted is as it was judged; one that we have just deleted stays so. */
+async function dropFinalizer(
+  claim: IPAMClaim,
+  position: number,
+  patch: (patch: Patch) => Promise<unknown>,
+): Promise<void> {
+  const path = `/metadata/finalizers/${position}`;
+  const { uid, resourceVersion } = claim.metadata;
+  const unchanged = { op: 'test' as const, path: '/metadata/resourceVersion', value: resourceVersion };
+  const operations = [
+    { op: 'test' as const, path: '/metadata/uid', value: uid },
+    ...(isBeingDeleted(claim) ? [unchanged] : []),
+    { op: 'test' as const, path, value: CLAIM_FINALIZER },
+    { op: 'remove' as const, path },
+  ];
+  try {
+    await patch({ type: 'json', operations });
+  } catch (error) {
+    if (isNotFound(error)) return;
+    // the API server answers a patch whose tests fail as if the patch were wrong
+    if (isInvalid(error)) throw conflict(error.message);
+    throw error;
+  }
+}
+
+function conflict(message: string): StatusError {
+  return new StatusError({ request: 'PATCH', status: 409, reason: 'Conflict', message });
+}
+
+function claimRef({ metadata: { namespace, name } }: IPAMClaim) {
+  return { namespace, name };
+}

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { swappedClaimName } from '../../api/ipam-claim.js';
+import { Client } from '../../kube/client.js';
+import { StatusError } from '../../kube/errors.js';
+import { silentLogger } from '../../kube/log.js';
+import type { SyncResult } from '../../kube/loop.js';
+import { World } from '../../test/claims-model/world.js';
+import { WorldApi } from '../../test/claims-model/world-api.js';
+import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { type Given, cachesOf } from '../../test/workload-observation.js';
+import { LauncherList } from './launcher-list.js';
+import { createSync } from './sync.js';
+import { Waiters } from './waiters.js';
+
+const KEY = 'vms/vm1';
+const FIRST = 'vms/vm1.data';
+const SECOND = swappedClaimName('vm1', 'data', 'green-net');
+const SWAP: Given = {
+  vm: vm({ data: 'green' }),
+  vmi: vmi({ data: 'blue' }),
+  launchers: [launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] })],
+};
+
+describe('syncing where the API server knows better than the caches', () => {
+  let world: World;
+  let api: WorldApi;
+
+  beforeEach(() => {
+    world = new World();
+    api = new WorldApi(world);
+  });
+
+  function sync(
+    given: Given,
+    signal?: AbortSignal,
+    isGateOpen: (namespace: string) => boolean = () => true,
+  ): Promise<SyncResult> {
+    const client = new Client(api);
+    const run = createSync({
+      listers: cachesOf(given),
+      client,
+      launchers: new LauncherList(client),
+      waiters: new Waiters(),
+      isGateOpen,
+      events: { event: () => undefined },
+      metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
+      log: silentLogger,
+    });
+    return run(KEY, signal);
+  }
+
+  function stored(made = claim()) {
+    const { uid: _uid, resourceVersion: _version, ...metadata } = made.metadata;
+    return world.create('claims', { ...made, metadata });
+  }
+
+  it('makes claims where the gate is open for the namespace', async () => {
+    const asked: string[] = [];
+    const isGateOpen = (namespace: string) => asked.push(namespace) > 1;
+    for (const posted of [0, 1]) {
+      await sync({ vm: vm({ data: 'blue' }) }, undefined, isGateOpen);
+      expect(api.seen).to.have.lengthOf(posted);
+    }
+    expect(asked).to.deep.equal(['vms', 'vms']);
+  });
+
+  it('ends every request with the signal of a stop', async () => {
+    const { signal } = new AbortController();
+    const signals: unknown[] = [];
+    api.before = (request) => void signals.push(request.signal);
+    await sync({ claims: [stored()] }, signal);
+    await sync({ ...SWAP, claims: [stored()] }, signal);
+    expect(api.seen).to.have.lengthOf(7);
+    expect(signals).to.deep.equal(api.seen.map(() => signal));
+  });
+
+  describe('for a claim whose VM lives', () => {
+    let given: Given;
+    const reads = ['GET vms vm1', 'GET vmis vm1', 'GET launchers'];
+
+    beforeEach(() => {
+      const { metadata } = world.create('vms', { ...vm({}), running: false });
+      const owner = vmReference(metadata.uid ?? '');
+      given = { vm: vm({}, { uid: owner.uid }), claims: [stored(claim({ owner }))] };
+    });
+
+    it('looks again between the deletion and the end', async () => {
+      expect(await sync(given)).to.equal(undefined);
+      expect(api.seen).to.deep.equal([...reads, 'DELETE claims vm1.data', ...reads, 'PATCH claims vm1.data']);
+    });
+
+    it('leaves the claim to a launcher that came before the deletion', async () => {
+      api.before = ({ method }) => {
+        if (method === 'DELETE') world.create('launchers', launcher([{ nad: 'blue', claim: 'vm1.data' }]));
+      };
+      const error: unknown = await sync(given).catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(StatusError).with.property('status', 409);
+      expect(world.get('claims', FIRST)?.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
+    });
+
+    it('does not let a busy API server delay the writes for long', async () => {
+      const deadlines: unknown[] = [];
+      api.before = ({ method, deadlineMs }) => {
+        if (method !== 'GET') deadlines.push(deadlineMs);
+      };
+      await sync(given);
+      expect(deadlines).to.deep.equal([2000, 2000]);
+    });
+  });
+
+  it('takes the second name beside a claim that has the first', async () => {
+    expect(await sync({ ...SWAP, claims: [stored()] })).to.equal(undefined);
+    expect(api.seen).to.deep.equal(['GET claims vm1.data', 'POST claims']);
+    expect(world.get('claims', `vms/${SECOND}`)).to.not.equal(undefined);
+  });
+
+  it('does not take the second name where the first is free by now', async () => {
+    const seen = stored();
+    world.dropFinalizers('claims', FIRST, 'kubevirt.io/persistent-ipam');
+    world.delete('claims', FIRST);
+    expect(await sync({ ...SWAP, claims: [seen] })).to.have.property('retry');
+    expect(api.seen).to.deep.equal(['GET claims vm1.data']);
+  });
+});

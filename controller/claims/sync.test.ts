@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { Client } from '../../kube/client.js';
+import { StatusError } from '../../kube/errors.js';
+import { silentLogger } from '../../kube/log.js';
+import type { SyncResult } from '../../kube/loop.js';
+import type { Request } from '../../kube/transport.js';
+import { World, refusal } from '../../test/claims-model/world.js';
+import { WorldApi } from '../../test/claims-model/world-api.js';
+import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { type Given, cachesOf } from '../../test/workload-observation.js';
+import { LauncherList } from './launcher-list.js';
+import { createSync } from './sync.js';
+import { Waiters } from './waiters.js';
+
+const KEY = 'vms/vm1';
+const LIVE_READS = ['GET vms vm1', 'GET vmis vm1', 'GET launchers'];
+
+describe('syncing a workload', () => {
+  let world: World;
+  let api: WorldApi;
+  let waiters: Waiters;
+  let events: string[];
+
+  beforeEach(() => {
+    world = new World();
+    api = new WorldApi(world);
+    waiters = new Waiters();
+    events = [];
+  });
+
+  /** Syncs with caches that show what is given. */
+  function sync(given: Given): Promise<SyncResult> {
+    const client = new Client(api);
+    const run = createSync({
+      listers: cachesOf(given),
+      client,
+      launchers: new LauncherList(client),
+      waiters,
+      isGateOpen: () => true,
+      events: {
+        event: ({ kind, metadata }, type, reason, message) =>
+          events.push(`${type} ${kind} ${metadata.uid ?? ''} ${reason}: ${message}`),
+      },
+      metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
+      log: silentLogger,
+    });
+    return run(KEY);
+  }
+
+  function storedClaim() {
+    const { uid: _uid, resourceVersion: _version, ...metadata } = claim().metadata;
+    return world.create('claims', { ...claim(), metadata });
+  }
+
+  it('creates claims without reading anything, and tells nobody', async () => {
+    expect(await sync({ vm: vm({ data: 'blue', extra: 'blue' }) })).to.equal(undefined);
+    expect(api.seen).to.deep.equal(['POST claims', 'POST claims']);
+    expect(events).to.deep.equal([]);
+  });
+
+  it('lets a claim go after it has read VM, VMI and launchers, in this order', async () => {
+    expect(await sync({ claims: [storedClaim()] })).to.equal(undefined);
+    expect(api.seen).to.deep.equal([...LIVE_READS, 'DELETE claims vm1.data', 'PATCH claims vm1.data']);
+    expect(world.list('claims')).to.deep.equal([]);
+  });
+
+  it('lets no claim go that the API server knows a reason for', async () => {
+    const stored = storedClaim();
+    world.create('launchers', launcher([{ nad: 'blue', claim: 'vm1.data' }]));
+    expect(await sync({ claims: [stored] })).to.have.property('retry');
+    expect(api.seen).to.deep.equal(LIVE_READS);
+    expect(world.get('claims', 'vms/vm1.data')).to.deep.equal(stored);
+  });
+
+  it('does what needs no confirmation although the rest is not confirmed', async () => {
+    const stored = storedClaim();
+    world.create('vms', { ...vm({ data: 'blue', extra: 'blue' }), running: true });
+    const given = { vm: vm({ extra: 'blue' }), claims: [stored] };
+    expect(await sync(given)).to.have.property('retry');
+    expect(api.seen).to.deep.equal([...LIVE_READS, 'POST claims']);
+  });
+
+  it('takes a kind that the API server does not know for no proof that its objects are gone', async () => {
+    const stored = storedClaim();
+    api.before = ({ path }: Request) => {
+      if (path.includes('virtualmachines/')) {
+        throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
+      }
+    };
+    const error: unknown = await sync({ claims: [stored] }).catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(StatusError);
+    expect(world.get('claims', 'vms/vm1.data')).to.deep.equal(stored);
+  });
+
+  it('tells the VM in the server’s words that its claim is refused, and goes on with the other', async () => {
+    api.before = ({ body }: Request) => {
+      const { name } = (body as { metadata: { name: string } }).metadata;
+      if (name === 'vm1.data') throw refusal(403, 'Forbidden', 'exceeded quota: claims', name);
+    };
+    const error: unknown = await sync({ vm: vm({ data: 'blue', extra: 'blue' }) }).catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(StatusError).with.property('status', 403);
+    expect(world.list('claims').map(({ metadata }) => metadata.name)).to.deep.equal(['vm1.extra']);
+    expect(events).to.have.lengthOf(1);
+    expect(events[0]).to.match(/^Warning VirtualMachine vm-uid IPAMClaimRefused: .*exceeded quota: claims$/);
+  });
+
+  it('tells the VM of a claim in the way, tries again, and waits for the claim', async () => {
+    const given = { vm: vm({ data: 'blue' }), claims: [claim({ owner: vmReference('u2', 'vm2') })] };
+    expect(await sync(given)).to.deep.equal({ retry: 'in the way: IPAMClaim vm1.data' });
+    expect(waiters.of('vms/vm1.data')).to.deep.equal([KEY]);
+    expect(events).to.have.lengthOf(1);
+    expect(events[0]).to.match(/^Warning VirtualMachine vm-uid IPAMClaimConflict: IPAMClaim vms\/vm1\.data belongs to/);
+
+    await sync({ vm: vm({ data: 'blue' }) });
+    expect(waiters.of('vms/vm1.data')).to.deep.equal([]);
+  });
+
+  it('tells a standalone VMI of a NAD that is missing', async () => {
+    await sync({ vmi: vmi({ data: 'missing' }, { vm: null }) });
+    expect(events).to.have.lengthOf(1);
+    expect(events[0]).to.match(/^Warning VirtualMachineInstance vmi-uid NetworkAttachmentNotFound: /);
+  });
+
+  it('tells a new VM that it waits for the claim of an earlier one', async () => {
+    const given = {
+      vm: vm({ data: 'blue' }, { uid: 'new-uid' }),
+      launchers: [launcher([{ nad: 'blue', claim: 'vm1.data' }])],
+      claims: [claim({ deleting: true })],
+    };
+    expect(await sync(given)).to.equal(undefined);
+    expect(events[0]).to.match(/^Normal VirtualMachine new-uid IPAMClaimOfPredecessor: /);
+    expect(api.seen).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,146 @@
+import { joinKey, objectKey, splitKey } from '../../api/meta.js';
+import {
+  EventReason,
+  KUBEVIRT_API_VERSION,
+  VIRTUAL_MACHINE_INSTANCE_KIND,
+  VIRTUAL_MACHINE_KIND,
+} from '../../api/names.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import { classify, messageOf } from '../../kube/errors.js';
+import type { EventRecorder } from '../../kube/events.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
+import type { Logger } from '../../kube/log.js';
+import type { SyncResult } from '../../kube/loop.js';
+import type { ControllerMetrics } from '../metrics.js';
+import type { Action, Notice } from './action.js';
+import { type ClaimClient, type Failure, applyAll, refusalOf, soonest } from './apply.js';
+import { type Confirmation, confirm, isReleased, needsConfirmation } from './confirm.js';
+import type { LauncherList } from './launcher-list.js';
+import { readLiveWorkload } from './live.js';
+import { type Listers, type Observed, type Workload, observe, readWorkload } from './observe.js';
+import { plan } from './plan.js';
+import { regarding } from './provide.js';
+import type { Waiters } from './waiters.js';
+
+export interface SyncDependencies {
+  listers: Listers;
+  client: ClaimClient & Pick<Client, 'get'>;
+  launchers: Pick<LauncherList, 'of'>;
+  waiters: Waiters;
+  /** New claims may be made in the namespace. */
+  isGateOpen: (namespace: string) => boolean;
+  events: Pick<EventRecorder, 'event'>;
+  metrics: ControllerMetrics;
+  log: Logger;
+}
+
+/** Brings the claims of one workload, a `namespace/name`, to what is wanted. Throws the error that asks for the soonest retry. */
+export function createSync(dependencies: SyncDependencies): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
+  return async (key, signal) => {
+    const target = { key, call: signal === undefined ? {} : { signal } };
+    const { listers, client, waiters } = dependencies;
+    const observed = observeWorkload(key, readWorkload(key, listers), dependencies);
+    const { confirmed, dropped } = await confirmNames(
+      target,
+      await confirmLive(target, plan(observed), dependencies),
+      dependencies,
+    );
+    const blockers = confirmed.flatMap((action) => (action.kind === 'refuse' ? (action.blockedBy ?? []) : []));
+    waiters.set(
+      key,
+      blockers.map((claim) => joinKey(observed.namespace, claim)),
+    );
+    for (const action of confirmed) tell(action, observed, dependencies);
+    const failures = await applyAll(confirmed, client, {
+      call: target.call,
+      isStillDue: async (action) => isReleased(action.claim, await planLive(target, dependencies)),
+    });
+    for (const failure of failures) tellFailure(failure, observed, dependencies);
+    const next = soonest(failures);
+    if (next !== undefined) throw next.error;
+    if (dropped.length > 0) return { retry: 'the caches are behind the API server' };
+    return blockers.length > 0 ? { retry: `in the way: IPAMClaim ${blockers.join(', ')}` } : undefined;
+  };
+}
+
+/** The workload of a sync, and how its requests are made: a stop that takes too long ends them. */
+interface Target {
+  key: string;
+  call: CallOptions;
+}
+
+/** Caches are enough to make a claim, not to let one go. */
+async function confirmLive(target: Target, planned: Action[], dependencies: SyncDependencies): Promise<Confirmation> {
+  if (!planned.some(needsConfirmation)) return { confirmed: planned, dropped: [] };
+  const result = confirm(planned, await planLive(target, dependencies));
+  for (const { kind, reason } of result.dropped) {
+    dependencies.log.info({ workload: target.key, action: kind }, `not confirmed by the API server: ${reason}`);
+  }
+  return result;
+}
+
+async function planLive({ key, call }: Target, dependencies: SyncDependencies): Promise<Action[]> {
+  const workload = await readLiveWorkload(key, dependencies.client, dependencies.launchers, call);
+  return plan(observeWorkload(key, workload, dependencies));
+}
+
+function observeWorkload(key: string, workload: Workload, { listers, isGateOpen }: SyncDependencies): Observed {
+  return observe(key, workload, listers, isGateOpen(splitKey(key).namespace));
+}
+
+/** A second name is taken only beside a claim that has the first: pods that start meanwhile are pointed at the first name that is free. */
+async function confirmNames(
+  { key, call }: Target,
+  { confirmed, dropped }: Confirmation,
+  { client, log }: SyncDependencies,
+): Promise<Confirmation> {
+  const lost = new Set<Action>();
+  for (const action of confirmed) {
+    if (action.kind !== 'create' || action.beside === undefined) continue;
+    const { namespace, name, uid } = action.beside.metadata;
+    const first = await client.find(IPAM_CLAIMS, { namespace, name }, call);
+    if (first?.metadata.uid === uid) continue;
+    lost.add(action);
+    log.info({ workload: key, claim: objectKey(action.claim) }, `not created: the name ${name} is free by now`);
+  }
+  return { confirmed: confirmed.filter((action) => !lost.has(action)), dropped: [...dropped, ...lost] };
+}
+
+function tell(action: Action, observed: Observed, { log, metrics, events }: SyncDependencies): void {
+  const { kind, reason } = action;
+  const workload = joinKey(observed.namespace, observed.name);
+  const claim = 'claim' in action ? objectKey(action.claim) : undefined;
+  const level = kind === 'keep' || kind === 'wait' ? 'debug' : kind === 'refuse' ? 'warn' : 'info';
+  log[level]({ workload, action: kind, ...(claim !== undefined && { claim }) }, reason);
+  metrics.decided(kind);
+  if (!('notice' in action)) return;
+  metrics.notified(action.notice.reason);
+  const subject = subjectOf(action.notice.regarding, observed);
+  events.event(subject, kind === 'wait' ? 'Normal' : 'Warning', action.notice.reason, action.notice.message);
+}
+
+function tellFailure(failure: Failure, observed: Observed, { log, metrics, events }: SyncDependencies): void {
+  const { action, error } = failure;
+  const kind = classify(error);
+  const workload = joinKey(observed.namespace, observed.name);
+  log[kind === 'stale' ? 'debug' : 'warn'](
+    { workload, action: action.kind, err: error },
+    `failed: ${messageOf(error)}`,
+  );
+  metrics.failed(action.kind, kind);
+  const refusal = refusalOf(failure);
+  if (refusal === undefined) return;
+  metrics.notified(EventReason.ClaimRefused);
+  const about = regarding({ uid: observed.vm?.metadata.uid ?? '' }, observed);
+  events.event(subjectOf(about, observed), 'Warning', EventReason.ClaimRefused, refusal);
+}
+
+function subjectOf(regarding: Notice['regarding'], { namespace, name, vm, vmi }: Observed) {
+  const isVm = regarding === 'vm';
+  const uid = (isVm ? vm : vmi)?.metadata.uid;
+  return {
+    apiVersion: KUBEVIRT_API_VERSION,
+    kind: isVm ? VIRTUAL_MACHINE_KIND : VIRTUAL_MACHINE_INSTANCE_KIND,
+    metadata: { namespace, name, ...(uid !== undefined && { uid }) },
+  };
+}

@@ -1,0 +1,181 @@
+import { hostname } from 'node:os';
+import { joinKey } from '../api/meta.js';
+import { EventRecorder } from '../kube/events.js';
+import { LeaderElection } from '../kube/leader.js';
+import { ControllerLoop } from '../kube/loop.js';
+import { WorkQueue } from '../kube/workqueue.js';
+import type { ControllerConfig } from '../process/config.js';
+import type { ProcessContext } from '../process/context.js';
+import { type Gate, gateByFlag, gateByKubeVirt, isServed, onSwitch } from '../process/gates.js';
+import type { Part } from '../process/part.js';
+import { ALL_NAMESPACES, CLAIMS, KUBEVIRT_OBJECTS, NADS, VMIS, VMS } from '../process/watched.js';
+import { LauncherList } from './claims/launcher-list.js';
+import { createSync } from './claims/sync.js';
+import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/triggers.js';
+import { Waiters } from './claims/waiters.js';
+import { createControllerMetrics } from './metrics.js';
+import { LAUNCHERS } from './watched.js';
+
+const NAME = 'holdfast-controller';
+
+/**
+ * VMs, VMIs and NADs → IPAMClaims. It always follows the cluster, and works while it leads: a take-over has nothing to load.
+ * @param identity unique among the candidates for leadership
+ */
+export function createController(context: ProcessContext, config: ControllerConfig, identity = ownIdentity()): Part {
+  return new Controller(context, config, identity);
+}
+
+/** A container that restarts has the name and the process ID that it had, and takes its own lease back at once. */
+function ownIdentity(): string {
+  return `${hostname()}_${process.pid}`;
+}
+
+/** One term of leadership: the queue and the workers. */
+interface Term {
+  queue: WorkQueue;
+  loop: ControllerLoop;
+}
+
+class Controller implements Part {
+  readonly name = 'controller';
+  readonly #context: ProcessContext;
+  readonly #config: ControllerConfig;
+  readonly #identity: string;
+  readonly #informers;
+  readonly #gate: Gate;
+  readonly #waiters = new Waiters();
+  readonly #metrics;
+  readonly #events: EventRecorder;
+  readonly #stopping = new AbortController();
+  #election: LeaderElection | undefined;
+  #term: Term | undefined;
+  #working: Promise<void> = Promise.resolve();
+
+  constructor(context: ProcessContext, config: ControllerConfig, identity: string) {
+    const { informers, client, clock, random } = context;
+    const log = context.log.child({ part: this.name });
+    this.#context = { ...context, log };
+    this.#config = config;
+    this.#identity = identity;
+    this.#informers = {
+      vms: informers.get(VMS),
+      vmis: informers.get(VMIS),
+      launchers: informers.get(LAUNCHERS),
+      claims: informers.get(CLAIMS),
+      networks: informers.get(NADS),
+      namespaces: informers.get(ALL_NAMESPACES),
+    };
+    this.#metrics = createControllerMetrics(context.metrics);
+    this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: context.metrics.kube });
+    this.#gate = this.#openGate();
+    this.#listen();
+  }
+
+  start(): Promise<void> {
+    this.#context.informers.start();
+    this.#working = this.#work();
+    return Promise.resolve();
+  }
+
+  ready(): string | undefined {
+    const { missing } = this.#context.informers;
+    return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#election?.stop();
+    await this.#working;
+    await this.#events.flush();
+  }
+
+  #openGate(): Gate {
+    if (!this.#config.featureGatesFromKubevirt) return gateByFlag(this.#config.featureGates);
+    const kubevirts = this.#context.informers.get(KUBEVIRT_OBJECTS);
+    const gate = gateByKubeVirt(kubevirts.cache);
+    onSwitch(gate, kubevirts, () => this.#addAll());
+    return gate;
+  }
+
+  #listen(): void {
+    const { vms, vmis, launchers, claims, networks, namespaces } = this.#informers;
+    const workloads = { vms: vms.cache, vmis: vmis.cache };
+    for (const informer of [vms, vmis]) {
+      informer.onChange(({ object: { metadata } }) => this.#add([joinKey(metadata.namespace, metadata.name)]));
+    }
+    launchers.onChange((change) => this.#add(keysOfLauncher(change, claims.cache)));
+    claims.onChange((change) => this.#add(keysOfClaim(change, this.#waiters)));
+    networks.onChange((change) => this.#add(keysOfNad(change, workloads)));
+    namespaces.onChange((change) => this.#add(keysOfNamespace(change, workloads)));
+  }
+
+  #add(keys: readonly string[]): void {
+    for (const key of keys) this.#term?.queue.add(key);
+  }
+
+  #addAll(): void {
+    if (this.#term === undefined) return;
+    const { vms, vmis, claims } = this.#informers;
+    this.#add(allKeys({ vms: vms.cache, vmis: vmis.cache, claims: claims.cache }));
+  }
+
+  async #work(): Promise<void> {
+    const stopped = new Promise<void>((resolve) => {
+      this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await Promise.race([this.#context.informers.synced(), stopped]);
+    if (this.#stopping.signal.aborted) return;
+    if (this.#config.leaderElect) await this.#workAsLeader();
+    else {
+      this.#beginTerm();
+      await stopped;
+      await this.#endTerm();
+    }
+  }
+
+  async #workAsLeader(): Promise<void> {
+    const { client, clock, random, log } = this.#context;
+    const lease = { namespace: this.#config.namespace, name: NAME, identity: this.#identity };
+    this.#election = new LeaderElection({ client, ...lease, clock, random, log });
+    while (!this.#stopping.signal.aborted) {
+      await this.#election.run({ onStarted: () => this.#beginTerm(), onStopped: () => this.#endTerm() });
+    }
+  }
+
+  #beginTerm(): void {
+    const { client, clock, random, log, metrics } = this.#context;
+    const queue = new WorkQueue({ name: this.name, clock, random, metrics: metrics.kube });
+    const listers = {
+      vms: this.#informers.vms.cache,
+      vmis: this.#informers.vmis.cache,
+      launchers: this.#informers.launchers.cache,
+      claims: this.#informers.claims.cache,
+      networks: this.#informers.networks.cache,
+      namespaces: this.#informers.namespaces.cache,
+    };
+    const sync = createSync({
+      listers,
+      client,
+      launchers: new LauncherList(client),
+      waiters: this.#waiters,
+      isGateOpen: (namespace) => isServed(namespace, this.#gate, this.#config.namespace),
+      events: this.#events,
+      metrics: this.#metrics,
+      log,
+    });
+    const { workers } = this.#config;
+    const loop = new ControllerLoop({ name: this.name, queue, workers, sync, log, clock, metrics: metrics.kube });
+    this.#term = { queue, loop };
+    this.#metrics.leads(true);
+    loop.start();
+    this.#addAll();
+  }
+
+  async #endTerm(): Promise<void> {
+    const term = this.#term;
+    this.#term = undefined;
+    this.#metrics.leads(false);
+    await term?.loop.stop();
+  }
+}

@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import type { Certificates } from './certificates.js';
+import type { Etcd } from './etcd.js';
+import type { Child, Processes } from './processes.js';
+import { httpsGet, waitReady } from './ready.js';
+
+interface ApiServerOptions {
+  readonly processes: Processes;
+  readonly binary: string;
+  readonly dataDir: string;
+  readonly certificates: Certificates;
+  readonly tokenFile: string;
+  readonly port: number;
+  readonly flags: readonly string[];
+  readonly etcd: Etcd;
+}
+
+/** The bed's kube-apiserver, which tests may kill, start again, pause and resume: always on the same port. */
+export class ApiServer {
+  readonly url: string;
+  readonly #options: ApiServerOptions;
+  #child: Child | undefined;
+
+  constructor(options: ApiServerOptions) {
+    this.#options = options;
+    this.url = `https://127.0.0.1:${options.port}`;
+  }
+
+  /** Starts it, and waits until it is ready. */
+  async start(): Promise<void> {
+    if (this.#child?.running) return;
+    const { processes, binary, certificates } = this.#options;
+    const child = processes.start({
+      name: 'kube-apiserver',
+      command: binary,
+      args: ['kube-apiserver', ...this.#flags()],
+    });
+    this.#child = child;
+    // Open to everybody, as on every cluster.
+    await waitReady(child, async () => (await httpsGet(`${this.url}/readyz`, certificates.ca)) === 'ok');
+  }
+
+  /** As a crash: connections are reset. */
+  async kill(): Promise<void> {
+    await this.#child?.kill();
+  }
+
+  /** As a hang: connections stay open and nobody answers. */
+  pause(): void {
+    this.#child?.signal('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child?.signal('SIGCONT');
+  }
+
+  #flags(): string[] {
+    const { certificates, dataDir, tokenFile, port, etcd, flags } = this.#options;
+    return [
+      `--etcd-servers=${etcd.url}`,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${port}`,
+      `--cert-dir=${join(dataDir, 'kube-apiserver')}`,
+      `--tls-cert-file=${certificates.servingCert}`,
+      `--tls-private-key-file=${certificates.servingKey}`,
+      `--token-auth-file=${tokenFile}`,
+      '--authorization-mode=RBAC',
+      '--allow-privileged=true',
+      '--service-cluster-ip-range=10.96.0.0/16',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-signing-key-file=${certificates.serviceAccountKey}`,
+      `--service-account-key-file=${certificates.serviceAccountPublicKey}`,
+      `--requestheader-client-ca-file=${certificates.frontProxyCa}`,
+      '--requestheader-allowed-names=front-proxy-client',
+      '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+      '--requestheader-group-headers=X-Remote-Group',
+      '--requestheader-username-headers=X-Remote-User',
+      `--proxy-client-cert-file=${certificates.frontProxyCert}`,
+      `--proxy-client-key-file=${certificates.frontProxyKey}`,
+      // Services without cluster networking: the API server itself looks up their endpoints.
+      '--enable-aggregator-routing=true',
+      ...flags,
+    ];
+  }
+}

@@ -1,0 +1,112 @@
+import { generateKeyPair, randomBytes } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import forge from 'node-forge';
+
+const VALID_DAYS = 30;
+
+interface KeyPair {
+  readonly privateKey: string;
+  readonly publicKey: string;
+}
+
+interface Identity extends KeyPair {
+  readonly name: string;
+  readonly certificate: string;
+}
+
+/** Files of one bed's throw-away PKI. */
+export interface Certificates {
+  /** PEM of the CA that signed the serving certificate. */
+  readonly ca: string;
+  /** The same in base64, as `caBundle` and `certificate-authority-data` want it. */
+  readonly caBundle: string;
+  /** Serves on 127.0.0.1, localhost and the Services' names: kube-apiserver, virt-api, virt-controller, webhooks. */
+  readonly servingCert: string;
+  readonly servingKey: string;
+  /** What kube-apiserver shows to aggregated API servers, and the CA by which they know it. */
+  readonly frontProxyCa: string;
+  readonly frontProxyCert: string;
+  readonly frontProxyKey: string;
+  /** Signs and checks service account tokens. */
+  readonly serviceAccountKey: string;
+  readonly serviceAccountPublicKey: string;
+}
+
+/** Makes the PKI of one bed in `folder`. */
+export async function makeCertificates(folder: string): Promise<Certificates> {
+  await mkdir(folder, { recursive: true });
+  // Two key pairs for five purposes: RSA keys cost seconds on a busy machine, and this PKI guards nothing.
+  const [signing, presenting] = await Promise.all([makeKeyPair(), makeKeyPair()]);
+  const ca = certify({ name: 'bed-ca', keys: signing });
+  const frontCa = certify({ name: 'bed-front-proxy-ca', keys: signing });
+  const serving = certify({ name: 'bed', keys: presenting, issuer: ca });
+  const front = certify({ name: 'front-proxy-client', keys: presenting, issuer: frontCa });
+  const save = async (file: string, content: string) => {
+    const path = join(folder, file);
+    await writeFile(path, content, { mode: 0o600 });
+    return path;
+  };
+  return {
+    ca: ca.certificate,
+    caBundle: Buffer.from(ca.certificate).toString('base64'),
+    servingCert: await save('tls.crt', serving.certificate),
+    servingKey: await save('tls.key', serving.privateKey),
+    frontProxyCa: await save('front-proxy-ca.crt', frontCa.certificate),
+    frontProxyCert: await save('front-proxy.crt', front.certificate),
+    frontProxyKey: await save('front-proxy.key', front.privateKey),
+    serviceAccountKey: await save('service-account.key', presenting.privateKey),
+    serviceAccountPublicKey: await save('service-account.pub', presenting.publicKey),
+  };
+}
+
+/** By OpenSSL in a thread: node-forge takes seconds for the same. */
+function makeKeyPair(): Promise<KeyPair> {
+  return promisify(generateKeyPair)('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+  });
+}
+
+/** Without an issuer: a CA, signed by itself. */
+function certify({ name, keys, issuer }: { name: string; keys: KeyPair; issuer?: Identity }): Identity {
+  const certificate = forge.pki.createCertificate();
+  certificate.publicKey = forge.pki.publicKeyFromPem(keys.publicKey);
+  certificate.serialNumber = `01${randomBytes(8).toString('hex')}`;
+  certificate.validity.notBefore = new Date(Date.now() - 3600_000);
+  certificate.validity.notAfter = new Date(Date.now() + VALID_DAYS * 24 * 3600_000);
+  certificate.setSubject([{ name: 'commonName', value: name }]);
+  certificate.setIssuer([{ name: 'commonName', value: issuer?.name ?? name }]);
+  certificate.setExtensions(issuer ? leafExtensions() : caExtensions());
+  const signer = forge.pki.privateKeyFromPem(issuer?.privateKey ?? keys.privateKey);
+  certificate.sign(signer, forge.md.sha256.create());
+  return { ...keys, name, certificate: forge.pki.certificateToPem(certificate) };
+}
+
+function caExtensions(): object[] {
+  return [
+    { name: 'basicConstraints', cA: true, critical: true },
+    { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
+    { name: 'subjectKeyIdentifier' },
+  ];
+}
+
+function leafExtensions(): object[] {
+  const [dns, ip] = [2, 7]; // GeneralName tags of RFC 5280, 4.2.1.6
+  return [
+    { name: 'basicConstraints', cA: false },
+    { name: 'keyUsage', digitalSignature: true, keyEncipherment: true, critical: true },
+    { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
+    {
+      name: 'subjectAltName',
+      altNames: [
+        { type: dns, value: 'localhost' },
+        { type: dns, value: 'kubernetes.default.svc' },
+        { type: dns, value: 'virt-api.kubevirt.svc' },
+        { type: ip, ip: '127.0.0.1' },
+      ],
+    },
+  ];
+}

@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from '../../kube/client.js';
+import { loadCredentials } from '../../kube/config.js';
+import { Transport } from '../../kube/transport.js';
+import { ApiServer } from './api-server.js';
+import { ensureControlPlaneBinary, type Progress } from './binaries.js';
+import { Etcd } from './etcd.js';
+import { writeKubeconfig, type ClusterAccess } from './kubeconfig.js';
+import { withFreePorts } from './ports.js';
+import { openSite, type Site, type SiteOptions } from './site.js';
+
+export interface ControlPlaneOptions extends SiteOptions {
+  progress?: Progress;
+  /** More flags for kube-apiserver, for instance `--watch-cache=false`. */
+  apiServerFlags?: readonly string[];
+}
+
+/** etcd and kube-apiserver, reachable as a cluster admin. */
+export interface ControlPlane extends ClusterAccess, Omit<Site, 'close' | 'abandon'> {
+  /** Path of the admin's kubeconfig. */
+  readonly kubeconfig: string;
+  /** The admin's. */
+  readonly client: Client;
+  readonly apiServer: ApiServer;
+  readonly etcd: Etcd;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts etcd and kube-apiserver on free ports of 127.0.0.1.
+ * @throws {Error} with the end of a log when one of them ends; nothing is left running then, but the logs stay
+ */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const binary = await ensureControlPlaneBinary(options.progress ?? (() => undefined));
+  const site = await openSite(options);
+  try {
+    return await startControlPlaneOn(site, binary, options.apiServerFlags);
+  } catch (error) {
+    await site.abandon();
+    throw error;
+  }
+}
+
+/** The same on a site that is there already, and that stays the caller's to close when this fails. */
+export async function startControlPlaneOn(
+  site: Site,
+  binary: string,
+  apiServerFlags: readonly string[] = [],
+): Promise<ControlPlane> {
+  const token = randomBytes(16).toString('hex');
+  const tokenFile = join(site.dataDir, 'tokens.csv');
+  await writeFile(tokenFile, `${token},admin,admin,system:masters\n`, { mode: 0o600 });
+  const servers = await startServers({ site, binary, tokenFile, apiServerFlags });
+  const cluster = { server: servers.apiServer.url, caBundle: site.certificates.caBundle };
+  const kubeconfig = await writeKubeconfig(join(site.workDir, 'admin.kubeconfig'), cluster, token);
+  const transport = new Transport(await loadCredentials({ kubeconfig }), { connections: 32 });
+  const stop = async () => {
+    await transport.close();
+    await site.close();
+  };
+  return { ...site, ...cluster, ...servers, kubeconfig, client: new Client(transport), stop };
+}
+
+interface ServerOptions {
+  readonly site: Site;
+  readonly binary: string;
+  readonly tokenFile: string;
+  readonly apiServerFlags: readonly string[];
+}
+
+function startServers(options: ServerOptions): Promise<{ etcd: Etcd; apiServer: ApiServer }> {
+  const { site, binary, tokenFile, apiServerFlags: flags } = options;
+  return withFreePorts(3, async ([client, peer, port]) => {
+    const etcd = new Etcd({ ...site, binary, ports: { client: client!, peer: peer! } });
+    try {
+      await etcd.start();
+      const apiServer = new ApiServer({ ...site, binary, tokenFile, port: port!, flags, etcd });
+      await apiServer.start();
+      return { etcd, apiServer };
+    } catch (error) {
+      await etcd.discard();
+      throw error;
+    }
+  });
+}

@@ -1,0 +1,75 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Child, Processes } from './processes.js';
+import { waitReady } from './ready.js';
+
+interface EtcdOptions {
+  readonly processes: Processes;
+  readonly binary: string;
+  readonly dataDir: string;
+  readonly ports: { readonly client: number; readonly peer: number };
+}
+
+/** The bed's etcd: one member, no TLS, no fsync. */
+export class Etcd {
+  readonly url: string;
+  readonly #options: EtcdOptions;
+  #child: Child | undefined;
+
+  constructor(options: EtcdOptions) {
+    this.#options = options;
+    this.url = `http://127.0.0.1:${options.ports.client}`;
+  }
+
+  async start(): Promise<void> {
+    const { processes, binary, ports } = this.#options;
+    const peer = `http://127.0.0.1:${ports.peer}`;
+    const child = processes.start({
+      name: 'etcd',
+      command: binary,
+      args: [
+        'etcd',
+        `--data-dir=${this.#folder()}`,
+        `--listen-client-urls=${this.url}`,
+        `--advertise-client-urls=${this.url}`,
+        `--listen-peer-urls=${peer}`,
+        `--initial-advertise-peer-urls=${peer}`,
+        `--initial-cluster=default=${peer}`,
+        '--unsafe-no-fsync',
+        '--log-level=warn',
+      ],
+      stopLast: true,
+    });
+    this.#child = child;
+    await waitReady(child, async () => (await fetch(`${this.url}/health`)).ok);
+  }
+
+  /**
+   * Forgets all history up to now. Lists and watches at older resourceVersions end with 410 Gone as soon as kube-apiserver
+   * has to ask etcd: its watch cache still knows the recent past until it restarts or runs with `--watch-cache=false`.
+   */
+  async compact(): Promise<void> {
+    const nowhere = Buffer.from('\0').toString('base64');
+    const answer = (await this.#call('kv/range', { key: nowhere, count_only: true })) as {
+      header: { revision: string };
+    };
+    await this.#call('kv/compaction', { revision: answer.header.revision, physical: true });
+  }
+
+  /** Kills it and removes its data. */
+  async discard(): Promise<void> {
+    await this.#child?.kill();
+    await rm(this.#folder(), { recursive: true, force: true });
+  }
+
+  #folder(): string {
+    return join(this.#options.dataDir, 'etcd');
+  }
+
+  /** etcd's own JSON gateway; see https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway. */
+  async #call(path: string, body: object): Promise<unknown> {
+    const response = await fetch(`${this.url}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  }
+}

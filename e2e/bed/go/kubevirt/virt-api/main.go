@@ -1,0 +1,33 @@
+// Command virt-api is KubeVirt's. Before main runs, its packages work for seconds to build the validator of the API, which
+// needs no API server: so it may be started before its kubeconfig exists, and waits for it here.
+package main
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"kubevirt.io/kubevirt/pkg/service"
+	virtapi "kubevirt.io/kubevirt/pkg/virt-api"
+)
+
+func main() {
+	waitForKubeconfig()
+	app := virtapi.NewVirtApi()
+	service.Setup(app)
+	app.Execute()
+}
+
+func waitForKubeconfig() {
+	for _, argument := range os.Args[1:] {
+		path, found := strings.CutPrefix(argument, "--kubeconfig=")
+		for found && !exists(path) {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { KUBEVIRTS } from '../../kube/resources.js';
+import type { ControlPlane } from './control-plane.js';
+import { createAll, readManifests, type Manifest } from './objects.js';
+import { withFreePorts } from './ports.js';
+import { capture } from './processes.js';
+import { httpsGet, waitReady } from './ready.js';
+import { writeServiceAccountKubeconfig } from './service-accounts.js';
+
+export const KUBEVIRT_NAMESPACE = 'kubevirt';
+const VERSION = 'v1.8.0';
+
+/** What virt-operator would create on a cluster, by virt-operator's own generators. */
+export interface KubeVirtManifests {
+  readonly crds: Manifest[];
+  readonly rbac: Manifest[];
+  readonly apiServices: Manifest[];
+  readonly webhooks: Manifest[];
+}
+
+/** @param virtController the binary, which holds the generators too */
+export async function generateManifests(virtController: string): Promise<KubeVirtManifests> {
+  return JSON.parse(await capture(virtController, ['manifests'])) as KubeVirtManifests;
+}
+
+/** Creates KubeVirt's accounts and their rights; the namespace must exist. */
+export async function grantRights({ client }: ControlPlane, manifests: KubeVirtManifests): Promise<void> {
+  await createAll(client, manifests.rbac);
+}
+
+/** Creates the object by which a user asks for KubeVirt, and the status by which virt-operator says that it is there. */
+export async function deployKubeVirt({ client }: ControlPlane): Promise<void> {
+  await createAll(client, await readManifests(join(import.meta.dirname, 'manifests', 'kubevirt.yaml')));
+  const status = {
+    phase: 'Deployed', // without a phase the object is ignored
+    defaultArchitecture: 'amd64', // without it every VMI is refused: "unsupported architecture"
+    observedKubeVirtVersion: VERSION,
+    targetKubeVirtVersion: VERSION,
+    operatorVersion: VERSION,
+  };
+  const ref = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt' };
+  await client.patch(KUBEVIRTS, ref, { type: 'merge', body: { status } }, { subresource: 'status' });
+}
+
+/** Starts virt-controller with the token of its service account, and waits until it leads. */
+export async function startVirtController(plane: ControlPlane, binary: string): Promise<void> {
+  const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-controller' };
+  const kubeconfig = await writeServiceAccountKubeconfig(plane, account);
+  const { servingCert, servingKey, ca } = plane.certificates;
+  await withFreePorts(1, async ([port]) => {
+    const options = {
+      name: 'virt-controller',
+      command: binary,
+      args: [
+        `--kubeconfig=${kubeconfig}`,
+        '--listen=127.0.0.1',
+        `--port=${port!}`,
+        `--launcher-image=registry.test/virt-launcher:${VERSION}`,
+        `--exporter-image=registry.test/virt-exportserver:${VERSION}`,
+        `--prom-cert-file=${servingCert}`,
+        `--prom-key-file=${servingKey}`,
+      ],
+    };
+    const child = plane.processes.start(options);
+    await waitReady(child, async () => (await httpsGet(`https://127.0.0.1:${port!}/leader`, ca)).includes('"true"'));
+    plane.processes.keepRunning(child, options);
+  });
+}

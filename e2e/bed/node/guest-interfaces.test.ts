@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { guestInterfaces } from './guest-interfaces.js';
+import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-instance.js';
+
+function vmi(wanted: WantedInterface[], reported: GuestInterface[]): Vmi {
+  return {
+    metadata: { namespace: 'vms', name: 'vm1', uid: 'vmi-uid' },
+    spec: {
+      networks: [
+        { name: 'default', pod: {} },
+        { name: 'data', multus: { networkName: 'blue' } },
+        { name: 'main', multus: { networkName: 'green', default: true } },
+      ],
+      domain: { devices: { interfaces: wanted } },
+    },
+    status: { interfaces: reported },
+  };
+}
+
+interface Case {
+  name: string;
+  wanted: WantedInterface;
+  /** infoSource before, where the interface is reported. */
+  before?: string;
+  /** infoSource after; undefined: the interface is not reported. */
+  expect: string | undefined;
+}
+
+const CASES: Case[] = [
+  { name: 'is in the guest at once on the pod network', wanted: { name: 'default' }, expect: 'domain' },
+  { name: 'is in the guest at once on the network in its place', wanted: { name: 'main' }, expect: 'domain' },
+  { name: 'waits for Multus on a secondary network', wanted: { name: 'data' }, expect: undefined },
+  {
+    name: 'is plugged once Multus reports it',
+    wanted: { name: 'data' },
+    before: 'multus-status',
+    expect: 'domain, multus-status',
+  },
+  {
+    name: 'stays in the guest when Multus reports it no more',
+    wanted: { name: 'data' },
+    before: 'domain',
+    expect: 'domain',
+  },
+  {
+    name: 'is unplugged from the guest when it shall be absent',
+    wanted: { name: 'data', state: 'absent' },
+    before: 'domain, multus-status',
+    expect: 'multus-status',
+  },
+  {
+    name: 'is gone when it shall be absent and Multus has detached it',
+    wanted: { name: 'data', state: 'absent' },
+    before: 'domain',
+    expect: undefined,
+  },
+];
+
+describe('An interface of a guest', () => {
+  for (const { name, wanted, before, expect: after } of CASES) {
+    it(name, () => {
+      const reported = before === undefined ? [] : [{ name: wanted.name, infoSource: before }];
+      const [found] = guestInterfaces(vmi([wanted], reported));
+      expect(found?.infoSource).to.equal(after);
+    });
+  }
+
+  it('has the MAC address that the spec asks for, else always the same one', () => {
+    const [asked] = guestInterfaces(vmi([{ name: 'default', macAddress: '02:00:00:00:00:01' }], []));
+    expect(asked?.mac).to.equal('02:00:00:00:00:01');
+    const given = vmi([{ name: 'default' }], []);
+    expect(guestInterfaces(given)[0]?.mac).to.match(/^02(:[0-9a-f]{2}){5}$/);
+    expect(guestInterfaces(given)).to.deep.equal(guestInterfaces(given));
+  });
+
+  it('keeps the name of the pod interface, which virt-controller reports', () => {
+    const reported = { name: 'data', infoSource: 'multus-status', podInterfaceName: 'pod3a6eb0790f3' };
+    for (const wanted of [{ name: 'data' }, { name: 'data', state: 'absent' }]) {
+      expect(guestInterfaces(vmi([wanted], [reported]))[0]?.podInterfaceName).to.equal('pod3a6eb0790f3');
+    }
+  });
+});

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-instance.js';
+
+/** The sources of what KubeVirt knows about an interface: libvirt's domain, and Multus' network-status. */
+const DOMAIN = 'domain';
+const MULTUS = 'multus-status';
+
+/**
+ * `status.interfaces` as virt-handler reports it: it plugs an interface into the guest once Multus reports it in the pod, and
+ * unplugs one whose state is `absent`. The reports of Multus come from virt-controller and stay as they are; an interface
+ * that neither knows is gone.
+ */
+export function guestInterfaces(vmi: Vmi): GuestInterface[] {
+  const reported = new Map((vmi.status?.interfaces ?? []).map((entry) => [entry.name, entry]));
+  const wanted = vmi.spec?.domain?.devices?.interfaces ?? [];
+  return wanted.flatMap((wish) => guestInterface(vmi, wish, reported.get(wish.name)) ?? []);
+}
+
+function guestInterface(
+  vmi: Vmi,
+  wish: WantedInterface,
+  before: GuestInterface | undefined,
+): GuestInterface | undefined {
+  const sources = before?.infoSource?.split(', ') ?? [];
+  const isInPod = sources.includes(MULTUS);
+  const isInGuest = sources.includes(DOMAIN) || isInPod || !isSecondary(vmi, wish.name);
+  if (isInGuest && wish.state !== 'absent') {
+    return {
+      ...before,
+      name: wish.name,
+      mac: wish.macAddress ?? madeUpMac(`${String(vmi.metadata.uid)}${wish.name}`),
+      infoSource: isInPod ? `${DOMAIN}, ${MULTUS}` : DOMAIN,
+      queueCount: 1,
+      linkState: 'up',
+    };
+  }
+  return isInPod ? onlyInPod(wish.name, before?.podInterfaceName) : undefined;
+}
+
+/** What is left of an unplugged interface until Multus detaches it. */
+function onlyInPod(name: string, podInterfaceName: string | undefined): GuestInterface {
+  return { name, infoSource: MULTUS, ...(podInterfaceName === undefined ? {} : { podInterfaceName }) };
+}
+
+/** Multus attaches the network beside the pod's own one, and reports it under its own name. */
+function isSecondary(vmi: Vmi, name: string): boolean {
+  const network = vmi.spec?.networks?.find((candidate) => candidate.name === name);
+  return network?.multus !== undefined && network.multus.default !== true;
+}
+
+/** A locally administered MAC address that is always the same for the same seed. */
+export function madeUpMac(seed: string): string {
+  const digest = createHash('sha256').update(seed).digest();
+  return ['02', ...[...digest.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, '0'))].join(':');
+}

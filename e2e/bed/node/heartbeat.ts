@@ -1,0 +1,102 @@
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import { isAlreadyExists, isNotFound, messageOf } from '../../../kube/errors.js';
+import type { Logger } from '../../../kube/log.js';
+import type { Resource } from '../../../kube/resource.js';
+import type { Switches } from '../switches.js';
+import { heartbeatAnnotations, nodeLease, nodeObject, nodeStatus } from './node-object.js';
+
+const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+const LEASES: Resource = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  plural: 'leases',
+  kind: 'Lease',
+  namespaced: true,
+};
+const EVERY_MS = 10_000;
+
+interface HeartbeatOptions {
+  /** An admin's: real kubelets have an identity each. */
+  readonly client: Client;
+  readonly node: string;
+  readonly switches: Switches;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Registers one node and keeps it alive for as long as it is not lost. */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
+  readonly #abort = new AbortController();
+  #beating: Promise<void> | undefined;
+  #reportedUp = true;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once the node is Ready. */
+  async start(): Promise<void> {
+    const { client, node, clock } = this.#options;
+    try {
+      await client.create(NODES, nodeObject(node, clock.now()));
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    await Promise.all([this.#report(true), this.#renewLease()]);
+    this.#beating = this.#beat();
+  }
+
+  /**
+   * Reports at once that the node was lost or came back. For a lost node the node lifecycle controller would do it, 50 seconds
+   * later; what it does to the pods follows from the report.
+   */
+  async look(): Promise<void> {
+    const { switches, node, log } = this.#options;
+    const isUp = !switches.isLost(node);
+    if (isUp === this.#reportedUp) return;
+    this.#reportedUp = isUp;
+    log.info({ node }, isUp ? 'node is back' : 'node is lost');
+    await Promise.all([this.#report(isUp), ...(isUp ? [this.#renewLease()] : [])]);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#beating;
+  }
+
+  async #beat(): Promise<void> {
+    const { client, node, switches, clock, log } = this.#options;
+    const { signal } = this.#abort;
+    for (;;) {
+      await clock.sleep(EVERY_MS, signal);
+      if (signal.aborted) return;
+      if (switches.isLost(node)) continue;
+      const body = { metadata: { annotations: heartbeatAnnotations(clock.now()) } };
+      try {
+        await Promise.all([client.patch(NODES, { name: node }, { type: 'merge', body }), this.#renewLease()]);
+      } catch (error) {
+        log.warn({ node, error: messageOf(error) }, 'heartbeat failed'); // the API server may be away: tests do that
+      }
+    }
+  }
+
+  async #report(isUp: boolean): Promise<void> {
+    const { client, node, clock } = this.#options;
+    const body = { status: nodeStatus(node, isUp, clock.now()) };
+    await client.patch(NODES, { name: node }, { type: 'strategic', body }, { subresource: 'status' });
+  }
+
+  async #renewLease(): Promise<void> {
+    const { client, node, clock } = this.#options;
+    const lease = nodeLease(node, clock.now());
+    const ref = { namespace: 'kube-node-lease', name: node };
+    try {
+      await client.patch(LEASES, ref, { type: 'merge', body: { spec: lease.spec } });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await client.create(LEASES, lease);
+    }
+  }
+}

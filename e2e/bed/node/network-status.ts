@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../../api/names.js';
+import { interfaceOf, parseNetworkSelections } from '../../../api/network-selection.js';
+import { madeUpMac } from './guest-interfaces.js';
+import type { KubeletPod } from './pod.js';
+
+const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
+
+/** One attachment as Multus writes it (multi-net-spec §5.3). */
+interface Attachment {
+  name: string;
+  interface: string;
+  ips?: string[];
+  mac: string;
+  default?: boolean;
+  dns: object;
+}
+
+/**
+ * The network-status that Multus writes once all CNI plugins have answered: the pod's own network first, then one attachment
+ * per element of the networks annotation.
+ * @throws {NetworkSelectionError} where Multus would refuse the annotation
+ */
+export function networkStatus(pod: KubeletPod): string {
+  return JSON.stringify([defaultAttachment(pod), ...secondaryAttachments(pod)], null, 4);
+}
+
+/** The pod's network-status names other interfaces than its networks annotation. */
+export function isNetworkStatusStale(pod: KubeletPod): boolean {
+  const current = pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] ?? '[]';
+  const names = (attachments: Attachment[]) => attachments.map((attachment) => attachment.interface).join();
+  return names(JSON.parse(current) as Attachment[]) !== names(JSON.parse(networkStatus(pod)) as Attachment[]);
+}
+
+/** An address for the pod's own network: nothing listens on it, but it is always the same for the same pod. */
+export function podAddress(pod: KubeletPod): string {
+  const digest = createHash('sha256')
+    .update(pod.metadata.uid ?? '')
+    .digest();
+  return `10.244.${digest[0] ?? 0}.${digest[1] || 1}`;
+}
+
+function defaultAttachment(pod: KubeletPod): Attachment {
+  const name = pod.metadata.annotations?.[DEFAULT_NETWORK_ANNOTATION] ?? 'cluster-net';
+  const mac = madeUpMac(pod.metadata.uid ?? '');
+  return { name, interface: 'eth0', ips: [podAddress(pod)], mac, default: true, dns: {} };
+}
+
+function secondaryAttachments(pod: KubeletPod): Attachment[] {
+  const annotation = pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '';
+  const selections = parseNetworkSelections(annotation, pod.metadata.namespace ?? '');
+  const requests = requestsOf(annotation);
+  return selections.map((selection, index) => {
+    const interfaceName = interfaceOf(selection);
+    const { mac = madeUpMac(`${pod.metadata.uid ?? ''}${interfaceName}`), ips } = requests[index] ?? {};
+    const attachment = {
+      name: `${selection.nad.namespace}/${selection.nad.name}`,
+      interface: interfaceName,
+      mac,
+      dns: {},
+    };
+    return ips ? { ...attachment, ips } : attachment;
+  });
+}
+
+/** Addresses that the elements ask for; the comma form cannot ask for any. */
+function requestsOf(annotation: string): { mac?: string; ips?: string[] }[] {
+  if (!annotation.trimStart().startsWith('[')) return [];
+  return JSON.parse(annotation) as { mac?: string; ips?: string[] }[];
+}

@@ -1,0 +1,47 @@
+import type { Pod } from '../../../api/pod.js';
+import type { Resource } from '../../../kube/resource.js';
+import { PODS } from '../../../kube/resources.js';
+
+/** The parts of a pod that the kubelet reads and writes. */
+export interface KubeletPod extends Pod {
+  spec?: {
+    nodeName?: string;
+    containers?: Container[];
+    initContainers?: Container[];
+    readinessGates?: { conditionType: string }[];
+  };
+  status?: PodStatus;
+}
+
+export interface Container {
+  name: string;
+  image?: string;
+  /** `Always` makes an init container a sidecar. */
+  restartPolicy?: string;
+}
+
+export interface PodCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  lastTransitionTime?: string;
+}
+
+export interface PodStatus {
+  phase?: string;
+  startTime?: string;
+  hostIP?: string;
+  podIP?: string;
+  podIPs?: { ip: string }[];
+  conditions?: PodCondition[];
+  containerStatuses?: object[];
+  initContainerStatuses?: object[];
+}
+
+export const KUBELET_PODS = PODS as Resource<KubeletPod>;
+export const LAUNCHER_VMI_UID_LABEL = 'kubevirt.io/created-by';
+
+/** The VM of a launcher by its full name, which labels may cut; else the pod's own name. */
+export function workloadName(pod: KubeletPod): string {
+  return pod.metadata.annotations?.['kubevirt.io/domain'] ?? pod.metadata.name;
+}

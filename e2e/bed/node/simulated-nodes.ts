@@ -1,0 +1,190 @@
+import { joinKey, objectKey } from '../../../api/meta.js';
+import { controllingVmi } from '../../../api/pod.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import { isNotFound, messageOf } from '../../../kube/errors.js';
+import { Informer } from '../../../kube/informer.js';
+import type { Logger } from '../../../kube/log.js';
+import { ControllerLoop, type SyncResult } from '../../../kube/loop.js';
+import { WorkQueue } from '../../../kube/workqueue.js';
+import type { Switches } from '../switches.js';
+import { Heartbeat } from './heartbeat.js';
+import { stepPod, type PodChange } from './pod-machine.js';
+import { KUBELET_PODS, workloadName, type KubeletPod } from './pod.js';
+import type { Step } from './step.js';
+import { VMIS, type Vmi } from './virtual-machine-instance.js';
+import { stepVmi } from './vmi-machine.js';
+
+const WORKERS = 8;
+const RETRY = { baseMs: 10, maxMs: 1_000 };
+const BY_VMI_UID = 'vmi-uid';
+
+interface SimulatedNodesOptions {
+  /** An admin's, for nodes and pods. */
+  readonly client: Client;
+  /** virt-handler's: virt-api silently restores the status of a VMI that anybody else writes. */
+  readonly handlerClient: Client;
+  readonly names: readonly string[];
+  readonly switches: Switches;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Nodes without machines: kubelet, Multus, dynamic networks controller and virt-handler, all in this process. */
+export class SimulatedNodes {
+  readonly #options: SimulatedNodesOptions;
+  readonly #pods: Informer<KubeletPod>;
+  readonly #vmis: Informer<Vmi>;
+  readonly #podQueue: WorkQueue;
+  readonly #vmiQueue: WorkQueue;
+  readonly #loops: ControllerLoop[];
+  readonly #heartbeats: Heartbeat[];
+  /** Key to the resourceVersion that was changed last: what is cached under it is history. */
+  readonly #changed = new Map<string, string>();
+  /** VMI key to the time when its migration's copy began. */
+  readonly #copyingSince = new Map<string, number>();
+
+  constructor(options: SimulatedNodesOptions) {
+    const { client, switches, clock, log } = options;
+    this.#options = options;
+    const byVmi = (pod: KubeletPod) => [controllingVmi(pod)?.uid ?? ''];
+    this.#pods = new Informer<KubeletPod>(client, KUBELET_PODS, { indexes: { [BY_VMI_UID]: byVmi }, log, clock });
+    this.#vmis = new Informer<Vmi>(client, VMIS, { log, clock });
+    const queue = (name: string) => new WorkQueue({ name, clock, random: Math.random, ...RETRY });
+    [this.#podQueue, this.#vmiQueue] = [queue('pods'), queue('vmis')];
+    const loop = (name: string, workQueue: WorkQueue, sync: (key: string) => Promise<SyncResult>) =>
+      new ControllerLoop({ name, queue: workQueue, workers: WORKERS, sync, log, clock, invalidRetryMs: 5_000 });
+    this.#loops = [
+      loop('pods', this.#podQueue, (key) => this.#syncPod(key)),
+      loop('vmis', this.#vmiQueue, (key) => this.#syncVmi(key)),
+    ];
+    this.#heartbeats = options.names.map((node) => new Heartbeat({ client, node, switches, clock, log }));
+    switches.onChange(() => this.#lookAtAll());
+  }
+
+  /** Resolves once all nodes are Ready. */
+  async start(): Promise<void> {
+    this.#pods.onChange(({ object }) => this.#onPod(object));
+    this.#vmis.onChange(({ object }) => this.#onVmi(object));
+    this.#pods.start();
+    this.#vmis.start();
+    await Promise.all([this.#pods.synced(), this.#vmis.synced(), ...this.#heartbeats.map((beat) => beat.start())]);
+    for (const loop of this.#loops) loop.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#heartbeats.map((beat) => beat.stop()));
+    await Promise.all(this.#loops.map((loop) => loop.stop()));
+    await Promise.all([this.#pods.stop(), this.#vmis.stop()]);
+  }
+
+  /** Nodes exist that are not ours only if somebody makes them. */
+  readonly #isNodeUp = (node: string): boolean =>
+    this.#options.names.includes(node) && !this.#options.switches.isLost(node);
+
+  #onPod(pod: KubeletPod): void {
+    this.#podQueue.add(objectKey(pod));
+    const vmi = controllingVmi(pod);
+    if (vmi) this.#vmiQueue.add(joinKey(pod.metadata.namespace, vmi.name));
+  }
+
+  #onVmi(vmi: Vmi): void {
+    this.#vmiQueue.add(objectKey(vmi));
+    for (const pod of this.#launchersOf(vmi)) this.#podQueue.add(objectKey(pod));
+  }
+
+  #lookAtAll(): void {
+    for (const pod of this.#pods.cache.list()) this.#podQueue.add(objectKey(pod));
+    for (const vmi of this.#vmis.cache.list()) this.#vmiQueue.add(objectKey(vmi));
+    for (const beat of this.#heartbeats) {
+      beat.look().catch((error: unknown) => {
+        this.#options.log.error({ error: messageOf(error) }, 'the node could not be reported lost or found');
+      });
+    }
+  }
+
+  #launchersOf(vmi: Vmi): readonly KubeletPod[] {
+    return this.#pods.cache.byIndex(BY_VMI_UID, vmi.metadata.uid ?? '');
+  }
+
+  async #syncVmi(key: string): Promise<SyncResult> {
+    const vmi = this.#vmis.cache.get(key);
+    if (!vmi) {
+      this.#copyingSince.delete(key);
+      this.#changed.delete(`vmi ${key}`);
+      return undefined;
+    }
+    const { switches, clock, handlerClient } = this.#options;
+    const step = stepVmi(vmi, {
+      launchers: this.#launchersOf(vmi),
+      switches: switches.of(vmi.metadata.namespace, vmi.metadata.name),
+      isNodeUp: this.#isNodeUp,
+      now: clock.now(),
+      copyingSince: this.#copyingSince.get(key),
+    });
+    return this.#take(`vmi ${key}`, vmi, step, async (next) => {
+      const written = await handlerClient.replace(VMIS, next);
+      if (!vmi.status?.migrationState?.startTimestamp && next.status?.migrationState?.startTimestamp) {
+        this.#copyingSince.set(key, clock.now());
+      }
+      return written;
+    });
+  }
+
+  async #syncPod(key: string): Promise<SyncResult> {
+    const pod = this.#pods.cache.get(key);
+    if (!pod) {
+      this.#changed.delete(`pod ${key}`);
+      return undefined;
+    }
+    const { switches, clock } = this.#options;
+    const controller = controllingVmi(pod);
+    const vmi = controller && this.#vmis.cache.get(joinKey(pod.metadata.namespace, controller.name));
+    const step = stepPod(pod, {
+      vmi: vmi?.metadata.uid === controller?.uid ? vmi : undefined,
+      switches: switches.of(pod.metadata.namespace, workloadName(pod)),
+      isNodeUp: this.#isNodeUp,
+      now: clock.now(),
+    });
+    return this.#take(`pod ${key}`, pod, step, (change) => this.#changePod(pod, change));
+  }
+
+  /** Does what the state machine said, unless that was about a state which this process itself has changed already. */
+  async #take<Change>(
+    name: string,
+    object: KubeletPod | Vmi,
+    step: Step<Change>,
+    write: (change: Change) => Promise<unknown>,
+  ): Promise<SyncResult> {
+    const { log } = this.#options;
+    if ('waitFor' in step) {
+      return step.lookAgainInMs === undefined ? undefined : { retryAfterMs: step.lookAgainInMs };
+    }
+    const version = object.metadata.resourceVersion ?? '';
+    if (this.#changed.get(name) === version) return undefined; // the event of that change is on its way
+    this.#changed.set(name, version);
+    try {
+      await write(step.next);
+      log.info({ object: name }, step.reason);
+    } catch (error) {
+      this.#changed.delete(name);
+      if (!isNotFound(error)) throw error;
+    }
+    return undefined;
+  }
+
+  async #changePod(pod: KubeletPod, change: PodChange): Promise<void> {
+    const { client } = this.#options;
+    const ref = { namespace: pod.metadata.namespace, name: pod.metadata.name };
+    const { resourceVersion, uid } = pod.metadata;
+    if (change.kind === 'remove') {
+      await client.delete(KUBELET_PODS, ref, { uid, gracePeriodSeconds: 0 });
+    } else if (change.kind === 'annotate') {
+      const body = { metadata: { resourceVersion, annotations: change.annotations } };
+      await client.patch(KUBELET_PODS, ref, { type: 'merge', body });
+    } else {
+      const body = { metadata: { resourceVersion }, status: change.status };
+      await client.patch(KUBELET_PODS, ref, { type: 'strategic', body }, { subresource: 'status' });
+    }
+  }
+}

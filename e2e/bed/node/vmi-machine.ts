@@ -1,0 +1,89 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isBeingDeleted } from '../../../api/meta.js';
+import { isTerminal } from '../../../api/pod.js';
+import type { VmSwitches } from '../switches.js';
+import { guestInterfaces } from './guest-interfaces.js';
+import { stepMigration } from './migration-machine.js';
+import type { KubeletPod } from './pod.js';
+import { go, wait, type Step } from './step.js';
+import {
+  hasGuest,
+  inPhase,
+  migrationInFlight,
+  withCondition,
+  withStatus,
+  type Vmi,
+} from './virtual-machine-instance.js';
+
+/** What virt-handler knows besides the VMI itself. */
+export interface VmiView {
+  /** The VMI's launcher pods, in any phase. */
+  readonly launchers: readonly KubeletPod[];
+  readonly switches: VmSwitches;
+  readonly isNodeUp: (node: string) => boolean;
+  readonly now: number;
+  /** When the copy of the migration in flight began, in milliseconds; the API keeps only seconds. */
+  readonly copyingSince?: number | undefined;
+}
+
+/** A launcher that nobody has seen for this long is gone. Before, the news of it may just be late. */
+const LAUNCHER_GRACE_MS = 2_000;
+
+/**
+ * One step of virt-handler with one VMI:
+ *
+ *     Pending → Scheduling → Scheduled      virt-controller's: it makes the launcher and hands the VMI over
+ *     Scheduled → Running                   the guest starts
+ *     Running                               interfaces come and go; live migrations
+ *     Scheduled, Running → Succeeded        asked to shut down, or the launcher is killed (→ Failed by switch)
+ *
+ * See https://kubevirt.io/user-guide/user_workloads/lifecycle and the doc comments of VirtualMachineInstancePhase.
+ */
+export function stepVmi(vmi: Vmi, view: VmiView): Step<Vmi> {
+  const node = vmi.status?.nodeName;
+  if (!hasGuest(vmi) || node === undefined) return wait('virt-controller');
+  if (!view.isNodeUp(node)) return wait(`node ${node} to come back`);
+  if (isBeingDeleted(vmi)) {
+    if (view.switches.holdTermination) return wait('the guest to shut down, which is held');
+    return go(inPhase(vmi, 'Succeeded', view.now), 'the guest shut down');
+  }
+  return (
+    stepLauncher(vmi, node, view) ?? (vmi.status?.phase === 'Scheduled' ? start(vmi, view.now) : stepRunning(vmi, view))
+  );
+}
+
+/** The guest lives in its launcher pod and ends with it. */
+function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefined {
+  const here = view.launchers.filter((pod) => pod.spec?.nodeName === node && !isTerminal(pod));
+  if (here.some((pod) => !isBeingDeleted(pod))) return undefined;
+  const phase = view.switches.killFails ? 'Failed' : 'Succeeded';
+  if (here.length > 0) {
+    if (view.switches.holdTermination) return wait('the guest to shut down, which is held');
+    return go(inPhase(vmi, phase, view.now), 'the launcher was killed');
+  }
+  const transitions = vmi.status?.phaseTransitionTimestamps ?? [];
+  const age = view.now - Date.parse(transitions.at(-1)?.phaseTransitionTimestamp ?? '');
+  if (age < LAUNCHER_GRACE_MS) return wait('sight of the launcher', LAUNCHER_GRACE_MS - age);
+  return go(inPhase(vmi, phase, view.now), 'the launcher is gone');
+}
+
+function start(vmi: Vmi, now: number): Step<Vmi> {
+  const started = withStatus(inPhase(vmi, 'Running', now), {
+    interfaces: guestInterfaces(vmi),
+    selinuxContext: 'none', // virt-controller makes no migration target without it
+  });
+  return go(
+    withCondition(withCondition(started, 'LiveMigratable', now), 'StorageLiveMigratable', now),
+    'the guest runs',
+  );
+}
+
+function stepRunning(vmi: Vmi, view: VmiView): Step<Vmi> {
+  const interfaces = guestInterfaces(vmi);
+  if (!isDeepStrictEqual(interfaces, vmi.status?.interfaces ?? [])) {
+    const sources = interfaces.map(({ name, infoSource }) => `${name ?? ''} (${infoSource ?? ''})`);
+    return go(withStatus(vmi, { interfaces }), `interfaces: ${sources.join(', ') || 'none'}`);
+  }
+  const migration = migrationInFlight(vmi);
+  return migration ? stepMigration(vmi, migration, view) : wait('something to do');
+}

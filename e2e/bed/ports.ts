@@ -1,0 +1,45 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+
+/**
+ * Below the ports that kernels give to outgoing connections: kube-apiserver opens hundreds of these to etcd, and a port that
+ * was free may become one of them before anybody listens on it.
+ */
+const [LOWEST, HIGHEST] = [20_000, 32_000];
+const ATTEMPTS = 3;
+
+/** `count` different TCP ports of 127.0.0.1 that were free a moment ago. */
+export async function findFreePorts(count: number): Promise<number[]> {
+  const held = new Map<number, Server>();
+  while (held.size < count) {
+    const port = randomInt(LOWEST, HIGHEST);
+    const server = held.has(port) ? undefined : await listenOn(port);
+    if (server) held.set(port, server);
+  }
+  await Promise.all([...held.values()].map((server) => once(server.close(), 'close')));
+  return [...held.keys()];
+}
+
+/** Runs `use` with free ports, and again with others when it fails because somebody took one in between. */
+export async function withFreePorts<T>(count: number, use: (ports: number[]) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await use(await findFreePorts(count));
+    } catch (error) {
+      const isTaken = error instanceof Error && error.message.includes('address already in use');
+      if (!isTaken || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function listenOn(port: number): Promise<Server | undefined> {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+    return server;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined;
+    throw error;
+  }
+}

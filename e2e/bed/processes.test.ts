@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { until } from '../story/wait.js';
+import { Processes } from './processes.js';
+
+describe('The processes of a bed', function () {
+  this.timeout(20_000);
+  let folder: string;
+  let processes: Processes;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-processes-'));
+    processes = new Processes(join(folder, 'logs'), join(folder, 'data'));
+  });
+
+  afterEach(async () => {
+    await processes.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const shell = (name: string, script: string, more: { stopLast?: boolean } = {}) =>
+    processes.start({ name, command: '/bin/sh', args: ['-c', script], ...more });
+
+  it('write a log each, which goes on when a process is started again', async () => {
+    await shell('talker', 'echo one; echo two >&2').gone;
+    const again = shell('talker', 'echo three');
+    await again.gone;
+    expect(await readFile(again.logFile, 'utf8')).to.equal('one\ntwo\nthree\n');
+  });
+
+  it('are reported with the end of their log when they are gone', async () => {
+    const child = shell('failing', 'echo bad flag; exit 3');
+    await child.gone;
+    expect(child.running).to.equal(false);
+    expect(() => child.assertRunning()).to.throw(/failing ended with code 3.*\nbad flag/);
+    expect(processes.list()).to.deep.equal([]);
+  });
+
+  it('are reported when they cannot be started at all', async () => {
+    const child = processes.start({ name: 'nobody', command: '/does/not/exist', args: [] });
+    await child.gone;
+    expect(() => child.assertRunning()).to.throw(/nobody ended with .*ENOENT/);
+  });
+
+  it('end with SIGTERM, or with SIGKILL where that is ignored', async () => {
+    const stubborn = shell('stubborn', 'trap "" TERM; echo ready; while :; do sleep 0.1; done');
+    const willing = shell('willing', 'trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.1; done');
+    for (const { logFile } of [stubborn, willing]) {
+      await until('the trap to be set', async () => (await readFile(logFile, 'utf8')).includes('ready'));
+    }
+    await processes.stop();
+    expect([stubborn.running, willing.running]).to.deep.equal([false, false]);
+    expect(await readFile(willing.logFile, 'utf8')).to.include('bye');
+  });
+
+  it('end although they are paused', async () => {
+    const child = shell('paused', 'exec sleep 60');
+    child.signal('SIGSTOP');
+    await processes.stop();
+    expect(child.running).to.equal(false);
+  });
+
+  it('end last where others need them to', async () => {
+    const order: string[] = [];
+    const store = shell('store', 'exec sleep 60', { stopLast: true });
+    const user = shell('user', 'trap "sleep 0.3; exit 0" TERM; while :; do sleep 0.05; done');
+    for (const child of [store, user]) void child.gone.then(() => order.push(child.name));
+    await processes.stop();
+    expect(order).to.deep.equal(['user', 'store']);
+  });
+
+  it('are not started any more once they are being stopped', async () => {
+    await processes.stop();
+    expect(() => shell('late', 'true')).to.throw('late is not started');
+  });
+
+  it('end, and leave only logs, when the process that started them is killed', async () => {
+    await mkdir(join(folder, 'data'));
+    const victim = spawn(process.execPath, ['--import=tsx', '--input-type=module', '-e', victimScript(folder)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(victim.stdout.setEncoding('utf8'), 'data')) as [string];
+    const pid = Number(line);
+    expect(isAlive(pid)).to.equal(true);
+    victim.kill('SIGKILL');
+    await until('the orphan to end', () => !isAlive(pid));
+    await until('the data to be removed', () => !existsSync(join(folder, 'data')));
+    expect(existsSync(join(folder, 'logs', 'orphan.log'))).to.equal(true);
+  });
+});
+
+function victimScript(folder: string): string {
+  const [module, logs, data] = [join(import.meta.dirname, 'processes.ts'), join(folder, 'logs'), join(folder, 'data')];
+  return `
+    const { Processes } = await import(${JSON.stringify(module)});
+    const processes = new Processes(${JSON.stringify(logs)}, ${JSON.stringify(data)});
+    console.log(processes.start({ name: 'orphan', command: '/bin/sh', args: ['-c', 'exec sleep 600'] }).pid);
+  `;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import pino from 'pino';
+import { Client } from '../../kube/client.js';
+import { systemClock } from '../../kube/clock.js';
+import { loadCredentials } from '../../kube/config.js';
+import { Transport } from '../../kube/transport.js';
+import type { ControlPlane } from './control-plane.js';
+import { KUBEVIRT_NAMESPACE } from './kubevirt.js';
+import { SimulatedNodes } from './node/simulated-nodes.js';
+import { writeServiceAccountKubeconfig } from './service-accounts.js';
+import type { Switches } from './switches.js';
+
+export interface Simulation {
+  stop(): Promise<void>;
+}
+
+/** Starts the simulated nodes in this process, with the identity that virt-handler has; resolves once they are Ready. */
+export async function startSimulation(
+  plane: ControlPlane,
+  names: readonly string[],
+  switches: Switches,
+): Promise<Simulation> {
+  const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-handler' };
+  const kubeconfig = await writeServiceAccountKubeconfig(plane, account);
+  const transport = new Transport(await loadCredentials({ kubeconfig }));
+  const handlerClient = new Client(transport);
+  const log = pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: join(plane.logDir, 'nodes.log'), sync: true }),
+  );
+  const nodes = new SimulatedNodes({ client: plane.client, handlerClient, names, switches, clock: systemClock, log });
+  const stop = async () => {
+    await nodes.stop();
+    await transport.close();
+  };
+  try {
+    await nodes.start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}

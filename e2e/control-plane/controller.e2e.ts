@@ -1,0 +1,211 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { ObjectMeta } from '../../api/meta.js';
+import type { Pod } from '../../api/pod.js';
+import { StatusError } from '../../kube/errors.js';
+import { EVENTS } from '../../kube/events.js';
+import {
+  IPAM_CLAIMS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kube/resources.js';
+import { applyAll } from '../../controller/claims/apply.js';
+import { createController } from '../../controller/main.js';
+import { CONTROLLER_SETTINGS, type ControllerConfig } from '../../process/config.js';
+import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
+import type { Part } from '../../process/part.js';
+import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import type { Resource } from '../../kube/resource.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
+import { createKinds, kubeVirtKind } from '../bed/kinds.js';
+import { createAll, readManifests, resourceOf } from '../bed/objects.js';
+import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
+import { until, untilValue } from '../story/wait.js';
+
+const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
+const SYSTEM = 'holdfast-system';
+const NAME = 'holdfast-controller';
+
+/** A controller in this process, as its shipped identity. */
+interface Running {
+  part: Part;
+  context: ProcessContext;
+}
+
+describe('The controller on an API server', function () {
+  this.timeout(60_000);
+  let plane: ControlPlane;
+  const running = new Set<Running>();
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    plane = await startControlPlane();
+    await createKinds(plane.client, [
+      kubeVirtKind('virtualmachines', 'VirtualMachine'),
+      kubeVirtKind('virtualmachineinstances', 'VirtualMachineInstance'),
+    ]);
+    const files = ['namespace.yaml', 'rbac/controller.yaml', 'policies/parameters.yaml', 'policies/claim-guard.yaml'];
+    const shipped = await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))));
+    for (const object of shipped.flat()) await plane.client.create(resourceOf(object), object);
+    await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+    const metadata = { name: 'default', namespace: NAMESPACE };
+    await createAll(plane.client, [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata }]);
+    await plane.client.create(
+      NETWORK_ATTACHMENT_DEFINITIONS,
+      nad('blue', { name: 'blue-net', allowPersistentIPs: true }),
+    );
+  });
+
+  afterEach(async () => {
+    for (const each of running) await stop(each);
+    const kinds: Resource[] = [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES, IPAM_CLAIMS, PODS];
+    for (const resource of kinds) {
+      for (const { metadata } of (await plane.client.list(resource, { namespace: NAMESPACE })).items) {
+        await plane.client.patch(resource, metadata, { type: 'merge', body: { metadata: { finalizers: null } } });
+        await plane.client.delete(resource, metadata, { gracePeriodSeconds: 0 });
+      }
+    }
+  });
+
+  after(() => plane.stop());
+
+  async function start(changes: Partial<ControllerConfig> = {}, identity = 'only'): Promise<Running> {
+    const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
+    const defaults = Object.entries(CONTROLLER_SETTINGS).map(([field, { fallback }]) => [field, fallback as unknown]);
+    const config = {
+      ...(Object.fromEntries(defaults) as ControllerConfig),
+      kubeconfig,
+      logLevel: 'error',
+      ...changes,
+    } as const;
+    const context = await createContext('controller', config);
+    const part = createController(context, config, identity);
+    const started = { part, context };
+    running.add(started);
+    await part.start();
+    await until('the controller is ready', () => part.ready?.() === undefined);
+    return started;
+  }
+
+  async function stop(stopped: Running): Promise<void> {
+    running.delete(stopped);
+    await stopped.part.stop();
+    await closeContext(stopped.context);
+  }
+
+  /** How many decisions a controller has taken. */
+  async function decided({ context }: Running): Promise<number> {
+    const metric = await context.metrics.registry.getSingleMetric('holdfast_claim_actions_total')?.get();
+    return metric?.values.reduce((sum, { value }) => sum + value, 0) ?? 0;
+  }
+
+  async function claims(): Promise<IPAMClaim[]> {
+    return (await plane.client.list(IPAM_CLAIMS, { namespace: NAMESPACE })).items;
+  }
+
+  async function claimsAre(...names: string[]): Promise<IPAMClaim[]> {
+    const isRight = (found: IPAMClaim[]) => found.map(({ metadata }) => metadata.name).join() === names.join();
+    return untilValue(`claims are: ${names.join()}`, claims, isRight);
+  }
+
+  /** What may stand in an object that is to be created. */
+  function creatable({ uid: _uid, resourceVersion: _version, ...metadata }: ObjectMeta): ObjectMeta {
+    return metadata;
+  }
+
+  function createVm(name: string, networks = { data: 'blue' }) {
+    const made = vm(networks, { name });
+    return plane.client.create(VIRTUAL_MACHINES, { ...made, metadata: creatable(made.metadata) });
+  }
+
+  async function createLauncher(owner: string) {
+    const { metadata } = launcher([{ nad: 'blue', claim: 'vm1.data' }], { vmi: owner });
+    const spec = { containers: [{ name: 'compute', image: 'registry.example/compute' }] };
+    return plane.client.create(PODS, { metadata: creatable(metadata), spec } as Pod);
+  }
+
+  it('makes the claims of a VM and lets them go with it, with no more rights than it is shipped with', async () => {
+    await start();
+    const { metadata } = await createVm('vm1');
+    const [made] = await claimsAre('vm1.data');
+    expect(made?.metadata.ownerReferences).to.deep.equal([vmReference(metadata.uid ?? '')]);
+    await plane.client.delete(VIRTUAL_MACHINES, metadata);
+    await claimsAre();
+  });
+
+  it('makes the claims of VMs that were there before it', async () => {
+    await createVm('vm1');
+    await createVm('vm2');
+    await start();
+    await claimsAre('vm1.data', 'vm2.data');
+  });
+
+  it('holds the claim of a VM that is gone while a launcher of it runs', async () => {
+    await start();
+    const made = vmi({ data: 'blue' }, { vm: null });
+    const standalone = await plane.client.create(VIRTUAL_MACHINE_INSTANCES, {
+      ...made,
+      metadata: creatable(made.metadata),
+    });
+    await claimsAre('vm1.data');
+    const pod = await createLauncher(standalone.metadata.uid ?? '');
+    await plane.client.delete(VIRTUAL_MACHINE_INSTANCES, standalone.metadata);
+    await createVm('vm2');
+    await claimsAre('vm1.data', 'vm2.data');
+    await plane.client.patch(
+      PODS,
+      pod.metadata,
+      { type: 'merge', body: { status: { phase: 'Succeeded' } } },
+      { subresource: 'status' },
+    );
+    await claimsAre('vm2.data');
+  });
+
+  it('tells the VM of a claim in its way, and makes its own as soon as that is gone', async () => {
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: 'other-uid', controller: true };
+    const metadata = creatable(claim({ owner, remembers: null, finalizers: [], vmNetwork: null, nad: null }).metadata);
+    await plane.client.create(IPAM_CLAIMS, { ...claim(), metadata });
+    await start();
+    const { metadata: vm1 } = await createVm('vm1');
+    const [event] = await untilValue(
+      'the event',
+      async () => (await plane.client.list(EVENTS, { namespace: NAMESPACE })).items,
+      (events) => events.some(({ involvedObject }) => involvedObject.uid === vm1.uid),
+    );
+    expect(event?.reason).to.equal('IPAMClaimConflict');
+    expect(event?.message).to.include(
+      'IPAMClaim vms/vm1.data belongs to ConfigMap other (uid other-uid); delete it or',
+    );
+    await plane.client.delete(IPAM_CLAIMS, metadata);
+    const [made] = await untilValue('its own claim', claims, ([found]) => found?.metadata.finalizers !== undefined);
+    expect(made?.metadata.ownerReferences?.[0]?.uid).to.equal(vm1.uid);
+  });
+
+  it('works while it leads, and another takes over at once', async () => {
+    const election = { leaderElect: true, namespace: SYSTEM };
+    const first = await start(election, 'first');
+    await createVm('vm1');
+    await claimsAre('vm1.data');
+    const second = await start(election, 'second');
+    await createVm('vm2');
+    await claimsAre('vm1.data', 'vm2.data');
+    expect(await decided(second)).to.equal(0);
+    await stop(first);
+    await createVm('vm3');
+    await claimsAre('vm1.data', 'vm2.data', 'vm3.data');
+    expect(await decided(second)).to.be.greaterThan(0);
+  });
+
+  it('takes a finalizer that is not where it was seen for an old view', async () => {
+    const metadata = creatable(claim({ owner: null, remembers: null, finalizers: ['a.example/b'] }).metadata);
+    const made = await plane.client.create(IPAM_CLAIMS, { ...claim(), metadata });
+    const deleting = { ...made.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const seen = { ...made, metadata: { ...deleting, finalizers: ['kubevirt.io/persistent-ipam'] } };
+    const [failure] = await applyAll([{ kind: 'release', claim: seen, reason: 'test' }], plane.client);
+    expect(failure?.error).to.be.instanceOf(StatusError).with.property('status', 409);
+  });
+});

@@ -1,0 +1,216 @@
+import { expect } from 'chai';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KubeObject } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import { systemClock } from '../../kube/clock.js';
+import { loadCredentials } from '../../kube/config.js';
+import { isAlreadyExists, isConflict, isInvalid, isNotFound } from '../../kube/errors.js';
+import { EVENTS, EventRecorder } from '../../kube/events.js';
+import { LEASES, LeaderElection } from '../../kube/leader.js';
+import { silentLogger } from '../../kube/log.js';
+import type { Resource } from '../../kube/resource.js';
+import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resources.js';
+import { Transport } from '../../kube/transport.js';
+import { faultOf, refusalOf } from '../../test/outcome.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
+import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
+import { until } from '../story/wait.js';
+
+const NAMESPACE = 'kube-client';
+const CLUSTER_ROLE_BINDINGS: Resource<KubeObject & { roleRef: object; subjects: object[] }> = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  plural: 'clusterrolebindings',
+  kind: 'ClusterRoleBinding',
+  namespaced: false,
+};
+
+/** The Kubernetes layer's requests against a real API server; no KubeVirt. */
+describe('The Kubernetes layer', function () {
+  this.timeout(60_000);
+  let plane: ControlPlane;
+  let client: Client;
+
+  before(async () => {
+    plane = await startControlPlane();
+    client = plane.client;
+    await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+  });
+  after(() => plane.stop());
+
+  function configMap(name: string, data: Record<string, string> = {}) {
+    return { metadata: { namespace: NAMESPACE, name }, data };
+  }
+
+  it('creates once, and replaces only what it has read', async () => {
+    const created = await client.create(CONFIG_MAPS, configMap('writes', { a: '1' }));
+    expect(isAlreadyExists(await refusalOf(client.create(CONFIG_MAPS, configMap('writes'))))).to.equal(true);
+    const replaced = await client.replace(CONFIG_MAPS, { ...created, data: { a: '2' } });
+    expect(replaced.data).to.deep.equal({ a: '2' });
+    expect(isConflict(await refusalOf(client.replace(CONFIG_MAPS, { ...created, data: { a: '3' } })))).to.equal(true);
+    expect(isInvalid(await refusalOf(client.create(CONFIG_MAPS, configMap('Bad_Name'))))).to.equal(true);
+  });
+
+  it('patches in every way that the server knows', async () => {
+    const ref = { namespace: NAMESPACE, name: 'patches' };
+    await client.create(CONFIG_MAPS, configMap('patches', { a: '1' }));
+    await client.patch(CONFIG_MAPS, ref, { type: 'json', operations: [{ op: 'add', path: '/data/b', value: '2' }] });
+    await client.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data: { a: null, c: '3' } } });
+    await client.patch(CONFIG_MAPS, ref, { type: 'strategic', body: { data: { d: '4' } } });
+    const applied = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref, data: { e: '5' } };
+    await client.patch(CONFIG_MAPS, ref, { type: 'apply', object: applied, fieldManager: 'test', force: true });
+    const dry = { type: 'merge', body: { data: { f: '6' } } } as const;
+    expect((await client.patch(CONFIG_MAPS, ref, dry, { dryRun: true })).data).to.include({ f: '6' });
+    expect((await client.get(CONFIG_MAPS, ref)).data).to.deep.equal({ b: '2', c: '3', d: '4', e: '5' });
+  });
+
+  it('deletes only the incarnation and state that it means', async () => {
+    const ref = { namespace: NAMESPACE, name: 'deletes' };
+    const first = await client.create(CONFIG_MAPS, configMap('deletes'));
+    const changed = await client.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data: { a: '1' } } });
+    const { resourceVersion } = first.metadata;
+    expect(isConflict(await refusalOf(client.delete(CONFIG_MAPS, ref, { uid: 'another' })))).to.equal(true);
+    expect(isConflict(await refusalOf(client.delete(CONFIG_MAPS, ref, { resourceVersion })))).to.equal(true);
+    await client.delete(CONFIG_MAPS, ref, { uid: changed.metadata.uid });
+    expect(await client.find(CONFIG_MAPS, ref)).to.equal(undefined);
+    await client.delete(CONFIG_MAPS, ref, { uid: changed.metadata.uid });
+  });
+
+  it('lists page by page what is there, whole or as metadata', async () => {
+    const names = Array.from({ length: 25 }, (_, index) => `page-${String(index).padStart(2, '0')}`);
+    const labels = { suite: 'pages' };
+    await Promise.all(
+      names.map((name) =>
+        client.create(CONFIG_MAPS, { metadata: { namespace: NAMESPACE, name, labels }, data: { a: '1' } }),
+      ),
+    );
+    const selection = { namespace: NAMESPACE, labelSelector: 'suite=pages', pageSize: 10 };
+    const whole = await client.list(CONFIG_MAPS, selection);
+    expect(whole.items.map((item) => item.metadata.name).sort()).to.deep.equal(names);
+    expect(whole.items[0]).to.deep.include({ kind: 'ConfigMap', apiVersion: 'v1', data: { a: '1' } });
+    const newer = { ...selection, metadataOnly: true, resourceVersion: whole.resourceVersion };
+    const metadata = await client.list(CONFIG_MAPS, newer);
+    expect(metadata.items).to.have.length(25);
+    expect(metadata.items[0]).to.not.have.property('data');
+  });
+
+  it('goes on with a new token once the old one is revoked', async () => {
+    const account = { namespace: NAMESPACE, name: 'revoked' };
+    await client.create(SERVICE_ACCOUNTS, { metadata: account });
+    await client.create(CLUSTER_ROLE_BINDINGS, {
+      metadata: { name: 'kube-client-revoked' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ kind: 'ServiceAccount', ...account }],
+    });
+    const first = await boundToken(account, 'first');
+    const tokenFile = join(plane.workDir, 'token');
+    await writeFile(tokenFile, first);
+    const kubeconfig = join(plane.workDir, 'revoked.kubeconfig');
+    await writeFile(kubeconfig, tokenFileKubeconfig(tokenFile));
+    const transport = new Transport(await loadCredentials({ kubeconfig }));
+    // Never asks for another token.
+    const ca = Buffer.from(plane.caBundle, 'base64');
+    const probe = new Transport({
+      server: plane.server,
+      tls: () => Promise.resolve({ ca, rejectUnauthorized: true }),
+      headers: () => Promise.resolve({ authorization: `Bearer ${first}` }),
+      refresh: () => Promise.resolve(),
+    });
+    try {
+      const list = { method: 'GET', path: `/api/v1/namespaces/${NAMESPACE}/configmaps`, query: { limit: 1 } };
+      await until('the role to be in force', async () => Boolean(await transport.request(list)));
+      const second = await boundToken(account, 'second');
+      await client.delete(SECRETS, { namespace: NAMESPACE, name: 'token-first' });
+      // The server remembers for 10 s that a token was good.
+      await until('the token to be refused', async () => (await faultOf(probe.request(list))) === '401');
+      expect(await faultOf(transport.request(list))).to.equal('401');
+      await writeFile(`${tokenFile}.new`, second);
+      await rename(`${tokenFile}.new`, tokenFile);
+      await until('the new token to be used', async () => Boolean(await transport.request(list)));
+    } finally {
+      await Promise.all([transport.close(), probe.close()]);
+    }
+  });
+
+  /** A token that is good for as long as a Secret of its own exists. */
+  async function boundToken(account: { namespace: string; name: string }, name: string): Promise<string> {
+    const secret = await client.create(SECRETS, { metadata: { namespace: NAMESPACE, name: `token-${name}` } });
+    const { uid } = secret.metadata;
+    const boundObjectRef = { apiVersion: 'v1', kind: 'Secret', name: secret.metadata.name, uid };
+    const answer = await client.createSubresource(SERVICE_ACCOUNTS, account, 'token', { spec: { boundObjectRef } });
+    return (answer as { status: { token: string } }).status.token;
+  }
+
+  function tokenFileKubeconfig(tokenFile: string): string {
+    const cluster = { server: plane.server, 'certificate-authority-data': plane.caBundle };
+    return JSON.stringify({
+      clusters: [{ name: 'bed', cluster }],
+      users: [{ name: 'account', user: { tokenFile } }],
+      contexts: [{ name: 'bed', context: { cluster: 'bed', user: 'account' } }],
+      'current-context': 'bed',
+    });
+  }
+
+  it('hands leadership over through a Lease', async () => {
+    const [first, second] = ['a', 'b'].map(
+      (identity) =>
+        new LeaderElection({
+          client,
+          namespace: NAMESPACE,
+          name: 'leader',
+          identity,
+          retryPeriodMs: 200,
+          renewDeadlineMs: 2_000,
+          leaseDurationMs: 3_000,
+          clock: systemClock,
+          random: Math.random,
+          log: silentLogger,
+        }),
+    );
+    const callbacks = { onStarted: () => undefined, onStopped: () => undefined };
+    const running = [first!.run(callbacks)];
+    await until('the first to lead', () => first!.isLeader);
+    running.push(second!.run(callbacks));
+    await first!.stop();
+    await until('the second to lead', () => second!.isLeader, { timeoutMs: 2_000 });
+    const lease = await client.get(LEASES, { namespace: NAMESPACE, name: 'leader' });
+    expect(lease.spec).to.include({ holderIdentity: 'b', leaseTransitions: 1 });
+    await second!.stop();
+    await Promise.all(running);
+  });
+
+  it('writes events that the server accepts, and counts them up', async () => {
+    const recorder = new EventRecorder({ client, component: 'test', clock: systemClock, log: silentLogger });
+    const subject = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: NAMESPACE, name: 'subject', uid: 'u1' },
+    };
+    const wide = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-subject', uid: 'u2' } };
+    recorder.event(subject, 'Warning', 'Tested', 'a message');
+    recorder.event(wide, 'Normal', 'Tested', 'ä'.repeat(2000));
+    await recorder.flush();
+    recorder.event(subject, 'Warning', 'Tested', 'a message');
+    await recorder.flush();
+    const fieldSelector = 'involvedObject.uid=u1';
+    const { items } = await client.list(EVENTS, { namespace: NAMESPACE, fieldSelector });
+    expect(items.map(({ count, reason, message }) => ({ count, reason, message }))).to.deep.equal([
+      { count: 2, reason: 'Tested', message: 'a message' },
+    ]);
+    const clusterWide = await client.list(EVENTS, { namespace: 'default', fieldSelector: 'involvedObject.uid=u2' });
+    expect(clusterWide.items).to.have.length(1);
+  });
+
+  it('gives up on a server that hangs, and goes on when it is back', async () => {
+    const ref = { namespace: NAMESPACE, name: 'writes' };
+    plane.apiServer.pause();
+    try {
+      expect(await faultOf(client.get(CONFIG_MAPS, ref, { deadlineMs: 300 }))).to.equal('deadline');
+    } finally {
+      plane.apiServer.resume();
+    }
+    expect((await client.get(CONFIG_MAPS, ref)).metadata.name).to.equal('writes');
+    expect(isNotFound(await refusalOf(client.get(CONFIG_MAPS, { ...ref, name: 'absent' })))).to.equal(true);
+  });
+});

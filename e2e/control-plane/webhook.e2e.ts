@@ -1,0 +1,203 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../../api/names.js';
+import type { Pod } from '../../api/pod.js';
+import {
+  IPAM_CLAIMS,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  SECRETS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kube/resources.js';
+import { WEBHOOK_SETTINGS, type WebhookConfig } from '../../process/config.js';
+import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
+import type { Part } from '../../process/part.js';
+import {
+  NAMESPACE,
+  makeClaim,
+  makeLauncherPod,
+  makeNad,
+  makeVm,
+  makeVmi,
+  networksValue,
+} from '../../test/kubevirt-objects.js';
+import { refusalOf } from '../../test/outcome.js';
+import { createWebhook } from '../../webhook/main.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
+import { createKinds, kubeVirtKind } from '../bed/kinds.js';
+import { createAll, readManifests, resourceOf } from '../bed/objects.js';
+import { findFreePorts } from '../bed/ports.js';
+import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
+import { until } from '../story/wait.js';
+
+const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
+const SYSTEM = 'holdfast-system';
+const NAME = 'holdfast-webhook';
+
+/** The webhook in this process, as its shipped identity. */
+interface Running {
+  part: Part;
+  context: ProcessContext;
+}
+
+describe('The webhook on an API server', function () {
+  this.timeout(60_000);
+  let plane: ControlPlane;
+  let port: number;
+  let running: Running | undefined;
+  let vmi: VirtualMachineInstance;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    plane = await startControlPlane();
+    [port = 0] = await findFreePorts(1);
+    await createKinds(plane.client, [
+      kubeVirtKind('virtualmachines', 'VirtualMachine'),
+      kubeVirtKind('virtualmachineinstances', 'VirtualMachineInstance'),
+    ]);
+    await install();
+    await plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, makeNad('blue'));
+    const vm = await plane.client.create(VIRTUAL_MACHINES, makeVm('vm1'));
+    const { uid = '' } = vm.metadata; // the API server's own
+    vmi = await plane.client.create(VIRTUAL_MACHINE_INSTANCES, makeVmi('vm1', { data: 'blue' }, { vm: uid }));
+    const claim = makeClaim('vm1', 'data', { ownerUid: uid });
+    delete claim.metadata.resourceVersion; // it is to be created
+    await plane.client.create(IPAM_CLAIMS, claim);
+    running = await start();
+  });
+
+  after(async () => {
+    await stop();
+    await plane.stop();
+  });
+
+  async function install(): Promise<void> {
+    const namespace = await readManifests(join(MANIFESTS, 'namespace.yaml'));
+    await createAll(plane.client, namespace);
+    await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+    const files = ['rbac/webhook.yaml', 'webhook/service.yaml', 'webhook/mutating-webhook.yaml'];
+    const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();
+    for (const object of shipped) if (object.kind === 'Service') delete (object.spec as { selector?: object }).selector;
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
+    const endpoint = {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: NAME, namespace: SYSTEM, labels: { 'kubernetes.io/service-name': NAME } },
+      addressType: 'FQDN',
+      ports: [{ name: 'https', port }],
+      endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+    };
+    for (const object of [...shipped, account, endpoint]) await plane.client.create(resourceOf(object), object);
+  }
+
+  async function start(): Promise<Running> {
+    const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
+    const defaults = Object.entries(WEBHOOK_SETTINGS).map(([field, { fallback }]) => [field, fallback as unknown]);
+    const config = {
+      ...(Object.fromEntries(defaults) as WebhookConfig),
+      kubeconfig,
+      logLevel: 'error' as const,
+      webhookBindAddress: `127.0.0.1:${port}`,
+    };
+    const context = await createContext('webhook', config);
+    const part = createWebhook(context, config);
+    await part.start();
+    await until('the webhook is ready', () => part.ready?.() === undefined);
+    return { part, context };
+  }
+
+  async function stop(): Promise<void> {
+    await running?.part.stop();
+    if (running !== undefined) await closeContext(running.context);
+    running = undefined;
+  }
+
+  async function createLauncher(change: (pod: Pod) => void = () => undefined, dryRun = false): Promise<Pod> {
+    const spec = { containers: [{ name: 'compute', image: 'registry.example/compute' }] };
+    const pod = { ...makeLauncherPod(vmi), spec } as unknown as Pod;
+    change(pod);
+    return plane.client.create(PODS, pod, { dryRun });
+  }
+
+  function networks(pod: Pod): string | undefined {
+    return pod.metadata.annotations?.[NETWORKS_ANNOTATION];
+  }
+
+  async function patch(pod: Pod, metadata: object): Promise<Pod> {
+    const { name, namespace } = pod.metadata;
+    return plane.client.patch(PODS, { name, namespace }, { type: 'merge', body: { metadata } });
+  }
+
+  const pointed = () => networksValue(vmi, { data: 'vm1.data' });
+
+  it('makes its certificate and has it trusted, with no more rights than it is shipped with', async () => {
+    const secret = await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` });
+    const { webhooks = [] } = await plane.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, { name: NAME });
+    expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).to.deep.equal([secret.data?.['ca.crt']]);
+  });
+
+  it('points a launcher at its claim, and at a dry run too', async () => {
+    expect(networks(await createLauncher())).to.equal(pointed());
+    expect(networks(await createLauncher(undefined, true))).to.equal(pointed());
+  });
+
+  it('gives back what KubeVirt strips, so that nothing is written', async () => {
+    const pod = await createLauncher();
+    const stripped = await patch(pod, { annotations: { [NETWORKS_ANNOTATION]: networksValue(vmi) } });
+    expect(networks(stripped)).to.equal(pointed());
+    expect(stripped.metadata.resourceVersion).to.equal(pod.metadata.resourceVersion);
+  });
+
+  it('refuses a pod that only looks like a launcher', async () => {
+    const refusal = await refusalOf(createLauncher((pod) => delete pod.metadata.ownerReferences));
+    expect(refusal.message)
+      .to.include('launcher-pods.ipam.holdfast.dev')
+      .and.to.include('no VirtualMachineInstance controls it');
+  });
+
+  it('refuses to point a running launcher at another claim', async () => {
+    const pod = await createLauncher();
+    const foreign = networksValue(vmi, { data: 'vm2.data' });
+    const refusal = await refusalOf(patch(pod, { annotations: { [NETWORKS_ANNOTATION]: foreign } }));
+    expect(refusal.message).to.include('"vm2.data"').and.to.include('expected "vm1.data"');
+  });
+
+  it('refuses to make a launcher of a pod that points at a claim of others', async () => {
+    const foreign = networksValue(vmi, { data: 'vm2.data' });
+    const pod = await createLauncher(({ metadata }) => {
+      metadata.labels = {};
+      metadata.annotations = { [NETWORKS_ANNOTATION]: foreign };
+    });
+    const refusal = await refusalOf(patch(pod, { labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE } }));
+    expect(refusal.message).to.include('"vm2.data"').and.to.include('expected "vm1.data"');
+  });
+
+  it('is trusted again after somebody emptied the caBundle', async () => {
+    const operations = [{ op: 'remove' as const, path: '/webhooks/0/clientConfig/caBundle' }];
+    await plane.client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: NAME }, { type: 'json', operations });
+    await until('launchers are admitted', async () => networks(await createLauncher(undefined, true)) === pointed());
+  });
+
+  it('is not asked about anything but the networks of launchers', async () => {
+    const launcher = await createLauncher();
+    await stop();
+    await patch(launcher, { labels: { some: 'label' }, annotations: { 'k8s.v1.cni.cncf.io/network-status': '[]' } });
+    const plain = await createLauncher((pod) => (pod.metadata.labels = {}));
+    expect(networks(plain)).to.equal(networksValue(vmi));
+    await createLauncher((pod) => delete pod.metadata.annotations);
+    await plane.client.delete(PODS, launcher.metadata, { gracePeriodSeconds: 0 });
+  });
+
+  it('lets no launcher start without it, and all as soon as it is back, with the same certificate', async () => {
+    await stop();
+    const { data } = await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` });
+    expect((await refusalOf(createLauncher())).message).to.include('failed calling webhook');
+    running = await start();
+    expect(networks(await createLauncher())).to.equal(pointed());
+    expect((await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` })).data).to.deep.equal(data);
+  });
+});

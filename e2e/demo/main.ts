@@ -1,0 +1,41 @@
+import { once } from 'node:events';
+import { startEnvironment } from '../environment.js';
+import { Story } from '../story/story.js';
+import { Narrator } from './narrator.js';
+import { tellTale } from './tale.js';
+
+// make demo [KEEP=1]: the main job on a real control plane, told on the terminal.
+const keep = (process.env.KEEP ?? '') !== '';
+const narrator = new Narrator();
+
+narrator.chapter('A Kubernetes and KubeVirt control plane comes up on loopback, and Holdfast beside it');
+narrator.say('Real: etcd, kube-apiserver, controller-manager, scheduler, virt-api, virt-controller, Holdfast.');
+narrator.say('Simulated: two nodes, that is kubelet, Multus and virt-handler. No guest runs, no packet flows.');
+const environment = await startEnvironment((line) => {
+  narrator.progress(line);
+});
+
+process.exitCode = 1; // until the tale has been told to its end
+try {
+  const story = await Story.begin(environment, 'demo');
+  await tellTale(story, narrator);
+  const broken = narrator.end();
+  if (keep) await stayUp();
+  else
+    narrator.say(
+      'Next: `make demo KEEP=1` leaves all of it running for kubectl; `make test` runs every story there is.',
+    );
+  await story.end();
+  process.exitCode = broken === 0 ? 0 : 1;
+} finally {
+  await environment.stop();
+}
+
+async function stayUp(): Promise<void> {
+  narrator.chapter('All of it stays up until Ctrl-C. To look around in another terminal');
+  narrator.say(`export KUBECONFIG=${environment.kubeconfig}`);
+  narrator.say('kubectl apply -n demo -f manifests/samples/   # a NAD and a VM');
+  narrator.say('kubectl get -n demo vm,vmi,pods,ipamclaims');
+  if (environment.bed) narrator.say(`logs: ${environment.bed.logDir}`);
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+}

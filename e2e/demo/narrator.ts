@@ -1,0 +1,50 @@
+const { stdout } = process;
+const colourful = stdout.isTTY && process.env.NO_COLOR === undefined;
+
+function paint(code: number, text: string): string {
+  return colourful ? `\u001B[${String(code)}m${text}\u001B[0m` : text;
+}
+
+/** Prints a story to the terminal: numbered steps, what is looked at, and what was found. */
+export class Narrator {
+  #step = 0;
+  #broken = 0;
+  readonly #began = Date.now();
+
+  /** Something that takes a while has come a step further. */
+  progress(line: string): void {
+    stdout.write(paint(2, `   ${this.#elapsed()}  ${line}\n`));
+  }
+
+  chapter(title: string): void {
+    this.#step++;
+    stdout.write(`\n${paint(1, `${String(this.#step)}. ${title}`)}\n`);
+  }
+
+  say(line: string): void {
+    stdout.write(`   ${line}\n`);
+  }
+
+  /** A fact read from the cluster. */
+  show(what: string, value: string): void {
+    stdout.write(`   ${paint(36, what.padEnd(34))} ${value}\n`);
+  }
+
+  /** A promise of Holdfast, kept or not. */
+  check(promise: string, kept: boolean): void {
+    if (!kept) this.#broken++;
+    stdout.write(`   ${kept ? paint(32, '✓') : paint(31, '✗ BROKEN:')} ${promise}\n`);
+  }
+
+  /** @returns how many promises were not kept */
+  end(): number {
+    const verdict =
+      this.#broken === 0 ? paint(32, 'Every promise was kept.') : paint(31, `${String(this.#broken)} broken.`);
+    stdout.write(`\n${verdict} (${this.#elapsed().trim()})\n`);
+    return this.#broken;
+  }
+
+  #elapsed(): string {
+    return `${((Date.now() - this.#began) / 1000).toFixed(1).padStart(6)} s`;
+  }
+}

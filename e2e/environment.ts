@@ -1,0 +1,55 @@
+import type { Bed } from './bed/bed.js';
+import { startBed } from './bed/bed.js';
+import { findFreePorts } from './bed/ports.js';
+import { installHoldfast } from './holdfast/install.js';
+import { HoldfastProcess } from './holdfast/process.js';
+import { Client } from '../kube/client.js';
+import { loadCredentials } from '../kube/config.js';
+import { Transport } from '../kube/transport.js';
+
+/** What the suites run against: a cluster with KubeVirt, Multus and Holdfast. */
+export interface Environment {
+  /** As a cluster admin. */
+  readonly client: Client;
+  /** Path of the admin's kubeconfig. */
+  readonly kubeconfig: string;
+  /** Undefined on a cluster that is not ours: nothing is simulated there, and there is no switch to turn. */
+  readonly bed: BedWithHoldfast | undefined;
+  stop(): Promise<void>;
+}
+
+export interface BedWithHoldfast extends Bed {
+  readonly controller: HoldfastProcess;
+  readonly webhook: HoldfastProcess;
+}
+
+/** Whether the suites run on a bed of their own. */
+export const onBed = process.env.E2E_KUBECONFIG === undefined;
+
+/** The cluster that `E2E_KUBECONFIG` names, where Holdfast is installed already; without it, a bed that runs Holdfast. */
+export async function startEnvironment(progress: (line: string) => void): Promise<Environment> {
+  const kubeconfig = process.env.E2E_KUBECONFIG;
+  if (kubeconfig !== undefined) {
+    const transport = new Transport(await loadCredentials({ kubeconfig }));
+    return { client: new Client(transport), kubeconfig, bed: undefined, stop: () => transport.close() };
+  }
+  const bed = await startBedWithHoldfast(progress);
+  return { client: bed.client, kubeconfig: bed.kubeconfig, bed, stop: () => bed.stop() };
+}
+
+/** A bed on which the shipped manifests are applied and both processes are ready. */
+export async function startBedWithHoldfast(progress: (line: string) => void): Promise<BedWithHoldfast> {
+  const bed = await startBed({ progress });
+  try {
+    const [webhookPort = 0] = await findFreePorts(1);
+    await installHoldfast(bed, webhookPort);
+    const controller = new HoldfastProcess(bed, 'controller', 0);
+    const webhook = new HoldfastProcess(bed, 'webhook', webhookPort);
+    await Promise.all([controller.start(), webhook.start()]);
+    progress('Holdfast: controller and webhook are ready');
+    return Object.assign(bed, { controller, webhook });
+  } catch (error) {
+    await bed.stop();
+    throw error;
+  }
+}

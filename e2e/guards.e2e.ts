@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { describeStory } from './story/describe.js';
+
+const DATA = podInterfaceName('data');
+
+describeStory('A tenant with all rights in a namespace', (story) => {
+  it('cannot create a pod that a VMI seems to own', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    const vmi = await story().running('vm1');
+    const tenant = await story().tenant();
+    const refusal = await tenant.refusedPod({ owner: vmi });
+    expect(refusal).to.include('VirtualMachineInstance').and.to.include('kubevirt-controller');
+  });
+
+  it('cannot add a VMI as owner to a pod of theirs', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    const vmi = await story().running('vm1');
+    const tenant = await story().tenant();
+    expect(await tenant.refusedAdoption(vmi)).to.include('VirtualMachineInstance');
+  });
+
+  it('cannot create a pod that merely carries the labels of a launcher', async () => {
+    await story().network('blue');
+    const tenant = await story().tenant();
+    const refusal = await tenant.refusedPod({ labels: { 'kubevirt.io': 'virt-launcher' }, nad: 'blue' });
+    expect(refusal).to.include('no VirtualMachineInstance');
+  });
+
+  it('cannot change what a claim remembers, its owner, its finalizer or its network', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await story().claim('vm1.data');
+    const tenant = await story().tenant();
+    const attempts = {
+      annotation: { metadata: { annotations: { 'ipam.holdfast.dev/owner-uid': 'mine' } } },
+      owner: { metadata: { ownerReferences: [] } },
+      finalizer: { metadata: { finalizers: [] } },
+      network: { spec: { network: 'another' } },
+    };
+    for (const [what, body] of Object.entries(attempts)) {
+      expect(await tenant.refusedClaimPatch('vm1.data', body), what).to.include('only Holdfast');
+    }
+  });
+
+  it('can create a claim of nobody, but none that looks like one of ours', async () => {
+    const tenant = await story().tenant();
+    await tenant.createsClaim('mine', {});
+    expect(await tenant.refusedClaim('squatter', { finalizers: ['kubevirt.io/persistent-ipam'] })).to.include(
+      'only Holdfast',
+    );
+    expect(await tenant.refusedClaim('squatter', { annotations: { 'ipam.holdfast.dev/owner-uid': 'x' } })).to.include(
+      'only Holdfast',
+    );
+  });
+
+  it('can delete a claim of a VM, which goes on serving the VM', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const tenant = await story().tenant();
+    await tenant.deletesClaim('vm1.data');
+    await story().controllerSettled();
+    expect((await story().claim('vm1.data')).metadata.deletionTimestamp).to.be.a('string');
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+  });
+
+  it('cannot point a launcher at the claim of another VM', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().createVm('vm2', { data: 'blue' });
+    await story().running('vm1');
+    await story().running('vm2');
+    const [launcher] = await story().launchers('vm1');
+    const tenant = await story().tenant();
+    const refusal = await tenant.refusedElement(launcher!, { 'ipam-claim-reference': 'vm2.data' });
+    expect(refusal).to.include('vm2.data').and.to.include('vm1.data');
+  });
+
+  it('cannot ask for addresses and have a claim in one network element', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const [launcher] = await story().launchers('vm1');
+    const tenant = await story().tenant();
+    const refusal = await tenant.refusedElement(launcher!, { ips: ['10.0.0.9'] });
+    expect(refusal).to.include('ips').and.to.include('network.kubevirt.io/addresses');
+  });
+});

@@ -1,0 +1,45 @@
+import type { Bed } from '../bed/bed.js';
+import { capture } from '../bed/processes.js';
+import type { Manifest } from '../bed/objects.js';
+import { applyManifests, readKustomization } from './manifests.js';
+
+/** Where the shipped manifests put Holdfast. */
+export const HOLDFAST_NAMESPACE = 'holdfast-system';
+const WEBHOOK_SERVICE = 'holdfast-webhook';
+
+/** Kinds that would make the simulated nodes play our own processes, which run for real beside the bed. */
+const RUN_BY_US = new Set(['Deployment', 'PodDisruptionBudget', 'NetworkPolicy']);
+
+/**
+ * Applies the shipped manifests to a bed, and points the webhook's Service at a port of this machine.
+ * @param webhookPort where the webhook will listen on 127.0.0.1
+ */
+export async function installHoldfast(bed: Bed, webhookPort: number): Promise<void> {
+  await capture(process.execPath, ['build.js']);
+  const shipped = await readKustomization();
+  await applyManifests(bed.client, shipped.filter(({ kind }) => !RUN_BY_US.has(kind)).map(withoutSelector));
+  await applyManifests(bed.client, [webhookEndpoint(webhookPort)]);
+}
+
+/** Without a selector, Kubernetes leaves the Service's endpoints to us. */
+function withoutSelector(object: Manifest): Manifest {
+  if (object.kind !== 'Service') return object;
+  const { selector: _selector, ...spec } = object.spec as Record<string, unknown>;
+  return { ...object, spec };
+}
+
+/** An address of type FQDN, since one of type IPv4 may not be in the loopback range. */
+function webhookEndpoint(port: number): Manifest {
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      name: `${WEBHOOK_SERVICE}-bed`,
+      namespace: HOLDFAST_NAMESPACE,
+      labels: { 'kubernetes.io/service-name': WEBHOOK_SERVICE },
+    },
+    addressType: 'FQDN',
+    ports: [{ name: 'https', port }],
+    endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+  };
+}

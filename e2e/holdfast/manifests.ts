@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { type Manifest, readManifests, resourceOf } from '../bed/objects.js';
+import type { Client } from '../../kube/client.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import { until } from '../story/wait.js';
+
+/** What is shipped. */
+export const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
+
+/** The objects of a kustomization, in its order: what `kubectl kustomize` prints for a base without patches. */
+export async function readKustomization(folder = MANIFESTS): Promise<Manifest[]> {
+  const { resources } = parse(await readFile(join(folder, 'kustomization.yaml'), 'utf8')) as { resources: string[] };
+  const objects = await Promise.all(
+    resources.map((entry) => {
+      const path = join(folder, entry);
+      return entry.endsWith('.yaml') ? readManifests(path) : readKustomization(path);
+    }),
+  );
+  return objects.flat();
+}
+
+/** Applies objects one after the other, as `kubectl apply --server-side` does. */
+export async function applyManifests(client: Client, objects: readonly Manifest[]): Promise<void> {
+  for (const object of objects) {
+    // the namespace, or the kind, may have been made a moment ago and not be there for everybody yet
+    await until(`${object.kind} ${object.metadata.name} is applied`, () => applyOnce(client, object));
+  }
+}
+
+async function applyOnce(client: Client, object: Manifest): Promise<boolean> {
+  const { name, namespace } = object.metadata;
+  try {
+    const patch = { type: 'apply', object, fieldManager: 'holdfast-install', force: true } as const;
+    await client.patch(resourceOf(object), { name, namespace }, patch);
+    return true;
+  } catch (error) {
+    if (isNotFound(error) || isConflict(error)) return false;
+    throw error;
+  }
+}

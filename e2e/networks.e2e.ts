@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+import { claimName } from '../api/ipam-claim.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { describeStory } from './story/describe.js';
+
+const DATA = podInterfaceName('data');
+
+describeStory('A NAD', (story) => {
+  it('may be in another namespace than the VM, whose claim is beside the VM', async () => {
+    const elsewhere = await story().otherNamespace();
+    await story().network('blue', { namespace: elsewhere });
+    await story().createVm('vm1', { data: `${elsewhere}/blue` });
+    await story().running('vm1');
+    await story().waitForClaims(['vm1.data']);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+  });
+
+  it('may say allowPersistentIPs inside a plugin of its list', async () => {
+    await story().network('blue', {
+      config: { cniVersion: '0.4.0', name: 'blue-net', plugins: [{ type: 'bridge', allowPersistentIPs: true }] },
+    });
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    expect((await story().claim('vm1.data')).spec.network).to.equal('blue-net');
+  });
+
+  it('that is broken and that the VM does not use is of no matter', async () => {
+    await story().network('blue');
+    await story().network('unrelated', { config: '{ this is not JSON' });
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+  });
+
+  it('that is broken costs only its own interface, and the VM hears which field to mend', async () => {
+    await story().network('blue');
+    await story().network('broken', { config: '{"name": "broken-net", "allowPersistentIPs": "yes"}' });
+    await story().createVm('vm1', { data: 'blue', other: 'broken' });
+    await story().running('vm1');
+    await story().waitForClaims(['vm1.data']);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+    const event = await story().event('vm1', 'NetworkAttachmentInvalid');
+    expect(event.message).to.include('broken').and.to.include('spec.config.allowPersistentIPs');
+  });
+
+  it('that is missing is named in an event, and the claim comes when the NAD does', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue', other: 'late' }, { running: false });
+    await story().waitForClaims(['vm1.data']);
+    const event = await story().event('vm1', 'NetworkAttachmentNotFound');
+    expect(event.message).to.include(`${story().namespace}/late`);
+    await story().network('late');
+    await story().waitForClaims(['vm1.data', 'vm1.other']);
+  });
+
+  it('that allows persistent IPs later gives the VM its claim then', async () => {
+    await story().network('blue', { persistent: false });
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await story().controllerSettled();
+    expect(await story().claimNames()).to.deep.equal([]);
+    await story().network('blue', { persistent: true });
+    await story().waitForClaims(['vm1.data']);
+  });
+
+  it('that loses its flag leaves existing claims in force until their VM goes', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const claim = await story().claim('vm1.data');
+    await story().network('blue', { persistent: false });
+    await story().restart('vm1');
+    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+    await story().createVm('vm2', { data: 'blue' });
+    await story().running('vm2');
+    expect(await story().claimNames()).to.deep.equal(['vm1.data']);
+    await story().deleteVm('vm1', 'Background');
+    await story().waitForClaims([]);
+  });
+
+  it('that is deleted leaves existing claims in force', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const claim = await story().claim('vm1.data');
+    await story().removeNetwork('blue');
+    await story().controllerSettled();
+    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().network('blue');
+    await story().restart('vm1');
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+  });
+});
+
+describeStory('Odd names', (story) => {
+  it('of networks (upper case, underscores) give valid claims that do not collide', async () => {
+    await story().network('blue');
+    const networks = ['Data_Net', 'data_net', 'data-net'];
+    await story().createVm('vm1', Object.fromEntries(networks.map((network) => [network, 'blue'])));
+    await story().running('vm1');
+    const names = networks.map((network) => claimName('vm1', network));
+    expect(new Set(names).size).to.equal(3);
+    await story().waitForClaims(names);
+    expect(await story().references('vm1')).to.deep.equal([
+      Object.fromEntries(networks.map((network) => [podInterfaceName(network), claimName('vm1', network)])),
+    ]);
+  });
+
+  it('of VMs longer than a label may be get a claim too', async () => {
+    const name = 'a-virtual-machine-with-a-name-that-is-longer-than-any-label-value-may-be';
+    expect(name.length).to.be.greaterThan(63);
+    await story().network('blue');
+    await story().createVm(name, { data: 'blue' });
+    await story().running(name);
+    await story().waitForClaims([`${name}.data`]);
+    expect(await story().references(name)).to.deep.equal([{ [DATA]: `${name}.data` }]);
+  });
+});
+
+describeStory('A namespace that opts out', (story) => {
+  it('gets no new claims, and gets them when it opts in again', async () => {
+    await story().labelNamespace({ 'ipam.holdfast.dev/persistent-ips': 'disabled' });
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    expect(await story().claimNames()).to.deep.equal([]);
+    expect(await story().references('vm1')).to.deep.equal([{}]);
+    await story().labelNamespace({ 'ipam.holdfast.dev/persistent-ips': null });
+    await story().waitForClaims(['vm1.data']);
+  });
+});

@@ -1,0 +1,43 @@
+import { describe, it } from 'mocha';
+import { type BedWithHoldfast, onBed } from '../environment.js';
+import { environment } from '../hooks.js';
+import { Story } from './story.js';
+
+/** A suite in which each test has a story, that is a namespace, of its own. */
+export function describeStory(title: string, tell: (story: () => Story) => void): void {
+  describe(title, () => {
+    let current: Story | undefined;
+    beforeEach('a namespace of its own', async () => {
+      current = await Story.begin(environment());
+    });
+    afterEach('the namespace goes', async () => {
+      environment().bed?.switches.clear();
+      await current?.end();
+    });
+    tell(() => {
+      if (current === undefined) throw new Error('a story is told inside a test');
+      return current;
+    });
+  });
+}
+
+/** A test that turns a switch of the bed; on any other cluster it is pending, with its name. */
+export function itOnBed(title: string, tell: (bed: BedWithHoldfast) => Promise<void>): void {
+  it(title, async function () {
+    const { bed } = environment();
+    if (bed === undefined) this.skip();
+    else await tell(bed);
+  });
+}
+
+/** A suite that needs the bed as a whole. */
+export function describeOnBed(title: string, tell: (story: () => Story, bed: () => BedWithHoldfast) => void): void {
+  if (!onBed) return;
+  describeStory(title, (story) => {
+    tell(story, () => {
+      const { bed } = environment();
+      if (bed === undefined) throw new Error('there is no bed');
+      return bed;
+    });
+  });
+}

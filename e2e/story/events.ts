@@ -1,0 +1,25 @@
+import type { KubeObject } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import type { Resource } from '../../kube/resource.js';
+import { until } from './wait.js';
+
+export interface StoryEvent extends KubeObject {
+  reason?: string;
+  message?: string;
+  involvedObject?: { kind?: string; name?: string };
+}
+
+const EVENTS: Resource<StoryEvent> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+
+/** Waits for an event about an object of this name. */
+export function waitForEvent(
+  client: Client,
+  about: { namespace: string; name: string },
+  reason: string,
+): Promise<StoryEvent> {
+  const fieldSelector = `involvedObject.name=${about.name},reason=${reason}`;
+  return until(`an event ${reason} about ${about.name}`, async () => {
+    const { items } = await client.list(EVENTS, { namespace: about.namespace, fieldSelector });
+    return items[0];
+  });
+}

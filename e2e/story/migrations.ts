@@ -1,0 +1,105 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { KubeObject } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import type { Resource } from '../../kube/resource.js';
+import { PODS } from '../../kube/resources.js';
+import { references } from './claims.js';
+import { launchers, untilRight } from './vm.js';
+import { until, untilValue } from './wait.js';
+
+export interface Migration extends KubeObject {
+  spec: { vmiName: string };
+  status?: { phase?: string };
+}
+
+export const MIGRATIONS: Resource<Migration> = {
+  group: 'kubevirt.io',
+  version: 'v1',
+  plural: 'virtualmachineinstancemigrations',
+  kind: 'VirtualMachineInstanceMigration',
+  namespaced: true,
+};
+
+/** A VMI says where it runs. */
+interface PlacedVmi extends VirtualMachineInstance {
+  status?: VirtualMachineInstance['status'] & { nodeName?: string };
+}
+
+/** Live migrations in one namespace. */
+export class MigrationStory {
+  readonly #client: Client;
+  readonly #namespace: string;
+
+  constructor(client: Client, namespace: string) {
+    this.#client = client;
+    this.#namespace = namespace;
+  }
+
+  /** @returns the migration's name */
+  async begin(vm: string): Promise<string> {
+    const made = await this.#client.create(MIGRATIONS, {
+      metadata: { name: '', generateName: `${vm}-`, namespace: this.#namespace },
+      spec: { vmiName: vm },
+    });
+    return made.metadata.name;
+  }
+
+  /** Waits until a migration has ended. */
+  async ended(name: string): Promise<'Succeeded' | 'Failed'> {
+    const phase = await untilValue(
+      `migration ${name} to end`,
+      async () => (await this.#client.get(MIGRATIONS, this.#ref(name))).status?.phase,
+      (found) => found === 'Succeeded' || found === 'Failed',
+      { timeoutMs: 60_000 },
+    );
+    return phase as 'Succeeded' | 'Failed';
+  }
+
+  /** Deletes a migration in flight, and waits until KubeVirt has aborted it and the target is gone. */
+  async abort(vm: string, name: string): Promise<void> {
+    await this.#client.delete(MIGRATIONS, this.#ref(name));
+    await until(`migration ${name} to be gone`, async () => {
+      return (await this.#client.find(MIGRATIONS, this.#ref(name))) === undefined;
+    });
+    await this.oneLauncher(vm);
+  }
+
+  /** Waits until source and target are both there. @returns what each points at */
+  async bothReferences(vm: string): Promise<Record<string, string>[]> {
+    const pods = await untilValue(
+      `two launchers of ${vm}`,
+      () => launchers(this.#client, this.#ref(vm)),
+      (found) => found.length === 2,
+    );
+    return pods.map(references);
+  }
+
+  /** Waits until one living launcher is left. */
+  async oneLauncher(vm: string): Promise<void> {
+    await untilValue(
+      `one launcher of ${vm}`,
+      () => launchers(this.#client, this.#ref(vm)),
+      (found) => found.length === 1,
+    );
+  }
+
+  /** Waits until the VMI runs on another node than it did, with one launcher. */
+  async movedFrom(vm: string, before: PlacedVmi): Promise<void> {
+    const hasMoved = (vmi: PlacedVmi) => vmi.status?.nodeName !== before.status?.nodeName;
+    await untilRight(this.#client, this.#ref(vm), 'to move to another node', hasMoved);
+    await this.oneLauncher(vm);
+  }
+
+  /** Asks the API server to evict the launcher, as a drain does; KubeVirt answers with a migration. */
+  async evict(vm: string): Promise<void> {
+    const [pod] = await launchers(this.#client, this.#ref(vm));
+    const ref = this.#ref(pod?.metadata.name ?? '');
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: ref };
+    // 429: the eviction is refused, and a migration made in its place
+    await this.#client.createSubresource(PODS, ref, 'eviction', body).catch(() => undefined);
+  }
+
+  #ref(name: string): { namespace: string; name: string } {
+    return { namespace: this.#namespace, name };
+  }
+}

@@ -1,0 +1,25 @@
+import { requestToken, SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
+import { Client } from '../../kube/client.js';
+import { type Credentials, loadCredentials } from '../../kube/config.js';
+import { Transport } from '../../kube/transport.js';
+
+/** Makes a service account and a client that acts as it. The caller closes the client's transport. */
+export async function serviceAccountClient(
+  admin: { client: Client; kubeconfig: string },
+  account: { namespace: string; name: string },
+): Promise<Client> {
+  await admin.client.create(SERVICE_ACCOUNTS, { metadata: account });
+  const token = await requestToken(admin.client, account);
+  const cluster = await loadCredentials({ kubeconfig: admin.kubeconfig });
+  const credentials: Credentials = {
+    server: cluster.server,
+    // the admin's client certificate would speak louder than the token
+    tls: async () => {
+      const { cert: _cert, key: _key, ...tls } = await cluster.tls();
+      return tls;
+    },
+    headers: () => Promise.resolve({ authorization: `Bearer ${token}` }),
+    refresh: () => Promise.resolve(),
+  };
+  return new Client(new Transport(credentials));
+}

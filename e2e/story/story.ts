@@ -1,0 +1,298 @@
+import { randomBytes } from 'node:crypto';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { KubeObject } from '../../api/meta.js';
+import { isTerminal, type Pod } from '../../api/pod.js';
+import { networkStatuses } from '../../api/network-status.js';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import type { Client } from '../../kube/client.js';
+import type { Resource } from '../../kube/resource.js';
+import {
+  KUBEVIRTS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+} from '../../kube/resources.js';
+import type { Environment } from '../environment.js';
+import { claimNames, ClaimStory, references, waitForClaims } from './claims.js';
+import { type StoryEvent, waitForEvent } from './events.js';
+import { MigrationStory } from './migrations.js';
+import { type NetworkOptions, putNetwork } from './networks.js';
+import { Tenant } from './tenant.js';
+import * as vm from './vm.js';
+import { until, untilValue } from './wait.js';
+
+type Networks = Readonly<Record<string, string>>;
+type VmExtras = Pick<vm.VmOptions, 'running' | 'evictionStrategy' | 'macs' | 'annotations'>;
+
+/** One test's world: a namespace, and what a user does and sees in it. Runs on any cluster. */
+export class Story {
+  readonly namespace: string;
+  readonly client: Client;
+  readonly claims: ClaimStory;
+  readonly migrations: MigrationStory;
+  readonly #environment: Environment;
+  readonly #otherNamespaces: string[] = [];
+  #tenant: Tenant | undefined;
+
+  private constructor(environment: Environment, namespace: string) {
+    this.#environment = environment;
+    this.client = environment.client;
+    this.namespace = namespace;
+    this.claims = new ClaimStory(this.client, namespace);
+    this.migrations = new MigrationStory(this.client, namespace);
+  }
+
+  static async begin(environment: Environment, namespace = randomName()): Promise<Story> {
+    await environment.client.create(NAMESPACES, { metadata: { name: namespace } });
+    return new Story(environment, namespace);
+  }
+
+  /** Deletes what the story made. VMs first: a namespace's end deletes in no order, which is another story. */
+  async end(): Promise<void> {
+    await this.#tenant?.leave();
+    await this.#deleteAll(VIRTUAL_MACHINES);
+    await this.#deleteAll(VIRTUAL_MACHINE_INSTANCES);
+    await Promise.all(
+      [this.namespace, ...this.#otherNamespaces].map((name) => this.client.delete(NAMESPACES, { name })),
+    );
+  }
+
+  async otherNamespace(): Promise<string> {
+    const name = `${this.namespace}-other`;
+    await this.client.create(NAMESPACES, { metadata: { name } });
+    this.#otherNamespaces.push(name);
+    return name;
+  }
+
+  async labelNamespace(labels: Record<string, string | null>): Promise<void> {
+    await this.client.patch(NAMESPACES, { name: this.namespace }, { type: 'merge', body: { metadata: { labels } } });
+  }
+
+  async tenant(): Promise<Tenant> {
+    this.#tenant ??= await Tenant.settle(this.#environment, this.namespace);
+    return this.#tenant;
+  }
+
+  async network(name: string, options: NetworkOptions = {}): Promise<void> {
+    await putNetwork(this.client, name, { namespace: this.namespace, ...options });
+  }
+
+  async removeNetwork(name: string): Promise<void> {
+    await this.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, this.ref(name));
+  }
+
+  createVm(name: string, networks: Networks, extras: VmExtras = {}): Promise<VirtualMachine> {
+    return this.client.create(
+      VIRTUAL_MACHINES,
+      vm.vmManifest({ name, namespace: this.namespace, networks, ...extras }),
+    );
+  }
+
+  createVmi(name: string, networks: Networks): Promise<VirtualMachineInstance> {
+    const manifest = vm.vmiManifest({ name, namespace: this.namespace, networks });
+    return this.client.create(VIRTUAL_MACHINE_INSTANCES, manifest);
+  }
+
+  running(name: string): Promise<VirtualMachineInstance> {
+    return vm.waitRunning(this.client, this.ref(name));
+  }
+
+  async start(name: string): Promise<VirtualMachineInstance> {
+    await vm.callSubresource(this.client, this.ref(name), 'start');
+    return this.running(name);
+  }
+
+  async stop(name: string): Promise<void> {
+    await vm.callSubresource(this.client, this.ref(name), 'stop');
+    await until(`VMI ${name} to be gone`, async () => (await this.#vmi(name)) === undefined, { timeoutMs: 60_000 });
+  }
+
+  /** Restarts a VM and waits for the new VMI. */
+  async restart(name: string): Promise<VirtualMachineInstance> {
+    const before = await this.running(name);
+    await vm.callSubresource(this.client, this.ref(name), 'restart');
+    return this.replaced(name, before);
+  }
+
+  /** Waits until another VMI than `before` runs. */
+  replaced(name: string, before: VirtualMachineInstance): Promise<VirtualMachineInstance> {
+    const isOther = (vmi: VirtualMachineInstance) =>
+      vmi.metadata.uid !== before.metadata.uid && vmi.status?.phase === 'Running';
+    return vm.untilRight(this.client, this.ref(name), 'to be replaced and run', isOther);
+  }
+
+  async deleteVm(name: string, propagationPolicy: vm.Cascade): Promise<void> {
+    await this.client.delete(VIRTUAL_MACHINES, this.ref(name), { propagationPolicy });
+  }
+
+  async deleteVmi(name: string, propagationPolicy: vm.Cascade = 'Background'): Promise<void> {
+    await this.client.delete(VIRTUAL_MACHINE_INSTANCES, this.ref(name), { propagationPolicy });
+  }
+
+  /** Waits until VM, VMI and launchers are gone. */
+  gone(name: string): Promise<void> {
+    return vm.waitGone(this.client, this.ref(name));
+  }
+
+  async vmObjectGone(name: string): Promise<void> {
+    const isGone = async () => (await this.client.find(VIRTUAL_MACHINES, this.ref(name))) === undefined;
+    await until(`VM object ${name} to be gone`, isGone, { timeoutMs: 60_000 });
+  }
+
+  /** Waits until KubeVirt has asked the launcher to end. */
+  async beingDeleted(name: string): Promise<void> {
+    await until(`the launcher of ${name} to be terminating`, async () =>
+      (await this.launchers(name)).some((pod) => pod.metadata.deletionTimestamp !== undefined),
+    );
+  }
+
+  launchers(name: string): Promise<Pod[]> {
+    return vm.launchers(this.client, this.ref(name));
+  }
+
+  async launchersGone(name: string): Promise<void> {
+    await until(`the launchers of ${name} to be gone`, async () => (await this.launchers(name)).length === 0, {
+      timeoutMs: 60_000,
+    });
+  }
+
+  /** What each living launcher points at: interface → claim. */
+  async references(name: string): Promise<Record<string, string>[]> {
+    return (await this.launchers(name)).map(references);
+  }
+
+  /** Deletes the launcher under the guest. */
+  async killLauncher(name: string): Promise<void> {
+    const [pod] = await this.launchers(name);
+    if (pod === undefined) throw new Error(`${name} has no launcher`);
+    await this.client.delete(PODS, this.ref(pod.metadata.name));
+  }
+
+  plug(name: string, network: string, nad: string): Promise<void> {
+    return vm.addInterface(this.client, this.ref(name), { name: network, nad });
+  }
+
+  unplug(name: string, network: string): Promise<void> {
+    return vm.removeInterface(this.client, this.ref(name), network);
+  }
+
+  /** Waits until the guest has the interface. */
+  async attached(name: string, network: string): Promise<void> {
+    const has = (vmi: VirtualMachineInstance) =>
+      vmi.status?.interfaces?.some((one) => one.name === network && one.infoSource?.includes('multus-status')) === true;
+    await vm.untilRight(this.client, this.ref(name), `to have ${network}`, has);
+  }
+
+  /** Waits until KubeVirt has taken the interface out of VMI and VM. */
+  async detached(name: string, network: string): Promise<void> {
+    await untilValue(
+      `${network} to be gone from VM ${name}`,
+      () => this.client.get(VIRTUAL_MACHINES, this.ref(name)),
+      ({ spec }) => spec?.template?.spec?.networks?.every((one) => one.name !== network) === true,
+    );
+  }
+
+  /** Waits until no living launcher asks Multus for the interface. */
+  async elementGone(name: string, network: string): Promise<void> {
+    const asked = (pod: Pod) =>
+      pod.metadata.annotations?.['k8s.v1.cni.cncf.io/networks']?.includes(podInterfaceName(network));
+    await until(`the element of ${network} to be gone`, async () => !(await this.launchers(name)).some(asked));
+    const [pod] = await this.launchers(name);
+    if (pod === undefined || isTerminal(pod)) throw new Error(`${name} has no launcher`);
+    if (!networkStatuses(pod).some((status) => status.interface === podInterfaceName(network))) {
+      throw new Error(`${network} is out of the network status too: somebody plays hotplug controller`);
+    }
+  }
+
+  removeFromSpec(name: string, network: string): Promise<void> {
+    return vm.changeVm(this.client, this.ref(name), ({ spec }) => {
+      const { networks, domain } = spec.template.spec;
+      spec.template.spec.networks = networks.filter((one) => one.name !== network);
+      domain.devices.interfaces = domain.devices.interfaces.filter((one) => one.name !== network);
+    });
+  }
+
+  swapNetwork(name: string, network: string, nad: string): Promise<void> {
+    return vm.changeVm(this.client, this.ref(name), ({ spec }) => {
+      for (const one of spec.template.spec.networks) if (one.name === network) one.multus = { networkName: nad };
+    });
+  }
+
+  async setVmiFinalizer(name: string, finalizer: string, present: boolean): Promise<void> {
+    const vmi = await this.client.get(VIRTUAL_MACHINE_INSTANCES, this.ref(name));
+    const others = (vmi.metadata.finalizers ?? []).filter((one) => one !== finalizer);
+    const body = { metadata: { finalizers: present ? [...others, finalizer] : others } };
+    await this.client.patch(VIRTUAL_MACHINE_INSTANCES, this.ref(name), { type: 'merge', body });
+  }
+
+  claimNames(): Promise<string[]> {
+    return claimNames(this.client, this.namespace);
+  }
+
+  waitForClaims(names: readonly string[]): Promise<void> {
+    return waitForClaims(this.client, this.namespace, names);
+  }
+
+  claim(name: string): Promise<IPAMClaim> {
+    return this.claims.get(name);
+  }
+
+  /** Waits for an event about the VM or VMI of this name. */
+  event(name: string, reason: string): Promise<StoryEvent> {
+    return waitForEvent(this.client, this.ref(name), reason);
+  }
+
+  /**
+   * Waits until the controller has dealt with all that happened so far, by leading a VM of another name from its claim to its
+   * claim's end.
+   */
+  async controllerSettled(): Promise<void> {
+    await this.network('canary');
+    await this.createVm('canary', { canary: 'canary' }, { running: false });
+    await this.claim('canary.canary');
+    await this.deleteVm('canary', 'Background');
+    await this.claims.gone('canary.canary');
+  }
+
+  /**
+   * Migrates a VM and waits for the end.
+   * @param meanwhile what to look at while both launchers are there
+   */
+  async migrate(name: string, end: 'Succeeded' | 'Failed', meanwhile?: () => Promise<void>): Promise<void> {
+    const migration = await this.migrations.begin(name);
+    await meanwhile?.();
+    const phase = await this.migrations.ended(migration);
+    if (phase !== end) throw new Error(`migration ${migration} of ${name} ended as ${phase}, not as ${end}`);
+    await this.migrations.oneLauncher(name);
+  }
+
+  /** True where KubeVirt has the feature gate. */
+  async hasFeatureGate(gate: string): Promise<boolean> {
+    const { items } = await this.client.list(KUBEVIRTS);
+    return items.some((one) => one.spec?.configuration?.developerConfiguration?.featureGates?.includes(gate));
+  }
+
+  ref(name: string): { namespace: string; name: string } {
+    return { namespace: this.namespace, name };
+  }
+
+  async #deleteAll<T extends KubeObject>(resource: Resource<T>): Promise<void> {
+    const { items } = await this.client.list(resource, { namespace: this.namespace });
+    const atOnce = 20; // a bench leaves hundreds
+    for (let from = 0; from < items.length; from += atOnce) {
+      const some = items.slice(from, from + atOnce);
+      await Promise.all(some.map(({ metadata }) => this.client.delete(resource, this.ref(metadata.name))));
+    }
+  }
+
+  #vmi(name: string): Promise<VirtualMachineInstance | undefined> {
+    return this.client.find(VIRTUAL_MACHINE_INSTANCES, this.ref(name));
+  }
+}
+
+function randomName(): string {
+  return `story-${randomBytes(4).toString('hex')}`;
+}

@@ -1,0 +1,118 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { ObjectMeta } from '../../api/meta.js';
+import { KUBEVIRT_API_VERSION, NETWORKS_ANNOTATION, VIRTUAL_MACHINE_INSTANCE_KIND } from '../../api/names.js';
+import type { Pod } from '../../api/pod.js';
+import type { Client } from '../../kube/client.js';
+import { StatusError } from '../../kube/errors.js';
+import type { Resource } from '../../kube/resource.js';
+import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { serviceAccountClient } from './service-account.js';
+
+const ROLE_BINDINGS: Resource = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  plural: 'rolebindings',
+  kind: 'RoleBinding',
+  namespaced: true,
+};
+
+/** Somebody who may do everything in one namespace, by RBAC. */
+export class Tenant {
+  readonly #client: Client;
+  readonly #namespace: string;
+
+  private constructor(client: Client, namespace: string) {
+    this.#client = client;
+    this.#namespace = namespace;
+  }
+
+  /** Makes a service account with all rights in the namespace. */
+  static async settle(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Tenant> {
+    const client = await serviceAccountClient(admin, { namespace, name: 'tenant' });
+    await admin.client.create(ROLE_BINDINGS, {
+      metadata: { name: 'tenant', namespace },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ kind: 'ServiceAccount', namespace, name: 'tenant' }],
+    } as never);
+    return new Tenant(client, namespace);
+  }
+
+  /** @returns the words in which the pod was refused */
+  async refusedPod(options: {
+    owner?: VirtualMachineInstance;
+    labels?: Record<string, string>;
+    nad?: string;
+  }): Promise<string> {
+    const { owner, labels = {}, nad } = options;
+    const metadata: ObjectMeta = {
+      name: 'impostor',
+      namespace: this.#namespace,
+      labels,
+      ...(nad === undefined ? {} : { annotations: { [NETWORKS_ANNOTATION]: nad } }),
+      ...(owner === undefined ? {} : { ownerReferences: [ownerReference(owner)] }),
+    };
+    return refusal(this.#client.create(PODS, podOf(metadata)));
+  }
+
+  /** Tries to add a VMI as owner to a pod that was created without one. */
+  async refusedAdoption(owner: VirtualMachineInstance): Promise<string> {
+    const pod = await this.#client.create(PODS, podOf({ name: 'plain', namespace: this.#namespace }));
+    return refusal(this.#patchPod(pod, { ownerReferences: [ownerReference(owner)] }));
+  }
+
+  async refusedClaimPatch(name: string, body: object): Promise<string> {
+    return refusal(this.#client.patch(IPAM_CLAIMS, { namespace: this.#namespace, name }, { type: 'merge', body }));
+  }
+
+  async createsClaim(name: string, metadata: Partial<ObjectMeta>): Promise<IPAMClaim> {
+    const claim = {
+      metadata: { ...metadata, name, namespace: this.#namespace },
+      spec: { network: 'net', interface: 'x' },
+    };
+    return this.#client.create(IPAM_CLAIMS, claim);
+  }
+
+  async refusedClaim(name: string, metadata: Partial<ObjectMeta>): Promise<string> {
+    return refusal(this.createsClaim(name, metadata));
+  }
+
+  async deletesClaim(name: string): Promise<void> {
+    await this.#client.delete(IPAM_CLAIMS, { namespace: this.#namespace, name });
+  }
+
+  /** Tries to change the first network element of a pod. */
+  async refusedElement(pod: Pod, change: object): Promise<string> {
+    const elements = JSON.parse(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]') as object[];
+    const networks = JSON.stringify([{ ...elements[0], ...change }, ...elements.slice(1)]);
+    return refusal(this.#patchPod(pod, { annotations: { [NETWORKS_ANNOTATION]: networks } }));
+  }
+
+  async leave(): Promise<void> {
+    await this.#client.transport.close();
+  }
+
+  #patchPod(pod: Pod, metadata: object): Promise<Pod> {
+    const ref = { namespace: this.#namespace, name: pod.metadata.name };
+    return this.#client.patch(PODS, ref, { type: 'merge', body: { metadata } });
+  }
+}
+
+function podOf(metadata: ObjectMeta): Pod {
+  return { metadata, spec: { containers: [{ name: 'c', image: 'registry.test/c' }] } } as Pod;
+}
+
+function ownerReference(vmi: VirtualMachineInstance) {
+  const { name, uid = '' } = vmi.metadata;
+  return { apiVersion: KUBEVIRT_API_VERSION, kind: VIRTUAL_MACHINE_INSTANCE_KIND, name, uid, controller: true };
+}
+
+async function refusal(attempt: Promise<unknown>): Promise<string> {
+  try {
+    await attempt;
+  } catch (error) {
+    if (error instanceof StatusError && error.status >= 400 && error.status < 500) return error.message;
+    throw error;
+  }
+  throw new Error('it was not refused');
+}

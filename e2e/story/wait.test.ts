@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import { until, untilValue } from './wait.js';
+
+async function failureOf(waiting: Promise<unknown>): Promise<string> {
+  return waiting.then(
+    () => 'it did not fail',
+    (error: unknown) => (error as Error).message,
+  );
+}
+
+const QUICK = { timeoutMs: 30, everyMs: 1 };
+
+describe('Waiting', () => {
+  it('ends with what the probe found', async () => {
+    const finds = [undefined, null, false, 'found'];
+    expect(await until('something', () => finds.shift(), { everyMs: 1 })).to.equal('found');
+  });
+
+  it('takes zero and the empty string for something', async () => {
+    expect(await until('a number', () => 0, QUICK)).to.equal(0);
+    expect(await until('a text', () => '', QUICK)).to.equal('');
+  });
+
+  it('goes on when the probe throws', async () => {
+    let tries = 0;
+    const probe = () => {
+      if (++tries < 3) throw new Error('not yet');
+      return tries;
+    };
+    expect(await until('the third try', probe, { everyMs: 1 })).to.equal(3);
+  });
+
+  it('says what it waited for and what it saw last', async () => {
+    expect(await failureOf(until('a sign', () => undefined, QUICK))).to.equal(
+      'waited 30 ms for a sign; last seen: undefined',
+    );
+    const failing = until('a sign', () => Promise.reject(new Error('404')), QUICK);
+    expect(await failureOf(failing)).to.equal('waited 30 ms for a sign; last error: 404');
+  });
+
+  it('shows the last value that was not right', async () => {
+    const waiting = untilValue(
+      'phase Running',
+      () => ({ phase: 'Pending' }),
+      ({ phase }) => phase === 'Running',
+      QUICK,
+    );
+    expect(await failureOf(waiting))
+      .to.include('phase Running')
+      .and.to.include('{"phase":"Pending"}');
+  });
+
+  it('ends early when it is told to', async () => {
+    const abort = new AbortController();
+    abort.abort(new Error('never mind'));
+    const waiting = until('nothing', () => undefined, { signal: abort.signal });
+    expect(await failureOf(waiting)).to.equal('never mind');
+  });
+});

@@ -1,0 +1,72 @@
+/** How long and how often to look. */
+export interface WaitOptions {
+  timeoutMs?: number;
+  everyMs?: number;
+  /** Ends the wait early, with the signal's reason as the error. */
+  signal?: AbortSignal;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_EVERY_MS = 50;
+
+/**
+ * Looks until the probe finds something: anything but undefined, null and false. A probe that throws has found nothing yet.
+ * @returns what the probe found
+ * @throws {Error} after `timeoutMs`, with what was seen last
+ */
+export async function until<T>(
+  description: string,
+  probe: () => Promise<T> | T,
+  options: WaitOptions = {},
+): Promise<Exclude<T, undefined | null | false>> {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, everyMs = DEFAULT_EVERY_MS, signal } = options;
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    let seen: string;
+    try {
+      const value = await probe();
+      if (isFound(value)) return value;
+      seen = `last seen: ${String(value)}`;
+    } catch (error) {
+      seen = `last error: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    signal?.throwIfAborted();
+    if (Date.now() >= deadline) throw new Error(`waited ${timeoutMs} ms for ${description}; ${seen}`);
+    await pause(everyMs);
+  }
+}
+
+/**
+ * Looks until what is read satisfies `isRight`; the failure message shows the last value read.
+ * @returns the value that satisfied
+ */
+export async function untilValue<T>(
+  description: string,
+  read: () => Promise<T> | T,
+  isRight: (value: T) => boolean,
+  options: WaitOptions = {},
+): Promise<T> {
+  const { value } = await until(
+    description,
+    async () => {
+      const value = await read();
+      if (!isRight(value)) throw new Error(`the value is ${show(value)}`);
+      return { value };
+    },
+    options,
+  );
+  return value;
+}
+
+function isFound<T>(value: T): value is Exclude<T, undefined | null | false> {
+  return value !== undefined && value !== null && value !== false;
+}
+
+function show(value: unknown): string {
+  const text = value === undefined ? 'undefined' : JSON.stringify(value);
+  return text.length > 600 ? `${text.slice(0, 600)}…` : text;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

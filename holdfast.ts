@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+import { UsageError, readCommandLine } from './process/command-line.js';
+import type { Request } from './process/command-line.js';
+import { messageOf } from './kube/errors.js';
+import type { ProcessContext } from './process/context.js';
+import type { Part } from './process/part.js';
+
+/** Each process loads its own code only: start-up and memory matter. */
+async function makeParts({ process, config }: Request, context: ProcessContext): Promise<Part[]> {
+  const parts: Part[] = [];
+  if (process !== 'controller') parts.push((await import('./webhook/main.js')).createWebhook(context, config));
+  if (process !== 'webhook') parts.push((await import('./controller/main.js')).createController(context, config));
+  return parts;
+}
+
+async function main(): Promise<number> {
+  const request = readCommandLine(process.argv.slice(2), process.env);
+  if (request === undefined) return 0;
+  const [{ createContext, closeContext }, { runProcess }, { serveProbes }] = await Promise.all([
+    import('./process/context.js'),
+    import('./process/run.js'),
+    import('./process/probes.js'),
+  ]);
+  const { config } = request;
+  const context = await createContext(request.process, config);
+  const { log, clock, metrics } = context;
+  const { healthBindAddress, metricsBindAddress } = config;
+  return runProcess({
+    parts: await makeParts(request, context),
+    log,
+    clock,
+    host: process,
+    closeShared: () => closeContext(context),
+    serveChecks: (checks) =>
+      serveProbes({ healthBindAddress, metricsBindAddress, checks, registry: metrics.registry, log }),
+  });
+}
+
+try {
+  process.exit(await main());
+} catch (error) {
+  const usage = error instanceof UsageError;
+  process.stderr.write(`holdfast: ${messageOf(error)}\n${usage ? 'See: holdfast --help\n' : ''}`);
+  process.exit(usage ? 2 : 1);
+}

@@ -1,0 +1,271 @@
+import type { KubeObject } from '../api/meta.js';
+import { isGone, isNotFound } from './errors.js';
+import { type ObjectRef, type Resource, apiVersionOf, resourcePath } from './resource.js';
+import type { Wire } from './transport.js';
+
+export interface ListOptions {
+  /** Without it: all namespaces. */
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
+  /** At least as new as this; without it, the newest. */
+  resourceVersion?: string | undefined;
+  /** Default 500. */
+  pageSize?: number;
+  /** Only apiVersion, kind and metadata (PartialObjectMetadataList). */
+  metadataOnly?: boolean;
+  signal?: AbortSignal;
+}
+
+export interface ListResult<T> {
+  items: T[];
+  /** From which a watch may go on. */
+  resourceVersion: string;
+}
+
+/** RFC 6902. */
+export interface JsonPatchOperation {
+  op: 'add' | 'remove' | 'replace' | 'test' | 'move' | 'copy';
+  path: string;
+  value?: unknown;
+  from?: string;
+}
+
+export type Patch =
+  | { type: 'json'; operations: JsonPatchOperation[] }
+  /** RFC 7386. */
+  | { type: 'merge'; body: object }
+  /** Built-in kinds only. */
+  | { type: 'strategic'; body: object }
+  /** Server-side apply. */
+  | { type: 'apply'; object: object; fieldManager: string; force?: boolean };
+
+/** Of one call. */
+export interface CallOptions {
+  /** Default: the transport's. */
+  deadlineMs?: number;
+  signal?: AbortSignal;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** Validated and admitted, but not stored. */
+  dryRun?: boolean;
+}
+
+export interface DeleteOptions extends CallOptions {
+  /** Only this incarnation. */
+  uid?: string | undefined;
+  /** Only in this state. */
+  resourceVersion?: string | undefined;
+  propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
+  gracePeriodSeconds?: number;
+}
+
+interface ListPage<T> {
+  metadata?: { resourceVersion?: string; continue?: string };
+  items?: T[];
+}
+
+/** As kubectl: 500 objects of the larger kinds are about 5 MB. */
+const PAGE_SIZE = 500;
+/** A list of a huge collection may outlive its continue token (5 minutes) once; more often means something is wrong. */
+const LIST_RESTARTS = 2;
+
+/** Typed verbs over the transport. Objects are plain JSON: unknown fields survive a read and a write. */
+export class Client {
+  readonly transport: Wire;
+
+  constructor(transport: Wire) {
+    this.transport = transport;
+  }
+
+  /** @throws {StatusError} 404 where there is no such object */
+  async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
+    return (await this.transport.request({
+      ...callOf(options),
+      method: 'GET',
+      path: resourcePath(resource, ref),
+    })) as T;
+  }
+
+  /** @returns undefined where there is no such object, or no such kind */
+  async find<T extends KubeObject>(
+    resource: Resource<T>,
+    ref: ObjectRef,
+    options: CallOptions = {},
+  ): Promise<T | undefined> {
+    try {
+      return await this.get(resource, ref, options);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** All pages. A continue token that expires on the way starts the list again. */
+  list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    return this.listAs(resource, (object) => object, options);
+  }
+
+  /** As `list`; of each object only its projection is kept, so that a list of any length needs the memory of a page. */
+  async listAs<T extends KubeObject, P>(
+    resource: Resource<T>,
+    project: (object: T) => P,
+    options: ListOptions = {},
+  ): Promise<ListResult<P>> {
+    for (let restarts = 0; ; restarts++) {
+      try {
+        return await this.#listPages(resource, project, options);
+      } catch (error) {
+        if (!isGone(error) || options.resourceVersion !== undefined || restarts === LIST_RESTARTS) throw error;
+      }
+    }
+  }
+
+  /** The namespace is the object's own, or `options.namespace`. */
+  async create<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions & { namespace?: string } = {},
+  ): Promise<T> {
+    const namespace = options.namespace ?? object.metadata.namespace;
+    const path = resourcePath(resource, { namespace });
+    const body = withType(resource, object);
+    return (await this.transport.request({
+      ...callOf(options),
+      method: 'POST',
+      path,
+      query: dryRun(options.dryRun),
+      body,
+    })) as T;
+  }
+
+  /**
+   * PUT. The object's resourceVersion is the precondition.
+   * @throws {StatusError} 409 where the object has changed since
+   */
+  async replace<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions & { subresource?: 'status' } = {},
+  ): Promise<T> {
+    const path = resourcePath(resource, { ...refOf(object), ...subresourceOf(options.subresource) });
+    const body = withType(resource, object);
+    return (await this.transport.request({
+      ...callOf(options),
+      method: 'PUT',
+      path,
+      query: dryRun(options.dryRun),
+      body,
+    })) as T;
+  }
+
+  async patch<T extends KubeObject>(
+    resource: Resource<T>,
+    ref: ObjectRef,
+    patch: Patch,
+    options: WriteOptions & { subresource?: string } = {},
+  ): Promise<T> {
+    const path = resourcePath(resource, { ...ref, ...subresourceOf(options.subresource) });
+    const { contentType, body, query } = encodePatch(patch);
+    const encoded = { query: { ...query, ...dryRun(options.dryRun) }, body, contentType };
+    return (await this.transport.request({ ...callOf(options), method: 'PATCH', path, ...encoded })) as T;
+  }
+
+  /**
+   * An object that is gone already is a success, with preconditions too: what was to be deleted is not there.
+   * @throws {StatusError} 409 where a precondition does not hold
+   */
+  async delete(resource: Resource, ref: ObjectRef, options: DeleteOptions = {}): Promise<void> {
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
+    const body = {
+      kind: 'DeleteOptions',
+      apiVersion: 'v1',
+      // JSON leaves out what is undefined.
+      preconditions: uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion },
+      propagationPolicy,
+      gracePeriodSeconds,
+    };
+    try {
+      await this.transport.request({ ...callOf(options), method: 'DELETE', path: resourcePath(resource, ref), body });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  /** POST to a subresource, as `serviceaccounts/token` and `pods/eviction` want it. */
+  async createSubresource(resource: Resource, ref: ObjectRef, subresource: string, body: unknown): Promise<unknown> {
+    const path = resourcePath(resource, { ...ref, subresource });
+    return this.transport.request({ method: 'POST', path, body });
+  }
+
+  async #listPages<T extends KubeObject, P>(
+    resource: Resource<T>,
+    project: (object: T) => P,
+    options: ListOptions,
+  ): Promise<ListResult<P>> {
+    const items: P[] = [];
+    const path = resourcePath(resource, { namespace: options.namespace });
+    const { resourceVersion, signal } = options;
+    const selectors = { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
+    let from: { continue?: string; resourceVersion?: string; resourceVersionMatch?: string } =
+      resourceVersion === undefined ? {} : { resourceVersion, resourceVersionMatch: 'NotOlderThan' };
+    for (;;) {
+      const query = { ...selectors, limit: options.pageSize ?? PAGE_SIZE, ...from };
+      const accept = options.metadataOnly ? METADATA_LIST : undefined;
+      const page = (await this.transport.request({ method: 'GET', path, query, accept, signal })) as ListPage<T>;
+      for (const item of page.items ?? []) items.push(project(withType(resource, item)));
+      const token = page.metadata?.continue;
+      if (!token) return { items, resourceVersion: page.metadata?.resourceVersion ?? '' };
+      // A continue token carries its own resourceVersion; the server refuses a second one.
+      from = { continue: token };
+    }
+  }
+}
+
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json';
+
+/** Items of lists come without apiVersion and kind, those of watches with them: here all have them. */
+function withType<T extends KubeObject>(resource: Resource<T>, object: T): T {
+  if (object.kind !== undefined && object.apiVersion !== undefined) return object;
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object };
+}
+
+function refOf(object: KubeObject): ObjectRef {
+  return { name: object.metadata.name, namespace: object.metadata.namespace };
+}
+
+function callOf(options: CallOptions): CallOptions {
+  const { deadlineMs, signal } = options;
+  return { ...(deadlineMs === undefined ? {} : { deadlineMs }), ...(signal === undefined ? {} : { signal }) };
+}
+
+function subresourceOf(subresource: string | undefined): { subresource?: string } {
+  return subresource === undefined ? {} : { subresource };
+}
+
+function dryRun(wanted: boolean | undefined): { dryRun?: string } {
+  return wanted ? { dryRun: 'All' } : {};
+}
+
+interface EncodedPatch {
+  contentType: string;
+  body: object;
+  query?: { fieldManager: string; force?: boolean | undefined };
+}
+
+function encodePatch(patch: Patch): EncodedPatch {
+  switch (patch.type) {
+    case 'json':
+      return { contentType: 'application/json-patch+json', body: patch.operations };
+    case 'merge':
+      return { contentType: 'application/merge-patch+json', body: patch.body };
+    case 'strategic':
+      return { contentType: 'application/strategic-merge-patch+json', body: patch.body };
+    case 'apply': {
+      const query = { fieldManager: patch.fieldManager, force: patch.force };
+      // JSON is YAML; the server knows no other name for apply before 1.33.
+      return { contentType: 'application/apply-patch+yaml', body: patch.object, query };
+    }
+  }
+}

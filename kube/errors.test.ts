@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { statusErrorOf, transportErrorOf } from './answer.js';
+import {
+  classify,
+  isAlreadyExists,
+  isConflict,
+  isGone,
+  isNotFound,
+  isTooManyRequests,
+  TransportError,
+} from './errors.js';
+
+function refusal(status: number, body: unknown, headers: Record<string, string> = {}) {
+  return statusErrorOf('GET /api/v1/x', status, headers, typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+describe('errors of the API server', () => {
+  it('say the request, the status, the reason and the message', () => {
+    const error = refusal(404, { kind: 'Status', reason: 'NotFound', message: 'pods "x" not found', code: 404 });
+    expect(error.message).to.equal('GET /api/v1/x: 404 NotFound: pods "x" not found');
+  });
+
+  it('quote the beginning of an answer that is no Status', () => {
+    expect(refusal(502, '<html>the proxy is tired</html>').message).to.equal(
+      'GET /api/v1/x: 502 BadGateway: <html>the proxy is tired</html>',
+    );
+    expect(refusal(502, 'x'.repeat(10_000)).message).to.have.length.below(300);
+  });
+
+  const retryAfter = [
+    { name: 'the header', given: refusal(429, {}, { 'retry-after': '2' }), expect: 2000 },
+    { name: 'the details', given: refusal(429, { kind: 'Status', details: { retryAfterSeconds: 3 } }), expect: 3000 },
+    { name: 'nowhere', given: refusal(429, {}), expect: undefined },
+    {
+      name: 'a date, which API servers do not send',
+      given: refusal(429, {}, { 'retry-after': 'Fri' }),
+      expect: undefined,
+    },
+  ];
+  for (const { name, given, expect: expected } of retryAfter) {
+    it(`tell how long to wait from ${name}`, () => {
+      expect(given.retryAfterMs).to.equal(expected);
+    });
+  }
+
+  const classes = [
+    { given: 400, expect: 'invalid' },
+    { given: 401, expect: 'transient' },
+    { given: 403, expect: 'invalid' },
+    { given: 404, expect: 'stale' },
+    { given: 409, expect: 'stale' },
+    { given: 410, expect: 'transient' },
+    { given: 422, expect: 'invalid' },
+    { given: 429, expect: 'transient' },
+    { given: 500, expect: 'transient' },
+    { given: 503, expect: 'transient' },
+  ];
+  for (const { given, expect: expected } of classes) {
+    it(`are ${expected} with status ${given}`, () => {
+      expect(classify(refusal(given, {}))).to.equal(expected);
+    });
+  }
+
+  it('are transient where there was no answer, or where we are at fault', () => {
+    expect(classify(new TransportError('broken', 'reset'))).to.equal('transient');
+    expect(classify(new TypeError('undefined is not a function'))).to.equal('transient');
+  });
+
+  it('tell a conflict from a name that is taken', () => {
+    const conflict = refusal(409, { kind: 'Status', reason: 'Conflict' });
+    const taken = refusal(409, { kind: 'Status', reason: 'AlreadyExists' });
+    expect([isConflict(conflict), isAlreadyExists(conflict)]).to.deep.equal([true, false]);
+    expect([isConflict(taken), isAlreadyExists(taken)]).to.deep.equal([false, true]);
+    expect([isNotFound(refusal(404, {})), isGone(refusal(410, {})), isTooManyRequests(refusal(429, {}))]).to.deep.equal(
+      [true, true, true],
+    );
+  });
+});
+
+describe('errors of the connection', () => {
+  const cases = [
+    { given: 'ECONNREFUSED', expect: 'unsent' },
+    { given: 'ENOTFOUND', expect: 'unsent' },
+    { given: 'UND_ERR_CONNECT_TIMEOUT', expect: 'unsent' },
+    { given: 'CERT_HAS_EXPIRED', expect: 'unsent' },
+    { given: 'ERR_TLS_CERT_ALTNAME_INVALID', expect: 'unsent' },
+    { given: 'ECONNRESET', expect: 'broken' },
+    { given: 'UND_ERR_SOCKET', expect: 'broken' },
+    { given: 'ETIMEDOUT', expect: 'broken' },
+  ];
+  for (const { given, expect: expected } of cases) {
+    it(`with code ${given} mean that the request was ${expected === 'unsent' ? 'not sent' : 'perhaps received'}`, () => {
+      const error = transportErrorOf('POST /x', Object.assign(new Error('text'), { code: given }));
+      expect(error.fault).to.equal(expected);
+      expect(error.message).to.equal(`POST /x: ${given}: text`);
+    });
+  }
+});

@@ -1,0 +1,191 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { FAKED } from '../test/fake-time.js';
+import { MemoryApi } from '../test/memory-api.js';
+import { Client } from './client.js';
+import { systemClock } from './clock.js';
+import { StatusError, TransportError } from './errors.js';
+import { type Event, EventRecorder, type EventSubject } from './events.js';
+import { silentLogger } from './log.js';
+import { silentMetrics } from './metrics.js';
+
+const MINUTE = 60_000;
+
+function vm(name: string, namespace?: string): EventSubject {
+  const metadata = { name, uid: `uid-${name}`, resourceVersion: '7' };
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: namespace === undefined ? metadata : { ...metadata, namespace },
+  };
+}
+
+describe('EventRecorder', () => {
+  let time: sinon.SinonFakeTimers;
+  let api: MemoryApi;
+  let dropped: string[];
+  let draws = 0;
+  let recorder: EventRecorder;
+  beforeEach(() => {
+    time = sinon.useFakeTimers({ now: Date.UTC(2030, 0, 1), toFake: FAKED });
+    api = new MemoryApi();
+    dropped = [];
+    recorder = new EventRecorder({
+      client: new Client(api),
+      component: 'holdfast-controller',
+      clock: systemClock,
+      log: silentLogger,
+      random: () => (draws++ % 1000) / 1000,
+      queueSize: 3,
+      metrics: { ...silentMetrics, eventDropped: (why) => dropped.push(why) },
+    });
+  });
+  afterEach(() => time.restore());
+
+  function written(): Event[] {
+    return [...api.objects.values()] as Event[];
+  }
+
+  async function flush(): Promise<void> {
+    const flushed = recorder.flush();
+    await time.runAllAsync();
+    await flushed;
+  }
+
+  it('writes an event that kubectl describe finds: same namespace, the object by uid, source and times', async () => {
+    recorder.event(vm('web', 'shop'), 'Warning', 'ClaimConflict', 'delete claim web.blue');
+    await flush();
+    expect([...api.objects.keys()][0]).to.match(/^\/api\/v1\/namespaces\/shop\/events\/web\.[0-9a-f]+$/);
+    expect(written()[0]).to.deep.include({
+      kind: 'Event',
+      apiVersion: 'v1',
+      involvedObject: {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachine',
+        namespace: 'shop',
+        name: 'web',
+        uid: 'uid-web',
+        resourceVersion: '7',
+      },
+      type: 'Warning',
+      reason: 'ClaimConflict',
+      message: 'delete claim web.blue',
+      count: 1,
+      firstTimestamp: '2030-01-01T00:00:00Z',
+      lastTimestamp: '2030-01-01T00:00:00Z',
+      source: { component: 'holdfast-controller' },
+      reportingComponent: 'holdfast-controller',
+    });
+  });
+
+  it('writes events about cluster-scoped objects into the default namespace', async () => {
+    recorder.event(vm('pool'), 'Normal', 'Reason', 'text');
+    await flush();
+    expect(written()[0]?.metadata.namespace).to.equal('default');
+  });
+
+  it('counts the same event up instead of writing it again', async () => {
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    time.tick(9 * MINUTE);
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    expect(written()).to.have.length(1);
+    expect(written()[0]).to.include({
+      count: 3,
+      firstTimestamp: '2030-01-01T00:00:00Z',
+      lastTimestamp: '2030-01-01T00:09:00Z',
+    });
+  });
+
+  it('writes it anew after ten quiet minutes, and where the server has let the old one go', async () => {
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    time.tick(10 * MINUTE);
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    expect(written()).to.have.length(2);
+    api.objects.clear();
+    time.tick(MINUTE);
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    expect(written().map((event) => event.count)).to.deep.equal([1]);
+    expect(dropped).to.deep.equal([]);
+  });
+
+  it('keeps events apart that differ in object, reason or message', async () => {
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'other text');
+    recorder.event(vm('web', 'shop'), 'Warning', 'Other', 'text');
+    recorder.event(vm('web', 'other'), 'Warning', 'Reason', 'text');
+    await flush();
+    expect(written().map((event) => event.count)).to.deep.equal([1, 1, 1, 1]);
+  });
+
+  it('lets an object have 25 events at once and then one in five minutes, without a loss for other objects', async () => {
+    for (let count = 0; count < 30; count++) {
+      recorder.event(vm('loud', 'shop'), 'Normal', 'Reason', `text ${count}`);
+      await flush();
+    }
+    expect([written().length, dropped.length]).to.deep.equal([25, 5]);
+    recorder.event(vm('quiet', 'shop'), 'Normal', 'Reason', 'text');
+    time.tick(5 * MINUTE);
+    recorder.event(vm('loud', 'shop'), 'Normal', 'Reason', 'text after a while');
+    recorder.event(vm('loud', 'shop'), 'Normal', 'Reason', 'one too many');
+    await flush();
+    expect([written().length, dropped.length]).to.deep.equal([27, 6]);
+    expect(new Set(dropped)).to.deep.equal(new Set(['rate']));
+  });
+
+  it('drops and counts what exceeds its queue, and neither throws nor waits', async () => {
+    for (let count = 0; count < 5; count++) recorder.event(vm(`vm-${count}`, 'shop'), 'Normal', 'Reason', 'text');
+    expect(dropped).to.deep.equal(['full', 'full']);
+    await flush();
+    expect(written()).to.have.length(3);
+  });
+
+  it('loses no event while the API server restarts', async () => {
+    const back = Date.now() + 5_000;
+    api.before = () => {
+      if (Date.now() < back) throw new TransportError('unsent', 'refused');
+    };
+    recorder.event(vm('web', 'shop'), 'Normal', 'Reason', 'text');
+    await time.tickAsync(30_000);
+    expect(written()).to.have.length(1);
+    expect(dropped).to.deep.equal([]);
+  });
+
+  it('drops what the server refuses, and goes on with the next', async () => {
+    api.before = (request) => {
+      if (!request.path.includes('forbidden')) return;
+      throw new StatusError({ request: 'POST', status: 403, reason: 'Forbidden', message: 'is being terminated' });
+    };
+    recorder.event(vm('web', 'forbidden'), 'Normal', 'Reason', 'text');
+    recorder.event(vm('web', 'shop'), 'Normal', 'Reason', 'text');
+    await flush();
+    expect(dropped).to.deep.equal(['failed']);
+    expect(written()).to.have.length(1);
+  });
+
+  it('keeps names and messages within what the server accepts', async () => {
+    recorder.event(vm('x'.repeat(253), 'shop'), 'Normal', 'Reason', 'y'.repeat(2000));
+    await flush();
+    expect(written()[0]?.metadata.name).to.have.length(253);
+    expect(written()[0]?.message).to.have.length(1024);
+  });
+
+  it('gives up a flush after its limit', async () => {
+    api.before = () => systemClock.sleep(1_000_000);
+    recorder.event(vm('web', 'shop'), 'Normal', 'Reason', 'text');
+    let flushed = false;
+    void recorder.flush(3_000).then(() => {
+      flushed = true;
+    });
+    await time.tickAsync(2_999);
+    expect(flushed).to.equal(false);
+    await time.tickAsync(1);
+    expect(flushed).to.equal(true);
+  });
+});

@@ -1,0 +1,258 @@
+import type { KubeObject } from '../api/meta.js';
+import type { CallOptions, Client } from './client.js';
+import type { Clock, Random } from './clock.js';
+import { isAlreadyExists, isConflict, messageOf } from './errors.js';
+import type { Logger } from './log.js';
+import type { Resource } from './resource.js';
+
+export interface LeaseSpec {
+  holderIdentity?: string;
+  leaseDurationSeconds?: number;
+  /** MicroTime, as renewTime. */
+  acquireTime?: string;
+  renewTime?: string;
+  leaseTransitions?: number;
+}
+
+/** coordination.k8s.io/v1 */
+export interface Lease extends KubeObject {
+  spec?: LeaseSpec;
+}
+
+export const LEASES: Resource<Lease> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  plural: 'leases',
+  kind: 'Lease',
+  namespaced: true,
+};
+
+export interface LeaderElectionOptions {
+  client: Client;
+  /** Of the Lease, as `name`. */
+  namespace: string;
+  name: string;
+  /** Unique among the candidates. */
+  identity: string;
+  /** How long others wait for a leader that does not renew. Default 15 000. */
+  leaseDurationMs?: number;
+  /** How long a leader goes on without a renewal. Below leaseDurationMs; default 10 000. */
+  renewDeadlineMs?: number;
+  /** Default 2 000. */
+  retryPeriodMs?: number;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+}
+
+export interface LeaderCallbacks {
+  /** The signal aborts when leadership ends, well before another candidate may take over. */
+  onStarted(signal: AbortSignal): void;
+  /** The lease is given back only after this has finished. */
+  onStopped: (() => void) | (() => Promise<void>);
+}
+
+/**
+ * One leader among several candidates, by a Lease that the leader renews. As in client-go, nobody compares its clock with another's:
+ * a lease has expired when we have not seen it change for its duration, measured with our own timers.
+ */
+export class LeaderElection {
+  readonly #options: Required<LeaderElectionOptions>;
+  readonly #log: Logger;
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+  #isLeader = false;
+  /** The lease as last read or written. */
+  #observed: Lease | undefined;
+  #expired = false;
+  #cancelExpiry: () => void = () => undefined;
+  #cancelDeadline: () => void = () => undefined;
+  /** A request that hangs leaves time for another before the deadline. */
+  readonly #call: CallOptions;
+
+  constructor(options: LeaderElectionOptions) {
+    const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+    if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs)) {
+      throw new RangeError(
+        `leader election needs retryPeriodMs (${retryPeriodMs}) < renewDeadlineMs (${renewDeadlineMs}) < leaseDurationMs (${leaseDurationMs})`,
+      );
+    }
+    this.#options = { ...options, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
+    this.#call = { deadlineMs: renewDeadlineMs / 2 };
+    this.#log = options.log.child({ lease: `${options.namespace}/${options.name}`, identity: options.identity });
+  }
+
+  get isLeader(): boolean {
+    return this.#isLeader;
+  }
+
+  /** Waits for the lease, leads, and resolves when leadership has ended or `stop` was called. It may be run again unless stopped. */
+  run(callbacks: LeaderCallbacks): Promise<void> {
+    this.#running ??= this.#lead(callbacks).finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  /** Ends leadership, and gives the lease back so that a successor starts at once. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #lead(callbacks: LeaderCallbacks): Promise<void> {
+    const term = new AbortController();
+    const end = () => {
+      this.#isLeader = false;
+      term.abort();
+    };
+    this.#stop.signal.addEventListener('abort', end, { once: true });
+    if (this.#stop.signal.aborted) end();
+    try {
+      await this.#acquire(term, end);
+      if (!term.signal.aborted) await this.#keep(term, end, callbacks);
+      await this.#release();
+    } finally {
+      end();
+      this.#stop.signal.removeEventListener('abort', end);
+      this.#cancelDeadline();
+      this.#forget();
+    }
+  }
+
+  /** Returns when the lease is ours, or when stopped. */
+  async #acquire(term: AbortController, end: () => void): Promise<void> {
+    const { clock, random, retryPeriodMs } = this.#options;
+    while (!term.signal.aborted && !(await this.#renew(end))) {
+      await clock.sleep(retryPeriodMs * (0.5 + random() / 2), term.signal);
+    }
+  }
+
+  async #keep(term: AbortController, end: () => void, callbacks: LeaderCallbacks): Promise<void> {
+    const { clock, retryPeriodMs } = this.#options;
+    this.#isLeader = true;
+    this.#log.info({}, 'became the leader');
+    callbacks.onStarted(term.signal);
+    for (;;) {
+      await clock.sleep(retryPeriodMs, term.signal);
+      if (term.signal.aborted) break;
+      const renewed = await this.#renew(end);
+      if (!renewed && this.#heldByOther()) end();
+    }
+    this.#log.info({}, 'leads no more');
+    await callbacks.onStopped();
+  }
+
+  /**
+   * Takes or renews the lease, and moves the end of the term. The term counts from before the write was sent: nobody can have seen
+   * it earlier.
+   * @returns whether the lease is ours now
+   */
+  async #renew(end: () => void): Promise<boolean> {
+    const { clock, renewDeadlineMs } = this.#options;
+    const attempt = { late: false, won: false };
+    const cancel = clock.setTimer(renewDeadlineMs, () => {
+      attempt.late = true;
+      if (attempt.won) end();
+    });
+    const written = await this.#try();
+    if (!written || attempt.late) {
+      cancel();
+      return false;
+    }
+    attempt.won = true;
+    this.#cancelDeadline();
+    this.#cancelDeadline = cancel;
+    return true;
+  }
+
+  /** Never throws. */
+  async #try(): Promise<boolean> {
+    try {
+      return await this.#takeOrRenew();
+    } catch (error) {
+      if (isConflict(error) || isAlreadyExists(error)) {
+        // Somebody else wrote: read it next time.
+        this.#forget();
+        this.#log.debug({}, `lease was written by another candidate: ${messageOf(error)}`);
+      } else {
+        this.#log.warn({}, `lease cannot be ${this.#isLeader ? 'renewed' : 'acquired'}: ${messageOf(error)}`);
+      }
+      return false;
+    }
+  }
+
+  async #takeOrRenew(): Promise<boolean> {
+    const { client, namespace, name } = this.#options;
+    // A leader knows its own last write, and the server checks its resourceVersion: no read is needed.
+    if (!this.#isLeader || this.#observed === undefined) {
+      const found = await client.find(LEASES, { namespace, name }, this.#call);
+      if (found === undefined) {
+        this.#observe(await client.create(LEASES, this.#leaseOf(undefined), this.#call));
+        return true;
+      }
+      this.#observe(found);
+    }
+    if (this.#heldByOther()) return false;
+    this.#observe(await client.replace(LEASES, this.#leaseOf(this.#observed), this.#call));
+    return true;
+  }
+
+  #heldByOther(): boolean {
+    const holder = this.#observed?.spec?.holderIdentity;
+    return holder !== undefined && holder !== '' && holder !== this.#options.identity && !this.#expired;
+  }
+
+  #observe(lease: Lease): void {
+    const known = this.#observed?.metadata.resourceVersion;
+    this.#observed = lease;
+    if (known !== undefined && known === lease.metadata.resourceVersion) return;
+    this.#cancelExpiry();
+    this.#expired = false;
+    const seconds = lease.spec?.leaseDurationSeconds;
+    const durationMs = seconds === undefined ? this.#options.leaseDurationMs : seconds * 1000;
+    this.#cancelExpiry = this.#options.clock.setTimer(durationMs, () => {
+      this.#expired = true;
+    });
+  }
+
+  #forget(): void {
+    this.#cancelExpiry();
+    this.#observed = undefined;
+  }
+
+  #leaseOf(before: Lease | undefined): Lease {
+    const { clock, namespace, name, identity, leaseDurationMs } = this.#options;
+    const now = microTime(clock.now());
+    const spec: LeaseSpec = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(leaseDurationMs / 1000),
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: 0,
+    };
+    if (before === undefined) return { metadata: { namespace, name }, spec };
+    const kept = before.spec?.holderIdentity === identity;
+    spec.leaseTransitions = (before.spec?.leaseTransitions ?? 0) + (kept ? 0 : 1);
+    if (kept && before.spec?.acquireTime !== undefined) spec.acquireTime = before.spec.acquireTime;
+    return { ...before, spec: { ...before.spec, ...spec } };
+  }
+
+  async #release(): Promise<void> {
+    const { client, clock, identity } = this.#options;
+    const held = this.#observed;
+    if (held?.spec?.holderIdentity !== identity) return;
+    const spec = { ...held.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
+    try {
+      await client.replace(LEASES, { ...held, spec }, this.#call);
+    } catch (error) {
+      // It expires by itself.
+      this.#log.info({}, `lease is not given back: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** metav1.MicroTime: RFC 3339 with exactly six digits. */
+export function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}

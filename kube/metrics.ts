@@ -1,0 +1,29 @@
+/** What the layer measures. prom-client is bound to it by the processes. */
+export interface KubeMetrics {
+  /** One HTTP exchange; `code` is the status, or `error` where there was no answer. */
+  requested(method: string, code: string, seconds: number): void;
+  /** One full list of a kind, all pages. */
+  listed(plural: string, seconds: number): void;
+  /** A watch ended: `end` for a clean end, else the status or the fault. */
+  watchEnded(plural: string, why: string): void;
+  /** A handler of an informer threw. */
+  handlerFailed(plural: string): void;
+  /** The number of keys that wait in a queue. */
+  queueDepth(queue: string, depth: number): void;
+  /** One call of a loop's sync: `done`, `retry` or the class of the error. */
+  synced(loop: string, result: string, seconds: number): void;
+  /** Events that were not written: `full` (queue), `rate` (per object) or `failed` (the server). */
+  eventDropped(why: string): void;
+}
+
+const nothing = () => undefined;
+
+export const silentMetrics: KubeMetrics = {
+  requested: nothing,
+  listed: nothing,
+  watchEnded: nothing,
+  handlerFailed: nothing,
+  queueDepth: nothing,
+  synced: nothing,
+  eventDropped: nothing,
+};

@@ -1,0 +1,210 @@
+import type { KubeObject } from '../api/meta.js';
+import { statusErrorOfEvent } from './answer.js';
+import type { Client } from './client.js';
+import { type Clock, type Random, systemClock } from './clock.js';
+import { StatusError, TransportError, isNotFound, messageOf } from './errors.js';
+import { type Logger, silentLogger } from './log.js';
+import { type KubeMetrics, silentMetrics } from './metrics.js';
+import { type Resource, resourcePath } from './resource.js';
+import { WatchRecovery } from './watch-recovery.js';
+
+/** Where a reflector writes projections of what it sees. */
+export interface Sink<P> {
+  /** All there is, after a list. */
+  replace(projections: P[]): void;
+  upsert(projection: P): void;
+  /** The last state of an object that is gone. */
+  remove(projection: P): void;
+}
+
+export interface ReflectorOptions<T extends KubeObject, P> {
+  client: Client;
+  resource: Resource<T>;
+  /** Applied to each object as it comes, so that a long list is never in memory as a whole. */
+  project: (object: T) => P;
+  sink: Sink<P>;
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
+  /** The kind may be absent: it then counts as empty and is asked for again. */
+  optional?: boolean | undefined;
+  /** Silence after which a watch's connection is taken for dead. Default: the watch's own timeout and 30 s. */
+  idleMs?: number | undefined;
+  clock?: Clock | undefined;
+  random?: Random | undefined;
+  log?: Logger | undefined;
+  metrics?: KubeMetrics | undefined;
+}
+
+/** A watch that ends cleanly within this time without any event did not work: it is not opened again at once. */
+const SHORT_WATCH_MS = 1_000;
+const SLACK_MS = 30_000;
+const WARN_DELAY_MS = 3_000;
+
+interface WatchEvent<T> {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  object: T;
+}
+
+/**
+ * Lists a kind and watches it from there, for as long as it runs: no error ends it. Follows client-go's reflector; the list is
+ * always consistent (no resourceVersion), so that a restart never goes back in time.
+ */
+export class Reflector<T extends KubeObject, P = T> {
+  readonly #options: ReflectorOptions<T, P>;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #log: Logger;
+  readonly #metrics: KubeMetrics;
+  readonly #recovery: WatchRecovery;
+  readonly #abort = new AbortController();
+  #running: Promise<void> | undefined;
+  /** From which the next watch goes on; undefined: list first. Opaque. */
+  #version: string | undefined;
+  #lastProgress = 0;
+  #events = 0;
+
+  constructor(options: ReflectorOptions<T, P>) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
+    this.#log = (options.log ?? silentLogger).child({ resource: options.resource.plural });
+    this.#metrics = options.metrics ?? silentMetrics;
+    this.#recovery = new WatchRecovery(this.#random);
+  }
+
+  /** When the server was last heard of, by this reflector's clock; 0: never. */
+  get lastProgress(): number {
+    return this.#lastProgress;
+  }
+
+  /** Starting twice is starting once; a stopped reflector stays stopped. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves when nothing of it runs any more; the sink is not called after that. */
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#abort;
+    while (!signal.aborted) {
+      try {
+        if (this.#version === undefined) await this.#list(signal);
+        else await this.#watch(this.#version, signal);
+      } catch (error) {
+        await this.#recover(error, signal);
+      }
+    }
+  }
+
+  async #recover(error: unknown, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    if (isNotFound(error) && this.#options.optional) {
+      this.#options.sink.replace([]);
+      this.#version = undefined;
+      this.#progress();
+      await this.#clock.sleep(this.#recovery.afterAbsence(), signal);
+      return;
+    }
+    const { delayMs, relist, first } = this.#recovery.afterError(error);
+    if (relist) this.#version = undefined;
+    const fields = { delayMs: Math.round(delayMs), relist };
+    const message = `watch is interrupted: ${messageOf(error)}`;
+    // A server that restarts is asked many times: the first failure and those that last are worth a warning.
+    if (first || delayMs > WARN_DELAY_MS) this.#log.warn(fields, message);
+    else this.#log.debug(fields, message);
+    await this.#clock.sleep(delayMs, signal);
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, resource, project, sink, namespace, labelSelector, fieldSelector } = this.#options;
+    const started = this.#clock.now();
+    const list = await client.listAs(resource, project, { namespace, labelSelector, fieldSelector, signal });
+    if (signal.aborted) return;
+    sink.replace(list.items);
+    this.#version = list.resourceVersion;
+    this.#progress();
+    this.#metrics.listed(resource.plural, (this.#clock.now() - started) / 1000);
+  }
+
+  async #watch(from: string, signal: AbortSignal): Promise<void> {
+    const { plural } = this.#options.resource;
+    const started = this.#clock.now();
+    this.#events = 0;
+    let why = 'end';
+    try {
+      await this.#follow(from, signal);
+      const short = this.#clock.now() - started < SHORT_WATCH_MS && this.#events === 0;
+      if (short) throw new TransportError('broken', `WATCH ${plural}: ended at once`);
+    } catch (error) {
+      why = reasonOf(error);
+      throw error;
+    } finally {
+      this.#metrics.watchEnded(plural, why);
+      if (this.#events > 0 || this.#clock.now() - started > SHORT_WATCH_MS * 10) this.#recovery.healthy();
+    }
+  }
+
+  async #follow(from: string, signal: AbortSignal): Promise<void> {
+    const { client, resource, namespace, labelSelector, fieldSelector } = this.#options;
+    // Random, so that the watches of many clients do not all end at once.
+    const timeoutSeconds = 300 + Math.floor(this.#random() * 300);
+    const query = {
+      watch: true,
+      allowWatchBookmarks: true,
+      resourceVersion: from,
+      timeoutSeconds,
+      labelSelector,
+      fieldSelector,
+    };
+    const idleMs = this.#options.idleMs ?? timeoutSeconds * 1000 + SLACK_MS;
+    const path = resourcePath(resource, { namespace });
+    for await (const value of client.transport.stream({ path, query, signal, idleMs })) {
+      if (signal.aborted) return;
+      this.#handle(readEvent<T>(value, path));
+    }
+  }
+
+  #handle(event: WatchEvent<T>): void {
+    const { sink, project } = this.#options;
+    switch (event.type) {
+      case 'ADDED':
+      case 'MODIFIED':
+        sink.upsert(project(event.object));
+        break;
+      case 'DELETED':
+        sink.remove(project(event.object));
+        break;
+      case 'BOOKMARK':
+        break;
+      case 'ERROR':
+        throw statusErrorOfEvent(`WATCH ${this.#options.resource.plural}`, event.object);
+    }
+    this.#version = event.object.metadata.resourceVersion;
+    this.#events++;
+    this.#progress();
+  }
+
+  #progress(): void {
+    this.#lastProgress = this.#clock.now();
+  }
+}
+
+const EVENT_TYPES = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK']);
+
+function readEvent<T extends KubeObject>(value: unknown, path: string): WatchEvent<T> {
+  const event = value as { type?: unknown; object?: { metadata?: { resourceVersion?: unknown } } } | null;
+  const type = event?.type;
+  const known = typeof type === 'string' && EVENT_TYPES.has(type) && event?.object?.metadata?.resourceVersion;
+  if (type === 'ERROR' || known) return value as WatchEvent<T>;
+  throw new TransportError('malformed', `WATCH ${path}: not a watch event: ${JSON.stringify(value).slice(0, 80)}`);
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof StatusError) return String(error.status);
+  return error instanceof TransportError ? error.fault : 'error';
+}

@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import { StatusError, TransportError, type TransportFault } from './errors.js';
+import { type Retry, planRetry } from './retry.js';
+
+const none = { refreshed: false, resent: false };
+
+function status(code: number, retryAfterMs?: number): StatusError {
+  return new StatusError({ request: 'r', status: code, reason: 'R', message: 'm', retryAfterMs });
+}
+
+function fault(kind: TransportFault): TransportError {
+  return new TransportError(kind, 'm');
+}
+
+describe('planRetry', () => {
+  const cases: { name: string; error: Error; readOnly?: boolean; attempts?: typeof none; expect: Retry }[] = [
+    { name: 'refreshes credentials after a 401', error: status(401), expect: 'refresh' },
+    { name: 'but once', error: status(401), attempts: { ...none, refreshed: true }, expect: undefined },
+    { name: 'repeats a read after 429', error: status(429, 1000), readOnly: true, expect: { after: 1000 } },
+    { name: 'repeats a write after 429, which was not acted upon', error: status(429, 1000), expect: { after: 1000 } },
+    { name: 'repeats a read after 503', error: status(503, 1000), readOnly: true, expect: { after: 1000 } },
+    { name: 'does not repeat a write after 503', error: status(503, 1000), expect: undefined },
+    { name: 'does not guess where there is no Retry-After', error: status(429), readOnly: true, expect: undefined },
+    { name: 'does not wait beyond the deadline', error: status(429, 5000), readOnly: true, expect: undefined },
+    { name: 'does not repeat other refusals', error: status(500, 10), readOnly: true, expect: undefined },
+    {
+      name: 'repeats a read on a broken connection at once',
+      error: fault('broken'),
+      readOnly: true,
+      expect: { after: 0 },
+    },
+    {
+      name: 'but once',
+      error: fault('broken'),
+      readOnly: true,
+      attempts: { ...none, resent: true },
+      expect: undefined,
+    },
+    { name: 'does not repeat a write that may have been received', error: fault('broken'), expect: undefined },
+    { name: 'repeats a write that cannot have been received', error: fault('unsent'), expect: { after: 50 } },
+    { name: 'gives up at the deadline', error: fault('deadline'), readOnly: true, expect: undefined },
+    { name: 'gives up when the caller does', error: fault('aborted'), readOnly: true, expect: undefined },
+  ];
+  for (const { name, error, readOnly = false, attempts = none, expect: expected } of cases) {
+    it(name, () => {
+      expect(planRetry(error, { readOnly, remainingMs: 4000, random: () => 0 }, attempts)).to.deep.equal(expected);
+    });
+  }
+});

@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import { FaultServer, type Handler, type Reply, inTurn, status } from '../test/fault-server.js';
+import { faultOf, refusalOf } from '../test/outcome.js';
+import { systemClock } from './clock.js';
+import type { Credentials } from './config.js';
+import { Transport, type TransportOptions } from './transport.js';
+
+const OK: Reply = { body: { ok: true } };
+
+describe('credentials of a transport', () => {
+  let server: FaultServer;
+  let transport: Transport;
+  before(async () => {
+    server = await FaultServer.start(inTurn(OK));
+  });
+  after(() => server.stop());
+  beforeEach(() => server.reset());
+  afterEach(() => transport.close());
+
+  /** `random` 0: no jitter. */
+  function connect(
+    handler: Handler,
+    options: TransportOptions = {},
+    credentials: Credentials = server.credentials(),
+  ): void {
+    server.handle(handler);
+    transport = new Transport(credentials, { random: () => 0, ...options });
+  }
+
+  function get(deadlineMs?: number): Promise<unknown> {
+    return transport.request({ method: 'GET', path: '/x', deadlineMs });
+  }
+
+  function post(): Promise<unknown> {
+    return transport.request({ method: 'POST', path: '/x', body: { a: 1 } });
+  }
+
+  it('are refreshed after a 401, and the request is sent again, also a write', async () => {
+    const credentials = server.credentials(['old', 'new']);
+    connect((request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }), {}, credentials);
+    expect(await post()).to.deep.equal({ ok: true });
+    expect(credentials.refreshed).to.equal(1);
+  });
+
+  it('are refreshed once for many requests that are refused at once', async () => {
+    const credentials = server.credentials(['old', 'new']);
+    connect((request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }), {}, credentials);
+    await Promise.all(Array.from({ length: 50 }, () => get()));
+    expect(credentials.refreshed).to.equal(1);
+  });
+
+  it('are not refreshed without end where the server refuses all', async () => {
+    const credentials = server.credentials(['a', 'b', 'c', 'd']);
+    connect(inTurn({ status: 401, body: status(401, 'Unauthorized') }), {}, credentials);
+    for (let count = 0; count < 10; count++) expect(await faultOf(get())).to.equal('401');
+    expect(credentials.refreshed).to.equal(1);
+  });
+
+  it('are read again after a minute, without new connections while the certificates stay', async () => {
+    let now = 0;
+    let reads = 0;
+    const given = server.credentials();
+    const credentials = {
+      ...given,
+      headers: () => Promise.resolve({ authorization: `Bearer ${++reads}` }),
+    };
+    connect(inTurn(OK), { connections: 1, clock: { ...systemClock, now: () => now } }, credentials);
+    for (now of [0, 59_999, 60_000, 119_000]) await get();
+    expect(server.seen.map((seen) => seen.headers.authorization)).to.deep.equal([
+      'Bearer 1',
+      'Bearer 1',
+      'Bearer 2',
+      'Bearer 2',
+    ]);
+    expect(server.connections).to.equal(1);
+  });
+
+  it('with a new certificate get new connections, and requests that run are not broken', async () => {
+    const given = server.credentials();
+    let ca = 'no certificate yet';
+    const credentials = { ...given, tls: () => Promise.resolve({ ca: `${ca}\n`, rejectUnauthorized: true }) };
+    let now = 0;
+    ca = server.certificate.ca;
+    connect(
+      inTurn({ ...OK, delayMs: 100 }, OK),
+      { connections: 1, clock: { ...systemClock, now: () => now } },
+      credentials,
+    );
+    const running = get();
+    await server.until(() => server.seen.length === 1);
+    ca = `${server.certificate.ca}\n# renewed`;
+    now = 60_000;
+    expect(await get()).to.deep.equal({ ok: true });
+    expect(await running).to.deep.equal({ ok: true });
+    expect(server.connections).to.equal(2);
+  });
+
+  it('that cannot be loaded are an error of the request', async () => {
+    const broken = { ...server.credentials(), headers: () => Promise.reject(new Error('no token file')) };
+    connect(inTurn(OK), {}, broken);
+    const error = await refusalOf(get());
+    expect(error.message).to.equal('GET /x: cannot load credentials: no token file');
+  });
+
+  it('that are never loaded do not hold a request beyond its deadline', async () => {
+    connect(inTurn(OK), {}, { ...server.credentials(), headers: () => new Promise(() => undefined) });
+    expect(await faultOf(get(50))).to.equal('deadline');
+  });
+
+  it('that were not loaded in half a minute are asked for once more', async () => {
+    let now = 0;
+    let asked = 0;
+    const headers = () =>
+      ++asked === 1 ? new Promise<never>(() => undefined) : Promise.resolve({ authorization: 'Bearer x' });
+    connect(inTurn(OK), { clock: { ...systemClock, now: () => now } }, { ...server.credentials(), headers });
+    expect(await faultOf(get(50))).to.equal('deadline');
+    expect(await faultOf(get(50))).to.equal('deadline');
+    now = 30_000;
+    expect(await get()).to.deep.equal({ ok: true });
+    expect(asked).to.equal(2);
+  });
+
+  it('that cannot be renewed leave the refusal of the server to be seen', async () => {
+    const refresh = () => Promise.reject(new Error('plugin failed'));
+    connect(inTurn({ status: 401, body: status(401, 'Unauthorized') }), {}, { ...server.credentials(), refresh });
+    expect(await faultOf(get())).to.equal('401');
+  });
+});

@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { FaultServer, type Handler, type Reply, inTurn, status } from '../test/fault-server.js';
+import type { Credentials } from './config.js';
+import type { StatusError } from './errors.js';
+import { TransportError } from './errors.js';
+import { Transport, type TransportOptions } from './transport.js';
+
+const OK: Reply = { body: { ok: true } };
+
+describe('Transport.stream', () => {
+  let server: FaultServer;
+  let transport: Transport;
+  before(async () => {
+    server = await FaultServer.start(inTurn(OK));
+  });
+  after(() => server.stop());
+  beforeEach(() => server.reset());
+  afterEach(() => transport.close());
+
+  /** `random` 0: no jitter. */
+  function connect(
+    handler: Handler,
+    options: TransportOptions = {},
+    credentials: Credentials = server.credentials(),
+  ): void {
+    server.handle(handler);
+    transport = new Transport(credentials, { random: () => 0, ...options });
+  }
+
+  async function collect(options: { idleMs?: number; signal?: AbortSignal; onValue?: () => void } = {}) {
+    const { idleMs = 5000, signal = new AbortController().signal, onValue } = options;
+    const values: unknown[] = [];
+    let fault = 'end';
+    try {
+      for await (const value of transport.stream({ path: '/w', query: { watch: true }, signal, idleMs })) {
+        values.push(value);
+        onValue?.();
+      }
+    } catch (error) {
+      fault = error instanceof TransportError ? error.fault : String((error as StatusError).status);
+    }
+    return { values, fault };
+  }
+
+  it('gives value by value and ends with the server', async () => {
+    connect(inTurn({ lines: [1, { two: 2 }], then: 'end' }));
+    expect(await collect()).to.deep.equal({ values: [1, { two: 2 }], fault: 'end' });
+  });
+
+  it('gives each value as it comes', async () => {
+    connect(inTurn({ lines: [1] }));
+    let count = 0;
+    const onValue = () => {
+      if (++count < 3) server.push(count + 1);
+      else server.endAnswers();
+    };
+    expect(await collect({ onValue })).to.deep.equal({ values: [1, 2, 3], fault: 'end' });
+  });
+
+  it('ends quietly when its caller gives up, and closes its connection', async () => {
+    connect(inTurn({ lines: [1] }));
+    const caller = new AbortController();
+    const result = await collect({ signal: caller.signal, onValue: () => caller.abort() });
+    expect(result).to.deep.equal({ values: [1], fault: 'end' });
+    await server.until(() => server.openAnswers === 0);
+  });
+
+  it('closes its connection when its reader breaks off', async () => {
+    connect(inTurn({ lines: [1] }));
+    const { signal } = new AbortController();
+    for await (const value of transport.stream({ path: '/w', query: {}, signal, idleMs: 5000 })) {
+      expect(value).to.equal(1);
+      break;
+    }
+    await server.until(() => server.openAnswers === 0);
+  });
+
+  it('takes a connection that is silent for too long for dead', async () => {
+    connect(inTurn({ lines: [1] }));
+    expect(await collect({ idleMs: 100 })).to.deep.equal({ values: [1], fault: 'idle' });
+  });
+
+  it('does not take a connection for dead that keeps sending', async () => {
+    connect(inTurn({ lines: [0] }));
+    let count = 0;
+    const onValue = () => {
+      if (++count < 8) setTimeout(() => server.push(count), 50);
+      else server.endAnswers();
+    };
+    expect((await collect({ idleMs: 300, onValue })).fault).to.equal('end');
+    expect(count).to.equal(8);
+  });
+
+  it('does not wait for the first byte beyond the deadline of requests', async () => {
+    connect(inTurn({ silent: true }), { deadlineMs: 100 });
+    expect((await collect()).fault).to.equal('deadline');
+  });
+
+  it('says that the connection broke when it is reset in the middle', async () => {
+    connect(inTurn({ lines: [1], then: 'reset' }));
+    expect(await collect()).to.deep.equal({ values: [1], fault: 'broken' });
+  });
+
+  it('refuses garbage after good values', async () => {
+    connect(inTurn({ lines: [1, '\u0000\u0001garbage\n'] }));
+    expect(await collect()).to.deep.equal({ values: [1], fault: 'malformed' });
+  });
+
+  it('throws the refusal of the server, and refreshes credentials as a request does', async () => {
+    connect(inTurn({ status: 410, body: status(410, 'Expired') }));
+    expect((await collect()).fault).to.equal('410');
+    server.reset();
+    server.handle(inTurn({ status: 401 }, { lines: [1], then: 'end' }));
+    expect(await collect()).to.deep.equal({ values: [1], fault: 'end' });
+  });
+
+  it('leaves the connections of requests alone', async () => {
+    connect((request) => (request.path === '/w' ? { lines: [1] } : OK), { connections: 1 });
+    const caller = new AbortController();
+    const streams = Array.from({ length: 5 }, () => collect({ signal: caller.signal }));
+    await server.until(() => server.openAnswers === 5);
+    expect(await transport.request({ method: 'GET', path: '/x' })).to.deep.equal({ ok: true });
+    caller.abort();
+    await Promise.all(streams);
+  });
+});

@@ -1,0 +1,240 @@
+import type { Dispatcher } from 'undici';
+import { statusErrorOf, transportErrorOf } from './answer.js';
+import { type Clock, type Random, systemClock } from './clock.js';
+import type { Credentials } from './config.js';
+import { Deadline } from './deadline.js';
+import { StatusError, TransportError, messageOf } from './errors.js';
+import { parseJson, readJsonLines } from './json-lines.js';
+import { type KubeMetrics, silentMetrics } from './metrics.js';
+import { type Attempts, planRetry } from './retry.js';
+import { type Session, SessionKeeper } from './session.js';
+
+export interface TransportOptions {
+  /** Limit of connections for requests; each watch has one more of its own. Default 16. */
+  connections?: number;
+  /** For a whole request with its retries. Default 15 000. */
+  deadlineMs?: number;
+  userAgent?: string;
+  clock?: Clock;
+  random?: Random;
+  metrics?: KubeMetrics;
+}
+
+export type Query = Record<string, string | number | boolean | undefined>;
+
+export interface Request {
+  method: string;
+  /** Below the server's base URL; begins with a slash. */
+  path: string;
+  query?: Query | undefined;
+  /** Sent as JSON. */
+  body?: unknown;
+  contentType?: string | undefined;
+  accept?: string | undefined;
+  deadlineMs?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface StreamRequest {
+  path: string;
+  query?: Query | undefined;
+  accept?: string | undefined;
+  /** Aborting it ends the stream quietly. */
+  signal: AbortSignal;
+  /** Silence after which the connection is taken for dead. */
+  idleMs: number;
+}
+
+type Answer = Dispatcher.ResponseData;
+
+/** JSON over HTTPS to one API server: kept-alive connections, deadlines, bounded retries and typed errors. */
+export class Transport {
+  readonly #origin: string;
+  readonly #basePath: string;
+  readonly #sessions: SessionKeeper;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #metrics: KubeMetrics;
+  readonly #deadlineMs: number;
+
+  constructor(credentials: Credentials, options: TransportOptions = {}) {
+    const { connections = 16, deadlineMs = 15_000, userAgent = 'holdfast', clock = systemClock } = options;
+    const server = new URL(credentials.server);
+    this.#origin = server.origin;
+    this.#basePath = server.pathname.replace(/\/+$/, '');
+    this.#sessions = new SessionKeeper({ credentials, connections, userAgent, clock });
+    this.#clock = clock;
+    this.#random = options.random ?? Math.random;
+    this.#metrics = options.metrics ?? silentMetrics;
+    this.#deadlineMs = deadlineMs;
+  }
+
+  /**
+   * @returns the answer's JSON; undefined where it has no body
+   * @throws {StatusError | TransportError}
+   */
+  async request(request: Request): Promise<unknown> {
+    const limit = request.deadlineMs ?? this.#deadlineMs;
+    const end = this.#clock.now() + limit;
+    const deadline = new Deadline(this.#clock, request.signal);
+    deadline.limit(limit, 'deadline');
+    try {
+      return await this.#withRetries(request, deadline, end, async (session) => {
+        const text = await this.#exchange(session, request, deadline);
+        return text === '' ? undefined : parseJson(text);
+      });
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /**
+   * The newline-delimited JSON values of a watch. The iteration ends quietly with the server's clean end or the caller's abort.
+   * @throws {StatusError | TransportError} from the iteration
+   */
+  async *stream(request: StreamRequest): AsyncGenerator<unknown, void, undefined> {
+    const deadline = new Deadline(this.#clock, request.signal);
+    try {
+      const answer = await this.#openStream(request, deadline);
+      deadline.limit(request.idleMs, 'idle');
+      yield* this.#read(answer, request, deadline);
+    } catch (error) {
+      if (!request.signal.aborted) throw error;
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async *#read(answer: Answer, request: StreamRequest, deadline: Deadline): AsyncGenerator<unknown, void, undefined> {
+    try {
+      yield* readJsonLines(watchSilence(answer.body, deadline, request.idleMs));
+    } catch (error) {
+      throw deadline.error(`GET ${request.path}`) ?? transportErrorOf(`GET ${request.path}`, error);
+    }
+  }
+
+  /** Breaks what is still running. */
+  async close(): Promise<void> {
+    await this.#sessions.close();
+  }
+
+  async #openStream(request: StreamRequest, deadline: Deadline): Promise<Answer> {
+    const end = this.#clock.now() + this.#deadlineMs;
+    deadline.limit(this.#deadlineMs, 'deadline');
+    const asRequest: Request = { ...request, method: 'GET' };
+    return this.#withRetries(asRequest, deadline, end, async (session) => {
+      const answer = await this.#send(session.streams, session, asRequest, deadline);
+      if (answer.statusCode >= 300) throw await this.#refusal(asRequest, answer);
+      return answer;
+    });
+  }
+
+  async #withRetries<R>(
+    request: Request,
+    deadline: Deadline,
+    end: number,
+    attempt: (session: Session) => Promise<R>,
+  ): Promise<R> {
+    const name = nameOf(request);
+    const attempts: Attempts = { refreshed: false, resent: false };
+    let session = await this.#session(name, deadline);
+    for (;;) {
+      try {
+        return await attempt(session);
+      } catch (thrown) {
+        const error = thrown instanceof StatusError ? thrown : (deadline.error(name) ?? transportErrorOf(name, thrown));
+        const readOnly = request.method === 'GET';
+        const remainingMs = end - this.#clock.now();
+        const retry = planRetry(error, { readOnly, remainingMs, random: this.#random }, attempts);
+        if (retry === undefined) throw error;
+        if (retry === 'refresh') {
+          attempts.refreshed = true;
+          session = await this.#renewed(session, error, deadline);
+        } else {
+          attempts.resent ||= error instanceof TransportError;
+          await this.#clock.sleep(retry.after, deadline.signal);
+          session = await this.#session(name, deadline);
+        }
+      }
+    }
+  }
+
+  async #session(name: string, deadline: Deadline): Promise<Session> {
+    const current = this.#sessions.current();
+    if (!(current instanceof Promise)) return current;
+    try {
+      // An exec plugin may hang.
+      return await deadline.race(current);
+    } catch (error) {
+      const late = deadline.error(name);
+      if (late !== undefined) throw late;
+      throw new TransportError('unsent', `${name}: cannot load credentials: ${messageOf(error)}`, error);
+    }
+  }
+
+  /** The refusal is thrown where no other credentials can be had: it says more than why they cannot. */
+  async #renewed(session: Session, refusal: Error, deadline: Deadline): Promise<Session> {
+    const renewed = await deadline.race(this.#sessions.renew(session)).catch(() => session);
+    if (renewed === session) throw refusal;
+    return renewed;
+  }
+
+  async #exchange(session: Session, request: Request, deadline: Deadline): Promise<string> {
+    const started = this.#clock.now();
+    let code = 'error';
+    try {
+      const answer = await this.#send(session.requests, session, request, deadline);
+      code = String(answer.statusCode);
+      if (answer.statusCode >= 300) throw await this.#refusal(request, answer);
+      return await answer.body.text();
+    } finally {
+      this.#metrics.requested(request.method, code, (this.#clock.now() - started) / 1000);
+    }
+  }
+
+  async #send(dispatcher: Dispatcher, session: Session, request: Request, deadline: Deadline): Promise<Answer> {
+    const headers: Record<string, string> = { ...session.headers, accept: request.accept ?? 'application/json' };
+    if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
+    const answer = dispatcher.request({
+      origin: this.#origin,
+      path: `${this.#basePath}${request.path}${queryString(request.query)}`,
+      method: request.method,
+      headers,
+      body: request.body === undefined ? null : JSON.stringify(request.body),
+      signal: deadline.signal,
+    });
+    // undici looks at the signal only once it has a connection
+    return deadline.race(answer);
+  }
+
+  async #refusal(request: Request, answer: Answer): Promise<StatusError> {
+    return statusErrorOf(nameOf(request), answer.statusCode, answer.headers, await answer.body.text());
+  }
+}
+
+/** What clients need of a transport. */
+export type Wire = Pick<Transport, 'request' | 'stream' | 'close'>;
+
+async function* watchSilence(
+  body: AsyncIterable<Buffer>,
+  deadline: Deadline,
+  idleMs: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const chunk of body) {
+    deadline.limit(idleMs, 'idle');
+    yield chunk;
+  }
+}
+
+/** Without the query: it may be long, and the path says enough. */
+function nameOf(request: Request): string {
+  return `${request.method} ${request.path}`;
+}
+
+function queryString(query: Query | undefined): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) parameters.append(name, String(value));
+  }
+  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
+}

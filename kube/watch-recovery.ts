@@ -1,0 +1,58 @@
+import { backoff } from './backoff.js';
+import type { Random } from './clock.js';
+import { StatusError, TransportError } from './errors.js';
+
+export interface Recovery {
+  delayMs: number;
+  /** The known resourceVersion is of no use any more. */
+  relist: boolean;
+  /** The first failure since all was well. */
+  first: boolean;
+}
+
+/** How long a reflector waits after what kind of failure. */
+export class WatchRecovery {
+  readonly #unreachable;
+  readonly #expired;
+  readonly #refused;
+  readonly #absent;
+  #failures = 0;
+
+  constructor(random: Random) {
+    // A server that restarts is back in seconds, and being refused costs it nothing: ask early and often.
+    this.#unreachable = backoff({ baseMs: 150, maxMs: 5_000, factor: 1.3, random });
+    // Once is normal after a compaction or a restart; again and again would be a storm of lists.
+    this.#expired = backoff({ baseMs: 200, maxMs: 30_000, random });
+    this.#refused = backoff({ baseMs: 800, maxMs: 30_000, random });
+    this.#absent = backoff({ baseMs: 1_000, maxMs: 15_000, random });
+  }
+
+  /** A watch worked: the next failure is a first one again. */
+  healthy(): void {
+    this.#failures = 0;
+    for (const delays of [this.#unreachable, this.#expired, this.#refused, this.#absent]) delays.reset();
+  }
+
+  /** The kind is not there, and need not be. */
+  afterAbsence(): number {
+    return this.#absent.next();
+  }
+
+  afterError(error: unknown): Recovery {
+    const first = this.#failures++ === 0;
+    if (error instanceof StatusError) return { first, ...this.#afterStatus(error) };
+    const garbled = !(error instanceof TransportError) || error.fault === 'malformed';
+    return { first, delayMs: (garbled ? this.#refused : this.#unreachable).next(), relist: false };
+  }
+
+  #afterStatus(error: StatusError): { delayMs: number; relist: boolean } {
+    if (error.status === 410) return { delayMs: this.#expired.next(), relist: true };
+    const delayMs = Math.max(this.#refused.next(), error.retryAfterMs ?? 0);
+    return { delayMs, relist: error.status === 404 || error.status === 400 || isFromTheFuture(error) };
+  }
+}
+
+/** etcd was restored from a backup: our resourceVersion has not happened yet. */
+function isFromTheFuture(error: StatusError): boolean {
+  return error.details?.causes?.some((cause) => cause.reason === 'ResourceVersionTooLarge') ?? false;
+}

@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import sinon from 'sinon';
+import { FAKED } from '../test/fake-time.js';
+import { systemClock } from './clock.js';
+import { WorkQueue } from './workqueue.js';
+
+function makeQueue(): WorkQueue {
+  return new WorkQueue({ clock: systemClock, random: () => 1 });
+}
+
+/** What `get` gives now, without waiting; undefined while it waits. */
+async function takeNow(queue: WorkQueue): Promise<string | undefined> {
+  return queue.length === 0 ? undefined : queue.get();
+}
+
+describe('WorkQueue', () => {
+  let time: sinon.SinonFakeTimers;
+  beforeEach(() => {
+    time = sinon.useFakeTimers({ toFake: FAKED });
+  });
+  afterEach(() => time.restore());
+
+  it('hands out keys in the order in which they came, each once however often it was added', async () => {
+    const queue = makeQueue();
+    for (const key of ['a', 'b', 'a', 'c', 'b']) queue.add(key);
+    expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).to.deep.equal(['a', 'b', 'c']);
+    expect(queue.length).to.equal(0);
+  });
+
+  it('wakes a waiting worker', async () => {
+    const queue = makeQueue();
+    const waiting = queue.get();
+    queue.add('a');
+    expect(await waiting).to.equal('a');
+  });
+
+  it('keeps a key that is worked on back until its worker is done, and hands it out again then', async () => {
+    const queue = makeQueue();
+    queue.add('a');
+    await queue.get();
+    queue.add('a');
+    queue.add('a');
+    expect(queue.length).to.equal(0);
+    queue.done('a');
+    expect(queue.length).to.equal(1);
+    await queue.get();
+    queue.done('a');
+    expect(queue.length).to.equal(0);
+  });
+
+  it('holds the earliest of several delays of a key', () => {
+    const queue = makeQueue();
+    queue.addAfter('a', 300);
+    queue.addAfter('a', 100);
+    queue.addAfter('a', 200);
+    time.tick(99);
+    expect(queue.length).to.equal(0);
+    time.tick(1);
+    expect(queue.length).to.equal(1);
+    expect(time.countTimers()).to.equal(0);
+  });
+
+  it('adds at once what is delayed by nothing', () => {
+    const queue = makeQueue();
+    queue.addAfter('a', 0);
+    expect(queue.length).to.equal(1);
+  });
+
+  it('doubles the delay of a key with each failure up to a minute, and forgets failures of one key alone', () => {
+    const queue = makeQueue();
+    const delays: number[] = [];
+    for (let failure = 0; failure < 13; failure++) {
+      const from = time.now;
+      queue.addRateLimited('a');
+      time.next();
+      delays.push(time.now - from);
+      // Taken, so that the next failure finds the queue empty.
+      void queue.get();
+      queue.done('a');
+    }
+    expect(delays).to.deep.equal([50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000]);
+    queue.addRateLimited('b');
+    queue.forget('a');
+    expect([queue.retries('a'), queue.retries('b')]).to.deep.equal([0, 1]);
+    queue.shutDown();
+  });
+
+  it('hands out what waits after a shutdown, then undefined, and takes nothing more in', async () => {
+    const queue = makeQueue();
+    queue.add('a');
+    queue.addAfter('b', 10);
+    queue.shutDown();
+    queue.add('c');
+    queue.addAfter('d', 10);
+    expect(time.countTimers()).to.equal(0);
+    expect([await queue.get(), await queue.get()]).to.deep.equal(['a', undefined]);
+  });
+
+  it('releases waiting workers at a shutdown', async () => {
+    const queue = makeQueue();
+    const workers = Promise.all([queue.get(), queue.get()]);
+    queue.shutDown();
+    expect(await workers).to.deep.equal([undefined, undefined]);
+  });
+
+  it('is drained when nothing waits and nothing is worked on', async () => {
+    const queue = makeQueue();
+    const order: string[] = [];
+    queue.add('a');
+    await queue.get();
+    queue.add('a');
+    const drained = queue.drain().then(() => order.push('drained'));
+    queue.done('a');
+    await queue.get();
+    order.push('done again');
+    queue.done('a');
+    await drained;
+    expect(order).to.deep.equal(['done again', 'drained']);
+  });
+
+  it('keeps its order over many thousands of keys', async () => {
+    const queue = makeQueue();
+    const keys = Array.from({ length: 20_000 }, (_, index) => String(index));
+    const taken: (string | undefined)[] = [];
+    for (const key of keys) {
+      queue.add(key);
+      if (Number(key) % 3 === 0) taken.push(await queue.get());
+    }
+    while (queue.length > 0) taken.push(await queue.get());
+    expect(taken).to.deep.equal(keys);
+  });
+});
+
+describe('WorkQueue, whatever happens in whatever order', () => {
+  const key = fc.constantFrom('a', 'b', 'c');
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('add' as const), key }),
+    fc.record({ do: fc.constant('addAfter' as const), key, ms: fc.integer({ min: 0, max: 100 }) }),
+    fc.record({ do: fc.constant('take' as const) }),
+    fc.record({ do: fc.constant('done' as const), key }),
+    fc.record({ do: fc.constant('fail' as const), key }),
+    fc.record({ do: fc.constant('tick' as const), ms: fc.integer({ min: 1, max: 200 }) }),
+  );
+
+  it('gives no key to two workers at once, and loses no key that was added', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const time = sinon.useFakeTimers({ toFake: FAKED });
+        try {
+          await checkRun(steps, time);
+        } finally {
+          time.restore();
+        }
+      }),
+    );
+  });
+
+  type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+  async function checkRun(steps: Step[], time: sinon.SinonFakeTimers): Promise<void> {
+    const queue = makeQueue();
+    const working = new Set<string>();
+    /** Added, also with a delay, and not handed out since. */
+    const owed = new Set<string>();
+    const take = async () => {
+      const taken = await takeNow(queue);
+      if (taken === undefined) return;
+      expect(working.has(taken), `${taken} is with two workers`).to.equal(false);
+      working.add(taken);
+      owed.delete(taken);
+    };
+    const finish = (name: string) => {
+      if (working.delete(name)) queue.done(name);
+    };
+    for (const each of steps) {
+      switch (each.do) {
+        case 'add':
+          queue.add(each.key);
+          owed.add(each.key);
+          break;
+        case 'addAfter':
+          queue.addAfter(each.key, each.ms);
+          owed.add(each.key);
+          break;
+        case 'take':
+          await take();
+          break;
+        case 'done':
+          finish(each.key);
+          break;
+        case 'fail':
+          if (!working.has(each.key)) break;
+          queue.addRateLimited(each.key);
+          owed.add(each.key);
+          finish(each.key);
+          break;
+        case 'tick':
+          time.tick(each.ms);
+          break;
+      }
+    }
+    for (const name of working) queue.done(name);
+    working.clear();
+    time.tick(100_000);
+    // A key may be owed twice (queued and delayed), so all rounds count.
+    for (let round = 0; round < 10; round++) {
+      await take();
+      for (const name of working) finish(name);
+    }
+    expect([...owed], 'keys that were lost').to.deep.equal([]);
+    expect(queue.length).to.equal(0);
+  }
+});

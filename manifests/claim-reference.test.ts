@@ -1,0 +1,97 @@
+import type { ObjectMeta, OwnerReference } from '../api/meta.js';
+import { NETWORKS_ANNOTATION } from '../api/names.js';
+import { until } from '../e2e/story/wait.js';
+import { NAMESPACES } from '../kube/resources.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+
+const TENANT = 'tenant';
+const KUBEVIRT = 'system:serviceaccount:kubevirt:kubevirt-controller';
+const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
+const LAUNCHER = { 'kubevirt.io': 'virt-launcher' };
+const VMI: OwnerReference = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm1', uid: 'u-1' };
+const REFUSAL = 'only launcher pods of VirtualMachines refer to IPAMClaims';
+
+function referTo(claim: string, key = NETWORKS_ANNOTATION): Record<string, string> {
+  return { [key]: JSON.stringify([{ name: 'blue', 'ipam-claim-reference': claim }]) };
+}
+
+describe('the admission policy for references to claims, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await untilRefused(() => cluster.createPod(TENANT, { annotations: referTo('vm1.data') }));
+  });
+
+  after(() => cluster.stop());
+
+  async function setNamespaceLabel(value: string | null): Promise<void> {
+    const body = { metadata: { labels: { 'ipam.holdfast.dev/claim-references': value } } };
+    await cluster.admin.patch(NAMESPACES, { name: 'default' }, { type: 'merge', body });
+  }
+
+  const creations: { name: string; as?: string; given: Partial<ObjectMeta>; expect?: string }[] = [
+    { name: 'a pod has networks', given: { annotations: { [NETWORKS_ANNOTATION]: 'blue, red' } } },
+    { name: 'a pod refers to no claim', given: { annotations: referTo('vm1.data') }, expect: REFUSAL },
+    {
+      name: 'nor by its default network',
+      given: { annotations: referTo('vm1.data', DEFAULT_NETWORK_ANNOTATION) },
+      expect: REFUSAL,
+    },
+    {
+      name: 'nor under another value of the label of launchers',
+      given: { annotations: referTo('vm1.data'), labels: { 'kubevirt.io': 'virt-handler' } },
+      expect: REFUSAL,
+    },
+    {
+      name: 'nor in capitals, which Multus reads as well',
+      given: { annotations: { [NETWORKS_ANNOTATION]: '[{"name":"blue","IPAM-Claim-Reference":"vm1.data"}]' } },
+      expect: REFUSAL,
+    },
+    {
+      name: 'nor behind escapes of JSON',
+      given: { annotations: { [NETWORKS_ANNOTATION]: '[{"name":"blue","ipam\\u002dclaim-reference":"vm1.data"}]' } },
+      expect: REFUSAL,
+    },
+    {
+      name: 'other escapes are nobody’s business here',
+      given: { annotations: { [NETWORKS_ANNOTATION]: '[{"name":"blue","cni-args":{"a":"\\u003c"}}]' } },
+    },
+    {
+      name: 'nor with the label of launchers alone',
+      given: { annotations: referTo('vm1.data', DEFAULT_NETWORK_ANNOTATION), labels: LAUNCHER },
+      expect: REFUSAL,
+    },
+    {
+      name: 'launchers are left to the webhook',
+      as: KUBEVIRT,
+      given: { annotations: referTo('vm1.data'), labels: LAUNCHER, ownerReferences: [VMI] },
+    },
+  ];
+  for (const creation of creations) {
+    it(creation.name, () => expectRefusal(cluster.createPod(creation.as ?? TENANT, creation.given), creation.expect));
+  }
+
+  for (const subresource of [undefined, 'status']) {
+    it(`a pod gets no reference later, in a write of ${subresource ?? 'the pod'}`, async () => {
+      const pod = await cluster.createPod(TENANT, { annotations: { [NETWORKS_ANNOTATION]: 'blue' } });
+      const body = { metadata: { annotations: referTo('vm1.data') } };
+      await expectRefusal(cluster.patchPod(TENANT, pod, body, subresource), REFUSAL);
+    });
+  }
+
+  it('a namespace may allow references, and a pod that has one then keeps it', async () => {
+    await setNamespaceLabel('allowed');
+    const annotations = referTo('vm1.data');
+    const pod = await until('the label is seen', () => cluster.createPod(TENANT, { annotations }));
+    await setNamespaceLabel(null);
+    await untilRefused(() => cluster.createPod(TENANT, { annotations }));
+    const note = { metadata: { annotations: { note: 'mine' } } };
+    await expectRefusal(cluster.patchPod(TENANT, pod, note), undefined);
+    await expectRefusal(cluster.patchPod(TENANT, pod, note, 'status'), undefined);
+    const another = { metadata: { annotations: referTo('vm2.data') } };
+    await expectRefusal(cluster.patchPod(TENANT, pod, another), REFUSAL);
+  });
+});

@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createAll, readManifests, resourceOf } from '../e2e/bed/objects.js';
+import type { Manifest } from '../e2e/bed/objects.js';
+import { startControlPlane } from '../e2e/bed/control-plane.js';
+import type { ControlPlane } from '../e2e/bed/control-plane.js';
+import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
+import { until } from '../e2e/story/wait.js';
+import { messageOf } from '../kube/errors.js';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
+
+const NETWORKS_CRD = join(MANIFESTS, '..', 'e2e', 'bed', 'manifests', 'network-attachment-definitions.yaml');
+
+describe('the manifests, applied for trial to a kube-apiserver', function () {
+  this.timeout(60_000);
+  let plane: ControlPlane;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    plane = await startControlPlane();
+  });
+
+  after(() => plane.stop());
+
+  async function tryOut(object: Manifest): Promise<void> {
+    const { name, namespace } = object.metadata;
+    // server-side apply refuses fields that the kind does not have
+    const patch = { type: 'apply', object, fieldManager: 'holdfast-install', force: true } as const;
+    await plane.client.patch(resourceOf(object), { name, namespace }, patch, { dryRun: true });
+  }
+
+  it('are accepted, every field of them', async () => {
+    const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
+    for (const object of [...crds, ...(await readKustomization())]) {
+      // what has a namespace is refused where the namespace is not there
+      if (object.kind === 'Namespace') await plane.client.create(resourceOf(object), object);
+      await tryOut(object);
+    }
+  });
+
+  it('are not accepted with a field that the kind does not have', async () => {
+    const [budget] = await readManifests(join(MANIFESTS, 'webhook', 'pdb.yaml'));
+    const misspelt = { ...budget!, spec: { minimumAvailable: 1 } };
+    const outcome = await tryOut(misspelt).catch(messageOf);
+    expect(outcome).to.include('minimumAvailable');
+  });
+
+  it('show a network that is accepted', async () => {
+    await createAll(plane.client, await readManifests(NETWORKS_CRD));
+    const [network] = await readManifests(join(MANIFESTS, 'samples', 'network.yaml'));
+    const object = { ...network!, metadata: { ...network!.metadata, namespace: 'default' } };
+    await until('networks are served', () => plane.client.list(NETWORK_ATTACHMENT_DEFINITIONS));
+    await tryOut(object);
+  });
+});

@@ -1,0 +1,298 @@
+import { LAUNCHER_LABEL, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import type { ObjectMeta, OwnerReference } from '../api/meta.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+
+const WHO = {
+  tenant: 'tenant',
+  controller: 'system:serviceaccount:holdfast-system:holdfast-controller',
+  multus: 'system:serviceaccount:kube-system:multus',
+  scheduler: 'system:kube-scheduler',
+  kubevirt: 'system:serviceaccount:kubevirt:kubevirt-controller',
+  namesake: 'system:serviceaccount:default:kubevirt-controller',
+  collector: 'system:serviceaccount:kube-system:generic-garbage-collector',
+} as const;
+type Person = keyof typeof WHO;
+
+const VMI: OwnerReference = {
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  name: 'vm1',
+  uid: 'u-1',
+  controller: true,
+};
+const OTHER_VMI: OwnerReference = { ...VMI, name: 'vm2', uid: 'u-2', controller: false };
+const LAUNCHER = { [LAUNCHER_LABEL]: 'virt-launcher' };
+const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
+
+describe('the admission policies for pods that a VMI owns, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await untilRefused(() => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }));
+    await untilRefused(() => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }));
+    const launch = () => cluster.createPod(WHO.kubevirt, { labels: LAUNCHER, ownerReferences: [VMI] });
+    const metadata = { annotations: { [NETWORKS_ANNOTATION]: 'blue' } };
+    await untilRefused(async () => cluster.patchPod(WHO.tenant, await launch(), { metadata }, 'status'));
+    await untilRefused(async () => cluster.bindPod(WHO.tenant, await launch(), metadata));
+  });
+
+  after(() => cluster.stop());
+
+  const creations: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
+    { name: 'KubeVirt makes launchers', as: 'kubevirt', given: { labels: LAUNCHER, ownerReferences: [VMI] } },
+    {
+      name: 'a tenant makes none',
+      as: 'tenant',
+      given: { labels: LAUNCHER, ownerReferences: [VMI] },
+      expect: 'only KubeVirt (system:serviceaccount:kubevirt:kubevirt-controller)',
+    },
+    {
+      name: 'nor one without the label',
+      as: 'tenant',
+      given: { ownerReferences: [VMI] },
+      expect: "KubeVirt's kubevirt-controller",
+    },
+    {
+      name: 'nor one of another version of the group',
+      as: 'tenant',
+      given: { labels: LAUNCHER, ownerReferences: [{ ...VMI, apiVersion: 'kubevirt.io/v1alpha3' }] },
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'nor one with another owner before it',
+      as: 'tenant',
+      given: { labels: LAUNCHER, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n' }, VMI] },
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'a service account of the right name in another namespace makes none',
+      as: 'namesake',
+      given: { labels: LAUNCHER, ownerReferences: [VMI] },
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'Holdfast itself makes none',
+      as: 'controller',
+      given: { labels: LAUNCHER, ownerReferences: [VMI] },
+      expect: 'only KubeVirt',
+    },
+    { name: 'a tenant makes pods that nobody owns, whatever their label', as: 'tenant', given: { labels: LAUNCHER } },
+    {
+      name: 'a kind of the same name in another group is nobody',
+      as: 'tenant',
+      given: { ownerReferences: [{ ...VMI, apiVersion: 'example.com/v1' }] },
+    },
+  ];
+  for (const creation of creations) {
+    it(creation.name, () => expectRefusal(cluster.createPod(WHO[creation.as], creation.given), creation.expect));
+  }
+
+  const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
+  interface Change {
+    name: string;
+    /** Default: a plain pod. */
+    from?: Partial<ObjectMeta>;
+    as: Person;
+    to: object;
+    /** Words of the refusal; none: allowed. */
+    expect?: string;
+  }
+  const changes: Change[] = [
+    {
+      name: 'anybody changes other fields of a launcher',
+      from: launcher,
+      as: 'tenant',
+      to: { annotations: { a: 'b' } },
+    },
+    { name: 'the collector takes the owner away', from: launcher, as: 'collector', to: { ownerReferences: [] } },
+    {
+      name: 'a tenant adds no second VMI to a launcher',
+      from: launcher,
+      as: 'tenant',
+      to: { ownerReferences: [VMI, OTHER_VMI] },
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'a tenant does not rename an owner of a launcher',
+      from: launcher,
+      as: 'tenant',
+      to: { ownerReferences: [{ ...VMI, name: 'vm2' }] },
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'a tenant makes no VMI of an owner of another group',
+      from: { labels: LAUNCHER, ownerReferences: [{ ...VMI, apiVersion: 'example.com/v1' }] },
+      as: 'tenant',
+      to: { ownerReferences: [VMI] },
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'a tenant does not make a VMI that owns a launcher its controller',
+      from: { labels: LAUNCHER, ownerReferences: [OTHER_VMI] },
+      as: 'tenant',
+      to: { ownerReferences: [{ ...OTHER_VMI, controller: true }] },
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'the collector no longer blocks the deletion of an owner',
+      from: { labels: LAUNCHER, ownerReferences: [{ ...VMI, blockOwnerDeletion: true }] },
+      as: 'collector',
+      to: { ownerReferences: [{ ...VMI, blockOwnerDeletion: false }] },
+    },
+    {
+      name: 'a tenant does not take the label of a launcher away',
+      from: launcher,
+      as: 'tenant',
+      to: { labels: { 'kubevirt.io': null } },
+      expect: 'leave the label in place',
+    },
+    {
+      name: 'nor together with the owner',
+      from: launcher,
+      as: 'tenant',
+      to: { labels: { 'kubevirt.io': null }, ownerReferences: [] },
+      expect: 'leave the label in place',
+    },
+    {
+      name: 'a tenant does not change it',
+      from: launcher,
+      as: 'tenant',
+      to: { labels: { 'kubevirt.io': 'web' } },
+      expect: 'leave the label in place',
+    },
+    {
+      name: 'a tenant gives the label to no plain pod',
+      as: 'tenant',
+      to: { labels: LAUNCHER },
+      expect: 'a pod that is there gets the label',
+    },
+    {
+      name: 'a tenant takes it from a pod that no VMI owns',
+      from: { labels: LAUNCHER },
+      as: 'tenant',
+      to: { labels: { 'kubevirt.io': null } },
+    },
+    {
+      name: 'other values of the label are nobody’s business here',
+      from: { labels: { 'kubevirt.io': 'hotplug-disk' } },
+      as: 'tenant',
+      to: { labels: { 'kubevirt.io': 'web' } },
+    },
+    { name: 'KubeVirt makes a launcher of a plain pod', as: 'kubevirt', to: launcher },
+    {
+      name: 'a tenant adds no VMI to a plain pod',
+      as: 'tenant',
+      to: { ownerReferences: [VMI] },
+      expect: 'a VirtualMachineInstance owns',
+    },
+    {
+      name: 'nor with the label in the same write',
+      as: 'tenant',
+      to: { labels: LAUNCHER, ownerReferences: [VMI] },
+      expect: 'only KubeVirt',
+    },
+  ];
+  for (const change of changes) {
+    it(change.name, async () => {
+      const pod = await cluster.createPod(WHO.kubevirt, change.from ?? {});
+      await expectRefusal(cluster.patchPod(WHO[change.as], pod, { metadata: change.to }), change.expect);
+    });
+  }
+
+  describe('by their status', () => {
+    const networks = { [NETWORKS_ANNOTATION]: 'blue', [DEFAULT_NETWORK_ANNOTATION]: 'red' };
+    const given = { ...launcher, annotations: networks };
+    const writes: Change[] = [
+      {
+        name: 'Multus notes what a launcher got',
+        from: given,
+        as: 'multus',
+        to: { annotations: { [NETWORK_STATUS_ANNOTATION]: '[]' } },
+      },
+      {
+        name: 'the label stays on a launcher',
+        from: given,
+        as: 'tenant',
+        to: { labels: null },
+        expect: 'leave the label',
+      },
+      {
+        name: 'a plain pod gets no label',
+        as: 'tenant',
+        to: { labels: LAUNCHER },
+        expect: 'a pod that is there gets the label',
+      },
+      {
+        name: 'nobody changes the networks of a launcher',
+        from: given,
+        as: 'kubevirt',
+        to: { annotations: { [NETWORKS_ANNOTATION]: 'green' } },
+        expect: 'the networks of a launcher',
+      },
+      {
+        name: 'a tenant removes none',
+        from: given,
+        as: 'tenant',
+        to: { annotations: { [NETWORKS_ANNOTATION]: null } },
+        expect: 'the networks of a launcher',
+      },
+      {
+        name: 'a tenant adds none',
+        from: launcher,
+        as: 'tenant',
+        to: { annotations: { [NETWORKS_ANNOTATION]: 'green' } },
+        expect: 'the networks of a launcher',
+      },
+      {
+        name: 'a tenant changes no default network of a launcher',
+        from: given,
+        as: 'tenant',
+        to: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'green' } },
+        expect: 'the networks of a launcher',
+      },
+      { name: 'other pods are nobody’s business here', as: 'tenant', to: { annotations: networks } },
+    ];
+    for (const write of writes) {
+      it(write.name, async () => {
+        const pod = await cluster.createPod(WHO.kubevirt, write.from ?? {});
+        const body = { metadata: write.to, status: { message: 'runs' } };
+        await expectRefusal(cluster.patchPod(WHO[write.as], pod, body, 'status'), write.expect);
+      });
+    }
+  });
+
+  describe('by their binding to a node', () => {
+    const bindings: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
+      { name: 'the scheduler binds', as: 'scheduler', given: {} },
+      {
+        name: 'with notes and labels of its own',
+        as: 'scheduler',
+        given: { annotations: { note: 'a' }, labels: { 'topology.kubernetes.io/zone': 'z' } },
+      },
+      {
+        name: 'nobody adds networks',
+        as: 'scheduler',
+        given: { annotations: { [NETWORKS_ANNOTATION]: 'blue' } },
+        expect: 'a binding does not change the networks',
+      },
+      {
+        name: 'nobody sets the default network',
+        as: 'tenant',
+        given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } },
+        expect: 'a binding does not change the networks',
+      },
+      { name: 'nobody sets the label', as: 'tenant', given: { labels: LAUNCHER }, expect: 'does not change the label' },
+    ];
+    for (const binding of bindings) {
+      it(binding.name, async () => {
+        const user = WHO[binding.as];
+        const pods = await Promise.all([0, 1].map(() => cluster.createPod(WHO.kubevirt, launcher)));
+        await expectRefusal(cluster.bindPod(user, pods[0]!, binding.given), binding.expect);
+        await expectRefusal(cluster.bindPodWithoutSubresource(user, pods[1]!, binding.given), binding.expect);
+      });
+    }
+  });
+});

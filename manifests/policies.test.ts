@@ -1,0 +1,211 @@
+import { expect } from 'chai';
+import type { ObjectMeta, OwnerReference } from '../api/meta.js';
+import { CLAIM_FINALIZER, CLAIM_OWNER_UID, CLAIM_VM_NETWORK } from '../api/names.js';
+import { CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+
+const WHO = {
+  tenant: 'tenant',
+  controller: 'system:serviceaccount:holdfast-system:holdfast-controller',
+  webhook: 'system:serviceaccount:holdfast-system:holdfast-webhook',
+  kubevirt: 'system:serviceaccount:kubevirt:kubevirt-controller',
+  collector: 'system:serviceaccount:kube-system:generic-garbage-collector',
+  ipam: 'system:serviceaccount:ovn-kubernetes:ovnkube-cluster-manager',
+  restorer: 'system:serviceaccount:backup:restorer',
+} as const;
+type Person = keyof typeof WHO;
+
+const VMI: OwnerReference = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm1', uid: 'u-1' };
+const VM: OwnerReference = { ...VMI, kind: 'VirtualMachine' };
+const LAUNCHER = { 'kubevirt.io': 'virt-launcher' };
+
+describe('the admission policies on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt', claimWriters: `\n ${WHO.restorer}\n` });
+    const refused = [
+      () => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }),
+      () => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }),
+      () => cluster.createClaim(WHO.tenant, { finalizers: [CLAIM_FINALIZER] }),
+    ];
+    for (const attempt of refused) await untilRefused(attempt);
+  });
+
+  after(() => cluster.stop());
+
+  describe('for claims', () => {
+    const ours: Partial<ObjectMeta> = {
+      annotations: { [CLAIM_OWNER_UID]: 'u-1', [CLAIM_VM_NETWORK]: 'data' },
+      finalizers: [CLAIM_FINALIZER],
+      ownerReferences: [VM],
+    };
+
+    const creations: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
+      { name: 'Holdfast makes them as it needs them', as: 'controller', given: ours },
+      { name: 'so do users whom the ConfigMap names', as: 'restorer', given: ours },
+      {
+        name: 'a tenant makes a plain one',
+        as: 'tenant',
+        given: { annotations: { note: 'mine' }, finalizers: ['a.b/c'] },
+      },
+      {
+        name: 'a tenant makes none with our annotations',
+        as: 'tenant',
+        given: { annotations: { [CLAIM_OWNER_UID]: 'u-1' } },
+        expect: 'only Holdfast writes the annotations',
+      },
+      {
+        name: 'a tenant makes none with an owner',
+        as: 'tenant',
+        given: { ownerReferences: [VM] },
+        expect: 'only Holdfast writes the owner',
+      },
+      {
+        name: 'a tenant makes none with our finalizer',
+        as: 'tenant',
+        given: { finalizers: [CLAIM_FINALIZER] },
+        expect: 'only Holdfast sets and removes the finalizer',
+      },
+      { name: 'the webhook makes none either', as: 'webhook', given: ours, expect: 'only Holdfast' },
+      { name: 'the collector makes none with our finalizer', as: 'collector', given: ours, expect: 'only Holdfast' },
+    ];
+    for (const creation of creations) {
+      it(creation.name, () => expectRefusal(cluster.createClaim(WHO[creation.as], creation.given), creation.expect));
+    }
+
+    const annotate = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } });
+    const changes: { name: string; as: Person; to: object; expect?: string }[] = [
+      { name: 'a tenant notes what he likes', as: 'tenant', to: annotate('note', 'mine') },
+      {
+        name: 'a tenant removes the finalizers of others',
+        as: 'tenant',
+        to: { metadata: { finalizers: [CLAIM_FINALIZER] } },
+      },
+      {
+        name: 'a tenant adds no annotation of ours',
+        as: 'tenant',
+        to: annotate('ipam.holdfast.dev/requested-addresses', '[]'),
+        expect: 'only Holdfast writes the annotations',
+      },
+      {
+        name: 'a tenant changes no annotation of ours',
+        as: 'tenant',
+        to: annotate(CLAIM_OWNER_UID, 'u-2'),
+        expect: 'only Holdfast writes the annotations',
+      },
+      {
+        name: 'a tenant removes no annotation of ours',
+        as: 'tenant',
+        to: annotate(CLAIM_OWNER_UID, null),
+        expect: 'only Holdfast writes the annotations',
+      },
+      {
+        name: 'a tenant removes no owner',
+        as: 'tenant',
+        to: { metadata: { ownerReferences: [] } },
+        expect: 'only Holdfast writes the owner',
+      },
+      {
+        name: 'a tenant changes no owner',
+        as: 'tenant',
+        to: { metadata: { ownerReferences: [{ ...VM, blockOwnerDeletion: true }] } },
+        expect: 'only Holdfast writes the owner',
+      },
+      {
+        name: 'a tenant removes no finalizer of ours',
+        as: 'tenant',
+        to: { metadata: { finalizers: [] } },
+        expect: 'only Holdfast sets and removes the finalizer',
+      },
+      {
+        name: 'a tenant changes no network',
+        as: 'tenant',
+        to: { spec: { network: 'green' } },
+        expect: 'only Holdfast changes the network',
+      },
+      { name: 'the collector takes owners away', as: 'collector', to: { metadata: { ownerReferences: [] } } },
+      {
+        name: 'the collector changes no annotation of ours',
+        as: 'collector',
+        to: annotate(CLAIM_OWNER_UID, 'u-2'),
+        expect: 'only Holdfast writes the annotations',
+      },
+      {
+        name: 'Holdfast lets go',
+        as: 'controller',
+        to: { metadata: { annotations: null, finalizers: null, ownerReferences: null }, spec: { network: 'green' } },
+      },
+    ];
+    for (const change of changes) {
+      it(change.name, async () => {
+        const claim = await cluster.createClaim(WHO.controller, { ...ours, finalizers: [CLAIM_FINALIZER, 'a.b/c'] });
+        await expectRefusal(cluster.patchClaim(WHO[change.as], claim, change.to), change.expect);
+      });
+    }
+
+    it('a cluster admin of the group system:masters may do all', async () => {
+      const { metadata } = await cluster.createClaim(WHO.controller, ours);
+      const body = { metadata: { finalizers: null, ownerReferences: null } };
+      await expectRefusal(cluster.admin.patch(IPAM_CLAIMS, metadata, { type: 'merge', body }), undefined);
+    });
+
+    const writeStatus = async (user: string): Promise<unknown> => {
+      const claim = await cluster.createClaim(WHO.controller, ours);
+      return cluster.patchClaim(user, claim, { status: { ips: ['10.0.0.1/24'] } }, 'status');
+    };
+
+    it('whoever may by RBAC writes their status while nobody is named for it', () =>
+      expectRefusal(writeStatus(WHO.tenant), undefined));
+
+    it('a user whom the ConfigMap names for it alone writes their status', async () => {
+      const ref = { namespace: 'holdfast-system', name: 'holdfast-policies' };
+      const body = { data: { statusWriters: `${WHO.ipam}\n` } };
+      await cluster.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body });
+      const words = await untilRefused(() => writeStatus(WHO.tenant));
+      expect(words).to.include('tenant is not among statusWriters in the ConfigMap holdfast-system/holdfast-policies');
+      await expectRefusal(writeStatus(WHO.controller), 'not among statusWriters');
+      await expectRefusal(writeStatus(WHO.ipam), undefined);
+      const { metadata } = await cluster.createClaim(WHO.controller, ours);
+      const patch = { type: 'merge', body: { status: { ips: [] } } } as const;
+      await expectRefusal(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
+    });
+
+    it('a refusal names the remedy for software that must write claims', async () => {
+      for (const given of [
+        { annotations: { [CLAIM_OWNER_UID]: 'u-1' } },
+        { ownerReferences: [VM] },
+        { finalizers: [CLAIM_FINALIZER] },
+      ]) {
+        await expectRefusal(cluster.createClaim(WHO.tenant, given), 'claimWriters of the ConfigMap holdfast-policies');
+      }
+      const claim = await cluster.createClaim(WHO.controller, ours);
+      const attempt = cluster.patchClaim(WHO.tenant, claim, { spec: { network: 'green' } });
+      await expectRefusal(attempt, 'claimWriters of the ConfigMap holdfast-policies');
+    });
+  });
+
+  describe('without their parameters', () => {
+    before(async () => {
+      await cluster.admin.delete(CONFIG_MAPS, { namespace: 'holdfast-system', name: 'holdfast-policies' });
+      await untilRefused(() => cluster.createClaim(WHO.tenant, {}));
+    });
+
+    it('refuse claims and launchers, and say why', async () => {
+      expect(await untilRefused(() => cluster.createClaim(WHO.controller, {}))).to.include('no params found');
+      expect(await untilRefused(() => cluster.createPod(WHO.kubevirt, { labels: LAUNCHER }))).to.include(
+        'no params found',
+      );
+    });
+
+    it('let all other pods pass', async () => {
+      await expectRefusal(cluster.createPod(WHO.tenant, { labels: { app: 'web' } }), undefined);
+    });
+
+    it('still refuse a pod that hides from them', async () => {
+      await expectRefusal(cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }), 'a VirtualMachineInstance owns');
+    });
+  });
+});

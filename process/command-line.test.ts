@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+import { UsageError, readCommandLine } from './command-line.js';
+import type { Environment } from './command-line.js';
+import { ALL_SETTINGS } from './config.js';
+import { variableOf } from './setting.js';
+import type { Setting } from './setting.js';
+
+const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
+
+function configOf(args: string[], environment: Environment = {}) {
+  const request = readCommandLine(args, environment);
+  if (request?.process !== 'all') throw new TypeError('the tests read `holdfast all`');
+  return request.config;
+}
+
+function printed(args: string[]): string {
+  let text = '';
+  const request = readCommandLine(args, {}, { writeOut: (part) => (text += part) });
+  expect(request).to.equal(undefined);
+  return text;
+}
+
+describe('readCommandLine', () => {
+  it('gives defaults for what is not said', () => {
+    expect(configOf(['all'])).to.deep.equal({
+      kubeconfig: undefined,
+      namespace: 'holdfast-system',
+      healthBindAddress: ':8081',
+      metricsBindAddress: ':8080',
+      leaderElect: false,
+      featureGates: { persistentIPs: true },
+      featureGatesFromKubevirt: false,
+      logLevel: 'info',
+      workers: 64,
+      webhookBindAddress: ':9443',
+      webhookCertDir: undefined,
+      tlsMinVersion: 'TLSv1.3',
+      webhookConfiguration: 'holdfast-webhook',
+      webhookServiceName: 'holdfast-webhook',
+      webhookUrl: undefined,
+    });
+  });
+
+  it('freezes the configuration', () => {
+    expect(configOf(['all'])).to.be.frozen;
+    expect(configOf(['all', '--feature-gates=PersistentIPs=false']).featureGates).to.be.frozen;
+  });
+
+  it('knows which flags belong to which process', () => {
+    expect(readCommandLine(['controller', '--workers', '3'], {})?.config).to.include({ workers: 3 });
+    expect(() => readCommandLine(['webhook', '--workers', '3'], {})).to.throw(UsageError, '--workers');
+    expect(() => readCommandLine(['controller', '--webhook-cert-dir', 'x'], {})).to.throw(
+      UsageError,
+      '--webhook-cert-dir',
+    );
+  });
+
+  it('takes a variable where no flag is given, and the flag where both are', () => {
+    const environment = { HOLDFAST_LOG_LEVEL: 'debug', HOLDFAST_WORKERS: '7' };
+    expect(configOf(['all', '--log-level=warn'], environment)).to.include({ logLevel: 'warn', workers: 7 });
+  });
+
+  it('takes its namespace from the pod, unless told otherwise', () => {
+    expect(configOf(['all'], { POD_NAMESPACE: 'pods' }).namespace).to.equal('pods');
+    expect(configOf(['all'], { POD_NAMESPACE: 'pods', HOLDFAST_NAMESPACE: 'ours' }).namespace).to.equal('ours');
+  });
+
+  it('takes an empty variable for none', () => {
+    expect(configOf(['all'], { HOLDFAST_WORKERS: '' }).workers).to.equal(64);
+  });
+
+  it('ignores the variables that Kubernetes makes for a Service named holdfast', () => {
+    expect(configOf(['all'], { HOLDFAST_WEBHOOK_PORT: 'tcp://10.0.0.1:443' })).to.include({
+      webhookBindAddress: ':9443',
+    });
+  });
+
+  it('reads a switch with and without a value', () => {
+    expect(configOf(['all', '--leader-elect']).leaderElect).to.equal(true);
+    expect(configOf(['all', '--leader-elect=true']).leaderElect).to.equal(true);
+    expect(configOf(['all', '--leader-elect=false'], { HOLDFAST_LEADER_ELECT: 'true' }).leaderElect).to.equal(false);
+  });
+
+  const refusals: { name: string; args: string[]; environment?: Environment; expect: string[] }[] = [
+    { name: 'no process', args: [], expect: ['no process is named', 'controller, webhook, all'] },
+    { name: 'an unknown process', args: ['ipam'], expect: ['"ipam"', 'controller, webhook, all'] },
+    { name: 'an unknown flag', args: ['all', '--worker=1'], expect: ['--worker', '--workers'] },
+    { name: 'an argument too many', args: ['all', 'more'], expect: ['too many arguments'] },
+    { name: 'a flag without its value', args: ['all', '--workers'], expect: ['--workers'] },
+    { name: 'a number out of range', args: ['all', '--workers=0'], expect: ['--workers: "0"', 'from 1 to 256'] },
+    { name: 'what is no number', args: ['all', '--workers=1e2'], expect: ['--workers: "1e2"', 'whole number'] },
+    {
+      name: 'an unknown level',
+      args: ['all', '--log-level=loud'],
+      expect: ['--log-level: "loud"', 'debug, info, warn'],
+    },
+    {
+      name: 'what is no boolean',
+      args: ['all', '--leader-elect=yes'],
+      expect: ['--leader-elect: "yes"', 'true or false'],
+    },
+    { name: 'an unknown gate', args: ['all', '--feature-gates=X=true'], expect: ['--feature-gates', '"X" is unknown'] },
+    {
+      name: 'an old TLS version',
+      args: ['all', '--tls-min-version=TLSv1.1'],
+      expect: ['"TLSv1.1"', 'TLSv1.2, TLSv1.3'],
+    },
+    { name: 'a URL without TLS', args: ['all', '--webhook-url=http://x'], expect: ['--webhook-url', 'https://'] },
+    { name: 'an address without port', args: ['all', '--health-bind-address=::1'], expect: ['"::1"', 'host:port'] },
+    { name: 'a name that cannot be', args: ['all', '--namespace=A_b'], expect: ['--namespace: "A_b"', 'lower case'] },
+    { name: 'an empty path', args: ['all', '--kubeconfig='], expect: ['--kubeconfig: ""', 'empty'] },
+    {
+      name: 'a bad variable, by its name',
+      args: ['all'],
+      environment: { HOLDFAST_WORKERS: 'many' },
+      expect: ['HOLDFAST_WORKERS: "many"', 'whole number'],
+    },
+  ];
+  for (const { name, args, environment = {}, expect: words } of refusals) {
+    it(`refuses ${name}`, () => {
+      for (const word of words) expect(() => readCommandLine(args, environment)).to.throw(UsageError, word);
+    });
+  }
+
+  it('documents every flag and its variable with --help', () => {
+    const help = printed(['all', '--help']);
+    for (const setting of SETTINGS) {
+      expect(help).to.include(`--${setting.flag} `);
+      expect(help.replace(/\s+/g, ' ')).to.include(variableOf(setting));
+    }
+  });
+
+  it('lists the processes with --help, and prints the version with --version', () => {
+    expect(printed(['--help']))
+      .to.include('controller')
+      .and.to.include('webhook')
+      .and.to.include('all');
+    expect(printed(['--version'])).to.match(/^\d+\.\d+\.\d+\n$/);
+  });
+});

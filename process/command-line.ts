@@ -1,0 +1,128 @@
+import { Command, CommanderError } from 'commander';
+import type { OutputConfiguration } from 'commander';
+import { ALL_SETTINGS, CONTROLLER_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
+import type { AllConfig, ControllerConfig, WebhookConfig } from './config.js';
+import { variableOf } from './setting.js';
+import type { Setting, Settings } from './setting.js';
+import { VERSION } from './version.js';
+
+/** What the user asked for. */
+export type Request =
+  | { readonly process: 'controller'; readonly config: ControllerConfig }
+  | { readonly process: 'webhook'; readonly config: WebhookConfig }
+  | { readonly process: 'all'; readonly config: AllConfig };
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Flags as commander gives them: their text, or true for one that stands without. */
+type Given = Readonly<Record<string, string | true | undefined>>;
+
+/** A flag or variable that cannot be. The message names it, its value and what is allowed. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const SUMMARY = {
+  controller: 'make the claims of VMs, and let them go',
+  webhook: 'point launcher pods at their claims',
+  all: 'controller and webhook in one process',
+} as const;
+
+/**
+ * Reads the arguments after the program's name, and the environment for what they leave out.
+ * @returns undefined where help or version was asked for and printed
+ * @throws {UsageError}
+ */
+export function readCommandLine(
+  args: readonly string[],
+  environment: Environment,
+  output: OutputConfiguration = {},
+): Request | undefined {
+  let request: Request | undefined;
+  const program = buildProgram(environment, (made) => (request = made));
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride().configureOutput({ ...output, writeErr: () => undefined });
+  }
+  try {
+    program.parse(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return undefined;
+    throw new UsageError(error.message.replace(/^error: /, ''), { cause: error });
+  }
+  return request;
+}
+
+function buildProgram(environment: Environment, take: (request: Request) => void): Command {
+  const program = new Command('holdfast')
+    .description('Persistent IP addresses for KubeVirt virtual machines on any secondary network.')
+    .version(VERSION, '--version', 'print the version')
+    .helpOption('--help', 'print this help')
+    .helpCommand(false)
+    .usage('<process> [flags]')
+    .configureHelp({ visibleArguments: () => [] })
+    .addHelpText('after', '\n`holdfast <process> --help` lists the flags of a process.')
+    .argument('[process]')
+    .action((name?: string) => {
+      const asked = name === undefined ? 'no process is named' : `there is no process "${name}"`;
+      throw new UsageError(`${asked}; there are: ${Object.keys(SUMMARY).join(', ')}`);
+    });
+  const add = <Config extends object>(
+    name: keyof typeof SUMMARY,
+    settings: Settings<Config>,
+    use: (config: Config) => void,
+  ) => {
+    const command = program.command(name).description(SUMMARY[name]).helpOption('--help', 'print this help');
+    command.addHelpText('after', '\nA flag wins over its environment variable.');
+    for (const setting of Object.values<Setting<unknown>>(settings))
+      command.option(flagsOf(setting), describe(setting));
+    command.action((given: Given) => use(readConfig(settings, given, environment)));
+  };
+  add('controller', CONTROLLER_SETTINGS, (config) => take({ process: 'controller', config }));
+  add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config }));
+  add('all', ALL_SETTINGS, (config) => take({ process: 'all', config }));
+  return program;
+}
+
+function flagsOf(setting: Setting<unknown>): string {
+  return setting.bare ? `--${setting.flag} [${setting.placeholder}]` : `--${setting.flag} <${setting.placeholder}>`;
+}
+
+function describe(setting: Setting<unknown>): string {
+  const variables = [variableOf(setting), ...(setting.alsoVariable === undefined ? [] : [setting.alsoVariable])];
+  const fallback = setting.fallbackText ?? String(setting.fallback);
+  return `${setting.description} (default: ${fallback}; env: ${variables.join(', ')})`;
+}
+
+function readConfig<Config extends object>(settings: Settings<Config>, given: Given, environment: Environment): Config {
+  const entries = Object.entries(settings as Record<string, Setting<unknown>>).map(([field, setting]) => [
+    field,
+    readSetting(setting, given[optionName(setting)], environment),
+  ]);
+  // Settings<Config> has one parser for each field of Config.
+  return Object.freeze(Object.fromEntries(entries) as Config);
+}
+
+function readSetting(setting: Setting<unknown>, given: string | true | undefined, environment: Environment): unknown {
+  if (given !== undefined) return parse(setting, given === true ? 'true' : given, `--${setting.flag}`);
+  for (const variable of [variableOf(setting), setting.alsoVariable]) {
+    const text = variable === undefined ? undefined : environment[variable];
+    // An empty variable is how manifests leave one out.
+    if (variable !== undefined && text) return parse(setting, text, variable);
+  }
+  return setting.fallback;
+}
+
+function parse(setting: Setting<unknown>, text: string, source: string): unknown {
+  try {
+    return setting.parse(text);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new UsageError(`${source}: "${text}" cannot be used: ${error.message}`, { cause: error });
+  }
+}
+
+/** The key under which commander keeps an option. */
+function optionName(setting: Setting<unknown>): string {
+  return setting.flag.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,46 @@
+import { Client } from '../kube/client.js';
+import type { Clock, Random } from '../kube/clock.js';
+import { systemClock } from '../kube/clock.js';
+import { loadCredentials } from '../kube/config.js';
+import type { Logger } from '../kube/log.js';
+import { Transport } from '../kube/transport.js';
+import type { CommonConfig } from './config.js';
+import { InformerRegistry } from './informers.js';
+import { createLogger } from './log.js';
+import { createMetrics } from './metrics.js';
+import type { Metrics } from './metrics.js';
+import { VERSION } from './version.js';
+
+/** What the parts of one process share. */
+export interface ProcessContext {
+  readonly client: Client;
+  readonly informers: InformerRegistry;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** @throws {Error} where there are no usable credentials for a cluster */
+export async function createContext(process: string, config: CommonConfig): Promise<ProcessContext> {
+  const log = createLogger(config.logLevel, process);
+  const metrics = createMetrics(process, VERSION);
+  const clock = systemClock;
+  const random = Math.random;
+  const credentials = await loadCredentials({ kubeconfig: config.kubeconfig });
+  const transport = new Transport(credentials, {
+    userAgent: `holdfast-${process}/${VERSION}`,
+    metrics: metrics.kube,
+    clock,
+    random,
+  });
+  const client = new Client(transport);
+  const informers = new InformerRegistry({ client, log, metrics: metrics.kube, clock, random });
+  return { client, informers, log, metrics, clock, random };
+}
+
+/** Ends what the context keeps open, after its parts have stopped. */
+export async function closeContext(context: ProcessContext): Promise<void> {
+  await context.informers.stop();
+  await context.client.transport.close();
+}

@@ -1,0 +1,45 @@
+import type { KubeVirt } from '../api/kubevirt.js';
+import { UNSERVED_NAMESPACE } from '../api/names.js';
+import type { FeatureGates } from './feature-gates.js';
+
+/** The name that the gate has in the feature gates of the KubeVirt object, too. */
+const PERSISTENT_IPS = 'PersistentIPs';
+
+/** Whether new claims may be made. */
+export interface Gate {
+  isOpen(): boolean;
+}
+
+export function gateByFlag(gates: FeatureGates): Gate {
+  return { isOpen: () => gates.persistentIPs };
+}
+
+/** Open while the KubeVirt object lists it; closed where there is no KubeVirt. */
+export function gateByKubeVirt(cache: { list(): readonly KubeVirt[] }): Gate {
+  return {
+    isOpen: () =>
+      cache
+        .list()
+        .some(({ spec }) => spec?.configuration?.developerConfiguration?.featureGates?.includes(PERSISTENT_IPS)),
+  };
+}
+
+/**
+ * Whether new claims may be made in a namespace, as far as the gate and what the admission webhook leaves out go: a claim there
+ * would have no pod pointed at it.
+ * @param ownNamespace Holdfast's own
+ */
+export function isServed(namespace: string, gate: Gate, ownNamespace: string): boolean {
+  return namespace !== UNSERVED_NAMESPACE && namespace !== ownNamespace && gate.isOpen();
+}
+
+/** Tells when the gate opens or closes, which few changes of the objects that it follows make it do. */
+export function onSwitch(gate: Gate, objects: { onChange(handler: () => void): void }, switched: () => void): void {
+  let before = gate.isOpen();
+  objects.onChange(() => {
+    const open = gate.isOpen();
+    if (open === before) return;
+    before = open;
+    switched();
+  });
+}

@@ -1,0 +1,53 @@
+import { type IPAMClaim, ownerOf } from '../api/ipam-claim.js';
+import { type VirtualMachine, type VirtualMachineInstance, type VmiSpec, secondaryNetworks } from '../api/kubevirt.js';
+import { type KubeObject, joinKey } from '../api/meta.js';
+import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
+
+/** The indexes of the caches that processes share. A workload's key is the `namespace/name` that a VM and its VMI share. */
+export const BY_WORKLOAD = 'workload';
+export const BY_NAD = 'nad';
+export const BY_NAMESPACE = 'namespace';
+/** Of VMs: their UID. */
+export const BY_UID = 'uid';
+/** Of claims: the UID of the owner, present or remembered. */
+export const BY_OWNER_UID = 'owner-uid';
+
+export const VM_INDEXES = {
+  [BY_UID]: ({ metadata: { uid } }: VirtualMachine) => (uid === undefined ? [] : [uid]),
+  [BY_NAD]: (vm: VirtualMachine) => nadsOf(vm, vm.spec?.template?.spec),
+  [BY_NAMESPACE]: namespaceOf,
+};
+
+export const VMI_INDEXES = {
+  [BY_NAD]: (vmi: VirtualMachineInstance) => nadsOf(vmi, vmi.spec),
+  [BY_NAMESPACE]: namespaceOf,
+};
+
+export const CLAIM_INDEXES = {
+  [BY_WORKLOAD]: workloadOfClaim,
+  [BY_OWNER_UID]: (claim: IPAMClaim) => {
+    const owner = ownerOf(claim);
+    return owner === undefined ? [] : [owner.uid];
+  },
+};
+
+/**
+ * The owner that the claim names. One that names none, but has our finalizer, was made by kubevirt/ipam-extensions and lost its owner to
+ * the garbage collector: its label tells.
+ */
+export function workloadOfClaim(claim: IPAMClaim): string[] {
+  const { labels, finalizers, namespace } = claim.metadata;
+  const label = finalizers?.includes(CLAIM_FINALIZER) ? labels?.[CLAIM_VM_LABEL] : undefined;
+  const name = ownerOf(claim)?.name ?? label;
+  return name === undefined ? [] : [joinKey(namespace, name)];
+}
+
+/** The keys of the NADs that a VM or VMI names. */
+function nadsOf(object: KubeObject, spec: VmiSpec | undefined): string[] {
+  const networks = secondaryNetworks(spec, object.metadata.namespace ?? '');
+  return [...new Set(networks.map(({ nad }) => joinKey(nad.namespace, nad.name)))];
+}
+
+function namespaceOf(object: KubeObject): string[] {
+  return object.metadata.namespace === undefined ? [] : [object.metadata.namespace];
+}

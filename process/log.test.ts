@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { createLogger } from './log.js';
+
+function recorder() {
+  const lines: Record<string, unknown>[] = [];
+  return { lines, write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) };
+}
+
+describe('createLogger', () => {
+  it('writes one JSON object a line, with time, level in words and process', () => {
+    const target = recorder();
+    createLogger('info', 'webhook', target).child({ part: 'server' }).warn({ port: 1 }, 'listening');
+    expect(target.lines).to.have.length(1);
+    expect(target.lines[0]).to.include({
+      level: 'warn',
+      process: 'webhook',
+      part: 'server',
+      port: 1,
+      msg: 'listening',
+    });
+    expect(target.lines[0]?.time).to.match(/^\d{4}-\d\d-\d\dT.*Z$/);
+  });
+
+  it('leaves out what is below the level', () => {
+    const target = recorder();
+    const log = createLogger('warn', 'controller', target);
+    log.debug({}, 'a');
+    log.info({}, 'b');
+    log.error({}, 'c');
+    expect(target.lines.map((line) => line.msg)).to.deep.equal(['c']);
+  });
+
+  it('writes an error out with its stack and its cause', () => {
+    const target = recorder();
+    createLogger('info', 'controller', target).error(
+      { err: new Error('no', { cause: new Error('because') }) },
+      'failed',
+    );
+    expect(JSON.stringify(target.lines[0]?.err)).to.include('no').and.to.include('because').and.to.include('log.test');
+  });
+});

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { Metrics, createMetrics } from './metrics.js';
+
+describe('Metrics', () => {
+  it('prefixes every name', async () => {
+    const metrics = new Metrics();
+    metrics.counter('claims_total', 'Claims.', ['action']).inc({ action: 'create' });
+    metrics.gauge('leader', 'Leads.').set(1);
+    metrics.histogram('review_seconds', 'Reviews.', { buckets: [1] }).observe(0.5);
+    const text = await metrics.registry.metrics();
+    expect(text).to.include('holdfast_claims_total{action="create"} 1');
+    expect(text).to.include('holdfast_leader 1');
+    expect(text).to.include('holdfast_review_seconds_bucket{le="1"} 1');
+  });
+
+  it('refuses a name that is taken', () => {
+    const metrics = new Metrics();
+    metrics.counter('claims_total', 'Claims.');
+    expect(() => metrics.counter('claims_total', 'Again.')).to.throw('holdfast_claims_total');
+  });
+
+  it('records what the Kubernetes layer measures', async () => {
+    const { kube, registry } = new Metrics();
+    kube.requested('GET', '200', 0.003);
+    kube.listed('pods', 0.2);
+    kube.watchEnded('pods', 'end');
+    kube.handlerFailed('pods');
+    kube.queueDepth('claims', 4);
+    kube.synced('claims', 'done', 0.01);
+    kube.eventDropped('full');
+    const text = await registry.metrics();
+    for (const line of [
+      'holdfast_kube_request_seconds_count{method="GET",code="200"} 1',
+      'holdfast_kube_list_seconds_count{resource="pods"} 1',
+      'holdfast_kube_watch_ends_total{resource="pods",why="end"} 1',
+      'holdfast_kube_handler_failures_total{resource="pods"} 1',
+      'holdfast_queue_depth{queue="claims"} 4',
+      'holdfast_sync_seconds_count{loop="claims",result="done"} 1',
+      'holdfast_kube_events_dropped_total{why="full"} 1',
+    ]) {
+      expect(text).to.include(line);
+    }
+  });
+
+  it('says what runs, and what it costs', async () => {
+    const text = await createMetrics('webhook', '1.2.3').registry.metrics();
+    expect(text).to.include('holdfast_build_info{process="webhook",version="1.2.3"} 1');
+    expect(text).to.include('process_resident_memory_bytes');
+  });
+});

@@ -1,0 +1,83 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { KubeMetrics } from '../kube/metrics.js';
+
+/** Sampling the event loop's delay wakes the process up: often enough to see a stall, seldom enough to idle. */
+const EVENT_LOOP_PRECISION_MS = 20;
+const REQUEST_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
+
+/** Makes the metrics of a process. All names begin with `holdfast_`; a name is taken once. */
+export class Metrics {
+  readonly registry = new Registry();
+  /** What kube/ measures. */
+  readonly kube: KubeMetrics;
+
+  constructor() {
+    this.kube = bindKubeMetrics(this);
+  }
+
+  counter<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []): Counter<Label> {
+    return new Counter({ name: prefixed(name), help, labelNames: labels, registers: [this.registry] });
+  }
+
+  gauge<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []): Gauge<Label> {
+    return new Gauge({ name: prefixed(name), help, labelNames: labels, registers: [this.registry] });
+  }
+
+  histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    options: HistogramOptions<Label>,
+  ): Histogram<Label> {
+    const { labels = [], buckets } = options;
+    return new Histogram({ name: prefixed(name), help, labelNames: labels, buckets, registers: [this.registry] });
+  }
+}
+
+export interface HistogramOptions<Label extends string> {
+  readonly labels?: readonly Label[];
+  /** Upper bounds; seconds for a duration. */
+  readonly buckets: number[];
+}
+
+/** The metrics of a process, with those of Node.js itself (CPU, memory, event loop). */
+export function createMetrics(process: string, version: string): Metrics {
+  const metrics = new Metrics();
+  collectDefaultMetrics({ register: metrics.registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
+  const info = metrics.gauge('build_info', 'Always 1; says what runs.', ['process', 'version']);
+  info.set({ process, version }, 1);
+  return metrics;
+}
+
+function prefixed(name: string): string {
+  return `holdfast_${name}`;
+}
+
+function bindKubeMetrics(metrics: Metrics): KubeMetrics {
+  const requests = metrics.histogram('kube_request_seconds', 'HTTP exchanges with the API server.', {
+    labels: ['method', 'code'],
+    buckets: REQUEST_SECONDS,
+  });
+  const lists = metrics.histogram('kube_list_seconds', 'Full lists of a kind, all pages.', {
+    labels: ['resource'],
+    buckets: REQUEST_SECONDS,
+  });
+  const watchEnds = metrics.counter('kube_watch_ends_total', 'Watches that ended, by why.', ['resource', 'why']);
+  const handlerFailures = metrics.counter('kube_handler_failures_total', 'Watched objects that a handler failed on.', [
+    'resource',
+  ]);
+  const depth = metrics.gauge('queue_depth', 'Keys that wait for a worker.', ['queue']);
+  const syncs = metrics.histogram('sync_seconds', 'Syncs of one key, by how they ended.', {
+    labels: ['loop', 'result'],
+    buckets: REQUEST_SECONDS,
+  });
+  const droppedEvents = metrics.counter('kube_events_dropped_total', 'Events that were not written, by why.', ['why']);
+  return {
+    requested: (method, code, seconds) => requests.observe({ method, code }, seconds),
+    listed: (resource, seconds) => lists.observe({ resource }, seconds),
+    watchEnded: (resource, why) => watchEnds.inc({ resource, why }),
+    handlerFailed: (resource) => handlerFailures.inc({ resource }),
+    queueDepth: (queue, keys) => depth.set({ queue }, keys),
+    synced: (loop, result, seconds) => syncs.observe({ loop, result }, seconds),
+    eventDropped: (why) => droppedEvents.inc({ why }),
+  };
+}

@@ -1,0 +1,124 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { Counter, Registry } from 'prom-client';
+import { silentLogger } from '../kube/log.js';
+import { serveProbes } from './probes.js';
+import type { Check, Probes } from './probes.js';
+
+const LOOPBACK = '127.0.0.1:0';
+
+describe('serveProbes', () => {
+  let probes: Probes | undefined;
+  const registry = new Registry();
+  new Counter({ name: 'seen_total', help: 'Seen.', registers: [registry] }).inc(3);
+
+  async function serve(checks: Check[], addresses: { health?: string; metrics?: string } = {}): Promise<Probes> {
+    const { health = LOOPBACK, metrics = LOOPBACK } = addresses;
+    probes = await serveProbes({
+      healthBindAddress: health,
+      metricsBindAddress: metrics,
+      checks,
+      registry,
+      log: silentLogger,
+    });
+    return probes;
+  }
+
+  async function get(port: number | undefined, path: string, method = 'GET') {
+    const response = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method });
+    return { status: response.status, body: await response.text() };
+  }
+
+  afterEach(async () => {
+    await probes?.close();
+    probes = undefined;
+  });
+
+  it('is alive though it is not ready', async () => {
+    const { healthPort } = await serve([{ name: 'webhook', run: () => 'no certificate yet' }]);
+    expect((await get(healthPort, '/healthz')).status).to.equal(200);
+    expect((await get(healthPort, '/readyz')).status).to.equal(503);
+  });
+
+  it('says which check fails, and why', async () => {
+    const { healthPort } = await serve([
+      { name: 'controller', run: () => undefined },
+      { name: 'webhook', run: () => 'no certificate yet' },
+    ]);
+    expect((await get(healthPort, '/readyz')).body).to.equal(
+      '[+] controller\n[-] webhook: no certificate yet\nnot ready\n',
+    );
+  });
+
+  it('becomes ready by itself', async () => {
+    let failure: string | undefined = 'starting';
+    const { healthPort } = await serve([{ name: 'webhook', run: () => failure }]);
+    expect((await get(healthPort, '/readyz')).status).to.equal(503);
+    failure = undefined;
+    expect(await get(healthPort, '/readyz?verbose')).to.deep.equal({ status: 200, body: '[+] webhook\nready\n' });
+  });
+
+  it('is not ready, and goes on, where a check throws', async () => {
+    const fail = () => {
+      throw new Error('broken check');
+    };
+    const { healthPort } = await serve([{ name: 'webhook', run: fail }]);
+    expect((await get(healthPort, '/readyz')).status).to.equal(500);
+    expect((await get(healthPort, '/healthz')).status).to.equal(200);
+  });
+
+  it('serves metrics on an address of their own', async () => {
+    const { healthPort, metricsPort } = await serve([]);
+    expect(healthPort).not.to.equal(metricsPort);
+    expect((await get(metricsPort, '/metrics')).body).to.include('seen_total 3');
+    expect((await get(healthPort, '/metrics')).status).to.equal(404);
+  });
+
+  it('serves all on one address where both are the same', async () => {
+    const free = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => free.once('listening', resolve));
+    const address = `127.0.0.1:${String((free.address() as AddressInfo).port)}`;
+    await new Promise((resolve) => free.close(resolve));
+    const { healthPort, metricsPort } = await serve([], { health: address, metrics: address });
+    expect(healthPort).to.equal(metricsPort);
+    expect((await get(healthPort, '/metrics')).body).to.include('seen_total 3');
+    expect((await get(healthPort, '/readyz')).status).to.equal(200);
+  });
+
+  it('serves nothing at address 0', async () => {
+    expect(await serve([], { health: '0', metrics: '0' })).to.include({
+      healthPort: undefined,
+      metricsPort: undefined,
+    });
+  });
+
+  it('refuses other paths and methods', async () => {
+    const { healthPort } = await serve([]);
+    expect(await get(healthPort, '/')).to.deep.equal({ status: 404, body: 'not found; there is: /healthz, /readyz\n' });
+    expect((await get(healthPort, '/constructor')).status).to.equal(404);
+    expect((await get(healthPort, '/healthz', 'POST')).status).to.equal(405);
+  });
+
+  it('names the address that it cannot have', async () => {
+    const { healthPort } = await serve([]);
+    const taken = `127.0.0.1:${String(healthPort)}`;
+    let message = '';
+    await serveProbes({
+      healthBindAddress: taken,
+      metricsBindAddress: '0',
+      checks: [],
+      registry,
+      log: silentLogger,
+    }).catch((error: unknown) => (message = String(error)));
+    expect(message).to.include(`cannot listen on ${taken}`).and.to.include('EADDRINUSE');
+  });
+
+  it('leaves nothing listening', async () => {
+    const { healthPort, close } = await serve([]);
+    await close();
+    let failed = false;
+    await get(healthPort, '/healthz').catch(() => (failed = true));
+    expect(failed).to.equal(true);
+  });
+});

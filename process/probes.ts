@@ -1,0 +1,124 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
+import { messageOf } from '../kube/errors.js';
+import type { Logger } from '../kube/log.js';
+import { parseBindAddress } from './bind-address.js';
+import type { BindAddress } from './bind-address.js';
+
+/** One thing that must be so for the process to be ready. */
+export interface Check {
+  readonly name: string;
+  /** @returns undefined where all is well, else what is not */
+  run(): string | undefined;
+}
+
+export interface ProbesOptions {
+  /** As parseBindAddress reads them. */
+  readonly healthBindAddress: string;
+  readonly metricsBindAddress: string;
+  readonly checks: readonly Check[];
+  readonly registry: Registry;
+  readonly log: Logger;
+}
+
+/** Where the probes and the metrics are served; undefined where they are not. */
+export interface Probes {
+  readonly healthPort: number | undefined;
+  readonly metricsPort: number | undefined;
+  readonly close: () => Promise<void>;
+}
+
+type Route = (response: ServerResponse) => void | Promise<void>;
+type Routes = Readonly<Record<string, Route>>;
+
+/**
+ * Serves `/healthz` (the event loop turns), `/readyz` (every check is well; the body says which is not) and `/metrics`.
+ * @throws {Error} where an address cannot be listened on; names the address
+ */
+export async function serveProbes(options: ProbesOptions): Promise<Probes> {
+  const { healthBindAddress, metricsBindAddress, registry, log } = options;
+  const health: Routes = {
+    '/healthz': (response) => answer(response, 200, 'ok\n'),
+    '/readyz': (response) => answerChecks(response, options.checks),
+  };
+  const metrics: Routes = {
+    '/metrics': async (response) => answer(response, 200, await registry.metrics(), registry.contentType),
+  };
+  const shared = healthBindAddress === metricsBindAddress && parseBindAddress(healthBindAddress)?.port !== 0;
+  const healthServer = await listen(healthBindAddress, shared ? { ...health, ...metrics } : health, log);
+  const metricsServer = shared ? healthServer : await listen(metricsBindAddress, metrics, log);
+  const ports = { healthPort: portOf(healthServer), metricsPort: portOf(metricsServer) };
+  log.info(ports, 'probes and metrics are served');
+  return {
+    ...ports,
+    close: async () => {
+      await Promise.all([close(healthServer), shared ? undefined : close(metricsServer)]);
+    },
+  };
+}
+
+async function listen(text: string, routes: Routes, log: Logger): Promise<Server | undefined> {
+  const address = parseBindAddress(text);
+  if (address === undefined) return undefined;
+  const server = createServer((request, response) => void serve(routes, request, response, log));
+  await listenOn(server, address).catch((error: unknown) => {
+    throw new Error(`cannot listen on ${text}: ${messageOf(error)}`, { cause: error });
+  });
+  return server;
+}
+
+function listenOn(server: Server, address: BindAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port: address.port, ...(address.host === undefined ? {} : { host: address.host }) }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+async function serve(routes: Routes, request: IncomingMessage, response: ServerResponse, log: Logger): Promise<void> {
+  const path = request.url?.split('?', 1)[0] ?? '';
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  try {
+    if (route === undefined) answer(response, 404, `not found; there is: ${Object.keys(routes).join(', ')}\n`);
+    else if (request.method !== 'GET' && request.method !== 'HEAD') answer(response, 405, 'only GET\n');
+    else await route(response);
+  } catch (error) {
+    log.error({ err: error, path }, `probe failed: ${messageOf(error)}`);
+    answer(response, 500, 'see the log\n');
+  }
+}
+
+function answerChecks(response: ServerResponse, checks: readonly Check[]): void {
+  const results = checks.map((check) => ({ name: check.name, failure: check.run() }));
+  const ready = results.every(({ failure }) => failure === undefined);
+  const lines = results.map(({ name, failure }) => (failure === undefined ? `[+] ${name}` : `[-] ${name}: ${failure}`));
+  answer(response, ready ? 200 : 503, `${[...lines, ready ? 'ready' : 'not ready'].join('\n')}\n`);
+}
+
+function answer(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  contentType = 'text/plain; charset=utf-8',
+): void {
+  response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body);
+}
+
+function portOf(server: Server | undefined): number | undefined {
+  return server === undefined ? undefined : (server.address() as AddressInfo).port;
+}
+
+function close(server: Server | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (server === undefined) {
+      resolve();
+      return;
+    }
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

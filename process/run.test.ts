@@ -1,0 +1,153 @@
+import { EventEmitter } from 'node:events';
+import { expect } from 'chai';
+import type { Clock } from '../kube/clock.js';
+import { silentLogger } from '../kube/log.js';
+import type { Part } from './part.js';
+import type { Check } from './probes.js';
+import { runProcess } from './run.js';
+
+const never = () => new Promise<void>(() => undefined);
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** A clock whose sleeps end when the test says so, or when they are aborted. */
+class HeldClock implements Clock {
+  readonly sleeps: { ms: number; end: () => void }[] = [];
+  now = () => 0;
+  setTimer = () => () => undefined;
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((end) => {
+      this.sleeps.push({ ms, end });
+      signal?.addEventListener('abort', () => end(), { once: true });
+    });
+  }
+}
+
+class Run {
+  readonly host = new EventEmitter();
+  readonly clock = new HeldClock();
+  readonly history: string[] = [];
+  readonly code: Promise<number>;
+  checks: readonly Check[] = [];
+
+  constructor(make: (part: Run['part']) => Part[], serve: () => Promise<void> = () => Promise.resolve()) {
+    this.code = runProcess({
+      parts: make((name, overrides) => this.part(name, overrides)),
+      log: silentLogger,
+      clock: this.clock,
+      host: this.host,
+      closeShared: () => this.#note('shared closed'),
+      serveChecks: async (checks) => {
+        await serve();
+        this.checks = checks;
+        await this.#note('served');
+        return { close: () => this.#note('served no more') };
+      },
+    });
+  }
+
+  part(name: string, overrides: Partial<Part> = {}): Part {
+    return {
+      name,
+      start: () => this.#note(`${name} started`),
+      stop: () => this.#note(`${name} stopped`),
+      ...overrides,
+    };
+  }
+
+  failures(): string[] {
+    return this.checks.flatMap((check) => check.run() ?? []);
+  }
+
+  #note(what: string): Promise<void> {
+    this.history.push(what);
+    return Promise.resolve();
+  }
+}
+
+describe('runProcess', () => {
+  it('serves probes, starts all parts, and stops them before what they share', async () => {
+    const run = new Run((part) => [part('a'), part('b')]);
+    await turn();
+    expect(run.history).to.deep.equal(['served', 'a started', 'b started']);
+    run.host.emit('SIGTERM', 'SIGTERM');
+    expect(await run.code).to.equal(0);
+    expect(run.history.slice(3)).to.deep.equal(['a stopped', 'b stopped', 'shared closed', 'served no more']);
+  });
+
+  it('does not let a part that starts slowly keep the others waiting', async () => {
+    const run = new Run((part) => [part('slow', { start: never }), part('b')]);
+    await turn();
+    expect(run.history).to.include('b started');
+    run.host.emit('SIGINT', 'SIGINT');
+    expect(await run.code).to.equal(0);
+  });
+
+  it('asks every part whether it is ready, and is not ready while it stops', async () => {
+    const run = new Run((part) => [part('a', { ready: () => 'no caches', stop: never }), part('b')]);
+    await turn();
+    expect(run.failures()).to.deep.equal(['no caches']);
+    run.host.emit('SIGTERM', 'SIGTERM');
+    await turn();
+    expect(run.failures()).to.deep.equal(['no caches', 'stopping']);
+    run.host.emit('SIGTERM', 'SIGTERM');
+    await run.code;
+  });
+
+  it('stops all and fails where a part cannot start', async () => {
+    const run = new Run((part) => [part('a', { start: () => Promise.reject(new Error('no')) }), part('b')]);
+    expect(await run.code).to.equal(1);
+    expect(run.history).to.include.members(['a stopped', 'b stopped', 'shared closed']);
+  });
+
+  it('fails where the probes cannot be served', async () => {
+    const run = new Run(
+      () => [],
+      () => Promise.reject(new Error('address in use')),
+    );
+    expect(await run.code).to.equal(1);
+  });
+
+  for (const fault of ['unhandledRejection', 'uncaughtException']) {
+    it(`stops and fails on an ${fault}`, async () => {
+      const run = new Run((part) => [part('a')]);
+      await turn();
+      run.host.emit(fault, new Error('a bug'));
+      expect(await run.code).to.equal(1);
+      expect(run.history).to.include('a stopped');
+    });
+  }
+
+  it('stops the others where one part cannot stop', async () => {
+    const run = new Run((part) => [part('a', { stop: () => Promise.reject(new Error('no')) }), part('b')]);
+    await turn();
+    run.host.emit('SIGTERM', 'SIGTERM');
+    await run.code;
+    expect(run.history).to.include.members(['b stopped', 'shared closed']);
+  });
+
+  it('ends at once on a second signal', async () => {
+    const run = new Run((part) => [part('a', { stop: never })]);
+    await turn();
+    run.host.emit('SIGTERM', 'SIGTERM');
+    run.host.emit('SIGINT', 'SIGINT');
+    expect(await run.code).to.equal(1);
+  });
+
+  it('ends after 25 seconds where a part does not stop', async () => {
+    const run = new Run((part) => [part('a', { stop: never })]);
+    await turn();
+    run.host.emit('SIGTERM', 'SIGTERM');
+    await turn();
+    expect(run.clock.sleeps.map(({ ms }) => ms)).to.deep.equal([25_000]);
+    run.clock.sleeps[0]?.end();
+    expect(await run.code).to.equal(1);
+  });
+
+  it('leaves no listener behind', async () => {
+    const run = new Run(() => []);
+    await turn();
+    run.host.emit('SIGTERM', 'SIGTERM');
+    await run.code;
+    expect(run.host.eventNames()).to.deep.equal([]);
+  });
+});

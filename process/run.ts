@@ -1,0 +1,128 @@
+import { messageOf } from '../kube/errors.js';
+import type { Clock } from '../kube/clock.js';
+import type { Logger } from '../kube/log.js';
+import type { Part } from './part.js';
+import type { Check } from './probes.js';
+
+/** Below Kubernetes' default grace of 30 s, so that the end is ours and not SIGKILL's. */
+const STOP_LIMIT_MS = 25_000;
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+const FAULTS = ['unhandledRejection', 'uncaughtException'] as const;
+
+/** What run needs of Node's `process`. */
+export interface Host {
+  on(event: string, listener: (argument: unknown) => void): unknown;
+  off(event: string, listener: (argument: unknown) => void): unknown;
+}
+
+export interface RunOptions {
+  readonly parts: readonly Part[];
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly host: Host;
+  /** Closes what the parts share, once all of them have stopped. */
+  readonly closeShared: () => Promise<void>;
+  /** Serves the checks while the process runs. */
+  readonly serveChecks: (checks: readonly Check[]) => Promise<{ close(): Promise<void> }>;
+}
+
+/**
+ * Runs parts until a signal, a fault or a part that cannot start, then stops them all. A second signal, or a stop that takes
+ * longer than 25 s, ends the run at once.
+ * @returns the exit code: 0 after a clean stop
+ */
+export async function runProcess(options: RunOptions): Promise<number> {
+  const { parts, log, clock, host } = options;
+  const ending = new Ending(host, log);
+  let stopping = false;
+  const checks: Check[] = parts.map((part) => ({ name: part.name, run: () => part.ready?.() }));
+  checks.push({ name: 'process', run: () => (stopping ? 'stopping' : undefined) });
+  let served: { close(): Promise<void> } | undefined;
+  try {
+    served = await options.serveChecks(checks);
+    // All at once: one may need long, as a controller that waits for its lease.
+    for (const part of parts) void startPart(part, log).catch((error: unknown) => ending.fail(error));
+    await ending.first;
+  } catch (error) {
+    ending.fail(error);
+  }
+  stopping = true;
+  const stopped = stopAll(options).then(() => true);
+  const limit = new AbortController();
+  const late = clock.sleep(STOP_LIMIT_MS, limit.signal).then(() => false);
+  const inTime = await Promise.race([stopped, late, ending.again.then(() => false)]);
+  limit.abort();
+  if (!inTime) log.error({}, 'not everything stopped in time');
+  await served?.close();
+  ending.forget();
+  return inTime && !ending.failed ? 0 : 1;
+}
+
+async function startPart(part: Part, log: Logger): Promise<void> {
+  try {
+    await part.start();
+    log.info({ part: part.name }, 'started');
+  } catch (error) {
+    throw new Error(`${part.name} cannot start: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function stopAll({ parts, log, closeShared }: RunOptions): Promise<void> {
+  await Promise.all(parts.map((part) => stopOne(part.name, () => part.stop(), log)));
+  await stopOne('shared', closeShared, log);
+}
+
+/** A part that cannot stop must not keep the others from it. */
+async function stopOne(name: string, stop: () => Promise<void>, log: Logger): Promise<void> {
+  try {
+    await stop();
+    log.info({ part: name }, 'stopped');
+  } catch (error) {
+    log.error({ part: name, err: error }, `cannot stop: ${messageOf(error)}`);
+  }
+}
+
+/** Hears what ends a process. */
+class Ending {
+  /** Resolves with the first reason to stop. */
+  readonly first: Promise<void>;
+  /** Resolves with a signal after that. */
+  readonly again: Promise<void>;
+  failed = false;
+  readonly #host: Host;
+  readonly #log: Logger;
+  #begun = false;
+  #resolveFirst: () => void = () => undefined;
+  #resolveAgain: () => void = () => undefined;
+
+  constructor(host: Host, log: Logger) {
+    this.#host = host;
+    this.#log = log;
+    this.first = new Promise((resolve) => (this.#resolveFirst = resolve));
+    this.again = new Promise((resolve) => (this.#resolveAgain = resolve));
+    for (const signal of SIGNALS) host.on(signal, this.#hearSignal);
+    for (const fault of FAULTS) host.on(fault, this.fail);
+  }
+
+  forget(): void {
+    for (const signal of SIGNALS) this.#host.off(signal, this.#hearSignal);
+    for (const fault of FAULTS) this.#host.off(fault, this.fail);
+  }
+
+  readonly fail = (error: unknown): void => {
+    this.failed = true;
+    this.#log.error({ err: error }, `must stop: ${messageOf(error)}`);
+    this.#begin();
+  };
+
+  readonly #hearSignal = (signal: unknown): void => {
+    this.#log.info({ signal }, this.#begun ? 'stopping at once' : 'stopping');
+    if (this.#begun) this.#resolveAgain();
+    else this.#begin();
+  };
+
+  #begin(): void {
+    this.#begun = true;
+    this.#resolveFirst();
+  }
+}

@@ -1,0 +1,74 @@
+import { parseBindAddress } from './bind-address.js';
+
+/** One value of the configuration: the flag `--<flag>`, or the environment variable of the same name. */
+export interface Setting<T> {
+  readonly flag: string;
+  /** What stands for the value in `--help`. */
+  readonly placeholder: string;
+  readonly description: string;
+  /** In force where neither flag nor variable is given. */
+  readonly fallback: T;
+  /** Shown by `--help` where it is not plain from `fallback`. */
+  readonly fallbackText?: string;
+  /** A variable that Kubernetes' manifests usually set; read after our own. */
+  readonly alsoVariable?: string;
+  /** True for a setting that may stand without a value: then it is `true`. */
+  readonly bare?: boolean;
+  /** @throws {TypeError} which says what is allowed */
+  parse(text: string): T;
+}
+
+/** The settings of a configuration: one for each of its fields, no more. */
+export type Settings<Config> = { readonly [Field in keyof Config]-?: Setting<Config[Field]> };
+
+const PREFIX = 'HOLDFAST_';
+
+export function variableOf(setting: Setting<unknown>): string {
+  return PREFIX + setting.flag.replaceAll('-', '_').toUpperCase();
+}
+
+export function parseText(text: string): string {
+  if (text.trim() === '') throw new TypeError('must not be empty');
+  return text;
+}
+
+export function parseBoolean(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new TypeError('must be true or false');
+  return text === 'true';
+}
+
+/** A bind address, checked, as it was written. */
+export function parseBindText(text: string): string {
+  parseBindAddress(text);
+  return text;
+}
+
+export function parseHttpsUrl(text: string): string {
+  if (!URL.canParse(text) || new URL(text).protocol !== 'https:') throw new TypeError('must be an https:// URL');
+  return text;
+}
+
+const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+
+export function parseObjectName(text: string): string {
+  if (text.length > 253 || !OBJECT_NAME.test(text)) {
+    throw new TypeError('must be the name of a Kubernetes object: lower case letters, digits, - and .');
+  }
+  return text;
+}
+
+export function oneOf<T extends string>(...allowed: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = allowed.find((value) => value === text);
+    if (found === undefined) throw new TypeError(`must be one of ${allowed.join(', ')}`);
+    return found;
+  };
+}
+
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= least && value <= most)) throw new TypeError(`must be a whole number from ${least} to ${most}`);
+    return value;
+  };
+}

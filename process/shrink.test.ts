@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import { vm, vmi } from '../test/workload-objects.js';
+import { shrinkVm, shrinkVmi } from './shrink.js';
+
+describe('what is cached', () => {
+  it('of a VM: its identity, finalizers and secondary networks', () => {
+    const full = vm({ data: 'blue', extra: '!green' }, { deleting: true, finalizers: ['orphan'] });
+    full.metadata = { ...full.metadata, resourceVersion: '7', annotations: { big: 'x' }, labels: { big: 'x' } };
+    Object.assign(full.spec?.template?.spec ?? {}, { volumes: ['x'], terminationGracePeriodSeconds: 30 });
+    expect(shrinkVm(full)).to.deep.equal({
+      metadata: {
+        name: 'vm1',
+        namespace: 'vms',
+        uid: 'vm-uid',
+        resourceVersion: '7',
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+        finalizers: ['orphan'],
+      },
+      spec: {
+        template: {
+          spec: {
+            networks: [
+              { name: 'data', multus: { networkName: 'blue' } },
+              { name: 'extra', multus: { networkName: 'green' } },
+            ],
+            domain: { devices: { interfaces: [{ name: 'extra', state: 'absent' }] } },
+          },
+        },
+      },
+    });
+  });
+
+  it('of a VM and of a VMI: the addresses that they ask for, and no other annotation', () => {
+    const asked = { 'network.kubevirt.io/addresses': '{"data": ["10.0.0.5"]}' };
+    const full = vm({ data: 'blue' });
+    Object.assign(full.spec?.template ?? {}, { metadata: { annotations: { big: 'x', ...asked } } });
+    expect(shrinkVm(full).spec?.template?.metadata).to.deep.equal({ annotations: asked });
+    const running = vmi({ data: 'blue' });
+    running.metadata.annotations = { big: 'x', ...asked };
+    expect(shrinkVmi(running).metadata.annotations).to.deep.equal(asked);
+  });
+
+  it('of a VM without a template: its identity', () => {
+    expect(shrinkVm({ metadata: { name: 'vm1' } })).to.deep.equal({ metadata: { name: 'vm1' } });
+  });
+});

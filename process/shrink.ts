@@ -1,0 +1,96 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { KubeVirt, VirtualMachine, VirtualMachineInstance, VmiSpec } from '../api/kubevirt.js';
+import type { KubeObject, ObjectMeta } from '../api/meta.js';
+import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import { PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
+
+/** A NAD whose config is read once, when it is cached. */
+export interface NetworkAttachment extends KubeObject {
+  config: NetworkConfig;
+}
+
+/** Objects are made small before they are cached: what is not named here is dropped. */
+
+export function shrinkVm({ metadata, spec }: VirtualMachine): VirtualMachine {
+  const { finalizers } = metadata;
+  const small: VirtualMachine = { metadata: { ...identityOf(metadata), ...(finalizers && { finalizers }) } };
+  const template = spec?.template;
+  if (template?.spec === undefined) return small;
+  const annotations = pick(template.metadata?.annotations, [REQUESTED_ADDRESSES_ANNOTATION]);
+  const kept = annotations && { metadata: { annotations } };
+  return { ...small, spec: { template: { ...kept, spec: shrinkVmiSpec(template.spec) } } };
+}
+
+export function shrinkVmi({ metadata, spec, status }: VirtualMachineInstance): VirtualMachineInstance {
+  const { ownerReferences } = metadata;
+  const interfaces = (status?.interfaces ?? []).map(({ name, podInterfaceName }) => ({
+    ...(name !== undefined && { name }),
+    ...(podInterfaceName !== undefined && { podInterfaceName }),
+  }));
+  const annotations = pick(metadata.annotations, [REQUESTED_ADDRESSES_ANNOTATION]);
+  return {
+    metadata: {
+      ...identityOf(metadata),
+      ...(ownerReferences && { ownerReferences }),
+      ...(annotations && { annotations }),
+    },
+    ...(spec && { spec: shrinkVmiSpec(spec) }),
+    ...(interfaces.length > 0 && { status: { interfaces } }),
+  };
+}
+
+/** Claims are written back in part, so nothing but the book-keeping of other writers is dropped. */
+export function shrinkClaim(claim: IPAMClaim): IPAMClaim {
+  const { managedFields: _dropped, ...metadata } = claim.metadata as ObjectMeta & { managedFields?: unknown };
+  // an IPAM that has failed writes a status without them
+  const ips = (claim.status as Partial<IPAMClaim['status']>)?.ips ?? [];
+  return { metadata, spec: claim.spec, ...(ips.length > 0 && { status: { ips } }) };
+}
+
+export function shrinkNad(nad: NetworkAttachmentDefinition): NetworkAttachment {
+  return { metadata: identityOf(nad.metadata), config: parseNetworkConfig(nad) };
+}
+
+export function shrinkKubeVirt({ metadata, spec }: KubeVirt): KubeVirt {
+  const featureGates = spec?.configuration?.developerConfiguration?.featureGates ?? [];
+  return {
+    metadata: identityOf(metadata),
+    spec: { configuration: { developerConfiguration: { featureGates } } },
+  };
+}
+
+export function shrinkNamespace({ metadata }: KubeObject): KubeObject {
+  const labels = pick(metadata.labels, [PERSISTENT_IPS_LABEL]);
+  return { metadata: { ...identityOf(metadata), ...(labels && { labels }) } };
+}
+
+function shrinkVmiSpec({ networks, domain }: VmiSpec): VmiSpec {
+  const unplugging = (domain?.devices?.interfaces ?? []).filter(({ state }) => state !== undefined);
+  return {
+    networks: (networks ?? []).flatMap(({ name, multus }) => (multus === undefined ? [] : [{ name, multus }])),
+    ...(unplugging.length > 0 && {
+      domain: {
+        devices: { interfaces: unplugging.map(({ name, state }) => ({ name, ...(state !== undefined && { state }) })) },
+      },
+    }),
+  };
+}
+
+export function identityOf(metadata: ObjectMeta): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
+  return {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+  };
+}
+
+export function pick(
+  map: Record<string, string> | undefined,
+  keys: readonly string[],
+): Record<string, string> | undefined {
+  const found = Object.entries(map ?? {}).filter(([key]) => keys.includes(key));
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}

@@ -1,0 +1,168 @@
+import { existsSync } from 'node:fs';
+import { readFile, readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { EventReason } from '../api/names.js';
+import { createControllerMetrics } from '../controller/metrics.js';
+import { ALL_SETTINGS } from '../process/config.js';
+import { createMetrics } from '../process/metrics.js';
+import { variableOf } from '../process/setting.js';
+import type { Setting } from '../process/setting.js';
+import { createWebhookMetrics } from '../webhook/metrics.js';
+import { codeOf, flagsIn, linksOf, pathsIn, targetsIn } from './documents.js';
+import { ROOT, findFiles } from './source-files.js';
+
+/** Folders that git does not keep, or that are not built yet. */
+const OTHER_FOLDERS = ['ipam', 'cni', 'cli'];
+const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
+
+interface Document {
+  readonly path: string;
+  readonly text: string;
+}
+
+describe('the documents', () => {
+  let documents: Document[] = [];
+  const folders = new Set(OTHER_FOLDERS);
+
+  before(async () => {
+    const entries = await readdir(ROOT, { withFileTypes: true });
+    for (const entry of entries) if (entry.isDirectory()) folders.add(entry.name);
+    const paths = await findFiles('.md');
+    documents = await Promise.all(
+      paths.map(async (path) => ({ path, text: await readFile(join(ROOT, path), 'utf8') })),
+    );
+  });
+
+  /** `document:line: word` for each word that is not known. */
+  function unknown(find: (code: string) => string[], isKnown: (word: string) => boolean): string[] {
+    return documents.flatMap(({ path, text }) =>
+      codeOf(text).flatMap((code) =>
+        find(code.text)
+          .filter((word) => !isKnown(word))
+          .map((word) => `${path}:${code.line}: ${word}`),
+      ),
+    );
+  }
+
+  function documentOf(path: string): string {
+    const found = documents.find((document) => document.path === path);
+    if (found === undefined) throw new Error(`there is no ${path}`);
+    return found.text;
+  }
+
+  it('are there', () => {
+    const expected = ['CONTRIBUTING.md', 'README.md', 'docs/data-path.md', 'docs/install.md', 'docs/operate.md'];
+    expect(documents.map(({ path }) => path)).to.include.members(expected);
+  });
+
+  it('name files and folders that exist', () => {
+    expect(
+      unknown(
+        (code) => pathsIn(code, folders),
+        (path) => existsSync(join(ROOT, path)),
+      ),
+    ).to.deep.equal([]);
+  });
+
+  it('link to files that exist', () => {
+    const lost = documents.flatMap(({ path, text }) =>
+      linksOf(text)
+        .filter((target) => !existsSync(join(ROOT, dirname(path), target)))
+        .map((target) => `${path}: ${target}`),
+    );
+    expect(lost).to.deep.equal([]);
+  });
+
+  it('name targets of make and scripts of npm that exist', async () => {
+    const makefile = await readFile(join(ROOT, 'Makefile'), 'utf8');
+    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { scripts: object };
+    expect(
+      unknown(
+        (code) => targetsIn(code, 'make'),
+        (name) => makefile.includes(`\n${name}:`),
+      ),
+    ).to.deep.equal([]);
+    expect(
+      unknown(
+        (code) => targetsIn(code, 'npm run'),
+        (name) => Object.hasOwn(scripts, name),
+      ),
+    ).to.deep.equal([]);
+  });
+
+  it('name flags and variables that exist', () => {
+    const flags = [...SETTINGS.map(({ flag }) => flag), 'help', 'version'];
+    expect(unknown(flagsIn, (flag) => flags.includes(flag))).to.deep.equal([]);
+    const variables = SETTINGS.map(variableOf);
+    const find = (code: string) => code.match(/\bHOLDFAST_[A-Z_]+\b/g) ?? [];
+    expect(unknown(find, (variable) => variables.includes(variable))).to.deep.equal([]);
+  });
+
+  it('explain every flag', () => {
+    const text = documentOf('docs/operate.md');
+    expect(SETTINGS.map(({ flag }) => flag).filter((flag) => !text.includes(`| \`--${flag}\` |`))).to.deep.equal([]);
+  });
+
+  it('explain every reason of an event, and no other', () => {
+    const explained = [...documentOf('docs/operate.md').matchAll(/^\| `([A-Z]\w+)` \|/gm)].map(([, reason]) => reason);
+    expect(explained.sort()).to.deep.equal(Object.values(EventReason).sort());
+  });
+
+  it('explain every metric, and no other', async () => {
+    const metrics = createMetrics('all', '0');
+    createControllerMetrics(metrics);
+    createWebhookMetrics(metrics);
+    const described = await metrics.registry.getMetricsAsJSON();
+    const ours = described.map(({ name }) => name).filter((name) => name.startsWith('holdfast_'));
+    const explained = [...documentOf('docs/operate.md').matchAll(/^\| `(holdfast_\w+)` \|/gm)].map(([, name]) => name);
+    expect(explained.sort()).to.deep.equal(ours.sort());
+  });
+
+  it('number the decisions without gaps', () => {
+    const decisions = documents.map(({ path }) => path).filter((path) => path.startsWith('docs/adr/'));
+    expect(decisions).not.to.be.empty;
+    const numbers = decisions.map((path) => Number(basename(path).slice(0, 4)));
+    expect(numbers).to.deep.equal(numbers.map((_, index) => index + 1));
+    for (const path of decisions) {
+      const headings = [...documentOf(path).matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
+      expect(headings, path).to.deep.equal(['Context', 'Decision', 'Consequences']);
+    }
+  });
+});
+
+describe('reading documents', () => {
+  it('finds code in backticks and in fenced blocks', () => {
+    expect(codeOf('a `b c` d `e`\n```\nf `g`\n```\nh')).to.deep.equal([
+      { text: 'b c', line: 1 },
+      { text: 'e', line: 1 },
+      { text: 'f `g`', line: 3 },
+    ]);
+  });
+
+  const paths = [
+    { given: 'kube/x.ts and api/', expect: ['kube/x.ts', 'api/'] },
+    { given: 'kubectl apply -f kube/x.yaml', expect: ['kube/x.yaml'] },
+    { given: 'build.js', expect: ['build.js'] },
+    { given: 'k8s.cni.cncf.io/v1alpha1 <here>/kube tls.crt namespace/name', expect: [] },
+  ];
+  for (const { given, expect: wanted } of paths) {
+    it(`finds the paths in: ${given}`, () => {
+      expect(pathsIn(given, new Set(['kube', 'api']))).to.deep.equal(wanted);
+    });
+  }
+
+  it('finds targets', () => {
+    expect(targetsIn('cd x && make demo KEEP=1', 'make')).to.deep.equal(['demo']);
+    expect(targetsIn('A=b npm run test:e2e -- x', 'npm run')).to.deep.equal(['test:e2e']);
+  });
+
+  it('finds our own flags, not those of other programs', () => {
+    expect(flagsIn('holdfast all --log-level=debug --leader-elect')).to.deep.equal(['log-level', 'leader-elect']);
+    expect(flagsIn('kubectl delete --cascade=orphan')).to.deep.equal([]);
+  });
+
+  it('finds links to files', () => {
+    expect(linksOf('[a](docs/a.md#b) [c](https://d.e) [f](#g)')).to.deep.equal(['docs/a.md']);
+  });
+});

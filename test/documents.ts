@@ -1,0 +1,49 @@
+/** What a Markdown document says in code: spans in backticks, and the lines of fenced blocks. */
+export interface CodeText {
+  readonly text: string;
+  /** 1-based. */
+  readonly line: number;
+}
+
+const FENCE = /^\s*```/;
+
+export function codeOf(markdown: string): CodeText[] {
+  const found: CodeText[] = [];
+  let fenced = false;
+  for (const [index, line] of markdown.split('\n').entries()) {
+    if (FENCE.test(line)) fenced = !fenced;
+    else if (fenced) found.push({ text: line.trim(), line: index + 1 });
+    else for (const [, text = ''] of line.matchAll(/`([^`]+)`/g)) found.push({ text, line: index + 1 });
+  }
+  return found;
+}
+
+/** The targets of links to files of the repository, without their anchors. */
+export function linksOf(markdown: string): string[] {
+  return [...markdown.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target));
+}
+
+/** Words that are paths from the root: in one of its folders, or a source or document beside them. */
+export function pathsIn(code: string, folders: ReadonlySet<string>): string[] {
+  return code.split(/\s+/).filter((word) => {
+    if (!/^[\w.@-]+(\/[\w.@-]+)*\/?$/.test(word)) return false;
+    const [first = '', ...rest] = word.split('/');
+    return rest.length > 0 ? folders.has(first) : /\.(ts|js|md)$/.test(word);
+  });
+}
+
+/** The names behind `make` and `npm run`. */
+export function targetsIn(code: string, command: 'make' | 'npm run'): string[] {
+  return [...code.matchAll(new RegExp(`(?:^|[\\s;&])${command} ([a-z0-9:-]+)`, 'g'))].map(([, name = '']) => name);
+}
+
+/** Programs that have flags of their own. */
+const OTHER_PROGRAMS = /^(kubectl|docker|kind|npm|npx|git|\w+=\S+) /;
+
+/** Flags of our own executable, without values. */
+export function flagsIn(code: string): string[] {
+  if (OTHER_PROGRAMS.test(code)) return [];
+  return [...code.matchAll(/(?:^|\s)--([a-z][a-z0-9-]*)/g)].map(([, name = '']) => name);
+}

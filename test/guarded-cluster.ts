@@ -1,0 +1,149 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { KubeObject, ObjectMeta } from '../api/meta.js';
+import type { Pod } from '../api/pod.js';
+import { startControlPlane } from '../e2e/bed/control-plane.js';
+import type { ControlPlane } from '../e2e/bed/control-plane.js';
+import { readManifests, resourceOf } from '../e2e/bed/objects.js';
+import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
+import { until } from '../e2e/story/wait.js';
+import { Client } from '../kube/client.js';
+import { loadCredentials } from '../kube/config.js';
+import { isForbidden, messageOf } from '../kube/errors.js';
+import { IPAM_CLAIMS, PODS } from '../kube/resources.js';
+import type { Resource } from '../kube/resource.js';
+import { Transport } from '../kube/transport.js';
+
+/** Without the workloads: nothing runs here. */
+const GUARDS = /^(Namespace|ConfigMap|ValidatingAdmissionPolicy.*)$/;
+const NAMESPACE = 'default';
+/** Everybody in it may do everything as far as RBAC goes: what is refused, a policy refuses. */
+const GROUP = 'testers';
+
+/** A kube-apiserver with the shipped admission policies, and clients that act as whom they like. */
+export class GuardedCluster {
+  /** A cluster admin's. */
+  readonly admin: Client;
+  readonly #plane: ControlPlane;
+  readonly #clients = new Map<string, Client>();
+  #count = 0;
+
+  private constructor(plane: ControlPlane) {
+    this.#plane = plane;
+    this.admin = plane.client;
+  }
+
+  /** @param parameters data of the policies' ConfigMap */
+  static async start(parameters: Record<string, string>): Promise<GuardedCluster> {
+    const cluster = new GuardedCluster(await startControlPlane());
+    await cluster.#install(parameters);
+    return cluster;
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients.values()) await client.transport.close();
+    await this.#plane.stop();
+  }
+
+  async as(user: string): Promise<Client> {
+    const known = this.#clients.get(user);
+    if (known !== undefined) return known;
+    const admin = await loadCredentials({ kubeconfig: this.#plane.kubeconfig });
+    const headers = async () => ({ ...(await admin.headers()), 'impersonate-user': user, 'impersonate-group': GROUP });
+    const { server } = admin;
+    const client = new Client(
+      new Transport({ server, headers, tls: () => admin.tls(), refresh: () => admin.refresh() }),
+    );
+    this.#clients.set(user, client);
+    return client;
+  }
+
+  async createPod(user: string, metadata: Partial<ObjectMeta>): Promise<Pod> {
+    const spec = { containers: [{ name: 'c', image: 'registry.test/c' }] };
+    return (await this.as(user)).create(PODS, { metadata: this.#named(metadata), spec } as Pod);
+  }
+
+  async patchPod(user: string, pod: Pod, body: object, subresource?: string): Promise<Pod> {
+    const ref = { namespace: NAMESPACE, name: pod.metadata.name };
+    const client = await this.as(user);
+    return client.patch(PODS, ref, { type: 'merge', body }, subresource === undefined ? {} : { subresource });
+  }
+
+  /** As schedulers do it. */
+  async bindPod(user: string, pod: Pod, metadata: object): Promise<void> {
+    const ref = { namespace: NAMESPACE, name: pod.metadata.name };
+    const client = await this.as(user);
+    await client.createSubresource(PODS, ref, 'binding', bindingOf(pod, metadata));
+  }
+
+  /** The way of before there were subresources, which is still served. */
+  async bindPodWithoutSubresource(user: string, pod: Pod, metadata: object): Promise<void> {
+    await (await this.as(user)).create(BINDINGS, bindingOf(pod, metadata));
+  }
+
+  async createClaim(user: string, metadata: Partial<ObjectMeta>): Promise<IPAMClaim> {
+    const spec = { network: 'blue', interface: 'net1' };
+    return (await this.as(user)).create(IPAM_CLAIMS, { metadata: this.#named(metadata), spec });
+  }
+
+  async patchClaim(user: string, claim: IPAMClaim, body: object, subresource?: string): Promise<IPAMClaim> {
+    const ref = { namespace: NAMESPACE, name: claim.metadata.name };
+    const client = await this.as(user);
+    return client.patch(IPAM_CLAIMS, ref, { type: 'merge', body }, subresource === undefined ? {} : { subresource });
+  }
+
+  #named(metadata: Partial<ObjectMeta>): ObjectMeta {
+    this.#count += 1;
+    return { ...metadata, name: `object-${this.#count}`, namespace: NAMESPACE };
+  }
+
+  async #install(parameters: Record<string, string>): Promise<void> {
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
+    const rights = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: GROUP },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: GROUP }],
+    };
+    const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
+    const shipped = (await readKustomization()).filter(({ kind }) => GUARDS.test(kind));
+    for (const object of [account, rights, ...crds, ...shipped]) {
+      const data = object.kind === 'ConfigMap' ? { data: parameters } : {};
+      await this.admin.create(resourceOf(object), { ...object, ...data });
+    }
+    await until('claims are served', () => this.admin.list(IPAM_CLAIMS));
+  }
+}
+
+const BINDINGS: Resource = { group: '', version: 'v1', plural: 'bindings', kind: 'Binding', namespaced: true };
+
+function bindingOf(pod: Pod, metadata: object): KubeObject {
+  const { name, namespace } = pod.metadata;
+  const target = { apiVersion: 'v1', kind: 'Node', name: 'node-1' };
+  return { apiVersion: 'v1', kind: 'Binding', metadata: { ...metadata, name, namespace }, target } as KubeObject;
+}
+
+/** @returns the words of a policy's refusal; undefined where the attempt succeeded */
+async function refusalOf(attempt: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await attempt;
+    return undefined;
+  } catch (error) {
+    if (isForbidden(error) || messageOf(error).includes('ValidatingAdmissionPolicy')) return messageOf(error);
+    throw error;
+  }
+}
+
+/** Waits until an attempt that a policy must refuse is refused: policies come into force a moment after they are made. */
+export async function untilRefused(attempt: () => Promise<unknown>): Promise<string> {
+  return until('the policy is in force', () => refusalOf(attempt()));
+}
+
+/** @param expected words of the refusal; undefined: the attempt must succeed */
+export async function expectRefusal(attempt: Promise<unknown>, expected: string | undefined): Promise<void> {
+  const words = await refusalOf(attempt);
+  if (expected === undefined) expect(words).to.equal(undefined);
+  else expect(words ?? 'nothing was refused').to.include(expected);
+}

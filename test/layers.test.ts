@@ -1,0 +1,123 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { HOMES, importsOf, isTestCode, judge } from './layers.js';
+import type { Import } from './layers.js';
+import { ROOT, findFiles } from './source-files.js';
+
+describe('the layers', () => {
+  let imports: Import[] = [];
+
+  before(async () => {
+    const files = await findFiles('.ts');
+    const read = async (file: string) => importsOf(file, await readFile(join(ROOT, file), 'utf8'));
+    imports = (await Promise.all(files.map(read))).flat();
+  });
+
+  it('are kept by every import', () => {
+    expect(imports.length).to.be.greaterThan(100);
+    expect(imports.flatMap((found) => judge(found) ?? [])).to.deep.equal([]);
+  });
+
+  it('are made of files that exist', () => {
+    const lost = imports.filter(
+      ({ target }) => target !== undefined && 'path' in target && !existsSync(join(ROOT, target.path)),
+    );
+    expect(lost.map(({ file, specifier }) => `${file}: ${specifier}`)).to.deep.equal([]);
+  });
+
+  it('name a home for every package that is shipped, and for no other', async () => {
+    const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
+    expect(Object.keys(HOMES).sort()).to.deep.equal(Object.keys(dependencies).sort());
+  });
+
+  const cases: { name: string; file: string; text: string; expect?: string }[] = [
+    { name: 'api may import Node', file: 'api/hash.ts', text: `import { createHash } from 'node:crypto';` },
+    {
+      name: 'api imports no layer',
+      file: 'api/a.ts',
+      text: `import { x } from '../kube/x.js';`,
+      expect: 'itself only',
+    },
+    {
+      name: 'types count too',
+      file: 'api/a.ts',
+      text: `import type { X } from '../kube/x.js';`,
+      expect: 'itself only',
+    },
+    { name: 'so do re-exports', file: 'kube/a.ts', text: `export * from '../process/x.js';`, expect: 'may import api' },
+    {
+      name: 'so do dynamic imports',
+      file: 'kube/a.ts',
+      text: `await import('../webhook/x.js')`,
+      expect: 'may import api',
+    },
+    { name: 'processes share process/', file: 'controller/claims/a.ts', text: `import '../../process/x.js';` },
+    {
+      name: 'processes do not import each other',
+      file: 'controller/a.ts',
+      text: `import '../webhook/x.js';`,
+      expect: 'controller may import api, kube, process',
+    },
+    { name: 'ipam may use its core', file: 'ipam/claims/a.ts', text: `import '../core/x.js';` },
+    {
+      name: 'the core does not know ipam',
+      file: 'ipam/core/a.ts',
+      text: `import '../x.js';`,
+      expect: 'may import api',
+    },
+    { name: 'the agent may use the core', file: 'cni/agent/a.ts', text: `import '../../ipam/core/x.js';` },
+    {
+      name: 'but not the rest of ipam',
+      file: 'cni/agent/a.ts',
+      text: `import '../../ipam/x.js';`,
+      expect: 'cni may import',
+    },
+    {
+      name: 'a package has its home',
+      file: 'kube/config.ts',
+      text: `import '@kubernetes/client-node/dist/config.js';`,
+    },
+    {
+      name: 'and no other',
+      file: 'kube/client.ts',
+      text: `import '@kubernetes/client-node';`,
+      expect: 'kube/config.ts',
+    },
+    {
+      name: 'kube does not log by itself',
+      file: 'kube/a.ts',
+      text: `import pino from 'pino';`,
+      expect: 'process/log.ts',
+    },
+    { name: 'the executable starts processes', file: 'holdfast.ts', text: `import('./webhook/main.js')` },
+    {
+      name: 'and knows no more of them',
+      file: 'holdfast.ts',
+      text: `import('./webhook/x.js')`,
+      expect: 'holdfast.ts may',
+    },
+    { name: 'tests may look at all', file: 'kube/a.test.ts', text: `import '../webhook/x.js'; import 'chai';` },
+    { name: 'sources import no tests', file: 'kube/a.ts', text: `import './b.test.js';`, expect: 'test code' },
+    { name: 'nor the test bed', file: 'kube/a.ts', text: `import '../e2e/bed/bed.js';`, expect: 'test code' },
+    { name: 'a file outside of all folders has no layer', file: 'a.ts', text: `import './b.js';`, expect: 'no layer' },
+  ];
+  for (const { name, file, text, expect: complaint } of cases) {
+    it(`${name}: ${file}`, () => {
+      const [found] = importsOf(file, text).map(judge);
+      if (complaint === undefined) expect(found).to.equal(undefined);
+      else expect(found).to.include(complaint);
+    });
+  }
+
+  it('leave test code to itself', () => {
+    expect(['test/a.ts', 'e2e/a.ts', 'bench/a.ts', 'kube/a.test.ts', 'kube/tests.ts'].map(isTestCode)).to.deep.equal([
+      true,
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
+});

@@ -1,0 +1,65 @@
+import type { Clock } from '../kube/clock.js';
+
+interface Alarm {
+  at: number;
+  ring: () => void;
+}
+
+/**
+ * A clock that goes on only when it is told to, for code that also waits for things that no fake timer moves, such as
+ * the thread pool.
+ */
+export class ManualClock implements Clock {
+  #now: number;
+  readonly #alarms = new Set<Alarm>();
+  #watchers: (() => void)[] = [];
+
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted) {
+        resolve();
+        return;
+      }
+      const cancel = this.setTimer(ms, resolve);
+      signal?.addEventListener('abort', () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  setTimer(ms: number, run: () => void): () => void {
+    const alarm = { at: this.#now + ms, ring: run };
+    this.#alarms.add(alarm);
+    for (const tell of this.#watchers.splice(0)) tell();
+    return () => this.#alarms.delete(alarm);
+  }
+
+  /** The time of the next alarm. */
+  get next(): number | undefined {
+    return [...this.#alarms].map(({ at }) => at).sort((a, b) => a - b)[0];
+  }
+
+  /** Resolves once that many alarms are set: everybody waits for time, and nothing else goes on. */
+  async idle(alarms = 1): Promise<void> {
+    while (this.#alarms.size < alarms) await new Promise<void>((resolve) => this.#watchers.push(resolve));
+  }
+
+  /** Goes on to a point in time; the alarms that are due ring. */
+  set(to: number): void {
+    this.#now = Math.max(this.#now, to);
+    for (const alarm of [...this.#alarms]) {
+      if (alarm.at > this.#now) continue;
+      this.#alarms.delete(alarm);
+      alarm.ring();
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { mochaPhase, runPhase } from './phase.js';
+import type { Phase } from './phase.js';
+
+const LIMIT_MS = 60_000;
+
+describe('a phase of the test run', function () {
+  this.timeout(LIMIT_MS);
+  let folder = '';
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-phase-'));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  async function runSuite(name: string, source: string) {
+    const file = join(folder, `${name}.cjs`);
+    await writeFile(file, source);
+    return runPhase(mochaPhase({ name, files: [file], timeoutMs: 5_000, limitMs: LIMIT_MS }), never(), 'ignore');
+  }
+
+  function runScript(source: string, interrupt = never(), limitMs = LIMIT_MS) {
+    const phase: Phase = { name: 'script', command: process.execPath, args: ['-e', source], limitMs, counts: false };
+    return runPhase(phase, interrupt, 'ignore');
+  }
+
+  const suites = [
+    { name: 'one that passes', given: `it('a', () => {}); it('b', () => {});`, expect: [2, 0, 0] },
+    {
+      name: 'one that fails',
+      given: `it('a', () => {}); it('b', () => { throw new Error('no') });`,
+      expect: [1, 1, 0],
+    },
+    { name: 'one that cannot run here', given: `it('a', function () { this.skip() });`, expect: [0, 0, 1] },
+    {
+      name: 'one whose hook fails',
+      given: `before(() => { throw new Error('no') }); it('a', () => {});`,
+      expect: [0, 1, 0],
+    },
+    { name: 'one that does not load', given: `throw new Error('no');`, expect: [0, 1, 0] },
+    { name: 'one whose process ends in the middle', given: `it('a', () => process.exit(0));`, expect: [0, 1, 0] },
+    { name: 'one with a test marked as the only one', given: `it.only('a', () => {});`, expect: [0, 1, 0] },
+  ];
+  for (const { name, given, expect: [passed, failed, skipped] = [] } of suites) {
+    it(`counts the tests of ${name}`, async () => {
+      expect(await runSuite(name.replaceAll(' ', '-'), given)).to.deep.equal({ passed, failed, skipped });
+    });
+  }
+
+  it('counts a command as one test', async () => {
+    expect(await runScript('')).to.deep.equal({ passed: 1, failed: 0, skipped: 0 });
+    expect(await runScript('process.exitCode = 3')).to.deep.equal({ passed: 0, failed: 1, skipped: 0 });
+  });
+
+  it('counts a command that does not exist as failed', async () => {
+    const phase: Phase = { name: 'none', command: join(folder, 'none'), args: [], limitMs: LIMIT_MS, counts: false };
+    expect(await runPhase(phase, never())).to.include({ failed: 1 });
+  });
+
+  it('ends what takes too long, and counts it as failed', async () => {
+    expect(await runScript('setInterval(() => undefined, 1000)', never(), 200)).to.include({ passed: 0, failed: 1 });
+  });
+
+  it('ends with an interrupt', async () => {
+    const interrupt = new AbortController();
+    const running = runScript('setInterval(() => undefined, 1000)', interrupt.signal);
+    interrupt.abort();
+    expect(await running).to.include({ passed: 0, failed: 1 });
+  });
+});
+
+function never(): AbortSignal {
+  return new AbortController().signal;
+}

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NOTHING, add } from './counts.js';
+import type { Counts } from './counts.js';
+
+/** A child process that checks something. */
+export interface Phase {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** After this the phase has failed and is ended. */
+  readonly limitMs: number;
+  /** The child is mocha with our reporter, and counts by itself; else the whole phase counts as one test. */
+  readonly counts: boolean;
+}
+
+const ONE_PASSED: Counts = { ...NOTHING, passed: 1 };
+const ONE_FAILED: Counts = { ...NOTHING, failed: 1 };
+/** What a child gets to clean up in after an interrupt. */
+const GRACE_MS = 60_000;
+
+const MOCHA = ['--import=tsx', 'node_modules/mocha/bin/mocha.js', '--forbid-only', '--reporter=./test/reporter.ts'];
+
+export interface MochaPhase {
+  readonly name: string;
+  /** Files or globs. */
+  readonly files: readonly string[];
+  readonly timeoutMs: number;
+  readonly limitMs: number;
+  /** A file of root hooks. */
+  readonly hooks?: string | undefined;
+  /** For mocha, as they are. */
+  readonly more?: readonly string[];
+}
+
+export function mochaPhase({ name, files, timeoutMs, limitMs, hooks, more = [] }: MochaPhase): Phase {
+  const required = hooks === undefined ? [] : [`--require=${hooks}`];
+  const args = [...MOCHA, `--timeout=${timeoutMs}`, ...required, ...more, ...files];
+  return { name, command: process.execPath, args, limitMs, counts: true };
+}
+
+/**
+ * Runs a phase. A child that ends badly without a failed test, or without having counted, counts as one failure.
+ * @param output what the child prints goes where our own output goes, or nowhere
+ */
+export async function runPhase(
+  phase: Phase,
+  interrupt: AbortSignal,
+  output: 'inherit' | 'ignore' = 'inherit',
+): Promise<Counts> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
+  const path = join(folder, 'counts.json');
+  try {
+    const args = phase.counts ? [...phase.args, `--reporter-option=counts=${path}`] : phase.args;
+    const succeeded = await runChild({ ...phase, args }, interrupt, output);
+    if (!phase.counts) return succeeded ? ONE_PASSED : ONE_FAILED;
+    const counted = await readCounts(path);
+    if (counted === undefined) return ONE_FAILED;
+    return succeeded || counted.failed > 0 ? counted : add(counted, ONE_FAILED);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** @returns undefined where the child ended before its tests did */
+async function readCounts(path: string): Promise<Counts | undefined> {
+  return existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as Counts) : undefined;
+}
+
+/** @returns true where the child ended by itself, in time and well */
+function runChild(phase: Phase, interrupt: AbortSignal, output: 'inherit' | 'ignore'): Promise<boolean> {
+  const { command, args, limitMs, name } = phase;
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: ['ignore', output, output] });
+    let inTime = true;
+    let grace: NodeJS.Timeout | undefined;
+    const end = () => {
+      inTime = false;
+      child.kill('SIGINT');
+      grace = setTimeout(() => child.kill('SIGKILL'), GRACE_MS);
+    };
+    const limit = setTimeout(() => {
+      process.stderr.write(`\n${name}: not done after ${limitMs / 1000} s: ended\n`);
+      end();
+    }, limitMs);
+    if (interrupt.aborted) end();
+    else interrupt.addEventListener('abort', end, { once: true });
+    const finish = (code: number | null) => {
+      clearTimeout(limit);
+      clearTimeout(grace);
+      interrupt.removeEventListener('abort', end);
+      resolve(inTime && code === 0);
+    };
+    child.once('error', (error) => {
+      process.stderr.write(`${name}: ${error.message}\n`);
+      finish(null);
+    });
+    child.once('exit', finish);
+  });
+}

@@ -1,0 +1,92 @@
+import jsonpatch, { type Operation } from 'fast-json-patch';
+import { type IPAMClaim, ownerOf } from '../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
+import { objectKey } from '../api/meta.js';
+import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../api/names.js';
+import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../api/network-attachment.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import type { ClusterView } from '../webhook/cluster-view.js';
+import { readPod } from '../webhook/launcher-pod.js';
+import { type Verdict, reviewPod } from '../webhook/pod-mutation.js';
+import { NAMESPACE, type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from './kubevirt-objects.js';
+
+/** What a review sees. */
+export interface Cluster {
+  vmis?: readonly VirtualMachineInstance[];
+  vms?: readonly VirtualMachine[];
+  claims?: readonly IPAMClaim[];
+  nads?: readonly NetworkAttachmentDefinition[];
+  enabled?: boolean;
+  blindness?: string;
+}
+
+/** VM `vm1` has one network, `data`, on NAD `blue`. */
+export const VM1 = makeVmi('vm1', { data: 'blue' });
+export const DATA = podInterfaceName('data');
+/** A cluster in which all is as it should be. */
+export const CLUSTER = {
+  vmis: [VM1],
+  vms: [makeVm('vm1')],
+  claims: [makeClaim('vm1', 'data')],
+  nads: [makeNad('blue')],
+} satisfies Cluster;
+
+export function viewOf({
+  vmis = [],
+  vms = [],
+  claims = [],
+  nads = [],
+  enabled = true,
+  blindness,
+}: Cluster): ClusterView {
+  return {
+    enabled,
+    blindness,
+    vmi: (name) => vmis.find((vmi) => vmi.metadata.name === name),
+    vm: (name) => vms.find((vm) => vm.metadata.name === name),
+    claim: (name) => claims.find((claim) => claim.metadata.name === name),
+    claimsOf: (uid) => claims.filter((claim) => ownerOf(claim)?.uid === uid),
+    network: (key) => {
+      const nad = nads.find((each) => objectKey(each) === key);
+      return nad && parseNetworkConfig(nad);
+    },
+  };
+}
+
+export function reviewCreate(
+  cluster: Cluster,
+  networks?: string,
+  pod: RawPod = makeLauncherPod(VM1, networks),
+): Verdict {
+  return reviewPod({ operation: 'CREATE', namespace: NAMESPACE, pod: readPod(pod, 'object') }, viewOf(cluster));
+}
+
+/**
+ * The networks annotation of vm1's launcher changes.
+ * Each is the annotation, or the whole pod.
+ */
+export function reviewUpdate(cluster: Cluster, before: string | RawPod, after: string | RawPod): Verdict {
+  const podOf = (given: string | RawPod) => (typeof given === 'string' ? makeLauncherPod(VM1, given) : given);
+  const pod = readPod(podOf(after), 'object');
+  const oldPod = readPod(podOf(before), 'oldObject');
+  return reviewPod({ operation: 'UPDATE', namespace: NAMESPACE, pod, oldPod }, viewOf(cluster));
+}
+
+/** What the networks annotation is after a review that allowed it. */
+export function networksAfter(verdict: Verdict, networks: string): string {
+  if (!verdict.allowed) throw new Error(`refused: ${verdict.reason}`);
+  const pod = makeLauncherPod(VM1, networks);
+  const patched = jsonpatch.applyPatch(pod, verdict.patch as Operation[], true).newDocument;
+  return patched.metadata.annotations[NETWORKS_ANNOTATION] ?? '';
+}
+
+/** The claim to which each element refers after a review that allowed it. */
+export function referencesAfter(verdict: Verdict, networks: string): (string | undefined)[] {
+  const elements = JSON.parse(networksAfter(verdict, networks)) as Record<string, string>[];
+  return elements.map((element) => element[CLAIM_REFERENCE_KEY]);
+}
+
+/** The annotation with one element, that of network `data`, and more keys in it. */
+export function elementWith(extra: Record<string, unknown>): string {
+  return JSON.stringify([{ name: 'blue', namespace: NAMESPACE, interface: DATA, ...extra }]);
+}

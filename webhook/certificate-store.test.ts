@@ -1,0 +1,256 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { Client } from '../kube/client.js';
+import { TransportError } from '../kube/errors.js';
+import { silentLogger } from '../kube/log.js';
+import type { MutatingWebhookConfiguration, Secret } from '../kube/resources.js';
+import type { Request } from '../kube/transport.js';
+import { ManualClock } from '../test/manual-clock.js';
+import { MemoryApi } from '../test/memory-api.js';
+import { AUTHORITY_LIFE_MS, OVERLAP_MS, SERVING_LIFE_MS, SETTLE_MS, splitPem } from './certificate-judgement.js';
+import { type Keys, generateKeys } from './certificates.js';
+import type { ServingPair } from './certificate-source.js';
+import { CertificateStore } from './certificate-store.js';
+
+const DAY_MS = 24 * 3_600_000;
+const START = Date.UTC(2030, 0, 1);
+const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/holdfast-webhook';
+const SECRET = '/api/v1/namespaces/holdfast-system/secrets/holdfast-webhook-tls';
+
+/** Making RSA keys takes long: these go round. */
+let keys: readonly Keys[] = [];
+
+/** Replicas of the webhook on one API server and one clock. */
+class Replicas {
+  readonly api = new MemoryApi();
+  readonly clock = new ManualClock(START);
+  readonly stores: CertificateStore[] = [];
+  #used = 0;
+  /** What each replica shows. */
+  readonly shown: (ServingPair | undefined)[] = [];
+
+  constructor() {
+    const webhooks = ['a', 'b'].map((name) => ({ name, clientConfig: { service: { name: 'holdfast-webhook' } } }));
+    const configuration = { metadata: { name: 'holdfast-webhook', resourceVersion: '1' }, webhooks };
+    this.api.objects.set(CONFIGURATION, configuration);
+  }
+
+  start(api: MemoryApi = this.api): void {
+    const index = this.stores.length;
+    const store = new CertificateStore({
+      client: new Client(api),
+      secret: { namespace: 'holdfast-system', name: 'holdfast-webhook-tls' },
+      configuration: 'holdfast-webhook',
+      names: ['holdfast-webhook.holdfast-system.svc'],
+      clock: this.clock,
+      random: () => 0,
+      log: silentLogger,
+      metrics: { certificateEnds: () => undefined },
+      generateKeys: () => Promise.resolve(keys[this.#used++ % keys.length]!),
+    });
+    this.stores.push(store);
+    store.start((pair) => (this.shown[index] = pair));
+  }
+
+  /** Everything that is due now is done. */
+  async settle(): Promise<void> {
+    await this.clock.idle(this.stores.length);
+    // who lost a race waits for a moment and looks again
+    while ((this.clock.next ?? Infinity) <= this.clock.now() + 1000) await this.goOn(this.clock.next ?? 0);
+  }
+
+  async goOn(to: number): Promise<void> {
+    this.clock.set(to);
+    await this.clock.idle(this.stores.length);
+  }
+
+  /** Everybody looks again after that time, and at what it leads to. */
+  async pass(ms: number): Promise<void> {
+    await this.goOn(this.clock.now() + ms);
+    await this.settle();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.stores.map((store) => store.stop()));
+  }
+
+  get secret(): Secret {
+    return this.api.objects.get(SECRET) as Secret;
+  }
+
+  get bundles(): string[][] {
+    const { webhooks = [] } = this.api.objects.get(CONFIGURATION) as MutatingWebhookConfiguration;
+    return webhooks.map(({ clientConfig }) => splitPem(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString()));
+  }
+
+  /** An API server that trusts these CAs would talk to this replica. */
+  isTrusted(replica: number, bundle = this.bundles[0] ?? []): boolean {
+    const serving = new X509Certificate(this.shown[replica]?.cert ?? '');
+    return bundle.some((ca) => serving.verify(new X509Certificate(ca).publicKey));
+  }
+
+  writes(from = 0): string[] {
+    const written = this.api.seen.slice(from).filter(({ method }) => method !== 'GET');
+    return written.map(({ method, path }) => `${method} ${path.split('/').at(-2) ?? ''}`);
+  }
+}
+
+describe('the certificates of the webhook', function () {
+  this.timeout(30_000); // RSA keys
+  let replicas: Replicas;
+
+  before(async () => {
+    keys = await Promise.all(Array.from({ length: 5 }, generateKeys));
+  });
+  beforeEach(() => {
+    replicas = new Replicas();
+  });
+  afterEach(() => replicas.stop());
+
+  it('are made at the first start, kept in a Secret, and trusted', async () => {
+    replicas.start();
+    await replicas.settle();
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    expect(replicas.secret.type).to.equal('kubernetes.io/tls');
+    expect(Object.keys(replicas.secret.data ?? {})).to.have.members(['tls.crt', 'tls.key', 'ca.crt', 'ca.key']);
+    expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('do not count once they have expired, whoever failed to renew them', async () => {
+    replicas.start();
+    await replicas.settle();
+    const end = Date.parse(new X509Certificate(replicas.shown[0]?.cert ?? '').validTo);
+    replicas.api.before = () => {
+      throw new TransportError('unsent', 'connection refused');
+    };
+    await replicas.goOn(end - 1);
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    await replicas.goOn(end);
+    expect(replicas.stores[0]?.ready()).to.include(`expired at ${new Date(end).toISOString()}`);
+  });
+
+  it('are shared by replicas that start at once: one Secret, one CA', async () => {
+    for (let count = 0; count < 3; count++) replicas.start();
+    await replicas.settle();
+    const [first, ...others] = replicas.shown;
+    for (const other of others) expect(other).to.deep.equal(first);
+    expect(first).not.to.be.undefined;
+    expect(replicas.stores.map((store) => store.ready())).to.deep.equal([undefined, undefined, undefined]);
+    expect(replicas.bundles[0]).to.have.length(1);
+  });
+
+  it('are taken from the Secret where there is one, and nothing is written', async () => {
+    replicas.start();
+    await replicas.settle();
+    const before = replicas.api.seen.length;
+    replicas.start();
+    await replicas.settle();
+    expect(replicas.shown[1]).to.deep.equal(replicas.shown[0]);
+    expect(replicas.writes(before)).to.deep.equal([]);
+  });
+
+  it('are renewed at two thirds of their life, by one of two replicas', async () => {
+    replicas.start();
+    replicas.start();
+    await replicas.settle();
+    const before = replicas.api.seen.length;
+    const [old] = replicas.shown;
+    await replicas.pass((SERVING_LIFE_MS * 2) / 3 + 1000);
+    expect(replicas.shown[0]).not.to.deep.equal(old);
+    expect(replicas.shown[1]).to.deep.equal(replicas.shown[0]);
+    expect(replicas.isTrusted(0)).to.be.true;
+    const renewals = replicas.api.seen.slice(before).filter(({ method }) => method === 'PUT');
+    // the loser may have tried: its PUT changed nothing
+    expect(renewals.length).to.be.within(1, 2);
+    expect(replicas.bundles[0]).to.have.length(1);
+  });
+
+  it('pass to a new CA without a moment in which an API server trusts none that is shown', async () => {
+    replicas.start();
+    replicas.start();
+    await replicas.settle();
+    const [firstCa] = replicas.bundles[0] ?? [];
+    const sizes = new Set<number>();
+    let before = replicas.bundles[0] ?? [];
+    const over = () => sizes.has(2) && before.length === 1;
+    while (!over()) {
+      // in long steps, and while the CA changes from event to event
+      const { clock } = replicas;
+      await replicas.goOn(sizes.has(2) ? (clock.next ?? 0) : clock.now() + 10 * DAY_MS);
+      const bundle = replicas.bundles[0] ?? [];
+      sizes.add(bundle.length);
+      for (const replica of [0, 1]) {
+        expect(replicas.isTrusted(replica, bundle), 'by an API server that is up to date').to.be.true;
+        expect(replicas.isTrusted(replica, before), 'by one that is a step behind').to.be.true;
+      }
+      before = bundle;
+    }
+    expect(replicas.clock.now() - START).to.be.lessThan(AUTHORITY_LIFE_MS);
+    expect([...sizes]).to.have.members([1, 2]);
+    expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
+  });
+
+  it('wait with a new CA until the configuration trusts it', async () => {
+    replicas.start();
+    await replicas.settle();
+    const [firstCa] = replicas.bundles[0] ?? [];
+    let refuse = true;
+    replicas.api.before = (request: Request) => {
+      if (refuse && request.method === 'PATCH') throw new TransportError('unsent', 'connection refused');
+    };
+    for (let days = 0; days < 250; days += 25) await replicas.pass(25 * DAY_MS);
+    expect(replicas.bundles[0]).to.deep.equal([firstCa]);
+    expect(replicas.isTrusted(0)).to.be.true;
+    refuse = false;
+    for (const ms of [60_000, SETTLE_MS, OVERLAP_MS + 60_000]) await replicas.pass(ms);
+    expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('are trusted again after somebody emptied the caBundle', async () => {
+    replicas.start();
+    await replicas.settle();
+    const configuration = structuredClone(replicas.api.objects.get(CONFIGURATION)) as MutatingWebhookConfiguration;
+    for (const { clientConfig } of configuration.webhooks ?? []) delete clientConfig.caBundle;
+    replicas.api.objects.set(CONFIGURATION, configuration);
+    replicas.stores[0]?.wake();
+    await replicas.settle();
+    expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
+  });
+
+  it('are made anew after somebody broke the Secret', async () => {
+    replicas.start();
+    await replicas.settle();
+    const secret = structuredClone(replicas.secret);
+    secret.data = { ...secret.data, 'ca.key': Buffer.from('x').toString('base64') };
+    replicas.api.objects.set(SECRET, secret);
+    replicas.stores[0]?.wake();
+    await replicas.settle();
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('stay in use and ready while the API server is away', async () => {
+    replicas.start();
+    await replicas.settle();
+    const [shown] = replicas.shown;
+    replicas.api.before = () => {
+      throw new TransportError('unsent', 'connection refused');
+    };
+    for (let tries = 0; tries < 5; tries++) await replicas.goOn(replicas.clock.next ?? 0);
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    expect(replicas.shown[0]).to.equal(shown);
+  });
+
+  it('are not ready, and say why, until there is a configuration', async () => {
+    const configuration = replicas.api.objects.get(CONFIGURATION)!;
+    replicas.api.objects.delete(CONFIGURATION);
+    replicas.start();
+    await replicas.clock.idle();
+    expect(replicas.stores[0]?.ready()).to.include('MutatingWebhookConfiguration holdfast-webhook does not exist');
+    replicas.api.objects.set(CONFIGURATION, configuration);
+    await replicas.goOn(replicas.clock.next ?? 0);
+    await replicas.settle();
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+  });
+});

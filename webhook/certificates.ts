@@ -1,0 +1,91 @@
+import { generateKeyPair } from 'node:crypto';
+import { isIP } from 'node:net';
+import { promisify } from 'node:util';
+import forge from 'node-forge';
+
+/** PEM. */
+export interface Keys {
+  privateKey: string;
+  publicKey: string;
+}
+
+/** What a certificate is made from, besides its purpose. Times in ms since the epoch. */
+export interface CertificateInput {
+  keys: Keys;
+  notBefore: number;
+  notAfter: number;
+  /** 20 random bytes at most, hex. */
+  serial: string;
+}
+
+export interface Issuer {
+  /** PEM. */
+  cert: string;
+  key: string;
+}
+
+const RSA_BITS = 2048;
+
+/** By the thread pool: making RSA keys takes a while, and reviews must not wait for it. */
+export async function generateKeys(): Promise<Keys> {
+  return promisify(generateKeyPair)('rsa', {
+    modulusLength: RSA_BITS,
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  });
+}
+
+/** A CA that may sign serving certificates and nothing else. Each has a name of its own, so that several can be trusted at once. */
+export function makeAuthority(input: CertificateInput): string {
+  const certificate = begin(input);
+  const name = [{ name: 'commonName', value: `holdfast-webhook-ca-${input.serial.slice(0, 8)}` }];
+  certificate.setSubject(name);
+  certificate.setIssuer(name);
+  certificate.setExtensions([
+    { name: 'basicConstraints', critical: true, cA: true, pathLenConstraint: 0 },
+    { name: 'keyUsage', critical: true, keyCertSign: true, cRLSign: true },
+    { name: 'subjectKeyIdentifier' },
+  ]);
+  return sign(certificate, input.keys.privateKey);
+}
+
+/**
+ * A serving certificate.
+ * @param names DNS names and IP addresses
+ */
+export function makeServingCertificate(input: CertificateInput, issuer: Issuer, names: readonly string[]): string {
+  const certificate = begin(input);
+  const authority = forge.pki.certificateFromPem(issuer.cert);
+  certificate.setSubject([{ name: 'commonName', value: 'holdfast-webhook' }]);
+  certificate.setIssuer(authority.subject.attributes);
+  const keyIdentifier = authority.generateSubjectKeyIdentifier().getBytes();
+  certificate.setExtensions([
+    { name: 'basicConstraints', critical: true, cA: false },
+    { name: 'keyUsage', critical: true, digitalSignature: true, keyEncipherment: true },
+    { name: 'extKeyUsage', serverAuth: true },
+    { name: 'subjectAltName', altNames: names.map(altName) },
+    { name: 'subjectKeyIdentifier' },
+    { name: 'authorityKeyIdentifier', keyIdentifier },
+  ]);
+  return sign(certificate, issuer.key);
+}
+
+function begin({ keys, notBefore, notAfter, serial }: CertificateInput): forge.pki.Certificate {
+  const certificate = forge.pki.createCertificate();
+  certificate.publicKey = forge.pki.publicKeyFromPem(keys.publicKey);
+  // a serial number is a positive integer (RFC 5280, 4.1.2.2)
+  certificate.serialNumber = `0${serial.slice(1)}`;
+  certificate.validity.notBefore = new Date(notBefore);
+  certificate.validity.notAfter = new Date(notAfter);
+  return certificate;
+}
+
+function sign(certificate: forge.pki.Certificate, key: string): string {
+  certificate.sign(forge.pki.privateKeyFromPem(key), forge.md.sha256.create());
+  return forge.pki.certificateToPem(certificate).replaceAll('\r\n', '\n');
+}
+
+function altName(name: string): { type: number; value?: string; ip?: string } {
+  // as in RFC 5280, 4.2.1.6: 7 is an IP address, 2 a DNS name
+  return isIP(name) !== 0 ? { type: 7, ip: name } : { type: 2, value: name };
+}

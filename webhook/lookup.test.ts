@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import { swappedClaimName } from '../api/ipam-claim.js';
+import type { KubeObject } from '../api/meta.js';
+import { PERSISTENT_IPS_LABEL } from '../api/names.js';
+import { Cache } from '../kube/cache.js';
+import type { Client } from '../kube/client.js';
+import { systemClock } from '../kube/clock.js';
+import { TransportError } from '../kube/errors.js';
+import {
+  NAMESPACE,
+  makeClaim,
+  makeLauncherPod,
+  makeNad,
+  makeVm,
+  makeVmi,
+  networksValue,
+} from '../test/kubevirt-objects.js';
+import { type Cluster, CLUSTER, VM1, referencesAfter } from '../test/pod-review.js';
+import { readPod } from './launcher-pod.js';
+import { Lookup } from './lookup.js';
+import { CLAIMS, NADS } from '../process/watched.js';
+
+interface Given {
+  cached?: Cluster;
+  /** What the API server has; undefined: it does not answer. */
+  live?: Cluster | undefined;
+  open?: boolean;
+  namespaceLabels?: Record<string, string>;
+}
+
+function fill<S extends KubeObject>(cache: Cache<S>, objects: readonly S[] = []): Cache<S> {
+  for (const object of objects) cache.set(object);
+  return cache;
+}
+
+function lookup({ cached = {}, live, open = true, namespaceLabels = {} }: Given) {
+  const reads: string[] = [];
+  const results: string[] = [];
+  const find: Client['find'] = (resource, { namespace, name }) => {
+    reads.push(`${resource.kind} ${namespace ?? ''}/${name}`);
+    if (live === undefined) return Promise.reject(new TransportError('unsent', 'connection refused'));
+    const { vmis = [], vms = [], claims = [], nads = [] } = live;
+    const kinds: Record<string, readonly KubeObject[]> = {
+      VirtualMachineInstance: vmis,
+      VirtualMachine: vms,
+      IPAMClaim: claims,
+      NetworkAttachmentDefinition: nads,
+    };
+    const found = kinds[resource.kind]?.find(
+      ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
+    );
+    return Promise.resolve(found as never);
+  };
+  const subject = new Lookup({
+    listers: {
+      vmis: fill(new Cache(), cached.vmis),
+      vms: fill(new Cache(), cached.vms),
+      claims: fill(new Cache(CLAIMS.indexes), cached.claims),
+      networks: fill(
+        new Cache(),
+        cached.nads?.map((nad) => NADS.shrink!(nad)),
+      ),
+      namespaces: fill(new Cache(), [{ metadata: { name: NAMESPACE, labels: namespaceLabels } }]),
+    },
+    client: { find },
+    gate: { isOpen: () => open },
+    clock: systemClock,
+    onLiveRead: (kind, result) => results.push(`${kind} ${result}`),
+  });
+  const review = async (networks = networksValue(VM1)) => {
+    const pod = readPod(makeLauncherPod(VM1, networks), 'object');
+    const verdict = await subject.review({ operation: 'CREATE', namespace: NAMESPACE, pod });
+    return verdict.allowed ? referencesAfter(verdict, networks) : verdict.reason;
+  };
+  return { review, reads, results };
+}
+
+describe('the lookup of what a review needs', () => {
+  it('reads nothing live where the caches know all', async () => {
+    const { review, reads } = lookup({ cached: CLUSTER });
+    expect(await review()).to.deep.equal(['vm1.data']);
+    expect(reads).to.deep.equal([]);
+  });
+
+  it('reads each object that is missing once, in as many rounds as it takes', async () => {
+    const { review, reads, results } = lookup({ live: CLUSTER });
+    expect(await review()).to.deep.equal(['vm1.data']);
+    expect(reads).to.deep.equal([
+      'VirtualMachineInstance vms/vm1',
+      'VirtualMachine vms/vm1',
+      'NetworkAttachmentDefinition vms/blue',
+      'IPAMClaim vms/vm1.data',
+    ]);
+    expect(results).to.deep.equal(['vmi found', 'vm found', 'network found', 'claim found']);
+  });
+
+  it('predicts the name of a claim that is nowhere yet', async () => {
+    const { review, results } = lookup({ cached: { ...CLUSTER, claims: [] }, live: {} });
+    expect(await review()).to.deep.equal(['vm1.data']);
+    expect(results).to.deep.equal(['claim absent']);
+  });
+
+  it('does not refuse a pod for the claim of a predecessor that is gone by now', async () => {
+    const cached = { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: 'old-uid' })] };
+    expect(await lookup({ cached, live: {} }).review()).to.deep.equal(['vm1.data']);
+    expect(await lookup({ cached, live: cached }).review()).to.include('belongs to VirtualMachine vm1 (uid old-uid)');
+  });
+
+  it('does not point at a second claim while the first, for another network, is gone by now', async () => {
+    const first = makeClaim('vm1', 'data', { network: 'green', nad: 'vms/green' });
+    const cached = { ...CLUSTER, claims: [first] };
+    expect(await lookup({ cached, live: {} }).review()).to.deep.equal(['vm1.data']);
+    const second = swappedClaimName('vm1', 'data', 'blue');
+    expect(await lookup({ cached, live: { claims: [first] } }).review()).to.deep.equal([second]);
+  });
+
+  it('sees a VMI that has been replaced since', async () => {
+    const old = { ...VM1, metadata: { ...VM1.metadata, uid: 'old-uid' } };
+    expect(await lookup({ cached: { ...CLUSTER, vmis: [old] }, live: CLUSTER }).review()).to.deep.equal(['vm1.data']);
+  });
+
+  it('sees a VM that has been created since, or replaced', async () => {
+    expect(await lookup({ cached: { ...CLUSTER, vms: [] }, live: CLUSTER }).review()).to.deep.equal(['vm1.data']);
+    const old = { metadata: { ...makeVm('vm1').metadata, uid: 'old-uid' } };
+    expect(await lookup({ cached: { ...CLUSTER, vms: [old] }, live: CLUSTER }).review()).to.deep.equal(['vm1.data']);
+  });
+
+  it('sees a network that has been plugged in since', async () => {
+    const vmi = makeVmi('vm1', { data: 'blue', more: 'blue' });
+    const given = { cached: CLUSTER, live: { ...CLUSTER, vmis: [vmi] } };
+    expect(await lookup(given).review(networksValue(vmi))).to.deep.equal(['vm1.data', 'vm1.more']);
+  });
+
+  it('sees a NAD that has been made since', async () => {
+    const given = { cached: { ...CLUSTER, claims: [], nads: [] }, live: { nads: [makeNad('blue')] } };
+    expect(await lookup(given).review()).to.deep.equal(['vm1.data']);
+  });
+
+  describe('while the API server does not answer', () => {
+    it('answers from the caches', async () => {
+      const { review, results } = lookup({ cached: { ...CLUSTER, claims: [] } });
+      expect(await review()).to.deep.equal(['vm1.data']);
+      expect(results).to.deep.equal(['claim failed']);
+    });
+
+    it('refuses a pod whose VMI is not cached, saying why', async () => {
+      expect(await lookup({}).review()).to.include('could not be looked for: connection refused');
+    });
+
+    it('refuses a pod whose VM is not cached, saying why', async () => {
+      const given = { cached: { ...CLUSTER, vms: [] } };
+      expect(await lookup(given).review()).to.match(
+        /VirtualMachine vms.vm1 .* could not be looked for: connection refused/,
+      );
+    });
+  });
+
+  it('gives nothing new while the gate is closed or the namespace has opted out', async () => {
+    const cached = { ...CLUSTER, claims: [] };
+    expect(await lookup({ cached, live: {}, open: false }).review()).to.deep.equal([undefined]);
+    const namespaceLabels = { [PERSISTENT_IPS_LABEL]: 'disabled' };
+    expect(await lookup({ cached, live: {}, namespaceLabels }).review()).to.deep.equal([undefined]);
+    expect(await lookup({ cached: CLUSTER, namespaceLabels }).review()).to.deep.equal(['vm1.data']);
+  });
+
+  it('does not take a claim of another namespace for one of its own', async () => {
+    const elsewhere = makeClaim('vm1', 'data', { name: 'vm1.elsewhere' });
+    elsewhere.metadata.namespace = 'other';
+    const given = { cached: { ...CLUSTER, claims: [elsewhere] }, live: {} };
+    expect(await lookup(given).review()).to.deep.equal(['vm1.data']);
+  });
+});

@@ -1,0 +1,165 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { Lister } from '../kube/cache.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
+import { type KubeObject, joinKey, splitKey } from '../api/meta.js';
+import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../api/names.js';
+import { type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import type { Client } from '../kube/client.js';
+import type { Clock } from '../kube/clock.js';
+import { messageOf } from '../kube/errors.js';
+import type { Resource } from '../kube/resource.js';
+import {
+  IPAM_CLAIMS,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../kube/resources.js';
+import type { Gate } from '../process/gates.js';
+import { BY_OWNER_UID } from '../process/indexes.js';
+import type { NetworkAttachment } from '../process/shrink.js';
+import type { ClusterView, Doubt } from './cluster-view.js';
+import { type PodReview, type Verdict, reviewPod } from './pod-mutation.js';
+
+/** All live reads of one review together; the API server itself waits for 5 s. */
+const LIVE_READS_MS = 2_000;
+
+export interface Listers {
+  vmis: Lister<VirtualMachineInstance>;
+  vms: Lister<VirtualMachine>;
+  claims: Lister<IPAMClaim>;
+  networks: Lister<NetworkAttachment>;
+  namespaces: Lister<KubeObject>;
+}
+
+export interface LookupOptions {
+  listers: Listers;
+  client: Pick<Client, 'find'>;
+  gate: Gate;
+  clock: Clock;
+  /** Told of each live read. */
+  onLiveRead: (kind: Doubt['kind'], result: 'found' | 'absent' | 'failed') => void;
+}
+
+/** Reviews pods from the caches. What the answer hangs on and the caches may not know yet is read live, once. */
+export class Lookup {
+  readonly #options: LookupOptions;
+
+  constructor(options: LookupOptions) {
+    this.#options = options;
+  }
+
+  async review(review: PodReview): Promise<Verdict> {
+    const view = new LayeredView(review.namespace, this.#options);
+    const end = this.#options.clock.now() + LIVE_READS_MS;
+    for (;;) {
+      const verdict = reviewPod(review, view);
+      const open = verdict.doubts.filter((doubt) => !view.hasLooked(doubt));
+      if (open.length === 0) return verdict;
+      await Promise.all(open.map((doubt) => view.look(doubt, end)));
+    }
+  }
+}
+
+/** The caches, and over them what was read live during this review. */
+class LayeredView implements ClusterView {
+  blindness: string | undefined;
+  readonly #namespace: string;
+  readonly #options: LookupOptions;
+  readonly #looks = new Map<string, Promise<void>>();
+  readonly #vmis = new Map<string, VirtualMachineInstance | undefined>();
+  readonly #vms = new Map<string, VirtualMachine | undefined>();
+  readonly #claims = new Map<string, IPAMClaim | undefined>();
+  readonly #networks = new Map<string, NetworkConfig | undefined>();
+
+  constructor(namespace: string, options: LookupOptions) {
+    this.#namespace = namespace;
+    this.#options = options;
+  }
+
+  get enabled(): boolean {
+    const labels = this.#options.listers.namespaces.get(this.#namespace)?.metadata.labels;
+    return this.#options.gate.isOpen() && labels?.[PERSISTENT_IPS_LABEL] !== PERSISTENT_IPS_DISABLED;
+  }
+
+  vmi(name: string): VirtualMachineInstance | undefined {
+    if (this.#vmis.has(name)) return this.#vmis.get(name);
+    return this.#options.listers.vmis.get(joinKey(this.#namespace, name));
+  }
+
+  vm(name: string): VirtualMachine | undefined {
+    if (this.#vms.has(name)) return this.#vms.get(name);
+    return this.#options.listers.vms.get(joinKey(this.#namespace, name));
+  }
+
+  claim(name: string): IPAMClaim | undefined {
+    if (this.#claims.has(name)) return this.#claims.get(name);
+    return this.#options.listers.claims.get(joinKey(this.#namespace, name));
+  }
+
+  claimsOf(ownerUid: string): readonly IPAMClaim[] {
+    const claims = this.#options.listers.claims.byIndex(BY_OWNER_UID, ownerUid);
+    return claims.filter(({ metadata }) => metadata.namespace === this.#namespace);
+  }
+
+  network(key: string): NetworkConfig | undefined {
+    if (this.#networks.has(key)) return this.#networks.get(key);
+    return this.#options.listers.networks.get(key)?.config;
+  }
+
+  hasLooked(doubt: Doubt): boolean {
+    return this.#looks.has(idOf(doubt));
+  }
+
+  /** Reads an object live. Where that fails, the caches go on to speak for it. */
+  look(doubt: Doubt, end: number): Promise<void> {
+    const id = idOf(doubt);
+    const look = this.#looks.get(id) ?? this.#readInto(doubt, end);
+    this.#looks.set(id, look);
+    return look;
+  }
+
+  async #readInto({ kind, key }: Doubt, end: number): Promise<void> {
+    try {
+      const found = await this.#read(kind, key, end);
+      this.#options.onLiveRead(kind, found ? 'found' : 'absent');
+    } catch (error) {
+      this.#options.onLiveRead(kind, 'failed');
+      this.blindness ??= messageOf(error);
+    }
+  }
+
+  /** @returns whether there is such an object */
+  async #read(kind: Doubt['kind'], key: string, end: number): Promise<boolean> {
+    switch (kind) {
+      case 'vmi': {
+        const vmi = await this.#find(VIRTUAL_MACHINE_INSTANCES, joinKey(this.#namespace, key), end);
+        this.#vmis.set(key, vmi);
+        return vmi !== undefined;
+      }
+      case 'vm': {
+        const vm = await this.#find(VIRTUAL_MACHINES, joinKey(this.#namespace, key), end);
+        this.#vms.set(key, vm);
+        return vm !== undefined;
+      }
+      case 'claim': {
+        const claim = await this.#find(IPAM_CLAIMS, joinKey(this.#namespace, key), end);
+        this.#claims.set(key, claim);
+        return claim !== undefined;
+      }
+      case 'network': {
+        const nad = await this.#find(NETWORK_ATTACHMENT_DEFINITIONS, key, end);
+        this.#networks.set(key, nad && parseNetworkConfig(nad));
+        return nad !== undefined;
+      }
+    }
+  }
+
+  #find<T extends KubeObject>(resource: Resource<T>, key: string, end: number): Promise<T | undefined> {
+    const deadlineMs = Math.max(1, end - this.#options.clock.now());
+    return this.#options.client.find(resource, splitKey(key), { deadlineMs });
+  }
+}
+
+function idOf({ kind, key }: Doubt): string {
+  return `${kind} ${key}`;
+}

@@ -1,0 +1,228 @@
+import jsonpatch, { type ReplaceOperation } from 'fast-json-patch';
+import { joinKey } from '../api/meta.js';
+import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
+import {
+  type NetworkSelection,
+  NetworkSelectionError,
+  interfaceOf,
+  parseNetworkSelections,
+  withClaimReferences,
+} from '../api/network-selection.js';
+import { type Pod, isLauncher } from '../api/pod.js';
+import type { ClusterView, Doubt } from './cluster-view.js';
+import { type ElementClaim, chooseClaim } from './element-claim.js';
+import { findWorkload } from './workload.js';
+
+/** A pod that is about to be created or changed. */
+export interface PodReview {
+  operation: 'CREATE' | 'UPDATE';
+  namespace: string;
+  pod: Pod;
+  /** The pod as it is, on UPDATE. */
+  oldPod?: Pod | undefined;
+}
+
+export type Verdict = (Admitted | Refused) & {
+  /** What a younger look could change the answer by. */
+  doubts: readonly Doubt[];
+};
+
+export interface Admitted {
+  allowed: true;
+  /** One operation, or none where the pod is right already. */
+  patch: ReplaceOperation<string>[];
+  warnings: string[];
+}
+
+export interface Refused {
+  allowed: false;
+  /** The check that refuses: one word per kind of refusal, for metrics and logs. */
+  check: Check;
+  /** The same words in the log and in the answer. */
+  reason: string;
+}
+
+/** In the order in which they are made. */
+export type Check =
+  'default-network' | 'annotation' | 'controlled-by-vmi' | 'vmi-exists' | 'vm-exists' | ElementCheck['name'];
+
+/** A network element, and what is known of it. */
+interface Element {
+  selection: NetworkSelection;
+  claim: ElementClaim;
+  /** The claim to which the pod points already, on this interface and NAD. */
+  held: string | undefined;
+}
+
+interface ElementCheck {
+  name: 'claim-free' | 'reference-expected' | 'addresses-or-claim';
+  /** @returns what is wrong, or undefined */
+  run: (element: Element) => string | undefined;
+}
+
+const PATCH_PATH = `/metadata/annotations/${jsonpatch.escapePathComponent(NETWORKS_ANNOTATION)}`;
+
+const ELEMENT_CHECKS: readonly ElementCheck[] = [
+  {
+    name: 'claim-free',
+    run: ({ claim }) => (claim.kind === 'foreign' ? claim.reason : undefined),
+  },
+  {
+    name: 'reference-expected',
+    run: ({ selection, claim, held }) => {
+      const given = selection.claimReference;
+      if (given === undefined || (claim.kind === 'claim' && given === claim.name)) return undefined;
+      // what the pod has been given is not taken away from it
+      if (claim.kind === 'none' && given === held) return undefined;
+      const shown = `"${CLAIM_REFERENCE_KEY}" of ${describe(selection)} is ${JSON.stringify(given)}`;
+      if (claim.kind === 'claim') {
+        return `${shown}, expected ${JSON.stringify(claim.name)}: leave the key out, the webhook sets it`;
+      }
+      return claim.kind === 'none'
+        ? `${shown}, but there is no claim for it: ${claim.why}; leave the key out`
+        : undefined;
+    },
+  },
+  {
+    name: 'addresses-or-claim',
+    run: ({ selection, claim }) =>
+      selection.requestsAddresses && claim.kind === 'claim'
+        ? `${describe(selection)} has "ips", which cannot stand together with its IPAMClaim ${claim.name} ` +
+          '(multi-net-spec 4.1.2.1.11): leave "ips" out, and ask for addresses by the annotation ' +
+          'network.kubevirt.io/addresses of the VM'
+        : undefined,
+  },
+];
+
+/**
+ * Decides about a launcher pod: which of its network elements refer to which claims, or why the pod must not be. Pure; the same input gives
+ * the same bytes, and a pod that was changed by the patch is not changed again.
+ */
+export function reviewPod(review: PodReview, view: ClusterView): Verdict {
+  const doubts: Doubt[] = [];
+  const outcome = decide(review, view, (doubt) => doubts.push(doubt));
+  return { ...outcome, doubts };
+}
+
+const UNCHANGED: Admitted = Object.freeze({ allowed: true, patch: [], warnings: [] });
+
+function decide(review: PodReview, view: ClusterView, doubt: (doubt: Doubt) => void): Admitted | Refused {
+  const oldPod = reviewedBefore(review);
+  if (!isLauncher(review.pod) && oldPod === undefined) return UNCHANGED;
+  return refuseDefaultNetwork(review, oldPod) ?? decideNetworks({ ...review, oldPod }, view, doubt);
+}
+
+/** In place of the pod's own network, whose addresses are not ours: a claim there could only be that of another interface. */
+function refuseDefaultNetwork(review: PodReview, oldPod: Pod | undefined): Refused | undefined {
+  const value = review.pod.metadata.annotations?.[DEFAULT_NETWORK_ANNOTATION];
+  if (value === undefined || value === oldPod?.metadata.annotations?.[DEFAULT_NETWORK_ANNOTATION]) return undefined;
+  const selections = readSelections(value, review.namespace);
+  if (typeof selections === 'string') return unreadable(DEFAULT_NETWORK_ANNOTATION, review, selections);
+  const reference = selections.find(({ claimReference }) => claimReference !== undefined)?.claimReference;
+  if (reference === undefined) return undefined;
+  const reason =
+    `annotation ${DEFAULT_NETWORK_ANNOTATION} of ${podKey(review)} has "${CLAIM_REFERENCE_KEY}" ${JSON.stringify(reference)}: ` +
+    'persistent addresses are for secondary networks only; leave the key out';
+  return { allowed: false, check: 'default-network', reason };
+}
+
+function unreadable(annotation: string, review: PodReview, problem: string): Refused {
+  const reason = `annotation ${annotation} of ${podKey(review)} cannot be read: ${problem}`;
+  return { allowed: false, check: 'annotation', reason };
+}
+
+function decideNetworks(review: PodReview, view: ClusterView, doubt: (doubt: Doubt) => void): Admitted | Refused {
+  const { pod, oldPod, namespace } = review;
+  const value = networksOf(pod);
+  if (value === undefined || value === (oldPod && networksOf(oldPod))) return UNCHANGED;
+
+  const selections = readSelections(value, namespace);
+  if (typeof selections === 'string') return unreadable(NETWORKS_ANNOTATION, review, selections);
+  const held = heldReferences(oldPod, namespace);
+  const workload = findWorkload(pod, namespace, { view, doubt });
+  if (!workload.found) {
+    // a pod that outlives its VMI may still be changed, but is given nothing
+    const nothingNew = selections.every(
+      (each) => each.claimReference === undefined || each.claimReference === held(each),
+    );
+    if (review.operation === 'UPDATE' && nothingNew) return UNCHANGED;
+    return { allowed: false, check: workload.check, reason: `${podKey(review)} ${workload.reason}` };
+  }
+  const requested = new Set(selections.map((selection) => selection.interface));
+  const elements = selections.map((selection): Element => {
+    const before = held(selection);
+    const claim = chooseClaim(selection, before, { workload: workload.workload, requested, view, doubt });
+    return { selection, claim, held: before };
+  });
+  return refuse(elements) ?? admit(value, namespace, elements);
+}
+
+/** A pod that was no launcher was never reviewed: all that it has is new. */
+function reviewedBefore({ oldPod }: PodReview): Pod | undefined {
+  return oldPod !== undefined && isLauncher(oldPod) ? oldPod : undefined;
+}
+
+function refuse(elements: readonly Element[]): Refused | undefined {
+  for (const { name, run } of ELEMENT_CHECKS) {
+    for (const element of elements) {
+      const reason = run(element);
+      if (reason !== undefined) return { allowed: false, check: name, reason };
+    }
+  }
+  return undefined;
+}
+
+function admit(value: string, namespace: string, elements: readonly Element[]): Admitted {
+  const references = new Map<number, string>();
+  const warnings: string[] = [];
+  elements.forEach(({ claim }, index) => {
+    if (claim.kind === 'claim') references.set(index, claim.name);
+    if (claim.kind === 'none' && claim.warning !== undefined) warnings.push(claim.warning);
+  });
+  const wanted = withClaimReferences(value, namespace, references);
+  return {
+    allowed: true,
+    patch: wanted === value ? [] : [{ op: 'replace', path: PATCH_PATH, value: wanted }],
+    warnings,
+  };
+}
+
+/** @returns what is wrong, where it cannot be read */
+function readSelections(value: string, namespace: string): NetworkSelection[] | string {
+  try {
+    return parseNetworkSelections(value, namespace);
+  } catch (error) {
+    if (error instanceof NetworkSelectionError) return error.message;
+    throw error;
+  }
+}
+
+/**
+ * What the pod points at before the change, by interface and NAD. virt-controller writes the annotation of a living pod anew, without our
+ * references: they are given back as they were.
+ */
+function heldReferences(
+  oldPod: Pod | undefined,
+  namespace: string,
+): (selection: NetworkSelection) => string | undefined {
+  const value = oldPod && networksOf(oldPod);
+  const old = value === undefined ? [] : readSelections(value, namespace);
+  if (typeof old === 'string') return () => undefined;
+  const place = (selection: NetworkSelection) =>
+    `${interfaceOf(selection)} ${joinKey(selection.nad.namespace, selection.nad.name)}`;
+  const references = new Map(old.map((selection) => [place(selection), selection.claimReference]));
+  return (selection) => references.get(place(selection));
+}
+
+function networksOf(pod: Pod): string | undefined {
+  return pod.metadata.annotations?.[NETWORKS_ANNOTATION];
+}
+
+function describe(selection: NetworkSelection): string {
+  const nad = joinKey(selection.nad.namespace, selection.nad.name);
+  return `network element ${selection.position - 1} (${interfaceOf(selection)} on ${nad})`;
+}
+
+function podKey({ namespace, pod }: PodReview): string {
+  return `pod ${joinKey(namespace, pod.metadata.name)}`;
+}

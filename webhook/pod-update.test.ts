@@ -1,0 +1,170 @@
+import { expect } from 'chai';
+import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION } from '../api/names.js';
+import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
+import {
+  CLUSTER,
+  VM1,
+  elementWith,
+  networksAfter,
+  referencesAfter,
+  reviewUpdate,
+  type Cluster,
+} from '../test/pod-review.js';
+import type { Check } from './pod-mutation.js';
+
+describe('a launcher pod that is changed', () => {
+  const bare = networksValue(VM1);
+  const pointed = networksValue(VM1, { data: 'vm1.data' });
+
+  it('is allowed at once where its networks stay as they are, whatever is broken', () => {
+    for (const networks of ['[', pointed]) {
+      expect(reviewUpdate({}, networks, networks)).to.deep.equal({
+        allowed: true,
+        patch: [],
+        warnings: [],
+        doubts: [],
+      });
+    }
+  });
+
+  it('gets back the same bytes that virt-controller stripped', () => {
+    expect(networksAfter(reviewUpdate(CLUSTER, pointed, bare), bare)).to.equal(pointed);
+  });
+
+  it('gets back what it held even where the NAD is gone and another claim would be chosen today', () => {
+    const held = networksValue(VM1, { data: 'vm1.old' });
+    const claims = [makeClaim('vm1', 'data', { name: 'vm1.old', terminating: true }), makeClaim('vm1', 'data')];
+    expect(referencesAfter(reviewUpdate({ ...CLUSTER, nads: [], claims }, held, bare), bare)).to.deep.equal([
+      'vm1.old',
+    ]);
+  });
+
+  it('gets back the claim of the VM that left its VMI behind, before the VMI has inherited it', () => {
+    const given = {
+      ...CLUSTER,
+      vmis: [makeVmi('vm1', { data: 'blue' }, { vm: null })],
+      claims: [makeClaim('vm1', 'data', { orphaned: true })],
+    };
+    expect(referencesAfter(reviewUpdate(given, pointed, bare), bare)).to.deep.equal(['vm1.data']);
+  });
+
+  it('gets a claim for an interface that is plugged in, beside those that it has', () => {
+    const vmi = makeVmi('vm1', { data: 'blue', more: 'blue' });
+    const after = networksValue(vmi);
+    expect(referencesAfter(reviewUpdate({ ...CLUSTER, vmis: [vmi] }, pointed, after), after)).to.deep.equal([
+      'vm1.data',
+      'vm1.more',
+    ]);
+  });
+
+  it('is not given back the claim of an interface on another NAD', () => {
+    const green = makeVmi('vm1', { data: 'green' });
+    const after = networksValue(green);
+    const given = { ...CLUSTER, vmis: [green], nads: [makeNad('green', { persistent: false })] };
+    expect(referencesAfter(reviewUpdate(given, pointed, after), after)).to.deep.equal([undefined]);
+  });
+
+  it('keeps a reference that cannot be explained but was there before', () => {
+    const held = networksValue(VM1, { data: 'elsewhere' });
+    const verdict = reviewUpdate({ ...CLUSTER, claims: [], nads: [] }, held, held.replace('[', '[ '));
+    expect(verdict).to.deep.include({ allowed: true, patch: [] });
+  });
+
+  it('may keep a default network that is as it was, and gets no other claim by it', () => {
+    const withDefault = (networks: string, reference: string) => {
+      const pod = makeLauncherPod(VM1, networks);
+      pod.metadata.annotations[DEFAULT_NETWORK_ANNOTATION] = elementWith({ [CLAIM_REFERENCE_KEY]: reference });
+      return pod;
+    };
+    const before = withDefault(pointed, 'vm2.data');
+    expect(referencesAfter(reviewUpdate(CLUSTER, before, withDefault(bare, 'vm2.data')), bare)).to.deep.equal([
+      'vm1.data',
+    ]);
+    expect(reviewUpdate(CLUSTER, before, withDefault(pointed, 'vm3.data'))).to.deep.include({
+      allowed: false,
+      check: 'default-network',
+    });
+  });
+
+  it('is given no warning of a default network without a reference', () => {
+    const pod = makeLauncherPod(VM1, pointed);
+    pod.metadata.annotations[DEFAULT_NETWORK_ANNOTATION] = 'default/macvlan@eth0';
+    expect(reviewUpdate(CLUSTER, pointed, pod)).to.deep.include({ allowed: true, patch: [] });
+  });
+
+  it('may lose its networks altogether', () => {
+    expect(reviewUpdate(CLUSTER, pointed, '')).to.deep.include({ allowed: true, patch: [] });
+  });
+
+  it('whose VMI is gone is not changed further, but may keep what it holds', () => {
+    expect(reviewUpdate({}, pointed, bare)).to.deep.include({ allowed: true, patch: [] });
+    expect(reviewUpdate({}, pointed, pointed.replace('[', '[ '))).to.deep.include({ allowed: true, patch: [] });
+  });
+
+  it('whose VM is gone is not changed further, but may keep what it holds', () => {
+    const given = { ...CLUSTER, vms: [] };
+    expect(reviewUpdate(given, pointed, bare)).to.deep.include({ allowed: true, patch: [] });
+    expect(reviewUpdate(given, pointed, pointed.replace('[', '[ '))).to.deep.include({ allowed: true, patch: [] });
+  });
+
+  const refusals: { name: string; given: Cluster; before?: string; after: string; check: Check }[] = [
+    {
+      name: 'to point at a foreign claim',
+      given: CLUSTER,
+      after: elementWith({ [CLAIM_REFERENCE_KEY]: 'vm2.data' }),
+      check: 'reference-expected',
+    },
+    {
+      name: 'to ask for addresses beside its claim',
+      given: CLUSTER,
+      after: elementWith({ ips: ['10.0.0.9'] }),
+      check: 'addresses-or-claim',
+    },
+    { name: 'to something that cannot be read', given: CLUSTER, after: '[{', check: 'annotation' },
+    {
+      name: 'to point at any claim while its VMI is gone',
+      given: {},
+      before: bare,
+      after: pointed,
+      check: 'vmi-exists',
+    },
+    {
+      name: 'to point at any claim while its VM is gone',
+      given: { ...CLUSTER, vms: [] },
+      before: bare,
+      after: pointed,
+      check: 'vm-exists',
+    },
+    {
+      name: 'to point, at another interface, at the claim that it holds, while its VMI is gone',
+      given: {},
+      after: elementWith({ interface: 'net7', [CLAIM_REFERENCE_KEY]: 'vm1.data' }),
+      check: 'vmi-exists',
+    },
+  ];
+  for (const { name, given, before = pointed, after, check } of refusals) {
+    it(`is refused ${name}`, () => {
+      expect(reviewUpdate(given, before, after)).to.deep.include({ allowed: false, check });
+    });
+  }
+
+  it('is judged as a new one where it had no label of a launcher before', () => {
+    const foreign = networksValue(VM1, { data: 'vm2.data' });
+    const unlabelled = (networks: string) => {
+      const pod = makeLauncherPod(VM1, networks);
+      pod.metadata.labels = {};
+      return pod;
+    };
+    expect(reviewUpdate(CLUSTER, unlabelled(foreign), foreign)).to.deep.include({
+      allowed: false,
+      check: 'reference-expected',
+    });
+    expect(reviewUpdate({}, unlabelled(pointed), pointed)).to.deep.include({ allowed: false, check: 'vmi-exists' });
+    expect(referencesAfter(reviewUpdate(CLUSTER, unlabelled(bare), bare), bare)).to.deep.equal(['vm1.data']);
+    expect(reviewUpdate(CLUSTER, unlabelled(pointed), pointed)).to.deep.include({ allowed: true, patch: [] });
+  });
+
+  it('from something that could not be read is judged as a new one', () => {
+    expect(referencesAfter(reviewUpdate(CLUSTER, '[{', bare), bare)).to.deep.equal(['vm1.data']);
+  });
+});

@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { ReviewError, readReview, writeReview } from './review.js';
+
+const REVIEW = {
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: 'u1',
+    operation: 'CREATE',
+    namespace: 'vms',
+    resource: { group: '', version: 'v1', resource: 'pods' },
+    object: { kind: 'Pod' },
+    oldObject: null,
+    dryRun: true,
+  },
+};
+
+describe('an AdmissionReview', () => {
+  it('is read', () => {
+    expect(readReview(REVIEW)).to.deep.equal({
+      uid: 'u1',
+      operation: 'CREATE',
+      namespace: 'vms',
+      resource: 'v1/pods',
+      object: { kind: 'Pod' },
+      oldObject: null,
+    });
+  });
+
+  it('names group and subresource of what it is about', () => {
+    const request = {
+      ...REVIEW.request,
+      resource: { group: 'apps', version: 'v1', resource: 'deployments' },
+      subResource: 'scale',
+    };
+    expect(readReview({ ...REVIEW, request }).resource).to.equal('apps/v1/deployments/scale');
+  });
+
+  const refused = [
+    { name: 'a list', given: [], expect: 'the body is a list' },
+    { name: 'null', given: null, expect: 'the body is null' },
+    { name: 'another kind', given: { ...REVIEW, kind: 'Pod' }, expect: 'kind is "Pod", not "AdmissionReview"' },
+    { name: 'no version', given: { ...REVIEW, apiVersion: undefined }, expect: 'apiVersion is absent' },
+    {
+      name: 'an old version',
+      given: { ...REVIEW, apiVersion: 'admission.k8s.io/v1beta1' },
+      expect: '"admission.k8s.io/v1beta1"',
+    },
+    { name: 'no request', given: { ...REVIEW, request: undefined }, expect: 'request is absent' },
+    { name: 'no uid', given: { ...REVIEW, request: {} }, expect: 'request.uid is absent' },
+    { name: 'a uid that is no text', given: { ...REVIEW, request: { uid: 7 } }, expect: 'request.uid is 7' },
+  ];
+  for (const { name, given, expect: expected } of refused) {
+    it(`cannot be answered when it is ${name}`, () => {
+      expect(() => readReview(given)).to.throw(ReviewError, expected);
+    });
+  }
+
+  it('is answered with a patch in base64 and warnings as long as the API server takes them', () => {
+    const patch = [{ op: 'replace' as const, path: '/a', value: 'ü' }];
+    const answer = JSON.parse(writeReview('u1', { allowed: true, patch, warnings: ['w'.repeat(300)] })) as {
+      response: Record<string, unknown>;
+    };
+    const { patch: encoded, ...rest } = answer.response;
+    expect(rest).to.deep.equal({ uid: 'u1', allowed: true, patchType: 'JSONPatch', warnings: ['w'.repeat(256)] });
+    expect(JSON.parse(Buffer.from(encoded as string, 'base64').toString())).to.deep.equal(patch);
+  });
+
+  it('is answered without a patch where nothing changes', () => {
+    expect(JSON.parse(writeReview('u1', { allowed: true, patch: [], warnings: [] }))).to.deep.equal({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      response: { uid: 'u1', allowed: true },
+    });
+  });
+
+  it('is refused with a code and the reason', () => {
+    const answer = JSON.parse(writeReview('u1', { allowed: false, reason: 'no', code: 403 })) as { response: unknown };
+    expect(answer.response).to.deep.equal({
+      uid: 'u1',
+      allowed: false,
+      status: { status: 'Failure', code: 403, message: 'no' },
+    });
+  });
+});

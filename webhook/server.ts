@@ -1,0 +1,139 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Server, createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import express, { type Express } from 'express';
+import { type Clock, systemClock } from '../kube/clock.js';
+import { messageOf } from '../kube/errors.js';
+import type { Logger } from '../kube/log.js';
+import type { BindAddress } from '../process/bind-address.js';
+import type { TlsVersion } from '../process/config.js';
+import { HttpError, readJsonBody } from './body.js';
+import type { ServingPair } from './certificate-source.js';
+import { ReviewError } from './review.js';
+
+/** An UPDATE holds a pod twice, and a pod has at most 1.5 MB in etcd. */
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** Longer than the 90 s for which an API server keeps an idle connection, so that it never writes into one that we close. */
+const KEEP_ALIVE_MS = 120_000;
+const HEADERS_MS = 10_000;
+const REQUEST_MS = 30_000;
+/** What still runs then is cut off; an API server waits for at most 30 s, ours for 5. */
+const STOP_MS = 10_000;
+
+export interface AdmissionServerOptions {
+  address: BindAddress;
+  minVersion: TlsVersion;
+  /** Path → what answers the reviews that are posted there: from the body's JSON to the answer's. */
+  routes: Readonly<Record<string, (body: unknown) => Promise<string>>>;
+  log: Logger;
+  /** Told of each request that was no review. */
+  onRejected?: (status: number) => void;
+  maxBodyBytes?: number;
+  clock?: Clock;
+}
+
+/** Serves admission reviews over HTTPS. No request ends it. */
+export class AdmissionServer {
+  readonly #options: AdmissionServerOptions;
+  readonly #server: Server;
+  #stopping = false;
+
+  constructor(options: AdmissionServerOptions) {
+    this.#options = options;
+    this.#server = createServer({ minVersion: options.minVersion, keepAlive: true }, this.#createApp());
+    this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
+    this.#server.headersTimeout = HEADERS_MS;
+    this.#server.requestTimeout = REQUEST_MS;
+    this.#server.on('tlsClientError', (error) => options.log.debug({ err: error }, 'TLS handshake failed'));
+  }
+
+  /** The port that is listened on. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /**
+   * Listens. Without a certificate no connection comes about.
+   * @throws {Error} where the address cannot be listened on
+   */
+  listen(): Promise<void> {
+    const { host, port } = this.#options.address;
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', (error) =>
+        reject(new Error(`cannot listen on ${host ?? ''}:${port}: ${error.message}`)),
+      );
+      this.#server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
+    });
+  }
+
+  /** New connections get this certificate; those that are open stay. */
+  use({ cert, key }: ServingPair): void {
+    this.#server.setSecureContext({ cert, key, minVersion: this.#options.minVersion });
+  }
+
+  /** Takes nothing new and finishes what is under way. */
+  async stop(): Promise<void> {
+    const { clock = systemClock } = this.#options;
+    this.#stopping = true;
+    if (!this.#server.listening) return;
+    const cancel = clock.setTimer(STOP_MS, () => this.#server.closeAllConnections());
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeIdleConnections();
+    });
+    cancel();
+  }
+
+  #createApp(): Express {
+    const app = express();
+    app.disable('x-powered-by');
+    app.disable('etag');
+    for (const [path, answer] of Object.entries(this.#options.routes)) {
+      app.post(path, (request, response) => this.#serve(answer, request, response));
+      app.all(path, (_request, response) => {
+        response.setHeader('allow', 'POST');
+        this.#reject(response, 405, 'only POST, with an AdmissionReview');
+      });
+    }
+    app.use((_request, response) =>
+      this.#reject(response, 404, `not found; there is: ${Object.keys(this.#options.routes).join(', ')}`),
+    );
+    return app;
+  }
+
+  async #serve(
+    answer: (body: unknown) => Promise<string>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    try {
+      const body = await readJsonBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES);
+      this.#respond(response, 200, 'application/json', await answer(body));
+    } catch (error) {
+      this.#fail(error, response);
+    }
+  }
+
+  #fail(error: unknown, response: ServerResponse): void {
+    if (response.destroyed) return; // the caller is gone
+    if (error instanceof HttpError) {
+      this.#reject(response, error.status, error.message);
+    } else if (error instanceof ReviewError) {
+      this.#reject(response, 400, error.message);
+    } else {
+      this.#options.log.error({ err: error }, `request failed: ${messageOf(error)}`);
+      this.#reject(response, 500, 'Holdfast failed to answer: see the log of its webhook');
+    }
+  }
+
+  #reject(response: ServerResponse, status: number, message: string): void {
+    this.#options.onRejected?.(status);
+    this.#respond(response, status, 'text/plain; charset=utf-8', `${message}\n`);
+  }
+
+  #respond(response: ServerResponse, status: number, type: string, body: string): void {
+    if (response.headersSent || response.destroyed) return;
+    if (this.#stopping) response.setHeader('connection', 'close');
+    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body);
+  }
+}
