@@ -36,11 +36,44 @@ export const CLAIM_NAD = `${OURS}/network-attachment-definition`;
 export const REQUESTED_ADDRESSES_ANNOTATION = 'network.kubevirt.io/addresses';
 /** JSON list of addresses that the claim's next addresses should be. */
 export const CLAIM_REQUESTED_ADDRESSES = `${OURS}/requested-addresses`;
+export const IPAM_API_VERSION = `${OURS}/v1alpha1`;
+export const ADDRESS_POOL_KIND = 'AddressPool';
+export const ADDRESS_LEASE_KIND = 'AddressLease';
+/** Keeps a pool while addresses of it are leased. */
+export const POOL_FINALIZER = `${OURS}/leased`;
+/** Of a derived pool: the namespace of the NADs that it was derived from. */
+export const POOL_NAD_NAMESPACE = `${OURS}/nad-namespace`;
+/** Of a lease: what its spec says, to select by. Values over 63 characters are cut and hashed. */
+export const LEASE_POOL = `${OURS}/pool`;
+export const LEASE_NODE = `${OURS}/node`;
+export const LEASE_OWNER_KIND = `${OURS}/owner-kind`;
+export const LEASE_OWNER_NAMESPACE = `${OURS}/owner-namespace`;
+export const LEASE_OWNER_NAME = `${OURS}/owner-name`;
+export const LEASE_OWNER_UID = `${OURS}/owner-uid`;
+/** With dashes, lower case. */
+export const LEASE_MAC = `${OURS}/mac`;
+/** `IPv4` or `IPv6`, as Kubernetes names families. */
+export const LEASE_FAMILY = `${OURS}/family`;
+
 /** Label of a namespace whose VMs shall have no persistent addresses: value `disabled`. */
 export const PERSISTENT_IPS_LABEL = `${OURS}/persistent-ips`;
 export const PERSISTENT_IPS_DISABLED = 'disabled';
 /** Opted out for good, as Holdfast's own namespace is: no admission webhook may hold up what the cluster itself needs to run. */
 export const UNSERVED_NAMESPACE = 'kube-system';
+
+/** Of a claim's status: whether it has its addresses. Type and reasons are those of OVN-Kubernetes, so that tools read both. */
+export const IPS_ALLOCATED = 'IPsAllocated';
+export const AllocationReason = {
+  Success: 'SuccessfulAllocation',
+  /** No address is free. */
+  Exhausted: 'SubnetExhausted',
+  /** Somebody else has the address. */
+  Conflict: 'IPAddressConflict',
+  Internal: 'InternalError',
+} as const;
+export type AllocationReason = (typeof AllocationReason)[keyof typeof AllocationReason];
+/** Of a claim's status: a request for other addresses than those it has cannot be met. Present only while there is such a request. */
+export const REQUEST_HONOURED = 'RequestHonoured';
 
 /** Reasons of events: CamelCase, one cause each. */
 export const EventReason = {
@@ -58,5 +91,23 @@ export const EventReason = {
   RequestedAddressesInvalid: 'RequestedAddressesInvalid',
   /** The VM asks for other addresses than those it runs with. */
   RequestedAddressesPending: 'RequestedAddressesPending',
+  /** A claim cannot have addresses: reasons of the condition, prefixed. */
+  AddressesRefused: 'AddressesNotAllocated',
+  /** A claim has its addresses. */
+  AddressesAllocated: 'AddressesAllocated',
+  /** A pod waits for a claim that no IPAM honours. */
+  ClaimNotHonoured: 'IPAMClaimNotHonoured',
+  /** The NADs of one namespace and network disagree. */
+  NetworksDisagree: 'NetworkAttachmentsDisagree',
+  /** The network delegates to Holdfast, and no pool serves it. */
+  PoolMissing: 'AddressPoolMissing',
+  /** The pool's spec cannot be served. */
+  PoolInvalid: 'AddressPoolInvalid',
+  /** Another pool serves the same users. */
+  PoolConflict: 'AddressPoolConflict',
+  /** The pool cannot go while addresses of it are leased. */
+  PoolInUse: 'AddressPoolInUse',
+  /** A lease without a living owner was released. */
+  LeaseCollected: 'AddressLeaseCollected',
 } as const;
 export type EventReason = (typeof EventReason)[keyof typeof EventReason];

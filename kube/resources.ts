@@ -1,3 +1,5 @@
+import type { AddressLease } from '../api/address-lease.js';
+import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import type { KubeObject } from '../api/meta.js';
@@ -79,5 +81,28 @@ export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<MutatingWebhookConfigurat
   version: 'v1',
   plural: 'mutatingwebhookconfigurations',
   kind: 'MutatingWebhookConfiguration',
+  namespaced: false,
+};
+
+export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<MutatingWebhookConfiguration> = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural: 'validatingwebhookconfigurations',
+  kind: 'ValidatingWebhookConfiguration',
+  namespaced: false,
+};
+
+export const ADDRESS_POOLS: Resource<AddressPool> = {
+  group: 'ipam.holdfast.dev',
+  version: 'v1alpha1',
+  plural: 'addresspools',
+  kind: 'AddressPool',
+  namespaced: false,
+};
+export const ADDRESS_LEASES: Resource<AddressLease> = {
+  group: 'ipam.holdfast.dev',
+  version: 'v1alpha1',
+  plural: 'addressleases',
+  kind: 'AddressLease',
   namespaced: false,
 };

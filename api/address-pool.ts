@@ -1,0 +1,70 @@
+import type { Condition, KubeObject } from './meta.js';
+
+/** AddressPool, ipam.holdfast.dev/v1alpha1, cluster-scoped: the addresses of one network. */
+export interface AddressPool extends KubeObject {
+  spec: AddressPoolSpec;
+  status?: AddressPoolStatus;
+}
+
+export interface AddressPoolSpec {
+  /** The CNI network's name, as in `name` of a NAD's config. 1 to 253 characters. */
+  network: string;
+  /** Addresses are unique within it; pools that share one never lease an address twice. Default: the network's name. */
+  addressSpace?: string;
+  /** 1 to 16, each of one family; they may not overlap. */
+  subnets: PoolSubnet[];
+  /** Seconds from an address's release until it may be leased again; at least twice what agents may answer from cache. 0 to 86400. */
+  cooldownSeconds?: number;
+  /** A released address is kept for the MAC address that had it. */
+  stickyMAC?: {
+    /** For how long, like `24h` (metav1.Duration). */
+    ttl: string;
+  };
+  /** The namespaces whose workloads may draw from it; absent: all. At most 256. */
+  namespaces?: string[];
+}
+
+/** Elements of `ranges`, `exclude` and `reserved` are an address, a CIDR, or `first-last`, within `cidr`. */
+export interface PoolSubnet {
+  /** Without host bits. Gives the prefix length of the addresses. */
+  cidr: string;
+  /** What may be leased; absent: all of `cidr` but the network and broadcast address. At most 64. */
+  ranges?: string[];
+  /** What is never leased. At most 256. */
+  exclude?: string[];
+  /** Told to the pods, and never leased. */
+  gateway?: string;
+  /** What is leased on request alone. At most 256. */
+  reserved?: string[];
+}
+
+/** Counts are capped at 2^53 - 1. `capacity` = `leased` + `cooling` + `free` + `reserved`. */
+export interface AddressPoolStatus {
+  observedGeneration?: number;
+  /** All addresses that the pool may lease. */
+  capacity: number;
+  /** Addresses with a living owner. */
+  leased: number;
+  /** Of the leased ones: those whose VM does not run. */
+  heldByStopped: number;
+  /** Released addresses that nobody else may have yet. */
+  cooling: number;
+  /** What is left for those who ask for no address in particular. */
+  free: number;
+  /** Not in use, and leased on request alone. */
+  reserved: number;
+  conditions?: Condition[];
+}
+
+/** Types of a pool's conditions. */
+export const PoolCondition = {
+  /** It serves: reason `Serving`; or why not: `InvalidSpec`, `Conflict`, `Deleting`. */
+  Ready: 'Ready',
+  /** Another pool serves the same users of the network. */
+  Conflict: 'Conflict',
+  /** Of a derived pool: all NADs of its namespace and network say the same. */
+  NetworksAgree: 'NetworksAgree',
+  /** It is being deleted, and addresses of it are leased: the message says to whom. */
+  DeletionBlocked: 'DeletionBlocked',
+} as const;
+export type PoolCondition = (typeof PoolCondition)[keyof typeof PoolCondition];
