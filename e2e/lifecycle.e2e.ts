@@ -108,6 +108,7 @@ describeStory('A live migration', (story) => {
     bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });
     const migration = await story().migrations.begin('vm1');
     await story().migrations.bothReferences('vm1');
+    await story().migrations.copying(migration);
     await story().migrations.abort('vm1', migration);
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);

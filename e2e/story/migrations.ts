@@ -55,6 +55,15 @@ export class MigrationStory {
     return phase as 'Succeeded' | 'Failed';
   }
 
+  /** Waits until the guest is being copied. Before that, KubeVirt may give a migration up and forget its target for minutes. */
+  async copying(name: string): Promise<void> {
+    await untilValue(
+      `migration ${name} to copy the guest`,
+      async () => (await this.#client.get(MIGRATIONS, this.#ref(name))).status?.phase,
+      (phase) => phase === 'Running',
+    );
+  }
+
   /** Deletes a migration in flight, and waits until KubeVirt has aborted it and the target is gone. */
   async abort(vm: string, name: string): Promise<void> {
     await this.#client.delete(MIGRATIONS, this.#ref(name));
