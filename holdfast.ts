@@ -8,8 +8,11 @@ import type { Part } from './process/part.js';
 /** Each process loads its own code only: start-up and memory matter. */
 async function makeParts({ process, config }: Request, context: ProcessContext): Promise<Part[]> {
   const parts: Part[] = [];
-  if (process !== 'controller') parts.push((await import('./webhook/main.js')).createWebhook(context, config));
-  if (process !== 'webhook') parts.push((await import('./controller/main.js')).createController(context, config));
+  if (process === 'webhook' || process === 'all')
+    parts.push((await import('./webhook/main.js')).createWebhook(context, config));
+  if (process === 'ipam' || process === 'all') parts.push((await import('./ipam/main.js')).createIpam(context, config));
+  if (process === 'controller' || process === 'all')
+    parts.push((await import('./controller/main.js')).createController(context, config));
   return parts;
 }
 

@@ -38,6 +38,15 @@ describe('readCommandLine', () => {
       webhookConfiguration: 'holdfast-webhook',
       webhookServiceName: 'holdfast-webhook',
       webhookUrl: undefined,
+      claimWorkers: 64,
+      maxStalenessMs: 30_000,
+      collectAfterMs: 60_000,
+      unhonouredAfterMs: 60_000,
+      validationBindAddress: ':9444',
+      validationCertDir: undefined,
+      validationConfiguration: 'holdfast-ipam',
+      validationServiceName: 'holdfast-ipam',
+      validationUrl: undefined,
     });
   });
 
@@ -82,8 +91,8 @@ describe('readCommandLine', () => {
   });
 
   const refusals: { name: string; args: string[]; environment?: Environment; expect: string[] }[] = [
-    { name: 'no process', args: [], expect: ['no process is named', 'controller, webhook, all'] },
-    { name: 'an unknown process', args: ['ipam'], expect: ['"ipam"', 'controller, webhook, all'] },
+    { name: 'no process', args: [], expect: ['no process is named', 'controller, webhook, ipam, all'] },
+    { name: 'an unknown process', args: ['agent'], expect: ['"agent"', 'controller, webhook, ipam, all'] },
     { name: 'an unknown flag', args: ['all', '--worker=1'], expect: ['--worker', '--workers'] },
     { name: 'an argument too many', args: ['all', 'more'], expect: ['too many arguments'] },
     { name: 'a flag without its value', args: ['all', '--workers'], expect: ['--workers'] },
@@ -100,6 +109,16 @@ describe('readCommandLine', () => {
       expect: ['--leader-elect: "yes"', 'true or false'],
     },
     { name: 'an unknown gate', args: ['all', '--feature-gates=X=true'], expect: ['--feature-gates', '"X" is unknown'] },
+    {
+      name: 'a duration without unit',
+      args: ['all', '--max-staleness=30'],
+      expect: ['--max-staleness: "30"', 'like 500ms, 30s or 5m'],
+    },
+    {
+      name: 'a duration out of range',
+      args: ['all', '--max-staleness=2h'],
+      expect: ['--max-staleness: "2h"', 'from 100ms to 3600s'],
+    },
     {
       name: 'an old TLS version',
       args: ['all', '--tls-min-version=TLSv1.1'],

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import type { OutputConfiguration } from 'commander';
-import { ALL_SETTINGS, CONTROLLER_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
-import type { AllConfig, ControllerConfig, WebhookConfig } from './config.js';
+import { ALL_SETTINGS, CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
+import type { AllConfig, ControllerConfig, IpamConfig, WebhookConfig } from './config.js';
 import { variableOf } from './setting.js';
 import type { Setting, Settings } from './setting.js';
 import { VERSION } from './version.js';
@@ -10,6 +10,7 @@ import { VERSION } from './version.js';
 export type Request =
   | { readonly process: 'controller'; readonly config: ControllerConfig }
   | { readonly process: 'webhook'; readonly config: WebhookConfig }
+  | { readonly process: 'ipam'; readonly config: IpamConfig }
   | { readonly process: 'all'; readonly config: AllConfig };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -25,7 +26,8 @@ export class UsageError extends Error {
 const SUMMARY = {
   controller: 'make the claims of VMs, and let them go',
   webhook: 'point launcher pods at their claims',
-  all: 'controller and webhook in one process',
+  ipam: 'give claims their addresses, on networks whose NADs delegate IPAM to holdfast',
+  all: 'controller, webhook and ipam in one process',
 } as const;
 
 /**
@@ -80,6 +82,7 @@ function buildProgram(environment: Environment, take: (request: Request) => void
   };
   add('controller', CONTROLLER_SETTINGS, (config) => take({ process: 'controller', config }));
   add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config }));
+  add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config }));
   add('all', ALL_SETTINGS, (config) => take({ process: 'all', config }));
   return program;
 }

@@ -1,6 +1,7 @@
 import { DEFAULT_FEATURE_GATES, FEATURE_GATE_NAMES, formatFeatureGates, parseFeatureGates } from './feature-gates.js';
 import type { FeatureGates } from './feature-gates.js';
 import {
+  duration,
   oneOf,
   parseBindText,
   parseBoolean,
@@ -47,8 +48,29 @@ export interface WebhookConfig extends CommonConfig {
   readonly webhookUrl?: string | undefined;
 }
 
-/** Both processes in one. */
-export type AllConfig = ControllerConfig & WebhookConfig;
+export interface IpamConfig extends CommonConfig {
+  /** How many claims are worked on at once. */
+  readonly claimWorkers: number;
+  /** For how long agents may answer from their caches while the API server is away; a released address cools down for twice that. */
+  readonly maxStalenessMs: number;
+  /** How long a lease must look leaked before it is collected. */
+  readonly collectAfterMs: number;
+  /** How long a pod may wait for a claim that nobody honours before somebody is told. */
+  readonly unhonouredAfterMs: number;
+  readonly validationBindAddress: string;
+  /** Holds tls.crt and tls.key that somebody else renews. Without it ipam makes its own certificate. */
+  readonly validationCertDir?: string | undefined;
+  readonly tlsMinVersion: TlsVersion;
+  /** The ValidatingWebhookConfiguration whose caBundle is kept true. */
+  readonly validationConfiguration: string;
+  /** The Service whose name the certificate is for. */
+  readonly validationServiceName: string;
+  /** Where the API server finds the webhook when not by Service; its host is in the certificate. */
+  readonly validationUrl?: string | undefined;
+}
+
+/** All processes in one. */
+export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig;
 
 const COMMON: Settings<CommonConfig> = {
   kubeconfig: {
@@ -85,7 +107,7 @@ const COMMON: Settings<CommonConfig> = {
     flag: 'leader-elect',
     placeholder: 'true|false',
     bare: true,
-    description: 'of several controllers only the holder of the Lease works',
+    description: 'of several replicas only the holder of the Lease works',
     fallback: false,
     parse: parseBoolean,
   },
@@ -173,4 +195,80 @@ export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
   },
 };
 
-export const ALL_SETTINGS: Settings<AllConfig> = { ...CONTROLLER_SETTINGS, ...WEBHOOK_SETTINGS };
+const HOUR_MS = 3_600_000;
+
+export const IPAM_SETTINGS: Settings<IpamConfig> = {
+  ...COMMON,
+  tlsMinVersion: WEBHOOK_SETTINGS.tlsMinVersion,
+  claimWorkers: {
+    flag: 'claim-workers',
+    placeholder: 'number',
+    description: 'how many claims are worked on at once',
+    fallback: 64, // a worker mostly waits for the API server
+    parse: wholeNumber(1, 256),
+  },
+  maxStalenessMs: {
+    flag: 'max-staleness',
+    placeholder: 'duration',
+    description:
+      'for how long agents may answer from their caches while the API server is away: released addresses cool down for at least twice that',
+    fallback: 30_000,
+    fallbackText: '30s',
+    parse: duration(100, HOUR_MS),
+  },
+  collectAfterMs: {
+    flag: 'collect-after',
+    placeholder: 'duration',
+    description: 'how long a lease must look leaked before it is released',
+    fallback: 60_000,
+    fallbackText: '60s',
+    parse: duration(100, 24 * HOUR_MS),
+  },
+  unhonouredAfterMs: {
+    flag: 'unhonoured-after',
+    placeholder: 'duration',
+    description: 'how long a pod may wait for a claim that no IPAM honours before an event says so',
+    fallback: 60_000,
+    fallbackText: '60s',
+    parse: duration(100, 24 * HOUR_MS),
+  },
+  validationBindAddress: {
+    flag: 'validation-bind-address',
+    placeholder: 'host:port',
+    description: 'where pools and network attachment definitions are validated, over HTTPS',
+    fallback: ':9444',
+    parse: parseBindText,
+  },
+  validationCertDir: {
+    flag: 'validation-cert-dir',
+    placeholder: 'directory',
+    description: 'holds tls.crt and tls.key; then no certificate is made and no webhook configuration is changed',
+    fallback: undefined,
+    fallbackText: 'ipam makes and renews its own certificate',
+    parse: parseText,
+  },
+  validationConfiguration: {
+    flag: 'validation-configuration',
+    placeholder: 'name',
+    description: 'the ValidatingWebhookConfiguration whose caBundle is kept true',
+    fallback: 'holdfast-ipam',
+    parse: parseObjectName,
+  },
+  validationServiceName: {
+    flag: 'validation-service-name',
+    placeholder: 'name',
+    description: 'the Service that leads to the validation: the name in its certificate',
+    fallback: 'holdfast-ipam',
+    parse: parseObjectName,
+  },
+  validationUrl: {
+    flag: 'validation-url',
+    placeholder: 'url',
+    description: 'where the API server finds the validation when not by Service',
+    fallback: undefined,
+    fallbackText: 'by Service',
+    parse: parseHttpsUrl,
+  },
+};
+
+export const ALL_SETTINGS: Settings<AllConfig> = { ...CONTROLLER_SETTINGS, ...WEBHOOK_SETTINGS, ...IPAM_SETTINGS };

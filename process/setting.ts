@@ -72,3 +72,17 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
     return value;
   };
 }
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** A duration as Go writes it, in one unit: `500ms`, `30s`, `5m`, `1h`. @returns milliseconds */
+export function duration(leastMs: number, mostMs: number): (text: string) => number {
+  return (text) => {
+    const { amount = '', unit = '' } = /^(?<amount>\d{1,9})(?<unit>ms|s|m|h)$/.exec(text)?.groups ?? {};
+    const ms = Number(amount) * (UNIT_MS[unit] ?? Number.NaN);
+    if (!(ms >= leastMs && ms <= mostMs)) {
+      throw new TypeError(`must be a duration like 500ms, 30s or 5m, from ${leastMs}ms to ${mostMs / 1000}s`);
+    }
+    return ms;
+  };
+}

@@ -22,7 +22,7 @@ interface Layer {
 export const LAYERS: readonly Layer[] = [
   { root: 'api', below: [] },
   { root: 'kube', below: ['api'] },
-  { root: 'process', below: ['api', 'kube'] },
+  { root: 'process', below: ['api', 'kube', 'ipam/core'] },
   { root: 'controller', below: ['api', 'kube', 'process'] },
   { root: 'webhook', below: ['api', 'kube', 'process'] },
   { root: 'ipam/core', below: ['api'] },
@@ -30,17 +30,20 @@ export const LAYERS: readonly Layer[] = [
   { root: 'cni/plugin', below: [] },
   { root: 'cni', below: ['api', 'kube', 'process', 'ipam/core'] },
   { root: 'cli', below: ['api', 'kube', 'ipam/core'] },
-  { root: 'holdfast.ts', below: ['process', 'kube/errors.ts', 'controller/main.ts', 'webhook/main.ts'] },
+  {
+    root: 'holdfast.ts',
+    below: ['process', 'kube/errors.ts', 'controller/main.ts', 'webhook/main.ts', 'ipam/main.ts'],
+  },
 ];
 
 /** Where each package is at home: it can be replaced by changing these files only. */
 export const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@kubernetes/client-node': ['kube/config.ts'],
   commander: ['process/command-line.ts', 'cli'],
-  express: ['webhook'],
-  'fast-json-patch': ['webhook'],
+  express: ['process/admission'],
+  'fast-json-patch': ['webhook', 'process/admission'],
   'ipaddr.js': ['ipam/core', 'webhook'],
-  'node-forge': ['webhook/certificates.ts'],
+  'node-forge': ['process/admission/certificates.ts'],
   pino: ['process/log.ts'],
   'prom-client': ['process'],
   undici: ['kube'],
