@@ -34,3 +34,11 @@ export interface LeaseOwner {
   /** Of a claim's owner, the VM: its next claim may have the address back before it has cooled down. */
   workloadUID?: string;
 }
+
+/** One write of the life of a lease; what it is decided on is its precondition. */
+export type LeaseWrite =
+  /** The name is the lock: of several creators one wins. */
+  | { readonly verb: 'create'; readonly lease: AddressLease }
+  /** A merge patch (RFC 7386) with `metadata.uid` and `metadata.resourceVersion`: compare-and-swap. */
+  | { readonly verb: 'patch'; readonly name: string; readonly body: object }
+  | { readonly verb: 'delete'; readonly name: string; readonly uid: string; readonly resourceVersion: string };

@@ -1,0 +1,253 @@
+import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
+import { labelValue } from '../../api/ipam-claim.js';
+import type { KubeObject, ObjectMeta } from '../../api/meta.js';
+import {
+  ADDRESS_LEASE_KIND,
+  IPAM_API_VERSION,
+  LEASE_FAMILY,
+  LEASE_MAC,
+  LEASE_NODE,
+  LEASE_OWNER_KIND,
+  LEASE_OWNER_NAME,
+  LEASE_OWNER_NAMESPACE,
+  LEASE_OWNER_UID,
+  LEASE_POOL,
+} from '../../api/names.js';
+import { type Address, formatAddress, formatFamily, parseAddress } from './address.js';
+import { leaseName } from './lease-name.js';
+
+export type { LeaseWrite } from '../../api/address-lease.js';
+
+/** The life of a lease: the only place that knows what it means to take, release and expire one. */
+
+/** An AddressLease as it is kept in memory: what its spec says, read. */
+export interface LeaseRecord extends KubeObject {
+  metadata: ObjectMeta & { uid: string; resourceVersion: string };
+  addressSpace: string;
+  address: Address;
+  pool: string;
+  owner?: LeaseOwner;
+  node?: string;
+  containerID?: string;
+  interface?: string;
+  /** Lower case, with colons. */
+  mac?: string;
+  /** Milliseconds since the epoch. */
+  releasedAt?: number;
+}
+
+/**
+ * - `held`: it has a living owner
+ * - `released`: it cools down, or waits for its MAC address; `owner` is the last one
+ * - `reserved`: an admin made it, for nobody or for a MAC address
+ */
+export type LeaseState = 'held' | 'released' | 'reserved';
+
+/** What a lease shall say once it is its owner's. */
+export interface LeaseRequest {
+  address: Address;
+  addressSpace: string;
+  pool: string;
+  owner: LeaseOwner;
+  node?: string;
+  containerID?: string;
+  interface?: string;
+  mac?: string;
+}
+
+/** Of the lease's pool, in milliseconds from the release on. */
+export interface LeaseTimes {
+  /** Before this nobody but the workload that released it may have it. The effective one: never less than agents answer from cache. */
+  cooldownMs: number;
+  /** Before this nobody but its MAC address may have it. 0: the pool is not sticky. */
+  stickyMs: number;
+}
+
+/** Yes; or from when on; or who has it. */
+export type Takeability = true | { until: number } | { holder: LeaseOwner | 'reserved' };
+
+/** What stays in the way until the collector has deleted it is asked about again after this. */
+const COLLECTOR_TURN_MS = 1_000;
+
+/** @throws {TypeError} where the object is no lease that Holdfast could have made; the message names the lease and the field */
+export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
+  const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp } = metadata;
+  if (!uid || !resourceVersion) throw new TypeError(`AddressLease ${name} has no uid or resourceVersion`);
+  const address = parseAddress(spec.address);
+  const expected = leaseName(spec.addressSpace, address);
+  // the name is the lock: under any other name the object locks nothing
+  if (name !== expected) {
+    throw new TypeError(
+      `AddressLease ${name}: spec.address ${spec.address} in spec.addressSpace ${spec.addressSpace} is leased under the name ${expected} only`,
+    );
+  }
+  return {
+    metadata: { name, uid, resourceVersion, ...defined({ creationTimestamp, deletionTimestamp }) },
+    addressSpace: spec.addressSpace,
+    address,
+    pool: spec.pool,
+    ...defined({
+      owner: spec.owner,
+      node: spec.node,
+      containerID: spec.containerID,
+      interface: spec.interface,
+      mac: spec.mac?.toLowerCase(),
+      releasedAt: spec.releasedAt === undefined ? undefined : readTime(name, spec.releasedAt),
+    }),
+  };
+}
+
+export function stateOf({ owner, releasedAt }: Pick<LeaseRecord, 'owner' | 'releasedAt'>): LeaseState {
+  if (releasedAt !== undefined) return 'released';
+  return owner === undefined ? 'reserved' : 'held';
+}
+
+/** For an address that nobody has a lease of. */
+export function createLease(request: LeaseRequest): LeaseWrite {
+  const { address, addressSpace, pool, owner } = request;
+  const spec: AddressLeaseSpec = {
+    address: formatAddress(address),
+    addressSpace,
+    pool,
+    owner,
+    ...defined(usageOf(request)),
+  };
+  const metadata = { name: leaseName(addressSpace, address), labels: leaseLabels(spec) };
+  return { verb: 'create', lease: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
+}
+
+/** Whether the request may have a lease that exists, as it stands. The write decides. */
+export function mayTake(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): Takeability {
+  const state = stateOf(record);
+  // whoever takes a lease that is being deleted loses it with the last finalizer
+  if (state === 'held' || record.metadata.deletionTimestamp !== undefined)
+    return { holder: record.owner ?? 'reserved' };
+  if (state === 'reserved') {
+    return (record.pool === request.pool && isItsMac(record, request)) || { holder: 'reserved' };
+  }
+  const until = takeableFrom(record, request, times, now);
+  return now >= until || { until };
+}
+
+/**
+ * Makes a released or reserved lease that of the request; nothing of the earlier owner is left.
+ * @throws {TypeError} where somebody holds it, or it is for another address or pool
+ */
+export function takeLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
+  const { name } = record.metadata;
+  if (stateOf(record) === 'held') throw new TypeError(`AddressLease ${name} is held: it cannot be taken`);
+  if (leaseName(request.addressSpace, request.address) !== name || request.pool !== record.pool) {
+    throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot become one of another address or pool`);
+  }
+  const { owner, pool } = request;
+  const usage = usageOf(request);
+  const labels = leaseLabels({ address: formatAddress(request.address), pool, owner, ...defined(usage) });
+  return patch(record, {
+    labels: { ...NO_LABELS, ...labels },
+    spec: { owner: { ...owner, workloadUID: owner.workloadUID ?? null }, ...orNull(usage), releasedAt: null },
+  });
+}
+
+/**
+ * Ends the owner's right; the address cools down.
+ * @param now milliseconds since the epoch
+ * @throws {TypeError} where nobody holds it: a second release would start the cool-down again
+ */
+export function releaseLease(record: LeaseRecord, now: number): LeaseWrite {
+  if (stateOf(record) !== 'held') {
+    throw new TypeError(`AddressLease ${record.metadata.name} is ${stateOf(record)}: it cannot be released`);
+  }
+  return patch(record, { spec: { releasedAt: new Date(now).toISOString() } });
+}
+
+/** @throws {TypeError} where it is not released */
+export function expireLease(record: LeaseRecord): LeaseWrite {
+  const { name, uid, resourceVersion } = record.metadata;
+  if (stateOf(record) !== 'released')
+    throw new TypeError(`AddressLease ${name} is ${stateOf(record)}: it cannot expire`);
+  return { verb: 'delete', name, uid, resourceVersion };
+}
+
+export function mayExpire(record: LeaseRecord, times: LeaseTimes, now: number): boolean {
+  return record.metadata.deletionTimestamp === undefined && now >= expiresAt(record, times);
+}
+
+/** When a released lease is of no use to anybody any more, in milliseconds since the epoch; Infinity for all others. */
+export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
+  if (record.releasedAt === undefined) return Infinity;
+  const stickyMs = record.mac === undefined ? 0 : times.stickyMs;
+  return record.releasedAt + Math.max(times.cooldownMs, stickyMs);
+}
+
+/** What a lease can be found by. */
+export function leaseLabels(
+  spec: Pick<AddressLeaseSpec, 'address' | 'pool' | 'owner' | 'node' | 'mac'>,
+): Record<string, string> {
+  const { owner } = spec;
+  const values = defined({
+    [LEASE_POOL]: spec.pool,
+    [LEASE_FAMILY]: formatFamily(parseAddress(spec.address).family),
+    [LEASE_NODE]: spec.node,
+    [LEASE_OWNER_KIND]: owner?.kind,
+    [LEASE_OWNER_NAMESPACE]: owner?.namespace,
+    [LEASE_OWNER_NAME]: owner?.name,
+    [LEASE_OWNER_UID]: owner?.uid,
+    [LEASE_MAC]: spec.mac?.toLowerCase().replaceAll(':', '-'),
+  });
+  return Object.fromEntries(Object.entries(values).map(([label, value]) => [label, labelValue(value)]));
+}
+
+/** For a merge patch, which keeps what it does not name. */
+const NO_LABELS = Object.fromEntries(
+  [LEASE_NODE, LEASE_OWNER_KIND, LEASE_OWNER_NAMESPACE, LEASE_OWNER_NAME, LEASE_OWNER_UID, LEASE_MAC].map((label) => [
+    label,
+    null,
+  ]),
+);
+
+/** From when on the request may have a released lease, in milliseconds since the epoch. */
+function takeableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): number {
+  const { owner, pool, releasedAt = Infinity } = record;
+  // pools never change: another pool of the address space gets the address only once this lease is gone
+  if (pool !== request.pool) return Math.max(expiresAt(record, times), now + COLLECTOR_TURN_MS);
+  const workload = request.owner.workloadUID;
+  if (workload !== undefined && workload === owner?.workloadUID) return 0;
+  return isItsMac(record, request) ? releasedAt + times.cooldownMs : expiresAt(record, times);
+}
+
+function isItsMac({ mac }: LeaseRecord, request: LeaseRequest): boolean {
+  return mac !== undefined && mac === request.mac?.toLowerCase();
+}
+
+function usageOf(request: LeaseRequest) {
+  const { node, containerID, interface: podInterface, mac } = request;
+  return { node, containerID, interface: podInterface, mac: mac?.toLowerCase() };
+}
+
+function patch(
+  { metadata: { name, uid, resourceVersion } }: LeaseRecord,
+  { labels, spec }: { labels?: object; spec: object },
+): LeaseWrite {
+  return { verb: 'patch', name, body: { metadata: { uid, resourceVersion, ...defined({ labels }) }, spec } };
+}
+
+function readTime(name: string, text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) {
+    throw new TypeError(
+      `AddressLease ${name}: spec.releasedAt "${text}" is no time; write it like 2006-01-02T15:04:05Z`,
+    );
+  }
+  return time;
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without the fields that are undefined. */
+function defined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+}
+
+function orNull(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, (value as unknown) ?? null]));
+}
