@@ -33,13 +33,19 @@ export type NetworkConfig = { ok: true; network: CniNetwork } | Unusable;
  */
 export function parseNetworkConfig(nad: NetworkAttachmentDefinition): NetworkConfig {
   const { name } = nad.metadata;
-  const text: unknown = nad.spec?.config ?? '';
-  if (typeof text === 'string' && text.trim() === '') return { ok: true, network: { name, allowPersistentIPs: false } };
-  const config = readConfig(text);
-  return config.ok ? readNetwork(config.value, name) : config;
+  const config = readCniConfig(nad);
+  if (!config.ok) return config;
+  return config.value === undefined
+    ? { ok: true, network: { name, allowPersistentIPs: false } }
+    : readNetwork(config.value, name);
 }
 
-function readConfig(text: unknown): { ok: true; value: Record<string, unknown> } | Unusable {
+/** `spec.config` of a NAD as JSON; no value where it is on the nodes. */
+export function readCniConfig(
+  nad: NetworkAttachmentDefinition,
+): { ok: true; value: Record<string, unknown> | undefined } | Unusable {
+  const text: unknown = nad.spec?.config ?? '';
+  if (typeof text === 'string' && text.trim() === '') return { ok: true, value: undefined };
   if (typeof text !== 'string')
     return problem('spec.config', `is ${describeValue(text)}: write the CNI config as a string`);
   let config: unknown;

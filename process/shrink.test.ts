@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { vm, vmi } from '../test/workload-objects.js';
-import { shrinkVm, shrinkVmi } from './shrink.js';
+import { shrinkNad, shrinkVm, shrinkVmi } from './shrink.js';
 
 describe('what is cached', () => {
   it('of a VM: its identity, finalizers and secondary networks', () => {
@@ -42,5 +42,15 @@ describe('what is cached', () => {
 
   it('of a VM without a template: its identity', () => {
     expect(shrinkVm({ metadata: { name: 'vm1' } })).to.deep.equal({ metadata: { name: 'vm1' } });
+  });
+
+  it('of a NAD: its identity and age, its network, and who gives out the addresses', () => {
+    const config = JSON.stringify({ name: 'blue', type: 'bridge', ipam: { type: 'host-local', subnet: '10.0.0.0/8' } });
+    const metadata = { name: 'n', namespace: 'vms', uid: 'u', creationTimestamp: '2026-01-01T00:00:00Z' };
+    expect(shrinkNad({ metadata: { ...metadata, annotations: { big: 'x' } }, spec: { config } })).to.deep.equal({
+      metadata,
+      config: { ok: true, network: { name: 'blue', allowPersistentIPs: false } },
+      delegation: { kind: 'other', type: 'host-local' },
+    });
   });
 });

@@ -1,3 +1,4 @@
+import { type IpamDelegation, readIpamDelegation } from '../api/ipam-delegation.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeVirt, VirtualMachine, VirtualMachineInstance, VmiSpec } from '../api/kubevirt.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
@@ -7,6 +8,8 @@ import { PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/nam
 /** A NAD whose config is read once, when it is cached. */
 export interface NetworkAttachment extends KubeObject {
   config: NetworkConfig;
+  /** Who gives out the network's addresses. */
+  delegation: IpamDelegation;
 }
 
 /** Objects are made small before they are cached: what is not named here is dropped. */
@@ -48,7 +51,10 @@ export function shrinkClaim(claim: IPAMClaim): IPAMClaim {
 }
 
 export function shrinkNad(nad: NetworkAttachmentDefinition): NetworkAttachment {
-  return { metadata: identityOf(nad.metadata), config: parseNetworkConfig(nad) };
+  const { creationTimestamp } = nad.metadata;
+  // of several NADs of a network the oldest counts
+  const metadata = { ...identityOf(nad.metadata), ...(creationTimestamp !== undefined && { creationTimestamp }) };
+  return { metadata, config: parseNetworkConfig(nad), delegation: readIpamDelegation(nad) };
 }
 
 export function shrinkKubeVirt({ metadata, spec }: KubeVirt): KubeVirt {

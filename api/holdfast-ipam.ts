@@ -1,0 +1,191 @@
+import type { AddressPoolSpec, PoolSubnet } from './address-pool.js';
+import { describeValue, isRecord } from './json.js';
+import type { NetworkConfigProblem } from './network-attachment.js';
+
+/** What `"ipam": {"type": "holdfast", …}` says. Shapes are checked here, addresses where the pool is made of it. */
+export interface HoldfastIpamConfig extends Pick<AddressPoolSpec, 'addressSpace' | 'cooldownSeconds' | 'stickyMAC'> {
+  /** Of the `ipam` object in the NAD, such as `spec.config.plugins[0].ipam`. */
+  path: string;
+  /** Empty: an admin's pool serves. */
+  subnets: PoolSubnet[];
+  /** The same as whereabouts writes it; one of the two is empty. */
+  ranges: WhereaboutsRange[];
+  /** Of the ranges, in whose subnet it is. */
+  gateway?: string;
+}
+
+/** An element of whereabouts' `ipRanges`, or what stands beside its `range`. */
+export interface WhereaboutsRange {
+  /** Of the object in the NAD that it was read from. */
+  path: string;
+  /** `10.0.0.0/24`, host bits do not count; or `10.0.0.10-10.0.0.20/24`. */
+  range: string;
+  start?: string;
+  end?: string;
+  /** CIDRs, host bits do not count, or addresses. */
+  exclude: string[];
+}
+
+type Read = { ok: true; config: HoldfastIpamConfig } | { ok: false; problem: NetworkConfigProblem };
+
+const OWN = ['type', 'subnets', 'addressSpace', 'cooldownSeconds', 'stickyMAC'];
+const SUBNET = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved'];
+const RANGE = ['range', 'range_start', 'range_end', 'exclude'];
+/** Those of whereabouts that stand for addresses, and its name for an address space. */
+const WHEREABOUTS = [...RANGE, 'ipRanges', 'gateway', 'network_name'];
+/**
+ * What else whereabouts knows (pkg/types, IPAMConfig) or CNI lets stand there: about its storage, its locks and the pod's routes. It
+ * stays without effect, so that a NAD moves over by its type alone.
+ */
+const IGNORED = new Set([
+  ...['name', 'routes', 'dns', 'addresses', 'datastore', 'kubernetes', 'configuration_path', 'log_file', 'log_level'],
+  ...['etcd_host', 'etcd_username', 'etcd_password', 'etcd_key_file', 'etcd_cert_file', 'etcd_ca_cert_file'],
+  ...['leader_lease_duration', 'leader_renew_deadline', 'leader_retry_period', 'reconciler_cron_expression'],
+  ...['enable_overlapping_ranges', 'sleep_for_race', 'node_slice_size', 'optimistic_ipam', 'exclude_gateway'],
+  ...['enable_l3', 'cniVersion'],
+]);
+
+/** Thrown and caught in this file. */
+class ShapeError extends Error {
+  readonly problem: NetworkConfigProblem;
+
+  constructor(field: string, message: string) {
+    super(message);
+    this.problem = { field, message };
+  }
+}
+
+/** @param path of the object in the NAD */
+export function readHoldfastIpam(ipam: Record<string, unknown>, path: string): Read {
+  try {
+    return { ok: true, config: readIpam(ipam, path) };
+  } catch (error) {
+    if (error instanceof ShapeError) return { ok: false, problem: error.problem };
+    throw error;
+  }
+}
+
+function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConfig {
+  refuseUnknown(ipam, path, [...OWN, ...WHEREABOUTS]);
+  const subnets = readList(ipam.subnets, `${path}.subnets`).map((subnet, index) =>
+    readSubnet(subnet, `${path}.subnets[${index}]`),
+  );
+  const ranges = readRanges(ipam, path);
+  const gateway = readText(ipam.gateway, `${path}.gateway`);
+  if (subnets.length > 0) refuseBoth(ipam, path);
+  const addressSpace =
+    readText(ipam.addressSpace, `${path}.addressSpace`) ?? readText(ipam.network_name, `${path}.network_name`);
+  const cooldownSeconds = readSeconds(ipam.cooldownSeconds, `${path}.cooldownSeconds`);
+  const stickyMAC = readSticky(ipam.stickyMAC, `${path}.stickyMAC`);
+  return {
+    path,
+    subnets,
+    ranges,
+    ...(gateway !== undefined && { gateway }),
+    ...(addressSpace !== undefined && { addressSpace }),
+    ...(cooldownSeconds !== undefined && { cooldownSeconds }),
+    ...(stickyMAC !== undefined && { stickyMAC }),
+  };
+}
+
+/** What stands beside `range`, and then `ipRanges`, as whereabouts orders them. */
+function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRange[] {
+  const listed = readList(ipam.ipRanges, `${path}.ipRanges`).map((element, index) => {
+    const place = `${path}.ipRanges[${index}]`;
+    const range = readObject(element, place);
+    refuseUnknown(range, place, RANGE);
+    if (isAbsent(range.range)) throw new ShapeError(`${place}.range`, 'is absent: write a CIDR such as "10.0.0.0/24"');
+    return readRange(range, place);
+  });
+  if (!isAbsent(ipam.range)) return [readRange(ipam, path), ...listed];
+  for (const key of ['range_start', 'range_end']) {
+    if (!isAbsent(ipam[key]))
+      throw new ShapeError(`${path}.${key}`, `says nothing without ${path}.range: write that, too`);
+  }
+  // whereabouts forgets it then; to exclude more is what was meant
+  const exclude = readTexts(ipam.exclude, `${path}.exclude`);
+  return listed.map((range) => ({ ...range, exclude: [...range.exclude, ...exclude] }));
+}
+
+function readRange(range: Record<string, unknown>, path: string): WhereaboutsRange {
+  const start = readText(range.range_start, `${path}.range_start`);
+  const end = readText(range.range_end, `${path}.range_end`);
+  return {
+    path,
+    range: readText(range.range, `${path}.range`) ?? '',
+    ...(start !== undefined && { start }),
+    ...(end !== undefined && { end }),
+    exclude: readTexts(range.exclude, `${path}.exclude`),
+  };
+}
+
+function readSubnet(value: unknown, path: string): PoolSubnet {
+  const subnet = readObject(value, path);
+  refuseUnknown(subnet, path, SUBNET);
+  const cidr = readText(subnet.cidr, `${path}.cidr`);
+  if (cidr === undefined) throw new ShapeError(`${path}.cidr`, 'is absent: write a CIDR such as "10.0.0.0/24"');
+  const gateway = readText(subnet.gateway, `${path}.gateway`);
+  const lists = (['ranges', 'exclude', 'reserved'] as const).flatMap((key) => {
+    const texts = readTexts(subnet[key], `${path}.${key}`);
+    return texts.length === 0 ? [] : [[key, texts] as const];
+  });
+  return { cidr, ...Object.fromEntries(lists), ...(gateway !== undefined && { gateway }) };
+}
+
+function refuseBoth(ipam: Record<string, unknown>, path: string): void {
+  for (const key of [...RANGE, 'ipRanges', 'gateway']) {
+    if (isAbsent(ipam[key])) continue;
+    throw new ShapeError(`${path}.${key}`, `stands beside subnets: move it into ${path}.subnets, or remove subnets`);
+  }
+}
+
+function refuseUnknown(object: Record<string, unknown>, path: string, known: readonly string[]): void {
+  for (const key of Object.keys(object)) {
+    if (known.includes(key) || IGNORED.has(key)) continue;
+    throw new ShapeError(`${path}.${key}`, `is unknown: correct or remove it; there are ${known.join(', ')}`);
+  }
+}
+
+function readSticky(value: unknown, path: string): { ttl: string } | undefined {
+  if (isAbsent(value)) return undefined;
+  const ttl = readText(readObject(value, path).ttl, `${path}.ttl`);
+  if (ttl === undefined) throw new ShapeError(`${path}.ttl`, 'is absent: write a duration such as "24h"');
+  return { ttl };
+}
+
+function readSeconds(value: unknown, path: string): number | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new ShapeError(path, `is ${describeValue(value)}: write whole seconds, without quotes`);
+}
+
+function readObject(value: unknown, path: string): Record<string, unknown> {
+  if (isRecord(value)) return value;
+  throw new ShapeError(path, `is ${describeValue(value)}: write an object`);
+}
+
+function readList(value: unknown, path: string): unknown[] {
+  if (isAbsent(value)) return [];
+  if (Array.isArray(value)) return value;
+  throw new ShapeError(path, `is ${describeValue(value)}: write a list`);
+}
+
+function readTexts(value: unknown, path: string): string[] {
+  return readList(value, path).map((element, index) => {
+    const text = readText(element, `${path}[${index}]`);
+    if (text === undefined)
+      throw new ShapeError(`${path}[${index}]`, 'is empty: write an address or a CIDR, or remove it');
+    return text;
+  });
+}
+
+function readText(value: unknown, path: string): string | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value === 'string') return value;
+  throw new ShapeError(path, `is ${describeValue(value)}: write a text in quotes`);
+}
+
+/** An empty text is as good as none. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}

@@ -1,0 +1,192 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { readIpamDelegation } from './ipam-delegation.js';
+import type { NetworkAttachmentDefinition } from './network-attachment.js';
+
+function delegationOf(config: unknown) {
+  const text = typeof config === 'string' ? config : JSON.stringify(config);
+  const nad: NetworkAttachmentDefinition = { metadata: { name: 'n', namespace: 'vms' }, spec: { config: text } };
+  return readIpamDelegation(nad);
+}
+
+/** The config of a NAD whose `ipam` is that of Holdfast. */
+function ipamOf(ipam: object) {
+  return delegationOf({ name: 'blue', type: 'bridge', ipam: { type: 'holdfast', ...ipam } });
+}
+
+const PATH = 'spec.config.ipam';
+
+describe('to whom a NAD delegates IPAM', () => {
+  const elsewhere = [
+    { name: 'nobody, without ipam', given: { type: 'bridge' }, expect: { kind: 'none' } },
+    { name: 'nobody, with an empty ipam', given: { type: 'bridge', ipam: {} }, expect: { kind: 'none' } },
+    { name: 'nobody that can be named', given: { ipam: { type: 5 }, plugins: 'x' }, expect: { kind: 'none' } },
+    { name: 'nobody, where the config is on the nodes', given: '', expect: { kind: 'none' } },
+    {
+      name: 'another IPAM, whose keys are none of our business',
+      given: { type: 'bridge', ipam: { type: 'host-local', subnets: 5 } },
+      expect: { kind: 'other', type: 'host-local' },
+    },
+    {
+      name: 'another IPAM in a plugin of a list',
+      given: { plugins: [{ type: 'tuning' }, { type: 'bridge', ipam: { type: 'dhcp' } }] },
+      expect: { kind: 'other', type: 'dhcp' },
+    },
+  ];
+  for (const { name, given, expect: expected } of elsewhere) {
+    it(`is ${name}`, () => expect(delegationOf(given)).to.deep.equal(expected));
+  }
+
+  it('is Holdfast, whose pools an admin makes', () => {
+    expect(ipamOf({})).to.deep.equal({ kind: 'holdfast', config: { path: PATH, subnets: [], ranges: [] } });
+  });
+
+  it('is Holdfast with subnets, in a plugin of a list', () => {
+    const subnet = { cidr: '10.0.0.0/24', ranges: ['10.0.0.8/29'], exclude: ['10.0.0.9'], gateway: '10.0.0.1' };
+    const ipam = {
+      type: 'holdfast',
+      subnets: [{ ...subnet, reserved: ['10.0.0.10'] }, { cidr: 'fd00::/64' }],
+      addressSpace: 'lan',
+      cooldownSeconds: 60,
+      stickyMAC: { ttl: '24h' },
+    };
+    const { type: _type, ...read } = ipam;
+    expect(delegationOf({ plugins: [{ type: 'tuning' }, { type: 'bridge', ipam }] })).to.deep.equal({
+      kind: 'holdfast',
+      config: { path: 'spec.config.plugins[1].ipam', ranges: [], ...read },
+    });
+  });
+
+  it('is Holdfast with the keys of whereabouts, the effectless ones among them', () => {
+    const given = {
+      range: '192.168.2.225/28',
+      range_start: '192.168.2.226',
+      range_end: '192.168.2.230',
+      exclude: ['192.168.2.229/30'],
+      gateway: '192.168.2.1',
+      ipRanges: [{ range: 'fd00::/64', exclude: ['fd00::1/128'] }],
+      network_name: 'lan',
+      routes: [{ dst: '0.0.0.0/0' }],
+      dns: {},
+      log_file: '/tmp/x',
+      log_level: 'debug',
+      datastore: 'kubernetes',
+      kubernetes: { kubeconfig: '/x' },
+      enable_overlapping_ranges: false,
+    };
+    expect(ipamOf(given)).to.deep.equal({
+      kind: 'holdfast',
+      config: {
+        path: PATH,
+        subnets: [],
+        ranges: [
+          {
+            path: PATH,
+            range: '192.168.2.225/28',
+            start: '192.168.2.226',
+            end: '192.168.2.230',
+            exclude: ['192.168.2.229/30'],
+          },
+          { path: `${PATH}.ipRanges[0]`, range: 'fd00::/64', exclude: ['fd00::1/128'] },
+        ],
+        gateway: '192.168.2.1',
+        addressSpace: 'lan',
+      },
+    });
+  });
+
+  it('excludes from every one of ipRanges what is excluded beside them', () => {
+    const read = ipamOf({ exclude: ['10.0.0.1/32'], ipRanges: [{ range: '10.0.0.0/24', exclude: ['10.0.0.2/32'] }] });
+    expect(read).to.have.nested.property('config.ranges[0].exclude').that.deep.equals(['10.0.0.2/32', '10.0.0.1/32']);
+  });
+
+  it('takes null and an empty text for what is left out', () => {
+    const empty = { range: null, range_start: '', gateway: '', exclude: null, subnets: null, stickyMAC: null };
+    expect(ipamOf(empty)).to.deep.equal(ipamOf({}));
+  });
+
+  const refused = [
+    { name: 'an unknown key', given: { subnet: '10.0.0.0/24' }, field: 'subnet', message: /^is unknown: .* subnets, / },
+    { name: 'a key in another case', given: { Range: '10.0.0.0/24' }, field: 'Range', message: /^is unknown/ },
+    {
+      name: 'an unknown key of a subnet',
+      given: { subnets: [{ cidr: '10.0.0.0/24', excludes: [] }] },
+      field: 'subnets[0].excludes',
+      message: /; there are cidr, ranges, exclude, gateway, reserved$/,
+    },
+    {
+      name: 'an unknown key of a range',
+      given: { ipRanges: [{ range: '10.0.0.0/24', gateway: '10.0.0.1' }] },
+      field: 'ipRanges[0].gateway',
+      message: /^is unknown/,
+    },
+    { name: 'a subnet that is no object', given: { subnets: ['x'] }, field: 'subnets[0]', message: /^is "x": / },
+    { name: 'a subnet without CIDR', given: { subnets: [{}] }, field: 'subnets[0].cidr', message: /^is absent: / },
+    { name: 'subnets that are no list', given: { subnets: {} }, field: 'subnets', message: /^is an object: / },
+    { name: 'a range without range', given: { ipRanges: [{}] }, field: 'ipRanges[0].range', message: /^is absent: / },
+    {
+      name: 'a start without a range',
+      given: { range_start: '10.0.0.1' },
+      field: 'range_start',
+      message: /^says noth/,
+    },
+    { name: 'a range that is a number', given: { range: 10 }, field: 'range', message: /^is 10: / },
+    { name: 'an exclusion that is a number', given: { exclude: [3] }, field: 'exclude[0]', message: /^is 3: / },
+    {
+      name: 'an empty exclusion',
+      given: { range: '10.0.0.0/24', exclude: [''] },
+      field: 'exclude[0]',
+      message: /empty/,
+    },
+    { name: 'a cool-down in quotes', given: { cooldownSeconds: '5' }, field: 'cooldownSeconds', message: /^is "5": / },
+    { name: 'a negative cool-down', given: { cooldownSeconds: -1 }, field: 'cooldownSeconds', message: /^is -1: / },
+    { name: 'a sticky MAC without end', given: { stickyMAC: {} }, field: 'stickyMAC.ttl', message: /"24h"$/ },
+    {
+      name: 'both notations',
+      given: { subnets: [{ cidr: '10.0.0.0/24' }], range: '10.0.1.0/24' },
+      field: 'range',
+      message: /beside subnets/,
+    },
+    {
+      name: 'a gateway beside subnets',
+      given: { subnets: [{ cidr: '10.0.0.0/24' }], gateway: '10.0.0.1' },
+      field: 'gateway',
+      message: /into spec\.config\.ipam\.subnets/,
+    },
+  ];
+  for (const { name, given, field, message } of refused) {
+    it(`is refused with the field and a remedy: ${name}`, () => {
+      const read = ipamOf(given);
+      if (read.kind !== 'invalid') expect.fail(`${read.kind}, not invalid`);
+      expect(read.problem.field).to.equal(`${PATH}.${field}`);
+      expect(read.problem.message).to.match(message);
+    });
+  }
+
+  it('is refused where two plugins of a list delegate, and one of them to Holdfast', () => {
+    for (const type of ['holdfast', 'host-local']) {
+      const plugins = [{ ipam: { type: 'holdfast' } }, { ipam: { type } }];
+      expect(delegationOf({ plugins })).to.deep.equal({
+        kind: 'invalid',
+        problem: {
+          field: 'spec.config.plugins[1].ipam',
+          message: 'is the second of two: spec.config.plugins[0].ipam delegates, too. Keep one of them',
+        },
+      });
+    }
+  });
+
+  it('is unknown where the config cannot be read', () => {
+    expect(delegationOf('{')).to.have.property('kind', 'invalid');
+  });
+
+  it('never throws, whatever stands in the object', () => {
+    const keys = fc.constantFrom('subnets', 'range', 'ipRanges', 'exclude', 'gateway', 'stickyMAC', 'cidr', 'ranges');
+    const value = fc.jsonValue({ maxDepth: 3 });
+    fc.assert(
+      fc.property(fc.dictionary(keys, fc.oneof(value, fc.array(fc.dictionary(keys, value)))), (ipam) => {
+        expect(ipamOf(ipam).kind).to.be.oneOf(['holdfast', 'invalid']);
+      }),
+    );
+  });
+});

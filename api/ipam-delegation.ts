@@ -1,0 +1,56 @@
+import { type HoldfastIpamConfig, readHoldfastIpam } from './holdfast-ipam.js';
+import { isRecord } from './json.js';
+import { type NetworkAttachmentDefinition, type NetworkConfigProblem, readCniConfig } from './network-attachment.js';
+
+/** The IPAM plugin's name in a CNI config. */
+export const HOLDFAST_IPAM = 'holdfast';
+
+/** To whom a NAD leaves its addresses. `invalid`: to Holdfast, perhaps, but it cannot be understood. */
+export type IpamDelegation =
+  | { kind: 'none' }
+  | { kind: 'other'; type: string }
+  | { kind: 'holdfast'; config: HoldfastIpamConfig }
+  | { kind: 'invalid'; problem: NetworkConfigProblem };
+
+/** An `ipam` object and its path in the NAD. */
+interface Place {
+  path: string;
+  ipam: Record<string, unknown>;
+  type: string;
+}
+
+/**
+ * Reads the `ipam` object of a NAD's config, at the top level or in a plugin of a list. Never throws. What stands in the config of
+ * another IPAM is not judged.
+ */
+export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelegation {
+  const config = readCniConfig(nad);
+  if (!config.ok) return { kind: 'invalid', problem: config.problem };
+  const places = config.value === undefined ? [] : placesOf(config.value);
+  const ours = places.find(({ type }) => type === HOLDFAST_IPAM);
+  if (ours === undefined) return places[0] === undefined ? { kind: 'none' } : { kind: 'other', type: places[0].type };
+  const other = places.find((place) => place !== ours);
+  if (other !== undefined) return twice(ours, other);
+  const read = readHoldfastIpam(ours.ipam, ours.path);
+  return read.ok ? { kind: 'holdfast', config: read.config } : { kind: 'invalid', problem: read.problem };
+}
+
+function placesOf(config: Record<string, unknown>): Place[] {
+  const plugins: unknown[] = Array.isArray(config.plugins) ? config.plugins : [];
+  const candidates: [string, unknown][] = [
+    ['spec.config', config],
+    ...plugins.map((plugin, index): [string, unknown] => [`spec.config.plugins[${index}]`, plugin]),
+  ];
+  return candidates.flatMap(([path, plugin]) => {
+    const ipam = isRecord(plugin) ? plugin.ipam : undefined;
+    // `"ipam": {}` is how a plugin is told to do without
+    if (!isRecord(ipam) || typeof ipam.type !== 'string' || ipam.type === '') return [];
+    return [{ path: `${path}.ipam`, ipam, type: ipam.type }];
+  });
+}
+
+function twice(ours: Place, other: Place): IpamDelegation {
+  const [first, second] = [ours.path, other.path].sort();
+  const message = `is the second of two: ${first ?? ''} delegates, too. Keep one of them`;
+  return { kind: 'invalid', problem: { field: second ?? '', message } };
+}
