@@ -73,10 +73,10 @@ export const IPAM_CLAIMS: Resource<IPAMClaim> = {
   namespaced: true,
 };
 
-export interface MutatingWebhookConfiguration extends KubeObject {
+export interface WebhookConfigurationObject extends KubeObject {
   webhooks?: { name: string; clientConfig: { caBundle?: string; url?: string } & Record<string, unknown> }[];
 }
-export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<MutatingWebhookConfiguration> = {
+export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<WebhookConfigurationObject> = {
   group: 'admissionregistration.k8s.io',
   version: 'v1',
   plural: 'mutatingwebhookconfigurations',
@@ -84,7 +84,7 @@ export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<MutatingWebhookConfigurat
   namespaced: false,
 };
 
-export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<MutatingWebhookConfiguration> = {
+export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<WebhookConfigurationObject> = {
   group: 'admissionregistration.k8s.io',
   version: 'v1',
   plural: 'validatingwebhookconfigurations',

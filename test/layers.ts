@@ -41,7 +41,7 @@ export const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@kubernetes/client-node': ['kube/config.ts'],
   commander: ['process/command-line.ts', 'cli'],
   express: ['process/admission'],
-  'fast-json-patch': ['webhook', 'process/admission'],
+  'fast-json-patch': ['webhook'],
   'ipaddr.js': ['ipam/core', 'webhook'],
   'node-forge': ['process/admission/certificates.ts'],
   pino: ['process/log.ts'],

@@ -6,7 +6,7 @@ import { CLUSTER, type Cluster, VM1, viewOf } from '../test/pod-review.js';
 import { Admission } from './admission.js';
 import { silentWebhookMetrics } from '../test/silent-webhook-metrics.js';
 import { type PodReview, reviewPod } from './pod-mutation.js';
-import { ReviewError } from './review.js';
+import { ReviewError } from '../process/admission/review.js';
 
 interface Response {
   uid: string;

@@ -1,12 +1,12 @@
 import { joinKey } from '../api/meta.js';
 import type { Clock } from '../kube/clock.js';
-import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
+import type { AdmissionRequest, Answer } from '../process/admission/review.js';
+import { Reviewer } from '../process/admission/reviewer.js';
 import { MalformedPodError, readPod } from './launcher-pod.js';
 import type { Lookup } from './lookup.js';
 import type { WebhookMetrics } from './metrics.js';
 import type { PodReview, Verdict } from './pod-mutation.js';
-import { type AdmissionRequest, type Answer, readReview, writeReview } from './review.js';
 
 export interface AdmissionOptions {
   lookup: Pick<Lookup, 'review'>;
@@ -18,9 +18,18 @@ export interface AdmissionOptions {
 /** Answers admission reviews of pods. */
 export class Admission {
   readonly #options: AdmissionOptions;
+  readonly #reviewer: Reviewer;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
+    const { log, metrics, clock } = options;
+    this.#reviewer = new Reviewer({
+      subject: 'the pod',
+      decide: (request) => this.#decide(request),
+      log,
+      metrics,
+      clock,
+    });
   }
 
   /**
@@ -28,20 +37,8 @@ export class Admission {
    * @returns the body of the answer; a fault of ours is a refusal, so that it cannot pass for a pod that is right
    * @throws {ReviewError} where there is nothing that could be answered
    */
-  async answer(body: unknown): Promise<string> {
-    const request = readReview(body);
-    const { log, metrics, clock } = this.#options;
-    const began = clock.now();
-    let answer: Answer;
-    try {
-      answer = await this.#decide(request);
-    } catch (error) {
-      log.error({ err: error, namespace: request.namespace, uid: request.uid }, `review failed: ${messageOf(error)}`);
-      const reason = `Holdfast failed to review the pod (${messageOf(error)}): see the log of its webhook`;
-      answer = { allowed: false, reason, code: 500 };
-    }
-    metrics.reviewed(operationLabel(request), resultOf(answer), (clock.now() - began) / 1000);
-    return writeReview(request.uid, answer);
+  answer(body: unknown): Promise<string> {
+    return this.#reviewer.answer(body);
   }
 
   async #decide(request: AdmissionRequest): Promise<Answer> {
@@ -83,14 +80,4 @@ export class Admission {
     else log.debug({ ...subject, ...noted }, 'allowed as it is');
     return { allowed: true, patch, warnings };
   }
-}
-
-/** Labels come from outside: only known ones become label values. */
-function operationLabel({ operation }: AdmissionRequest): string {
-  return operation === 'CREATE' || operation === 'UPDATE' ? operation : 'other';
-}
-
-function resultOf(answer: Answer): 'allowed' | 'patched' | 'denied' | 'failed' {
-  if (!answer.allowed) return answer.code === 500 ? 'failed' : 'denied';
-  return answer.patch?.length ? 'patched' : 'allowed';
 }

@@ -10,7 +10,7 @@ import { CLUSTER, VM1, viewOf } from '../test/pod-review.js';
 import { Admission } from './admission.js';
 import { silentWebhookMetrics } from '../test/silent-webhook-metrics.js';
 import { reviewPod } from './pod-mutation.js';
-import { AdmissionServer } from './server.js';
+import { AdmissionServer } from '../process/admission/server.js';
 
 const LIMIT = 50_000;
 

@@ -1,19 +1,15 @@
-import { isConflict, isAlreadyExists, messageOf } from '../kube/errors.js';
-import { backoff } from '../kube/backoff.js';
-import type { Client } from '../kube/client.js';
-import type { Clock, Random } from '../kube/clock.js';
-import type { Logger } from '../kube/log.js';
-import {
-  MUTATING_WEBHOOK_CONFIGURATIONS,
-  type MutatingWebhookConfiguration,
-  SECRETS,
-  type Secret,
-} from '../kube/resources.js';
+import { isConflict, isAlreadyExists, messageOf } from '../../kube/errors.js';
+import { backoff } from '../../kube/backoff.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock, Random } from '../../kube/clock.js';
+import type { Logger } from '../../kube/log.js';
+import type { Resource } from '../../kube/resource.js';
+import { SECRETS, type Secret, type WebhookConfigurationObject } from '../../kube/resources.js';
 import { type Judgement, type TlsMaterial, describeExpiry, endOf, isServable, judge } from './certificate-judgement.js';
 import type { Step } from './certificate-step.js';
 import type { CertificateSource, ServingPair } from './certificate-source.js';
 import type { Keys } from './certificates.js';
-import type { WebhookMetrics } from './metrics.js';
+import type { AdmissionMetrics } from './metrics.js';
 import { Nap } from './nap.js';
 import { readMaterial, writeMaterial } from './tls-secret.js';
 
@@ -24,18 +20,24 @@ const RETRY_MAX_MS = 30_000;
 
 type Due = Exclude<Judgement, { action: 'keep' }>;
 
+/** One webhook configuration: mutating or validating, and its name. */
+export interface WebhookConfigurationRef {
+  resource: Resource<WebhookConfigurationObject>;
+  name: string;
+}
+
 export interface CertificateStoreOptions {
   client: Pick<Client, 'find' | 'create' | 'replace' | 'patch'>;
   /** Where the certificates are kept. */
   secret: { namespace: string; name: string };
-  /** The MutatingWebhookConfiguration whose caBundle is kept true. */
-  configuration: string;
+  /** Whose caBundle is kept true. */
+  configuration: WebhookConfigurationRef;
   /** DNS names and IP addresses under which API servers call. */
   names: readonly string[];
   clock: Clock;
   random: Random;
   log: Logger;
-  metrics: Pick<WebhookMetrics, 'certificateEnds'>;
+  metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
   /** Default: RSA, by the thread pool. */
   generateKeys?: () => Promise<Keys>;
 }
@@ -153,15 +155,10 @@ export class CertificateStore implements CertificateSource {
     use(this.#served);
   }
 
-  async #readConfiguration(): Promise<MutatingWebhookConfiguration> {
-    const name = this.#options.configuration;
-    const found = await this.#options.client.find(
-      MUTATING_WEBHOOK_CONFIGURATIONS,
-      { name },
-      { signal: this.#stopped.signal },
-    );
-    if (found === undefined)
-      throw new Error(`MutatingWebhookConfiguration ${name} does not exist: apply the manifests`);
+  async #readConfiguration(): Promise<WebhookConfigurationObject> {
+    const { resource, name } = this.#options.configuration;
+    const found = await this.#options.client.find(resource, { name }, { signal: this.#stopped.signal });
+    if (found === undefined) throw new Error(`${resource.kind} ${name} does not exist: apply the manifests`);
     return found;
   }
 
@@ -173,7 +170,7 @@ export class CertificateStore implements CertificateSource {
   }
 
   /** Makes API servers trust what the Secret holds. */
-  async #trust(configuration: MutatingWebhookConfiguration, material: TlsMaterial): Promise<void> {
+  async #trust(configuration: WebhookConfigurationObject, material: TlsMaterial): Promise<void> {
     const wanted = Buffer.from(material.authorities.join('')).toString('base64');
     const operations = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
       clientConfig.caBundle === wanted
@@ -185,7 +182,7 @@ export class CertificateStore implements CertificateSource {
     // a resourceVersion in a patch is a precondition, as in a PUT
     const precondition = { op: 'replace' as const, path: '/metadata/resourceVersion', value: resourceVersion };
     await this.#options.client.patch(
-      MUTATING_WEBHOOK_CONFIGURATIONS,
+      this.#options.configuration.resource,
       { name },
       { type: 'json', operations: [precondition, ...operations] },
     );
@@ -194,7 +191,7 @@ export class CertificateStore implements CertificateSource {
 }
 
 /** The CAs that every webhook of the configuration trusts, as PEM. */
-function trustedBy({ webhooks = [] }: MutatingWebhookConfiguration): string {
+function trustedBy({ webhooks = [] }: WebhookConfigurationObject): string {
   const [first, ...others] = webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? '');
   return first !== undefined && others.every((other) => other === first) ? Buffer.from(first, 'base64').toString() : '';
 }

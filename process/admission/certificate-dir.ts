@@ -1,12 +1,12 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../kube/clock.js';
-import { messageOf } from '../kube/errors.js';
-import type { Logger } from '../kube/log.js';
+import type { Clock } from '../../kube/clock.js';
+import { messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
 import { describeExpiry, endOf, isServable } from './certificate-judgement.js';
 import type { CertificateSource, ServingPair } from './certificate-source.js';
-import type { WebhookMetrics } from './metrics.js';
+import type { AdmissionMetrics } from './metrics.js';
 import { Nap } from './nap.js';
 
 /** Some file systems tell of no changes. */
@@ -18,7 +18,7 @@ export interface CertificateDirectoryOptions {
   directory: string;
   clock: Clock;
   log: Logger;
-  metrics: Pick<WebhookMetrics, 'certificateEnds'>;
+  metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
 }
 
 /** Follows tls.crt and tls.key in a directory that somebody else fills, as cert-manager does through a mounted Secret. */

@@ -1,12 +1,18 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { Client } from '../kube/client.js';
-import { TransportError } from '../kube/errors.js';
-import { silentLogger } from '../kube/log.js';
-import type { MutatingWebhookConfiguration, Secret } from '../kube/resources.js';
-import type { Request } from '../kube/transport.js';
-import { ManualClock } from '../test/manual-clock.js';
-import { MemoryApi } from '../test/memory-api.js';
+import { Client } from '../../kube/client.js';
+import { TransportError } from '../../kube/errors.js';
+import { silentLogger } from '../../kube/log.js';
+import type { Resource } from '../../kube/resource.js';
+import {
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  type Secret,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+  type WebhookConfigurationObject,
+} from '../../kube/resources.js';
+import type { Request } from '../../kube/transport.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { MemoryApi } from '../../test/memory-api.js';
 import { AUTHORITY_LIFE_MS, OVERLAP_MS, SERVING_LIFE_MS, SETTLE_MS, splitPem } from './certificate-judgement.js';
 import { type Keys, generateKeys } from './certificates.js';
 import type { ServingPair } from './certificate-source.js';
@@ -14,13 +20,13 @@ import { CertificateStore } from './certificate-store.js';
 
 const DAY_MS = 24 * 3_600_000;
 const START = Date.UTC(2030, 0, 1);
-const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/holdfast-webhook';
+const KINDS = [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS];
 const SECRET = '/api/v1/namespaces/holdfast-system/secrets/holdfast-webhook-tls';
 
 /** Making RSA keys takes long: these go round. */
 let keys: readonly Keys[] = [];
 
-/** Replicas of the webhook on one API server and one clock. */
+/** Replicas of a server on one API server and one clock. */
 class Replicas {
   readonly api = new MemoryApi();
   readonly clock = new ManualClock(START);
@@ -29,10 +35,16 @@ class Replicas {
   /** What each replica shows. */
   readonly shown: (ServingPair | undefined)[] = [];
 
-  constructor() {
+  readonly #resource: Resource<WebhookConfigurationObject>;
+  /** Its path. */
+  readonly configuration: string;
+
+  constructor(resource = MUTATING_WEBHOOK_CONFIGURATIONS) {
+    this.#resource = resource;
+    this.configuration = `/apis/admissionregistration.k8s.io/v1/${resource.plural}/holdfast-webhook`;
     const webhooks = ['a', 'b'].map((name) => ({ name, clientConfig: { service: { name: 'holdfast-webhook' } } }));
     const configuration = { metadata: { name: 'holdfast-webhook', resourceVersion: '1' }, webhooks };
-    this.api.objects.set(CONFIGURATION, configuration);
+    this.api.objects.set(this.configuration, configuration);
   }
 
   start(api: MemoryApi = this.api): void {
@@ -40,7 +52,7 @@ class Replicas {
     const store = new CertificateStore({
       client: new Client(api),
       secret: { namespace: 'holdfast-system', name: 'holdfast-webhook-tls' },
-      configuration: 'holdfast-webhook',
+      configuration: { resource: this.#resource, name: 'holdfast-webhook' },
       names: ['holdfast-webhook.holdfast-system.svc'],
       clock: this.clock,
       random: () => 0,
@@ -79,7 +91,7 @@ class Replicas {
   }
 
   get bundles(): string[][] {
-    const { webhooks = [] } = this.api.objects.get(CONFIGURATION) as MutatingWebhookConfiguration;
+    const { webhooks = [] } = this.api.objects.get(this.configuration) as WebhookConfigurationObject;
     return webhooks.map(({ clientConfig }) => splitPem(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString()));
   }
 
@@ -95,7 +107,7 @@ class Replicas {
   }
 }
 
-describe('the certificates of the webhook', function () {
+describe('the certificates of an admission server', function () {
   this.timeout(30_000); // RSA keys
   let replicas: Replicas;
 
@@ -107,14 +119,23 @@ describe('the certificates of the webhook', function () {
   });
   afterEach(() => replicas.stop());
 
-  it('are made at the first start, kept in a Secret, and trusted', async () => {
+  for (const resource of KINDS) {
+    it(`are made at the first start, kept in a Secret, and trusted by a ${resource.kind}`, async () => {
+      replicas = new Replicas(resource);
+      replicas.start();
+      await replicas.settle();
+      expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
+      expect(replicas.isTrusted(0)).to.be.true;
+      expect(replicas.writes()).to.deep.equal(['POST holdfast-system', `PATCH ${resource.plural}`]);
+    });
+  }
+
+  it('are kept in a Secret of type kubernetes.io/tls, with the CA', async () => {
     replicas.start();
     await replicas.settle();
     expect(replicas.stores[0]?.ready()).to.be.undefined;
     expect(replicas.secret.type).to.equal('kubernetes.io/tls');
     expect(Object.keys(replicas.secret.data ?? {})).to.have.members(['tls.crt', 'tls.key', 'ca.crt', 'ca.key']);
-    expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
-    expect(replicas.isTrusted(0)).to.be.true;
   });
 
   it('do not count once they have expired, whoever failed to renew them', async () => {
@@ -211,9 +232,11 @@ describe('the certificates of the webhook', function () {
   it('are trusted again after somebody emptied the caBundle', async () => {
     replicas.start();
     await replicas.settle();
-    const configuration = structuredClone(replicas.api.objects.get(CONFIGURATION)) as MutatingWebhookConfiguration;
+    const configuration = structuredClone(
+      replicas.api.objects.get(replicas.configuration),
+    ) as WebhookConfigurationObject;
     for (const { clientConfig } of configuration.webhooks ?? []) delete clientConfig.caBundle;
-    replicas.api.objects.set(CONFIGURATION, configuration);
+    replicas.api.objects.set(replicas.configuration, configuration);
     replicas.stores[0]?.wake();
     await replicas.settle();
     expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
@@ -243,12 +266,12 @@ describe('the certificates of the webhook', function () {
   });
 
   it('are not ready, and say why, until there is a configuration', async () => {
-    const configuration = replicas.api.objects.get(CONFIGURATION)!;
-    replicas.api.objects.delete(CONFIGURATION);
+    const configuration = replicas.api.objects.get(replicas.configuration)!;
+    replicas.api.objects.delete(replicas.configuration);
     replicas.start();
     await replicas.clock.idle();
     expect(replicas.stores[0]?.ready()).to.include('MutatingWebhookConfiguration holdfast-webhook does not exist');
-    replicas.api.objects.set(CONFIGURATION, configuration);
+    replicas.api.objects.set(replicas.configuration, configuration);
     await replicas.goOn(replicas.clock.next ?? 0);
     await replicas.settle();
     expect(replicas.stores[0]?.ready()).to.be.undefined;

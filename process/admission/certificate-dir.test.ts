@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemClock } from '../kube/clock.js';
-import { silentLogger } from '../kube/log.js';
-import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
+import { systemClock } from '../../kube/clock.js';
+import { silentLogger } from '../../kube/log.js';
+import { type ServingCertificate, makeServingCertificate } from '../../test/certificate.js';
 import { CertificateDirectory } from './certificate-dir.js';
 import type { ServingPair } from './certificate-source.js';
 

@@ -1,5 +1,5 @@
-import type { Operation } from 'fast-json-patch';
-import { describeValue, isRecord } from '../api/json.js';
+import { describeValue, isRecord } from '../../api/json.js';
+import type { JsonPatchOperation } from '../../kube/client.js';
 
 /** AdmissionReview, admission.k8s.io/v1: the parts that are read. */
 export interface AdmissionRequest {
@@ -14,7 +14,7 @@ export interface AdmissionRequest {
 
 /** What was decided. `code` of a refusal is an HTTP status. */
 export type Answer =
-  | { allowed: true; patch?: Operation[]; warnings?: string[] }
+  | { allowed: true; patch?: JsonPatchOperation[]; warnings?: string[] }
   | { allowed: false; reason: string; code: 400 | 403 | 500 };
 
 /** The body is no admission review that can be answered: there is no UID to answer to. The message goes to the caller. */

@@ -38,7 +38,7 @@ export async function generateKeys(): Promise<Keys> {
 /** A CA that may sign serving certificates and nothing else. Each has a name of its own, so that several can be trusted at once. */
 export function makeAuthority(input: CertificateInput): string {
   const certificate = begin(input);
-  const name = [{ name: 'commonName', value: `holdfast-webhook-ca-${input.serial.slice(0, 8)}` }];
+  const name = [{ name: 'commonName', value: `holdfast-ca-${input.serial.slice(0, 8)}` }];
   certificate.setSubject(name);
   certificate.setIssuer(name);
   certificate.setExtensions([
@@ -56,7 +56,7 @@ export function makeAuthority(input: CertificateInput): string {
 export function makeServingCertificate(input: CertificateInput, issuer: Issuer, names: readonly string[]): string {
   const certificate = begin(input);
   const authority = forge.pki.certificateFromPem(issuer.cert);
-  certificate.setSubject([{ name: 'commonName', value: 'holdfast-webhook' }]);
+  certificate.setSubject([{ name: 'commonName', value: 'holdfast' }]);
   certificate.setIssuer(authority.subject.attributes);
   const keyIdentifier = authority.generateSubjectKeyIdentifier().getBytes();
   certificate.setExtensions([

@@ -1,0 +1,78 @@
+import { parseBindAddress } from '../bind-address.js';
+import type { TlsVersion } from '../config.js';
+import type { ProcessContext } from '../context.js';
+import type { Part } from '../part.js';
+import type { CertificateSource } from './certificate-source.js';
+import type { AdmissionMetrics } from './metrics.js';
+import { AdmissionServer, type AdmissionServerOptions } from './server.js';
+import { type ServingCertificateOptions, createCertificateSource } from './serving-certificate.js';
+
+export interface AdmissionPartOptions {
+  name: string;
+  bindAddress: string;
+  /** The flag that gives the address, for the error. */
+  bindFlag: string;
+  tlsMinVersion: TlsVersion;
+  certificate: Omit<ServingCertificateOptions, 'metrics'>;
+  routes: AdmissionServerOptions['routes'];
+  metrics: Pick<AdmissionMetrics, 'rejected' | 'certificateEnds'>;
+}
+
+/** A part that serves admission reviews. Any number of replicas serve at once. */
+export interface AdmissionPart extends Part {
+  /** The port that is listened on, once started. */
+  readonly port: number;
+}
+
+/**
+ * @param context its log is used as it is
+ * @throws {Error} where the bind address is `0`
+ */
+export function createAdmissionPart(context: ProcessContext, options: AdmissionPartOptions): AdmissionPart {
+  return new ServedAdmission(context, options);
+}
+
+class ServedAdmission implements AdmissionPart {
+  readonly name: string;
+  readonly #context: ProcessContext;
+  readonly #server: AdmissionServer;
+  readonly #certificates: CertificateSource;
+
+  constructor(context: ProcessContext, options: AdmissionPartOptions) {
+    const { bindAddress, bindFlag, certificate, metrics } = options;
+    this.name = options.name;
+    this.#context = context;
+    const address = parseBindAddress(bindAddress);
+    if (address === undefined) throw new Error(`--${bindFlag} is 0: the webhook has to listen somewhere`);
+    this.#server = new AdmissionServer({
+      address,
+      minVersion: options.tlsMinVersion,
+      routes: options.routes,
+      log: context.log,
+      onRejected: metrics.rejected,
+      clock: context.clock,
+    });
+    this.#certificates = createCertificateSource(context, { ...certificate, metrics });
+  }
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  async start(): Promise<void> {
+    this.#context.informers.start();
+    this.#certificates.start((pair) => this.#server.use(pair));
+    await this.#server.listen();
+    this.#context.log.info({ port: this.#server.port }, 'admission reviews are served');
+  }
+
+  ready(): string | undefined {
+    const { missing } = this.#context.informers;
+    if (missing.length > 0) return `not listed yet: ${missing.join(', ')}`;
+    return this.#certificates.ready();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#server.stop(), this.#certificates.stop()]);
+  }
+}
