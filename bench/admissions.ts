@@ -26,7 +26,7 @@ export async function benchAdmissions(bed: BedWithHoldfast, story: Story): Promi
   const figures: Figure[] = [{ name: 'admission: body', value: review.length / 1024, unit: 'KiB' }];
 
   const echo = await startEcho(bed);
-  const endpoint = `https://127.0.0.1:${String(bed.webhook.webhookPort)}/mutate-launcher-pods`;
+  const endpoint = `https://127.0.0.1:${String(bed.webhook.ports.webhook)}/mutate-launcher-pods`;
   const admit = async (agent: Agent) => {
     assertPatched(await post(endpoint, review, agent));
   };

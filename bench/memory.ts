@@ -20,7 +20,7 @@ export async function benchMemory(bed: BedWithHoldfast, story: Story): Promise<F
   await bed.controller.stop();
   await bed.webhook.stop();
   await lendWebhookRights(bed);
-  const all = new HoldfastProcess(bed, 'all', bed.webhook.webhookPort);
+  const all = new HoldfastProcess(bed, 'all', bed.webhook.ports);
   await all.start();
   const idle = await usageOf(all.pid);
 
@@ -29,7 +29,7 @@ export async function benchMemory(bed: BedWithHoldfast, story: Story): Promise<F
   await counter.reached(2 * VMS + 2);
   await counter.stop();
   const agent = reviewAgent(8);
-  const endpoint = `https://127.0.0.1:${String(all.webhookPort)}/mutate-launcher-pods`;
+  const endpoint = `https://127.0.0.1:${String(all.ports.webhook)}/mutate-launcher-pods`;
   const admit = async () => assertPatched(await post(endpoint, review, agent));
   await runLoad(admit, { count: ADMISSIONS, concurrency: 8 });
   await agent.close();

@@ -70,7 +70,7 @@ async function firstPatch(bed: BedWithHoldfast, story: Story): Promise<number> {
       'the first patch',
       async () => {
         const agent = reviewAgent(1);
-        const answer = await sendReview(bed.webhook.webhookPort, review, agent).finally(() => agent.close());
+        const answer = await sendReview(bed.webhook.ports.webhook, review, agent).finally(() => agent.close());
         return answer.patch !== undefined;
       },
       FAST,

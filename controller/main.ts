@@ -1,12 +1,11 @@
-import { hostname } from 'node:os';
 import { joinKey } from '../api/meta.js';
 import { EventRecorder } from '../kube/events.js';
-import { LeaderElection } from '../kube/leader.js';
 import { ControllerLoop } from '../kube/loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { ControllerConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { type Gate, gateByFlag, gateByKubeVirt, isServed, onSwitch } from '../process/gates.js';
+import { Leadership, ownIdentity } from '../process/leadership.js';
 import type { Part } from '../process/part.js';
 import { ALL_NAMESPACES, CLAIMS, KUBEVIRT_OBJECTS, NADS, VMIS, VMS } from '../process/watched.js';
 import { LauncherList } from './claims/launcher-list.js';
@@ -26,11 +25,6 @@ export function createController(context: ProcessContext, config: ControllerConf
   return new Controller(context, config, identity);
 }
 
-/** A container that restarts has the name and the process ID that it had, and takes its own lease back at once. */
-function ownIdentity(): string {
-  return `${hostname()}_${process.pid}`;
-}
-
 /** One term of leadership: the queue and the workers. */
 interface Term {
   queue: WorkQueue;
@@ -41,23 +35,19 @@ class Controller implements Part {
   readonly name = 'controller';
   readonly #context: ProcessContext;
   readonly #config: ControllerConfig;
-  readonly #identity: string;
   readonly #informers;
   readonly #gate: Gate;
   readonly #waiters = new Waiters();
   readonly #metrics;
   readonly #events: EventRecorder;
-  readonly #stopping = new AbortController();
-  #election: LeaderElection | undefined;
+  readonly #leadership: Leadership;
   #term: Term | undefined;
-  #working: Promise<void> = Promise.resolve();
 
   constructor(context: ProcessContext, config: ControllerConfig, identity: string) {
     const { informers, client, clock, random } = context;
     const log = context.log.child({ part: this.name });
     this.#context = { ...context, log };
     this.#config = config;
-    this.#identity = identity;
     this.#informers = {
       vms: informers.get(VMS),
       vmis: informers.get(VMIS),
@@ -69,12 +59,20 @@ class Controller implements Part {
     this.#metrics = createControllerMetrics(context.metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: context.metrics.kube });
     this.#gate = this.#openGate();
+    this.#leadership = new Leadership({
+      context: this.#context,
+      config,
+      name: NAME,
+      identity,
+      begin: () => this.#beginTerm(),
+      end: () => this.#endTerm(),
+    });
     this.#listen();
   }
 
   start(): Promise<void> {
     this.#context.informers.start();
-    this.#working = this.#work();
+    this.#leadership.start();
     return Promise.resolve();
   }
 
@@ -84,9 +82,7 @@ class Controller implements Part {
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#election?.stop();
-    await this.#working;
+    await this.#leadership.stop();
     await this.#events.flush();
   }
 
@@ -118,29 +114,6 @@ class Controller implements Part {
     if (this.#term === undefined) return;
     const { vms, vmis, claims } = this.#informers;
     this.#add(allKeys({ vms: vms.cache, vmis: vmis.cache, claims: claims.cache }));
-  }
-
-  async #work(): Promise<void> {
-    const stopped = new Promise<void>((resolve) => {
-      this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
-    });
-    await Promise.race([this.#context.informers.synced(), stopped]);
-    if (this.#stopping.signal.aborted) return;
-    if (this.#config.leaderElect) await this.#workAsLeader();
-    else {
-      this.#beginTerm();
-      await stopped;
-      await this.#endTerm();
-    }
-  }
-
-  async #workAsLeader(): Promise<void> {
-    const { client, clock, random, log } = this.#context;
-    const lease = { namespace: this.#config.namespace, name: NAME, identity: this.#identity };
-    this.#election = new LeaderElection({ client, ...lease, clock, random, log });
-    while (!this.#stopping.signal.aborted) {
-      await this.#election.run({ onStarted: () => this.#beginTerm(), onStopped: () => this.#endTerm() });
-    }
   }
 
   #beginTerm(): void {

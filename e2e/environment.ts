@@ -21,6 +21,7 @@ export interface Environment {
 export interface BedWithHoldfast extends Bed {
   readonly controller: HoldfastProcess;
   readonly webhook: HoldfastProcess;
+  readonly ipam: HoldfastProcess;
 }
 
 /** Whether the suites run on a bed of their own. */
@@ -37,17 +38,19 @@ export async function startEnvironment(progress: (line: string) => void): Promis
   return { client: bed.client, kubeconfig: bed.kubeconfig, bed, stop: () => bed.stop() };
 }
 
-/** A bed on which the shipped manifests are applied and both processes are ready. */
+/** A bed on which the shipped manifests are applied and all processes are ready. */
 export async function startBedWithHoldfast(progress: (line: string) => void): Promise<BedWithHoldfast> {
   const bed = await startBed({ progress });
   try {
-    const [webhookPort = 0] = await findFreePorts(1);
-    await installHoldfast(bed, webhookPort);
-    const controller = new HoldfastProcess(bed, 'controller', 0);
-    const webhook = new HoldfastProcess(bed, 'webhook', webhookPort);
-    await Promise.all([controller.start(), webhook.start()]);
-    progress('Holdfast: controller and webhook are ready');
-    return Object.assign(bed, { controller, webhook });
+    const [webhookPort = 0, ipamPort = 0] = await findFreePorts(2);
+    const ports = { webhook: webhookPort, ipam: ipamPort };
+    await installHoldfast(bed, ports);
+    const controller = new HoldfastProcess(bed, 'controller', ports);
+    const webhook = new HoldfastProcess(bed, 'webhook', ports);
+    const ipam = new HoldfastProcess(bed, 'ipam', ports);
+    await Promise.all([controller.start(), webhook.start(), ipam.start()]);
+    progress('Holdfast: controller, webhook and ipam are ready');
+    return Object.assign(bed, { controller, webhook, ipam });
   } catch (error) {
     await bed.stop();
     throw error;

@@ -197,7 +197,7 @@ describeOnBed('While the API server is away', (story, bed) => {
     const agent = reviewAgent(1);
     await bed().apiServer.kill();
     try {
-      const answer = await sendReview(bed().webhook.webhookPort, creationReview(launcher!, 'a-review'), agent);
+      const answer = await sendReview(bed().webhook.ports.webhook, creationReview(launcher!, 'a-review'), agent);
       expect(answer).to.include({ uid: 'a-review', allowed: true });
       expect(Buffer.from(answer.patch ?? '', 'base64').toString()).to.include('vm1.data');
       expect(await bed().webhook.isReady()).to.equal(true);

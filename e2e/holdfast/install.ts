@@ -5,20 +5,22 @@ import { applyManifests, readKustomization } from './manifests.js';
 
 /** Where the shipped manifests put Holdfast. */
 export const HOLDFAST_NAMESPACE = 'holdfast-system';
-const WEBHOOK_SERVICE = 'holdfast-webhook';
+
+/** Where on 127.0.0.1 what the API server calls will listen. */
+export interface ServicePorts {
+  readonly webhook: number;
+  readonly ipam: number;
+}
 
 /** Kinds that would make the simulated nodes play our own processes, which run for real beside the bed. */
 const RUN_BY_US = new Set(['Deployment', 'PodDisruptionBudget', 'NetworkPolicy']);
 
-/**
- * Applies the shipped manifests to a bed, and points the webhook's Service at a port of this machine.
- * @param webhookPort where the webhook will listen on 127.0.0.1
- */
-export async function installHoldfast(bed: Bed, webhookPort: number): Promise<void> {
+/** Applies the shipped manifests to a bed, and points the Services of webhooks at ports of this machine. */
+export async function installHoldfast(bed: Bed, { webhook, ipam }: ServicePorts): Promise<void> {
   await capture(process.execPath, ['build.js']);
   const shipped = await readKustomization();
   await applyManifests(bed.client, shipped.filter(({ kind }) => !RUN_BY_US.has(kind)).map(withoutSelector));
-  await applyManifests(bed.client, [webhookEndpoint(webhookPort)]);
+  await applyManifests(bed.client, [endpoint('holdfast-webhook', webhook), endpoint('holdfast-ipam', ipam)]);
 }
 
 /** Without a selector, Kubernetes leaves the Service's endpoints to us. */
@@ -29,14 +31,14 @@ function withoutSelector(object: Manifest): Manifest {
 }
 
 /** An address of type FQDN, since one of type IPv4 may not be in the loopback range. */
-function webhookEndpoint(port: number): Manifest {
+function endpoint(service: string, port: number): Manifest {
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: {
-      name: `${WEBHOOK_SERVICE}-bed`,
+      name: `${service}-bed`,
       namespace: HOLDFAST_NAMESPACE,
-      labels: { 'kubernetes.io/service-name': WEBHOOK_SERVICE },
+      labels: { 'kubernetes.io/service-name': service },
     },
     addressType: 'FQDN',
     ports: [{ name: 'https', port }],

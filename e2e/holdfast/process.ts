@@ -3,10 +3,13 @@ import { findFreePorts } from '../bed/ports.js';
 import type { Child } from '../bed/processes.js';
 import { waitReady } from '../bed/ready.js';
 import { nodeFlags } from './image.js';
-import { HOLDFAST_NAMESPACE } from './install.js';
+import { HOLDFAST_NAMESPACE, type ServicePorts } from './install.js';
 
-/** `all`: both in one process, under the controller's identity. */
-export type ProcessName = 'controller' | 'webhook' | 'all';
+/** `all`: all of them in one process, as a cluster admin. */
+export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'all';
+
+/** Stories wait for what would take minutes: addresses that cool down, leaks that are collected, pods that nobody serves. */
+const QUICK: readonly string[] = ['--max-staleness=500ms', '--collect-after=2s', '--unhonoured-after=3s'];
 
 export interface ProcessOptions {
   /** In place of a kubeconfig of the shipped service account. */
@@ -17,17 +20,17 @@ export interface ProcessOptions {
 /** One of Holdfast's processes, run on this machine against the bed with the token of its shipped service account. */
 export class HoldfastProcess {
   readonly name: ProcessName;
-  readonly webhookPort: number;
+  readonly ports: ServicePorts;
   readonly #bed: Bed;
   #child: Child | undefined;
   #healthPort = 0;
   #metricsPort = 0;
 
-  /** @param webhookPort where the webhook's Service leads; of no meaning for the controller */
-  constructor(bed: Bed, name: ProcessName, webhookPort: number) {
+  /** @param ports where the Services lead */
+  constructor(bed: Bed, name: ProcessName, ports: ServicePorts) {
     this.#bed = bed;
     this.name = name;
-    this.webhookPort = webhookPort;
+    this.ports = ports;
   }
 
   get pid(): number {
@@ -45,8 +48,7 @@ export class HoldfastProcess {
     const [health, metrics] = await findFreePorts(2);
     this.#healthPort = health ?? 0;
     this.#metricsPort = metrics ?? 0;
-    const account = this.name === 'webhook' ? 'holdfast-webhook' : 'holdfast-controller';
-    const kubeconfig = options.kubeconfig ?? (await this.#bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, account));
+    const kubeconfig = options.kubeconfig ?? (await this.#ownKubeconfig());
     const args = [
       ...(await nodeFlags()),
       'dist/holdfast.js',
@@ -54,7 +56,7 @@ export class HoldfastProcess {
       `--kubeconfig=${kubeconfig}`,
       `--health-bind-address=127.0.0.1:${String(this.#healthPort)}`,
       `--metrics-bind-address=127.0.0.1:${String(this.#metricsPort)}`,
-      ...(this.name !== 'controller' ? [`--webhook-bind-address=127.0.0.1:${String(this.webhookPort)}`] : []),
+      ...this.#flagsOfParts(),
       ...(options.args ?? []),
     ];
     this.#child = this.#bed.processes.start({ name: `holdfast-${this.name}`, command: process.execPath, args });
@@ -85,6 +87,19 @@ export class HoldfastProcess {
 
   get running(): boolean {
     return this.#child?.running ?? false;
+  }
+
+  #ownKubeconfig(): Promise<string> | string {
+    if (this.name === 'all') return this.#bed.kubeconfig;
+    return this.#bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, `holdfast-${this.name}`);
+  }
+
+  #flagsOfParts(): string[] {
+    const has = (part: ProcessName) => this.name === part || this.name === 'all';
+    return [
+      ...(has('webhook') ? [`--webhook-bind-address=127.0.0.1:${String(this.ports.webhook)}`] : []),
+      ...(has('ipam') ? [`--validation-bind-address=127.0.0.1:${String(this.ports.ipam)}`, ...QUICK] : []),
+    ];
   }
 
   get #healthUrl(): string {

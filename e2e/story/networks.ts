@@ -1,3 +1,4 @@
+import type { PoolSubnet } from '../../api/address-pool.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Client } from '../../kube/client.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
@@ -6,23 +7,31 @@ export interface NetworkOptions {
   /** `allowPersistentIPs` of the config; true by default. */
   persistent?: boolean;
   namespace?: string;
+  /** Delegates IPAM to Holdfast, with these subnets in the NAD. Empty: a pool of an admin serves it. */
+  subnets?: readonly PoolSubnet[];
+  /** More keys of the config's `ipam`. */
+  ipam?: object;
+  /** The CNI network's name; `<name>-net` by default. */
+  network?: string;
   /** The whole config in place of the usual one; a string is taken as it is. */
   config?: object | string;
 }
 
-/** Makes or changes a NAD `name` of a bridge network called `<name>-net`. */
+/** Makes or changes a NAD `name` of a bridge network. */
 export async function putNetwork(
   client: Client,
   name: string,
   options: NetworkOptions & { namespace: string },
 ): Promise<NetworkAttachmentDefinition> {
   const { namespace, persistent = true } = options;
+  const ipam = options.subnets && { type: 'holdfast', subnets: options.subnets, ...options.ipam };
   const config = options.config ?? {
     cniVersion: '0.4.0',
-    name: `${name}-net`,
+    name: options.network ?? `${name}-net`,
     type: 'bridge',
     bridge: `br-${name}`,
     allowPersistentIPs: persistent,
+    ...(ipam && { ipam }),
   };
   const object = {
     apiVersion: 'k8s.cni.cncf.io/v1',

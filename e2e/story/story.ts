@@ -16,6 +16,7 @@ import {
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
 import type { Environment } from '../environment.js';
+import { AddressStory } from './addresses.js';
 import { claimNames, ClaimStory, references, waitForClaims } from './claims.js';
 import { type StoryEvent, waitForEvent } from './events.js';
 import { MigrationStory } from './migrations.js';
@@ -33,6 +34,7 @@ export class Story {
   readonly client: Client;
   readonly claims: ClaimStory;
   readonly migrations: MigrationStory;
+  readonly addresses: AddressStory;
   readonly #environment: Environment;
   readonly #otherNamespaces: string[] = [];
   #tenant: Tenant | undefined;
@@ -43,6 +45,7 @@ export class Story {
     this.namespace = namespace;
     this.claims = new ClaimStory(this.client, namespace);
     this.migrations = new MigrationStory(this.client, namespace);
+    this.addresses = new AddressStory(this.client, namespace);
   }
 
   static async begin(environment: Environment, namespace = randomName()): Promise<Story> {
@@ -58,6 +61,7 @@ export class Story {
     await Promise.all(
       [this.namespace, ...this.#otherNamespaces].map((name) => this.client.delete(NAMESPACES, { name })),
     );
+    await this.addresses.end();
   }
 
   async otherNamespace(): Promise<string> {
@@ -208,11 +212,7 @@ export class Story {
   }
 
   removeFromSpec(name: string, network: string): Promise<void> {
-    return vm.changeVm(this.client, this.ref(name), ({ spec }) => {
-      const { networks, domain } = spec.template.spec;
-      spec.template.spec.networks = networks.filter((one) => one.name !== network);
-      domain.devices.interfaces = domain.devices.interfaces.filter((one) => one.name !== network);
-    });
+    return vm.removeFromSpec(this.client, this.ref(name), network);
   }
 
   swapNetwork(name: string, network: string, nad: string): Promise<void> {

@@ -163,3 +163,12 @@ export function removeInterface(client: Client, ref: ObjectRef, name: string): P
     for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === name) one.state = 'absent';
   });
 }
+
+/** Takes a network and its interface out of a VM's template at once, without unplugging it. */
+export function removeFromSpec(client: Client, ref: ObjectRef, network: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    const { networks, domain } = spec.template.spec;
+    spec.template.spec.networks = networks.filter((one) => one.name !== network);
+    domain.devices.interfaces = domain.devices.interfaces.filter((one) => one.name !== network);
+  });
+}

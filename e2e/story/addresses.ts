@@ -1,0 +1,133 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { Condition } from '../../api/meta.js';
+import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE, POOL_NAD_NAMESPACE } from '../../api/names.js';
+import type { Client } from '../../kube/client.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
+import { until, untilValue } from './wait.js';
+
+/** What users see of the addresses in one namespace. */
+export class AddressStory {
+  readonly #client: Client;
+  readonly #namespace: string;
+  readonly #pools: string[] = [];
+
+  constructor(client: Client, namespace: string) {
+    this.#client = client;
+    this.#namespace = namespace;
+  }
+
+  /** Waits until a claim has addresses. @returns them, with prefix lengths */
+  async of(claim: string): Promise<string[]> {
+    return (await this.#claimWith(claim, 'to have addresses', hasAddresses)).status?.ips ?? [];
+  }
+
+  /** Waits until a claim has exactly these. */
+  async are(claim: string, addresses: readonly string[]): Promise<IPAMClaim> {
+    const wanted = addresses.join(' ');
+    return this.#claimWith(
+      claim,
+      `to have ${wanted}`,
+      (found) => hasAddresses(found) && found.status?.ips.join(' ') === wanted,
+    );
+  }
+
+  /** Waits until the claim says why it has none. */
+  async refused(claim: string, reason: string): Promise<Condition> {
+    const found = await this.#claimWith(claim, `to be refused: ${reason}`, (one) => {
+      const condition = conditionOf(one);
+      return condition?.status === 'False' && condition.reason === reason;
+    });
+    return conditionOf(found)!;
+  }
+
+  /** Waits for a condition of a claim. */
+  async condition(claim: string, type: string, status: Condition['status']): Promise<Condition> {
+    const found = await this.#claimWith(claim, `to be ${type}=${status}`, (one) => {
+      return conditionOf(one, type)?.status === status;
+    });
+    return conditionOf(found, type)!;
+  }
+
+  /** The leases whose owners are in this namespace, by address. */
+  async leases(): Promise<Map<string, AddressLease>> {
+    const labelSelector = `${LEASE_OWNER_NAMESPACE}=${this.#namespace}`;
+    const { items } = await this.#client.list(ADDRESS_LEASES, { labelSelector });
+    return new Map(items.map((lease) => [lease.spec.address, lease]));
+  }
+
+  /** The addresses that living owners of this namespace have, sorted. */
+  async held(): Promise<string[]> {
+    const leases = [...(await this.leases()).values()];
+    return leases
+      .filter(({ spec }) => spec.releasedAt === undefined)
+      .map(({ spec }) => spec.address)
+      .sort();
+  }
+
+  async waitHeld(addresses: readonly string[]): Promise<void> {
+    await untilValue(
+      `the leases to be [${addresses.join(' ')}]`,
+      () => this.held(),
+      (held) => held.join(' ') === [...addresses].sort().join(' '),
+    );
+  }
+
+  /** Makes a pool as an admin does; it is deleted with the story. */
+  async pool(name: string, spec: AddressPoolSpec): Promise<AddressPool> {
+    const pool = await this.#client.create(ADDRESS_POOLS, { metadata: { name }, spec });
+    this.#pools.push(name);
+    return pool;
+  }
+
+  /** The pool that Holdfast derived from this namespace's NADs of the network. */
+  async derivedPool(network: string): Promise<AddressPool> {
+    return until(`the pool of network ${network}`, async () => {
+      const { items } = await this.#client.list(ADDRESS_POOLS);
+      return items.find(({ metadata, spec }) => {
+        return spec.network === network && metadata.annotations?.[POOL_NAD_NAMESPACE] === this.#namespace;
+      });
+    });
+  }
+
+  /** Waits until a pool is as described. */
+  async poolWith(name: string, description: string, isRight: (pool: AddressPool) => boolean): Promise<AddressPool> {
+    const pool = await untilValue(
+      `AddressPool ${name} ${description}`,
+      () => this.#client.find(ADDRESS_POOLS, { name }),
+      (found) => found !== undefined && isRight(found),
+    );
+    return pool!;
+  }
+
+  /** Leaves no pools behind. */
+  async end(): Promise<void> {
+    await Promise.all(this.#pools.map((name) => this.#removePool(name)));
+  }
+
+  /** A pool may not go while addresses of it are leased. */
+  async #removePool(name: string): Promise<void> {
+    await until(`pool ${name} to be gone`, async () => {
+      await this.#client.delete(ADDRESS_POOLS, { name });
+      return (await this.#client.find(ADDRESS_POOLS, { name })) === undefined;
+    });
+  }
+
+  async #claimWith(name: string, description: string, isRight: (claim: IPAMClaim) => boolean): Promise<IPAMClaim> {
+    const claim = await untilValue(
+      `IPAMClaim ${name} ${description}`,
+      () => this.#client.find(IPAM_CLAIMS, { namespace: this.#namespace, name }),
+      (found) => found !== undefined && isRight(found),
+    );
+    return claim!;
+  }
+}
+
+export function conditionOf(claim: IPAMClaim, type = IPS_ALLOCATED): Condition | undefined {
+  return claim.status?.conditions?.find((condition) => condition.type === type);
+}
+
+function hasAddresses(claim: IPAMClaim): boolean {
+  return (claim.status?.ips.length ?? 0) > 0 && conditionOf(claim)?.status === 'True';
+}
