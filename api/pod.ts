@@ -6,7 +6,15 @@ import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, VIRTUAL_MACHINE_INSTANCE_KIND } f
 /** The fields of a pod that Holdfast reads. */
 export interface Pod extends KubeObject {
   spec?: { nodeName?: string };
-  status?: { phase?: string };
+  status?: { phase?: string; conditions?: PodCondition[] };
+}
+
+/** v1.PodCondition. */
+export interface PodCondition {
+  type: string;
+  status: string;
+  /** RFC 3339. */
+  lastTransitionTime?: string;
 }
 
 export function isLauncher(pod: Pod): boolean {

@@ -1,0 +1,167 @@
+import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
+import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../api/meta.js';
+import { NETWORKS_ANNOTATION } from '../../api/names.js';
+import { parseNetworkSelections } from '../../api/network-selection.js';
+import { networkStatuses } from '../../api/network-status.js';
+import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
+import type { Lister } from '../../kube/cache.js';
+import type { Change, Informer } from '../../kube/informer.js';
+import { PODS } from '../../kube/resources.js';
+import { BY_WORKLOAD, workloadOfClaim } from '../../process/indexes.js';
+import type { Watched } from '../../process/informers.js';
+
+/**
+ * A pod as the IPAM remembers it. A pod that neither refers to a claim nor belongs to a VMI is nothing but its identity: a cluster has
+ * many of them, and a lease may be theirs.
+ */
+export interface ClaimPod extends KubeObject {
+  metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'creationTimestamp' | 'deletionTimestamp'>;
+  /** Its containers have ended for good. */
+  terminal: boolean;
+  /** Names of the claims that its networks annotation refers to. */
+  claims: readonly string[];
+  running?: boolean;
+  nodeName?: string;
+  /** Name of the VMI that controls it. */
+  vmi?: string;
+  /** When it was bound to its node, in ms. */
+  scheduledAt?: number;
+  /** What Multus reports of all its networks: addresses as the pod has them. */
+  addresses?: readonly string[];
+}
+
+/** Shared, so that a pod without references costs no list. */
+const NONE: readonly string[] = [];
+const BY_CLAIM = 'claim';
+const BY_VMI = 'vmi';
+
+/** All pods of the cluster. */
+export const CLAIM_PODS: Watched<Pod, ClaimPod> = {
+  resource: PODS,
+  shrink: shrinkPod,
+  indexes: {
+    [BY_CLAIM]: ({ metadata, claims }) => claims.map((claim) => joinKey(metadata.namespace, claim)),
+    [BY_VMI]: ({ metadata, vmi }) => (vmi === undefined ? NONE : [joinKey(metadata.namespace, vmi)]),
+  },
+};
+
+export function shrinkPod(pod: Pod): ClaimPod {
+  const { name, namespace = '', uid = '' } = pod.metadata;
+  const claims = referencesOf(pod);
+  const vmi = controllingVmi(pod)?.name;
+  const terminal = isTerminal(pod);
+  const identity = { name, namespace, uid };
+  if (claims.length === 0 && vmi === undefined) return { metadata: identity, terminal, claims };
+  const nodeName = pod.spec?.nodeName;
+  const scheduledAt = scheduledTime(pod);
+  return {
+    metadata: { ...identity, ...timesOf(pod) },
+    terminal,
+    claims,
+    running: pod.status?.phase === 'Running',
+    ...(nodeName !== undefined && { nodeName }),
+    ...(vmi !== undefined && { vmi }),
+    ...(scheduledAt !== undefined && { scheduledAt }),
+    addresses: addressesOf(pod),
+  };
+}
+
+function timesOf({ metadata }: Pod): Pick<ObjectMeta, 'creationTimestamp' | 'deletionTimestamp'> {
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  return {
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+  };
+}
+
+/** An annotation that cannot be read refers to nothing: Multus gives such a pod no network either. */
+function referencesOf(pod: Pod): readonly string[] {
+  const value = pod.metadata.annotations?.[NETWORKS_ANNOTATION];
+  if (value === undefined) return NONE;
+  try {
+    const names = parseNetworkSelections(value, pod.metadata.namespace ?? '').flatMap(
+      ({ claimReference }) => claimReference ?? [],
+    );
+    return names.length === 0 ? NONE : [...new Set(names)];
+  } catch {
+    return NONE;
+  }
+}
+
+function scheduledTime(pod: Pod): number | undefined {
+  const bound = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'True');
+  // a pod that was made for its node was never scheduled
+  const text = bound?.lastTransitionTime ?? (pod.spec?.nodeName ? pod.metadata.creationTimestamp : undefined);
+  const time = Date.parse(text ?? '');
+  return Number.isNaN(time) ? undefined : time;
+}
+
+function addressesOf(pod: Pod): readonly string[] {
+  const found = networkStatuses(pod).flatMap((status) => {
+    const { ips } = status as { ips?: unknown };
+    return Array.isArray(ips) ? ips.filter((ip): ip is string => typeof ip === 'string') : [];
+  });
+  return found.length === 0 ? NONE : found;
+}
+
+/** Whose pods use which claim. */
+export class ClaimPods {
+  readonly #informer: Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>;
+  readonly #claims: Pick<Lister<IPAMClaim>, 'byIndex'>;
+
+  /** @param claims indexed by workload */
+  constructor(
+    informer: Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>,
+    claims: Pick<Lister<IPAMClaim>, 'byIndex'>,
+  ) {
+    this.#informer = informer;
+    this.#claims = claims;
+  }
+
+  /** By `namespace/name`. */
+  get(key: string): ClaimPod | undefined {
+    return this.#informer.cache.get(key);
+  }
+
+  /**
+   * The pods that use the claim, or may: those that have not ended and refer to it, and the launchers of its VM, from which virt-controller
+   * may have stripped the reference.
+   */
+  usersOf(claim: IPAMClaim): readonly ClaimPod[] {
+    const { cache } = this.#informer;
+    const users = new Set(cache.byIndex(BY_CLAIM, objectKey(claim)));
+    // a claim that nobody controls any more may still say whose it was
+    const workloads = isWorkloadClaim(claim) || controllerOf(claim) === undefined ? workloadOfClaim(claim) : [];
+    for (const pod of workloads.flatMap((workload) => cache.byIndex(BY_VMI, workload))) users.add(pod);
+    return [...users].filter(({ terminal }) => !terminal);
+  }
+
+  /** Tells the keys of the claims whose users have changed. */
+  onChange(handler: (claimKey: string) => void): void {
+    this.#informer.onChange((change) => {
+      for (const key of this.#concerned(change)) handler(key);
+    });
+  }
+
+  #concerned({ type, object, before }: Change<ClaimPod>): Set<string> {
+    const keys = new Set<string>();
+    if (type === 'changed' && before !== undefined && isSameUser(before, object)) return keys;
+    for (const pod of before === undefined ? [object] : [before, object]) {
+      const { namespace } = pod.metadata;
+      for (const claim of pod.claims) keys.add(joinKey(namespace, claim));
+      if (pod.vmi === undefined) continue;
+      for (const claim of this.#claims.byIndex(BY_WORKLOAD, joinKey(namespace, pod.vmi))) keys.add(objectKey(claim));
+    }
+    return keys;
+  }
+}
+
+/** Pods are written often: what nobody asks about is no change. */
+function isSameUser(one: ClaimPod, other: ClaimPod): boolean {
+  return shape(one) === shape(other);
+}
+
+function shape({ metadata, terminal, running, vmi, scheduledAt, claims, addresses }: ClaimPod): string {
+  const deleting = metadata.deletionTimestamp !== undefined;
+  return JSON.stringify([terminal, running, deleting, vmi, scheduledAt, claims, addresses]);
+}
