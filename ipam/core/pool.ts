@@ -1,0 +1,143 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import { describeValue, isRecord } from '../../api/json.js';
+import { formatAddress, BITS } from './address.js';
+import type { Address, Family } from './address.js';
+import { containsAddress } from './cidr.js';
+import { parseDuration } from './duration.js';
+import { PoolProblems } from './pool-problems.js';
+import type { PoolProblem } from './pool-problems.js';
+import { RangeSet } from './ranges.js';
+import { readSubnet } from './subnet.js';
+import type { Subnet } from './subnet.js';
+
+export type { PoolProblem } from './pool-problems.js';
+export type { Subnet } from './subnet.js';
+
+/** What may be leased from a pool: an AddressPool's spec, read and found good. */
+export interface Pool {
+  readonly name: string;
+  readonly uid: string;
+  readonly network: string;
+  readonly addressSpace: string;
+  /** As the spec has them; none overlap. */
+  readonly subnets: readonly Subnet[];
+  /** Those of the subnets, IPv4 first. */
+  readonly families: readonly Family[];
+  /** What the spec says; 0 where it says nothing. */
+  readonly cooldownMs: number;
+  /** How long a released address is kept for its MAC address; 0: not at all. */
+  readonly stickyMs: number;
+  /** Whose workloads may draw from it; absent: all. */
+  readonly namespaces?: ReadonlySet<string>;
+}
+
+/** `open`: to anybody; `requestable`: to who asks for it. */
+export type Leasable = 'open' | 'requestable';
+
+const MAX_NAME = 253;
+const MAX_SUBNETS = 16;
+const MAX_NAMESPACES = 256;
+const MAX_COOLDOWN_S = 86_400;
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Reads a pool's spec. Never throws, and says all that is wrong at once. Its cost is the spec's length, never the number of addresses. */
+export function compilePool({
+  metadata,
+  spec,
+}: AddressPool): { ok: true; pool: Pool } | { ok: false; problems: readonly PoolProblem[] } {
+  const problems = new PoolProblems();
+  const given: Partial<Record<keyof AddressPool['spec'], unknown>> = isRecord(spec) ? { ...spec } : {};
+  const network = readName('spec.network', given.network, problems);
+  const addressSpace =
+    given.addressSpace === undefined ? network : readName('spec.addressSpace', given.addressSpace, problems);
+  const subnets = readSubnets(given.subnets, problems);
+  const namespaces = readNamespaces(given.namespaces, problems);
+  const pool: Pool = {
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    network,
+    addressSpace,
+    subnets,
+    families: ([4, 6] as const).filter((family) => subnets.some(({ cidr }) => cidr.family === family)),
+    cooldownMs: readCooldown(given.cooldownSeconds, problems),
+    stickyMs: readSticky(given.stickyMAC, problems),
+    ...(namespaces !== undefined && { namespaces }),
+  };
+  return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };
+}
+
+/** The subnet in which an address lies, whether it may be leased or not. */
+export function subnetOf(pool: Pool, address: Address): Subnet | undefined {
+  return pool.subnets.find(({ cidr }) => containsAddress(cidr, address));
+}
+
+export function addressesOf(pool: Pool, family: Family, which: Leasable): RangeSet {
+  const subnets = pool.subnets.filter(({ cidr }) => cidr.family === family);
+  return RangeSet.of(subnets.flatMap((subnet) => subnet[which].ranges));
+}
+
+/** `10.0.0.5/24`. An address that lies in no subnet of the pool (any more) stands for itself alone: `10.0.0.5/32`. */
+export function withPrefix(pool: Pool, address: Address): string {
+  const prefixLength = subnetOf(pool, address)?.cidr.prefixLength ?? BITS[address.family];
+  return `${formatAddress(address)}/${prefixLength}`;
+}
+
+function readName(field: string, value: unknown, problems: PoolProblems): string {
+  const name = problems.text(field, value, 'blue') ?? '';
+  if (name.length > MAX_NAME) {
+    problems.add(field, `${describeValue(name)} has ${name.length} characters: it may have ${MAX_NAME}`);
+  }
+  return name;
+}
+
+function readSubnets(value: unknown, problems: PoolProblems): Subnet[] {
+  const field = 'spec.subnets';
+  const places = problems.list(field, value, MAX_SUBNETS);
+  if (places.length === 0) problems.add(field, `a pool without subnets has no addresses: write 1 to ${MAX_SUBNETS}`);
+  const subnets = places.flatMap((place) => readSubnet(place, problems) ?? []);
+  problems.overlaps(
+    subnets.map(({ written }) => written),
+    'make them one subnet, or narrow one of them',
+  );
+  return subnets.map(({ subnet }) => subnet);
+}
+
+function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<string> | undefined {
+  if (value === undefined || value === null) return undefined;
+  const field = 'spec.namespaces';
+  if (Array.isArray(value) && value.length === 0) {
+    problems.add(field, 'an empty list serves nobody: leave it out to serve all namespaces');
+  }
+  const names = problems.list(field, value, MAX_NAMESPACES).flatMap((place) => {
+    const name = problems.text(place.field, place.value, 'tenant-a');
+    if (name !== undefined && !NAMESPACE.test(name)) {
+      problems.add(place.field, `${describeValue(name)} is no namespace: write its exact name; there are no patterns`);
+    }
+    return name ?? [];
+  });
+  return new Set(names);
+}
+
+function readCooldown(value: unknown, problems: PoolProblems): number {
+  if (value === undefined || value === null) return 0;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COOLDOWN_S)
+    return value * 1000;
+  problems.add(
+    'spec.cooldownSeconds',
+    `${describeValue(value)} is no number of seconds: write a whole one from 0 to ${MAX_COOLDOWN_S}`,
+  );
+  return 0;
+}
+
+function readSticky(value: unknown, problems: PoolProblems): number {
+  if (value === undefined || value === null) return 0;
+  const field = 'spec.stickyMAC.ttl';
+  const ttl = problems.text(field, isRecord(value) ? value.ttl : undefined, '24h');
+  if (ttl === undefined) return 0;
+  try {
+    return parseDuration(ttl);
+  } catch (error) {
+    problems.add(field, (error as Error).message);
+    return 0;
+  }
+}

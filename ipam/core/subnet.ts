@@ -1,0 +1,141 @@
+import type { PoolSubnet } from '../../api/address-pool.js';
+import { describeValue, isRecord } from '../../api/json.js';
+import { BITS, formatAddress, formatFamily, parseAddress } from './address.js';
+import type { Address } from './address.js';
+import { containsAddress, firstOf, formatCidr, lastOf, parseCidr } from './cidr.js';
+import type { Cidr } from './cidr.js';
+import type { Place, PoolProblems, WrittenRange } from './pool-problems.js';
+import { parseRange } from './range-text.js';
+import { RangeSet } from './ranges.js';
+
+/** One subnet of a pool. */
+export interface Subnet {
+  readonly cidr: Cidr;
+  /** What may be leased to anybody. */
+  readonly open: RangeSet;
+  /** What may be leased to who asks for it: `open`, and what is reserved. */
+  readonly requestable: RangeSet;
+  readonly gateway?: Address;
+}
+
+/** A subnet that could be read, and the text of its CIDR. */
+export interface WrittenSubnet {
+  readonly subnet: Subnet;
+  readonly written: WrittenRange;
+}
+
+const MAX_RANGES = 64;
+const MAX_EXCLUDE = 256;
+const MAX_RESERVED = 256;
+const LINK_LOCAL = parseCidr('fe80::/10');
+
+/** What no interface can have as its address. */
+const UNUSABLE: readonly { readonly cidr: Cidr; readonly why: string }[] = [
+  { cidr: parseCidr('0.0.0.0/32'), why: 'which means "no address"' },
+  { cidr: parseCidr('127.0.0.0/8'), why: 'whose addresses never leave a machine' },
+  { cidr: parseCidr('224.0.0.0/4'), why: 'whose addresses are for multicast' },
+  { cidr: parseCidr('::/128'), why: 'which means "no address"' },
+  { cidr: parseCidr('::1/128'), why: 'which never leaves a machine' },
+  { cidr: parseCidr('::ffff:0:0/96'), why: 'which many programs read as IPv4' },
+  { cidr: parseCidr('ff00::/8'), why: 'whose addresses are for multicast' },
+];
+
+/**
+ * Reads one subnet of a pool's spec. Never throws; what is wrong is added to the problems.
+ * @returns undefined where not even the CIDR could be read
+ */
+export function readSubnet({ field, value }: Place<unknown>, problems: PoolProblems): WrittenSubnet | undefined {
+  if (!isRecord(value)) {
+    problems.add(field, `${describeValue(value)} is no subnet: write an object with a cidr`);
+    return undefined;
+  }
+  const spec: Partial<Record<keyof PoolSubnet, unknown>> = value;
+  const cidr = problems.parsed({ field: `${field}.cidr`, value: spec.cidr }, '10.0.0.0/24', parseCidr);
+  if (cidr === undefined) return undefined;
+  const written = {
+    family: cidr.family,
+    first: firstOf(cidr),
+    last: lastOf(cidr),
+    field: `${field}.cidr`,
+    text: formatCidr(cidr),
+  };
+  refuseUnusable(written, problems);
+  return { subnet: readAddresses(spec, cidr, field, problems), written };
+}
+
+function readAddresses(
+  spec: Partial<Record<keyof PoolSubnet, unknown>>,
+  cidr: Cidr,
+  field: string,
+  problems: PoolProblems,
+): Subnet {
+  const elements = (key: 'ranges' | 'exclude' | 'reserved', most: number): WrittenRange[] =>
+    problems.list(`${field}.${key}`, spec[key], most).flatMap((place) => readElement(place, cidr, problems) ?? []);
+  const ranges = elements('ranges', MAX_RANGES);
+  problems.overlaps(ranges, 'leave one of them out, or join them');
+  if (Array.isArray(spec.ranges) && spec.ranges.length === 0) {
+    problems.add(`${field}.ranges`, 'an empty list lets nothing be leased: leave it out to lease the whole subnet');
+  }
+  const exclude = RangeSet.of(elements('exclude', MAX_EXCLUDE));
+  const reserved = RangeSet.of(elements('reserved', MAX_RESERVED));
+  const gateway = readGateway({ field: `${field}.gateway`, value: spec.gateway }, cidr, problems);
+  const leasable = leasableOf(cidr, gateway).subtract(exclude);
+  const requestable = (ranges.length === 0 ? leasable : RangeSet.of(ranges).union(reserved)).intersect(leasable);
+  return { cidr, open: requestable.subtract(reserved), requestable, ...(gateway !== undefined && { gateway }) };
+}
+
+/** All of the subnet but what the IP protocol, or the router, has for itself. */
+function leasableOf({ family, base, prefixLength }: Cidr, gateway: Address | undefined): RangeSet {
+  const all = { first: base, last: lastOf({ family, base, prefixLength }) };
+  const hostBits = BITS[family] - prefixLength;
+  // /31 (RFC 3021) and /127 (RFC 6164) are links between two, with no address to spare; IPv6 has no broadcast
+  const inner = hostBits < 2 ? all : { first: all.first + 1n, last: family === 4 ? all.last - 1n : all.last };
+  const taken = gateway === undefined ? [] : [{ first: gateway.value, last: gateway.value }];
+  return RangeSet.of([inner]).subtract(RangeSet.of(taken));
+}
+
+function readElement(place: Place<unknown>, cidr: Cidr, problems: PoolProblems): WrittenRange | undefined {
+  const range = problems.parsed(place, '10.0.0.5, 10.0.0.0/28 or 10.0.0.5-10.0.0.9', parseRange);
+  if (range === undefined) return undefined;
+  const { field } = place;
+  const text = String(place.value);
+  if (range.family !== cidr.family) {
+    problems.add(field, wrongFamily(text, cidr));
+    return undefined;
+  }
+  if (range.first >= firstOf(cidr) && range.last <= lastOf(cidr)) return { ...range, field, text };
+  problems.add(field, `${describeValue(text)} is not within ${formatCidr(cidr)}: leave out what lies beyond`);
+  return undefined;
+}
+
+function readGateway(place: Place<unknown>, cidr: Cidr, problems: PoolProblems): Address | undefined {
+  const { field, value } = place;
+  if (value === undefined || value === null) return undefined;
+  const gateway = problems.parsed(place, '10.0.0.1', parseAddress);
+  if (gateway === undefined) return undefined;
+  const text = formatAddress(gateway);
+  if (gateway.family !== cidr.family) {
+    problems.add(field, wrongFamily(text, cidr));
+  } else if (!containsAddress(cidr, gateway) && !containsAddress(LINK_LOCAL, gateway)) {
+    problems.add(field, `"${text}" is not within ${formatCidr(cidr)}: pods could not reach it, so write one that is`);
+  } else if (isNetworkOrBroadcast(cidr, gateway)) {
+    problems.add(field, `"${text}" is the network or broadcast address of ${formatCidr(cidr)}: write another one`);
+  }
+  return gateway;
+}
+
+function isNetworkOrBroadcast(cidr: Cidr, { value }: Address): boolean {
+  return cidr.family === 4 && cidr.prefixLength <= 30 && (value === firstOf(cidr) || value === lastOf(cidr));
+}
+
+function refuseUnusable(subnet: WrittenRange, problems: PoolProblems): void {
+  for (const { cidr, why } of UNUSABLE) {
+    const apart = cidr.family !== subnet.family || lastOf(cidr) < subnet.first || firstOf(cidr) > subnet.last;
+    if (!apart)
+      problems.add(subnet.field, `"${subnet.text}" overlaps with ${formatCidr(cidr)}, ${why}: write another subnet`);
+  }
+}
+
+function wrongFamily(text: string, cidr: Cidr): string {
+  return `${describeValue(text)} is of another family than ${formatCidr(cidr)}: write ${formatFamily(cidr.family)}, or move it to a subnet of its own`;
+}
