@@ -1,10 +1,14 @@
-import type { AddressLease } from '../../api/address-lease.js';
-import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
+import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
+import type { AddressPool, AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE, POOL_NAD_NAMESPACE } from '../../api/names.js';
+import { parseAddress } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import { leaseLabels } from '../../ipam/core/lease.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
+import { putNetwork } from './networks.js';
 import { until, untilValue } from './wait.js';
 
 /** What users see of the addresses in one namespace. */
@@ -16,6 +20,14 @@ export class AddressStory {
   constructor(client: Client, namespace: string) {
     this.#client = client;
     this.#namespace = namespace;
+  }
+
+  /** Makes a NAD that delegates IPAM to Holdfast. @returns the network's name, which no other story uses */
+  async network(nad: string, subnets: readonly (string | PoolSubnet)[], ipam: object = {}): Promise<string> {
+    const network = `${this.#namespace}-${nad}`;
+    const list = subnets.map((subnet) => (typeof subnet === 'string' ? { cidr: subnet } : subnet));
+    await putNetwork(this.#client, nad, { namespace: this.#namespace, network, subnets: list, ipam });
+    return network;
   }
 
   /** Waits until a claim has addresses. @returns them, with prefix lengths */
@@ -130,4 +142,15 @@ export function conditionOf(claim: IPAMClaim, type = IPS_ALLOCATED): Condition |
 
 function hasAddresses(claim: IPAMClaim): boolean {
   return (claim.status?.ips.length ?? 0) > 0 && conditionOf(claim)?.status === 'True';
+}
+
+/** A lease as nobody of ours made it. */
+export function leaseNamed(
+  addressSpace: string,
+  address: string,
+  { pool, owner }: { pool: string; owner: LeaseOwner },
+): AddressLease {
+  const name = leaseName(addressSpace, parseAddress(address));
+  const spec = { address, addressSpace, pool, owner };
+  return { metadata: { name, labels: leaseLabels(spec) }, spec };
 }

@@ -92,6 +92,15 @@ export class ClaimStory {
     return this.#client.create(IPAM_CLAIMS, claim);
   }
 
+  /** Makes a claim that nobody owns, with the addresses that it had, as a tool does that restores backups. */
+  async restored(name: string, network: string, ips: string[]): Promise<void> {
+    // away from the IPAM's eyes: no network is called so
+    await this.plain(name, `${network}-being-restored`);
+    await this.writeAddresses(name, ips);
+    const patch = { type: 'merge', body: { spec: { network } } } as const;
+    await this.#client.patch(IPAM_CLAIMS, this.#ref(name), patch);
+  }
+
   /** Makes a claim whose controller is a ConfigMap called somebody-else. */
   async foreign(name: string, network: string): Promise<IPAMClaim> {
     const owner = await this.#client.create(CONFIG_MAPS, { metadata: this.#ref('somebody-else') });

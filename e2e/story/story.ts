@@ -215,10 +215,12 @@ export class Story {
     return vm.removeFromSpec(this.client, this.ref(name), network);
   }
 
+  requestAddresses(name: string, addresses: Readonly<Record<string, readonly string[]>>): Promise<void> {
+    return vm.requestAddresses(this.client, this.ref(name), addresses);
+  }
+
   swapNetwork(name: string, network: string, nad: string): Promise<void> {
-    return vm.changeVm(this.client, this.ref(name), ({ spec }) => {
-      for (const one of spec.template.spec.networks) if (one.name === network) one.multus = { networkName: nad };
-    });
+    return vm.swapNetwork(this.client, this.ref(name), network, nad);
   }
 
   async setVmiFinalizer(name: string, finalizer: string, present: boolean): Promise<void> {

@@ -1,4 +1,5 @@
 import type { VirtualMachine, VirtualMachineInstance, VmNetwork } from '../../api/kubevirt.js';
+import { REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { controllingVmi, isTerminal, type Pod } from '../../api/pod.js';
 import type { Client, DeleteOptions } from '../../kube/client.js';
 import { isConflict } from '../../kube/errors.js';
@@ -141,6 +142,7 @@ export async function changeVm(client: Client, ref: ObjectRef, change: (vm: Chan
 export interface ChangeableVm extends VirtualMachine {
   spec: {
     template: {
+      metadata?: { annotations?: Record<string, string> };
       spec: {
         networks: VmNetwork[];
         domain: { devices: { interfaces: { name: string; bridge?: object; state?: string }[] } };
@@ -170,5 +172,27 @@ export function removeFromSpec(client: Client, ref: ObjectRef, network: string):
     const { networks, domain } = spec.template.spec;
     spec.template.spec.networks = networks.filter((one) => one.name !== network);
     domain.devices.interfaces = domain.devices.interfaces.filter((one) => one.name !== network);
+  });
+}
+
+/** Asks for addresses in the VM's template: network in the VM → addresses. */
+export function requestAddresses(
+  client: Client,
+  ref: ObjectRef,
+  addresses: Readonly<Record<string, readonly string[]>>,
+): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    const { template } = spec;
+    template.metadata = {
+      ...template.metadata,
+      annotations: { ...template.metadata?.annotations, [REQUESTED_ADDRESSES_ANNOTATION]: JSON.stringify(addresses) },
+    };
+  });
+}
+
+/** Lets an interface of a VM's template be on another NAD. */
+export function swapNetwork(client: Client, ref: ObjectRef, network: string, nad: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    for (const one of spec.template.spec.networks) if (one.name === network) one.multus = { networkName: nad };
   });
 }
