@@ -70,7 +70,6 @@ describeStory('A full pool', (story) => {
     expect((await story().event('vm3', 'AddressesNotAllocated')).message).to.include('is full: 2 of 2');
     await story().event('vm3.data', 'AddressesNotAllocated');
     expect((await story().claim('vm3.data')).status?.ips).to.deep.equal([]);
-    await new Promise((resolve) => setTimeout(resolve, 1100)); // creation times count whole seconds
     await story().createVm('vm4', { data: 'blue' }, { running: false });
     await story().addresses.refused('vm4.data', 'SubnetExhausted');
 

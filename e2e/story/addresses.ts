@@ -3,11 +3,13 @@ import type { AddressPool, AddressPoolSpec, PoolSubnet } from '../../api/address
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE, POOL_NAD_NAMESPACE } from '../../api/names.js';
+import { HOLDFAST_NAMESPACE } from '../holdfast/install.js';
 import { parseAddress } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
 import { leaseLabels } from '../../ipam/core/lease.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
+import { clientAs } from './service-account.js';
 import { putNetwork } from './networks.js';
 import { until, untilValue } from './wait.js';
 
@@ -15,11 +17,20 @@ import { until, untilValue } from './wait.js';
 export class AddressStory {
   readonly #client: Client;
   readonly #namespace: string;
+  readonly #admin: { client: Client; kubeconfig: string };
   readonly #pools: string[] = [];
+  #pastValidation: Client | undefined;
 
-  constructor(client: Client, namespace: string) {
-    this.#client = client;
+  constructor(admin: { client: Client; kubeconfig: string }, namespace: string) {
+    this.#admin = admin;
+    this.#client = admin.client;
     this.#namespace = namespace;
+  }
+
+  /** A client as ipam itself, whose pools no webhook looks at: what happens where admission was away, or raced. */
+  async pastValidation(): Promise<Client> {
+    this.#pastValidation ??= await clientAs(this.#admin, { namespace: HOLDFAST_NAMESPACE, name: 'holdfast-ipam' });
+    return this.#pastValidation;
   }
 
   /** Makes a NAD that delegates IPAM to Holdfast. @returns the network's name, which no other story uses */
@@ -87,8 +98,8 @@ export class AddressStory {
   }
 
   /** Makes a pool as an admin does; it is deleted with the story. */
-  async pool(name: string, spec: AddressPoolSpec): Promise<AddressPool> {
-    const pool = await this.#client.create(ADDRESS_POOLS, { metadata: { name }, spec });
+  async pool(name: string, spec: AddressPoolSpec, client = this.#client): Promise<AddressPool> {
+    const pool = await client.create(ADDRESS_POOLS, { metadata: { name }, spec });
     this.#pools.push(name);
     return pool;
   }
@@ -115,6 +126,7 @@ export class AddressStory {
 
   /** Leaves no pools behind. */
   async end(): Promise<void> {
+    await this.#pastValidation?.transport.close();
     await Promise.all(this.#pools.map((name) => this.#removePool(name)));
   }
 

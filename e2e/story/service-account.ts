@@ -9,6 +9,14 @@ export async function serviceAccountClient(
   account: { namespace: string; name: string },
 ): Promise<Client> {
   await admin.client.create(SERVICE_ACCOUNTS, { metadata: account });
+  return clientAs(admin, account);
+}
+
+/** A client that acts as a service account that is there. The caller closes the client's transport. */
+export async function clientAs(
+  admin: { client: Client; kubeconfig: string },
+  account: { namespace: string; name: string },
+): Promise<Client> {
   const token = await requestToken(admin.client, account);
   const cluster = await loadCredentials({ kubeconfig: admin.kubeconfig });
   const credentials: Credentials = {

@@ -45,7 +45,7 @@ export class Story {
     this.namespace = namespace;
     this.claims = new ClaimStory(this.client, namespace);
     this.migrations = new MigrationStory(this.client, namespace);
-    this.addresses = new AddressStory(this.client, namespace);
+    this.addresses = new AddressStory(environment, namespace);
   }
 
   static async begin(environment: Environment, namespace = randomName()): Promise<Story> {

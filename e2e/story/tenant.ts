@@ -4,9 +4,9 @@ import type { ObjectMeta } from '../../api/meta.js';
 import { KUBEVIRT_API_VERSION, NETWORKS_ANNOTATION, VIRTUAL_MACHINE_INSTANCE_KIND } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
-import { StatusError } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
-import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { refusal } from './refusal.js';
 import { serviceAccountClient } from './service-account.js';
 
 const ROLE_BINDINGS: Resource = {
@@ -65,6 +65,17 @@ export class Tenant {
     return refusal(this.#client.patch(IPAM_CLAIMS, { namespace: this.#namespace, name }, { type: 'merge', body }));
   }
 
+  async refusedStatus(name: string, status: object): Promise<string> {
+    const ref = { namespace: this.#namespace, name };
+    return refusal(
+      this.#client.patch(IPAM_CLAIMS, ref, { type: 'merge', body: { status } }, { subresource: 'status' }),
+    );
+  }
+
+  async refusedLeaseDeletion(name: string): Promise<string> {
+    return refusal(this.#client.delete(ADDRESS_LEASES, { name }));
+  }
+
   async createsClaim(name: string, metadata: Partial<ObjectMeta>): Promise<IPAMClaim> {
     const claim = {
       metadata: { ...metadata, name, namespace: this.#namespace },
@@ -105,14 +116,4 @@ function podOf(metadata: ObjectMeta): Pod {
 function ownerReference(vmi: VirtualMachineInstance) {
   const { name, uid = '' } = vmi.metadata;
   return { apiVersion: KUBEVIRT_API_VERSION, kind: VIRTUAL_MACHINE_INSTANCE_KIND, name, uid, controller: true };
-}
-
-async function refusal(attempt: Promise<unknown>): Promise<string> {
-  try {
-    await attempt;
-  } catch (error) {
-    if (error instanceof StatusError && error.status >= 400 && error.status < 500) return error.message;
-    throw error;
-  }
-  throw new Error('it was not refused');
 }
