@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import { readHoldfastIpam } from '../../api/holdfast-ipam.js';
+import type { AddressPoolSpec } from '../../api/address-pool.js';
+import { derivedPoolName, derivedSpec } from './derived-pool.js';
+
+const PATH = 'spec.config.ipam';
+
+function specOf(ipam: object) {
+  const read = readHoldfastIpam({ type: 'holdfast', ...ipam }, PATH);
+  if (!read.ok) expect.fail(`${read.problem.field} ${read.problem.message}`);
+  return derivedSpec('blue', read.config);
+}
+
+describe('the pool that a NAD asks for', () => {
+  const rows: { name: string; given: object; expect: Omit<AddressPoolSpec, 'network'> }[] = [
+    {
+      name: 'in our words',
+      given: { subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1' }], addressSpace: 'lan', cooldownSeconds: 5 },
+      expect: { addressSpace: 'lan', subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1' }], cooldownSeconds: 5 },
+    },
+    {
+      name: 'from a range with host bits, which say nothing',
+      given: { range: '192.168.2.225/28', exclude: ['192.168.2.229/30', '192.168.2.236/32'] },
+      expect: { subnets: [{ cidr: '192.168.2.224/28', exclude: ['192.168.2.228/30', '192.168.2.236/32'] }] },
+    },
+    {
+      name: 'from a first and a last address',
+      given: { range: '10.0.0.10-10.0.0.20/24', range_start: '10.0.0.1' },
+      expect: { subnets: [{ cidr: '10.0.0.0/24', ranges: ['10.0.0.10-10.0.0.20'] }] },
+    },
+    {
+      name: 'from a start, up to the end of the range',
+      given: { range: '10.0.0.0/24', range_start: '10.0.0.10' },
+      expect: { subnets: [{ cidr: '10.0.0.0/24', ranges: ['10.0.0.10-10.0.0.255'] }] },
+    },
+    {
+      name: 'from an end',
+      given: { range: 'fd00::/64', range_end: 'fd00::ff' },
+      expect: { subnets: [{ cidr: 'fd00::/64', ranges: ['fd00::-fd00::ff'] }] },
+    },
+    {
+      name: 'from ranges of both families, with the gateway where it is',
+      given: { ipRanges: [{ range: '10.0.0.0/24' }, { range: 'fd00::/64' }], gateway: 'fd00::1', network_name: 'lan' },
+      expect: {
+        addressSpace: 'lan',
+        subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64', gateway: 'fd00::1' }],
+      },
+    },
+    {
+      name: 'without exclusions and a gateway that lie elsewhere',
+      given: { range: '192.168.2.224/28', exclude: ['10.0.0.0/8', 'fd00::1'], gateway: '192.168.2.1' },
+      expect: { subnets: [{ cidr: '192.168.2.224/28' }] },
+    },
+  ];
+  for (const { name, given, expect: expected } of rows) {
+    it(`is read ${name}`, () => {
+      expect(specOf(given)).to.deep.equal({ kind: 'spec', spec: { network: 'blue', ...expected } });
+    });
+  }
+
+  it("is none where it names no subnets: an admin's serves", () => {
+    expect(specOf({ cooldownSeconds: 5 })).to.deep.equal({ kind: 'none' });
+  });
+
+  const refused = [
+    {
+      name: 'a range without length',
+      given: { range: '10.0.0.0' },
+      problem: /^range cannot be read: "10\.0\.0\.0" has no prefix/,
+    },
+    {
+      name: 'a start outside',
+      given: { range: '10.0.0.0/24', range_start: '10.0.1.1' },
+      problem: /^range_start names 10\.0\.1\.1, .*10\.0\.0\.0\/24/,
+    },
+    { name: 'a first address outside', given: { range: '10.0.1.1-10.0.0.9/24' }, problem: /^range names 10\.0\.1\.1/ },
+    { name: 'an end before the start', given: { range: '10.0.0.9-10.0.0.3/24' }, problem: /^range_end lies before/ },
+    {
+      name: 'a start of the other family',
+      given: { range: '10.0.0.0/24', range_start: 'fd00::1' },
+      problem: /^range_start names/,
+    },
+    {
+      name: 'a bad exclusion',
+      given: { range: '10.0.0.0/24', exclude: ['x'] },
+      problem: /^exclude\[0\] cannot be read: "x"/,
+    },
+    { name: 'a bad gateway', given: { range: '10.0.0.0/24', gateway: 'x' }, problem: /^gateway cannot be read: "x"/ },
+    {
+      name: 'host bits in our words',
+      given: { subnets: [{ cidr: '10.0.0.1/24' }] },
+      problem: /^subnets\[0\]\.cidr cannot be served: "10/,
+    },
+    {
+      name: 'ranges that overlap',
+      given: { ipRanges: [{ range: '10.0.0.0/24' }, { range: '10.0.0.0/25' }] },
+      problem: /^ipRanges\[[01]\]\.range cannot be served: .*overlaps/,
+    },
+    {
+      name: 'a duration that is none',
+      given: { subnets: [{ cidr: '10.0.0.0/24' }], stickyMAC: { ttl: 'x' } },
+      problem: /^stickyMAC\.ttl cannot be served/,
+    },
+  ];
+  for (const { name, given, problem } of refused) {
+    it(`is refused in the words of the NAD: ${name}`, () => {
+      const found = specOf(given);
+      if (found.kind !== 'invalid') expect.fail(found.kind);
+      const [first] = found.problems;
+      expect(`${first?.field.replace(`${PATH}.`, '') ?? ''} ${first?.message ?? ''}`).to.match(problem);
+    });
+  }
+
+  it('has a name that no other namespace and network have', () => {
+    expect(derivedPoolName('vms', 'blue')).to.equal('blue.vms');
+    expect(derivedPoolName('vms', 'Blue_1')).to.match(/^blue-1\.vms-[0-9a-f]{10}$/);
+    expect(derivedPoolName('vms', 'blue_1')).to.not.equal(derivedPoolName('vms', 'blue-1'));
+    expect(derivedPoolName('vms', 'b'.repeat(253))).to.have.lengthOf(253);
+  });
+});

@@ -1,0 +1,215 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type KubeObject, objectKey } from '../../api/meta.js';
+import type { Cache } from '../../kube/cache.js';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import type { Pool } from '../core/pool.js';
+import { type Resolution, type ResolutionTable, networkKey, resolve } from './resolution.js';
+import {
+  type JudgedPool,
+  type PoolVerdict,
+  type ReadPool,
+  byAge,
+  compiledPool,
+  judgePools,
+  readPool,
+} from './verdict.js';
+
+export interface PoolListers {
+  pools: Pick<Cache<AddressPool>, 'list'>;
+  networks: Pick<Cache<NetworkAttachment>, 'list' | 'get'>;
+}
+
+/** All of one network. `state` is equal where nothing changed that a claim could notice. */
+interface NetworkEntry {
+  admin: JudgedPool[];
+  /** By the namespace of the NADs. */
+  derived: Map<string, JudgedPool[]>;
+  nads: NetworkAttachment[];
+  state: string;
+}
+
+/** A pool as it was read, and what it was read from. */
+interface Remembered {
+  text: string;
+  read: ReadPool;
+}
+
+/** Which pool serves whom. Follows the caches of pools and NADs: tell it of their changes. */
+export class PoolDirectory {
+  readonly #listers: PoolListers;
+  readonly #handlers: ((networks: ReadonlySet<string>) => void)[] = [];
+  readonly #read = new Map<string, Remembered>();
+  readonly #statements = new WeakMap<NetworkAttachment, string>();
+  #networks = new Map<string, NetworkEntry>();
+  #pools = new Map<string, JudgedPool>();
+  #nads = new Map<string, NetworkAttachment[]>();
+  #stale = true;
+  #due = false;
+
+  constructor(listers: PoolListers) {
+    this.#listers = listers;
+  }
+
+  resolve(claim: IPAMClaim): Resolution {
+    this.#refresh();
+    return resolve(claim, this.#table);
+  }
+
+  /** What a pool may lease, also of one that serves nobody (now). Undefined where it is invalid or unknown. */
+  pool(name: string): Pool | undefined {
+    this.#refresh();
+    const pool = this.#pools.get(name);
+    return pool && compiledPool(pool);
+  }
+
+  verdict(name: string): PoolVerdict | undefined {
+    this.#refresh();
+    return this.#pools.get(name)?.verdict;
+  }
+
+  /** The pools of a network, admins' and derived ones, oldest first within each. */
+  poolsOf(network: string): readonly JudgedPool[] {
+    this.#refresh();
+    const entry = this.#networks.get(network);
+    return entry === undefined ? [] : [...entry.admin, ...[...entry.derived.values()].flat()];
+  }
+
+  /** The NADs of a namespace whose config names the network, oldest first. */
+  nadsOf(namespace: string, network: string): readonly NetworkAttachment[] {
+    this.#refresh();
+    return this.#nads.get(networkKey(namespace, network)) ?? [];
+  }
+
+  /** Told of the networks for whose claims something else may be true now; soon after the change, several changes at once. */
+  onChange(handler: (networks: ReadonlySet<string>) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  /** The caches of pools or NADs have changed. Given the change, one of a pool's status is passed over. */
+  changed(change?: { type: string; object: KubeObject; before?: KubeObject }): void {
+    if (change?.type === 'changed' && change.before !== undefined && isBookKeeping(change.before, change.object))
+      return;
+    this.#stale = true;
+    if (this.#due) return;
+    this.#due = true;
+    // a list brings many changes at once
+    queueMicrotask(() => this.#refresh());
+  }
+
+  readonly #table: ResolutionTable = {
+    nad: (key) => this.#listers.networks.get(key),
+    nadsOf: (namespace, network) => this.#nads.get(networkKey(namespace, network)) ?? [],
+    adminPools: (network) => this.#networks.get(network)?.admin ?? [],
+    derivedPools: (network, namespace) => this.#networks.get(network)?.derived.get(namespace) ?? [],
+  };
+
+  #refresh(): void {
+    this.#due = false;
+    if (!this.#stale) return;
+    this.#stale = false;
+    const before = this.#networks;
+    this.#rebuild();
+    const changed = new Set<string>();
+    for (const [network, { state }] of this.#networks) if (before.get(network)?.state !== state) changed.add(network);
+    for (const network of before.keys()) if (!this.#networks.has(network)) changed.add(network);
+    if (changed.size > 0) for (const handler of this.#handlers) handler(changed);
+  }
+
+  #rebuild(): void {
+    const pools = groupBy(this.#readPools(), ({ network }) => network);
+    const nads = groupBy([...this.#listers.networks.list()].sort(byNadAge), (nad) =>
+      nad.config.ok ? nad.config.network.name : undefined,
+    );
+    this.#pools = new Map();
+    this.#nads = new Map();
+    this.#networks = new Map();
+    for (const network of new Set([...pools.keys(), ...nads.keys()])) {
+      const judged = judgePools(pools.get(network) ?? []);
+      const attachments = nads.get(network) ?? [];
+      for (const pool of judged) this.#pools.set(pool.name, pool);
+      for (const [namespace, own] of groupBy(attachments, ({ metadata }) => metadata.namespace)) {
+        this.#nads.set(networkKey(namespace, network), own);
+      }
+      this.#networks.set(network, {
+        admin: judged.filter(({ nadNamespace }) => nadNamespace === undefined),
+        derived: groupBy(judged, ({ nadNamespace }) => nadNamespace),
+        nads: attachments,
+        state: JSON.stringify([judged.map(poolState), attachments.map((nad) => this.#statementOf(nad))]),
+      });
+    }
+  }
+
+  #readPools(): ReadPool[] {
+    const pools = this.#listers.pools.list();
+    const names = new Set(pools.map(({ metadata }) => metadata.name));
+    for (const name of this.#read.keys()) if (!names.has(name)) this.#read.delete(name);
+    return pools.map((pool) => {
+      const { name } = pool.metadata;
+      const text = stateOfPool(pool);
+      const known = this.#read.get(name);
+      // the same Pool stays the same object: others compare by it
+      if (known?.text === text) return known.read;
+      const read = readPool(pool);
+      this.#read.set(name, { text, read });
+      return read;
+    });
+  }
+
+  #statementOf(nad: NetworkAttachment): string {
+    const known = this.#statements.get(nad);
+    if (known !== undefined) return known;
+    const { uid, creationTimestamp } = nad.metadata;
+    const statement = JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation]);
+    this.#statements.set(nad, statement);
+    return statement;
+  }
+}
+
+function isBookKeeping(before: KubeObject, after: KubeObject): boolean {
+  return (
+    'spec' in before && 'spec' in after && stateOfPool(before as AddressPool) === stateOfPool(after as AddressPool)
+  );
+}
+
+/** All of a pool that counts. */
+function stateOfPool({ metadata, spec }: AddressPool): string {
+  const { name, uid, creationTimestamp, deletionTimestamp, annotations } = metadata;
+  return JSON.stringify([name, uid, creationTimestamp, deletionTimestamp, annotations, spec]);
+}
+
+function poolState({ name, uid, nadNamespace, namespaces, verdict, compiled }: JudgedPool): unknown {
+  const described = verdict.kind === 'served' ? verdict.kind : verdict.message;
+  return [name, uid, nadNamespace, namespaces, described, serialOf(compiled)];
+}
+
+const serials = new WeakMap<object, number>();
+let lastSerial = 0;
+
+/** Tells one reading of a spec from another. */
+function serialOf(compiled: object): number {
+  const serial = serials.get(compiled) ?? ++lastSerial;
+  serials.set(compiled, serial);
+  return serial;
+}
+
+function byNadAge(a: NetworkAttachment, b: NetworkAttachment): number {
+  const age = ({ metadata }: NetworkAttachment) => ({
+    createdAt: metadata.creationTimestamp ?? '',
+    name: metadata.name,
+  });
+  return byAge(age(a), age(b));
+}
+
+/** Elements without a key are left out. */
+function groupBy<T>(elements: readonly T[], keyOf: (element: T) => string | undefined): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const element of elements) {
+    const key = keyOf(element);
+    if (key === undefined) continue;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [element]);
+    else group.push(element);
+  }
+  return groups;
+}

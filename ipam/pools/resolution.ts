@@ -1,0 +1,114 @@
+import { type IPAMClaim, nadOf } from '../../api/ipam-claim.js';
+import { joinKey, objectKey, splitKey } from '../../api/meta.js';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import type { Pool } from '../core/pool.js';
+import type { JudgedPool } from './verdict.js';
+
+/** Who serves a claim. */
+export type Resolution =
+  | { kind: 'served'; pool: Pool }
+  /** It is ours, and no pool can: the message says why and what to do. */
+  | { kind: 'unserved'; message: string }
+  /** It is somebody else's, never to be touched. */
+  | { kind: 'foreign'; message: string };
+
+/** What is looked at for a claim. */
+export interface ResolutionTable {
+  nad(key: string): NetworkAttachment | undefined;
+  /** Those in the namespace whose config names the network, in the order of their age. */
+  nadsOf(namespace: string, network: string): readonly NetworkAttachment[];
+  /** Admins' pools, oldest first. */
+  adminPools(network: string): readonly JudgedPool[];
+  derivedPools(network: string, nadNamespace: string): readonly JudgedPool[];
+}
+
+/** To whom the NAD of a claim delegates. `unknown`: there is none that could say it. */
+type Delegate =
+  { kind: 'ours'; problem?: string } | { kind: 'foreign'; message: string } | { kind: 'unknown'; message: string };
+
+export function resolve(claim: IPAMClaim, table: ResolutionTable): Resolution {
+  const { network } = claim.spec;
+  const namespace = claim.metadata.namespace ?? '';
+  const nadKey = nadOf(claim);
+  const nadNamespace = nadKey === undefined ? namespace : splitKey(nadKey).namespace;
+  const delegate =
+    nadKey === undefined ? delegateOfNetwork(namespace, network, table) : delegateOfNad(nadKey, network, table);
+  if (delegate.kind === 'foreign') return delegate;
+  const found = servingPool({ network, namespace, nadNamespace }, table);
+  if (found !== undefined) return found;
+  if (delegate.kind === 'unknown') {
+    return { kind: 'foreign', message: `${delegate.message}, and no AddressPool serves network ${network}` };
+  }
+  const remedy = 'create one, or give the NAD subnets';
+  return {
+    kind: 'unserved',
+    message: delegate.problem ?? `no AddressPool serves network ${network} for namespace ${namespace}: ${remedy}`,
+  };
+}
+
+function delegateOfNad(key: string, network: string, table: ResolutionTable): Delegate {
+  const nad = table.nad(key);
+  if (nad === undefined) return { kind: 'unknown', message: `NAD ${key} is gone` };
+  if (!nad.config.ok) return { kind: 'unknown', message: unreadable(nad, nad.config.problem) };
+  const { name } = nad.config.network;
+  // what the NAD says is about another network now
+  return name === network ? judge(nad) : { kind: 'unknown', message: `NAD ${key} is for network ${name} now` };
+}
+
+/** For claims made by others, which do not name their NAD. */
+function delegateOfNetwork(namespace: string, network: string, table: ResolutionTable): Delegate {
+  const delegates = table.nadsOf(namespace, network).map(judge);
+  const own = delegates.find(({ kind }) => kind === 'ours');
+  return (
+    own ?? delegates[0] ?? { kind: 'unknown', message: `no NAD in namespace ${namespace} is for network ${network}` }
+  );
+}
+
+function judge(nad: NetworkAttachment): Delegate {
+  const { delegation } = nad;
+  switch (delegation.kind) {
+    case 'none':
+      return { kind: 'foreign', message: `NAD ${objectKey(nad)} has no IPAM` };
+    case 'other':
+      return { kind: 'foreign', message: `NAD ${objectKey(nad)} delegates IPAM to ${delegation.type}` };
+    case 'invalid':
+      return { kind: 'ours', problem: unreadable(nad, delegation.problem) };
+    case 'holdfast':
+      return { kind: 'ours' };
+  }
+}
+
+function unreadable(nad: NetworkAttachment, { field, message }: { field: string; message: string }): string {
+  return `NAD ${objectKey(nad)} cannot be used: ${field} ${message}`;
+}
+
+/** An admin's pool wins. One that is going away leaves its users to the next. */
+function servingPool(
+  user: { network: string; namespace: string; nadNamespace: string },
+  table: ResolutionTable,
+): Resolution | undefined {
+  const admins = table.adminPools(user.network).filter((pool) => admits(pool, user.namespace));
+  const derived = table.derivedPools(user.network, user.nadNamespace);
+  const candidates = [admins.filter(isNotClosing), derived.filter(isNotClosing), admins, derived];
+  const pools = candidates.find((group) => group.length > 0);
+  if (pools === undefined) return undefined;
+  let message = '';
+  for (const { verdict } of pools) {
+    if (verdict.kind === 'served') return { kind: 'served', pool: verdict.pool };
+    message ||= verdict.message;
+  }
+  return { kind: 'unserved', message };
+}
+
+function isNotClosing({ verdict }: JudgedPool): boolean {
+  return verdict.kind !== 'closing';
+}
+
+function admits({ namespaces }: JudgedPool, namespace: string): boolean {
+  return namespaces === undefined || namespaces.includes(namespace);
+}
+
+/** A key of the tables by (namespace, network). */
+export function networkKey(namespace: string, network: string): string {
+  return joinKey(namespace, network);
+}

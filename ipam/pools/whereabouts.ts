@@ -1,0 +1,129 @@
+import type { PoolSubnet } from '../../api/address-pool.js';
+import type { HoldfastIpamConfig, WhereaboutsRange } from '../../api/holdfast-ipam.js';
+import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import { type Address, AddressError, formatAddress, parseAddress, parseAddressOrPrefix } from '../core/address.js';
+import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf } from '../core/cidr.js';
+
+export type Subnets = { ok: true; subnets: PoolSubnet[] } | { ok: false; problem: NetworkConfigProblem };
+
+const LINK_LOCAL: Cidr = { family: 6, base: 0xfe80n << 112n, prefixLength: 10 };
+
+/** Thrown and caught in this file. */
+class RangeFault extends Error {
+  readonly problem: NetworkConfigProblem;
+
+  constructor(field: string, message: string) {
+    super(message);
+    this.problem = { field, message };
+  }
+}
+
+/**
+ * whereabouts' ranges as the subnets of a pool, as whereabouts itself reads them (pkg/config): host bits of a CIDR do not count; the
+ * addresses of `first-last/length` win over `range_start` and `range_end`; exclusions and a gateway that lie in no range have no effect.
+ * Unlike there a start or an end outside the range is refused, for to ignore it would lease what nobody meant to; and a pod has one
+ * address of a family, not one of every range.
+ */
+export function subnetsOfRanges({
+  path,
+  ranges,
+  gateway,
+}: Pick<HoldfastIpamConfig, 'path' | 'ranges' | 'gateway'>): Subnets {
+  try {
+    const router = gateway === undefined ? undefined : read(`${path}.gateway`, () => parseAddress(gateway));
+    return { ok: true, subnets: ranges.map((range) => subnetOfRange(range, router)) };
+  } catch (error) {
+    if (error instanceof RangeFault) return { ok: false, problem: error.problem };
+    throw error;
+  }
+}
+
+interface Span {
+  cidr: Cidr;
+  start?: Address;
+  end?: Address;
+}
+
+function subnetOfRange(range: WhereaboutsRange, gateway: Address | undefined): PoolSubnet {
+  const { cidr, start, end } = spanOf(range);
+  const first = start?.value ?? firstOf(cidr);
+  const last = end?.value ?? lastOf(cidr);
+  if (first > last)
+    throw new RangeFault(`${range.path}.range_end`, 'lies before the start of the range: exchange the two');
+  const text = (value: bigint) => formatAddress({ family: cidr.family, value });
+  const exclude = range.exclude.flatMap((excluded, index) =>
+    exclusionIn(
+      cidr,
+      read(`${range.path}.exclude[${index}]`, () => parseNetwork(excluded)),
+    ),
+  );
+  return {
+    cidr: formatCidr(cidr),
+    ...((start ?? end) && { ranges: [`${text(first)}-${text(last)}`] }),
+    ...(exclude.length > 0 && { exclude }),
+    ...(gateway !== undefined && reaches(cidr, gateway) && { gateway: formatAddress(gateway) }),
+  };
+}
+
+function spanOf(range: WhereaboutsRange): Span {
+  const field = `${range.path}.range`;
+  const dash = range.range.indexOf('-');
+  if (dash >= 0) {
+    const { address: end, cidr } = read(field, () => parseInterface(range.range.slice(dash + 1)));
+    const start = read(field, () => parseAddress(range.range.slice(0, dash)));
+    return { cidr, start: within(cidr, start, field), end };
+  }
+  const { cidr } = read(field, () => parseInterface(range.range));
+  const bound = (text: string | undefined, key: string) =>
+    text === undefined
+      ? undefined
+      : within(
+          cidr,
+          read(`${range.path}.${key}`, () => parseAddress(text)),
+          `${range.path}.${key}`,
+        );
+  const start = bound(range.start, 'range_start');
+  const end = bound(range.end, 'range_end');
+  return { cidr, ...(start && { start }), ...(end && { end }) };
+}
+
+/** An address with prefix length and its network. */
+function parseInterface(text: string): { address: Address; cidr: Cidr } {
+  const { address, prefixLength } = parseAddressOrPrefix(text);
+  if (prefixLength === undefined) throw new AddressError(`"${text}" has no prefix length: write it like ${text}/24`);
+  return { address, cidr: networkOf(address, prefixLength) };
+}
+
+function parseNetwork(text: string): Cidr {
+  const { address, prefixLength } = parseAddressOrPrefix(text);
+  return networkOf(address, prefixLength ?? (address.family === 4 ? 32 : 128));
+}
+
+/** IPv6 routers are reached by their link-local address as well. */
+function reaches(cidr: Cidr, gateway: Address): boolean {
+  return containsAddress(cidr, gateway) || (cidr.family === 6 && containsAddress(LINK_LOCAL, gateway));
+}
+
+/** Two networks lie one in the other, or apart. */
+function exclusionIn(cidr: Cidr, excluded: Cidr): string[] {
+  if (
+    containsAddress(cidr, { family: excluded.family, value: excluded.base }) &&
+    excluded.prefixLength >= cidr.prefixLength
+  )
+    return [formatCidr(excluded)];
+  return containsAddress(excluded, { family: cidr.family, value: cidr.base }) ? [formatCidr(cidr)] : [];
+}
+
+function within(cidr: Cidr, address: Address, field: string): Address {
+  if (containsAddress(cidr, address)) return address;
+  throw new RangeFault(field, `names ${formatAddress(address)}, which is not in ${formatCidr(cidr)}: correct it`);
+}
+
+function read<T>(field: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof AddressError) throw new RangeFault(field, `cannot be read: ${error.message}`);
+    throw error;
+  }
+}

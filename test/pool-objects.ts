@@ -1,0 +1,68 @@
+import type { AddressPool, AddressPoolSpec } from '../api/address-pool.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import { CLAIM_NAD } from '../api/names.js';
+import type { KubeObject } from '../api/meta.js';
+import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import { Cache } from '../kube/cache.js';
+import { type NetworkAttachment, shrinkNad } from '../process/shrink.js';
+
+/** Pools, NADs and claims for tests, as short as what a test is about. */
+
+/** The n-th day of 2026, as a time of creation. */
+export function day(n: number): string {
+  return new Date(Date.UTC(2026, 0, n)).toISOString().replace('.000', '');
+}
+
+export interface PoolGiven extends Partial<AddressPoolSpec> {
+  cidr?: string;
+  born?: number;
+  deleting?: boolean;
+  /** Makes it a derived one. */
+  nadNamespace?: string;
+}
+
+/** An admin's pool of network blue. */
+export function adminPool(name: string, given: PoolGiven = {}): AddressPool {
+  const { cidr = '10.0.0.0/24', born = 1, deleting, nadNamespace, ...spec } = given;
+  return {
+    metadata: {
+      name,
+      uid: `${name}-uid`,
+      resourceVersion: '1',
+      creationTimestamp: day(born),
+      ...(deleting && { deletionTimestamp: day(300) }),
+      ...(nadNamespace !== undefined && { annotations: { 'ipam.holdfast.dev/nad-namespace': nadNamespace } }),
+    },
+    spec: { network: 'blue', subnets: [{ cidr }], ...spec },
+  };
+}
+
+/** A NAD as it is cached. @param key `namespace/name` */
+export function nad(key: string, config: unknown, born = 1): NetworkAttachment {
+  const [namespace = '', name = ''] = key.split('/');
+  const definition: NetworkAttachmentDefinition = {
+    metadata: { name, namespace, uid: `${key}-uid`, resourceVersion: '1', creationTimestamp: day(born) },
+    spec: { config: typeof config === 'string' ? config : JSON.stringify(config) },
+  };
+  return shrinkNad(definition);
+}
+
+/** The config of a bridge that leaves its addresses to Holdfast. */
+export function holdfastConfig(ipam: object = {}, network = 'blue'): object {
+  return { name: network, type: 'bridge', ipam: { type: 'holdfast', ...ipam } };
+}
+
+/** A claim of network blue. @param key `namespace/name`; @param nad `namespace/name` that it was made for */
+export function claimOf(key: string, nad?: string, network = 'blue'): IPAMClaim {
+  const [namespace = '', name = ''] = key.split('/');
+  return {
+    metadata: { namespace, name, uid: `${key}-uid`, ...(nad !== undefined && { annotations: { [CLAIM_NAD]: nad } }) },
+    spec: { network, interface: 'net1' },
+  };
+}
+
+export function cacheOf<S extends KubeObject>(objects: readonly S[]): Cache<S> {
+  const cache = new Cache<S>();
+  for (const object of objects) cache.set(object);
+  return cache;
+}
