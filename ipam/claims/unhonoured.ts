@@ -1,0 +1,147 @@
+import { type IPAMClaim, ownerOf } from '../../api/ipam-claim.js';
+import { controllerOf, isBeingDeleted, objectKey } from '../../api/meta.js';
+import {
+  EventReason,
+  IPAM_CLAIM_API_VERSION,
+  IPAM_CLAIM_KIND,
+  KUBEVIRT_API_VERSION,
+  VIRTUAL_MACHINE_KIND,
+} from '../../api/names.js';
+import type { Cache } from '../../kube/cache.js';
+import type { Clock } from '../../kube/clock.js';
+import type { EventRecorder, EventSubject } from '../../kube/events.js';
+import type { Logger } from '../../kube/log.js';
+import type { Gate } from '../../process/gates.js';
+import type { PoolDirectory } from '../pools/directory.js';
+import type { Resolution } from '../pools/resolution.js';
+import type { ClaimPod, ClaimPods } from './pods.js';
+
+/** What bears on whether a claim is honoured. */
+export interface Situation {
+  readonly claim: IPAMClaim;
+  readonly users: readonly ClaimPod[];
+  readonly resolution: Resolution;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** A pod that waits for a claim's addresses in vain. */
+export interface UnhonouredUse {
+  readonly pod: ClaimPod;
+  readonly message: string;
+}
+
+const REMEDY =
+  'let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, or take allowPersistentIPs out of its config';
+
+/**
+ * The pods that refer to a claim and have had a node for `afterMs` without anybody giving the claim an address, where that is not for us
+ * to do. A pod without a node is not waited for: no IPAM need have looked at it.
+ */
+export function unhonouredUses({ claim, users, resolution, now }: Situation, afterMs: number): UnhonouredUse[] {
+  const { name } = claim.metadata;
+  // others, too, write this status, and not all of them write all of it
+  const ips = (claim.status as Partial<IPAMClaim['status']>)?.ips ?? [];
+  if (resolution.kind !== 'foreign' || ips.length > 0 || isBeingDeleted(claim)) return [];
+  return users
+    .filter(
+      (pod) => pod.claims.includes(name) && !isBeingDeleted(pod) && now - (pod.scheduledAt ?? Infinity) >= afterMs,
+    )
+    .map((pod) => ({
+      pod,
+      message:
+        `IPAMClaim ${name} got no address within ${afterMs / 1000} s of the start of pod ${pod.metadata.name}: ` +
+        `${resolution.message}, and nobody else honours the claim; ${REMEDY}`,
+    }));
+}
+
+export interface UnhonouredDeps {
+  readonly claims: Pick<Cache<IPAMClaim>, 'list'>;
+  readonly pods: Pick<ClaimPods, 'usersOf'>;
+  readonly directory: Pick<PoolDirectory, 'resolve'>;
+  readonly events: Pick<EventRecorder, 'event'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly gate: Gate;
+  readonly config: { readonly unhonouredAfterMs: number };
+}
+
+const MIN_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 10_000;
+
+/** Tells users of claims that nobody honours, once for each pod. */
+export class UnhonouredClaims {
+  readonly #deps: UnhonouredDeps;
+  /** UIDs of claim and pod. */
+  #told = new Set<string>();
+  #abort: AbortController | undefined;
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(deps: UnhonouredDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#abort = new AbortController();
+    this.#looking = this.#lookAgainAndAgain(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort?.abort();
+    await this.#looking;
+  }
+
+  async #lookAgainAndAgain(signal: AbortSignal): Promise<void> {
+    const { clock, gate, config } = this.#deps;
+    const pauseMs = Math.min(Math.max(config.unhonouredAfterMs / 4, MIN_PAUSE_MS), MAX_PAUSE_MS);
+    while (!signal.aborted) {
+      if (gate.isOpen()) this.#look();
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+
+  #look(): void {
+    const { claims, log } = this.#deps;
+    const told = new Set<string>();
+    for (const claim of claims.list()) {
+      try {
+        for (const use of this.#usesOf(claim)) told.add(this.#tell(claim, use));
+      } catch (error) {
+        log.error({ claim: objectKey(claim), err: error }, 'it cannot be said whether the claim is honoured');
+      }
+    }
+    // what is not seen any more need not be remembered
+    this.#told = told;
+  }
+
+  #usesOf(claim: IPAMClaim): UnhonouredUse[] {
+    const { pods, directory, clock, config } = this.#deps;
+    const users = pods.usersOf(claim);
+    if (users.length === 0) return [];
+    const situation = { claim, users, resolution: directory.resolve(claim), now: clock.now() };
+    return unhonouredUses(situation, config.unhonouredAfterMs);
+  }
+
+  #tell(claim: IPAMClaim, { pod, message }: UnhonouredUse): string {
+    const { events, log } = this.#deps;
+    const use = `${claim.metadata.uid ?? ''}/${pod.metadata.uid ?? ''}`;
+    if (this.#told.has(use)) return use;
+    log.warn({ claim: objectKey(claim), pod: pod.metadata.name }, message);
+    for (const subject of subjectsOf(claim)) events.event(subject, 'Warning', EventReason.ClaimNotHonoured, message);
+    return use;
+  }
+}
+
+/** The claim, and the VM, VMI or whatever it is for. */
+function subjectsOf(claim: IPAMClaim): EventSubject[] {
+  const { name, namespace = '', uid = '', resourceVersion = '' } = claim.metadata;
+  const subject = {
+    apiVersion: IPAM_CLAIM_API_VERSION,
+    kind: IPAM_CLAIM_KIND,
+    metadata: { name, namespace, uid, resourceVersion },
+  };
+  const owner = ownerOf(claim);
+  if (owner === undefined) return [subject];
+  const { apiVersion = KUBEVIRT_API_VERSION, kind = VIRTUAL_MACHINE_KIND } = controllerOf(claim) ?? {};
+  return [subject, { apiVersion, kind, metadata: { name: owner.name, namespace, uid: owner.uid } }];
+}

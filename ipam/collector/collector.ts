@@ -1,0 +1,80 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import type { IpamConfig } from '../../process/config.js';
+import type { Gate } from '../../process/gates.js';
+import type { ClaimPod, ClaimPods } from '../claims/pods.js';
+import type { PoolDirectory } from '../pools/directory.js';
+import { Expiry, type ReleasedLeases } from './expiry.js';
+import type { CollectorReport } from './report.js';
+import { type Followed, LeakSearch, type LeaseLedger } from './round.js';
+import { leaseTimesBy } from './times.js';
+
+export interface CollectorDeps {
+  /** A {@link LeaseBook}. */
+  readonly book: LeaseLedger & ReleasedLeases;
+  readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
+  /** The informers of claims and of all pods. */
+  readonly claims: Followed<IPAMClaim>;
+  readonly pods: Followed<ClaimPod>;
+  readonly users: Pick<ClaimPods, 'usersOf'>;
+  readonly directory: Pick<PoolDirectory, 'pool' | 'verdict'>;
+  readonly clock: Clock;
+  readonly report: CollectorReport;
+  /** Closed: nothing is freed. */
+  readonly gate: Gate;
+  readonly config: Pick<IpamConfig, 'collectAfterMs' | 'maxStalenessMs'>;
+}
+
+/** Frees what nobody needs: leaked leases are released, released ones deleted after their time. */
+export interface Collector {
+  /** Begins to work, once all caches are filled; again after a stop. */
+  start(): void;
+  /** Resolves when nothing is written any more. */
+  stop(): Promise<void>;
+}
+
+const MIN_ROUND_MS = 100;
+const MAX_ROUND_MS = 30_000;
+
+/** To be made once in a process: it follows the book for good. */
+export function createCollector(deps: CollectorDeps): Collector {
+  return new LeaseCollector(deps);
+}
+
+class LeaseCollector implements Collector {
+  readonly #deps: CollectorDeps;
+  readonly #expiry: Expiry;
+  readonly #roundMs: number;
+  #abort: AbortController | undefined;
+  #rounds: Promise<void> = Promise.resolve();
+
+  constructor(deps: CollectorDeps) {
+    const { directory, gate, config } = deps;
+    this.#deps = deps;
+    this.#roundMs = Math.min(Math.max(config.collectAfterMs / 2, MIN_ROUND_MS), MAX_ROUND_MS);
+    const timesOf = leaseTimesBy(directory, config.maxStalenessMs);
+    this.#expiry = new Expiry({ ...deps, timesOf, isOpen: () => gate.isOpen() });
+  }
+
+  start(): void {
+    this.#abort = new AbortController();
+    this.#expiry.start();
+    this.#rounds = this.#search(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort?.abort();
+    await Promise.all([this.#expiry.stop(), this.#rounds]);
+  }
+
+  async #search(signal: AbortSignal): Promise<void> {
+    const { clock, config, gate, report } = this.#deps;
+    const search = new LeakSearch({ ...this.#deps, collectAfterMs: config.collectAfterMs });
+    while (!signal.aborted) {
+      if (gate.isOpen()) await search.round(signal);
+      await clock.sleep(this.#roundMs, signal);
+    }
+    report.suspected(0);
+  }
+}

@@ -1,0 +1,145 @@
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { isConflict, messageOf } from '../../kube/errors.js';
+import { writeLease } from '../../process/lease-writes.js';
+import { type LeaseRecord, type LeaseTimes, expireLease, expiresAt, mayExpire } from '../core/lease.js';
+import { inParallel } from './parallel.js';
+import type { CollectorReport } from './report.js';
+
+/** @returns undefined where it cannot be known: the lease is kept */
+export type TimesOf = (lease: LeaseRecord) => LeaseTimes | undefined;
+
+/** What of the lease book is read and written; {@link LeaseBook} is one. */
+export interface ReleasedLeases {
+  released(): Iterable<LeaseRecord>;
+  forget(name: string, uid: string): void;
+  onChange(handler: (change: { before?: LeaseRecord; after?: LeaseRecord }) => void): void;
+}
+
+export interface ExpiryDeps {
+  readonly book: ReleasedLeases;
+  readonly client: Pick<Client, 'create' | 'patch' | 'delete'>;
+  readonly timesOf: TimesOf;
+  readonly clock: Clock;
+  readonly report: CollectorReport;
+  /** Whether anything may be freed. */
+  readonly isOpen: () => boolean;
+}
+
+/** Deletions of one go. */
+const BATCH = 500;
+const WIDTH = 8;
+/** Releases come in bursts: all that are due within this go together. */
+const MIN_PAUSE_MS = 250;
+/** Pools may be edited to let go earlier, and the gate may open. */
+const MAX_PAUSE_MS = 30_000;
+const PAUSE_AFTER_FAILURE_MS = 5_000;
+
+/** Which released leases have had their time, at most `limit` of them, and when the next one has. */
+export function dueLeases(
+  released: Iterable<LeaseRecord>,
+  timesOf: TimesOf,
+  { now, limit }: { now: number; limit: number },
+): { due: LeaseRecord[]; next: number } {
+  const due: LeaseRecord[] = [];
+  let next = Infinity;
+  for (const lease of released) {
+    const times = timesOf(lease);
+    if (times === undefined) continue;
+    if (!mayExpire(lease, times, now)) {
+      // what is being deleted already has no next time
+      if (expiresAt(lease, times) > now) next = Math.min(next, expiresAt(lease, times));
+    } else if (due.length < limit) due.push(lease);
+    else next = now;
+  }
+  return { due, next };
+}
+
+/** Deletes released leases when their time is over. */
+export class Expiry {
+  readonly #deps: ExpiryDeps;
+  #abort: AbortController | undefined;
+  #timer: { at: number; cancel: () => void } | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(deps: ExpiryDeps) {
+    this.#deps = deps;
+    deps.book.onChange(({ after }) => this.#released(after));
+  }
+
+  start(): void {
+    this.#abort = new AbortController();
+    this.#plan(this.#deps.clock.now());
+  }
+
+  /** Resolves when nothing is deleted any more. */
+  async stop(): Promise<void> {
+    this.#abort?.abort();
+    this.#abort = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    await this.#running;
+  }
+
+  #released(lease: LeaseRecord | undefined): void {
+    if (this.#abort === undefined || lease?.releasedAt === undefined || this.#running !== undefined) return;
+    const times = this.#deps.timesOf(lease);
+    if (times !== undefined) this.#plan(expiresAt(lease, times));
+  }
+
+  /** The earliest plan is kept. */
+  #plan(at: number): void {
+    const { clock } = this.#deps;
+    const now = clock.now();
+    const bounded = Math.min(Math.max(at, now + MIN_PAUSE_MS), now + MAX_PAUSE_MS);
+    if (this.#timer !== undefined && this.#timer.at <= bounded) return;
+    this.#timer?.cancel();
+    const cancel = clock.setTimer(bounded - now, () => {
+      this.#timer = undefined;
+      this.#running = this.#run();
+    });
+    this.#timer = { at: bounded, cancel };
+  }
+
+  async #run(): Promise<void> {
+    const signal = this.#abort?.signal;
+    const next = await this.#expire(signal);
+    this.#running = undefined;
+    if (signal?.aborted === false) this.#plan(next);
+  }
+
+  /** @returns when to look again, in ms */
+  async #expire(signal: AbortSignal | undefined): Promise<number> {
+    const { book, timesOf, clock, isOpen } = this.#deps;
+    if (!isOpen()) return Infinity;
+    const { due } = dueLeases(book.released(), timesOf, { now: clock.now(), limit: BATCH });
+    let failures = 0;
+    await inParallel(
+      due,
+      WIDTH,
+      async (lease) => {
+        if (!(await this.#delete(lease, signal))) failures++;
+      },
+      signal,
+    );
+    if (failures > 0) return clock.now() + PAUSE_AFTER_FAILURE_MS;
+    // others have been released meanwhile
+    return dueLeases(book.released(), timesOf, { now: clock.now(), limit: 0 }).next;
+  }
+
+  /** @returns false where it is still there, and unchanged as far as anybody knows */
+  async #delete(lease: LeaseRecord, signal: AbortSignal | undefined): Promise<boolean> {
+    const { book, client, report } = this.#deps;
+    const { name, uid } = lease.metadata;
+    try {
+      await writeLease(client, expireLease(lease), signal === undefined ? {} : { signal });
+      book.forget(name, uid);
+      report.expired(lease);
+      return true;
+    } catch (error) {
+      // somebody took it, or wrote to it: the watch will tell
+      if (!isConflict(error) && !signal?.aborted) report.notExpired(lease, messageOf(error));
+      return false;
+    }
+  }
+}

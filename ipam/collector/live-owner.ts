@@ -1,0 +1,40 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import type { KubeObject } from '../../api/meta.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import { isNotFound, messageOf } from '../../kube/errors.js';
+import type { Resource } from '../../kube/resource.js';
+import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+
+/** What the API server says of an owner. `unknown` is no proof of anything. */
+export type LiveOwner = { kind: 'gone' } | { kind: 'alive'; object: KubeObject } | { kind: 'unknown'; why: string };
+
+const RESOURCES: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM_CLAIMS, Pod: PODS };
+
+/**
+ * Asks the API server, past its caches and ours, whether an owner still exists. It is gone where the server says that this very object is
+ * not there, or where another of its name is: a UID never comes back. A kind that is not served, a refusal and silence prove nothing.
+ */
+export async function readLiveOwner(
+  client: Pick<Client, 'get'>,
+  owner: LeaseOwner,
+  call: CallOptions = {},
+): Promise<LiveOwner> {
+  const resource = RESOURCES[owner.kind];
+  try {
+    const object: KubeObject = await client.get(resource, { namespace: owner.namespace, name: owner.name }, call);
+    const { uid } = object.metadata;
+    if (!uid) return { kind: 'unknown', why: 'the answer has no UID' };
+    return uid === owner.uid ? { kind: 'alive', object } : { kind: 'gone' };
+  } catch (error) {
+    return isProofOfAbsence(error, resource, owner.name)
+      ? { kind: 'gone' }
+      : { kind: 'unknown', why: messageOf(error) };
+  }
+}
+
+/** A 404 without the object's name is about something else: the kind, the path, a proxy on the way. */
+function isProofOfAbsence(error: unknown, resource: Resource, name: string): boolean {
+  if (!isNotFound(error) || error.reason !== 'NotFound' || error.details?.name !== name) return false;
+  const { kind = resource.plural, group = resource.group } = error.details;
+  return kind === resource.plural && group === resource.group;
+}

@@ -1,0 +1,88 @@
+import {
+  ADDRESS_LEASE_KIND,
+  EventReason,
+  IPAM_API_VERSION,
+  IPAM_CLAIM_API_VERSION,
+  IPAM_CLAIM_KIND,
+} from '../../api/names.js';
+import type { EventRecorder } from '../../kube/events.js';
+import type { Logger } from '../../kube/log.js';
+import type { Metrics } from '../../process/metrics.js';
+import { formatAddress } from '../core/address.js';
+import type { LeaseRecord } from '../core/lease.js';
+import type { Innocence } from './round.js';
+import { type Charge, type Suspect, describeOwner } from './suspects.js';
+
+/** What the collector tells the world. */
+export interface CollectorReport {
+  /** How many leases look leaked. */
+  suspected(count: number): void;
+  collected(suspect: Suspect): void;
+  spared(suspect: Suspect, why: Innocence): void;
+  expired(lease: LeaseRecord): void;
+  /** A released lease could not be deleted. */
+  notExpired(lease: LeaseRecord, message: string): void;
+}
+
+export interface ReportDeps {
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'counter' | 'gauge'>;
+  readonly events: Pick<EventRecorder, 'event'>;
+}
+
+/** To be made once in a process: its metrics have their names for themselves. */
+export function createCollectorReport({ log, metrics, events }: ReportDeps): CollectorReport {
+  const suspects = metrics.gauge('leases_suspected', 'Leases that look leaked, and are not proved to be.');
+  const collections = metrics.counter(
+    'leases_collected_total',
+    'Leaked leases that were released, by what was wrong.',
+    ['charge'],
+  );
+  const spared = metrics.counter('leases_spared_total', 'Leases that looked leaked and were kept, by why.', ['why']);
+  const expiries = metrics.counter('leases_expired_total', 'Released leases that were deleted after their time.');
+  return {
+    suspected: (count) => suspects.set(count),
+    collected: (suspect) => {
+      collections.inc({ charge: suspect.charge });
+      const message = describeCollection(suspect);
+      log.warn({ lease: suspect.lease.metadata.name, charge: suspect.charge, owner: suspect.lease.owner }, message);
+      for (const subject of subjectsOf(suspect)) events.event(subject, 'Normal', EventReason.LeaseCollected, message);
+    },
+    spared: ({ lease, charge }, why) => {
+      spared.inc({ why: why.kind });
+      const fields = { lease: lease.metadata.name, charge, owner: lease.owner };
+      if (why.kind === 'unknown') log.warn(fields, `a lease that looks leaked is kept: ${why.why}`);
+      else log.debug(fields, `a lease that looked leaked is kept: ${why.kind}`);
+    },
+    expired: (lease) => {
+      expiries.inc();
+      log.debug({ lease: lease.metadata.name }, 'released lease is deleted: its time is over');
+    },
+    notExpired: (lease, message) =>
+      log.warn({ lease: lease.metadata.name }, `released lease cannot be deleted: ${message}`),
+  };
+}
+
+const CAUSES: Readonly<Record<Charge, string>> = {
+  orphan: 'is gone',
+  surplus: 'has another address and does not name this one in its status',
+};
+
+/** `released 10.0.0.5 of pool blue: its owner IPAMClaim vms/vm1.data (UID 123) is gone`. */
+function describeCollection({ lease, charge }: Suspect): string {
+  const owner = lease.owner === undefined ? '' : ` ${describeOwner(lease.owner)}`;
+  return `released ${formatAddress(lease.address)} of pool ${lease.pool}: its owner${owner} ${CAUSES[charge]}`;
+}
+
+function subjectsOf({ lease, charge }: Suspect) {
+  const { name, uid, resourceVersion } = lease.metadata;
+  const subject = {
+    apiVersion: IPAM_API_VERSION,
+    kind: ADDRESS_LEASE_KIND,
+    metadata: { name, uid, resourceVersion },
+  };
+  if (charge === 'orphan' || lease.owner === undefined) return [subject];
+  const { namespace, name: claim, uid: claimUid } = lease.owner;
+  const metadata = { namespace, name: claim, uid: claimUid };
+  return [subject, { apiVersion: IPAM_CLAIM_API_VERSION, kind: IPAM_CLAIM_KIND, metadata }];
+}

@@ -1,0 +1,54 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { isBeingDeleted } from '../../api/meta.js';
+import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
+import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
+import { type LeaseRecord, stateOf } from '../core/lease.js';
+
+/** What bears on whether a claim needs one of its leases. */
+export interface Usage {
+  claim: IPAMClaim;
+  /** The leases of this claim's UID. */
+  siblings: readonly LeaseRecord[];
+  /** Addresses, as text, that pods which use the claim report to have. */
+  inUse: readonly string[];
+}
+
+/**
+ * The lease of the claim's that vouches for another one being surplus: of the same family, and named by the claim's status, which does not
+ * name the other one. Undefined where the lease is needed, or may be: it is the only one of its family, it is asked for, a pod has the
+ * address, the claim is being deleted, or there is something that cannot be read.
+ */
+export function voucherFor(lease: LeaseRecord, { claim, siblings, inUse }: Usage): LeaseRecord | undefined {
+  if (isBeingDeleted(claim)) return undefined;
+  const named = readAddresses(claim.status?.ips ?? []);
+  const used = readAddresses(inUse);
+  const requested = requestedBy(claim);
+  if (named === undefined || used === undefined || requested === undefined) return undefined;
+  if ([...named, ...used, ...requested].some((address) => sameAddress(address, lease.address))) return undefined;
+  return siblings.find(
+    (sibling) =>
+      sibling.address.family === lease.address.family &&
+      stateOf(sibling) === 'held' &&
+      sibling.owner?.uid === claim.metadata.uid &&
+      named.some((address) => sameAddress(address, sibling.address)),
+  );
+}
+
+function requestedBy(claim: IPAMClaim): Address[] | undefined {
+  const text = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
+  if (text === undefined) return [];
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? readAddresses(list) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readAddresses(texts: readonly unknown[]): Address[] | undefined {
+  try {
+    return texts.map((text) => parseAddressOrPrefix(String(text)).address);
+  } catch {
+    return undefined;
+  }
+}

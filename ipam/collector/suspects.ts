@@ -1,0 +1,104 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { joinKey } from '../../api/meta.js';
+import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { voucherFor } from './surplus.js';
+
+/**
+ * - `orphan`: its owner is gone
+ * - `surplus`: its owner, a claim, has another address of the family and does not name this one
+ */
+export type Charge = 'orphan' | 'surplus';
+
+/** A lease that looks leaked. */
+export interface Suspect {
+  readonly lease: LeaseRecord;
+  readonly charge: Charge;
+  /** When it was first seen so, in ms. */
+  readonly since: number;
+}
+
+/** By the lease's UID. */
+export type Suspects = ReadonlyMap<string, Suspect>;
+
+/** The owners as the caches have them: candidates are chosen by it, never proved. */
+export interface Owners {
+  /** By `namespace/name`. */
+  claim(key: string): IPAMClaim | undefined;
+  podUid(key: string): string | undefined;
+  /** Of a claim's UID. */
+  leasesOf(uid: string): readonly LeaseRecord[];
+  /** Addresses that the pods that use the claim report. */
+  inUse(claim: IPAMClaim): readonly string[];
+}
+
+export interface Sighting {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Taken before the owners are looked at: an owner is there before its lease is. */
+  readonly leases: readonly LeaseRecord[];
+  readonly owners: Owners;
+}
+
+export interface Limits {
+  /** How long a lease looks leaked before it is taken for a case. */
+  readonly afterMs: number;
+  /** Cases of one round; the others wait. */
+  readonly cases: number;
+}
+
+/**
+ * Compares what is seen with what was seen before.
+ * @returns all that look leaked now, and of those the cases: looked so before, in the very same state, long enough ago; oldest first
+ */
+export function examine(
+  known: Suspects,
+  sighting: Sighting,
+  { afterMs, cases }: Limits,
+): { suspects: Map<string, Suspect>; cases: Suspect[] } {
+  const suspects = new Map<string, Suspect>();
+  for (const lease of sighting.leases) {
+    const charge = chargeOf(lease, sighting.owners);
+    if (charge === undefined) continue;
+    const before = known.get(lease.metadata.uid);
+    const since = before !== undefined && isSameCase(before, lease, charge) ? before.since : sighting.now;
+    suspects.set(lease.metadata.uid, { lease, charge, since });
+  }
+  const ripe = [...suspects.values()].filter(({ since }) => sighting.now - since >= afterMs);
+  return { suspects, cases: ripe.sort((a, b) => a.since - b.since).slice(0, cases) };
+}
+
+function isSameCase(before: Suspect, lease: LeaseRecord, charge: Charge): boolean {
+  return before.charge === charge && before.lease.metadata.resourceVersion === lease.metadata.resourceVersion;
+}
+
+/** Released leases expire, and reserved ones are an admin's: neither can leak. */
+function chargeOf(lease: LeaseRecord, owners: Owners): Charge | undefined {
+  const { owner } = lease;
+  if (owner === undefined || stateOf(lease) !== 'held') return undefined;
+  const key = joinKey(owner.namespace, owner.name);
+  switch (owner.kind) {
+    case 'Pod':
+      return owners.podUid(key) === owner.uid ? undefined : 'orphan';
+    case 'IPAMClaim': {
+      const claim = owners.claim(key);
+      if (claim?.metadata.uid !== owner.uid) return 'orphan';
+      return looksSurplus(lease, claim, owners) ? 'surplus' : undefined;
+    }
+    // of a version of Holdfast that knows more kinds of owners
+    default:
+      return undefined;
+  }
+}
+
+function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: Owners): boolean {
+  const siblings = owners.leasesOf(claim.metadata.uid ?? '');
+  // nearly all claims have but one lease of a family: nothing of them needs to be read
+  if (siblings.filter(({ address }) => address.family === lease.address.family).length < 2) return false;
+  return voucherFor(lease, { claim, siblings, inUse: owners.inUse(claim) }) !== undefined;
+}
+
+/** `IPAMClaim vms/vm1.data (UID 123)`. */
+export function describeOwner({ kind, namespace, name, uid }: LeaseOwner): string {
+  return `${kind} ${joinKey(namespace, name)} (UID ${uid})`;
+}
