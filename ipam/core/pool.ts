@@ -38,6 +38,8 @@ const MAX_NAME = 253;
 const MAX_SUBNETS = 16;
 const MAX_NAMESPACES = 256;
 const MAX_COOLDOWN_S = 86_400;
+/** CNI spec, section 1: a network's name. */
+const NETWORK = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Reads a pool's spec. Never throws, and says all that is wrong at once. Its cost is the spec's length, never the number of addresses. */
@@ -86,6 +88,11 @@ function readName(field: string, value: unknown, problems: PoolProblems): string
   const name = problems.text(field, value, 'blue') ?? '';
   if (name.length > MAX_NAME) {
     problems.add(field, `${describeValue(name)} has ${name.length} characters: it may have ${MAX_NAME}`);
+  } else if (name !== '' && !NETWORK.test(name)) {
+    problems.add(
+      field,
+      `${describeValue(name)} is no name of a CNI network: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
+    );
   }
   return name;
 }
@@ -134,10 +141,11 @@ function readSticky(value: unknown, problems: PoolProblems): number {
   const field = 'spec.stickyMAC.ttl';
   const ttl = problems.text(field, isRecord(value) ? value.ttl : undefined, '24h');
   if (ttl === undefined) return 0;
-  try {
-    return parseDuration(ttl);
-  } catch (error) {
-    problems.add(field, (error as Error).message);
-    return 0;
-  }
+  const stickyMs = parseDuration(ttl) ?? 0;
+  if (stickyMs > 0) return stickyMs;
+  problems.add(
+    field,
+    `${describeValue(ttl)} is no duration over 0: write it like 30m, 24h or 1h30m, or leave stickyMAC out`,
+  );
+  return 0;
 }

@@ -27,7 +27,6 @@ export interface WrittenSubnet {
 const MAX_RANGES = 64;
 const MAX_EXCLUDE = 256;
 const MAX_RESERVED = 256;
-const LINK_LOCAL = parseCidr('fe80::/10');
 
 /** What no interface can have as its address. */
 const UNUSABLE: readonly { readonly cidr: Cidr; readonly why: string }[] = [
@@ -116,7 +115,7 @@ function readGateway(place: Place<unknown>, cidr: Cidr, problems: PoolProblems):
   const text = formatAddress(gateway);
   if (gateway.family !== cidr.family) {
     problems.add(field, wrongFamily(text, cidr));
-  } else if (!containsAddress(cidr, gateway) && !containsAddress(LINK_LOCAL, gateway)) {
+  } else if (!containsAddress(cidr, gateway)) {
     problems.add(field, `"${text}" is not within ${formatCidr(cidr)}: pods could not reach it, so write one that is`);
   } else if (isNetworkOrBroadcast(cidr, gateway)) {
     problems.add(field, `"${text}" is the network or broadcast address of ${formatCidr(cidr)}: write another one`);
@@ -129,11 +128,12 @@ function isNetworkOrBroadcast(cidr: Cidr, { value }: Address): boolean {
 }
 
 function refuseUnusable(subnet: WrittenRange, problems: PoolProblems): void {
-  for (const { cidr, why } of UNUSABLE) {
-    const apart = cidr.family !== subnet.family || lastOf(cidr) < subnet.first || firstOf(cidr) > subnet.last;
-    if (!apart)
-      problems.add(subnet.field, `"${subnet.text}" overlaps with ${formatCidr(cidr)}, ${why}: write another subnet`);
-  }
+  const unusable = UNUSABLE.find(
+    ({ cidr }) => cidr.family === subnet.family && lastOf(cidr) >= subnet.first && firstOf(cidr) <= subnet.last,
+  );
+  if (unusable === undefined) return;
+  const { cidr, why } = unusable;
+  problems.add(subnet.field, `"${subnet.text}" overlaps with ${formatCidr(cidr)}, ${why}: write another subnet`);
 }
 
 function wrongFamily(text: string, cidr: Cidr): string {

@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { anyAddress } from '../../test/addresses.js';
+import { parseAddress, sameAddress } from './address.js';
+import { leaseName } from './lease-name.js';
+
+const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** CNI network names, good and bad, and what was made to be taken for another. */
+const space = fc.oneof(
+  fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?(\.[a-z0-9]{1,5}){0,2}$/),
+  fc.stringMatching(/^[A-Za-z0-9_.-]{1,80}$/),
+  fc.stringMatching(/^[aA_.-]{0,4}$/),
+  fc.stringMatching(/^[a.]{205,253}$/),
+  fc.stringMatching(/^[a-z]{0,3}-?[0-9a-f]{16}$/),
+  fc.stringMatching(/^a\.10-0-0-[12]$/),
+  fc.string({ unit: 'grapheme', maxLength: 253 }),
+);
+/** Spaces together with those that their leases' names seem to name. */
+const spaces = space.chain((one) =>
+  fc.tuple(
+    fc.constant(one),
+    fc.oneof(
+      space,
+      fc.constant(one.toLowerCase()),
+      fc.constant(one.replaceAll('_', '-')),
+      fc.constant(leaseName(one, parseAddress('10.0.0.1')).replace('.10-0-0-1', '')),
+      fc.constant(leaseName(one, parseAddress('10.0.0.1'))),
+    ),
+  ),
+);
+
+function expectValid(name: string): void {
+  expect(name.length, name).to.be.at.most(253);
+  for (const label of name.split('.')) expect(label, name).to.match(LABEL);
+}
+
+describe('leaseName', () => {
+  const HASH = '-[0-9a-f]{16}';
+  const a63 = 'a'.repeat(63);
+  const table: readonly { name: string; space: string; address: string; expect: string | RegExp }[] = [
+    { name: 'joins space and IPv4 address', space: 'blue', address: '10.1.0.17', expect: 'blue.10-1-0-17' },
+    {
+      name: 'writes IPv6 in full',
+      space: 'blue',
+      address: '2001:db8::5',
+      expect: 'blue.2001-0db8-0000-0000-0000-0000-0000-0005',
+    },
+    { name: 'writes ::', space: 'blue', address: '::', expect: `blue.${Array(8).fill('0000').join('-')}` },
+    { name: 'writes fe80::', space: 'b', address: 'fe80::', expect: `b.fe80-${Array(7).fill('0000').join('-')}` },
+    {
+      name: 'writes mapped addresses as IPv6',
+      space: 'blue',
+      address: '::ffff:10.1.0.17',
+      expect: 'blue.0000-0000-0000-0000-0000-ffff-0a01-0011',
+    },
+    { name: 'keeps dots of the space', space: 'a.b', address: '10.0.0.1', expect: 'a.b.10-0-0-1' },
+    { name: 'keeps a label of 63 characters', space: a63, address: '10.0.0.1', expect: `${a63}.10-0-0-1` },
+    { name: 'hashes upper case', space: 'Blue', address: '10.0.0.1', expect: `^blue${HASH}\\.10-0-0-1$` },
+    { name: 'hashes underscores', space: 'blue_1', address: '10.0.0.1', expect: `^blue-1${HASH}\\.10-0-0-1$` },
+    { name: 'hashes two dots', space: 'a..b', address: '10.0.0.1', expect: `^a\\.b${HASH}\\.10-0-0-1$` },
+    { name: 'hashes dots at the ends', space: '.a.', address: '10.0.0.1', expect: `^a${HASH}\\.10-0-0-1$` },
+    { name: 'hashes dashes beside dots', space: 'a-.-b-', address: '10.0.0.1', expect: `^a\\.b${HASH}\\.10-0-0-1$` },
+    {
+      name: 'is a bare hash where nothing is legible',
+      space: '_',
+      address: '10.0.0.1',
+      expect: '^[0-9a-f]{16}\\.10-0-0-1$',
+    },
+    { name: 'hashes the empty space', space: '', address: '10.0.0.1', expect: '^[0-9a-f]{16}\\.10-0-0-1$' },
+    {
+      name: 'hashes a label of 64 characters',
+      space: `${a63}a`,
+      address: '10.0.0.1',
+      expect: `^a{46}${HASH}\\.10-0-0-1$`,
+    },
+    {
+      name: 'hashes what looks hashed',
+      space: 'blue-0123456789abcdef',
+      address: '10.0.0.1',
+      expect: `^blue-0123456789abcdef${HASH}\\.10-0-0-1$`,
+    },
+    {
+      name: 'hashes what looks like a bare hash',
+      space: '0123456789abcdef',
+      address: '10.0.0.1',
+      expect: `^0123456789abcdef${HASH}\\.10-0-0-1$`,
+    },
+  ].map((row) => (row.expect.startsWith('^') ? { ...row, expect: new RegExp(row.expect) } : row));
+  for (const row of table) {
+    it(row.name, () => {
+      const name = leaseName(row.space, parseAddress(row.address));
+      if (typeof row.expect === 'string') expect(name).to.equal(row.expect);
+      else expect(name).to.match(row.expect);
+      expectValid(name);
+    });
+  }
+
+  it('gives a space one spelling for both families, up to the longest that leaves room for any address', () => {
+    const prefixOf = (space: string, address: string): string => {
+      const name = leaseName(space, parseAddress(address));
+      expectValid(name);
+      return name.slice(0, name.lastIndexOf('.'));
+    };
+    const longest = [a63, a63, a63, 'a'.repeat(21)].join('.');
+    expect(longest).to.have.lengthOf(213);
+    expect(prefixOf(longest, '10.0.0.1')).to.equal(longest);
+    expect(prefixOf(longest, '::1')).to.equal(longest);
+    expect(prefixOf(`${longest}a`, '10.0.0.1')).to.match(/-[0-9a-f]{16}$/);
+    expect(prefixOf(`${longest}a`, '10.0.0.1')).to.equal(prefixOf(`${longest}a`, '::1'));
+  });
+
+  it('is always a valid object name of valid labels', () => {
+    fc.assert(fc.property(space, anyAddress, (given, address) => expectValid(leaseName(given, address))));
+  });
+
+  it('gives no two pairs of space and address one name', () => {
+    const near = fc.constantFrom('10.0.0.1', '10.0.0.2', '::1', '::10.0.0.1', '::ffff:10.0.0.1').map(parseAddress);
+    const address = fc.oneof(anyAddress, near);
+    fc.assert(
+      fc.property(spaces, address, address, ([one, other], a, b) => {
+        const same = one === other && sameAddress(a, b);
+        expect(leaseName(one, a) === leaseName(other, b)).to.equal(same);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
