@@ -1,0 +1,47 @@
+import { joinKey } from '../../api/meta.js';
+import { type Address, formatAddress } from '../core/address.js';
+import { stateOf } from '../core/lease.js';
+import { type Pool, subnetOf } from '../core/pool.js';
+import type { PoolLease } from './view.js';
+
+const SHOWN = 5;
+
+/** Leases that somebody would miss: those of a living owner, and those that an admin reserved. */
+export function missed(leases: Iterable<PoolLease>): PoolLease[] {
+  return [...leases].filter((lease) => stateOf(lease) !== 'released');
+}
+
+/**
+ * Missed leases whose address a pool would no longer have.
+ * @param before the pool as it is, where it can be served: what it has lost already is lost by no change of now
+ */
+export function lostBy(before: Pool | undefined, after: Pool, leases: Iterable<PoolLease>): PoolLease[] {
+  return missed(leases).filter(
+    ({ address }) => !hasAddress(after, address) && (before === undefined || hasAddress(before, address)),
+  );
+}
+
+/** `10.0.0.5 (IPAMClaim vms/vm1.blue), 10.0.0.6 (reserved) and 3 more`, in the order of the addresses. */
+export function describeLeases(leases: readonly PoolLease[]): string {
+  const sorted = [...leases].sort(byAddress);
+  const shown = sorted.slice(0, SHOWN).map(({ address, owner, releasedAt }) => {
+    const holder = owner === undefined ? 'reserved' : `${owner.kind} ${joinKey(owner.namespace, owner.name)}`;
+    return `${formatAddress(address)} (${releasedAt === undefined ? holder : 'cooling down'})`;
+  });
+  const more = sorted.length - shown.length;
+  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
+}
+
+/** `1 leased address`. */
+export function countLeases({ length }: readonly PoolLease[]): string {
+  return length === 1 ? '1 leased address' : `${length} leased addresses`;
+}
+
+function hasAddress(pool: Pool, address: Address): boolean {
+  return subnetOf(pool, address)?.requestable.has(address.value) ?? false;
+}
+
+function byAddress({ address: a }: PoolLease, { address: b }: PoolLease): number {
+  if (a.family !== b.family) return a.family - b.family;
+  return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
+}

@@ -1,0 +1,22 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import { nadNamespaceOf } from '../pools/derived-pool.js';
+
+/** Written by an admin, not made of a NAD. */
+export function isAdmins(pool: AddressPool): boolean {
+  return nadNamespaceOf(pool) === undefined;
+}
+
+/** Two pools of one network, with namespaces whose workloads may draw from both. */
+export function competes(pool: AddressPool, other: AddressPool): boolean {
+  return other.spec.network === pool.spec.network && commonUsers(pool, other).length > 0;
+}
+
+/**
+ * Namespaces whose workloads may draw from both pools.
+ * @returns `all` where both serve all; empty where there are none
+ */
+export function commonUsers(a: AddressPool, b: AddressPool): 'all' | readonly string[] {
+  const [ours, theirs] = [a.spec.namespaces, b.spec.namespaces];
+  if (ours === undefined) return theirs ?? 'all';
+  return theirs === undefined ? ours : ours.filter((namespace) => theirs.includes(namespace));
+}

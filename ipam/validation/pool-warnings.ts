@@ -1,0 +1,79 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import { type Address, formatAddress } from '../core/address.js';
+import { type Pool, addressesOf, compilePool } from '../core/pool.js';
+import type { PoolChange } from './losses.js';
+import { missed } from './lost-leases.js';
+import { competes, isAdmins } from './pool-users.js';
+import type { ValidationView } from './view.js';
+
+/** The API server shows a few short lines. */
+const MOST_POOLS = 5;
+
+/** What is allowed and may not be meant: one line each, below 256 characters where names are not long. */
+export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
+  return [
+    ...warnOfCooldown(change.pool, view),
+    ...warnOfUsers(change, view),
+    ...warnOfTakeover(change, view),
+    ...warnOfOverlaps(change, view),
+  ];
+}
+
+function warnOfCooldown({ spec: { cooldownSeconds } }: AddressPool, { leastCooldownMs }: ValidationView): string[] {
+  if (cooldownSeconds === undefined || cooldownSeconds * 1000 >= leastCooldownMs) return [];
+  return [
+    `spec.cooldownSeconds: ${cooldownSeconds} is short: addresses cool down for ${leastCooldownMs / 1000} s all the same, as long as a node may not know that one was released`,
+  ];
+}
+
+/** Namespaces that are left out now and have leases. */
+function warnOfUsers({ after, before }: PoolChange, view: ValidationView): string[] {
+  const { name, namespaces } = after;
+  if (namespaces === undefined) return [];
+  const isLeftOut = (namespace: string) => !namespaces.has(namespace) && (before?.namespaces?.has(namespace) ?? true);
+  const owners = missed(view.leases.ofPool(name)).flatMap(({ owner }) => owner?.namespace ?? []);
+  const leftOut = new Set(owners.filter(isLeftOut));
+  const [first] = [...leftOut].sort();
+  if (first === undefined) return [];
+  const which = leftOut.size === 1 ? first : `${first} and ${leftOut.size - 1} more namespaces`;
+  return [`spec.namespaces: workloads of ${which} have addresses of the pool: they keep them, and get no others`];
+}
+
+/** An admin's pool wins over those made of NADs. */
+function warnOfTakeover({ pool, oldPool }: PoolChange, view: ValidationView): string[] {
+  if (!isAdmins(pool)) return [];
+  const taken = view.pools.list().filter((other) => {
+    return !isAdmins(other) && competes(pool, other) && (oldPool === undefined || !competes(oldPool, other));
+  });
+  return taken
+    .slice(0, MOST_POOLS)
+    .map(
+      ({ metadata: { name } }) =>
+        `spec.network: this pool serves in place of AddressPool ${name}, which was made of a NetworkAttachmentDefinition: what is leased there stays`,
+    );
+}
+
+/** Two pools may share addresses, and none is ever leased twice; but each seems larger than it is. */
+function warnOfOverlaps({ pool, after }: PoolChange, view: ValidationView): string[] {
+  const overlaps = view.pools.list().flatMap((other) => {
+    // of an admin's pool and those that it serves in place of, one alone leases
+    const replaces = isAdmins(pool) !== isAdmins(other) && competes(pool, other);
+    if (other.metadata.name === after.name || replaces) return [];
+    const compiled = compilePool(other);
+    const shares = compiled.ok && compiled.pool.addressSpace === after.addressSpace;
+    const shared = shares ? firstShared(after, compiled.pool) : undefined;
+    if (shared === undefined) return [];
+    return [
+      `spec.subnets: addresses from ${formatAddress(shared)} on are in AddressPool ${other.metadata.name}, too: in address space "${after.addressSpace}" each is leased once`,
+    ];
+  });
+  return overlaps.slice(0, MOST_POOLS);
+}
+
+function firstShared(a: Pool, b: Pool): Address | undefined {
+  for (const family of a.families) {
+    const [shared] = addressesOf(a, family, 'requestable').intersect(addressesOf(b, family, 'requestable')).ranges;
+    if (shared !== undefined) return { family, value: shared.first };
+  }
+  return undefined;
+}

@@ -1,0 +1,31 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import type { LeaseRecord } from '../core/lease.js';
+
+/** What a review reads of a lease. */
+export type PoolLease = Pick<LeaseRecord, 'address' | 'addressSpace' | 'owner' | 'releasedAt'>;
+
+/** The leases of a pool, by its name. */
+export interface PoolLeases {
+  ofPool(pool: string): Iterable<PoolLease>;
+}
+
+/** The pools there are. */
+export interface Pools {
+  list(): readonly AddressPool[];
+}
+
+/** The NADs there are. */
+export interface Networks {
+  /** Those of a namespace whose config names the network, oldest first. */
+  nadsOf(namespace: string, network: string): readonly NetworkAttachment[];
+}
+
+/** What a review sees of the cluster. Every look is a look into memory. */
+export interface ValidationView {
+  readonly leases: PoolLeases;
+  readonly pools: Pools;
+  readonly networks: Networks;
+  /** The shortest cool-down that is in force, whatever a pool says: twice what agents may answer from cache. */
+  readonly leastCooldownMs: number;
+}

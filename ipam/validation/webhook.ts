@@ -1,0 +1,73 @@
+import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
+import { createAdmissionMetrics } from '../../process/admission/metrics.js';
+import { type AdmissionPart, createAdmissionPart } from '../../process/admission/part.js';
+import type { IpamConfig } from '../../process/config.js';
+import type { ProcessContext } from '../../process/context.js';
+import { NadAdmission } from './nad-admission.js';
+import { PoolAdmission } from './pool-admission.js';
+import type { ValidationView } from './view.js';
+
+const NAME = 'ipam-validation';
+const VALIDATE_POOLS = '/validate-address-pools';
+const VALIDATE_NADS = '/validate-network-attachment-definitions';
+/** Shorter than the 5 s for which API servers wait by the shipped configuration: so they hear what is missing. */
+const FILL_LIMIT_MS = 4_000;
+/** A released address cools down for so many times as long as agents may answer from their caches. */
+const STALENESS_FACTOR = 2;
+
+export type ValidationConfig = Pick<
+  IpamConfig,
+  | 'namespace'
+  | 'maxStalenessMs'
+  | 'tlsMinVersion'
+  | 'validationBindAddress'
+  | 'validationCertDir'
+  | 'validationConfiguration'
+  | 'validationServiceName'
+  | 'validationUrl'
+>;
+
+/** What is looked at: LeaseBook, the cache of pools, and PoolDirectory. */
+export type ValidationDeps = Pick<ValidationView, 'leases' | 'pools' | 'networks'>;
+
+/** Serves the reviews of pools and NADs, on every replica: the leader and those that follow. */
+export function createValidation(
+  shared: ProcessContext,
+  config: ValidationConfig,
+  deps: ValidationDeps,
+): AdmissionPart {
+  const context = { ...shared, log: shared.log.child({ part: NAME }) };
+  const { log, clock } = context;
+  const metrics = createAdmissionMetrics(context.metrics, { prefix: 'ipam', subjects: 'pools and networks' });
+  const view: ValidationView = { ...deps, leastCooldownMs: config.maxStalenessMs * STALENESS_FACTOR };
+  const options = { view, filled: () => filled(context), log, metrics, clock };
+  const [pools, nads] = [new PoolAdmission(options), new NadAdmission(options)];
+  return createAdmissionPart(context, {
+    name: NAME,
+    bindAddress: config.validationBindAddress,
+    bindFlag: 'validation-bind-address',
+    tlsMinVersion: config.tlsMinVersion,
+    certificate: {
+      directory: config.validationCertDir,
+      namespace: config.namespace,
+      service: config.validationServiceName,
+      url: config.validationUrl,
+      configuration: { resource: VALIDATING_WEBHOOK_CONFIGURATIONS, name: config.validationConfiguration },
+    },
+    routes: {
+      [VALIDATE_POOLS]: (body) => pools.answer(body),
+      [VALIDATE_NADS]: (body) => nads.answer(body),
+    },
+    metrics,
+  });
+}
+
+/** Before the caches are filled, nothing that they say would be true. */
+async function filled({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>): Promise<string | undefined> {
+  if (informers.missing.length === 0) return undefined;
+  const limit = new AbortController();
+  await Promise.race([informers.synced(), clock.sleep(FILL_LIMIT_MS, limit.signal)]);
+  limit.abort();
+  const { missing } = informers;
+  return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`;
+}
