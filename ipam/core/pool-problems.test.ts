@@ -233,6 +233,18 @@ describe('the problems of a pool', () => {
     ]);
   });
 
+  it('are reported along a chain of overlaps, each with its neighbour', () => {
+    const chain = subnets({ ...B, ranges: ['10.0.0.1-10.0.0.5', '10.0.0.4-10.0.0.9', '10.0.0.8-10.0.0.10'] });
+    expect(problemsOf(chain).map(({ field }) => field)).to.deep.equal([
+      'spec.subnets[0].ranges[1]',
+      'spec.subnets[0].ranges[2]',
+    ]);
+  });
+
+  it('are none where subnets of two families have the same numbers', () => {
+    expect(problemsOf(subnets(B, { cidr: '::a00:0/120' }))).to.deep.equal([]);
+  });
+
   it('are none where lists that only take away are empty or overlap', () => {
     const overlap = ['10.0.0.5', '10.0.0.0/29'];
     expect(problemsOf(subnets({ ...B, exclude: [], reserved: [] }))).to.deep.equal([]);

@@ -72,7 +72,7 @@ export class RangeSet {
     return this.intersect(other).size === this.size;
   }
 
-  /** What is not in the set, within the bounds of sorted ranges. */
+  /** What is not in the set: all of it that lies within the bounds of sorted ranges, and perhaps some that does not. */
   #outside(bounds: readonly Range[]): RangeSet {
     const [lowest, highest] = [bounds[0], bounds.at(-1)];
     if (lowest === undefined || highest === undefined) return RangeSet.EMPTY;
@@ -80,7 +80,7 @@ export class RangeSet {
     let next = lowest.first;
     for (const { first, last } of this.ranges) {
       gaps.push({ first: next, last: first - 1n });
-      if (last >= next) next = last + 1n;
+      next = last + 1n;
     }
     return RangeSet.of([...gaps, { first: next, last: highest.last }]);
   }
