@@ -1,0 +1,130 @@
+import { expect } from 'chai';
+import { Observer } from './story/observer.js';
+import { describeOnBed } from './story/describe.js';
+import type { Story } from './story/story.js';
+import { until } from './story/wait.js';
+import type { BedWithHoldfast } from './environment.js';
+
+const VMS = 200;
+const CHURN_MS = 120_000;
+const KILL_EVERY_MS = 5_000;
+/** VMs that also run: enough to see starts and stops among the deletions. */
+const RUNNING = 10;
+const COOLDOWN_MS = 1_000; // twice the --max-staleness of the bed
+
+describeOnBed('200 VMs in a /24 that come and go', (story, bed) => {
+  it('never share an address nor lose one, though ipam dies every few seconds and the API server once', async function () {
+    this.timeout(10 * 60_000);
+    const space = await story().addresses.network('blue', ['10.40.0.0/24']);
+    const observer = new Observer(bed().client, { space, cooldownMs: COOLDOWN_MS, namespace: story().namespace });
+    await observer.start();
+    const stop = new AbortController();
+    const crowd = new Crowd(story());
+    await crowd.grow();
+    const killing = killAgainAndAgain(bed(), stop.signal);
+    try {
+      await crowd.churn(CHURN_MS, () => restartApiServer(bed()));
+    } finally {
+      stop.abort();
+      await killing;
+    }
+    await crowd.grow();
+    await until(
+      'all to be settled',
+      () =>
+        observer.unsettled().length === 0
+          ? true
+          : Promise.reject(new Error(observer.unsettled().slice(0, 5).join('; '))),
+      {
+        timeoutMs: 120_000,
+      },
+    );
+    await observer.stop();
+    expect(observer.violations).to.deep.equal([]);
+    expect(observer.releases).to.be.greaterThan(50);
+    expect(await killing).to.be.greaterThan(5);
+  });
+});
+
+/** VMs of which some go and others come, all of the time. */
+class Crowd {
+  readonly #story: Story;
+  readonly #names = new Set<string>();
+  #made = 0;
+  #restarted = false;
+
+  constructor(story: Story) {
+    this.#story = story;
+  }
+
+  /** Makes VMs until the crowd is complete. */
+  async grow(): Promise<void> {
+    while (this.#names.size < VMS) await Promise.all(Array.from({ length: 10 }, () => this.#come()));
+  }
+
+  /** Lets the oldest go and others come; half-way the API server restarts. */
+  async churn(durationMs: number, restart: () => Promise<void>): Promise<void> {
+    const began = Date.now();
+    while (Date.now() - began < durationMs) {
+      const leaving = [...this.#names].slice(0, 4);
+      await Promise.all([...leaving.map((name) => this.#go(name)), ...leaving.map(() => this.#come())]);
+      if (!this.#restarted && Date.now() - began > durationMs / 2) {
+        this.#restarted = true;
+        await restart();
+      }
+    }
+  }
+
+  async #come(): Promise<void> {
+    const name = `vm${String(this.#made++)}`;
+    this.#names.add(name);
+    const running = this.#made % (VMS / RUNNING) === 0;
+    await patiently(() => this.#story.createVm(name, { data: 'blue' }, { running }));
+  }
+
+  async #go(name: string): Promise<void> {
+    this.#names.delete(name);
+    await patiently(() => this.#story.deleteVm(name, 'Background'));
+  }
+}
+
+/** The API server may be away. */
+async function patiently(attempt: () => Promise<unknown>): Promise<void> {
+  await until('the API server to take it', async () => {
+    try {
+      await attempt();
+    } catch (error) {
+      // made by an earlier attempt that got no answer
+      if (!(error instanceof Error && error.message.includes('already exists'))) throw error;
+    }
+    return true;
+  });
+}
+
+/** @returns how often */
+async function killAgainAndAgain(bed: BedWithHoldfast, signal: AbortSignal): Promise<number> {
+  let kills = 0;
+  while (!signal.aborted) {
+    await pause(KILL_EVERY_MS, signal);
+    await bed.ipam.kill();
+    await bed.ipam.launch();
+    kills++;
+  }
+  await bed.ipam.waitReady();
+  return kills;
+}
+
+async function restartApiServer(bed: BedWithHoldfast): Promise<void> {
+  await bed.apiServer.kill();
+  await bed.apiServer.start();
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
