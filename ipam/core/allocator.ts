@@ -1,0 +1,158 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import { AllocationReason } from '../../api/names.js';
+import type { AddressSpace } from './address-space.js';
+import type { Address, Family } from './address.js';
+import { type LeaseRecord, type LeaseTimes, type Takeability, mayTake } from './lease.js';
+import { type Pool, addressesOf, subnetOf } from './pool.js';
+import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, tooEarly } from './refusals.js';
+
+/** What somebody needs of a pool. */
+export interface AddressWish {
+  /** Exactly these, at most one of a family. */
+  readonly addresses: readonly Address[];
+  /** Of which an address is missing; any will do where `addresses` has none of the family. */
+  readonly families: readonly Family[];
+  /** An address that is kept for it comes before any other. */
+  readonly mac?: string;
+  readonly owner: LeaseOwner;
+}
+
+/** The released leases of a pool and family. */
+export interface Cooling {
+  readonly count: number;
+  /** The one that anybody may take first, and that nobody is taking; `at`: from when on, in milliseconds since the epoch. */
+  readonly first?: { readonly lease: LeaseRecord; readonly at: number };
+}
+
+/** All leases, as one pool sees them. */
+export interface SpaceView {
+  readonly space: AddressSpace;
+  leaseAt(address: Address): LeaseRecord | undefined;
+  /** A write that leases the address is under way. */
+  isPending(address: Address): boolean;
+  /** A lease of the pool without a living owner that is kept for a MAC address. */
+  stickyLease(family: Family, mac: string): LeaseRecord | undefined;
+  /** Leaves out what the pool leases on request alone, or no more. */
+  cooling(family: Family, times: LeaseTimes): Cooling;
+}
+
+/** The times of the pool's leases, and what else a choice depends on. */
+export interface Terms extends LeaseTimes {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** How many of the pool's addresses are held for VMs that do not run; told where the pool is full. */
+  readonly heldByStopped?: number;
+}
+
+/** What to write: a lease that does not exist yet, or one that exists and may be taken. */
+export type Choice =
+  { readonly kind: 'create'; readonly address: Address } | { readonly kind: 'take'; readonly lease: LeaseRecord };
+
+export interface Refusal {
+  readonly reason: AllocationReason;
+  /** For users. */
+  readonly message: string;
+  /** When to ask again, in milliseconds since the epoch, though nothing has changed. */
+  readonly retryAt?: number;
+  /** Whose release would help. */
+  readonly address?: Address;
+  /** Of which any address would help. */
+  readonly family?: Family;
+}
+
+export type Chosen =
+  { readonly ok: true; readonly choices: readonly Choice[] } | { readonly ok: false; readonly refusal: Refusal };
+
+type Found = { readonly choice: Choice } | { readonly refusal: Refusal };
+
+interface Question {
+  readonly pool: Pool;
+  readonly wish: AddressWish;
+  readonly view: SpaceView;
+  readonly terms: Terms;
+}
+
+/**
+ * Addresses for all that is wished, or for nothing of it: the wished ones first, then by family as the wish has them. Writes nothing;
+ * what is chosen may be lost to somebody else until it is written.
+ * @param view of the same pool
+ */
+export function choose(pool: Pool, wish: AddressWish, view: SpaceView, terms: Terms): Chosen {
+  const question: Question = { pool, wish, view, terms };
+  const others = wish.families.filter((family) => !wish.addresses.some((address) => address.family === family));
+  const choices: Choice[] = [];
+  for (const wanted of [...wish.addresses, ...others]) {
+    const found = typeof wanted === 'object' ? exactly(wanted, question) : anyOf(wanted, question);
+    if ('refusal' in found) return { ok: false, refusal: found.refusal };
+    choices.push(found.choice);
+  }
+  return { ok: true, choices };
+}
+
+function exactly(address: Address, question: Question): Found {
+  const { pool, view, terms } = question;
+  const subnet = subnetOf(pool, address);
+  if (subnet === undefined) return internal(notInPool(address, pool), address);
+  if (!subnet.requestable.has(address.value)) return internal(notLeasable(address, subnet, pool), address);
+  // No lease shows it before it is written, and none will where the write fails: nobody would ask again.
+  if (view.isPending(address)) return conflict(leasedJustNow(address), address, terms.now + JUST_NOW_MS);
+  const lease = view.leaseAt(address);
+  if (lease === undefined) return { choice: { kind: 'create', address } };
+  const answer = takeability(lease, question);
+  if (answer === true) return { choice: { kind: 'take', lease } };
+  if ('until' in answer) return conflict(tooEarly(lease, answer.until, terms), address, answer.until);
+  return conflict(heldBy(lease, answer.holder), address);
+}
+
+/** The address that waits for the MAC address; else one that is free; else one that has cooled down and was not deleted yet. */
+function anyOf(family: Family, question: Question): Found {
+  const { pool, wish, view, terms } = question;
+  const sticky = wish.mac === undefined ? undefined : view.stickyLease(family, wish.mac);
+  if (sticky !== undefined && isLeasable(pool, sticky.address) && !view.isPending(sticky.address)) {
+    if (takeability(sticky, question) === true) return { choice: { kind: 'take', lease: sticky } };
+  }
+  const address = view.space.next(pool.name, family);
+  if (address !== undefined) return { choice: { kind: 'create', address } };
+  const cooling = view.cooling(family, terms);
+  const { first } = cooling;
+  if (first !== undefined && takeability(first.lease, question) === true) {
+    return { choice: { kind: 'take', lease: first.lease } };
+  }
+  return { refusal: exhausted(family, question, cooling) };
+}
+
+function exhausted(family: Family, { pool, terms }: Question, { count, first }: Cooling): Refusal {
+  const size = addressesOf(pool, family, 'open').size;
+  const message = fullPool(pool, family, { size, cooling: count, heldByStopped: terms.heldByStopped ?? 0 });
+  return { reason: AllocationReason.Exhausted, message, family, ...(first !== undefined && { retryAt: first.at }) };
+}
+
+function takeability(lease: LeaseRecord, { pool, wish, terms }: Question): Takeability {
+  const { address } = lease;
+  const { owner, mac } = wish;
+  const request = {
+    address,
+    addressSpace: pool.addressSpace,
+    pool: pool.name,
+    owner,
+    ...(mac !== undefined && { mac }),
+  };
+  return mayTake(lease, request, terms, terms.now);
+}
+
+/** The pool may have been narrowed since. */
+function isLeasable(pool: Pool, address: Address): boolean {
+  return subnetOf(pool, address)?.requestable.has(address.value) ?? false;
+}
+
+/** After this it is known whether an address that was being leased is. */
+const JUST_NOW_MS = 1_000;
+
+function conflict(message: string, address: Address, retryAt?: number): Found {
+  const retry = retryAt === undefined || retryAt === Number.POSITIVE_INFINITY ? {} : { retryAt };
+  return { refusal: { reason: AllocationReason.Conflict, message, address, ...retry } };
+}
+
+function internal(message: string, address: Address): Found {
+  return { refusal: { reason: AllocationReason.Internal, message, address } };
+}

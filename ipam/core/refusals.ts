@@ -1,0 +1,83 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import { type Address, type Family, formatAddress, formatFamily, sameAddress } from './address.js';
+import { firstOf, formatCidr, lastOf } from './cidr.js';
+import type { LeaseRecord, LeaseTimes } from './lease.js';
+import { type Pool, type Subnet, addressesOf } from './pool.js';
+import type { RangeSet } from './ranges.js';
+
+/** Why there is no address, as users read it. */
+
+/** Ranges that a message names; a pool may have hundreds. */
+const RANGES_TOLD = 3;
+
+export function notInPool(address: Address, pool: Pool): string {
+  const subnets = pool.subnets.map(({ cidr }) => formatCidr(cidr)).join(', ');
+  const leasable = addressesOf(pool, address.family, 'requestable');
+  const remedy = leasable.isEmpty
+    ? `ask for none, it has no ${formatFamily(address.family)} addresses`
+    : askFor(leasable, address.family);
+  return `${formatAddress(address)} is not in pool ${pool.name} (${subnets}): ${remedy}`;
+}
+
+/** It is in the subnet, and never leased. */
+export function notLeasable(address: Address, subnet: Subnet, pool: Pool): string {
+  const remedy = subnet.requestable.isEmpty
+    ? `no address of ${formatCidr(subnet.cidr)} is leased, ask for another one`
+    : askFor(subnet.requestable, address.family);
+  return `${formatAddress(address)} is ${whyNotLeasable(address, subnet)} pool ${pool.name}: ${remedy}`;
+}
+
+function whyNotLeasable(address: Address, { cidr, gateway }: Subnet): string {
+  if (gateway !== undefined && sameAddress(address, gateway)) return 'the gateway of';
+  const hasNetworkAddress = lastOf(cidr) - firstOf(cidr) > 1n;
+  if (hasNetworkAddress && address.value === firstOf(cidr)) {
+    return `the ${cidr.family === 4 ? 'network' : 'subnet-router anycast'} address of ${formatCidr(cidr)} in`;
+  }
+  if (hasNetworkAddress && cidr.family === 4 && address.value === lastOf(cidr)) {
+    return `the broadcast address of ${formatCidr(cidr)} in`;
+  }
+  return 'excluded from';
+}
+
+export function heldBy({ address, metadata }: LeaseRecord, holder: LeaseOwner | 'reserved'): string {
+  const text = formatAddress(address);
+  if (holder === 'reserved') return `${text} is reserved by AddressLease ${metadata.name}`;
+  return `${text} is held by ${holder.kind} ${holder.namespace}/${holder.name}`;
+}
+
+export function leasedJustNow(address: Address): string {
+  return `${formatAddress(address)} is being leased to somebody else`;
+}
+
+/** @param until milliseconds since the epoch */
+export function tooEarly(lease: LeaseRecord, until: number, { cooldownMs }: LeaseTimes): string {
+  const { address, mac, releasedAt = Number.POSITIVE_INFINITY } = lease;
+  const isKept = mac !== undefined && until > releasedAt + cooldownMs;
+  const what = isKept ? `is kept for MAC address ${mac}` : 'cools down';
+  return `${formatAddress(address)} ${what} until ${new Date(until).toISOString()}`;
+}
+
+/** `pool blue is full: 254 of 254 leased, 3 held by stopped VMs` */
+export function fullPool(
+  pool: Pool,
+  family: Family,
+  { size, cooling, heldByStopped }: { size: bigint; cooling: number; heldByStopped: number },
+): string {
+  const subject =
+    pool.families.length > 1 ? `pool ${pool.name} is full for ${formatFamily(family)}` : `pool ${pool.name} is full`;
+  const counts = [
+    `${size - BigInt(cooling)} of ${size} leased`,
+    ...(heldByStopped > 0 ? [`${heldByStopped} held by stopped VMs`] : []),
+    ...(cooling > 0 ? [`${cooling} cooling down`] : []),
+  ];
+  return `${subject}: ${counts.join(', ')}`;
+}
+
+function askFor(leasable: RangeSet, family: Family): string {
+  const texts = leasable.ranges.slice(0, RANGES_TOLD).map(({ first, last }) => {
+    const from = formatAddress({ family, value: first });
+    return first === last ? from : `${from}-${formatAddress({ family, value: last })}`;
+  });
+  const more = leasable.ranges.length > RANGES_TOLD ? ' …' : '';
+  return `ask for one of ${texts.join(', ')}${more}`;
+}

@@ -1,0 +1,297 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import type { Change, Informer } from '../../kube/informer.js';
+import { AddressSpace } from '../core/address-space.js';
+import type { Address, Family } from '../core/address.js';
+import type { Cooling, SpaceView } from '../core/allocator.js';
+import { leaseName } from '../core/lease-name.js';
+import { type LeaseRecord, type LeaseTimes, readLease, stateOf } from '../core/lease.js';
+import { type Pool, subnetOf } from '../core/pool.js';
+import { CoolingQueue } from './cooling-queue.js';
+import { GoneLeases } from './gone-leases.js';
+import { LeaseIndex } from './lease-index.js';
+
+/** What happened to one lease. Another lease of the same name is told as one that goes and one that comes. */
+export interface LeaseChange {
+  readonly before?: LeaseRecord;
+  readonly after?: LeaseRecord;
+}
+
+/** The address that was leased last from a pool, of one family. */
+interface Newest {
+  readonly address: Address;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * All leases as this process knows them: what the watch has told, and what it wrote itself since. The watch lags behind; whatever of
+ * it is older than what is known changes nothing. Addresses of leases, and of those being made, are occupied in their space.
+ */
+export class LeaseBook {
+  readonly #leases = new LeaseIndex();
+  readonly #gone = new GoneLeases();
+  readonly #spaces = new Map<string, AddressSpace>();
+  readonly #pools = new Map<string, Pool>();
+  /** Names of leases for whose address a write is under way. */
+  readonly #pending = new Set<string>();
+  /** By UID the names of leases that we made and the watch has not shown. */
+  readonly #unseen = new Map<string, string>();
+  /** By pool and family. */
+  readonly #newest = new Map<string, Newest>();
+  /** By pool and family; made when a pool is full for the first time. */
+  readonly #cooling = new Map<string, CoolingQueue>();
+  readonly #changed: ((change: LeaseChange) => void)[] = [];
+  readonly #givenUp: ((addressSpace: string, address: Address) => void)[] = [];
+
+  constructor(pools: Iterable<Pool> = []) {
+    for (const pool of pools) this.setPool(pool);
+  }
+
+  get size(): number {
+    return this.#leases.size;
+  }
+
+  /** Follows the watch from now on; what it knows already is told. */
+  attach(informer: Pick<Informer<AddressLease, LeaseRecord>, 'onChange'>): void {
+    informer.onChange((change) => this.#observe(change));
+  }
+
+  /** Called in the same turn in which a lease comes, changes or goes. Handlers only enqueue. */
+  onChange(handler: (change: LeaseChange) => void): void {
+    this.#changed.push(handler);
+  }
+
+  /** Called where an address is free again though no lease has changed: the write that was to lease it was given up. */
+  onGivenUp(handler: (addressSpace: string, address: Address) => void): void {
+    this.#givenUp.push(handler);
+  }
+
+  /**
+   * The answer to a write of ours: visible at once.
+   * @throws {TypeError} where the object is no lease that Holdfast could have made
+   */
+  wrote(lease: AddressLease): void {
+    const record = readLease(lease);
+    const { name, uid } = record.metadata;
+    if (this.#gone.hidesAnswer(uid)) return;
+    if (this.#leases.get(name)?.metadata.uid !== uid) this.#unseen.set(uid, name);
+    this.#store(record);
+  }
+
+  /** We deleted it, or found that it is gone. */
+  forget(name: string, uid: string): void {
+    this.#gone.deleted(uid);
+    this.#remove(name, uid);
+  }
+
+  /**
+   * To be called before an address is leased, in the same turn in which it was chosen: nobody else chooses it meanwhile.
+   * @returns false where somebody is leasing it already
+   */
+  hold(addressSpace: string, address: Address): boolean {
+    const name = leaseName(addressSpace, address);
+    if (this.#pending.has(name)) return false;
+    this.#pending.add(name);
+    this.space(addressSpace).occupy(address);
+    return true;
+  }
+
+  /** The write has been answered and told ({@link wrote}), or was given up. */
+  unhold(addressSpace: string, address: Address): void {
+    const name = leaseName(addressSpace, address);
+    if (!this.#pending.delete(name) || this.#leases.get(name) !== undefined) return;
+    this.space(addressSpace).vacate(address);
+    for (const handler of this.#givenUp) handler(addressSpace, address);
+  }
+
+  get(name: string): LeaseRecord | undefined {
+    return this.#leases.get(name);
+  }
+
+  /** Of the owner's UID, in whatever state. */
+  ofOwner(uid: string): readonly LeaseRecord[] {
+    return this.#leases.ofOwner(uid);
+  }
+
+  /** Of all claims that have or had this name, in whatever state. */
+  ofClaim(namespace: string, name: string): readonly LeaseRecord[] {
+    return this.#leases.ofClaim(namespace, name);
+  }
+
+  ofPool(pool: string): Iterable<LeaseRecord> {
+    return this.#leases.ofPool(pool).values();
+  }
+
+  countOfPool(pool: string): number {
+    return this.#leases.ofPool(pool).size;
+  }
+
+  all(): Iterable<LeaseRecord> {
+    return this.#leases.all();
+  }
+
+  released(): Iterable<LeaseRecord> {
+    return this.#leases.released();
+  }
+
+  /** Leases that we made and the watch has not shown: one that stays here for long was deleted while no watch ran. */
+  unseen(): readonly LeaseRecord[] {
+    return [...this.#unseen].flatMap(([uid, name]) => {
+      const record = this.#leases.get(name);
+      return record?.metadata.uid === uid ? [record] : [];
+    });
+  }
+
+  space(name: string): AddressSpace {
+    const space = this.#spaces.get(name) ?? new AddressSpace();
+    this.#spaces.set(name, space);
+    return space;
+  }
+
+  setPool(pool: Pool): void {
+    const before = this.#pools.get(pool.name);
+    if (before === pool) return;
+    if (before !== undefined && before.addressSpace !== pool.addressSpace) this.#leave(before);
+    this.#pools.set(pool.name, pool);
+    const space = this.space(pool.addressSpace);
+    space.setPool(pool);
+    for (const family of pool.families) {
+      const key = keyOf(pool.name, family);
+      const newest = this.#newest.get(key);
+      if (newest !== undefined) space.resume(pool.name, newest.address, newest.at);
+      this.#cooling.delete(key);
+    }
+  }
+
+  /** Its leases stay. */
+  removePool(name: string): void {
+    const pool = this.#pools.get(name);
+    if (pool === undefined) return;
+    this.#leave(pool);
+    this.#pools.delete(name);
+    for (const family of pool.families) {
+      this.#newest.delete(keyOf(name, family));
+      this.#cooling.delete(keyOf(name, family));
+    }
+  }
+
+  /** For {@link choose}. A pool that is new, or was changed, is set. */
+  view(pool: Pool): SpaceView {
+    this.setPool(pool);
+    const { addressSpace } = pool;
+    return {
+      space: this.space(addressSpace),
+      leaseAt: (address) => this.#leases.get(leaseName(addressSpace, address)),
+      isPending: (address) => this.#pending.has(leaseName(addressSpace, address)),
+      stickyLease: (family, mac) => this.#keptFor(mac.toLowerCase(), pool, family),
+      cooling: (family, times) => this.#lookAtCooling(pool, family, times),
+    };
+  }
+
+  #observe({ type, object }: Change<LeaseRecord>): void {
+    const { name, uid, deletionTimestamp } = object.metadata;
+    this.#unseen.delete(uid);
+    if (type === 'removed') {
+      this.#gone.removed(uid);
+      this.#remove(name, uid);
+      return;
+    }
+    // Only somebody's finalizer makes that a deleted object is ever seen: it is there, whatever we did.
+    if (this.#gone.hidesEvent(uid) && deletionTimestamp === undefined) return;
+    this.#gone.returned(uid);
+    this.#store(object);
+  }
+
+  #store(record: LeaseRecord): void {
+    const { name, uid, resourceVersion } = record.metadata;
+    const known = this.#leases.get(name);
+    if (known !== undefined && !isNewer(resourceVersion, known.metadata.resourceVersion)) return;
+    if (known !== undefined) this.#unlist(known);
+    this.#list(record);
+    if (known?.metadata.uid === uid) {
+      this.#tell({ before: known, after: record });
+      return;
+    }
+    this.space(record.addressSpace).occupy(record.address);
+    this.#noteNewest(record);
+    if (known !== undefined) this.#tell({ before: known });
+    this.#tell({ after: record });
+  }
+
+  #remove(name: string, uid: string): void {
+    this.#unseen.delete(uid);
+    const known = this.#leases.get(name);
+    if (known?.metadata.uid !== uid) return;
+    this.#unlist(known);
+    if (!this.#pending.has(name)) this.space(known.addressSpace).vacate(known.address);
+    this.#tell({ before: known });
+  }
+
+  #list(record: LeaseRecord): void {
+    this.#leases.add(record);
+    if (this.#cooling.size === 0 || stateOf(record) !== 'released') return;
+    const pool = this.#pools.get(record.pool);
+    if (pool === undefined || !isOpenIn(pool, record)) return;
+    this.#cooling.get(keyOf(record.pool, record.address.family))?.add(record);
+  }
+
+  #unlist(record: LeaseRecord): void {
+    this.#leases.delete(record);
+    if (this.#cooling.size > 0) this.#cooling.get(keyOf(record.pool, record.address.family))?.delete(record);
+  }
+
+  #noteNewest({ metadata, address, addressSpace, pool }: LeaseRecord): void {
+    const at = Date.parse(metadata.creationTimestamp ?? '');
+    const key = keyOf(pool, address.family);
+    const known = this.#newest.get(key);
+    if (Number.isNaN(at) || (known !== undefined && at < known.at)) return;
+    this.#newest.set(key, { address, at });
+    this.space(addressSpace).resume(pool, address, at);
+  }
+
+  #leave({ name, addressSpace }: Pool): void {
+    this.space(addressSpace).removePool(name);
+  }
+
+  /** An admin's word comes first, then who had the address last. */
+  #keptFor(mac: string, pool: Pool, family: Family): LeaseRecord | undefined {
+    const found = this.#leases
+      .keptFor(mac)
+      .filter((lease) => lease.pool === pool.name && lease.address.family === family)
+      .filter(({ addressSpace }) => addressSpace === pool.addressSpace);
+    const freedAt = ({ releasedAt = Number.POSITIVE_INFINITY }: LeaseRecord) => releasedAt;
+    return found.sort((a, b) => (freedAt(a) < freedAt(b) ? 1 : -1))[0];
+  }
+
+  #lookAtCooling(pool: Pool, family: Family, times: LeaseTimes): Cooling {
+    const key = keyOf(pool.name, family);
+    const known = this.#cooling.get(key);
+    const queue = known?.isFor(times) ? known : new CoolingQueue(times, this.#coolingOf(pool, family));
+    this.#cooling.set(key, queue);
+    return queue.look(({ metadata }) => this.#pending.has(metadata.name));
+  }
+
+  *#coolingOf(pool: Pool, family: Family): Iterable<LeaseRecord> {
+    for (const lease of this.#leases.ofPool(pool.name)) {
+      if (lease.address.family === family && stateOf(lease) === 'released' && isOpenIn(pool, lease)) yield lease;
+    }
+  }
+
+  #tell(change: LeaseChange): void {
+    for (const handler of this.#changed) handler(change);
+  }
+}
+
+function keyOf(pool: string, family: Family): string {
+  return `${family}/${pool}`;
+}
+
+/** The pool may have been changed since it was leased. */
+function isOpenIn(pool: Pool, { address, addressSpace }: LeaseRecord): boolean {
+  return addressSpace === pool.addressSpace && (subnetOf(pool, address)?.open.has(address.value) ?? false);
+}
+
+/** Of one kind, resourceVersions are numbers that grow (KEP-5504), of any length. */
+function isNewer(version: string, than: string): boolean {
+  return version.length === than.length ? version > than : version.length > than.length;
+}

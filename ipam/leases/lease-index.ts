@@ -1,0 +1,114 @@
+import { type LeaseRecord, stateOf } from '../core/lease.js';
+
+/**
+ * Leases by what readers look for. It keeps references to records that the cache of the watch holds anyway, and no key that is not
+ * part of one: with 200,000 leases each word counts.
+ */
+export class LeaseIndex {
+  readonly #byName = new Map<string, LeaseRecord>();
+  readonly #byPool = new Map<string, Set<LeaseRecord>>();
+  readonly #byOwner = new Records();
+  /** By namespace, then name. */
+  readonly #byClaim = new Map<string, Records>();
+  readonly #released = new Set<LeaseRecord>();
+  /** Of those without a living owner, which may be kept for it. */
+  readonly #byMac = new Records();
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  get(name: string): LeaseRecord | undefined {
+    return this.#byName.get(name);
+  }
+
+  all(): Iterable<LeaseRecord> {
+    return this.#byName.values();
+  }
+
+  ofPool(pool: string): ReadonlySet<LeaseRecord> {
+    return this.#byPool.get(pool) ?? NONE;
+  }
+
+  ofOwner(uid: string): readonly LeaseRecord[] {
+    return this.#byOwner.get(uid);
+  }
+
+  ofClaim(namespace: string, name: string): readonly LeaseRecord[] {
+    return this.#byClaim.get(namespace)?.get(name) ?? [];
+  }
+
+  released(): Iterable<LeaseRecord> {
+    return this.#released.values();
+  }
+
+  keptFor(mac: string): readonly LeaseRecord[] {
+    return this.#byMac.get(mac);
+  }
+
+  add(record: LeaseRecord): void {
+    const { owner, pool } = record;
+    this.#byName.set(record.metadata.name, record);
+    const ofPool = this.#byPool.get(pool) ?? new Set();
+    this.#byPool.set(pool, ofPool.add(record));
+    if (owner !== undefined) this.#byOwner.add(owner.uid, record);
+    if (owner?.kind === 'IPAMClaim') {
+      const ofNamespace = this.#byClaim.get(owner.namespace) ?? new Records();
+      ofNamespace.add(owner.name, record);
+      this.#byClaim.set(owner.namespace, ofNamespace);
+    }
+    const state = stateOf(record);
+    if (state === 'released') this.#released.add(record);
+    if (state !== 'held' && record.mac !== undefined) this.#byMac.add(record.mac, record);
+  }
+
+  /** @param record the very one that was added */
+  delete(record: LeaseRecord): void {
+    const { owner, pool, mac } = record;
+    this.#byName.delete(record.metadata.name);
+    const ofPool = this.#byPool.get(pool);
+    ofPool?.delete(record);
+    if (ofPool?.size === 0) this.#byPool.delete(pool);
+    if (owner !== undefined) this.#byOwner.delete(owner.uid, record);
+    if (owner?.kind === 'IPAMClaim') {
+      const ofNamespace = this.#byClaim.get(owner.namespace);
+      ofNamespace?.delete(owner.name, record);
+      if (ofNamespace?.isEmpty) this.#byClaim.delete(owner.namespace);
+    }
+    this.#released.delete(record);
+    if (mac !== undefined) this.#byMac.delete(mac, record);
+  }
+}
+
+const NONE: ReadonlySet<LeaseRecord> = new Set();
+
+/** Records by a key that rarely has more than one: lists are made only where it has. */
+class Records {
+  readonly #found = new Map<string, LeaseRecord | LeaseRecord[]>();
+
+  get isEmpty(): boolean {
+    return this.#found.size === 0;
+  }
+
+  get(key: string): readonly LeaseRecord[] {
+    const found = this.#found.get(key);
+    if (found === undefined) return [];
+    return Array.isArray(found) ? [...found] : [found];
+  }
+
+  add(key: string, record: LeaseRecord): void {
+    const found = this.#found.get(key);
+    if (found === undefined) this.#found.set(key, record);
+    else if (Array.isArray(found)) found.push(record);
+    else this.#found.set(key, [found, record]);
+  }
+
+  delete(key: string, record: LeaseRecord): void {
+    const found = this.#found.get(key);
+    if (Array.isArray(found)) {
+      const left = found.filter((each) => each !== record);
+      if (left.length > 0) this.#found.set(key, left);
+      else this.#found.delete(key);
+    } else if (found === record) this.#found.delete(key);
+  }
+}
