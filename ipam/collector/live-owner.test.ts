@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import type { LeaseOwner } from '../../api/address-lease.js';
+import { LeakWorld, MOODS } from '../../test/leak-world.js';
+import { readLiveOwner } from './live-owner.js';
+
+describe('readLiveOwner', () => {
+  const owner = (uid: string): LeaseOwner => ({ kind: 'IPAMClaim', namespace: 'vms', name: 'c', uid });
+
+  it('finds an owner', async () => {
+    const world = new LeakWorld();
+    const { uid } = world.addClaim('c').metadata;
+    expect(await readLiveOwner(world.client, owner(uid!))).to.have.property('kind', 'alive');
+  });
+
+  it('finds that it is gone where the server knows no such object', async () => {
+    expect(await readLiveOwner(new LeakWorld().client, owner('u'))).to.deep.equal({ kind: 'gone' });
+    const pod: LeaseOwner = { kind: 'Pod', namespace: 'vms', name: 'p', uid: 'u' };
+    expect(await readLiveOwner(new LeakWorld().client, pod)).to.deep.equal({ kind: 'gone' });
+  });
+
+  it('finds that it is gone where another one has its name', async () => {
+    const world = new LeakWorld();
+    world.addClaim('c');
+    expect(await readLiveOwner(world.client, owner('earlier'))).to.deep.equal({ kind: 'gone' });
+  });
+
+  for (const mood of MOODS.filter((each) => each !== 'well')) {
+    it(`knows nothing of an owner where the server is ${mood}`, async () => {
+      const world = new LeakWorld();
+      world.mood = mood;
+      const live = await readLiveOwner(world.client, owner('u'));
+      expect(live.kind).to.equal('unknown');
+    });
+  }
+
+  it('knows nothing where the answer is no object of the API server', async () => {
+    const client = { get: () => Promise.resolve({ metadata: { name: 'c' } }) };
+    const live = await readLiveOwner(client as never, owner('u'));
+    expect(live.kind).to.equal('unknown');
+  });
+});
