@@ -1,0 +1,107 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
+import type { Resource } from '../kube/resource.js';
+import { readManifests } from '../e2e/bed/objects.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { type Schema, type Shape, shapeOfInterface, shapeOfSchema } from '../test/kind-shape.js';
+import { ROOT } from '../test/source-files.js';
+
+interface Definition {
+  spec: {
+    group: string;
+    scope: string;
+    names: Record<'kind' | 'plural', string> & { shortNames: string[] };
+    versions: { name: string; schema: { openAPIV3Schema: Schema } }[];
+  };
+}
+
+/** Kubernetes' own, which no schema describes. */
+const TYPE_FIELDS = ['apiVersion?', 'kind?', 'metadata'];
+
+const KINDS: { resource: Resource; file: string; shortName: string }[] = [
+  { resource: ADDRESS_POOLS, file: 'api/address-pool.ts', shortName: 'apool' },
+  { resource: ADDRESS_LEASES, file: 'api/address-lease.ts', shortName: 'alease' },
+];
+
+function withoutTypeFields(shape: Shape): Shape {
+  if (typeof shape === 'string' || !('fields' in shape)) throw new TypeError('a kind has fields');
+  const known = [...TYPE_FIELDS, 'metadata?'];
+  return { fields: Object.fromEntries(Object.entries(shape.fields).filter(([name]) => !known.includes(name))) };
+}
+
+/** All schemas of an object's own fields, with their paths. */
+function fieldsOf(schema: Schema, path = ''): [string, Schema][] {
+  const below = Object.entries(schema.properties ?? {}).flatMap(([name, property]): [string, Schema][] => [
+    [`${path}.${name}`, property],
+    ...fieldsOf(property, `${path}.${name}`),
+  ]);
+  if (schema.items === undefined) return below;
+  return [...below, [`${path}[]`, schema.items], ...fieldsOf(schema.items, `${path}[]`)];
+}
+
+function isBounded({ type, maxLength, maxItems, maximum, enum: values, format }: Schema): boolean {
+  switch (type) {
+    case 'string':
+      return maxLength !== undefined || values !== undefined || format === 'date-time';
+    case 'array':
+      return maxItems !== undefined;
+    case 'integer':
+      return maximum !== undefined || format === 'int64';
+    default:
+      return type === 'object';
+  }
+}
+
+describe('the kinds that are ours', () => {
+  for (const { resource, file, shortName } of KINDS) {
+    describe(resource.kind, () => {
+      let definition: Definition['spec'];
+      let schema: Schema;
+
+      before(async () => {
+        const [found] = await readManifests(join(MANIFESTS, 'crds', `${resource.plural}.yaml`));
+        definition = (found as unknown as Definition).spec;
+        const [version] = definition.versions;
+        expect(version?.name).to.equal(resource.version);
+        schema = version!.schema.openAPIV3Schema;
+      });
+
+      it('are named as in the code', () => {
+        const { group, scope, names } = definition;
+        expect({ group, scope }).to.deep.equal({ group: resource.group, scope: 'Cluster' });
+        expect(names).to.deep.include({ kind: resource.kind, plural: resource.plural, shortNames: [shortName] });
+      });
+
+      it('have the fields of the TypeScript definition, and no others', function () {
+        this.timeout(60_000);
+        const defined = withoutTypeFields(shapeOfInterface(join(ROOT, file), resource.kind));
+        expect(withoutTypeFields(shapeOfSchema(schema))).to.deep.equal(defined);
+        expect(defined).to.have.nested.property('fields.spec.fields');
+      });
+
+      it('explain each field', () => {
+        const silent = fieldsOf(schema)
+          .filter(([path, { description }]) => !path.endsWith('[]') && (description ?? '').length < 10)
+          .map(([path]) => path)
+          .filter((path) => !/^\.(apiVersion|kind|metadata)/.test(path));
+        expect(silent).to.deep.equal([]);
+      });
+
+      it('bound each text and list', () => {
+        const open = fieldsOf(schema).filter(([, field]) => !isBounded(field));
+        const own = open.map(([path]) => path).filter((path) => !/^\.(apiVersion|kind|metadata)$/.test(path));
+        expect(own).to.deep.equal([]);
+      });
+    });
+  }
+
+  it('would show a field of another name, type or need', () => {
+    const schema: Schema = {
+      type: 'object',
+      required: ['a'],
+      properties: { a: { type: 'string' }, b: { type: 'array', items: { type: 'string', enum: ['y', 'x'] } } },
+    };
+    expect(shapeOfSchema(schema)).to.deep.equal({ fields: { a: 'string', 'b?': { list: { enum: ['x', 'y'] } } } });
+  });
+});

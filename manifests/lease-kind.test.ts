@@ -1,0 +1,299 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
+import { startControlPlane } from '../e2e/bed/control-plane.js';
+import type { ControlPlane } from '../e2e/bed/control-plane.js';
+import { createAll, readManifests } from '../e2e/bed/objects.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { until } from '../e2e/story/wait.js';
+import { type Address, parseAddress } from '../ipam/core/address.js';
+import { leaseName } from '../ipam/core/lease-name.js';
+import { createLease } from '../ipam/core/lease.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { writeLease } from '../process/lease-writes.js';
+import { refusalOf } from '../test/outcome.js';
+
+const NAME = 'blue.10-1-0-17';
+const V6_NAME = 'blue.fd00-0001-0000-0000-0000-0000-0000-0005';
+const VM1: LeaseOwner = { kind: 'IPAMClaim', namespace: 'a', name: 'vm1.blue', uid: 'claim-1', workloadUID: 'vm-1' };
+const VM2: LeaseOwner = { kind: 'IPAMClaim', namespace: 'b', name: 'vm2.blue', uid: 'claim-2' };
+const RELEASED = '2026-01-01T00:00:00Z';
+
+function lease(name: string, spec: Partial<AddressLeaseSpec> = {}): AddressLease {
+  return { metadata: { name }, spec: { address: '10.1.0.17', addressSpace: 'blue', pool: 'blue', ...spec } };
+}
+
+const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
+  { name: 'a held one', given: lease(NAME, { owner: VM1 }) },
+  { name: 'one that is reserved for a MAC address', given: lease(NAME, { mac: '02:00:00:00:00:ab' }) },
+  {
+    name: 'all that is known of its use',
+    given: lease(NAME, {
+      owner: VM2,
+      node: 'n1',
+      containerID: 'c1',
+      interface: 'pod16367aacb67',
+      mac: '02:00:00:00:00:ab',
+    }),
+  },
+  { name: 'an IPv6 address in full', given: lease(V6_NAME, { address: 'fd00:1::5' }) },
+  {
+    name: 'no address that is none',
+    given: lease('blue.10-1-0-300', { address: '10.1.0.300' }),
+    expect: ['spec.address', '"10.1.0.300" is no IP address'],
+  },
+  {
+    name: 'no leading zeros',
+    given: lease('blue.10-1-0-017', { address: '10.1.0.017' }),
+    expect: ['without prefix length, leading zeros'],
+  },
+  {
+    name: 'no prefix length',
+    given: lease(NAME, { address: '10.1.0.17/24' }),
+    expect: ['spec.address', 'without prefix length'],
+  },
+  {
+    name: 'no IPv4-mapped address',
+    given: lease('blue.x', { address: '::ffff:10.1.0.17' }),
+    expect: ['IPv4-mapped addresses are not supported'],
+  },
+  {
+    name: 'no second way to write an address',
+    given: lease(V6_NAME, { address: 'FD00:1:0::5' }),
+    expect: ['spec.address', 'FD00:1:0::5 is not canonical'],
+  },
+  {
+    name: 'no name of another address',
+    given: lease('blue.10-1-0-18'),
+    expect: ['metadata.name blue.10-1-0-18 does not end in spec.address 10.1.0.17, name the lease blue.10-1-0-17'],
+  },
+  {
+    name: 'no second name of an IPv6 address',
+    given: lease('blue.fd00-1--5', { address: 'fd00:1::5' }),
+    expect: ['does not end in spec.address fd00:1::5', 'in full, eight groups'],
+  },
+  { name: 'no name of an address alone', given: lease('10-1-0-17'), expect: ['does not end in spec.address'] },
+  {
+    name: 'no name of another address space',
+    given: lease('red.10-1-0-17'),
+    expect: ['metadata.name red.10-1-0-17 is not of spec.addressSpace blue', 'begin it with the address space'],
+  },
+  {
+    name: 'no name of an address space below',
+    given: lease('blue.a.10-1-0-17'),
+    expect: ['is not of spec.addressSpace blue'],
+  },
+  {
+    name: 'no plain name where the address space is none',
+    given: lease('blue-net.10-1-0-17', { addressSpace: 'Blue_Net' }),
+    expect: ['is not of spec.addressSpace Blue_Net', 'with a hash'],
+  },
+  {
+    name: 'no release without an owner',
+    given: lease(NAME, { releasedAt: RELEASED }),
+    expect: ['spec.releasedAt', 'set owner as well'],
+  },
+  {
+    name: 'no release at no time',
+    given: lease(NAME, { owner: VM1, releasedAt: 'today' }),
+    expect: ['spec.releasedAt'],
+  },
+  {
+    name: 'no owner of another kind',
+    given: lease(NAME, { owner: { ...VM1, kind: 'VirtualMachine' as 'Pod' } }),
+    expect: ['spec.owner.kind', '"IPAMClaim", "Pod"'],
+  },
+  { name: 'no owner without a UID', given: lease(NAME, { owner: { ...VM1, uid: '' } }), expect: ['spec.owner.uid'] },
+  {
+    name: 'no MAC address in capitals',
+    given: lease(NAME, { mac: '02:00:00:00:00:AB' }),
+    expect: ['spec.mac', '"02:00:00:00:00:AB" is no MAC address', 'lower case'],
+  },
+];
+
+/** What every writer of leases could meet. */
+const SPACES = [
+  'blue',
+  'a.b',
+  'Blue_Net',
+  'x'.repeat(253),
+  'a..b',
+  `blue-${'0'.repeat(16)}`,
+  'f'.repeat(16),
+  `${'l'.repeat(64)}.b`,
+  `${'ab.'.repeat(70)}c`,
+];
+const ADDRESSES = [
+  '0.0.0.0',
+  '255.255.255.255',
+  '10.1.0.17',
+  '::',
+  '::1',
+  'fe80::',
+  'fe80::1:0:0:1',
+  '2001:db8:0:1:1:1:1:1',
+  '1:0:0:2:0:0:0:3',
+  '::1.2.3.4',
+  'ffff::ffff',
+];
+
+describe('AddressLeases, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let plane: ControlPlane;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    plane = await startControlPlane();
+    await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addressleases.yaml')));
+    await until('leases are served', () => plane.client.list(ADDRESS_LEASES));
+  });
+
+  after(() => plane.stop());
+
+  async function expectOutcome(attempt: Promise<unknown>, words: readonly string[] | undefined): Promise<void> {
+    if (words === undefined) {
+      await attempt;
+      return;
+    }
+    const { message } = await refusalOf(attempt);
+    for (const word of words) expect(message).to.include(word);
+    // a rule that fails for want of a guard says this, and nothing of use
+    expect(message).not.to.match(/evaluation error|no such key/);
+  }
+
+  describe('may be', () => {
+    for (const { name, given, expect: words } of CASES) {
+      it(name, () => expectOutcome(plane.client.create(ADDRESS_LEASES, given, { dryRun: true }), words));
+    }
+
+    it('whatever we name them: our names and texts are those that the server knows', async () => {
+      const random = Array.from({ length: 50 }, (_, i) => ({ family: 6, value: spread(i) }));
+      const leases = SPACES.flatMap((addressSpace) =>
+        [...ADDRESSES.map(parseAddress), ...random].map((address) =>
+          createLease({ address, addressSpace, pool: 'p', owner: VM1 }),
+        ),
+      );
+      for (const write of leases) {
+        if (write.verb === 'create') await plane.client.create(ADDRESS_LEASES, write.lease, { dryRun: true });
+      }
+      expect(leases.length).to.be.greaterThan(500);
+    });
+  });
+
+  describe('when they are written again', () => {
+    const held = { owner: VM1, mac: '02:00:00:00:00:ab' };
+    const released = { ...held, releasedAt: RELEASED };
+    const taken = { owner: { ...VM2, workloadUID: null }, releasedAt: null };
+    const changes: { name: string; from: Partial<AddressLeaseSpec>; to: object; expect?: string[] }[] = [
+      { name: 'are released', from: held, to: { releasedAt: RELEASED } },
+      { name: 'tell where they are used', from: held, to: { node: 'n2', containerID: 'c2', interface: 'net1' } },
+      { name: 'are taken once they are released', from: released, to: taken },
+      { name: 'are taken back', from: released, to: { releasedAt: null } },
+      { name: 'are taken where they were reserved', from: {}, to: taken },
+      {
+        name: 'keep their address',
+        from: held,
+        to: { address: '10.1.0.18' },
+        expect: ['address of a lease never changes (10.1.0.17 to 10.1.0.18)'],
+      },
+      {
+        name: 'keep their address space',
+        from: held,
+        to: { addressSpace: 'red' },
+        expect: ['addressSpace of a lease never changes (blue to red)'],
+      },
+      {
+        name: 'keep their pool, released or not',
+        from: released,
+        to: { ...taken, pool: 'red' },
+        expect: ['pool of a lease never changes (blue to red)'],
+      },
+      {
+        name: 'are not taken from their holder',
+        from: held,
+        to: { owner: VM2 },
+        expect: ['spec.owner', 'the address belongs to IPAMClaim a/vm1.blue (uid claim-1), release it first'],
+      },
+      {
+        name: 'nor from one who is released in the same breath',
+        from: held,
+        to: { owner: VM2, releasedAt: RELEASED },
+        expect: ['release it first'],
+      },
+      { name: 'do not lose their holder', from: held, to: { owner: null }, expect: ['spec.owner', 'release it first'] },
+      {
+        name: 'do not get another holder of the same name',
+        from: held,
+        to: { owner: { uid: 'claim-9' } },
+        expect: ['release it first'],
+      },
+      {
+        name: 'are not taken while they stay released',
+        from: released,
+        to: { owner: VM2 },
+        expect: ['a new owner takes it by clearing releasedAt in the same write'],
+      },
+      { name: 'do not become reserved', from: released, to: { owner: null, releasedAt: null }, expect: ['spec.owner'] },
+      {
+        name: 'cool down from one moment on',
+        from: released,
+        to: { releasedAt: '2026-01-01T00:00:01Z' },
+        expect: ['releasedAt never changes'],
+      },
+    ];
+    for (const { name, from, to, expect: words } of changes) {
+      it(name, async () => {
+        await plane.client.create(ADDRESS_LEASES, lease(NAME, from));
+        try {
+          const patch = { type: 'merge', body: { spec: to } } as const;
+          await expectOutcome(plane.client.patch(ADDRESS_LEASES, { name: NAME }, patch), words);
+        } finally {
+          await plane.client.delete(ADDRESS_LEASES, { name: NAME });
+        }
+      });
+    }
+  });
+
+  it('are found by field and label, and show who has what', async () => {
+    const address = parseAddress('10.1.0.40');
+    await writeLease(plane.client, createLease({ address, addressSpace: 'blue', pool: 'p1', owner: VM1, node: 'n1' }));
+    const name = leaseName('blue', address);
+    const queries = ['spec.node=n1', 'spec.pool=p1', 'spec.node=n1,spec.addressSpace=blue'].map((fieldSelector) => ({
+      fieldSelector,
+    }));
+    const selectors = ['pool=p1', 'node=n1', 'owner-uid=claim-1', 'owner-namespace=a', 'family=IPv4'];
+    const byLabel = selectors.map((selector) => ({ labelSelector: `ipam.holdfast.dev/${selector}` }));
+    for (const query of [...queries, ...byLabel]) {
+      const { items } = await plane.client.list(ADDRESS_LEASES, query);
+      expect(
+        items.map(({ metadata }) => metadata.name),
+        JSON.stringify(query),
+      ).to.deep.equal([name]);
+    }
+    const table = (await plane.client.transport.request({
+      method: 'GET',
+      path: '/apis/ipam.holdfast.dev/v1alpha1/addressleases',
+      accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
+    })) as { columnDefinitions: { name: string; priority: number }[]; rows: { cells: string[] }[] };
+    const shown = table.columnDefinitions.filter(({ priority }) => priority === 0).map((column) => column.name);
+    expect(shown).to.deep.equal(['Name', 'Address', 'Pool', 'Kind', 'Namespace', 'Owner', 'Node', 'Released', 'Age']);
+    expect(table.rows[0]?.cells.slice(0, 7)).to.deep.equal([
+      name,
+      '10.1.0.40',
+      'p1',
+      'IPAMClaim',
+      'a',
+      'vm1.blue',
+      'n1',
+    ]);
+  });
+});
+
+/** Addresses with zero groups in all places: the bits of `i` say which groups are not zero. */
+function spread(i: number): bigint {
+  const pattern = (i * 37 + 1) % 256;
+  return [0, 1, 2, 3, 4, 5, 6, 7].reduce(
+    (value, bit) => (value << 16n) | (pattern & (1 << bit) ? BigInt(0x1f + i) : 0n),
+    0n,
+  );
+}

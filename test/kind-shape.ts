@@ -1,0 +1,88 @@
+import ts from 'typescript';
+
+/**
+ * What a kind's objects look like, as far as a TypeScript definition and an OpenAPI schema can both say it.
+ * Fields end in `?` where they may be absent. `enum` is sorted.
+ */
+export type Shape =
+  | 'string'
+  | 'number'
+  | 'boolean'
+  | { readonly enum: readonly string[] }
+  | { readonly list: Shape }
+  | { readonly fields: Readonly<Record<string, Shape>> };
+
+/** The part of an OpenAPI v3 schema that Kubernetes calls structural. */
+export interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly enum?: readonly string[];
+  readonly format?: string;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly maximum?: number;
+}
+
+export function shapeOfSchema(schema: Schema, path = ''): Shape {
+  if (schema.enum !== undefined) return { enum: [...schema.enum].sort() };
+  switch (schema.type) {
+    case 'string':
+    case 'boolean':
+      return schema.type;
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'array':
+      return { list: shapeOfSchema(schema.items ?? {}, `${path}[]`) };
+    case 'object': {
+      const required = new Set(schema.required);
+      const fields = Object.entries(schema.properties ?? {}).map(
+        ([name, property]) =>
+          [required.has(name) ? name : `${name}?`, shapeOfSchema(property, `${path}.${name}`)] as const,
+      );
+      return { fields: Object.fromEntries(fields) };
+    }
+    default:
+      throw new TypeError(`${path} has type ${schema.type ?? 'undefined'}, which no shape is for`);
+  }
+}
+
+/** The shape of an exported interface of a source file. */
+export function shapeOfInterface(file: string, name: string): Shape {
+  const program = ts.createProgram([file], { strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: [] });
+  const checker = program.getTypeChecker();
+  const source = program.getSourceFile(file);
+  const module = source && checker.getSymbolAtLocation(source);
+  const found = module && checker.getExportsOfModule(module).find((symbol) => symbol.name === name);
+  if (found === undefined) throw new TypeError(`${file} exports no ${name}`);
+  return shapeOfType(checker.getDeclaredTypeOfSymbol(found), checker, name);
+}
+
+function shapeOfType(type: ts.Type, checker: ts.TypeChecker, path: string): Shape {
+  if (type.flags & ts.TypeFlags.String) return 'string';
+  if (type.flags & ts.TypeFlags.Number) return 'number';
+  if (type.flags & ts.TypeFlags.Boolean) return 'boolean';
+  if (type.isStringLiteral()) return { enum: [type.value] };
+  if (type.isUnion() && type.types.every((member) => member.isStringLiteral())) {
+    return { enum: type.types.map(({ value }) => value).sort() };
+  }
+  if (checker.isArrayType(type)) {
+    const [element] = checker.getTypeArguments(type as ts.TypeReference);
+    if (element !== undefined) return { list: shapeOfType(element, checker, `${path}[]`) };
+  }
+  if (!(type.flags & ts.TypeFlags.Object))
+    throw new TypeError(`${path} is ${checker.typeToString(type)}: no shape is for it`);
+  const fields = checker.getPropertiesOfType(type).map((property) => {
+    const isOptional = (property.flags & ts.SymbolFlags.Optional) !== 0;
+    const fieldType = checker.getTypeOfSymbol(property);
+    const wanted = isOptional ? checker.getNonNullableType(fieldType) : fieldType;
+    return [
+      isOptional ? `${property.name}?` : property.name,
+      shapeOfType(wanted, checker, `${path}.${property.name}`),
+    ] as const;
+  });
+  return { fields: Object.fromEntries(fields) };
+}
