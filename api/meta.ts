@@ -15,6 +15,8 @@ export interface ObjectMeta {
   uid?: string;
   /** Opaque: compared for equality only. */
   resourceVersion?: string;
+  /** Counts the changes of the spec. */
+  generation?: number;
   generateName?: string;
   /** RFC 3339. */
   creationTimestamp?: string;

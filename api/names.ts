@@ -74,6 +74,13 @@ export const AllocationReason = {
 export type AllocationReason = (typeof AllocationReason)[keyof typeof AllocationReason];
 /** Of a claim's status: a request for other addresses than those it has cannot be met. Present only while there is such a request. */
 export const REQUEST_HONOURED = 'RequestHonoured';
+/** Why a request is not honoured, besides the reasons of allocation. */
+export const RequestReason = {
+  /** Its text cannot be read. */
+  Invalid: 'InvalidRequest',
+  /** A pod uses the addresses that the claim has. */
+  InUse: 'ClaimInUse',
+} as const;
 
 /** Reasons of events: CamelCase, one cause each. */
 export const EventReason = {

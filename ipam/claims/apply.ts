@@ -1,0 +1,118 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { AllocationReason } from '../../api/names.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
+import { type LeaseClient, writeLease } from '../../process/lease-writes.js';
+import type { Choice, Refusal } from '../core/allocator.js';
+import { type LeaseRecord, type LeaseWrite, releaseLease } from '../core/lease.js';
+import type { Pool } from '../core/pool.js';
+import type { LeaseBook } from '../leases/book.js';
+import { shrinkClaim } from '../shrink.js';
+import { findObject } from './live.js';
+import { statusPatch } from './status.js';
+import type { ClaimVerdict } from './step.js';
+import { addressOf, take } from './take.js';
+
+export interface ApplyContext {
+  client: LeaseClient & Pick<Client, 'get'>;
+  book: Pick<LeaseBook, 'wrote' | 'forget' | 'hold' | 'unhold'>;
+  clock: Pick<Clock, 'now'>;
+  call: CallOptions;
+  /** UIDs of leases that this sync made and no status has shown. */
+  fresh: Set<string>;
+}
+
+/** `lost`: the next choice will be another one. */
+export type TakeOutcome = { kind: 'taken' } | { kind: 'lost' } | { kind: 'refused'; refusal: Refusal };
+
+/** What the API server refuses is asked for again after this: only a change by somebody else can cure it. */
+const REFUSED_RETRY_MS = 60_000;
+
+/** Takes what was chosen, one after the other. Until each answer is there, nobody else in this process chooses the address. */
+export async function takeAll(
+  choices: readonly Choice[],
+  { claim, pool }: { claim: IPAMClaim; pool: Pool },
+  context: ApplyContext,
+): Promise<TakeOutcome> {
+  const { addressSpace } = pool;
+  const { book, fresh, clock } = context;
+  const held = choices.filter((choice) => book.hold(addressSpace, addressOf(choice)));
+  const release = new Set(held);
+  try {
+    if (held.length < choices.length) return { kind: 'lost' };
+    for (const choice of choices) {
+      const result = await take(choice, { ...context, claim, pool });
+      if (result.kind === 'lost') {
+        // no lease of the book will ever say that the address is not free
+        if (result.to === 'unreadable') release.delete(choice);
+        return { kind: 'lost' };
+      }
+      if (result.kind === 'refused') {
+        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.now() + REFUSED_RETRY_MS } };
+      }
+      if (result.fresh) fresh.add(result.lease.metadata.uid);
+    }
+    return { kind: 'taken' };
+  } finally {
+    for (const choice of release) book.unhold(addressSpace, addressOf(choice));
+  }
+}
+
+/** @returns the claim as it is now; undefined where it is not what it was any more */
+export async function writeStatus(
+  claim: IPAMClaim,
+  verdict: ClaimVerdict,
+  { client, clock, call }: Pick<ApplyContext, 'client' | 'clock' | 'call'>,
+): Promise<IPAMClaim | undefined> {
+  const { namespace, name } = claim.metadata;
+  const body = statusPatch(claim, verdict, clock.now());
+  try {
+    const options = { ...call, subresource: 'status' };
+    return shrinkClaim(await client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, options));
+  } catch (error) {
+    if (isConflict(error) || isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Releases leases. One that this very sync has made and no status has shown was told to nobody: there is nothing to cool down, so it is deleted,
+ * as if it had never been.
+ * @throws {Error} the first one, after all have been tried
+ */
+export async function releaseAll(leases: readonly LeaseRecord[], context: ApplyContext): Promise<void> {
+  const errors: unknown[] = [];
+  for (const lease of leases) {
+    try {
+      await release(lease, context);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+async function release(lease: LeaseRecord, { client, book, clock, call, fresh }: ApplyContext): Promise<void> {
+  const { name, uid, resourceVersion } = lease.metadata;
+  const write: LeaseWrite = fresh.has(uid)
+    ? { verb: 'delete', name, uid, resourceVersion }
+    : releaseLease(lease, clock.now());
+  try {
+    const after = await writeLease(client, write, call);
+    if (after === undefined) book.forget(name, uid);
+    else book.wrote(after);
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) throw error;
+    // it is not what it was: the next plan is to know
+    const found = await findObject(client, ADDRESS_LEASES, { name }, call);
+    if (found === undefined) book.forget(name, uid);
+    else book.wrote(found);
+  }
+}
+
+/** Refusals by what claims can wait for. */
+export function waitsForPool(refusal: Refusal): boolean {
+  return refusal.reason === AllocationReason.Exhausted;
+}

@@ -1,0 +1,49 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { splitKey } from '../../api/meta.js';
+import { Cache } from '../../kube/cache.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import { isNotFound } from '../../kube/errors.js';
+import type { ObjectRef, Resource } from '../../kube/resource.js';
+import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { shrinkClaim } from '../shrink.js';
+import { CLAIM_PODS, type ClaimPod, ClaimPods, shrinkPod } from './pods.js';
+
+/** Reads from the API server, for what must not rest on caches. */
+
+/** @returns undefined where the API server says that there is no such claim */
+export async function readClaim(
+  key: string,
+  client: Pick<Client, 'get'>,
+  call: CallOptions,
+): Promise<IPAMClaim | undefined> {
+  const claim = await findObject(client, IPAM_CLAIMS, splitKey(key), call);
+  return claim && shrinkClaim(claim);
+}
+
+/** A kind that the API server does not know (any more, or yet) says nothing about its objects: only a missing object is gone. */
+export async function findObject<T extends { metadata: { name: string } }>(
+  client: Pick<Client, 'get'>,
+  resource: Resource<T>,
+  ref: ObjectRef,
+  call: CallOptions,
+): Promise<T | undefined> {
+  try {
+    return await client.get(resource, ref, call);
+  } catch (error) {
+    if (isNotFound(error) && error.details?.name === ref.name) return undefined;
+    throw error;
+  }
+}
+
+/** The pods that use a claim, or may. */
+export async function readUsers(
+  claim: IPAMClaim,
+  client: Pick<Client, 'listAs'>,
+  { signal }: CallOptions,
+): Promise<readonly ClaimPod[]> {
+  const { namespace } = claim.metadata;
+  const { items } = await client.listAs(PODS, shrinkPod, { namespace, ...(signal && { signal }) });
+  const cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
+  for (const pod of items) cache.set(pod);
+  return new ClaimPods({ cache, onChange: () => undefined }, { byIndex: () => [] }).usersOf(claim);
+}

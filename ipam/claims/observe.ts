@@ -1,0 +1,50 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { splitKey } from '../../api/meta.js';
+import { type LeaseRecord, stateOf } from '../core/lease.js';
+import type { Pool } from '../core/pool.js';
+import type { LeaseBook } from '../leases/book.js';
+import type { PoolDirectory } from '../pools/directory.js';
+import type { Resolution } from '../pools/resolution.js';
+import type { ClaimPod, ClaimPods } from './pods.js';
+
+/** One claim and all that its addresses depend on. */
+export interface Observed {
+  claim: IPAMClaim;
+  /** The leases that it has, the oldest first. */
+  held: readonly LeaseRecord[];
+  resolution: Resolution;
+  /** Those that serve it, or that its leases are of. */
+  pools: readonly Pool[];
+  /** The pods that use it, or may. */
+  users: readonly ClaimPod[];
+}
+
+export interface Views {
+  book: Pick<LeaseBook, 'ofOwner' | 'ofClaim'>;
+  directory: Pick<PoolDirectory, 'resolve' | 'pool'>;
+  pods: Pick<ClaimPods, 'usersOf'>;
+}
+
+export function observe(claim: IPAMClaim, { book, directory, pods }: Views): Observed {
+  const { uid = '' } = claim.metadata;
+  const held = book.ofOwner(uid).filter((lease) => stateOf(lease) === 'held');
+  const resolution = directory.resolve(claim);
+  const names = new Set(held.map(({ pool }) => pool));
+  const pools = [
+    ...(resolution.kind === 'served' ? [resolution.pool] : []),
+    ...[...names].flatMap((name) => directory.pool(name) ?? []),
+  ];
+  return { claim, held: [...held].sort(byAge), resolution, pools, users: pods.usersOf(claim) };
+}
+
+/** The leases of claims that had this name before: of every UID but that of the claim that has it now. */
+export function straysOf(key: string, claim: IPAMClaim | undefined, { book }: Pick<Views, 'book'>): LeaseRecord[] {
+  const { namespace, name } = splitKey(key);
+  return book
+    .ofClaim(namespace, name)
+    .filter((lease) => stateOf(lease) === 'held' && lease.owner?.uid !== claim?.metadata.uid);
+}
+
+function byAge({ metadata: a }: LeaseRecord, { metadata: b }: LeaseRecord): number {
+  return (a.creationTimestamp ?? '').localeCompare(b.creationTimestamp ?? '') || a.name.localeCompare(b.name);
+}

@@ -1,0 +1,34 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { objectKey } from '../../api/meta.js';
+import { AllocationReason } from '../../api/names.js';
+import { type AddressWish, type Chosen, type SpaceView, type Terms, choose } from '../core/allocator.js';
+import type { Pool } from '../core/pool.js';
+import type { ClaimWaiters } from './waiting.js';
+
+/** Where addresses are picked from, and by which rules. */
+export interface Market {
+  view: SpaceView;
+  terms: Terms;
+  waiters: Pick<ClaimWaiters, 'ahead'>;
+}
+
+/**
+ * Addresses for a claim, or why there are none: of what is left, older claims that wait come first. Who wants one address in particular takes
+ * it from nobody who waits for any.
+ */
+export function pick(claim: IPAMClaim, pool: Pool, wish: AddressWish, { view, terms, waiters }: Market): Chosen {
+  const chosen = choose(pool, wish, view, terms);
+  const created = claim.metadata.creationTimestamp ?? '';
+  const ahead = wish.families.length === 0 ? 0 : waiters.ahead(pool.name, { key: objectKey(claim), created });
+  if (ahead === 0) return chosen;
+  if (!chosen.ok) {
+    // the first in the line looks at the clock for all of them
+    const { retryAt: _first, ...refusal } = chosen.refusal;
+    return refusal.reason === AllocationReason.Exhausted ? { ok: false, refusal } : chosen;
+  }
+  const family = wish.families.find((each) => view.space.free(pool.name, each) <= BigInt(ahead));
+  if (family === undefined) return chosen;
+  const older = ahead === 1 ? '1 older claim waits' : `${ahead} older claims wait`;
+  const message = `pool ${pool.name} is full: ${older} for the ${view.space.free(pool.name, family)} addresses that are free`;
+  return { ok: false, refusal: { reason: AllocationReason.Exhausted, message, family } };
+}

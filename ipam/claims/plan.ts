@@ -1,0 +1,149 @@
+import { isBeingDeleted, objectKey } from '../../api/meta.js';
+import { AllocationReason, RequestReason } from '../../api/names.js';
+import type { Address } from '../core/address.js';
+import { formatAddress, sameAddress } from '../core/address.js';
+import type { Refusal } from '../core/allocator.js';
+import type { LeaseRecord } from '../core/lease.js';
+import { ipText } from './ip-text.js';
+import type { Observed } from './observe.js';
+import { ownerPodOf } from './owner-pod.js';
+import { changesTo } from './status.js';
+import type { ClaimVerdict, Step, Verdict } from './step.js';
+import { type Wanted, wantedBy } from './wanted.js';
+
+/** What has been found out in the course of this sync, beyond what the caches say. */
+export interface Findings {
+  /** The claim is what the API server has answered. */
+  isLive: boolean;
+  /** So are its pods, since its status was last written. */
+  arePodsLive: boolean;
+  /** Why it cannot have the addresses that it needs, or those that it asks for. */
+  need?: Refusal;
+  move?: Refusal;
+}
+
+/**
+ * The next step of a claim. Pure; every step can be the last one that the process takes, since the next plan is made from what is left:
+ * addresses are taken before the status shows them, and released after it has ceased to.
+ */
+export function plan(observed: Observed, findings: Findings): Step {
+  const { resolution } = observed;
+  if (resolution.kind === 'foreign') return { kind: 'none', reason: resolution.message };
+  const wanted = wantedBy(observed);
+  const refusal = refusalOf(observed, wanted, findings);
+  const { addresses, families } = wanted.missing;
+  if (refusal === undefined && addresses.length + families.length > 0) {
+    return { kind: 'take', purpose: 'need', addresses, families, reason: 'it has not all of its addresses' };
+  }
+  const request = refusal === undefined ? judgeRequest(observed, wanted, findings) : undefined;
+  if (request === 'take') return moveStep(wanted, findings);
+  const verdict = verdictOf(observed, wanted, { refusal, request });
+  const changes = changesTo(observed.claim, verdict);
+  if (changes.length > 0) return { kind: 'write', verdict, reason: `its status differs in ${changes.join(', ')}` };
+  return endOfSurplus(observed, { wanted, refusal }, findings);
+}
+
+/** Claims that had the name before are gone for sure only where the API server says so. */
+export function planStrays(strays: readonly LeaseRecord[], isLive: boolean): Step | undefined {
+  if (strays.length === 0) return undefined;
+  const reason = 'their claim is gone';
+  return isLive ? { kind: 'release', leases: strays, reason } : { kind: 'look', reason: 'is it gone?' };
+}
+
+function refusalOf({ resolution, held }: Observed, wanted: Wanted, { need }: Findings): Refusal | undefined {
+  const { missing, shown, problems } = wanted;
+  const isComplete = missing.addresses.length + missing.families.length === 0;
+  // without a pool nobody knows how many families a claim shall have that shows none
+  if (resolution.kind === 'unserved' && !(isComplete && shown.length > 0)) return internal(resolution.message);
+  if (isComplete && held.length > 0) return undefined;
+  if (held.length === 0 && problems.status !== undefined) return internal(problems.status);
+  if (held.length === 0 && shown.length === 0 && problems.request !== undefined) return internal(problems.request);
+  return need;
+}
+
+/** @returns what the claim is told about its request for other addresses than it has, or that they can be tried for */
+function judgeRequest(observed: Observed, wanted: Wanted, { move }: Findings): Verdict | 'take' | undefined {
+  const { users, resolution } = observed;
+  const { pending, problems, movable, keep } = wanted;
+  if (problems.request !== undefined) return refused(RequestReason.Invalid, problems.request);
+  if (pending.length === 0) return undefined;
+  if (!movable) {
+    const pod = users[0]?.metadata.name ?? '';
+    const message = `${listed(pending)} is asked for, and pod ${pod} uses ${listed(keep.map(({ address }) => address))}: stop the VM to change its addresses, or take the request back`;
+    return refused(RequestReason.InUse, message);
+  }
+  if (resolution.kind !== 'served') return refused(AllocationReason.Internal, resolution.message);
+  return move === undefined ? 'take' : refused(move.reason, move.message);
+}
+
+/** What a claim has is changed only on a fresh look: caches may not show yet that it is in use again, or that the request was taken back. */
+function moveStep({ untaken }: Wanted, { isLive, arePodsLive }: Findings): Step {
+  const reason = 'it asks for other addresses';
+  if (!isLive) return { kind: 'look', reason };
+  if (!arePodsLive) return { kind: 'look-at-pods', reason };
+  return { kind: 'take', purpose: 'move', addresses: untaken, families: [], reason };
+}
+
+interface Judgement {
+  refusal: Refusal | undefined;
+  request: Verdict | undefined;
+}
+
+function verdictOf(observed: Observed, wanted: Wanted, { refusal, request }: Judgement): ClaimVerdict {
+  const { claim, users } = observed;
+  const ownerPod = ownerPodOf(claim, users);
+  const rest = { ...(request && { request }), ...(ownerPod !== undefined && { ownerPod }) };
+  if (refusal !== undefined) {
+    return { ips: remembered(observed, wanted), allocated: refused(refusal.reason, refusal.message), ...rest };
+  }
+  const pools = [...new Set(wanted.keep.map(({ pool }) => pool))].join(', ');
+  const allocated: Verdict = {
+    status: 'True',
+    reason: AllocationReason.Success,
+    message: `leased from AddressPool ${pools}`,
+  };
+  return { ips: wanted.keep.map(({ address }) => ipText(address, observed)), allocated, ...rest };
+}
+
+/** What a claim that is refused still shows: what it has been given and still has a right to, which nothing else may remember. */
+function remembered(observed: Observed, { keep, missing, shown, problems }: Wanted): readonly string[] {
+  if (problems.status !== undefined) return observed.claim.status?.ips ?? [];
+  if (shown.length === 0) return [];
+  const had = missing.addresses.filter((address) => shown.some((other) => sameAddress(address, other)));
+  return [...keep.map(({ address }) => address), ...had]
+    .sort((a, b) => a.family - b.family)
+    .map((address) => ipText(address, observed));
+}
+
+/**
+ * Two processes may have taken addresses for one claim, a move leaves the old ones, and of two families one may be had alone. While a pod uses the
+ * claim nobody knows which of them it has, unless the status shows none: then no pod was told any.
+ */
+function endOfSurplus(
+  { claim, users, resolution }: Observed,
+  { wanted, refusal }: { wanted: Wanted; refusal: Refusal | undefined },
+  { isLive, arePodsLive }: Findings,
+): Step {
+  const { surplus, shown, keep } = wanted;
+  const incomplete = refusal !== undefined && shown.length === 0 && resolution.kind === 'served';
+  const leases = incomplete ? [...keep, ...surplus] : surplus;
+  if (leases.length === 0) return { kind: 'none', reason: 'all is as it shall be' };
+  if (isBeingDeleted(claim)) return { kind: 'none', reason: 'it keeps what it has until it is gone' };
+  if (shown.length > 0 && users.length > 0) return { kind: 'none', reason: 'a pod may use what is too much' };
+  const reason = incomplete ? 'it cannot have all of its addresses' : `${objectKey(claim)} has others`;
+  if (!isLive) return { kind: 'look', reason };
+  if (shown.length > 0 && !arePodsLive) return { kind: 'look-at-pods', reason };
+  return { kind: 'release', leases, reason };
+}
+
+function refused(reason: string, message: string): Verdict {
+  return { status: 'False', reason, message };
+}
+
+function internal(message: string): Refusal {
+  return { reason: AllocationReason.Internal, message };
+}
+
+function listed(addresses: readonly Address[]): string {
+  return addresses.map(formatAddress).join(', ');
+}

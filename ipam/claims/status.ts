@@ -1,0 +1,71 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { Condition } from '../../api/meta.js';
+import { AllocationReason, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
+import type { ClaimVerdict, Verdict } from './step.js';
+
+/** What of a claim's status would be written anew; empty where it says all that it shall. */
+export function changesTo(claim: IPAMClaim, verdict: ClaimVerdict): string[] {
+  const { ips, allocated, request, ownerPod } = verdict;
+  const shown = claim.status?.ips;
+  return [
+    ...(shown?.length === ips.length && ips.every((ip, index) => shown[index] === ip) ? [] : ['ips']),
+    ...(says(conditionOf(claim, IPS_ALLOCATED), allocated) ? [] : [IPS_ALLOCATED]),
+    ...(says(conditionOf(claim, REQUEST_HONOURED), request) ? [] : [REQUEST_HONOURED]),
+    ...(claim.status?.ownerPod?.name === ownerPod ? [] : ['ownerPod']),
+  ];
+}
+
+/**
+ * A merge patch (RFC 7386) of the status subresource, on condition that the claim is still as it was read. The conditions of others stay.
+ * @param now milliseconds since the epoch
+ */
+export function statusPatch(claim: IPAMClaim, verdict: ClaimVerdict, now: number): object {
+  const { uid, resourceVersion } = claim.metadata;
+  const own = [IPS_ALLOCATED, REQUEST_HONOURED];
+  const conditions = [
+    ...(claim.status?.conditions ?? []).filter(({ type }) => !own.includes(type)),
+    condition(claim, IPS_ALLOCATED, { verdict: verdict.allocated, now }),
+    ...(verdict.request ? [condition(claim, REQUEST_HONOURED, { verdict: verdict.request, now })] : []),
+  ];
+  const { ownerPod } = verdict;
+  const owner = ownerPod === undefined ? null : { name: ownerPod };
+  return {
+    metadata: { uid, resourceVersion },
+    status: {
+      ips: verdict.ips,
+      conditions,
+      ...(ownerPod !== claim.status?.ownerPod?.name && { ownerPod: owner }),
+    },
+  };
+}
+
+export function conditionOf(claim: IPAMClaim, type: string): Condition | undefined {
+  return claim.status?.conditions?.find((found) => found.type === type);
+}
+
+/** Counts in the message of a full pool change all the time: they are no reason to write. */
+export function says(found: Condition | undefined, verdict: Verdict | undefined): boolean {
+  if (found === undefined || verdict === undefined) return found === verdict;
+  if (found.status !== verdict.status || found.reason !== verdict.reason) return false;
+  return found.reason === AllocationReason.Exhausted
+    ? subjectOf(found.message) === subjectOf(verdict.message)
+    : found.message === verdict.message;
+}
+
+/** `pool blue is full` of `pool blue is full: 254 of 254 leased`. */
+function subjectOf(message: string): string {
+  return message.split(':')[0] ?? '';
+}
+
+function condition(claim: IPAMClaim, type: string, { verdict, now }: { verdict: Verdict; now: number }): Condition {
+  const before = conditionOf(claim, type);
+  if (before !== undefined && says(before, verdict)) return before;
+  const { generation } = claim.metadata;
+  const isSame = before?.status === verdict.status;
+  return {
+    type,
+    ...verdict,
+    lastTransitionTime: isSame ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`,
+    ...(generation !== undefined && { observedGeneration: generation }),
+  };
+}

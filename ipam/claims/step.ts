@@ -1,0 +1,30 @@
+import type { Condition } from '../../api/meta.js';
+import type { Address, Family } from '../core/address.js';
+import type { LeaseRecord } from '../core/lease.js';
+
+/** A condition without what depends on when it was written. */
+export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
+
+/** What a claim's status shall say. */
+export interface ClaimVerdict {
+  /** With prefix length, IPv4 first. */
+  ips: readonly string[];
+  allocated: Verdict;
+  /** Present while the claim asks for other addresses than it has. */
+  request?: Verdict;
+  ownerPod?: string;
+}
+
+/** Why addresses are taken: the claim has none (of a family) yet, or it asks for others. */
+export type Purpose = 'need' | 'move';
+
+/** The next thing to do about a claim; `reason` is for the log. After a step it is looked at again. */
+export type Step =
+  | { kind: 'none'; reason: string }
+  /** Reads the claim from the API server. */
+  | { kind: 'look'; reason: string }
+  /** Lists the claim's pods from the API server. */
+  | { kind: 'look-at-pods'; reason: string }
+  | { kind: 'take'; purpose: Purpose; addresses: readonly Address[]; families: readonly Family[]; reason: string }
+  | { kind: 'write'; verdict: ClaimVerdict; reason: string }
+  | { kind: 'release'; leases: readonly LeaseRecord[]; reason: string };

@@ -1,0 +1,220 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import type { EventRecorder } from '../../kube/events.js';
+import type { Logger } from '../../kube/log.js';
+import type { SyncResult } from '../../kube/loop.js';
+import type { Gate } from '../../process/gates.js';
+import type { LeaseClient } from '../../process/lease-writes.js';
+import type { Pool } from '../core/pool.js';
+import type { LeaseBook } from '../leases/book.js';
+import { releaseAll, takeAll, waitsForPool, writeStatus } from './apply.js';
+import type { ClaimMetrics } from './metrics.js';
+import { readClaim, readUsers } from './live.js';
+import { type Observed, type Views, observe, straysOf } from './observe.js';
+import { pick } from './pick.js';
+import { type Findings, plan, planStrays } from './plan.js';
+import type { ClaimPod } from './pods.js';
+import { report } from './report.js';
+import type { Step } from './step.js';
+import { leaseOwnerOf } from './take.js';
+import type { ClaimWaiters } from './waiting.js';
+import { WrittenClaims } from './written.js';
+
+export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'> {
+  /** By key. */
+  claims: { get(key: string): IPAMClaim | undefined };
+  book: Views['book'] & Pick<LeaseBook, 'wrote' | 'forget' | 'hold' | 'unhold' | 'view'>;
+  client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
+  waiters: ClaimWaiters;
+  /** Closed: nothing is allocated, nothing freed, no status written. */
+  gate: Gate;
+  /** How many addresses of a pool are held for VMs that do not run; for messages. */
+  heldByStopped: (pool: string) => number;
+  /** How long agents may answer from caches: nobody gets an address sooner than twice that after its release. */
+  maxStalenessMs: number;
+  clock: Pick<Clock, 'now'>;
+  events: Pick<EventRecorder, 'event'>;
+  metrics: ClaimMetrics;
+  log: Logger;
+}
+
+/** More than any way to a claim's rest has, with a few addresses lost to others on it. */
+const MAX_STEPS = 24;
+/** What a claim waits for tells when it is there; who waits is looked at now and then all the same. */
+const RECHECK_MS = 5 * 60_000;
+const SOONEST_MS = 50;
+
+/** Brings one claim, a `namespace/name`, to its addresses, and frees those of claims of that name that are gone. */
+export function createClaimSync(
+  dependencies: ClaimSyncDependencies,
+): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
+  const written = new WrittenClaims();
+  return async (key, signal) => {
+    const { gate, claims } = dependencies;
+    if (!gate.isOpen()) return undefined;
+    const claim = written.newest(key, claims.get(key));
+    return new Round({ key, claim, written, call: signal === undefined ? {} : { signal } }, dependencies).run();
+  };
+}
+
+interface Target {
+  key: string;
+  /** As the cache, or our last write, has it. */
+  claim: IPAMClaim | undefined;
+  written: WrittenClaims;
+  call: CallOptions;
+}
+
+/** One sync: steps, each planned anew from what the last one has left. */
+class Round {
+  readonly #target: Target;
+  readonly #dependencies: ClaimSyncDependencies;
+  readonly #fresh = new Set<string>();
+  #claim: IPAMClaim | undefined;
+  #users: readonly ClaimPod[] = [];
+  #findings: Findings = { isLive: false, arePodsLive: false };
+
+  constructor(target: Target, dependencies: ClaimSyncDependencies) {
+    this.#target = target;
+    this.#dependencies = dependencies;
+    this.#claim = target.claim;
+  }
+
+  async run(): Promise<SyncResult> {
+    const { log, metrics, gate } = this.#dependencies;
+    const { key } = this.#target;
+    for (let steps = 0; steps < MAX_STEPS; steps++) {
+      if (!gate.isOpen()) return undefined;
+      const observed = this.#observe();
+      const step = this.#plan(observed);
+      if (step.kind === 'none') return this.#settle();
+      metrics.stepped(step.kind);
+      log.debug({ claim: key, step: step.kind }, step.reason);
+      await this.#perform(step, observed);
+    }
+    return { retry: 'it changes faster than it can be followed' };
+  }
+
+  #observe(): Observed | undefined {
+    if (this.#claim === undefined) return undefined;
+    const observed = observe(this.#claim, this.#dependencies);
+    const users = new Map([...observed.users, ...this.#users].map((pod) => [pod.metadata.uid, pod]));
+    return { ...observed, users: [...users.values()] };
+  }
+
+  #plan(observed: Observed | undefined): Step {
+    const strays = straysOf(this.#target.key, this.#claim, this.#dependencies);
+    const ofStrays = planStrays(strays, this.#findings.isLive);
+    if (ofStrays !== undefined) return ofStrays;
+    return observed === undefined ? { kind: 'none', reason: 'it is gone' } : plan(observed, this.#findings);
+  }
+
+  async #perform(step: Exclude<Step, { kind: 'none' }>, observed: Observed | undefined): Promise<void> {
+    const { client, metrics } = this.#dependencies;
+    switch (step.kind) {
+      case 'look':
+        await this.#look();
+        return;
+      case 'release':
+        await releaseAll(step.leases, this.#context());
+        metrics.released(step.leases.length);
+        return;
+      case 'look-at-pods':
+        if (observed === undefined) return;
+        this.#users = await readUsers(observed.claim, client, this.#target.call);
+        this.#findings.arePodsLive = true;
+        return;
+      case 'take':
+        if (observed?.resolution.kind !== 'served') return;
+        await this.#take(step, observed.claim, observed.resolution.pool);
+        return;
+      case 'write':
+        if (observed !== undefined) await this.#write(step, observed.claim);
+        return;
+    }
+  }
+
+  /** What was found out of an older state is forgotten. */
+  async #look(): Promise<void> {
+    this.#claim = await readClaim(this.#target.key, this.#dependencies.client, this.#target.call);
+    this.#findings = { isLive: true, arePodsLive: this.#findings.arePodsLive };
+  }
+
+  async #take(step: Extract<Step, { kind: 'take' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
+    const { book, waiters, clock, heldByStopped, maxStalenessMs, metrics } = this.#dependencies;
+    const { purpose, addresses, families } = step;
+    const terms = {
+      cooldownMs: Math.max(pool.cooldownMs, 2 * maxStalenessMs),
+      stickyMs: pool.stickyMs,
+      now: clock.now(),
+      heldByStopped: heldByStopped(pool.name),
+    };
+    const wish = { addresses, families, owner: leaseOwnerOf(claim) };
+    const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters });
+    // nothing is awaited from the choice until it is held, or waited for
+    const outcome = chosen.ok
+      ? await takeAll(chosen.choices, { claim, pool }, this.#context())
+      : ({ kind: 'refused', refusal: chosen.refusal } as const);
+    metrics.took(purpose, outcome.kind);
+    if (outcome.kind === 'refused') {
+      this.#findings[purpose] = outcome.refusal;
+      this.#wait(claim, pool);
+    } else if (outcome.kind === 'taken') this.#leave();
+  }
+
+  async #write(step: Extract<Step, { kind: 'write' }>, claim: IPAMClaim): Promise<void> {
+    const after = await writeStatus(claim, step.verdict, this.#context());
+    if (after === undefined) {
+      await this.#look();
+      return;
+    }
+    const { key, written } = this.#target;
+    const { ips, allocated, request } = step.verdict;
+    const level = allocated.status === 'True' && request === undefined ? 'info' : 'warn';
+    this.#dependencies.log[level]({ claim: key, ips, reason: allocated.reason }, request?.message ?? allocated.message);
+    report(claim, step.verdict, this.#dependencies.events);
+    written.wrote(key, after);
+    this.#claim = after;
+    // a pod that has come since the last look may have read the status before this
+    this.#users = [];
+    this.#findings = { ...this.#findings, isLive: true, arePodsLive: false };
+    if (allocated.status === 'True') this.#fresh.clear();
+  }
+
+  /** At rest; where something is missing, until it may be had. */
+  #settle(): SyncResult {
+    const { need, move } = this.#findings;
+    const refusal = need ?? move;
+    if (refusal === undefined) {
+      this.#leave();
+      return undefined;
+    }
+    const ms = (refusal.retryAt ?? Infinity) - this.#dependencies.clock.now();
+    return { retryAfterMs: Math.min(Math.max(ms, SOONEST_MS), RECHECK_MS) };
+  }
+
+  #wait(claim: IPAMClaim, pool: Pool): void {
+    const { need, move } = this.#findings;
+    const { waiters, metrics } = this.#dependencies;
+    const refusal = need ?? move;
+    if (refusal === undefined) return;
+    const { address } = refusal;
+    waiters.set(this.#target.key, {
+      created: claim.metadata.creationTimestamp ?? '',
+      ...(waitsForPool(refusal) && { pool }),
+      ...(address && { address: { addressSpace: pool.addressSpace, address } }),
+    });
+    metrics.waiting(waiters.size);
+  }
+
+  #leave(): void {
+    this.#dependencies.waiters.leave(this.#target.key);
+    this.#dependencies.metrics.waiting(this.#dependencies.waiters.size);
+  }
+
+  #context() {
+    const { client, book, clock } = this.#dependencies;
+    return { client, book, clock, call: this.#target.call, fresh: this.#fresh };
+  }
+}

@@ -1,0 +1,113 @@
+import { ownerOf } from '../../api/ipam-claim.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
+import { AllocationReason, IPAM_CLAIM_KIND } from '../../api/names.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import {
+  StatusError,
+  TransportError,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  messageOf,
+} from '../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { type LeaseClient, writeLease } from '../../process/lease-writes.js';
+import type { Address } from '../core/address.js';
+import type { Choice, Refusal } from '../core/allocator.js';
+import { type LeaseRecord, type LeaseWrite, createLease, readLease, stateOf, takeLease } from '../core/lease.js';
+import { leaseName } from '../core/lease-name.js';
+import type { Pool } from '../core/pool.js';
+import type { LeaseBook } from '../leases/book.js';
+import { findObject } from './live.js';
+
+/**
+ * What became of one address: it is the claim's (`fresh`: by this very write); somebody was faster; or the API server does not want it.
+ * `unreadable`: what has the name is no lease that could be read.
+ */
+export type Taken =
+  | { kind: 'taken'; lease: LeaseRecord; fresh: boolean }
+  | { kind: 'lost'; to: 'somebody' | 'unreadable' }
+  | { kind: 'refused'; refusal: Refusal };
+
+export interface TakeContext {
+  claim: IPAMClaim;
+  pool: Pool;
+  client: LeaseClient & Pick<Client, 'get'>;
+  book: Pick<LeaseBook, 'wrote' | 'forget'>;
+  call: CallOptions;
+}
+
+/** As leases name it. */
+export function leaseOwnerOf(claim: IPAMClaim): LeaseOwner {
+  const { namespace = '', name, uid = '' } = claim.metadata;
+  const workloadUID = ownerOf(claim)?.uid;
+  return { kind: IPAM_CLAIM_KIND, namespace, name, uid, ...(workloadUID !== undefined && { workloadUID }) };
+}
+
+/**
+ * Writes one lease. Whatever the answer is, or if there is none, the lease itself says whose it is.
+ * @throws {Error} where that cannot be found out, or nothing can be written
+ */
+export async function take(choice: Choice, context: TakeContext): Promise<Taken> {
+  const { claim, pool, client, book, call } = context;
+  const address = addressOf(choice);
+  const podInterface = claim.spec.interface;
+  const request = {
+    address,
+    addressSpace: pool.addressSpace,
+    pool: pool.name,
+    owner: leaseOwnerOf(claim),
+    ...(podInterface && { interface: podInterface }),
+  };
+  const write: LeaseWrite = choice.kind === 'create' ? createLease(request) : takeLease(choice.lease, request);
+  try {
+    const lease = await writeLease(client, write, call);
+    if (lease === undefined) throw new TypeError(`${write.verb} of a lease gave none`);
+    book.wrote(lease);
+    return { kind: 'taken', lease: readLease(lease), fresh: choice.kind === 'create' };
+  } catch (error) {
+    return judge(error, choice, context);
+  }
+}
+
+export function addressOf(choice: Choice): Address {
+  return choice.kind === 'create' ? choice.address : choice.lease.address;
+}
+
+async function judge(error: unknown, choice: Choice, context: TakeContext): Promise<Taken> {
+  const name = leaseName(context.pool.addressSpace, addressOf(choice));
+  if (isInvalid(error) || isForbidden(error)) {
+    const message = `AddressLease ${name} is refused by the API server: ${messageOf(error)}`;
+    return { kind: 'refused', refusal: { reason: AllocationReason.Internal, message } };
+  }
+  const lostRace = isAlreadyExists(error) || isConflict(error) || (choice.kind === 'take' && isNotFound(error));
+  if (!lostRace && !mayHaveActed(error)) throw error;
+  const found = await findObject(context.client, ADDRESS_LEASES, { name }, context.call);
+  if (found === undefined) {
+    if (choice.kind === 'take') context.book.forget(name, choice.lease.metadata.uid);
+    if (!lostRace) throw error;
+    return { kind: 'lost', to: 'somebody' };
+  }
+  return recognise(found, { fresh: !lostRace && choice.kind === 'create' }, context);
+}
+
+function recognise(found: AddressLease, { fresh }: { fresh: boolean }, { claim, book }: TakeContext): Taken {
+  let lease: LeaseRecord;
+  try {
+    lease = readLease(found);
+  } catch {
+    return { kind: 'lost', to: 'unreadable' };
+  }
+  book.wrote(found);
+  const isOurs = stateOf(lease) === 'held' && lease.owner?.uid === claim.metadata.uid;
+  return isOurs ? { kind: 'taken', lease, fresh } : { kind: 'lost', to: 'somebody' };
+}
+
+/** No answer, or one of a server that may have written before it failed. */
+function mayHaveActed(error: unknown): boolean {
+  if (error instanceof TransportError) return error.fault !== 'unsent' && error.fault !== 'aborted';
+  return error instanceof StatusError && error.status >= 500;
+}

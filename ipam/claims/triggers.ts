@@ -1,0 +1,60 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
+import type { Address } from '../core/address.js';
+import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { BY_NETWORK } from '../indexes.js';
+import type { ClaimWaiters } from './waiting.js';
+
+/** Which claims a change concerns, as keys. */
+
+export function keysOfClaim({ object }: { object: KubeObject }): string[] {
+  return [objectKey(object)];
+}
+
+/** The claims that have and had the lease, and where it is not somebody's now, those who wait for such. */
+export function keysOfLease(
+  { before, after }: { before?: LeaseRecord; after?: LeaseRecord },
+  waiters: Pick<ClaimWaiters, 'concerned'>,
+): string[] {
+  const lease = after ?? before;
+  if (lease === undefined) return [];
+  const isTaken = after !== undefined && stateOf(after) === 'held';
+  const waiting = isTaken ? [] : waiters.concerned(lease.addressSpace, lease.address);
+  return [...new Set([...claimOf(before), ...claimOf(after), ...waiting])];
+}
+
+/** Those who wait for an address that is free again, though no lease has changed: the write that was to lease it was given up. */
+export function keysOfVacancy(
+  addressSpace: string,
+  address: Address,
+  waiters: Pick<ClaimWaiters, 'concerned'>,
+): readonly string[] {
+  return waiters.concerned(addressSpace, address);
+}
+
+/** The claims of networks whose pools or NADs have changed, oldest first. */
+export function keysOfNetworks(
+  networks: Iterable<string>,
+  claims: { byIndex(index: string, value: string): readonly IPAMClaim[] },
+): string[] {
+  return inOrder([...networks].flatMap((network) => claims.byIndex(BY_NETWORK, network)));
+}
+
+/** Every claim that there is, oldest first, so that nobody has to know who waited before; then those that have nothing left but leases. */
+export function allKeys(claims: { list(): readonly IPAMClaim[] }, book: { all(): Iterable<LeaseRecord> }): string[] {
+  const keys = new Set(inOrder(claims.list()));
+  for (const lease of book.all()) for (const key of claimOf(lease)) keys.add(key);
+  return [...keys];
+}
+
+function claimOf(lease: LeaseRecord | undefined): string[] {
+  const owner = lease?.owner;
+  return owner?.kind === 'IPAMClaim' ? [joinKey(owner.namespace, owner.name)] : [];
+}
+
+function inOrder(claims: readonly IPAMClaim[]): string[] {
+  return claims
+    .map((claim) => ({ key: objectKey(claim), created: claim.metadata.creationTimestamp ?? '' }))
+    .sort((a, b) => (a.created === b.created ? (a.key < b.key ? -1 : 1) : a.created < b.created ? -1 : 1))
+    .map(({ key }) => key);
+}

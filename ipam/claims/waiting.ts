@@ -1,0 +1,129 @@
+import { type Address, formatAddress } from '../core/address.js';
+import type { Pool } from '../core/pool.js';
+
+/** What a claim waits for: any address of a pool, or one address. */
+export interface Wait {
+  /** The claim's creationTimestamp. */
+  created: string;
+  pool?: Pick<Pool, 'name' | 'addressSpace'>;
+  address?: { addressSpace: string; address: Address };
+}
+
+interface Waiter {
+  key: string;
+  created: string;
+}
+
+/** Those who wait for one pool, oldest first. */
+interface Line {
+  addressSpace: string;
+  waiters: Waiter[];
+}
+
+/**
+ * Which claims wait for addresses. The oldest goes first; whoever leaves a line wakes the next, so that addresses which were freed together
+ * are not all left to the first.
+ */
+export class ClaimWaiters {
+  readonly #wake: (keys: readonly string[]) => void;
+  readonly #waits = new Map<string, Wait>();
+  /** By pool. */
+  readonly #lines = new Map<string, Line>();
+  /** By address space and address. */
+  readonly #byAddress = new Map<string, Set<string>>();
+
+  /** @param wake is given the keys of claims that shall be looked at again */
+  constructor(wake: (keys: readonly string[]) => void) {
+    this.#wake = wake;
+  }
+
+  get size(): number {
+    return this.#waits.size;
+  }
+
+  /** Replaces what the claim waits for. */
+  set(key: string, wait: Wait): void {
+    const before = this.#waits.get(key);
+    if (before?.pool?.name !== wait.pool?.name) this.leave(key);
+    else this.#forgetAddress(key, before);
+    this.#waits.set(key, wait);
+    if (wait.pool !== undefined) this.#join(key, wait.created, wait.pool);
+    if (wait.address === undefined) return;
+    const place = placeOf(wait.address.addressSpace, wait.address.address);
+    this.#byAddress.set(place, (this.#byAddress.get(place) ?? new Set()).add(key));
+  }
+
+  /** The claim waits no longer: it has what it waited for, or is gone. */
+  leave(key: string): void {
+    const wait = this.#waits.get(key);
+    if (wait === undefined) return;
+    this.#waits.delete(key);
+    this.#forgetAddress(key, wait);
+    const line = wait.pool && this.#lines.get(wait.pool.name);
+    if (wait.pool === undefined || line === undefined) return;
+    const { waiters } = line;
+    const index = positionOf(waiters, { key, created: wait.created });
+    if (waiters[index]?.key === key) waiters.splice(index, 1);
+    const [next] = waiters;
+    if (next === undefined) this.#lines.delete(wait.pool.name);
+    else this.#wake([next.key]);
+  }
+
+  /** How many older claims wait for the pool. */
+  ahead(pool: string, waiter: { key: string; created: string }): number {
+    return positionOf(this.#lines.get(pool)?.waiters ?? [], waiter);
+  }
+
+  /** Whom the end of a lease concerns: those who wait for its address, and of each pool of its space the oldest. */
+  concerned(addressSpace: string, address: Address): readonly string[] {
+    const exact = [...(this.#byAddress.get(placeOf(addressSpace, address)) ?? [])].sort((a, b) =>
+      compare(this.#waiter(a), this.#waiter(b)),
+    );
+    const first = [...this.#lines.values()].flatMap((line) =>
+      line.addressSpace === addressSpace ? line.waiters.slice(0, 1) : [],
+    );
+    return [...exact, ...first.map(({ key }) => key)];
+  }
+
+  #join(key: string, created: string, { name, addressSpace }: NonNullable<Wait['pool']>): void {
+    const line = this.#lines.get(name) ?? { addressSpace, waiters: [] };
+    line.addressSpace = addressSpace;
+    const index = positionOf(line.waiters, { key, created });
+    if (line.waiters[index]?.key !== key) line.waiters.splice(index, 0, { key, created });
+    this.#lines.set(name, line);
+  }
+
+  #forgetAddress(key: string, wait: Wait | undefined): void {
+    if (wait?.address === undefined) return;
+    const place = placeOf(wait.address.addressSpace, wait.address.address);
+    const keys = this.#byAddress.get(place);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#byAddress.delete(place);
+  }
+
+  #waiter(key: string): Waiter {
+    return { key, created: this.#waits.get(key)?.created ?? '' };
+  }
+}
+
+/** Where the waiter is, or would be: that many are older. */
+function positionOf(waiters: readonly Waiter[], waiter: Waiter): number {
+  let low = 0;
+  let high = waiters.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const other = waiters[middle];
+    if (other !== undefined && compare(other, waiter) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function compare(a: Waiter, b: Waiter): number {
+  if (a.created !== b.created) return a.created < b.created ? -1 : 1;
+  return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
+}
+
+function placeOf(addressSpace: string, address: Address): string {
+  return `${addressSpace}/${formatAddress(address)}`;
+}

@@ -1,0 +1,24 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+
+/** Claims as our own writes left them, for as long as the cache has not caught up: else each write would be followed by one in vain. */
+export class WrittenClaims {
+  readonly #claims = new Map<string, IPAMClaim>();
+
+  wrote(key: string, claim: IPAMClaim): void {
+    this.#claims.set(key, claim);
+  }
+
+  /** The newer of what the cache has and what was written. */
+  newest(key: string, cached: IPAMClaim | undefined): IPAMClaim | undefined {
+    const own = this.#claims.get(key);
+    if (own === undefined || isBehind(cached, own)) return own ?? cached;
+    this.#claims.delete(key);
+    return cached;
+  }
+}
+
+/** resourceVersions of one kind may be compared as numbers (KEP-5504); where they are none, the cache is right. */
+function isBehind(cached: IPAMClaim | undefined, own: IPAMClaim): boolean {
+  if (cached === undefined || cached.metadata.uid !== own.metadata.uid) return false;
+  return Number(cached.metadata.resourceVersion) < Number(own.metadata.resourceVersion);
+}
