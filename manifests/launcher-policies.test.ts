@@ -1,12 +1,10 @@
-import { LAUNCHER_LABEL, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import { LAUNCHER_LABEL } from '../api/names.js';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
 
 const WHO = {
   tenant: 'tenant',
   controller: 'system:serviceaccount:holdfast-system:holdfast-controller',
-  multus: 'system:serviceaccount:kube-system:multus',
-  scheduler: 'system:kube-scheduler',
   kubevirt: 'system:serviceaccount:kubevirt:kubevirt-controller',
   namesake: 'system:serviceaccount:default:kubevirt-controller',
   collector: 'system:serviceaccount:kube-system:generic-garbage-collector',
@@ -22,7 +20,6 @@ const VMI: OwnerReference = {
 };
 const OTHER_VMI: OwnerReference = { ...VMI, name: 'vm2', uid: 'u-2', controller: false };
 const LAUNCHER = { [LAUNCHER_LABEL]: 'virt-launcher' };
-const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
 
 describe('the admission policies for pods that a VMI owns, on a kube-apiserver', function () {
   this.timeout(20_000);
@@ -33,10 +30,6 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
     await untilRefused(() => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }));
     await untilRefused(() => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }));
-    const launch = () => cluster.createPod(WHO.kubevirt, { labels: LAUNCHER, ownerReferences: [VMI] });
-    const metadata = { annotations: { [NETWORKS_ANNOTATION]: 'blue' } };
-    await untilRefused(async () => cluster.patchPod(WHO.tenant, await launch(), { metadata }, 'status'));
-    await untilRefused(async () => cluster.bindPod(WHO.tenant, await launch(), metadata));
   });
 
   after(() => cluster.stop());
@@ -137,6 +130,48 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
       expect: 'only KubeVirt',
     },
     {
+      name: 'a tenant takes no VMI from its launcher',
+      from: launcher,
+      as: 'tenant',
+      to: { ownerReferences: [] },
+      expect: 'a launcher stays its VirtualMachineInstance',
+    },
+    {
+      name: 'nor Holdfast',
+      from: launcher,
+      as: 'controller',
+      to: { ownerReferences: null },
+      expect: 'a launcher stays its VirtualMachineInstance',
+    },
+    {
+      name: 'nor is a VMI put in the place of another',
+      from: launcher,
+      as: 'collector',
+      to: { ownerReferences: [OTHER_VMI] },
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'a tenant does not say that it is not its controller',
+      from: launcher,
+      as: 'tenant',
+      to: { ownerReferences: [{ ...VMI, controller: false }] },
+      expect: 'VirtualMachineInstance',
+    },
+    {
+      name: 'nor that it is of another group',
+      from: launcher,
+      as: 'tenant',
+      to: { ownerReferences: [{ ...VMI, apiVersion: 'example.com/v1' }] },
+      expect: 'a launcher stays its VirtualMachineInstance',
+    },
+    {
+      name: 'a tenant adds owners of other kinds, and takes them away',
+      from: { ...launcher, ownerReferences: [VMI, { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'c' }] },
+      as: 'tenant',
+      to: { ownerReferences: [{ apiVersion: 'v1', kind: 'Secret', name: 's', uid: 's' }, VMI] },
+    },
+    { name: 'KubeVirt takes the owner away', from: launcher, as: 'kubevirt', to: { ownerReferences: [] } },
+    {
       name: 'the collector no longer blocks the deletion of an owner',
       from: { labels: LAUNCHER, ownerReferences: [{ ...VMI, blockOwnerDeletion: true }] },
       as: 'collector',
@@ -201,98 +236,4 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
       await expectRefusal(cluster.patchPod(WHO[change.as], pod, { metadata: change.to }), change.expect);
     });
   }
-
-  describe('by their status', () => {
-    const networks = { [NETWORKS_ANNOTATION]: 'blue', [DEFAULT_NETWORK_ANNOTATION]: 'red' };
-    const given = { ...launcher, annotations: networks };
-    const writes: Change[] = [
-      {
-        name: 'Multus notes what a launcher got',
-        from: given,
-        as: 'multus',
-        to: { annotations: { [NETWORK_STATUS_ANNOTATION]: '[]' } },
-      },
-      {
-        name: 'the label stays on a launcher',
-        from: given,
-        as: 'tenant',
-        to: { labels: null },
-        expect: 'leave the label',
-      },
-      {
-        name: 'a plain pod gets no label',
-        as: 'tenant',
-        to: { labels: LAUNCHER },
-        expect: 'a pod that is there gets the label',
-      },
-      {
-        name: 'nobody changes the networks of a launcher',
-        from: given,
-        as: 'kubevirt',
-        to: { annotations: { [NETWORKS_ANNOTATION]: 'green' } },
-        expect: 'the networks of a launcher',
-      },
-      {
-        name: 'a tenant removes none',
-        from: given,
-        as: 'tenant',
-        to: { annotations: { [NETWORKS_ANNOTATION]: null } },
-        expect: 'the networks of a launcher',
-      },
-      {
-        name: 'a tenant adds none',
-        from: launcher,
-        as: 'tenant',
-        to: { annotations: { [NETWORKS_ANNOTATION]: 'green' } },
-        expect: 'the networks of a launcher',
-      },
-      {
-        name: 'a tenant changes no default network of a launcher',
-        from: given,
-        as: 'tenant',
-        to: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'green' } },
-        expect: 'the networks of a launcher',
-      },
-      { name: 'other pods are nobody’s business here', as: 'tenant', to: { annotations: networks } },
-    ];
-    for (const write of writes) {
-      it(write.name, async () => {
-        const pod = await cluster.createPod(WHO.kubevirt, write.from ?? {});
-        const body = { metadata: write.to, status: { message: 'runs' } };
-        await expectRefusal(cluster.patchPod(WHO[write.as], pod, body, 'status'), write.expect);
-      });
-    }
-  });
-
-  describe('by their binding to a node', () => {
-    const bindings: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
-      { name: 'the scheduler binds', as: 'scheduler', given: {} },
-      {
-        name: 'with notes and labels of its own',
-        as: 'scheduler',
-        given: { annotations: { note: 'a' }, labels: { 'topology.kubernetes.io/zone': 'z' } },
-      },
-      {
-        name: 'nobody adds networks',
-        as: 'scheduler',
-        given: { annotations: { [NETWORKS_ANNOTATION]: 'blue' } },
-        expect: 'a binding does not change the networks',
-      },
-      {
-        name: 'nobody sets the default network',
-        as: 'tenant',
-        given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } },
-        expect: 'a binding does not change the networks',
-      },
-      { name: 'nobody sets the label', as: 'tenant', given: { labels: LAUNCHER }, expect: 'does not change the label' },
-    ];
-    for (const binding of bindings) {
-      it(binding.name, async () => {
-        const user = WHO[binding.as];
-        const pods = await Promise.all([0, 1].map(() => cluster.createPod(WHO.kubevirt, launcher)));
-        await expectRefusal(cluster.bindPod(user, pods[0]!, binding.given), binding.expect);
-        await expectRefusal(cluster.bindPodWithoutSubresource(user, pods[1]!, binding.given), binding.expect);
-      });
-    }
-  });
 });

@@ -11,12 +11,13 @@ import { until } from '../e2e/story/wait.js';
 import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/config.js';
 import { isForbidden, messageOf } from '../kube/errors.js';
-import { IPAM_CLAIMS, PODS } from '../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../kube/resources.js';
 import type { Resource } from '../kube/resource.js';
 import { Transport } from '../kube/transport.js';
 
 /** Without the workloads: nothing runs here. */
-const GUARDS = /^(Namespace|ConfigMap|ValidatingAdmissionPolicy.*)$/;
+const GUARDS =
+  /^(Namespace|CustomResourceDefinition|ConfigMap|ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy.*)$/;
 const NAMESPACE = 'default';
 /** Everybody in it may do everything as far as RBAC goes: what is refused, a policy refuses. */
 const GROUP = 'testers';
@@ -46,16 +47,27 @@ export class GuardedCluster {
     await this.#plane.stop();
   }
 
-  async as(user: string): Promise<Client> {
-    const known = this.#clients.get(user);
+  /** One who may do everything as far as RBAC goes. */
+  as(user: string): Promise<Client> {
+    return this.#clientOf(user, { 'impersonate-group': GROUP });
+  }
+
+  /** One who may do what RBAC grants to the user by name, or to all service accounts if it is one. */
+  asJust(user: string): Promise<Client> {
+    return this.#clientOf(user, {});
+  }
+
+  async #clientOf(user: string, groups: Record<string, string>): Promise<Client> {
+    const key = JSON.stringify([user, groups]);
+    const known = this.#clients.get(key);
     if (known !== undefined) return known;
     const admin = await loadCredentials({ kubeconfig: this.#plane.kubeconfig });
-    const headers = async () => ({ ...(await admin.headers()), 'impersonate-user': user, 'impersonate-group': GROUP });
+    const headers = async () => ({ ...(await admin.headers()), 'impersonate-user': user, ...groups });
     const { server } = admin;
     const client = new Client(
       new Transport({ server, headers, tls: () => admin.tls(), refresh: () => admin.refresh() }),
     );
-    this.#clients.set(user, client);
+    this.#clients.set(key, client);
     return client;
   }
 
@@ -113,7 +125,9 @@ export class GuardedCluster {
       const data = object.kind === 'ConfigMap' ? { data: parameters } : {};
       await this.admin.create(resourceOf(object), { ...object, ...data });
     }
-    await until('claims are served', () => this.admin.list(IPAM_CLAIMS));
+    for (const kind of [IPAM_CLAIMS, ADDRESS_POOLS, ADDRESS_LEASES] as Resource[]) {
+      await until(`${kind.plural} are served`, () => this.admin.list(kind));
+    }
   }
 }
 

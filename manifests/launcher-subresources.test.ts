@@ -1,0 +1,145 @@
+import {
+  DEFAULT_NETWORK_ANNOTATION,
+  LAUNCHER_LABEL,
+  NETWORKS_ANNOTATION,
+  NETWORK_STATUS_ANNOTATION,
+} from '../api/names.js';
+import type { ObjectMeta, OwnerReference } from '../api/meta.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+
+const WHO = {
+  tenant: 'tenant',
+  multus: 'system:serviceaccount:kube-system:multus',
+  scheduler: 'system:kube-scheduler',
+  kubevirt: 'system:serviceaccount:kubevirt:kubevirt-controller',
+} as const;
+type Person = keyof typeof WHO;
+
+const VMI: OwnerReference = {
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  name: 'vm1',
+  uid: 'u-1',
+  controller: true,
+};
+const LAUNCHER = { [LAUNCHER_LABEL]: 'virt-launcher' };
+
+describe('the admission policies for what is written past a pod itself, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+  const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    const launch = () => cluster.createPod(WHO.kubevirt, launcher);
+    const metadata = { annotations: { [NETWORKS_ANNOTATION]: 'blue' } };
+    await untilRefused(async () => cluster.patchPod(WHO.tenant, await launch(), { metadata }, 'status'));
+    await untilRefused(async () => cluster.bindPod(WHO.tenant, await launch(), metadata));
+  });
+
+  after(() => cluster.stop());
+
+  describe('by the status of a pod', () => {
+    const networks = { [NETWORKS_ANNOTATION]: 'blue', [DEFAULT_NETWORK_ANNOTATION]: 'red' };
+    const given = { ...launcher, annotations: networks };
+    interface Write {
+      name: string;
+      /** Default: a plain pod. */
+      from?: Partial<ObjectMeta>;
+      as: Person;
+      to: object;
+      /** Words of the refusal; none: allowed. */
+      expect?: string;
+    }
+    const writes: Write[] = [
+      {
+        name: 'Multus notes what a launcher got',
+        from: given,
+        as: 'multus',
+        to: { annotations: { [NETWORK_STATUS_ANNOTATION]: '[]' } },
+      },
+      {
+        name: 'the label stays on a launcher',
+        from: given,
+        as: 'tenant',
+        to: { labels: null },
+        expect: 'leave the label',
+      },
+      {
+        name: 'a plain pod gets no label',
+        as: 'tenant',
+        to: { labels: LAUNCHER },
+        expect: 'a pod that is there gets the label',
+      },
+      {
+        name: 'nobody changes the networks of a launcher',
+        from: given,
+        as: 'kubevirt',
+        to: { annotations: { [NETWORKS_ANNOTATION]: 'green' } },
+        expect: 'the networks of a launcher',
+      },
+      {
+        name: 'a tenant removes none',
+        from: given,
+        as: 'tenant',
+        to: { annotations: { [NETWORKS_ANNOTATION]: null } },
+        expect: 'the networks of a launcher',
+      },
+      {
+        name: 'a tenant adds none',
+        from: launcher,
+        as: 'tenant',
+        to: { annotations: { [NETWORKS_ANNOTATION]: 'green' } },
+        expect: 'the networks of a launcher',
+      },
+      {
+        name: 'a tenant changes no default network of a launcher',
+        from: given,
+        as: 'tenant',
+        to: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'green' } },
+        expect: 'the networks of a launcher',
+      },
+      { name: 'other pods are nobody’s business here', as: 'tenant', to: { annotations: networks } },
+    ];
+    for (const write of writes) {
+      it(write.name, async () => {
+        const pod = await cluster.createPod(WHO.kubevirt, write.from ?? {});
+        const body = { metadata: write.to, status: { message: 'runs' } };
+        await expectRefusal(cluster.patchPod(WHO[write.as], pod, body, 'status'), write.expect);
+      });
+    }
+  });
+
+  describe('by its binding to a node', () => {
+    const bindings: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
+      { name: 'the scheduler binds', as: 'scheduler', given: {} },
+      {
+        name: 'with notes and labels of its own',
+        as: 'scheduler',
+        given: { annotations: { note: 'a' }, labels: { 'topology.kubernetes.io/zone': 'z' } },
+      },
+      {
+        name: 'nobody adds networks',
+        as: 'scheduler',
+        given: { annotations: { [NETWORKS_ANNOTATION]: 'blue' } },
+        expect: 'a binding does not change the networks',
+      },
+      {
+        name: 'nobody sets the default network',
+        as: 'tenant',
+        given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } },
+        expect: 'a binding does not change the networks',
+      },
+      { name: 'nobody sets the label', as: 'tenant', given: { labels: LAUNCHER }, expect: 'does not change the label' },
+    ];
+    for (const binding of bindings) {
+      it(binding.name, async () => {
+        const user = WHO[binding.as];
+        const pods = await Promise.all([0, 1].map(() => cluster.createPod(WHO.kubevirt, launcher)));
+        await expectRefusal(cluster.bindPod(user, pods[0]!, binding.given), binding.expect);
+        await expectRefusal(cluster.bindPodWithoutSubresource(user, pods[1]!, binding.given), binding.expect);
+      });
+    }
+  });
+});

@@ -1,0 +1,233 @@
+import { expect } from 'chai';
+import type { AddressPool } from '../api/address-pool.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { ObjectMeta } from '../api/meta.js';
+import {
+  CLAIM_FINALIZER,
+  CLAIM_NAD,
+  CLAIM_OWNER_UID,
+  CLAIM_REQUESTED_ADDRESSES,
+  POOL_NAD_NAMESPACE,
+} from '../api/names.js';
+import { createAll } from '../e2e/bed/objects.js';
+import { until } from '../e2e/story/wait.js';
+import type { Client } from '../kube/client.js';
+import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+
+const WHO = {
+  /** May write claims, with their status, in one namespace. */
+  tenant: 'tenant',
+  controller: 'system:serviceaccount:holdfast-system:holdfast-controller',
+  ipam: 'system:serviceaccount:holdfast-system:holdfast-ipam',
+  namesake: 'system:serviceaccount:default:holdfast-ipam',
+  collector: 'system:serviceaccount:kube-system:generic-garbage-collector',
+  /** May write the status of claims in the whole cluster, and nothing else. */
+  stranger: 'system:serviceaccount:ovn-kubernetes:ovnkube-cluster-manager',
+} as const;
+type Person = keyof typeof WHO;
+
+const RBAC = 'rbac.authorization.k8s.io';
+const NAMESPACE = 'default';
+const WRITING = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
+
+function grant(name: string, users: string[], resources: string[]) {
+  const roleRef = { apiGroup: RBAC, kind: 'ClusterRole', name };
+  const subjects = users.map((user) => ({ apiGroup: RBAC, kind: 'User', name: user }));
+  return {
+    role: {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: [{ apiGroups: ['k8s.cni.cncf.io'], resources, verbs: WRITING }],
+    },
+    here: {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'RoleBinding',
+      metadata: { name, namespace: NAMESPACE },
+      roleRef,
+      subjects,
+    },
+    everywhere: { apiVersion: `${RBAC}/v1`, kind: 'ClusterRoleBinding', metadata: { name }, roleRef, subjects },
+  };
+}
+
+function pool(name: string, spec: Partial<AddressPool['spec']>, metadata: Partial<ObjectMeta> = {}): AddressPool {
+  return { metadata: { ...metadata, name }, spec: { network: name, subnets: [{ cidr: '10.0.0.0/24' }], ...spec } };
+}
+
+/** Of a pool that was derived from NADs of a namespace. */
+function derivedFrom(namespace: string): Partial<ObjectMeta> {
+  return { annotations: { [POOL_NAD_NAMESPACE]: namespace }, labels: { [POOL_NAD_NAMESPACE]: namespace } };
+}
+
+describe('the admission policies for claims on the networks of pools, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+  let count = 0;
+
+  const as = (person: Person): Promise<Client> => cluster.asJust(WHO[person]);
+
+  async function createClaim(network: string, nad?: string): Promise<IPAMClaim> {
+    count += 1;
+    const annotations = { [CLAIM_OWNER_UID]: 'u-1', ...(nad === undefined ? {} : { [CLAIM_NAD]: nad }) };
+    const ownerReferences = [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'vm1', uid: 'u-1' }];
+    const metadata = { name: `claim-${count}`, namespace: NAMESPACE, annotations, finalizers: [CLAIM_FINALIZER] };
+    const spec = { network, interface: 'net1' };
+    return (await as('controller')).create(IPAM_CLAIMS, { metadata: { ...metadata, ownerReferences }, spec });
+  }
+
+  async function patchClaim(person: Person, claim: IPAMClaim, body: object, subresource?: 'status'): Promise<unknown> {
+    const options = subresource === undefined ? {} : { subresource };
+    return (await as(person)).patch(IPAM_CLAIMS, claim.metadata, { type: 'merge', body }, options);
+  }
+
+  async function writeStatus(person: Person, network: string, nad?: string): Promise<unknown> {
+    const claim = await createClaim(network, nad);
+    return patchClaim(person, claim, { status: { ips: ['10.0.0.5/24'] } }, 'status');
+  }
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    const tenants = grant('claim-editors', [WHO.tenant], ['ipamclaims', 'ipamclaims/status']);
+    const strangers = grant('status-writers', [WHO.stranger, WHO.namesake], ['ipamclaims/status']);
+    const { admin } = cluster;
+    await createAll(admin, [tenants.role, tenants.here, strangers.role, strangers.everywhere]);
+    await admin.create(ADDRESS_POOLS, pool('blue', {}));
+    await admin.create(ADDRESS_POOLS, pool('green', { namespaces: ['elsewhere'] }));
+    await admin.create(ADDRESS_POOLS, pool('white', { namespaces: ['elsewhere', NAMESPACE] }));
+    const ipam = await as('ipam');
+    await ipam.create(ADDRESS_POOLS, pool('red.nads', { network: 'red' }, derivedFrom('nads')));
+    await ipam.create(ADDRESS_POOLS, pool('grey.default', { network: 'grey' }, derivedFrom(NAMESPACE)));
+  });
+
+  after(() => cluster.stop());
+
+  describe('for the status of claims', () => {
+    const cases: { name: string; network: string; nad?: string; guarded: boolean }[] = [
+      { name: 'on the network of a pool for all namespaces', network: 'blue', guarded: true },
+      { name: 'on that network, whatever their NAD', network: 'blue', nad: 'elsewhere/blue', guarded: true },
+      { name: 'on the network of a pool for their namespace', network: 'white', guarded: true },
+      { name: 'on the network of a pool for other namespaces', network: 'green', guarded: false },
+      {
+        name: 'whose NAD is in the namespace that a pool was derived from',
+        network: 'red',
+        nad: 'nads/b',
+        guarded: true,
+      },
+      { name: 'whose NAD is elsewhere', network: 'red', nad: 'nads2/b', guarded: false },
+      { name: 'without a NAD, in another namespace', network: 'red', guarded: false },
+      { name: 'without a NAD, in the namespace that a pool was derived from', network: 'grey', guarded: true },
+      { name: 'on a network that has no pool', network: 'black', guarded: false },
+    ];
+    for (const { name, network, nad, guarded } of cases) {
+      it(`${name}: ${guarded ? 'only Holdfast writes it' : 'whoever may by RBAC writes it'}`, async () => {
+        const words = `serves the network ${network}: only Holdfast writes the status`;
+        if (guarded) await untilRefused(() => writeStatus('tenant', network, nad));
+        for (const person of ['tenant', 'stranger', 'namesake'] as const) {
+          await expectRefusal(writeStatus(person, network, nad), guarded ? words : undefined);
+        }
+        await expectRefusal(writeStatus('ipam', network, nad), undefined);
+      });
+    }
+
+    it('a cluster admin may write it', async () => {
+      const { metadata } = await createClaim('blue');
+      const patch = { type: 'merge', body: { status: { ips: [] } } } as const;
+      await expectRefusal(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
+    });
+
+    it('another IPAM writes it once RBAC lets it serve that pool, and no other', async () => {
+      const rules = [
+        { apiGroups: ['ipam.holdfast.dev'], resources: ['addresspools'], resourceNames: ['blue'], verbs: ['serve'] },
+      ];
+      const { role, everywhere } = grant('blue-servers', [WHO.stranger], []);
+      await createAll(cluster.admin, [{ ...role, rules }, everywhere]);
+      await until('the role is in force', () => writeStatus('stranger', 'blue'));
+      await expectRefusal(writeStatus('stranger', 'white'), 'serves the network white');
+      await expectRefusal(writeStatus('tenant', 'blue'), 'serves the network blue');
+    });
+
+    it('Holdfast writes it on all networks, while the ConfigMap names others for it', async () => {
+      const ref = { namespace: 'holdfast-system', name: 'holdfast-policies' };
+      const body = { data: { statusWriters: `${WHO.stranger}\n` } };
+      await cluster.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body });
+      await untilRefused(() => writeStatus('tenant', 'black'));
+      for (const network of ['black', 'white']) await expectRefusal(writeStatus('ipam', network), undefined);
+      await expectRefusal(writeStatus('namesake', 'black'), 'not among statusWriters');
+      await expectRefusal(writeStatus('stranger', 'white'), 'serves the network white');
+    });
+  });
+
+  describe('for claims on the network of a pool', () => {
+    const changes: { name: string; as: Person; to: object; expect?: string }[] = [
+      { name: 'a tenant notes what he likes', as: 'tenant', to: { metadata: { annotations: { note: 'mine' } } } },
+      {
+        name: 'a tenant removes no owner',
+        as: 'tenant',
+        to: { metadata: { ownerReferences: [] } },
+        expect: 'only Holdfast writes the owner',
+      },
+      {
+        name: 'a tenant removes no finalizer of ours',
+        as: 'tenant',
+        to: { metadata: { finalizers: [] } },
+        expect: 'only Holdfast sets and removes the finalizer',
+      },
+      {
+        name: 'a tenant changes no network',
+        as: 'tenant',
+        to: { spec: { network: 'black' } },
+        expect: 'only Holdfast changes the network',
+      },
+      {
+        name: 'a tenant asks for no addresses in the claim',
+        as: 'tenant',
+        to: { metadata: { annotations: { [CLAIM_REQUESTED_ADDRESSES]: '["10.0.0.9"]' } } },
+        expect: 'only Holdfast writes the annotations',
+      },
+      {
+        name: 'a tenant moves no claim to another NAD',
+        as: 'tenant',
+        to: { metadata: { annotations: { [CLAIM_NAD]: 'elsewhere/blue' } } },
+        expect: 'only Holdfast writes the annotations',
+      },
+      { name: 'the collector takes owners away', as: 'collector', to: { metadata: { ownerReferences: [] } } },
+      {
+        name: 'Holdfast’s IPAM writes no metadata',
+        as: 'ipam',
+        to: { metadata: { finalizers: [] } },
+        expect: 'cannot patch resource "ipamclaims"',
+      },
+      {
+        name: 'Holdfast’s IPAM writes no spec',
+        as: 'ipam',
+        to: { spec: { interface: 'net2' } },
+        expect: 'cannot patch resource "ipamclaims"',
+      },
+    ];
+    for (const change of changes) {
+      it(change.name, async () => {
+        const claim = await createClaim('blue', 'default/blue');
+        await expectRefusal(patchClaim(change.as, claim, change.to), change.expect);
+      });
+    }
+
+    it('a write of the status changes nothing else', async () => {
+      const claim = await createClaim('blue', 'default/blue');
+      const body = { metadata: { finalizers: [] }, spec: { network: 'black' }, status: { ips: ['10.0.0.5/24'] } };
+      await patchClaim('ipam', claim, body, 'status');
+      const written = await cluster.admin.get(IPAM_CLAIMS, claim.metadata);
+      expect(written.spec).to.deep.equal(claim.spec);
+      expect(written.metadata.finalizers).to.deep.equal(claim.metadata.finalizers);
+      expect(written.status?.ips).to.deep.equal(['10.0.0.5/24']);
+    });
+
+    it('the collector deletes them', async () => {
+      const { metadata } = await createClaim('blue');
+      await expectRefusal((await as('collector')).delete(IPAM_CLAIMS, metadata), undefined);
+      expect((await cluster.admin.get(IPAM_CLAIMS, metadata)).metadata.deletionTimestamp).to.be.a('string');
+    });
+  });
+});

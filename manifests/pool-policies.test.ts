@@ -1,0 +1,113 @@
+import type { AddressLease } from '../api/address-lease.js';
+import type { AddressPool } from '../api/address-pool.js';
+import type { ObjectMeta } from '../api/meta.js';
+import { POOL_NAD_NAMESPACE } from '../api/names.js';
+import { createAll } from '../e2e/bed/objects.js';
+import type { Client } from '../kube/client.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+
+const WHO = {
+  tenant: 'tenant',
+  controller: 'system:serviceaccount:holdfast-system:holdfast-controller',
+  ipam: 'system:serviceaccount:holdfast-system:holdfast-ipam',
+} as const;
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** The most that a tenant has: the role admin in a namespace. */
+const TENANT_RIGHTS = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'RoleBinding',
+  metadata: { name: 'tenants', namespace: 'default' },
+  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: 'admin' },
+  subjects: [{ apiGroup: RBAC, kind: 'User', name: WHO.tenant }],
+};
+
+function pool(name: string, metadata: Partial<ObjectMeta> = {}): AddressPool {
+  return { metadata: { ...metadata, name }, spec: { network: name, subnets: [{ cidr: '10.0.0.0/24' }] } };
+}
+
+describe('the rights to pools and leases, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+
+  const as = (person: keyof typeof WHO): Promise<Client> => cluster.asJust(WHO[person]);
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await createAll(cluster.admin, [TENANT_RIGHTS]);
+    await cluster.admin.create(ADDRESS_POOLS, pool('blue'));
+    const mark = { [POOL_NAD_NAMESPACE]: 'nads' };
+    await (await as('ipam')).create(ADDRESS_POOLS, pool('red.nads', { annotations: mark, labels: mark }));
+  });
+
+  after(() => cluster.stop());
+
+  describe('for leases', () => {
+    const lease: AddressLease = {
+      metadata: { name: 'blue.10-0-0-9' },
+      spec: { address: '10.0.0.9', addressSpace: 'blue', pool: 'blue' },
+    };
+    const body = { metadata: { labels: { mine: 'yes' } } };
+
+    it('a tenant neither makes, changes, deletes nor reads one', async () => {
+      const tenant = await as('tenant');
+      const ref = lease.metadata;
+      await expectRefusal(tenant.create(ADDRESS_LEASES, lease), 'cannot create resource "addressleases"');
+      await expectRefusal(tenant.patch(ADDRESS_LEASES, ref, { type: 'merge', body }), 'cannot patch resource');
+      await expectRefusal(tenant.delete(ADDRESS_LEASES, ref), 'cannot delete resource');
+      await expectRefusal(tenant.list(ADDRESS_LEASES), 'cannot list resource');
+    });
+
+    it('neither does Holdfast’s controller', async () => {
+      await expectRefusal((await as('controller')).create(ADDRESS_LEASES, lease), 'cannot create resource');
+    });
+
+    it('Holdfast’s IPAM makes, changes and deletes them', async () => {
+      const ipam = await as('ipam');
+      await ipam.create(ADDRESS_LEASES, lease);
+      await ipam.patch(ADDRESS_LEASES, lease.metadata, { type: 'merge', body });
+      await ipam.delete(ADDRESS_LEASES, lease.metadata);
+    });
+  });
+
+  describe('for pools', () => {
+    const mark = { [POOL_NAD_NAMESPACE]: 'nads' };
+    const REFUSAL = 'only Holdfast derives pools';
+    const asAdmin = (): Promise<Client> => cluster.as('network-admin');
+    const tryToCreate = async (metadata: Partial<ObjectMeta>) =>
+      (await asAdmin()).create(ADDRESS_POOLS, pool('trial', metadata), { dryRun: true });
+
+    before(() => untilRefused(() => tryToCreate({ annotations: mark })));
+
+    it('an admin makes one', () => expectRefusal(tryToCreate({ labels: { mine: 'yes' } }), undefined));
+
+    for (const [field, metadata] of [
+      ['annotation', { annotations: mark }],
+      ['label', { labels: mark }],
+      ['empty annotation', { annotations: { [POOL_NAD_NAMESPACE]: '' } }],
+    ] as const) {
+      it(`an admin makes none with the ${field} of a derived one`, () => expectRefusal(tryToCreate(metadata), REFUSAL));
+    }
+
+    const changes: { name: string; of: string; to: object; expect?: string }[] = [
+      { name: 'makes no derived one of his own', of: 'blue', to: { annotations: mark }, expect: REFUSAL },
+      { name: 'gives his own no such label', of: 'blue', to: { labels: mark }, expect: REFUSAL },
+      { name: 'takes no annotation away', of: 'red.nads', to: { annotations: null }, expect: REFUSAL },
+      { name: 'takes no label away', of: 'red.nads', to: { labels: null }, expect: REFUSAL },
+      { name: 'labels a derived one otherwise', of: 'red.nads', to: { labels: { mine: 'yes' } } },
+    ];
+    for (const change of changes) {
+      it(`an admin ${change.name}`, async () => {
+        const patch = { type: 'merge', body: { metadata: change.to } } as const;
+        const admin = await asAdmin();
+        await expectRefusal(admin.patch(ADDRESS_POOLS, { name: change.of }, patch, { dryRun: true }), change.expect);
+      });
+    }
+
+    it('a tenant reads none', async () => {
+      await expectRefusal((await as('tenant')).list(ADDRESS_POOLS), 'cannot list resource "addresspools"');
+    });
+  });
+});
