@@ -1,0 +1,174 @@
+import { expect } from 'chai';
+import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { type Seen, leaseOf, viewOf } from '../../test/validation-view.js';
+import { reviewNad } from './nads.js';
+import type { Check } from './verdict.js';
+
+const subnet = (cidr: string, more: object = {}) => holdfastConfig({ subnets: [{ cidr }], ...more });
+
+interface Case extends Seen {
+  name: string;
+  /** The config of NAD vms/n before; absent: it is created. */
+  was?: unknown;
+  becomes: unknown;
+  /** The day of its creation. */
+  born?: number;
+  refused?: Check[];
+  text?: string[];
+  warnings?: number;
+}
+
+const OLDER = nad('vms/older', subnet('10.0.0.0/24'), 1);
+const YOUNGER = nad('vms/younger', subnet('10.0.0.0/24'), 9);
+const DERIVED = adminPool('blue.vms', { nadNamespace: 'vms' });
+const LEASED = { 'blue.vms': [leaseOf('10.0.0.200')] };
+
+const CASES: Case[] = [
+  { name: 'a NAD that delegates to nobody', becomes: { name: 'blue', type: 'bridge' } },
+  {
+    name: 'a NAD of another IPAM, whatever it says',
+    becomes: { name: 'blue', type: 'bridge', ipam: { type: 'host-local', subnets: 7, allowPersistentIPs: 'x' } },
+  },
+  { name: 'a config that nobody can read', becomes: '{ "ipam": {"type": "holdfast"' },
+  { name: 'a NAD with a subnet', becomes: subnet('10.0.0.0/24') },
+  { name: 'a NAD that leaves the addresses to an admin', becomes: holdfastConfig() },
+  {
+    name: 'a key that is unknown',
+    becomes: holdfastConfig({ subnet: '10.0.0.0/24' }),
+    refused: ['delegation'],
+    text: ['spec.config.ipam.subnet is unknown: correct or remove it'],
+  },
+  {
+    name: 'a flag of ours that cannot be read',
+    becomes: { ...subnet('10.0.0.0/24'), allowPersistentIPs: 'yes' },
+    refused: ['delegation'],
+    text: ['spec.config.allowPersistentIPs is "yes"'],
+  },
+  {
+    name: 'a subnet that cannot be served',
+    becomes: subnet('10.0.0.7/24'),
+    refused: ['delegation'],
+    text: ['spec.config.ipam.subnets[0].cidr', '10.0.0.0/24'],
+  },
+  { name: 'what was wrong before', was: subnet('10.0.0.7/24'), becomes: { ...subnet('10.0.0.7/24'), mtu: 9000 } },
+  { name: 'a second NAD that says the same', nads: [OLDER], becomes: subnet('10.0.0.0/24'), born: 5 },
+  { name: 'a second NAD that leaves it to the first', nads: [OLDER], becomes: holdfastConfig(), born: 5 },
+  {
+    name: 'a second NAD that disagrees about a subnet',
+    nads: [OLDER],
+    becomes: subnet('10.1.0.0/24'),
+    born: 5,
+    refused: ['disagreement'],
+    text: ['vms/older', '"blue"', 'subnets[0] is {"cidr":"10.0.0.0/24"} there and {"cidr":"10.1.0.0/24"} here'],
+  },
+  {
+    name: 'a second NAD that disagrees about the address space',
+    nads: [OLDER],
+    becomes: subnet('10.0.0.0/24', { addressSpace: 'lab' }),
+    born: 5,
+    refused: ['disagreement'],
+    text: ['addressSpace is absent there and "lab" here'],
+  },
+  {
+    name: 'a new NAD that disagrees with one of the same second',
+    nads: [nad('vms/z', subnet('10.0.0.0/24'), 5)],
+    becomes: subnet('10.1.0.0/24'),
+    born: 5,
+    refused: ['disagreement'],
+  },
+  {
+    name: 'another subnet in another namespace',
+    nads: [nad('other/older', subnet('10.0.0.0/24'))],
+    becomes: subnet('10.1.0.0/24'),
+    born: 5,
+  },
+  {
+    name: 'another subnet of another network',
+    nads: [nad('vms/older', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }, 'red'))],
+    becomes: subnet('10.1.0.0/24'),
+    born: 5,
+  },
+  {
+    name: 'another subnet than in a NAD of another IPAM',
+    nads: [nad('vms/older', { name: 'blue', type: 'bridge', ipam: { type: 'whereabouts', range: '10.0.0.0/24' } })],
+    becomes: subnet('10.1.0.0/24'),
+    born: 5,
+  },
+  {
+    name: 'a follower to leave the leader',
+    nads: [OLDER, nad('vms/n', subnet('10.0.0.0/24'), 5)],
+    was: subnet('10.0.0.0/24'),
+    becomes: subnet('10.1.0.0/24'),
+    born: 5,
+    refused: ['disagreement'],
+  },
+  {
+    name: 'the leader to go first, with a warning',
+    nads: [nad('vms/n', subnet('10.0.0.0/24'), 5), YOUNGER],
+    was: subnet('10.0.0.0/24'),
+    becomes: subnet('10.1.0.0/24'),
+    born: 5,
+    warnings: 1,
+    text: ['vms/younger now disagrees'],
+  },
+  {
+    name: 'to lose a leased address',
+    pools: [DERIVED],
+    leases: LEASED,
+    was: subnet('10.0.0.0/24'),
+    becomes: subnet('10.0.0.0/25'),
+    refused: ['shrink'],
+    text: ['AddressPool blue.vms', '10.0.0.200 (IPAMClaim vms/vm1.data)'],
+  },
+  {
+    name: 'a new NAD that would lose addresses of the one that is gone',
+    pools: [DERIVED],
+    leases: LEASED,
+    becomes: subnet('10.0.0.0/25'),
+    refused: ['shrink'],
+  },
+  {
+    name: 'another address space while addresses are leased',
+    pools: [DERIVED],
+    leases: LEASED,
+    was: subnet('10.0.0.0/24'),
+    becomes: subnet('10.0.0.0/24', { addressSpace: 'lab' }),
+    refused: ['address-space'],
+  },
+  {
+    name: 'to grow',
+    pools: [DERIVED],
+    leases: LEASED,
+    was: subnet('10.0.0.0/24'),
+    becomes: subnet('10.0.0.0/16'),
+  },
+  {
+    name: 'a NAD without effect beside an admin’s pool, with a warning',
+    pools: [adminPool('p')],
+    becomes: subnet('10.0.0.0/24'),
+    warnings: 1,
+    text: ['AddressPool p serves network "blue" for namespace vms'],
+  },
+  {
+    name: 'a short cool-down, with a warning',
+    becomes: subnet('10.0.0.0/24', { cooldownSeconds: 5 }),
+    warnings: 1,
+    text: ['AddressPool blue.vms: spec.cooldownSeconds: 5'],
+  },
+];
+
+describe('the review of a NAD', () => {
+  for (const { name, was, becomes, born = 1, refused = [], text = [], warnings = 0, ...seen } of CASES) {
+    it(`${refused.length > 0 ? 'refuses' : 'allows'} ${name}`, () => {
+      const given = {
+        nad: nad('vms/n', becomes, born),
+        oldNad: was === undefined ? undefined : nad('vms/n', was, born),
+      };
+      const verdict = reviewNad(given, viewOf(seen));
+      expect(verdict.refusals.map(({ check }) => check)).to.deep.equal(refused);
+      expect(verdict.warnings).to.have.length(warnings);
+      const words = [...verdict.refusals.map(({ message }) => message), ...verdict.warnings].join('\n');
+      for (const expected of text) expect(words).to.include(expected);
+    });
+  }
+});

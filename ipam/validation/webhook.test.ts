@@ -1,0 +1,233 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Client } from '../../kube/client.js';
+import { silentLogger } from '../../kube/log.js';
+import type { AdmissionPart } from '../../process/admission/part.js';
+import type { InformerRegistry } from '../../process/informers.js';
+import { createMetrics } from '../../process/metrics.js';
+import { AdmissionClient } from '../../test/admission-client.js';
+import { type ServingCertificate, makeServingCertificate } from '../../test/certificate.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { MemoryApi } from '../../test/memory-api.js';
+import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
+import { leaseOf, viewOf } from '../../test/validation-view.js';
+import { type ValidationDeps, createValidation } from './webhook.js';
+
+interface Response {
+  uid: string;
+  allowed: boolean;
+  warnings?: string[];
+  status?: { code: number; message: string };
+}
+
+const POOLS = {
+  path: '/validate-address-pools',
+  resource: { group: 'ipam.holdfast.dev', version: 'v1alpha1', resource: 'addresspools' },
+};
+const NADS = {
+  path: '/validate-network-attachment-definitions',
+  resource: { group: 'k8s.cni.cncf.io', version: 'v1', resource: 'network-attachment-definitions' },
+};
+
+describe('the validation of pools and networks over HTTPS', function () {
+  this.timeout(30_000); // an RSA key
+  let certificate: ServingCertificate;
+  let directory: string;
+  let clock: ManualClock;
+  /** Kinds that are not listed yet. */
+  let missing: string[];
+  let fill: () => void;
+  let metrics: ReturnType<typeof createMetrics>;
+  let part: AdmissionPart;
+  let client: AdmissionClient;
+
+  before(async () => {
+    certificate = makeServingCertificate();
+    directory = await mkdtemp(join(tmpdir(), 'holdfast-validation-'));
+    await writeFile(join(directory, 'tls.crt'), certificate.cert);
+    await writeFile(join(directory, 'tls.key'), certificate.key);
+  });
+  after(() => rm(directory, { recursive: true }));
+  afterEach(async () => {
+    client.close();
+    await part.stop();
+    metrics.registry.clear();
+  });
+
+  async function start(deps: ValidationDeps, unlisted: string[] = []): Promise<void> {
+    clock = new ManualClock(Date.UTC(2030, 0, 1));
+    metrics = createMetrics('ipam', '0');
+    missing = unlisted;
+    const listed = new Promise<void>((resolve) => {
+      fill = () => {
+        missing = [];
+        resolve();
+      };
+    });
+    const informers = {
+      start: () => undefined,
+      synced: () => listed,
+      get missing() {
+        return missing;
+      },
+    } as unknown as InformerRegistry;
+    const context = {
+      client: new Client(new MemoryApi()),
+      informers,
+      log: silentLogger,
+      metrics,
+      clock,
+      random: () => 0,
+    };
+    const config = {
+      namespace: 'holdfast-system',
+      maxStalenessMs: 30_000,
+      tlsMinVersion: 'TLSv1.3',
+      validationBindAddress: '127.0.0.1:0',
+      validationCertDir: directory,
+      validationConfiguration: 'holdfast-ipam',
+      validationServiceName: 'holdfast-ipam',
+    } as const;
+    part = createValidation(context, config, deps);
+    await part.start();
+    client = new AdmissionClient(part.port, { ca: certificate.ca });
+    // the certificate sleeps once it is loaded
+    await clock.idle();
+  }
+
+  async function ask({ path, resource }: typeof POOLS, request: Record<string, unknown>): Promise<Response> {
+    const review = {
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      request: { uid: 'u1', operation: 'CREATE', resource, oldObject: null, ...request },
+    };
+    const { status, body } = await client.send({ path, body: JSON.stringify(review) });
+    expect(status, body).to.equal(200);
+    return (JSON.parse(body) as { response: Response }).response;
+  }
+
+  const network = (config: unknown) => ({
+    namespace: 'vms',
+    object: { metadata: { name: 'n', namespace: 'vms' }, spec: { config: JSON.stringify(config) } },
+  });
+
+  it('refuses with a reason, a code, and a count', async () => {
+    await start(viewOf({ leases: { p: [leaseOf('10.0.0.5')] } }));
+    const answer = await ask(POOLS, { operation: 'DELETE', object: null, oldObject: adminPool('p') });
+    expect(answer).to.deep.include({ uid: 'u1', allowed: false });
+    expect(answer.status?.code).to.equal(403);
+    expect(answer.status?.message).to.match(/^AddressPool p: it has 1 leased address: 10\.0\.0\.5/);
+    expect(await metrics.registry.metrics()).to.include('holdfast_ipam_denials_total{check="in-use"} 1');
+  });
+
+  it('says all that is wrong with a pool at once', async () => {
+    await start(viewOf({}));
+    const subnets = [{ cidr: '10.0.0.1/24' }, { cidr: '10.1.0.0/24', gateway: '10.0.0.1' }];
+    const { status } = await ask(POOLS, { object: adminPool('p', { subnets }) });
+    expect(status?.code).to.equal(400);
+    expect(status?.message).to.include('spec.subnets[0].cidr').and.to.include('; spec.subnets[1].gateway');
+  });
+
+  it('compares with the pool as it was on an UPDATE', async () => {
+    await start(viewOf({ leases: { p: [leaseOf('10.0.0.200')] } }));
+    const [object, oldObject] = [adminPool('p', { cidr: '10.0.0.0/28' }), adminPool('p')];
+    expect((await ask(POOLS, { operation: 'UPDATE', object, oldObject })).allowed).to.be.false;
+    expect((await ask(POOLS, { operation: 'UPDATE', object, oldObject: object })).allowed).to.be.true;
+  });
+
+  it('allows with warnings, and answers a dry run like any other', async () => {
+    await start(viewOf({}));
+    const object = adminPool('p', { cooldownSeconds: 5 });
+    const answer = await ask(POOLS, { object });
+    expect(answer.allowed).to.be.true;
+    expect(answer.warnings).to.have.length(1);
+    expect(await ask(POOLS, { object, dryRun: true })).to.deep.equal(answer);
+  });
+
+  it('reviews networks', async () => {
+    await start(viewOf({}));
+    const answer = await ask(NADS, network(holdfastConfig({ subnets: [{ cidr: '10.0.0.1/24' }] })));
+    expect(answer.status?.code).to.equal(400);
+    expect(answer.status?.message).to.match(
+      /^NetworkAttachmentDefinition vms\/n: spec\.config\.ipam\.subnets\[0\]\.cidr /,
+    );
+  });
+
+  const malformed = [
+    { name: 'no pool', given: { object: null }, text: 'request.object is null, not an object' },
+    { name: 'a pool without metadata', given: { object: {} }, text: 'request.object.metadata is absent' },
+    {
+      name: 'a pool without spec',
+      given: { object: { metadata: { name: 'p' } } },
+      text: 'request.object.spec is absent',
+    },
+    {
+      name: 'an old pool that is none',
+      given: { operation: 'UPDATE', object: adminPool('p') },
+      text: 'request.oldObject is null',
+    },
+    {
+      name: 'another kind',
+      given: { resource: NADS.resource, object: {} },
+      text: 'k8s.cni.cncf.io/v1/network-attachment-definitions is sent to a webhook for',
+    },
+  ];
+  for (const { name, given, text } of malformed) {
+    it(`refuses ${name}, naming the field`, async () => {
+      await start(viewOf({}));
+      const { allowed, status } = await ask(POOLS, given);
+      expect(allowed).to.be.false;
+      expect(status?.code).to.equal(400);
+      expect(status?.message).to.include(text);
+    });
+  }
+
+  it('refuses a pool where it fails itself, and lets a network pass unchecked', async () => {
+    const broken = {
+      ...viewOf({}),
+      pools: {
+        list: () => {
+          throw new TypeError('oops');
+        },
+      },
+    };
+    await start(broken);
+    expect((await ask(POOLS, { object: adminPool('p') })).status).to.include({ code: 500 });
+    const { allowed, warnings } = await ask(NADS, network(holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })));
+    expect(allowed).to.be.true;
+    expect(warnings?.join()).to.include('not checked').and.to.include('oops');
+    expect((await ask(NADS, { namespace: 'vms', object: null })).allowed).to.be.true;
+  });
+
+  it('waits until the caches are filled', async () => {
+    await start(viewOf({}), ['addressleases']);
+    expect(part.ready?.()).to.equal('not listed yet: addressleases');
+    const answer = ask(POOLS, { object: adminPool('p') });
+    await clock.idle(2);
+    fill();
+    expect((await answer).allowed).to.be.true;
+    expect(part.ready?.()).to.be.undefined;
+  });
+
+  it('does not wait for longer than API servers do', async () => {
+    await start(viewOf({}), ['addressleases']);
+    const pool = ask(POOLS, { object: adminPool('p') });
+    await clock.idle(2);
+    clock.set(clock.now() + 4_000);
+    const { allowed, status } = await pool;
+    expect(allowed).to.be.false;
+    expect(status?.message).to.include('not listed yet: addressleases').and.to.include('Try again');
+    const asking = ask(NADS, network(holdfastConfig()));
+    await clock.idle(2);
+    clock.set(clock.now() + 4_000);
+    expect(await asking).to.deep.include({ allowed: true });
+  });
+
+  it('lets the networks of others pass at once, filled or not', async () => {
+    await start(viewOf({}), ['addressleases']);
+    const other = { name: 'blue', type: 'bridge', ipam: { type: 'host-local' }, note: 'not "holdfast"' };
+    expect(await ask(NADS, network(other))).to.deep.equal({ uid: 'u1', allowed: true });
+  });
+});
