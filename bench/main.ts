@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { type BedWithHoldfast, startBedWithHoldfast } from '../e2e/environment.js';
 import { Story } from '../e2e/story/story.js';
+import { benchAddresses } from './addresses.js';
 import { benchAdmissions } from './admissions.js';
 import { benchBed } from './bed.js';
 import { benchClaims } from './claims.js';
@@ -16,6 +17,7 @@ const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Fi
   memory: benchMemory,
   startup: benchStartup,
   bed: benchBed,
+  addresses: benchAddresses, // last: it leaves 200,000 leases behind
 };
 
 const { values, positionals } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true });

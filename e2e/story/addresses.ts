@@ -160,9 +160,9 @@ function hasAddresses(claim: IPAMClaim): boolean {
 export function leaseNamed(
   addressSpace: string,
   address: string,
-  { pool, owner }: { pool: string; owner: LeaseOwner },
+  { pool, owner }: { pool: string; owner?: LeaseOwner },
 ): AddressLease {
   const name = leaseName(addressSpace, parseAddress(address));
-  const spec = { address, addressSpace, pool, owner };
+  const spec = { address, addressSpace, pool, ...(owner && { owner }) };
   return { metadata: { name, labels: leaseLabels(spec) }, spec };
 }

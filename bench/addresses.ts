@@ -1,0 +1,197 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import { IPS_ALLOCATED } from '../api/names.js';
+import type { BedWithHoldfast } from '../e2e/environment.js';
+import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
+import { leaseNamed } from '../e2e/story/addresses.js';
+import type { Story } from '../e2e/story/story.js';
+import { formatAddress, parseAddress } from '../ipam/core/address.js';
+import { Client } from '../kube/client.js';
+import { loadCredentials } from '../kube/config.js';
+import { Informer } from '../kube/informer.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
+import { Transport } from '../kube/transport.js';
+import { runLoad } from './load.js';
+import type { Figure } from './report.js';
+import { usageOf } from './usage.js';
+
+const CLAIMS = 2_000;
+/** As many as ipam has workers for claims. */
+const CONCURRENCY = 64;
+/** Of a /16, in percent: how much of it is leased when the claims come. */
+const UTILISATIONS = [0, 50, 95];
+const SLASH_16 = 65_534;
+
+/** 2,000 claims that want their addresses at once, and restarts, with more and more leases in the cluster. */
+export async function benchAddresses(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
+  const identity = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-ipam');
+  const ipam = new Client(new Transport(await loadCredentials({ kubeconfig: identity })));
+  const world = { bed, story, ipam, leases: 0 };
+  const figures: Figure[] = [...(await restart(world))];
+  for (const [index, percent] of UTILISATIONS.entries()) {
+    const network = `${story.namespace}-full${String(percent)}`;
+    await fill(world, { space: network, first: `10.${String(64 + index)}.0.1`, count: (SLASH_16 * percent) / 100 });
+    if (percent === 50) await fill(world, { space: 'crowd', first: '11.0.0.1', count: 10_000 - world.leases });
+    const subnets = [`10.${String(64 + index)}.0.0/16`];
+    figures.push(
+      ...(await rate(world, { nad: `full${String(percent)}`, subnets, name: `a /16 at ${String(percent)} %` })),
+    );
+    if (percent === 0) {
+      await fill(world, { space: 'crowd', first: '12.0.0.1', count: 10_000 - world.leases });
+      figures.push(...(await restart(world)));
+    }
+  }
+  await fill(world, { space: 'crowd', first: '13.0.0.1', count: 100_000 - world.leases });
+  figures.push(...(await rate(world, { nad: 'crowded', subnets: ['10.70.0.0/16'], name: '100,000 leases elsewhere' })));
+  figures.push(...(await restart(world)));
+  await fill(world, { space: 'crowd', first: '14.0.0.1', count: 200_000 - world.leases });
+  figures.push(...(await restart(world)));
+  await ipam.transport.close();
+  return figures;
+}
+
+interface World {
+  bed: BedWithHoldfast;
+  story: Story;
+  /** As ipam's own identity: the floor writes what ipam writes, through the same admission. */
+  ipam: Client;
+  leases: number;
+}
+
+/** From the moment at which the network becomes ours until the last claim has its address. */
+async function rate(
+  world: World,
+  { nad, subnets, name }: { nad: string; subnets: string[]; name: string },
+): Promise<Figure[]> {
+  const { bed, story } = world;
+  const network = `${story.namespace}-${nad}`;
+  const names = Array.from({ length: CLAIMS }, (_, n) => `${nad}-${String(n)}`);
+  await runLoad((n) => story.claims.plain(names[n]!, network).then(() => undefined), {
+    count: CLAIMS,
+    concurrency: 16,
+  });
+  const served = new ServedCounter(story, network);
+  await served.synced();
+  const before = await usageOf(bed.ipam.pid);
+  const began = performance.now();
+  await story.addresses.network(nad, subnets);
+  await served.reached(CLAIMS);
+  const seconds = (performance.now() - began) / 1000;
+  const cpu = (await usageOf(bed.ipam.pid)).cpuSeconds - before.cpuSeconds;
+  await served.stop();
+  world.leases += CLAIMS;
+  const floor = await bareWrites(world, { network, names });
+  return [
+    { name: `addresses: ${String(CLAIMS)} claims, ${name}`, value: CLAIMS / seconds, unit: '/s' },
+    { name: `addresses: bare lease + status, floor, ${name}`, value: CLAIMS / floor, unit: '/s' },
+    { name: `addresses: of the floor, ${name}`, value: floor / seconds, unit: '', target: { atLeast: 0.7 } },
+    { name: `addresses: CPU a claim, ${name}`, value: (cpu * 1000) / CLAIMS, unit: 'ms' },
+  ];
+}
+
+/** Creates as many leases and patches as many statuses, with nothing but the transport in between, while ipam is stopped. */
+async function bareWrites({ bed, story, ipam }: World, { network, names }: { network: string; names: string[] }) {
+  await bed.ipam.stop();
+  const first = parseAddress('15.0.0.1').value;
+  const condition = {
+    type: IPS_ALLOCATED,
+    status: 'True' as const,
+    reason: 'SuccessfulAllocation',
+    message: 'the floor of a bench',
+    lastTransitionTime: new Date(0).toISOString(),
+  };
+  const write = async (n: number) => {
+    const address = formatAddress({ family: 4, value: first + BigInt(n) });
+    const owner = {
+      kind: 'IPAMClaim' as const,
+      namespace: story.namespace,
+      name: names[n]!,
+      uid: `floor-${String(n)}`,
+    };
+    await ipam.create(ADDRESS_LEASES, leaseNamed(`${network}-floor`, address, { pool: network, owner }));
+    const body = { status: { ips: [`${address}/8`], conditions: [condition] } };
+    await ipam.patch(IPAM_CLAIMS, story.ref(names[n]!), { type: 'merge', body }, { subresource: 'status' });
+  };
+  const { seconds } = await runLoad(write, { count: CLAIMS, concurrency: CONCURRENCY });
+  // what the floor wrote would be collected, and corrected, while the next figure is taken
+  const remove = async (n: number) => {
+    const address = formatAddress({ family: 4, value: first + BigInt(n) });
+    const { name } = leaseNamed(`${network}-floor`, address, { pool: network }).metadata;
+    await ipam.delete(ADDRESS_LEASES, { name });
+    await story.claims.remove(names[n]!);
+  };
+  await runLoad(remove, { count: CLAIMS, concurrency: CONCURRENCY });
+  await bed.ipam.start();
+  return seconds;
+}
+
+/** Leases that nobody has to serve: an admin's. */
+async function fill(
+  world: World,
+  { space, first, count }: { space: string; first: string; count: number },
+): Promise<void> {
+  const from = parseAddress(first).value;
+  const wanted = Math.max(0, Math.floor(count));
+  const create = async (n: number) => {
+    const address = formatAddress({ family: 4, value: from + BigInt(n) });
+    await world.ipam.create(ADDRESS_LEASES, leaseNamed(space, address, { pool: space }));
+  };
+  await runLoad(create, { count: wanted, concurrency: CONCURRENCY });
+  world.leases += wanted;
+}
+
+/** From the start of the process until it is ready, and what it then needs. */
+async function restart({ bed, leases }: World): Promise<Figure[]> {
+  await bed.ipam.stop();
+  const kubeconfig = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-ipam');
+  const began = performance.now();
+  await bed.ipam.start({ kubeconfig });
+  const seconds = (performance.now() - began) / 1000;
+  const usage = await usageOf(bed.ipam.pid);
+  const name = `ipam: with ${String(leases)} leases`;
+  const isTarget = leases === 100_000 + CLAIMS;
+  return [
+    { name: `${name}, ready in`, value: seconds, unit: 's', ...(isTarget && { target: { atMost: 15 } }) },
+    { name: `${name}, RSS`, value: usage.rssMiB, unit: 'MiB', ...(isTarget && { target: { atMost: 300 } }) },
+    { name: `${name}, peak RSS`, value: usage.peakMiB, unit: 'MiB' },
+  ];
+}
+
+/** Follows by a watch how many claims of a network have addresses. */
+class ServedCounter {
+  readonly #informer: Informer<IPAMClaim>;
+  #served = 0;
+  #check: () => void = () => undefined;
+
+  constructor({ client, namespace }: Story, network: string) {
+    const shrink = ({ metadata: { name, namespace: own }, spec, status }: IPAMClaim): IPAMClaim => ({
+      metadata: { name, namespace: own ?? namespace },
+      spec,
+      status: { ips: status?.ips ?? [] },
+    });
+    this.#informer = new Informer(client, IPAM_CLAIMS, { namespace, shrink });
+    const isServed = (claim: IPAMClaim | undefined) =>
+      claim?.spec.network === network && (claim.status?.ips.length ?? 0) > 0;
+    this.#informer.onChange(({ type, object, before }) => {
+      if (type !== 'removed' && isServed(object) && !isServed(before)) this.#served++;
+      this.#check();
+    });
+    this.#informer.start();
+  }
+
+  synced(): Promise<void> {
+    return this.#informer.synced();
+  }
+
+  reached(count: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#check = () => {
+        if (this.#served >= count) resolve();
+      };
+      this.#check();
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.#informer.stop();
+  }
+}
