@@ -3,12 +3,12 @@ import type { HoldfastIpamConfig } from '../../api/holdfast-ipam.js';
 import { claimName, labelValue } from '../../api/ipam-claim.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import { type PoolProblem, compilePool } from '../core/pool.js';
+import { type Pool, type PoolProblem, compilePool } from '../core/pool.js';
 import { subnetsOfRanges } from './whereabouts.js';
 
 /** `none`: the NAD leaves its addresses to an admin's pool. */
 export type DerivedSpec =
-  | { kind: 'spec'; spec: AddressPoolSpec }
+  | { kind: 'spec'; spec: AddressPoolSpec; pool: Pool }
   | { kind: 'none' }
   | { kind: 'invalid'; problems: readonly NetworkConfigProblem[] };
 
@@ -38,7 +38,7 @@ export function derivedSpec(network: string, config: HoldfastIpamConfig): Derive
     ...(stickyMAC !== undefined && { stickyMAC }),
   };
   const compiled = compilePool({ metadata: { name: network }, spec });
-  if (compiled.ok) return { kind: 'spec', spec };
+  if (compiled.ok) return { kind: 'spec', spec, pool: compiled.pool };
   return { kind: 'invalid', problems: compiled.problems.map((problem) => ofNad(problem, config)) };
 }
 

@@ -3,7 +3,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, objectKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
-import type { Pool } from '../core/pool.js';
+import type { Address } from '../core/address.js';
+import { type Pool, subnetOf } from '../core/pool.js';
 import { type Resolution, type ResolutionTable, networkKey, resolve } from './resolution.js';
 import {
   type JudgedPool,
@@ -14,6 +15,9 @@ import {
   judgePools,
   readPool,
 } from './verdict.js';
+
+export type { Resolution } from './resolution.js';
+export type { PoolVerdict } from './verdict.js';
 
 export interface PoolListers {
   pools: Pick<Cache<AddressPool>, 'list'>;
@@ -44,6 +48,7 @@ export class PoolDirectory {
   #networks = new Map<string, NetworkEntry>();
   #pools = new Map<string, JudgedPool>();
   #nads = new Map<string, NetworkAttachment[]>();
+  #spaces = new Map<string, Pool[]>();
   #stale = true;
   #due = false;
 
@@ -73,6 +78,20 @@ export class PoolDirectory {
     this.#refresh();
     const entry = this.#networks.get(network);
     return entry === undefined ? [] : [...entry.admin, ...[...entry.derived.values()].flat()];
+  }
+
+  /** The namespaces that have NADs of the network. */
+  namespacesOf(network: string): readonly string[] {
+    this.#refresh();
+    const nads = this.#networks.get(network)?.nads ?? [];
+    return [...new Set(nads.flatMap(({ metadata }) => metadata.namespace ?? []))];
+  }
+
+  /** The pools in whose subnets an address lies, of those that share an address space. */
+  poolsWith(addressSpace: string, address: Address): readonly string[] {
+    this.#refresh();
+    const pools = this.#spaces.get(addressSpace) ?? [];
+    return pools.filter((pool) => subnetOf(pool, address) !== undefined).map(({ name }) => name);
   }
 
   /** The NADs of a namespace whose config names the network, oldest first. */
@@ -117,7 +136,12 @@ export class PoolDirectory {
   }
 
   #rebuild(): void {
-    const pools = groupBy(this.#readPools(), ({ network }) => network);
+    const read = this.#readPools();
+    const pools = groupBy(read, ({ network }) => network);
+    this.#spaces = groupBy(
+      read.flatMap((pool) => compiledPool(pool) ?? []),
+      ({ addressSpace }) => addressSpace,
+    );
     const nads = groupBy([...this.#listers.networks.list()].sort(byNadAge), (nad) =>
       nad.config.ok ? nad.config.network.name : undefined,
     );

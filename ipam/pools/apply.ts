@@ -1,0 +1,75 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import { labelValue } from '../../api/ipam-claim.js';
+import { isBeingDeleted } from '../../api/meta.js';
+import { LEASE_POOL, POOL_FINALIZER } from '../../api/names.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
+import type { DerivationAction } from './derivation.js';
+
+/** Every write has the object as it was judged for its precondition: a leader that is deposed does no harm. */
+
+export async function applyDerivation(
+  action: DerivationAction,
+  client: Pick<Client, 'create' | 'patch' | 'delete'>,
+  call: CallOptions,
+): Promise<void> {
+  switch (action.kind) {
+    case 'create':
+      await client.create(ADDRESS_POOLS, action.pool, call);
+      return;
+    case 'update': {
+      // a merge keeps what it does not name
+      const none = { addressSpace: null, cooldownSeconds: null, stickyMAC: null, namespaces: null };
+      await patch(action.pool, { spec: { ...none, ...action.spec } }, client, call);
+      return;
+    }
+    case 'delete': {
+      const { name, uid, resourceVersion } = action.pool.metadata;
+      await client.delete(ADDRESS_POOLS, { name }, { ...call, uid, resourceVersion });
+      return;
+    }
+  }
+}
+
+export function wantsFinalizer(pool: AddressPool): boolean {
+  return !isBeingDeleted(pool) && !hasFinalizer(pool);
+}
+
+export async function addFinalizer(pool: AddressPool, client: Pick<Client, 'patch'>, call: CallOptions): Promise<void> {
+  const finalizers = [...(pool.metadata.finalizers ?? []), POOL_FINALIZER];
+  await patch(pool, { metadata: { finalizers } }, client, call);
+}
+
+export async function removeFinalizer(
+  pool: AddressPool,
+  client: Pick<Client, 'patch'>,
+  call: CallOptions,
+): Promise<void> {
+  if (!hasFinalizer(pool)) return;
+  const finalizers = (pool.metadata.finalizers ?? []).filter((finalizer) => finalizer !== POOL_FINALIZER);
+  await patch(pool, { metadata: { finalizers } }, client, call);
+}
+
+/** True where the API server, too, knows no held or reserved lease of the pool. */
+export async function mayGo(pool: AddressPool, client: Pick<Client, 'listAs'>, call: CallOptions): Promise<boolean> {
+  const labelSelector = `${LEASE_POOL}=${labelValue(pool.metadata.name)}`;
+  const { items } = await client.listAs(ADDRESS_LEASES, ({ spec }) => spec.releasedAt === undefined, {
+    labelSelector,
+    ...call,
+  });
+  return !items.includes(true);
+}
+
+function hasFinalizer({ metadata }: AddressPool): boolean {
+  return metadata.finalizers?.includes(POOL_FINALIZER) ?? false;
+}
+
+async function patch(
+  { metadata: { name, uid, resourceVersion } }: AddressPool,
+  changes: { metadata?: object; spec?: object },
+  client: Pick<Client, 'patch'>,
+  call: CallOptions,
+): Promise<void> {
+  const body = { ...changes, metadata: { uid, resourceVersion, ...changes.metadata } };
+  await client.patch(ADDRESS_POOLS, { name }, { type: 'merge', body }, call);
+}

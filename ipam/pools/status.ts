@@ -1,0 +1,138 @@
+import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
+import type { Condition } from '../../api/meta.js';
+import { formatAddress } from '../core/address.js';
+import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { type Pool, addressesOf } from '../core/pool.js';
+import type { Agreement } from './derivation.js';
+import type { Usage } from './usage.js';
+import type { PoolVerdict } from './verdict.js';
+
+export type Counts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
+/** A condition before it is known since when it holds. */
+export type Finding = Omit<Condition, 'lastTransitionTime'>;
+
+/** A JSON number beyond it is not what was meant. */
+const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+/** Leases that a message names. */
+const NAMED = 5;
+
+/** @param free addresses that anybody may have */
+export function countsOf(pool: Pool | undefined, usage: Usage, free: bigint): Counts {
+  const onRequest = pool === undefined ? 0n : sizeOf(pool, 'requestable') - sizeOf(pool, 'open');
+  const reserved = onRequest - BigInt(usage.requestOnly) + BigInt(usage.reserved);
+  const inUse = BigInt(usage.held) + BigInt(usage.released);
+  return {
+    capacity: cap(inUse + free + reserved),
+    leased: usage.held,
+    heldByStopped: usage.stopped,
+    cooling: usage.released,
+    free: cap(free),
+    reserved: cap(reserved),
+  };
+}
+
+export interface Judgement {
+  verdict: PoolVerdict;
+  usage: Usage;
+  /** Where the messages find the leases that they name. */
+  leases: { ofPool(): Iterable<LeaseRecord>; get(name: string): LeaseRecord | undefined };
+  /** Of a derived pool. */
+  agreement?: Agreement;
+}
+
+/** What the pool's conditions say. */
+export function conditionsOf({ verdict, usage, leases, agreement }: Judgement): Finding[] {
+  const findings = [readiness(verdict, usage, leases), conflict(verdict)];
+  if (agreement !== undefined) findings.push(ofAgreement(agreement));
+  if (verdict.kind === 'closing') findings.push(deletion(usage, leases));
+  return findings;
+}
+
+/** Conditions that were so before keep their time. @param now milliseconds since the epoch */
+export function stamp(
+  findings: readonly Finding[],
+  before: readonly Condition[] | undefined,
+  now: number,
+): Condition[] {
+  return findings.map((finding) => {
+    const known = before?.find(({ type }) => type === finding.type);
+    const since = known?.status === finding.status ? known.lastTransitionTime : undefined;
+    return { ...finding, lastTransitionTime: since ?? `${new Date(now).toISOString().slice(0, 19)}Z` };
+  });
+}
+
+function readiness(verdict: PoolVerdict, usage: Usage, leases: Judgement['leases']): Finding {
+  const type = PoolCondition.Ready;
+  switch (verdict.kind) {
+    case 'served': {
+      if (usage.outside.size === 0) {
+        return { type, status: 'True', reason: 'Serving', message: `serves network ${verdict.pool.network}` };
+      }
+      const outside = named(lookUp(usage.outside, leases), usage.outside.size, () => true);
+      const message = `serves; outside of what it may lease are ${outside}: they stay with their owners, so add them to spec.subnets again`;
+      return { type, status: 'True', reason: 'LeasedOutside', message };
+    }
+    case 'invalid':
+      return { type, status: 'False', reason: 'InvalidSpec', message: verdict.message };
+    case 'conflict':
+      return { type, status: 'False', reason: 'Conflict', message: verdict.message };
+    case 'closing':
+      return { type, status: 'False', reason: 'Deleting', message: verdict.message };
+  }
+}
+
+function conflict(verdict: PoolVerdict): Finding {
+  const type = PoolCondition.Conflict;
+  return verdict.kind === 'conflict'
+    ? { type, status: 'True', reason: 'OlderPool', message: verdict.message }
+    : { type, status: 'False', reason: 'NoConflict', message: 'no other pool serves its users in its place' };
+}
+
+function ofAgreement({ agree, reason, message }: Agreement): Finding {
+  return { type: PoolCondition.NetworksAgree, status: agree ? 'True' : 'False', reason, message };
+}
+
+function deletion(usage: Usage, leases: Judgement['leases']): Finding {
+  const type = PoolCondition.DeletionBlocked;
+  const total = blockersOf(usage);
+  if (total === 0) return { type, status: 'False', reason: 'NotLeased', message: 'no address of it is leased' };
+  const who = named(leases.ofPool(), total, (lease) => stateOf(lease) !== 'released');
+  const message = `it stays until these are gone: ${who}`;
+  return { type, status: 'True', reason: 'Leased', message };
+}
+
+/** Leases for which a pool stays: addresses that only cool down are no reason, for they cool down without a pool, too. */
+export function blockersOf(usage: Usage): number {
+  return usage.held + usage.reserved;
+}
+
+/** `10.0.0.5 (IPAMClaim vms/vm1.data), … and 12 more`. */
+export function named(leases: Iterable<LeaseRecord>, total: number, isMeant: (lease: LeaseRecord) => boolean): string {
+  const texts: string[] = [];
+  for (const lease of leases) {
+    if (texts.length === NAMED) break;
+    if (isMeant(lease)) texts.push(describe(lease));
+  }
+  const more = total - texts.length;
+  return `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function* lookUp(names: Iterable<string>, leases: Judgement['leases']): Iterable<LeaseRecord> {
+  for (const name of names) {
+    const lease = leases.get(name);
+    if (lease !== undefined) yield lease;
+  }
+}
+
+function describe({ address, owner }: LeaseRecord): string {
+  const who = owner === undefined ? 'reserved' : `${owner.kind} ${owner.namespace}/${owner.name}`;
+  return `${formatAddress(address)} (${who})`;
+}
+
+function sizeOf(pool: Pool, which: 'open' | 'requestable'): bigint {
+  return pool.families.reduce((sum, family) => sum + addressesOf(pool, family, which).size, 0n);
+}
+
+function cap(count: bigint): number {
+  return Number(count > MOST ? MOST : count);
+}

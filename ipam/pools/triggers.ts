@@ -1,0 +1,97 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { objectKey } from '../../api/meta.js';
+import type { Change } from '../../kube/informer.js';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import type { Address } from '../core/address.js';
+import { stateOf } from '../core/lease.js';
+import { nadNamespaceOf } from './derived-pool.js';
+import type { PoolDirectory } from './directory.js';
+import { networkKey } from './resolution.js';
+import type { LeaseChange, LeaseSource, PoolUsage } from './usage.js';
+
+/** Which keys a change concerns: names of pools, and `namespace/network` of NADs. */
+
+interface Changing<S> {
+  onChange(handler: (change: S) => void): void;
+}
+
+export interface PoolSources {
+  pools: Changing<Change<AddressPool>>;
+  networks: Changing<Change<NetworkAttachment>>;
+  claims: Changing<Change<IPAMClaim>>;
+  book: LeaseSource & { onGivenUp?(handler: (addressSpace: string, address: Address) => void): void };
+  /** The keys of claims whose pods changed. */
+  pods: Changing<string>;
+  directory: PoolDirectory;
+  usage: PoolUsage;
+  cache: { get(name: string): AddressPool | undefined };
+}
+
+/** Keeps directory and counts true, and tells the keys that are to be synced; `add` does nothing while another process leads. */
+export function followPools(sources: PoolSources, add: (keys: readonly string[]) => void): void {
+  const { pools, networks, claims, book, pods, directory, usage, cache } = sources;
+  // first, so that whoever asks because of the change is answered with it
+  pools.onChange((change) => directory.changed(change));
+  networks.onChange((change) => directory.changed(change));
+  directory.onChange((changed) => add(keysOfNetworks(changed, directory)));
+  pools.onChange((change) => {
+    if (change.type === 'removed') {
+      book.removePool(change.object.metadata.name);
+      usage.forget(change.object.metadata.name);
+    }
+    add(keysOfPool(change.object));
+  });
+  networks.onChange((change) => add(keysOfNad(change)));
+  book.onChange((change) => add(keysOfLease(change, directory, cache)));
+  book.onGivenUp?.((space, address) => add(directory.poolsWith(space, address)));
+  pods.onChange((key) => add(usage.review(key)));
+  claims.onChange(({ object }) => add(usage.review(objectKey(object))));
+}
+
+export function keysOfPool(pool: AddressPool): string[] {
+  const namespace = nadNamespaceOf(pool);
+  return [pool.metadata.name, ...(namespace === undefined ? [] : [networkKey(namespace, pool.spec.network)])];
+}
+
+/** The network that it was for, and that it is for. */
+export function keysOfNad({ object, before }: Change<NetworkAttachment>): string[] {
+  const keys = [before, object].flatMap((nad) =>
+    nad?.config.ok ? [networkKey(nad.metadata.namespace ?? '', nad.config.network.name)] : [],
+  );
+  return [...new Set(keys)];
+}
+
+/** All pools of the networks, and all NADs: what one of them says may concern any other. */
+export function keysOfNetworks(networks: ReadonlySet<string>, directory: PoolDirectory): string[] {
+  return [...networks].flatMap((network) => [
+    ...directory.poolsOf(network).map(({ name }) => name),
+    ...directory.namespacesOf(network).map((namespace) => networkKey(namespace, network)),
+  ]);
+}
+
+/** Its pool and those that overlap it; and, where it is no longer held, the network whose derived pool may wait for that. */
+export function keysOfLease(
+  { before, after }: LeaseChange,
+  directory: PoolDirectory,
+  pools: PoolSources['cache'],
+): string[] {
+  const lease = after ?? before;
+  if (lease === undefined) return [];
+  const keys = new Set([lease.pool]);
+  const cameOrWent = before === undefined || after === undefined;
+  if (cameOrWent) for (const name of directory.poolsWith(lease.addressSpace, lease.address)) keys.add(name);
+  const isFree = after === undefined || stateOf(after) === 'released';
+  const pool = isFree ? pools.get(lease.pool) : undefined;
+  if (pool !== undefined) for (const key of keysOfPool(pool)) keys.add(key);
+  return [...keys];
+}
+
+/** Everything there is. */
+export function allPoolKeys(
+  pools: { list(): readonly AddressPool[] },
+  networks: { list(): readonly NetworkAttachment[] },
+): string[] {
+  const ofNads = networks.list().flatMap((object) => keysOfNad({ type: 'added', object }));
+  return [...new Set([...pools.list().flatMap(keysOfPool), ...ofNads])];
+}

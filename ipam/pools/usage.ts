@@ -1,0 +1,148 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import { joinKey, splitKey } from '../../api/meta.js';
+import type { AddressSpace } from '../core/address-space.js';
+import { type LeaseRecord, type LeaseState, stateOf } from '../core/lease.js';
+import { type Pool, subnetOf } from '../core/pool.js';
+
+/** What of the book of leases is read here. */
+export interface LeaseSource {
+  get(name: string): LeaseRecord | undefined;
+  ofPool(pool: string): Iterable<LeaseRecord>;
+  ofClaim(namespace: string, name: string): readonly LeaseRecord[];
+  space(name: string): Pick<AddressSpace, 'free'>;
+  setPool(pool: Pool): void;
+  removePool(name: string): void;
+  onChange(handler: (change: LeaseChange) => void): void;
+}
+
+export interface LeaseChange {
+  before?: LeaseRecord;
+  after?: LeaseRecord;
+}
+
+/** How the leases of one pool stand. */
+export interface Usage extends Readonly<Record<LeaseState, number>> {
+  /** Of the held ones: those of claims that no pod uses. */
+  readonly stopped: number;
+  /** In any state, at addresses that are leased on request alone. */
+  readonly requestOnly: number;
+  /** Held, and not (or no longer) within what the pool may lease: names of leases. */
+  readonly outside: ReadonlySet<string>;
+}
+
+class Tally implements Usage {
+  held = 0;
+  released = 0;
+  reserved = 0;
+  requestOnly = 0;
+  readonly outside = new Set<string>();
+  /** Names of leases. */
+  readonly idle = new Set<string>();
+  readonly pool: Pool | undefined;
+
+  constructor(pool: Pool | undefined) {
+    this.pool = pool;
+  }
+
+  get stopped(): number {
+    return this.idle.size;
+  }
+
+  /** @param by 1: it is there now; -1: it is not any more */
+  count(lease: LeaseRecord, by: 1 | -1): void {
+    this[stateOf(lease)] += by;
+    const place = this.pool === undefined ? 'open' : placeOf(lease, this.pool);
+    if (place === 'requestOnly') this.requestOnly += by;
+    const { name } = lease.metadata;
+    if (by === 1 && place === 'outside' && stateOf(lease) === 'held') this.outside.add(name);
+    else this.outside.delete(name);
+    if (by === -1) this.idle.delete(name);
+  }
+}
+
+/** Counts of leases by pool that follow the book change by change: a pool is read as a whole only when it is new, or its spec is. */
+export class PoolUsage {
+  readonly #book: LeaseSource;
+  readonly #isUsed: (owner: LeaseOwner) => boolean;
+  readonly #tallies = new Map<string, Tally>();
+
+  /** @param isUsed whether a claim's VM runs */
+  constructor(book: LeaseSource, isUsed: (owner: LeaseOwner) => boolean) {
+    this.#book = book;
+    this.#isUsed = isUsed;
+    book.onChange(({ before, after }) => {
+      if (before !== undefined) this.#tallies.get(before.pool)?.count(before, -1);
+      const tally = after && this.#tallies.get(after.pool);
+      if (tally !== undefined && after !== undefined) this.#add(tally, after);
+    });
+  }
+
+  /** @param pool what the pool may lease; undefined where its spec cannot be read */
+  of(name: string, pool: Pool | undefined): Usage {
+    const known = this.#tallies.get(name);
+    if (known !== undefined && known.pool === pool) return known;
+    const tally = new Tally(pool);
+    for (const lease of this.#book.ofPool(name)) this.#add(tally, lease);
+    this.#tallies.set(name, tally);
+    return tally;
+  }
+
+  forget(name: string): void {
+    this.#tallies.delete(name);
+  }
+
+  /** The users of a claim, a `namespace/name`, have changed. @returns the pools whose counts did */
+  review(claimKey: string): string[] {
+    const { namespace, name } = splitKey(claimKey);
+    const changed = new Set<string>();
+    for (const lease of this.#book.ofClaim(namespace, name)) {
+      const tally = this.#tallies.get(lease.pool);
+      const before = tally?.stopped;
+      if (tally !== undefined) this.#judge(tally, lease);
+      if (tally?.stopped !== before) changed.add(lease.pool);
+    }
+    return [...changed];
+  }
+
+  #add(tally: Tally, lease: LeaseRecord): void {
+    tally.count(lease, 1);
+    this.#judge(tally, lease);
+  }
+
+  #judge(tally: Tally, lease: LeaseRecord): void {
+    const { owner } = lease;
+    const idle = stateOf(lease) === 'held' && owner?.kind === 'IPAMClaim' && !this.#isUsed(owner);
+    if (idle) tally.idle.add(lease.metadata.name);
+    else tally.idle.delete(lease.metadata.name);
+  }
+}
+
+/** Where a lease lies in what the pool may lease now. */
+export function placeOf(
+  lease: Pick<LeaseRecord, 'address' | 'addressSpace'>,
+  pool: Pool,
+): 'open' | 'requestOnly' | 'outside' {
+  const { value } = lease.address;
+  const subnet = lease.addressSpace === pool.addressSpace ? subnetOf(pool, lease.address) : undefined;
+  if (subnet?.open.has(value)) return 'open';
+  return subnet?.requestable.has(value) ? 'requestOnly' : 'outside';
+}
+
+/** Held leases that a spec would leave outside. */
+export function outsideOf(leases: Iterable<LeaseRecord>, pool: Pool): LeaseRecord[] {
+  const found: LeaseRecord[] = [];
+  for (const lease of leases) if (stateOf(lease) === 'held' && placeOf(lease, pool) === 'outside') found.push(lease);
+  return found;
+}
+
+/** The claim of a lease's owner is used: for {@link PoolUsage}. */
+export function usedBy<C extends { metadata: { uid?: string } }>(
+  claims: { get(key: string): C | undefined },
+  usersOf: (claim: C) => readonly unknown[],
+): (owner: LeaseOwner) => boolean {
+  return ({ namespace, name, uid }) => {
+    const claim = claims.get(joinKey(namespace, name));
+    if (claim?.metadata.uid !== uid) return false;
+    return usersOf(claim).length > 0;
+  };
+}
