@@ -72,6 +72,12 @@ export class LeakWorld {
     create: () => Promise.reject(new Error('nobody creates anything here')),
   } as unknown as Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
 
+  /** What the collector needs of a process, but for the time. */
+  get deps() {
+    const { book, client, claims, pods, users, report } = this;
+    return { book, client, claims, pods, users, report };
+  }
+
   put<T extends KubeObject>(plural: Plural, object: T): T {
     const stored = structuredClone(object);
     const before = this.truth[plural].get(objectKey(object));
