@@ -9,6 +9,7 @@ import { type Pool, subnetOf } from '../core/pool.js';
 import { CoolingQueue } from './cooling-queue.js';
 import { GoneLeases } from './gone-leases.js';
 import { LeaseIndex } from './lease-index.js';
+import { isNewer, newerOf } from './version.js';
 
 /** What happened to one lease. Another lease of the same name is told as one that goes and one that comes. */
 export interface LeaseChange {
@@ -73,15 +74,15 @@ export class LeaseBook {
   wrote(lease: AddressLease): void {
     const record = readLease(lease);
     const { name, uid } = record.metadata;
-    if (this.#gone.hidesAnswer(uid)) return;
+    if (this.#gone.hidesAnswer(record.metadata)) return;
     if (this.#leases.get(name)?.metadata.uid !== uid) this.#unseen.set(uid, name);
     this.#store(record);
   }
 
   /** We deleted it, or found that it is gone. */
   forget(name: string, uid: string): void {
-    this.#gone.deleted(uid);
-    this.#remove(name, uid);
+    const known = this.#remove(name, uid);
+    this.#gone.deleted(name, uid, known?.metadata.resourceVersion ?? '0');
   }
 
   /**
@@ -189,17 +190,12 @@ export class LeaseBook {
   }
 
   #observe({ type, object }: Change<LeaseRecord>): void {
-    const { name, uid, deletionTimestamp } = object.metadata;
+    const { name, uid, resourceVersion } = object.metadata;
     this.#unseen.delete(uid);
     if (type === 'removed') {
-      this.#gone.removed(uid);
-      this.#remove(name, uid);
-      return;
-    }
-    // Only somebody's finalizer makes that a deleted object is ever seen: it is there, whatever we did.
-    if (this.#gone.hidesEvent(uid) && deletionTimestamp === undefined) return;
-    this.#gone.returned(uid);
-    this.#store(object);
+      const known = this.#remove(name, uid);
+      this.#gone.removed(name, uid, newerOf(resourceVersion, known?.metadata.resourceVersion ?? '0'));
+    } else if (!this.#gone.hidesEvent(object.metadata)) this.#store(object);
   }
 
   #store(record: LeaseRecord): void {
@@ -218,13 +214,15 @@ export class LeaseBook {
     this.#tell({ after: record });
   }
 
-  #remove(name: string, uid: string): void {
+  /** @returns what was known of it */
+  #remove(name: string, uid: string): LeaseRecord | undefined {
     this.#unseen.delete(uid);
     const known = this.#leases.get(name);
-    if (known?.metadata.uid !== uid) return;
+    if (known?.metadata.uid !== uid) return undefined;
     this.#unlist(known);
     if (!this.#pending.has(name)) this.space(known.addressSpace).vacate(known.address);
     this.#tell({ before: known });
+    return known;
   }
 
   #list(record: LeaseRecord): void {
@@ -289,9 +287,4 @@ function keyOf(pool: string, family: Family): string {
 /** The pool may have been changed since it was leased. */
 function isOpenIn(pool: Pool, { address, addressSpace }: LeaseRecord): boolean {
   return addressSpace === pool.addressSpace && (subnetOf(pool, address)?.open.has(address.value) ?? false);
-}
-
-/** Of one kind, resourceVersions are numbers that grow (KEP-5504), of any length. */
-function isNewer(version: string, than: string): boolean {
-  return version.length === than.length ? version > than : version.length > than.length;
 }

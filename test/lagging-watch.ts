@@ -1,0 +1,65 @@
+import { type LeaseRecord, readLease } from '../ipam/core/lease.js';
+import type { Change } from '../kube/informer.js';
+import type { LeaseStore } from './lease-store.js';
+
+/** A watch that lags behind, and may say twice what it said before, as an informer does. */
+export class LaggingWatch {
+  readonly #store: LeaseStore;
+  readonly #cache = new Map<string, LeaseRecord>();
+  #handler: (change: Change<LeaseRecord>) => void = () => undefined;
+  #place = 0;
+
+  constructor(store: LeaseStore) {
+    this.#store = store;
+    this.relist();
+  }
+
+  get lag(): number {
+    return this.#store.log.length - this.#place;
+  }
+
+  onChange(handler: (change: Change<LeaseRecord>) => void): void {
+    this.#handler = handler;
+    for (const object of this.#cache.values()) handler({ type: 'added', object });
+  }
+
+  /** Tells what happened next. */
+  advance(events = Number.POSITIVE_INFINITY): void {
+    for (let n = 0; n < events && this.lag > 0; n++) {
+      const { isRemoval, lease } = this.#store.log[this.#place++]!;
+      if (isRemoval) this.#remove(lease.metadata.name);
+      else this.#set(readLease(lease));
+    }
+  }
+
+  /** The watch was lost: it lists anew, and never learns what came and went meanwhile. */
+  relist(): void {
+    this.#place = this.#store.log.length;
+    for (const name of [...this.#cache.keys()]) if (!this.#store.leases.has(name)) this.#remove(name);
+    for (const lease of this.#store.leases.values()) this.#set(readLease(lease));
+  }
+
+  /** Tells again what it told before, or an older state of a lease that it has not seen end. */
+  repeat(index: number): void {
+    const event = this.#store.log[index % Math.max(1, this.#place)];
+    if (event === undefined || event.isRemoval || this.#place === 0) return;
+    const known = this.#cache.get(event.lease.metadata.name);
+    if (known?.metadata.uid !== event.lease.metadata.uid) return;
+    this.#handler({ type: 'changed', object: readLease(event.lease) });
+  }
+
+  #set(object: LeaseRecord): void {
+    const before = this.#cache.get(object.metadata.name);
+    if (before?.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    this.#cache.set(object.metadata.name, object);
+    const isSame = before?.metadata.uid === object.metadata.uid;
+    if (before !== undefined && !isSame) this.#handler({ type: 'removed', object: before, before });
+    this.#handler({ type: isSame ? 'changed' : 'added', object });
+  }
+
+  #remove(name: string): void {
+    const before = this.#cache.get(name);
+    this.#cache.delete(name);
+    if (before !== undefined) this.#handler({ type: 'removed', object: before, before });
+  }
+}

@@ -1,0 +1,49 @@
+import type { AddressLease, LeaseOwner } from '../api/address-lease.js';
+import { parseAddress } from '../ipam/core/address.js';
+import { type LeaseRequest, createLease } from '../ipam/core/lease.js';
+import { type Pool, compilePool } from '../ipam/core/pool.js';
+import { type PoolGiven, adminPool } from './pool-objects.js';
+
+/** Leases of pool blue, for tests, as short as what a test is about. */
+
+export function compiledPool(spec: PoolGiven = {}, name = 'blue'): Pool {
+  const compiled = compilePool(adminPool(name, { cidr: '10.0.0.0/29', ...spec }));
+  if (!compiled.ok) throw new TypeError(JSON.stringify(compiled.problems));
+  return compiled.pool;
+}
+
+export function leaseOwner(name: string): LeaseOwner {
+  return { kind: 'IPAMClaim', namespace: 'a', name, uid: `${name}-uid`, workloadUID: `vm-${name}` };
+}
+
+export function requestFor(address: string, name = 'c1'): LeaseRequest {
+  return { address: parseAddress(address), addressSpace: 'blue', pool: 'blue', owner: leaseOwner(name) };
+}
+
+/** The lease of a claim as the API server has it. */
+export function leaseOf(
+  address: string,
+  version: number,
+  { uid = 'u1', name = 'c1', ...more }: LeaseGiven = {},
+): AddressLease {
+  const write = createLease(requestFor(address, name));
+  if (write.verb !== 'create') throw new TypeError(write.verb);
+  const { metadata, spec } = write.lease;
+  const creationTimestamp = more.born ?? '2026-01-01T00:00:00Z';
+  return {
+    metadata: { ...metadata, uid, resourceVersion: String(version), creationTimestamp },
+    spec: {
+      ...spec,
+      ...(more.releasedAt !== undefined && { releasedAt: new Date(more.releasedAt).toISOString() }),
+      ...(more.mac !== undefined && { mac: more.mac }),
+    },
+  };
+}
+
+export interface LeaseGiven {
+  uid?: string;
+  name?: string;
+  born?: string;
+  releasedAt?: number;
+  mac?: string;
+}
