@@ -2,8 +2,6 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { parseNetworkConfig } from '../api/network-attachment.js';
-import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import type { Manifest } from '../e2e/bed/objects.js';
 import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
@@ -24,7 +22,9 @@ interface PodTemplate {
     containers: {
       name: string;
       args: string[];
+      env: { name: string; value?: string }[];
       ports: { name: string }[];
+      resources: { limits: { memory: string } };
       securityContext: object;
       livenessProbe: { httpGet: { port: string } };
       readinessProbe: { httpGet: { port: string } };
@@ -44,9 +44,9 @@ interface Shipped extends Manifest {
     podSelector: object;
     ports: { targetPort: string }[];
     failurePolicy: string;
-    paramKind?: object;
+    paramKind?: { kind: string };
     policyName: string;
-    paramRef?: { name: string; parameterNotFoundAction: string };
+    paramRef?: { name: string; selector?: object; parameterNotFoundAction: string };
   };
 }
 
@@ -105,7 +105,7 @@ describe('the manifests', () => {
     expect([...new Set(namespaces)]).to.deep.equal([find('Namespace', 'holdfast-system').metadata.name]);
   });
 
-  for (const process of ['controller', 'webhook']) {
+  for (const process of ['controller', 'webhook', 'ipam']) {
     describe(`of the ${process}`, () => {
       const name = `holdfast-${process}`;
 
@@ -164,12 +164,6 @@ describe('the manifests', () => {
         }
       });
 
-      it('grant no write to the status of anything', () => {
-        const written = rulesOf(process).filter(({ verbs }) => verbs.some((verb) => WRITE_VERBS.includes(verb)));
-        const resources = written.flatMap((rule) => rule.resources);
-        expect(resources.filter((resource) => resource.endsWith('/status'))).to.deep.equal([]);
-      });
-
       it('grant Secrets and Leases in its own namespace only, by name where RBAC can', () => {
         const { rules: everywhere } = find('ClusterRole', name);
         const { rules: here } = find('Role', name);
@@ -183,44 +177,69 @@ describe('the manifests', () => {
     });
   }
 
-  it('let the webhook write nothing but its certificate and its configuration', () => {
-    const written = rulesOf('webhook').filter(({ verbs }) => verbs.some((verb) => WRITE_VERBS.includes(verb)));
-    expect([...new Set(written.flatMap(({ resources }) => resources))].sort()).to.deep.equal([
-      'mutatingwebhookconfigurations',
-      'secrets',
-    ]);
-  });
-
-  it('let the controller write claims, events, its lease, and nothing else', () => {
-    const written = rulesOf('controller').filter(({ verbs }) => verbs.some((verb) => WRITE_VERBS.includes(verb)));
-    expect([...new Set(written.flatMap(({ resources }) => resources))].sort()).to.deep.equal([
+  const written: Record<string, string[]> = {
+    webhook: ['mutatingwebhookconfigurations', 'secrets'],
+    controller: ['events', 'ipamclaims', 'leases', 'virtualmachineinstances/finalizers', 'virtualmachines/finalizers'],
+    ipam: [
+      'addressleases',
+      'addresspools',
+      'addresspools/status',
       'events',
-      'ipamclaims',
+      'ipamclaims/status',
       'leases',
-      'virtualmachineinstances/finalizers',
-      'virtualmachines/finalizers',
-    ]);
+      'secrets',
+      'validatingwebhookconfigurations',
+    ],
+  };
+  for (const [process, resources] of Object.entries(written)) {
+    it(`let the ${process} write ${resources.join(', ')}, and nothing else`, () => {
+      const rules = rulesOf(process).filter(({ verbs }) => verbs.some((verb) => WRITE_VERBS.includes(verb)));
+      expect([...new Set(rules.flatMap((rule) => rule.resources))].sort()).to.deep.equal(resources);
+    });
+  }
+
+  it('add to the roles of people nothing but reading', () => {
+    const aggregated = objects.filter(({ metadata }) =>
+      Object.keys(metadata.labels ?? {}).some((label) => label.startsWith('rbac.authorization.k8s.io/aggregate-to-')),
+    );
+    expect(aggregated).not.to.be.empty;
+    const verbs = aggregated.flatMap(({ rules }) => rules.flatMap((rule) => rule.verbs));
+    expect([...new Set(verbs)].sort()).to.deep.equal(['get', 'list', 'watch']);
   });
 
-  it('lead the Service, the disruption budget and the network policy to the webhook', () => {
-    const { labels } = template('holdfast-webhook').metadata;
-    const service = find('Service', 'holdfast-webhook');
-    expect(service.spec.selector).to.deep.equal(labels);
-    const ports = template('holdfast-webhook').spec.containers.flatMap((container) => container.ports);
-    for (const { targetPort } of service.spec.ports) expect(ports.map(({ name }) => name)).to.include(targetPort);
-    const budget = find('PodDisruptionBudget', 'holdfast-webhook');
-    expect(budget.spec.selector).to.deep.equal({ matchLabels: labels });
-    const policy = find('NetworkPolicy', 'holdfast-webhook');
-    expect(policy.spec.podSelector).to.deep.equal({ matchLabels: labels });
-  });
+  for (const [name, kind] of [
+    ['holdfast-webhook', 'MutatingWebhookConfiguration'],
+    ['holdfast-ipam', 'ValidatingWebhookConfiguration'],
+  ] as const) {
+    it(`lead the Service, the disruption budget and the network policy to ${name}`, () => {
+      const { labels } = template(name).metadata;
+      const service = find('Service', name);
+      expect(service.spec.selector).to.deep.equal(labels);
+      const ports = template(name).spec.containers.flatMap((container) => container.ports);
+      for (const { targetPort } of service.spec.ports) expect(ports.map((port) => port.name)).to.include(targetPort);
+      const budget = find('PodDisruptionBudget', name);
+      expect(budget.spec.selector).to.deep.equal({ matchLabels: labels });
+      const policy = find('NetworkPolicy', name);
+      expect(policy.spec.podSelector).to.deep.equal({ matchLabels: labels });
+    });
 
-  it('lead the API server to that Service, and let the webhook write that configuration', () => {
-    const { webhooks } = find('MutatingWebhookConfiguration', 'holdfast-webhook');
-    for (const { clientConfig } of webhooks) {
-      expect(clientConfig.service).to.include({ name: 'holdfast-webhook', namespace: 'holdfast-system' });
-    }
-    const own = rulesOf('webhook').filter(({ resources }) => resources.includes('mutatingwebhookconfigurations'));
-    expect(own.map(({ resourceNames }) => resourceNames)).to.deep.equal([['holdfast-webhook']]);
+    it(`lead the API server to that Service, and let ${name} write the ${kind}`, () => {
+      const { webhooks } = find(kind, name);
+      for (const { clientConfig } of webhooks) {
+        expect(clientConfig.service).to.include({ name, namespace: 'holdfast-system' });
+      }
+      const plural = `${kind.toLowerCase()}s`;
+      const own = find('ClusterRole', name).rules.filter(({ resources }) => resources.includes(plural));
+      expect(own.map(({ resourceNames }) => resourceNames)).to.deep.equal([[name]]);
+    });
+  }
+
+  it('let ipam collect its garbage before the kernel ends it', () => {
+    const [container] = template('holdfast-ipam').spec.containers;
+    const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
+    const heapMiB = Number(/^--max-old-space-size=(\d+)$/.exec(options)?.[1]);
+    expect(container?.resources.limits.memory).to.equal('1Gi');
+    expect(heapMiB).to.equal(1024 * 0.75);
   });
 
   it('bind each policy, to parameters that are there', () => {
@@ -233,16 +252,15 @@ describe('the manifests', () => {
       expect(failurePolicy).to.equal('Fail');
       expect(binding.spec.paramRef === undefined, metadata.name).to.equal(paramKind === undefined);
       if (binding.spec.paramRef === undefined) continue;
-      find('ConfigMap', binding.spec.paramRef.name);
-      expect(binding.spec.paramRef.parameterNotFoundAction).to.equal('Deny');
+      const { name, selector, parameterNotFoundAction } = binding.spec.paramRef;
+      if (paramKind?.kind === 'AddressPool') {
+        // no pool, nothing to guard
+        find('CustomResourceDefinition', 'addresspools.ipam.holdfast.dev');
+        expect({ selector, parameterNotFoundAction }).to.deep.equal({ selector: {}, parameterNotFoundAction: 'Allow' });
+      } else {
+        find('ConfigMap', name);
+        expect(parameterNotFoundAction).to.equal('Deny');
+      }
     }
-  });
-
-  it('show a network that allows persistent addresses, and a VM on it', async () => {
-    const [network] = await readManifests(join(MANIFESTS, 'samples', 'network.yaml'));
-    const [vm] = await readManifests(join(MANIFESTS, 'samples', 'vm.yaml'));
-    const config = parseNetworkConfig(network as NetworkAttachmentDefinition);
-    expect(config).to.deep.equal({ ok: true, network: { name: 'blue', allowPersistentIPs: true } });
-    expect(JSON.stringify(vm)).to.include(`"networkName":"${network?.metadata.name ?? ''}"`);
   });
 });

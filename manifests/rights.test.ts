@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import { startControlPlane } from '../e2e/bed/control-plane.js';
+import type { ControlPlane } from '../e2e/bed/control-plane.js';
+import { createAll } from '../e2e/bed/objects.js';
+import { readKustomization } from '../e2e/holdfast/manifests.js';
+import { until } from '../e2e/story/wait.js';
+import type { KubeObject } from '../api/meta.js';
+import type { Resource } from '../kube/resource.js';
+
+interface Review extends KubeObject {
+  spec: { user: string; groups: string[]; resourceAttributes: Attributes };
+  status?: { allowed: boolean };
+}
+interface Attributes {
+  group: string;
+  resource: string;
+  subresource?: string;
+  namespace?: string;
+  name?: string;
+  verb: string;
+}
+const REVIEWS: Resource<Review> = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'subjectaccessreviews',
+  kind: 'SubjectAccessReview',
+  namespaced: false,
+};
+
+const HOME = 'holdfast-system';
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
+const READ = 'get list watch';
+
+/**
+ * Everything that the identity of ipam may do: `resource.group[/subresource]`, in one namespace where `@`, of one name where `=`. What
+ * is not here, or has no verb, is refused.
+ */
+const RIGHTS: Record<string, string> = {
+  'addresspools.ipam.holdfast.dev': `${READ} create patch delete serve`,
+  'addresspools.ipam.holdfast.dev/status': 'patch',
+  'addresspools.ipam.holdfast.dev/finalizers': '',
+  'addressleases.ipam.holdfast.dev': `${READ} create patch delete`,
+  'addressleases.ipam.holdfast.dev/status': '',
+  'ipamclaims.k8s.cni.cncf.io': READ,
+  'ipamclaims.k8s.cni.cncf.io/status': 'patch',
+  'ipamclaims.k8s.cni.cncf.io/finalizers': '',
+  'network-attachment-definitions.k8s.cni.cncf.io': READ,
+  'pods.': READ,
+  'pods./status': '',
+  'pods./exec': '',
+  'pods./binding': '',
+  'namespaces.': 'list watch',
+  'nodes.': '',
+  'configmaps.': '',
+  'configmaps.@holdfast-system=holdfast-policies': '',
+  'events.': 'create patch',
+  'serviceaccounts./token': '',
+  'secrets.': '',
+  'secrets.@default': '',
+  'secrets.@holdfast-system': 'create',
+  'secrets.@holdfast-system=holdfast-ipam-tls': `${READ} create update patch`,
+  'secrets.@holdfast-system=holdfast-webhook-tls': 'create',
+  'leases.coordination.k8s.io': '',
+  'leases.coordination.k8s.io@kube-system': '',
+  'leases.coordination.k8s.io@holdfast-system': 'create',
+  'leases.coordination.k8s.io@holdfast-system=holdfast-ipam': 'get create update',
+  'leases.coordination.k8s.io@holdfast-system=holdfast-controller': 'create',
+  'kubevirts.kubevirt.io': READ,
+  'virtualmachines.kubevirt.io': '',
+  'virtualmachineinstances.kubevirt.io': '',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': '',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io=holdfast-ipam': `${READ} patch`,
+  'validatingwebhookconfigurations.admissionregistration.k8s.io=another': '',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io=holdfast-webhook': '',
+  'validatingadmissionpolicies.admissionregistration.k8s.io': '',
+  'clusterroles.rbac.authorization.k8s.io': '',
+  'clusterrolebindings.rbac.authorization.k8s.io': '',
+  'customresourcedefinitions.apiextensions.k8s.io': '',
+  'deployments.apps': '',
+};
+
+function attributesOf(key: string, verb: string): Attributes {
+  const [, resource = '', group = '', subresource, namespace, name] =
+    /^([^.]+)\.([^/@=]*)(?:\/([^@=]+))?(?:@([^=]+))?(?:=(.+))?$/.exec(key) ?? [];
+  return {
+    resource,
+    group,
+    verb,
+    ...(subresource === undefined ? {} : { subresource }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+describe('the rights of the identity of ipam, on a kube-apiserver', function () {
+  this.timeout(60_000);
+  let plane: ControlPlane;
+
+  async function can(account: string, attributes: Attributes): Promise<boolean> {
+    const user = `system:serviceaccount:${HOME}:${account}`;
+    const groups = ['system:serviceaccounts', `system:serviceaccounts:${HOME}`, 'system:authenticated'];
+    const review: Review = {
+      metadata: {} as KubeObject['metadata'],
+      spec: { user, groups, resourceAttributes: attributes },
+    };
+    const answer = await plane.client.create(REVIEWS, review);
+    return answer.status?.allowed === true;
+  }
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    plane = await startControlPlane();
+    const shipped = await readKustomization();
+    await createAll(
+      plane.client,
+      shipped.filter(({ kind }) => kind === 'Namespace'),
+    );
+    await createAll(
+      plane.client,
+      shipped.filter(({ kind }) => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind)),
+    );
+    await until('the rights are in force', async () => {
+      const rights = ['pods.', 'secrets.@holdfast-system'].map((key) =>
+        can('holdfast-ipam', attributesOf(key, 'create')),
+      );
+      return (await Promise.all(rights))[1];
+    });
+    await until('all of them are', () => can('holdfast-ipam', attributesOf('pods.', 'get')));
+  });
+
+  after(() => plane.stop());
+
+  for (const [key, verbs] of Object.entries(RIGHTS)) {
+    it(`${key}: ${verbs || 'nothing'}`, async () => {
+      const allowed: string[] = [];
+      for (const verb of [...VERBS, 'serve']) {
+        if (await can('holdfast-ipam', attributesOf(key, verb))) allowed.push(verb);
+      }
+      expect(allowed.sort()).to.deep.equal(verbs.split(' ').filter(Boolean).sort());
+    });
+  }
+
+  it('no other identity of Holdfast leases addresses, serves pools or writes the status of claims', async () => {
+    for (const account of ['holdfast-controller', 'holdfast-webhook', 'default']) {
+      for (const key of [
+        'addressleases.ipam.holdfast.dev',
+        'addresspools.ipam.holdfast.dev',
+        'ipamclaims.k8s.cni.cncf.io/status',
+      ]) {
+        for (const verb of ['create', 'update', 'patch', 'delete', 'serve']) {
+          expect(await can(account, attributesOf(key, verb)), `${account} ${verb} ${key}`).to.equal(false);
+        }
+      }
+    }
+  });
+});

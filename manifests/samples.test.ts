@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { AddressPool } from '../api/address-pool.js';
+import { readIpamDelegation } from '../api/ipam-delegation.js';
+import { parseNetworkConfig } from '../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import { readManifests } from '../e2e/bed/objects.js';
+import type { Manifest } from '../e2e/bed/objects.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { compilePool } from '../ipam/core/pool.js';
+
+async function sample(name: string): Promise<Manifest[]> {
+  return readManifests(join(MANIFESTS, 'samples', name));
+}
+
+describe('the samples', () => {
+  it('show a network that allows persistent addresses, and a VM on it', async () => {
+    const [network] = await sample('network.yaml');
+    const [vm] = await sample('vm.yaml');
+    const config = parseNetworkConfig(network as NetworkAttachmentDefinition);
+    expect(config).to.deep.equal({ ok: true, network: { name: 'blue', allowPersistentIPs: true } });
+    expect(JSON.stringify(vm)).to.include(`"networkName":"${network?.metadata.name ?? ''}"`);
+  });
+
+  it('show a network that brings its addresses along, in place of the other', async () => {
+    const [network] = await sample('holdfast-network.yaml');
+    const [other] = await sample('network.yaml');
+    expect(network?.metadata.name).to.equal(other?.metadata.name);
+    const config = parseNetworkConfig(network as NetworkAttachmentDefinition);
+    expect(config).to.deep.equal({ ok: true, network: { name: 'blue', allowPersistentIPs: true } });
+    const delegation = readIpamDelegation(network as NetworkAttachmentDefinition);
+    const subnets = delegation.kind === 'holdfast' ? delegation.config.subnets : [];
+    expect(subnets.map(({ cidr }) => cidr)).to.deep.equal(['10.100.0.0/24', 'fd00:100::/64']);
+    expect(compilePool({ metadata: { name: 'blue' }, spec: { network: 'blue', subnets } })).to.include({ ok: true });
+  });
+
+  it('show a pool of an admin, and the network that it serves', async () => {
+    const [pool, network] = await sample('pool.yaml');
+    const { spec } = pool as unknown as AddressPool;
+    expect(compilePool(pool as unknown as AddressPool)).to.include({ ok: true });
+    const config = parseNetworkConfig(network as NetworkAttachmentDefinition);
+    expect(config).to.deep.equal({ ok: true, network: { name: spec.network, allowPersistentIPs: true } });
+    const delegation = readIpamDelegation(network as NetworkAttachmentDefinition);
+    expect(delegation.kind === 'holdfast' && delegation.config.subnets).to.deep.equal([]);
+    expect(spec.namespaces).to.include('default');
+  });
+});
