@@ -11,6 +11,7 @@ import { leaseName } from '../ipam/core/lease-name.js';
 import { createLease } from '../ipam/core/lease.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { writeLease } from '../process/lease-writes.js';
+import { LEASE_CHANGES } from '../test/leases-model/lease-changes.js';
 import { refusalOf } from '../test/outcome.js';
 
 const NAME = 'blue.10-1-0-17';
@@ -167,7 +168,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
     }
 
     it('whatever we name them: our names and texts are those that the server knows', async () => {
-      const random = Array.from({ length: 50 }, (_, i) => ({ family: 6, value: spread(i) }));
+      const random = Array.from({ length: 50 }, (_, i): Address => ({ family: 6, value: spread(i) }));
       const leases = SPACES.flatMap((addressSpace) =>
         [...ADDRESSES.map(parseAddress), ...random].map((address) =>
           createLease({ address, addressSpace, pool: 'p', owner: VM1 }),
@@ -181,67 +182,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
   });
 
   describe('when they are written again', () => {
-    const held = { owner: VM1, mac: '02:00:00:00:00:ab' };
-    const released = { ...held, releasedAt: RELEASED };
-    const taken = { owner: { ...VM2, workloadUID: null }, releasedAt: null };
-    const changes: { name: string; from: Partial<AddressLeaseSpec>; to: object; expect?: string[] }[] = [
-      { name: 'are released', from: held, to: { releasedAt: RELEASED } },
-      { name: 'tell where they are used', from: held, to: { node: 'n2', containerID: 'c2', interface: 'net1' } },
-      { name: 'are taken once they are released', from: released, to: taken },
-      { name: 'are taken back', from: released, to: { releasedAt: null } },
-      { name: 'are taken where they were reserved', from: {}, to: taken },
-      {
-        name: 'keep their address',
-        from: held,
-        to: { address: '10.1.0.18' },
-        expect: ['address of a lease never changes (10.1.0.17 to 10.1.0.18)'],
-      },
-      {
-        name: 'keep their address space',
-        from: held,
-        to: { addressSpace: 'red' },
-        expect: ['addressSpace of a lease never changes (blue to red)'],
-      },
-      {
-        name: 'keep their pool, released or not',
-        from: released,
-        to: { ...taken, pool: 'red' },
-        expect: ['pool of a lease never changes (blue to red)'],
-      },
-      {
-        name: 'are not taken from their holder',
-        from: held,
-        to: { owner: VM2 },
-        expect: ['spec.owner', 'the address belongs to IPAMClaim a/vm1.blue (uid claim-1), release it first'],
-      },
-      {
-        name: 'nor from one who is released in the same breath',
-        from: held,
-        to: { owner: VM2, releasedAt: RELEASED },
-        expect: ['release it first'],
-      },
-      { name: 'do not lose their holder', from: held, to: { owner: null }, expect: ['spec.owner', 'release it first'] },
-      {
-        name: 'do not get another holder of the same name',
-        from: held,
-        to: { owner: { uid: 'claim-9' } },
-        expect: ['release it first'],
-      },
-      {
-        name: 'are not taken while they stay released',
-        from: released,
-        to: { owner: VM2 },
-        expect: ['a new owner takes it by clearing releasedAt in the same write'],
-      },
-      { name: 'do not become reserved', from: released, to: { owner: null, releasedAt: null }, expect: ['spec.owner'] },
-      {
-        name: 'cool down from one moment on',
-        from: released,
-        to: { releasedAt: '2026-01-01T00:00:01Z' },
-        expect: ['releasedAt never changes'],
-      },
-    ];
-    for (const { name, from, to, expect: words } of changes) {
+    for (const { name, from, to, expect: words } of LEASE_CHANGES) {
       it(name, async () => {
         await plane.client.create(ADDRESS_LEASES, lease(NAME, from));
         try {

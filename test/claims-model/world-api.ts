@@ -2,6 +2,7 @@ import { applyPatch } from 'fast-json-patch';
 import { type KubeObject, joinKey } from '../../api/meta.js';
 import { isTerminal } from '../../api/pod.js';
 import type { Request, Wire } from '../../kube/transport.js';
+import { mergePatch } from '../merge-patch.js';
 import { type Kind, type World, refusal } from './world.js';
 
 const KIND_OF: Record<string, Kind> = {
@@ -101,7 +102,7 @@ function patchOf({ contentType, body }: Request, found: KubeObject): (copy: Kube
   }
   const { metadata = {} } = body as { metadata?: Preconditions };
   check(found, metadata);
-  return (copy) => merge(copy as unknown as Record<string, unknown>, body as Record<string, unknown>);
+  return (copy) => mergePatch(copy, body as object);
 }
 
 function check({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions): void {
@@ -109,21 +110,4 @@ function check({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions
     (uid === undefined || uid === metadata.uid) &&
     (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
   if (!holds) throw refusal(409, 'Conflict', 'the precondition does not hold', metadata.name);
-}
-
-/** RFC 7386. */
-function merge(target: Record<string, unknown>, patch: Record<string, unknown>): void {
-  for (const [key, value] of Object.entries(patch)) {
-    const known = target[key];
-    if (value === null) Reflect.deleteProperty(target, key);
-    else if (isRecord(value)) {
-      const below = isRecord(known) ? known : {};
-      target[key] = below;
-      merge(below, value);
-    } else target[key] = value;
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { JOBS, type Job, LeaseWorld, POOLS } from '../../test/leases-model/lease-world.js';
+
+/** Two that allocate, collect and expire, and an administrator. */
+const PROCESSES = 3;
+
+type Event =
+  | { what: 'claim'; workload: number; pool: string }
+  | { what: 'end'; pick: number }
+  | { what: 'read'; process: number; count: number }
+  | { what: 'decide'; process: number; job: Job; pick: number }
+  | { what: 'serve'; pick: number; isAnswerLost: boolean }
+  | { what: 'pass'; ms: number };
+
+const a = <W extends Event['what']>(what: W) => fc.constant(what);
+const process = fc.nat({ max: PROCESSES - 1 });
+const pick = fc.nat({ max: 23 });
+const job = fc.oneof(
+  { weight: 6, arbitrary: fc.constant<Job>('allocate') },
+  { weight: 1, arbitrary: fc.constantFrom(...JOBS) },
+  { weight: 3, arbitrary: fc.constantFrom<Job>('collect', 'expire') },
+);
+
+const event: fc.Arbitrary<Event> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({ what: a('claim'), workload: fc.nat({ max: 3 }), pool: fc.constantFrom(...POOLS) }),
+  },
+  { weight: 3, arbitrary: fc.record({ what: a('end'), pick }) },
+  { weight: 6, arbitrary: fc.record({ what: a('read'), process, count: fc.integer({ min: 1, max: 5 }) }) },
+  { weight: 10, arbitrary: fc.record({ what: a('decide'), process, job, pick }) },
+  { weight: 10, arbitrary: fc.record({ what: a('serve'), pick, isAnswerLost: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(1, 5_000, 49_999, 60_000, 150_000, 300_000) }),
+  },
+);
+
+async function happen(world: LeaseWorld, current: Event): Promise<void> {
+  switch (current.what) {
+    case 'claim':
+      world.claim(current.workload, current.pool);
+      return;
+    case 'end':
+      world.endClaim(current.pick);
+      return;
+    case 'read':
+      world.readers[current.process]?.read(current.count);
+      return;
+    case 'decide':
+      world.decide(current.process, current.job, current.pick);
+      return;
+    case 'serve':
+      await world.serve(current.pick, current.isAnswerLost);
+      return;
+    case 'pass':
+      world.pass(current.ms);
+  }
+}
+
+describe('leases, whoever writes them, however old what they have read', function () {
+  this.timeout(120_000);
+
+  it('have one owner at most, keep it until they are released, and cool down', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 150, size: 'max' }), async (events) => {
+        const world = new LeaseWorld(PROCESSES);
+        for (const current of events) {
+          await happen(world, current);
+          world.check();
+        }
+        await world.settle();
+        world.check();
+        const left = [...world.server.leases.values()].filter(({ spec }) => spec.owner !== undefined);
+        expect(left, 'leases of nobody that nobody collected').to.deep.equal([]);
+      }),
+      { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 1000) },
+    );
+  });
+});
