@@ -49,7 +49,7 @@ const RIGHTS: Record<string, string> = {
   'pods./status': '',
   'pods./exec': '',
   'pods./binding': '',
-  'namespaces.': 'list watch',
+  'namespaces.': '',
   'nodes.': '',
   'configmaps.': '',
   'configmaps.@holdfast-system=holdfast-policies': '',
