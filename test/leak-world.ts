@@ -5,18 +5,18 @@ import type { Pod } from '../api/pod.js';
 import type { ClaimPod } from '../ipam/claims/pods.js';
 import { shrinkPod } from '../ipam/claims/pods.js';
 import type { CollectorReport } from '../ipam/collector/report.js';
-import { type LeaseRecord, type LeaseWrite, createLease, readLease, stateOf } from '../ipam/core/lease.js';
 import { parseAddress } from '../ipam/core/address.js';
+import { type LeaseRecord, type LeaseWrite, createLease, readLease } from '../ipam/core/lease.js';
+import { LeaseBook } from '../ipam/leases/book.js';
 import type { Client } from '../kube/client.js';
 import { StatusError, TransportError } from '../kube/errors.js';
+import type { Change } from '../kube/informer.js';
 import type { Resource } from '../kube/resource.js';
 
-/** How the API server answers a GET. */
+/** How the API server answers reads. */
 export const MOODS = ['well', 'silent', 'forbidden', 'overloaded', 'unserved', 'proxied', 'misnamed'] as const;
 export type Mood = (typeof MOODS)[number];
 export type Plural = 'addressleases' | 'ipamclaims' | 'pods';
-
-type Handler = (change: { before?: LeaseRecord; after?: LeaseRecord }) => void;
 
 /** Leases and their owners on an API server with moods, and caches of them that lag behind. For tests of what frees addresses. */
 export class LeakWorld {
@@ -26,7 +26,7 @@ export class LeakWorld {
     pods: new Map(),
   };
   mood: Mood = 'well';
-  /** Called before a GET is answered and before a write is done. */
+  /** Called before a read is answered and before a write is done. */
   meanwhile: () => void = () => undefined;
   /** Called with what a write is about to make of a lease; undefined: it is deleted. */
   onWrite: (before: AddressLease, after: AddressLease | undefined) => void = () => undefined;
@@ -37,8 +37,8 @@ export class LeakWorld {
   readonly requests: string[] = [];
   readonly claims = { cache: new Map<string, IPAMClaim>(), hasSynced: true, lastProgress: this.now };
   readonly pods = { cache: new Map<string, ClaimPod>(), hasSynced: true, lastProgress: this.now };
-  readonly #book = new Map<string, LeaseRecord>();
-  readonly #handlers: Handler[] = [];
+  readonly #told = new Map<string, LeaseRecord>();
+  #tell: (change: Change<LeaseRecord>) => void = () => undefined;
   #serial = 0;
 
   readonly users = {
@@ -46,14 +46,7 @@ export class LeakWorld {
       [...this.pods.cache.values()].filter((pod) => pod.metadata.namespace === namespace && pod.claims.includes(name)),
   };
 
-  readonly book = {
-    all: () => this.#book.values(),
-    released: () => [...this.#book.values()].filter((lease) => stateOf(lease) === 'released'),
-    ofOwner: (uid: string) => [...this.#book.values()].filter(({ owner }) => owner?.uid === uid),
-    wrote: (lease: AddressLease) => this.#note(lease.metadata.name, readLease(lease)),
-    forget: (name: string) => this.#note(name, undefined),
-    onChange: (handler: Handler) => void this.#handlers.push(handler),
-  };
+  readonly book = new LeaseBook();
 
   readonly report: CollectorReport = {
     suspected: () => undefined,
@@ -65,17 +58,22 @@ export class LeakWorld {
 
   readonly client = {
     get: (resource: Resource, ref: { namespace?: string; name: string }) => soon(() => this.#get(resource, ref)),
+    listAs: ({ plural }: Resource, project: (pod: Pod) => unknown) => soon(() => this.#list(plural as Plural, project)),
     patch: (_resource: Resource, { name }: { name: string }, { body }: { body: KubeObject }) =>
       soon(() => this.#patch(name, body as AddressLease)),
     delete: (_resource: Resource, { name }: { name: string }, preconditions: object) =>
       soon(() => this.#delete(name, preconditions)),
     create: () => Promise.reject(new Error('nobody creates anything here')),
-  } as unknown as Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
+  } as unknown as Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
 
   /** What the collector needs of a process, but for the time. */
   get deps() {
     const { book, client, claims, pods, users, report } = this;
     return { book, client, claims, pods, users, report };
+  }
+
+  constructor() {
+    this.book.attach({ onChange: (handler) => (this.#tell = handler) });
   }
 
   put<T extends KubeObject>(plural: Plural, object: T): T {
@@ -128,7 +126,7 @@ export class LeakWorld {
   deliver(...plurals: Plural[]): void {
     for (const plural of plurals) {
       const objects = [...this.truth[plural].values()];
-      if (plural === 'addressleases') this.#deliverLeases(objects as AddressLease[]);
+      if (plural === 'addressleases') this.#deliverLeases((objects as AddressLease[]).map(readLease));
       else if (plural === 'ipamclaims') replace(this.claims, objects as IPAMClaim[], this.now);
       else replace(this.pods, objects.map(shrinkPod), this.now);
     }
@@ -138,18 +136,19 @@ export class LeakWorld {
     this.deliver('addressleases', 'ipamclaims', 'pods');
   }
 
-  #deliverLeases(leases: AddressLease[]): void {
-    const names = new Set(leases.map(({ metadata }) => metadata.name));
-    for (const name of [...this.#book.keys()]) if (!names.has(name)) this.#note(name, undefined);
-    for (const lease of leases) this.#note(lease.metadata.name, readLease(lease));
-  }
-
-  #note(name: string, after: LeaseRecord | undefined): void {
-    const before = this.#book.get(name);
-    if (after === undefined) this.#book.delete(name);
-    else this.#book.set(name, after);
-    const change = { ...(before && { before }), ...(after && { after }) };
-    for (const handler of this.#handlers) handler(change);
+  /** As after a relist: what came and went meanwhile is never told. */
+  #deliverLeases(leases: readonly LeaseRecord[]): void {
+    const uids = new Set(leases.map(({ metadata }) => metadata.uid));
+    for (const [name, object] of [...this.#told]) {
+      if (uids.has(object.metadata.uid)) continue;
+      this.#told.delete(name);
+      this.#tell({ type: 'removed', object, before: object });
+    }
+    for (const object of leases) {
+      const before = this.#told.get(object.metadata.name);
+      this.#told.set(object.metadata.name, object);
+      this.#tell(before === undefined ? { type: 'added', object } : { type: 'changed', object, before });
+    }
   }
 
   #get({ plural, group }: Resource, { namespace, name }: { namespace?: string; name: string }): KubeObject {
@@ -157,7 +156,20 @@ export class LeakWorld {
     const key = joinKey(namespace, name);
     this.requests.push(`GET ${plural} ${key}`);
     const details = { name, kind: plural, ...(group && { group }) };
+    this.#refuse(details);
     const object = this.truth[plural as Plural].get(key);
+    if (object === undefined) throw refusal(404, 'NotFound', details);
+    return structuredClone(object);
+  }
+
+  #list(plural: Plural, project: (pod: Pod) => unknown): { items: unknown[] } {
+    this.meanwhile();
+    this.requests.push(`LIST ${plural}`);
+    this.#refuse({});
+    return { items: [...this.truth[plural].values()].map((object) => project(object as Pod)) };
+  }
+
+  #refuse(details: { name?: string; kind?: string }): void {
     switch (this.mood) {
       case 'silent':
         throw new TransportError('deadline', 'no answer in time');
@@ -172,8 +184,7 @@ export class LeakWorld {
       case 'misnamed':
         throw refusal(404, 'NotFound', { ...details, kind: 'namespaces', group: '' });
       case 'well':
-        if (object === undefined) throw refusal(404, 'NotFound', details);
-        return structuredClone(object);
+        return;
     }
   }
 

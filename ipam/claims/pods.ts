@@ -104,6 +104,11 @@ function addressesOf(pod: Pod): readonly string[] {
   return found.length === 0 ? NONE : found;
 }
 
+/** A claim that nobody controls any more may still say whose it was. */
+function workloadsOf(claim: IPAMClaim): string[] {
+  return isWorkloadClaim(claim) || controllerOf(claim) === undefined ? workloadOfClaim(claim) : [];
+}
+
 /** Whose pods use which claim. */
 export class ClaimPods {
   readonly #informer: Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>;
@@ -130,9 +135,7 @@ export class ClaimPods {
   usersOf(claim: IPAMClaim): readonly ClaimPod[] {
     const { cache } = this.#informer;
     const users = new Set(cache.byIndex(BY_CLAIM, objectKey(claim)));
-    // a claim that nobody controls any more may still say whose it was
-    const workloads = isWorkloadClaim(claim) || controllerOf(claim) === undefined ? workloadOfClaim(claim) : [];
-    for (const pod of workloads.flatMap((workload) => cache.byIndex(BY_VMI, workload))) users.add(pod);
+    for (const pod of workloadsOf(claim).flatMap((workload) => cache.byIndex(BY_VMI, workload))) users.add(pod);
     return [...users].filter(({ terminal }) => !terminal);
   }
 

@@ -1,20 +1,15 @@
-import { type IPAMClaim, ownerOf } from '../../api/ipam-claim.js';
-import { controllerOf, isBeingDeleted, objectKey } from '../../api/meta.js';
-import {
-  EventReason,
-  IPAM_CLAIM_API_VERSION,
-  IPAM_CLAIM_KIND,
-  KUBEVIRT_API_VERSION,
-  VIRTUAL_MACHINE_KIND,
-} from '../../api/names.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { isBeingDeleted, objectKey } from '../../api/meta.js';
+import { EventReason } from '../../api/names.js';
 import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
-import type { EventRecorder, EventSubject } from '../../kube/events.js';
+import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Gate } from '../../process/gates.js';
 import type { PoolDirectory } from '../pools/directory.js';
 import type { Resolution } from '../pools/resolution.js';
 import type { ClaimPod, ClaimPods } from './pods.js';
+import { subjectsOf } from './report.js';
 
 /** What bears on whether a claim is honoured. */
 export interface Situation {
@@ -130,18 +125,4 @@ export class UnhonouredClaims {
     for (const subject of subjectsOf(claim)) events.event(subject, 'Warning', EventReason.ClaimNotHonoured, message);
     return use;
   }
-}
-
-/** The claim, and the VM, VMI or whatever it is for. */
-function subjectsOf(claim: IPAMClaim): EventSubject[] {
-  const { name, namespace = '', uid = '', resourceVersion = '' } = claim.metadata;
-  const subject = {
-    apiVersion: IPAM_CLAIM_API_VERSION,
-    kind: IPAM_CLAIM_KIND,
-    metadata: { name, namespace, uid, resourceVersion },
-  };
-  const owner = ownerOf(claim);
-  if (owner === undefined) return [subject];
-  const { apiVersion = KUBEVIRT_API_VERSION, kind = VIRTUAL_MACHINE_KIND } = controllerOf(claim) ?? {};
-  return [subject, { apiVersion, kind, metadata: { name: owner.name, namespace, uid: owner.uid } }];
 }

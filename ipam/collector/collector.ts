@@ -13,7 +13,7 @@ import { leaseTimesBy } from './times.js';
 export interface CollectorDeps {
   /** A {@link LeaseBook}. */
   readonly book: LeaseLedger & ReleasedLeases;
-  readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
+  readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   /** The informers of claims and of all pods. */
   readonly claims: Followed<IPAMClaim>;
   readonly pods: Followed<ClaimPod>;

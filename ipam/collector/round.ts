@@ -1,12 +1,13 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type KubeObject, joinKey } from '../../api/meta.js';
+import type { KubeObject } from '../../api/meta.js';
 import type { Lister } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { writeLease } from '../../process/lease-writes.js';
+import { readUsers } from '../claims/live.js';
 import type { ClaimPod, ClaimPods } from '../claims/pods.js';
 import { type LeaseRecord, readLease, releaseLease, stateOf } from '../core/lease.js';
 import { readLiveOwner } from './live-owner.js';
@@ -32,7 +33,7 @@ export interface LeaseLedger {
 
 export interface RoundDeps {
   readonly book: LeaseLedger;
-  readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
+  readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly claims: Followed<IPAMClaim>;
   readonly pods: Followed<ClaimPod>;
   readonly users: Pick<ClaimPods, 'usersOf'>;
@@ -55,12 +56,12 @@ export class LeakSearch {
 
   constructor(deps: RoundDeps) {
     this.#deps = deps;
-    const { claims, pods, book } = deps;
+    const { claims, pods, users, book } = deps;
     this.#owners = {
       claim: (key) => claims.cache.get(key),
       podUid: (key) => pods.cache.get(key)?.metadata.uid,
       leasesOf: (uid) => book.ofOwner(uid),
-      inUse: (claim) => this.#inUse(claim),
+      inUse: (claim) => addressesOf(users.usersOf(claim)),
     };
   }
 
@@ -122,23 +123,22 @@ export class LeakSearch {
 
   async #isSurplus(lease: LeaseRecord, claim: IPAMClaim, signal: AbortSignal | undefined): Promise<boolean> {
     const { client, book } = this.#deps;
-    const { uid = '', namespace, name } = claim.metadata;
-    // the pods are found by the claim as it is cached: it names the same pods
-    const inUse = this.#inUse(this.#owners.claim(joinKey(namespace, name)) ?? claim);
-    const voucher = voucherFor(lease, { claim, siblings: book.ofOwner(uid), inUse });
+    const { uid = '' } = claim.metadata;
+    const users = await readUsers(claim, client, callOf(signal));
+    const voucher = voucherFor(lease, { claim, siblings: book.ofOwner(uid), inUse: addressesOf(users) });
     if (voucher === undefined) return false;
     // somebody may have deleted it by hand; then this one is all that the claim has
     const current = readLease(await client.get(ADDRESS_LEASES, { name: voucher.metadata.name }, callOf(signal)));
     return stateOf(current) === 'held' && current.owner?.uid === uid;
   }
-
-  #inUse(claim: IPAMClaim): string[] {
-    return this.#deps.users.usersOf(claim).flatMap(({ addresses = [] }) => addresses);
-  }
 }
 
 /** Why a suspect keeps its address. */
 export type Innocence = { kind: 'alive' } | { kind: 'changed' } | { kind: 'unknown'; why: string };
+
+function addressesOf(pods: readonly ClaimPod[]): string[] {
+  return pods.flatMap(({ addresses = [] }) => addresses);
+}
 
 function callOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
   return signal === undefined ? {} : { signal };

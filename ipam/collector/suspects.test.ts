@@ -7,7 +7,7 @@ function look(world: LeakWorld, known: Suspects = new Map(), limits = { afterMs:
   const owners: Owners = {
     claim: (key) => world.claims.cache.get(key),
     podUid: (key) => world.pods.cache.get(key)?.metadata.uid,
-    leasesOf: world.book.ofOwner,
+    leasesOf: (uid) => world.book.ofOwner(uid),
     inUse: () => [],
   };
   const { suspects, cases } = examine(known, { now: world.now, leases: [...world.book.all()], owners }, limits);
