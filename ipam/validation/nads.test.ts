@@ -52,6 +52,12 @@ const CASES: Case[] = [
   },
   { name: 'what was wrong before', was: subnet('10.0.0.7/24'), becomes: { ...subnet('10.0.0.7/24'), mtu: 9000 } },
   { name: 'a second NAD that says the same', nads: [OLDER], becomes: subnet('10.0.0.0/24'), born: 5 },
+  {
+    name: 'a second NAD that says the same in other words',
+    nads: [OLDER],
+    becomes: holdfastConfig({ range: '10.0.0.9/24', addressSpace: 'blue' }),
+    born: 5,
+  },
   { name: 'a second NAD that leaves it to the first', nads: [OLDER], becomes: holdfastConfig(), born: 5 },
   {
     name: 'a second NAD that disagrees about a subnet',
@@ -67,7 +73,7 @@ const CASES: Case[] = [
     becomes: subnet('10.0.0.0/24', { addressSpace: 'lab' }),
     born: 5,
     refused: ['disagreement'],
-    text: ['addressSpace is absent there and "lab" here'],
+    text: ['addressSpace is "blue" there and "lab" here'],
   },
   {
     name: 'a new NAD that disagrees with one of the same second',

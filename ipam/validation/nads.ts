@@ -1,30 +1,18 @@
-import { isDeepStrictEqual } from 'node:util';
-import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import type { IpamDelegation } from '../../api/ipam-delegation.js';
 import { objectKey } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
-import { derivedPool, derivedPoolName, derivedSpec } from '../pools/derived-pool.js';
 import { refuseLosses } from './losses.js';
-import { isAdmins } from './pool-users.js';
+import { isAdmins, servedOf } from './serving.js';
 import { warnOfPool } from './pool-warnings.js';
-import { servedOf } from './pools.js';
-import { describeDifference } from './spec-difference.js';
 import { ALLOWED, type Refusal, type Verdict, refuse } from './verdict.js';
 import type { ValidationView } from './view.js';
+import { type Wish, describeDifference, readStatement, saysTheSame } from './wish.js';
 
 /** A NAD that is about to be created or changed. */
 export interface NadReview {
   readonly nad: NetworkAttachment;
   /** The NAD as it is, on UPDATE. */
   readonly oldNad?: NetworkAttachment | undefined;
-}
-
-/** A NAD that asks for a pool. */
-interface Asking {
-  readonly nad: NetworkAttachment;
-  readonly network: string;
-  readonly spec: AddressPoolSpec;
 }
 
 /** True for a NAD that leaves its addresses to Holdfast, rightly or not. All others are nobody's business here. */
@@ -38,68 +26,17 @@ export function isOurs({ delegation }: NetworkAttachment): boolean {
 /** Reviews a NAD that delegates to Holdfast. Pure. */
 export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Verdict {
   if (!isOurs(nad)) return ALLOWED;
+  const statement = readStatement(nad);
   // labels, or what concerns the plugin alone: what is wrong was so before
-  if (oldNad !== undefined && isDeepStrictEqual(statementOf(oldNad), statementOf(nad))) return ALLOWED;
-  const asked = readAsking(nad);
-  if ('problems' in asked) return refuseProblems(asked.problems);
-  // an admin's pool serves it
-  if (asked.spec === undefined) return ALLOWED;
-  const asking = { nad, network: asked.network, spec: asked.spec };
-  const others = othersThatAsk(asking, view);
-  const [oldest] = oldNad === undefined ? others : byAge([asking, ...others]);
-  return oldest === undefined || oldest === asking
-    ? reviewLeader(asking, others, view)
-    : reviewFollower(asking, oldest);
-}
-
-/** All of a NAD that counts here. */
-function statementOf(nad: NetworkAttachment): unknown {
-  const asked = readAsking(nad);
-  return 'problems' in asked ? asked : { network: asked.network, spec: asked.spec };
-}
-
-type Asked = { problems: readonly NetworkConfigProblem[] } | { network: string; spec?: AddressPoolSpec };
-
-function readAsking({ config, delegation }: NetworkAttachment): Asked {
-  if (delegation.kind === 'invalid') return { problems: [delegation.problem] };
-  if (!config.ok) return { problems: [config.problem] };
-  const { name: network } = config.network;
-  if (delegation.kind !== 'holdfast') return { network };
-  return specOf(network, delegation);
-}
-
-function specOf(network: string, { config }: Extract<IpamDelegation, { kind: 'holdfast' }>): Asked {
-  const derived = derivedSpec(network, config);
-  switch (derived.kind) {
-    case 'invalid':
-      return { problems: derived.problems };
-    case 'none':
-      return { network };
-    case 'spec':
-      return { network, spec: derived.spec };
+  if (oldNad !== undefined && saysTheSame(readStatement(oldNad), statement)) return ALLOWED;
+  switch (statement.kind) {
+    case 'nothing':
+      return ALLOWED;
+    case 'wrong':
+      return refuseProblems(statement.problems);
+    case 'wish':
+      return reviewWish(statement.wish, oldNad === undefined, view);
   }
-}
-
-function askingOf(nad: NetworkAttachment): Asking | undefined {
-  const asked = readAsking(nad);
-  return 'spec' in asked ? { nad, network: asked.network, spec: asked.spec } : undefined;
-}
-
-/** Oldest first. */
-function othersThatAsk({ nad, network }: Asking, view: ValidationView): Asking[] {
-  return view.networks
-    .nadsOf(nad.metadata.namespace ?? '', network)
-    .filter(({ metadata }) => metadata.name !== nad.metadata.name)
-    .flatMap((other) => askingOf(other) ?? []);
-}
-
-function byAge(asking: readonly Asking[]): Asking[] {
-  const age = ({ nad: { metadata } }: Asking) => metadata.creationTimestamp ?? '';
-  return [...asking].sort((a, b) => compare(age(a), age(b)) || compare(a.nad.metadata.name, b.nad.metadata.name));
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function refuseProblems(problems: readonly NetworkConfigProblem[]): Verdict {
@@ -108,21 +45,40 @@ function refuseProblems(problems: readonly NetworkConfigProblem[]): Verdict {
   );
 }
 
+/** @param isNew no NAD is younger, though another may be of the same second */
+function reviewWish(wish: Wish, isNew: boolean, view: ValidationView): Verdict {
+  const { nad, network } = wish;
+  const others = view.networks
+    .nadsOf(nad.metadata.namespace ?? '', network)
+    .filter(({ metadata }) => metadata.name !== nad.metadata.name)
+    .flatMap((other) => {
+      const statement = readStatement(other);
+      return statement.kind === 'wish' ? [statement.wish] : [];
+    });
+  const [oldest] = others;
+  if (oldest !== undefined && (isNew || isOlder(oldest, wish))) return reviewFollower(wish, oldest);
+  return reviewLeader(wish, others, view);
+}
+
+/** By creationTimestamp, then name. */
+function isOlder({ nad: { metadata: one } }: Wish, { nad: { metadata: other } }: Wish): boolean {
+  const [oneBorn, otherBorn] = [one.creationTimestamp ?? '', other.creationTimestamp ?? ''];
+  return oneBorn === otherBorn ? one.name < other.name : oneBorn < otherBorn;
+}
+
 /** An older NAD is in force: this one may only say the same. */
-function reviewFollower(asking: Asking, oldest: Asking): Verdict {
-  const difference = describeDifference(oldest.spec, asking.spec);
+function reviewFollower(wish: Wish, oldest: Wish): Verdict {
+  const difference = describeDifference(oldest, wish);
   if (difference === undefined) return ALLOWED;
   const message =
-    `NetworkAttachmentDefinition ${objectKey(oldest.nad)} is older and in force for network "${asking.network}", ` +
+    `NetworkAttachmentDefinition ${objectKey(oldest.nad)} is older and in force for network "${wish.network}", ` +
     `and this one disagrees: ${difference}. Write the same, or change the network's name in spec.config`;
   return refuse({ check: 'disagreement', message });
 }
 
 /** This NAD is in force: its pool follows it. */
-function reviewLeader(asking: Asking, others: readonly Asking[], view: ValidationView): Verdict {
-  const pool = derivedPool(asking.nad.metadata.namespace ?? '', asking.spec);
-  const after = servedOf(pool);
-  if (after === undefined) throw new TypeError(`AddressPool ${pool.metadata.name} was found good, and is not`);
+function reviewLeader(wish: Wish, others: readonly Wish[], view: ValidationView): Verdict {
+  const { pool, served: after } = wish;
   const { name } = pool.metadata;
   const oldPool = view.pools.list().find((known) => known.metadata.name === name);
   const change = { pool, after, oldPool, before: oldPool && servedOf(oldPool) };
@@ -135,31 +91,31 @@ function reviewLeader(asking: Asking, others: readonly Asking[], view: Validatio
   return {
     refusals: [],
     warnings: [
-      ...warnOfFollowers(asking, others),
-      ...warnOfAdmins(asking, view),
+      ...warnOfFollowers(wish, others),
+      ...warnOfAdmins(wish, view),
       ...warnOfPool(change, view).map((warning) => `AddressPool ${name}: ${warning}`),
     ],
   };
 }
 
-function warnOfFollowers({ network, spec }: Asking, others: readonly Asking[]): string[] {
-  const behind = others.filter((other) => describeDifference(spec, other.spec) !== undefined);
+function warnOfFollowers(wish: Wish, others: readonly Wish[]): string[] {
+  const behind = others.filter((other) => describeDifference(wish, other) !== undefined);
   const [first] = behind;
   if (first === undefined) return [];
   const which = behind.length === 1 ? objectKey(first.nad) : `${objectKey(first.nad)} and ${behind.length - 1} more`;
   return [
-    `this NetworkAttachmentDefinition is the oldest of network "${network}" and in force; ${which} now disagrees: change it, too`,
+    `this NetworkAttachmentDefinition is the oldest of network "${wish.network}" and in force; ${which} now disagrees: change it, too`,
   ];
 }
 
-function warnOfAdmins({ nad, network }: Asking, view: ValidationView): string[] {
+function warnOfAdmins({ nad, network, pool }: Wish, view: ValidationView): string[] {
   const namespace = nad.metadata.namespace ?? '';
-  const serving = view.pools.list().find((pool: AddressPool) => {
-    const { network: served, namespaces } = pool.spec;
-    return isAdmins(pool) && served === network && (namespaces === undefined || namespaces.includes(namespace));
+  const serving = view.pools.list().find((other) => {
+    const { network: served, namespaces } = other.spec;
+    return isAdmins(other) && served === network && (namespaces === undefined || namespaces.includes(namespace));
   });
   if (serving === undefined) return [];
   return [
-    `AddressPool ${serving.metadata.name} serves network "${network}" for namespace ${namespace} in place of ${derivedPoolName(namespace, network)}: the subnets here have no effect`,
+    `AddressPool ${serving.metadata.name} serves network "${network}" for namespace ${namespace} in place of ${pool.metadata.name}: the subnets here have no effect`,
   ];
 }

@@ -1,9 +1,9 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { type Address, formatAddress } from '../core/address.js';
-import { type Pool, addressesOf, compilePool } from '../core/pool.js';
+import { type Pool, addressesOf } from '../core/pool.js';
 import type { PoolChange } from './losses.js';
 import { missed } from './lost-leases.js';
-import { competes, isAdmins } from './pool-users.js';
+import { competes, isAdmins, servedOf } from './serving.js';
 import type { ValidationView } from './view.js';
 
 /** The API server shows a few short lines. */
@@ -59,9 +59,8 @@ function warnOfOverlaps({ pool, after }: PoolChange, view: ValidationView): stri
     // of an admin's pool and those that it serves in place of, one alone leases
     const replaces = isAdmins(pool) !== isAdmins(other) && competes(pool, other);
     if (other.metadata.name === after.name || replaces) return [];
-    const compiled = compilePool(other);
-    const shares = compiled.ok && compiled.pool.addressSpace === after.addressSpace;
-    const shared = shares ? firstShared(after, compiled.pool) : undefined;
+    const served = servedOf(other);
+    const shared = served?.addressSpace === after.addressSpace ? firstShared(after, served) : undefined;
     if (shared === undefined) return [];
     return [
       `spec.subnets: addresses from ${formatAddress(shared)} on are in AddressPool ${other.metadata.name}, too: in address space "${after.addressSpace}" each is leased once`,

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool } from '../../api/address-pool.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { type Pool, compilePool } from '../core/pool.js';
+import { compilePool } from '../core/pool.js';
 import { type PoolChange, refuseLosses } from './losses.js';
 import { countLeases, describeLeases, missed } from './lost-leases.js';
-import { commonUsers, competes, isAdmins } from './pool-users.js';
+import { commonUsers, competes, isAdmins, servedOf } from './serving.js';
 import { warnOfPool } from './pool-warnings.js';
 import { ALLOWED, type Refusal, type Verdict, refuse } from './verdict.js';
 import type { ValidationView } from './view.js';
@@ -31,12 +31,6 @@ export function reviewPool(review: PoolReview, view: ValidationView): Verdict {
   const change = { pool: review.pool, after: compiled.pool, oldPool, before: oldPool && servedOf(oldPool) };
   const refusals = [...refuseConflicts(change, view), ...refuseLosses(change, view.leases)];
   return refusals.length > 0 ? refuse(...refusals) : { refusals, warnings: warnOfPool(change, view) };
-}
-
-/** A pool as it is served; undefined where it cannot be. */
-export function servedOf(pool: AddressPool): Pool | undefined {
-  const compiled = compilePool(pool);
-  return compiled.ok ? compiled.pool : undefined;
 }
 
 function reviewDeletion({ metadata: { name } }: AddressPool, view: ValidationView): Verdict {

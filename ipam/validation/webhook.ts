@@ -1,8 +1,9 @@
 import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
-import { createAdmissionMetrics } from '../../process/admission/metrics.js';
+
 import { type AdmissionPart, createAdmissionPart } from '../../process/admission/part.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
+import { createValidationMetrics } from './metrics.js';
 import { NadAdmission } from './nad-admission.js';
 import { PoolAdmission } from './pool-admission.js';
 import type { ValidationView } from './view.js';
@@ -38,7 +39,7 @@ export function createValidation(
 ): AdmissionPart {
   const context = { ...shared, log: shared.log.child({ part: NAME }) };
   const { log, clock } = context;
-  const metrics = createAdmissionMetrics(context.metrics, { prefix: 'ipam', subjects: 'pools and networks' });
+  const metrics = createValidationMetrics(context.metrics);
   const view: ValidationView = { ...deps, leastCooldownMs: config.maxStalenessMs * STALENESS_FACTOR };
   const options = { view, filled: () => filled(context), log, metrics, clock };
   const [pools, nads] = [new PoolAdmission(options), new NadAdmission(options)];

@@ -1,4 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
+import { type Pool, compilePool } from '../core/pool.js';
 import { nadNamespaceOf } from '../pools/derived-pool.js';
 
 /** Written by an admin, not made of a NAD. */
@@ -19,4 +20,10 @@ export function commonUsers(a: AddressPool, b: AddressPool): 'all' | readonly st
   const [ours, theirs] = [a.spec.namespaces, b.spec.namespaces];
   if (ours === undefined) return theirs ?? 'all';
   return theirs === undefined ? ours : ours.filter((namespace) => theirs.includes(namespace));
+}
+
+/** A pool as it is served; undefined where it cannot be. */
+export function servedOf(pool: AddressPool): Pool | undefined {
+  const compiled = compilePool(pool);
+  return compiled.ok ? compiled.pool : undefined;
 }

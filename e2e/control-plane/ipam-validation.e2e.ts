@@ -1,0 +1,200 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
+import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import { PoolDirectory } from '../../ipam/pools/directory.js';
+import type { PoolLease } from '../../ipam/validation/view.js';
+import { createValidation } from '../../ipam/validation/webhook.js';
+import { ADDRESS_POOL_WATCH } from '../../ipam/watched.js';
+import type { Client } from '../../kube/client.js';
+import {
+  ADDRESS_POOLS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  SECRETS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from '../../kube/resources.js';
+import { IPAM_SETTINGS, type IpamConfig } from '../../process/config.js';
+import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
+import type { Part } from '../../process/part.js';
+import { NADS } from '../../process/watched.js';
+import { faultOf, refusalOf } from '../../test/outcome.js';
+import { holdfastConfig } from '../../test/pool-objects.js';
+import { leaseOf } from '../../test/validation-view.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
+import { createKinds } from '../bed/kinds.js';
+import { readManifests, resourceOf } from '../bed/objects.js';
+import { findFreePorts } from '../bed/ports.js';
+import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
+import { until } from '../story/wait.js';
+
+const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
+const SYSTEM = 'holdfast-system';
+const NAME = 'holdfast-ipam';
+const TENANT = 'vms';
+
+/** The validation in this process, as ipam's shipped identity. */
+interface Running {
+  part: Part;
+  context: ProcessContext;
+}
+
+describe('The validation of pools and networks on an API server', function () {
+  this.timeout(60_000);
+  let plane: ControlPlane;
+  let port: number;
+  let running: Running;
+  /** What the book of leases would say. */
+  let leases: PoolLease[];
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    plane = await startControlPlane();
+    [port = 0] = await findFreePorts(1);
+    await createKinds(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addresspools.yaml')));
+    await install();
+    running = await start();
+    await until('the webhook is asked', async () => (await faultOf(dryRun({ subnets: overlapping }))) === '400');
+  });
+
+  after(async () => {
+    await stop();
+    await plane.stop();
+  });
+
+  beforeEach(() => {
+    leases = [];
+  });
+
+  const overlapping = [{ cidr: '10.0.0.0/24' }, { cidr: '10.0.0.0/25' }];
+
+  async function install(): Promise<void> {
+    const files = ['namespace.yaml', 'rbac/ipam.yaml', 'ipam/service.yaml', 'ipam/validating-webhook.yaml'];
+    const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();
+    for (const object of shipped) if (object.kind === 'Service') delete (object.spec as { selector?: object }).selector;
+    const endpoint = {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: NAME, namespace: SYSTEM, labels: { 'kubernetes.io/service-name': NAME } },
+      addressType: 'FQDN',
+      ports: [{ name: 'https', port }],
+      endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+    };
+    for (const object of [...shipped, endpoint]) await plane.client.create(resourceOf(object), object);
+    await plane.client.create(NAMESPACES, { metadata: { name: TENANT } });
+  }
+
+  async function start(): Promise<Running> {
+    const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
+    const defaults = Object.entries(IPAM_SETTINGS).map(([field, { fallback }]) => [field, fallback as unknown]);
+    const config = {
+      ...(Object.fromEntries(defaults) as IpamConfig),
+      kubeconfig,
+      logLevel: 'error' as const,
+      validationBindAddress: `127.0.0.1:${port}`,
+    };
+    const context = await createContext('ipam', config);
+    const [pools, networks] = [context.informers.get(ADDRESS_POOL_WATCH), context.informers.get(NADS)];
+    const directory = new PoolDirectory({ pools: pools.cache, networks: networks.cache });
+    for (const informer of [pools, networks]) informer.onChange(() => directory.changed());
+    const book = { ofPool: (pool: string) => (pool === 'blue' ? leases : []) };
+    const part = createValidation(context, config, { leases: book, pools: pools.cache, networks: directory });
+    await part.start();
+    await until('the validation is ready', () => part.ready?.() === undefined);
+    return { part, context };
+  }
+
+  async function stop(): Promise<void> {
+    await running.part.stop();
+    await closeContext(running.context);
+  }
+
+  const pool = (spec: Partial<AddressPoolSpec>, name = 'blue'): AddressPool => ({
+    metadata: { name },
+    spec: { network: name, subnets: [{ cidr: '10.0.0.0/24' }], ...spec },
+  });
+
+  const dryRun = (spec: Partial<AddressPoolSpec>) => plane.client.create(ADDRESS_POOLS, pool(spec), { dryRun: true });
+
+  const patch = (body: object, client: Client = plane.client) =>
+    client.patch(ADDRESS_POOLS, { name: 'blue' }, { type: 'merge', body });
+
+  function createNad(name: string, config: unknown): Promise<NetworkAttachmentDefinition> {
+    const text = typeof config === 'string' ? config : JSON.stringify(config);
+    const metadata = { name, namespace: TENANT };
+    return plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, { metadata, spec: { config: text } });
+  }
+
+  it('makes its certificate and has it trusted for both webhooks, with no more rights than it is shipped with', async () => {
+    const secret = await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` });
+    const { webhooks = [] } = await plane.client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: NAME });
+    const ca = secret.data?.['ca.crt'];
+    expect(ca).to.be.a('string');
+    expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).to.deep.equal([ca, ca]);
+  });
+
+  it('refuses a pool, also on a dry run, and says what to do', async () => {
+    for (const attempt of [dryRun, (spec: object) => plane.client.create(ADDRESS_POOLS, pool(spec))]) {
+      const { message } = await refusalOf(attempt({ subnets: overlapping }));
+      expect(message).to.include('pools.ipam.holdfast.dev').and.to.include('AddressPool blue: spec.subnets[');
+    }
+  });
+
+  it('keeps a pool with leases, and lets it go without', async () => {
+    await plane.client.create(ADDRESS_POOLS, pool({}));
+    leases = [leaseOf('10.0.0.200')];
+    const subnets = [{ cidr: '10.0.0.0/25' }];
+    expect((await refusalOf(patch({ spec: { subnets } }))).message).to.include('10.0.0.200 (IPAMClaim vms/vm1.data)');
+    const deletion = () => plane.client.delete(ADDRESS_POOLS, { name: 'blue' });
+    expect((await refusalOf(deletion())).message).to.include('it has 1 leased address: 10.0.0.200');
+    await patch({ metadata: { labels: { some: 'label' } } });
+    leases = [];
+    await patch({ spec: { subnets } });
+    await deletion();
+  });
+
+  it('does not stand in the way of ipam itself', async () => {
+    await plane.client.create(ADDRESS_POOLS, pool({}));
+    leases = [leaseOf('10.0.0.200')];
+    await patch({ spec: { subnets: [{ cidr: '10.0.0.0/25' }] } }, running.context.client);
+    await running.context.client.delete(ADDRESS_POOLS, { name: 'blue' });
+  });
+
+  it('refuses networks that delegate to Holdfast and are wrong, or disagree', async () => {
+    const wrong = await refusalOf(createNad('wrong', holdfastConfig({ subnets: [{ cidr: '10.0.0.1/24' }] })));
+    expect(wrong.message)
+      .to.include('network-attachment-definitions.ipam.holdfast.dev')
+      .and.to.include('spec.config.ipam.subnets[0].cidr');
+    await createNad('first', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }));
+    const second = () => createNad('second', holdfastConfig({ subnets: [{ cidr: '10.1.0.0/24' }] }));
+    // as soon as the first one is known
+    await until('the second is refused', async () => {
+      const refusal = await second().catch((error: unknown) => error);
+      if (refusal instanceof Error) return refusal.message.includes(`${TENANT}/first is older`);
+      await plane.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: TENANT, name: 'second' });
+      return false;
+    });
+  });
+
+  it('is not asked about the networks of others, nor about labels', async () => {
+    await createNad('mine', holdfastConfig({ subnets: [{ cidr: '10.2.0.0/24' }] }, 'green'));
+    await plane.client.create(ADDRESS_POOLS, pool({}, 'red'));
+    await stop();
+    try {
+      await createNad('theirs', { name: 'holdfast', type: 'bridge', ipam: { type: 'host-local' } });
+      await createNad('odd', '');
+      await plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, { metadata: { name: 'bare', namespace: TENANT } });
+      const labels = { metadata: { labels: { some: 'label' } } };
+      const ref = { namespace: TENANT, name: 'mine' };
+      await plane.client.patch(NETWORK_ATTACHMENT_DEFINITIONS, ref, { type: 'merge', body: labels });
+      await plane.client.patch(ADDRESS_POOLS, { name: 'red' }, { type: 'merge', body: labels });
+      // a network that slips through is shown later; a pool that goes takes addresses with it
+      await createNad('late', holdfastConfig({ subnets: [{ cidr: '10.3.0.1/24' }] }, 'late'));
+      const deletion = plane.client.delete(ADDRESS_POOLS, { name: 'red' });
+      expect((await refusalOf(deletion)).message).to.include('failed calling webhook');
+    } finally {
+      running = await start();
+    }
+    await plane.client.delete(ADDRESS_POOLS, { name: 'red' });
+  });
+});

@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import type { Pool } from '../core/pool.js';
+import { derivedPool, derivedSpec } from '../pools/derived-pool.js';
+import { servedOf } from './serving.js';
+
+const SHOWN = 120;
+
+/** The pool that a NAD asks for. */
+export interface Wish {
+  readonly nad: NetworkAttachment;
+  readonly network: string;
+  readonly pool: AddressPool;
+  /** The same as it would be served. */
+  readonly served: Pool;
+}
+
+/** What a NAD says of its addresses. `nothing`: it leaves them to another IPAM, or to an admin's pool. */
+export type Statement =
+  { kind: 'nothing' } | { kind: 'wrong'; problems: readonly NetworkConfigProblem[] } | { kind: 'wish'; wish: Wish };
+
+export function readStatement(nad: NetworkAttachment): Statement {
+  const { config, delegation } = nad;
+  if (delegation.kind === 'invalid') return { kind: 'wrong', problems: [delegation.problem] };
+  if (delegation.kind !== 'holdfast') return { kind: 'nothing' };
+  if (!config.ok) return { kind: 'wrong', problems: [config.problem] };
+  const { name: network } = config.network;
+  const derived = derivedSpec(network, delegation.config);
+  if (derived.kind === 'none') return { kind: 'nothing' };
+  if (derived.kind === 'invalid') return { kind: 'wrong', problems: derived.problems };
+  const pool = derivedPool(nad.metadata.namespace ?? '', derived.spec);
+  const served = servedOf(pool);
+  if (served === undefined) throw new TypeError(`AddressPool ${pool.metadata.name} was found good, and is not`);
+  return { kind: 'wish', wish: { nad, network, pool, served } };
+}
+
+/** Whether two versions of a NAD say the same, wherever else they differ. */
+export function saysTheSame(one: Statement, other: Statement): boolean {
+  if (one.kind !== 'wish' || other.kind !== 'wish') return isDeepStrictEqual(one, other);
+  return isDeepStrictEqual(one.wish.pool, other.wish.pool);
+}
+
+/**
+ * The first thing about which two NADs of one network disagree, as `addressSpace is "a" there and "b" here`. What means the same is the
+ * same, however it is written.
+ * @returns undefined where they agree
+ */
+export function describeDifference(there: Wish, here: Wish): string | undefined {
+  const [theirs, ours] = [there.served, here.served];
+  const [{ spec: written }, { spec: writing }] = [there.pool, here.pool];
+  if (theirs.addressSpace !== ours.addressSpace)
+    return sentence('addressSpace', theirs.addressSpace, ours.addressSpace);
+  if (theirs.cooldownMs !== ours.cooldownMs) {
+    return sentence('cooldownSeconds', written.cooldownSeconds, writing.cooldownSeconds);
+  }
+  if (theirs.stickyMs !== ours.stickyMs) return sentence('stickyMAC', written.stickyMAC, writing.stickyMAC);
+  const count = Math.max(theirs.subnets.length, ours.subnets.length);
+  for (let index = 0; index < count; index++) {
+    if (isDeepStrictEqual(theirs.subnets[index], ours.subnets[index])) continue;
+    return sentence(`subnets[${index}]`, written.subnets[index], writing.subnets[index]);
+  }
+  return undefined;
+}
+
+function sentence(what: string, there: unknown, here: unknown): string {
+  return `${what} is ${show(there)} there and ${show(here)} here`;
+}
+
+function show(value: unknown): string {
+  if (value === undefined) return 'absent';
+  const text = JSON.stringify(value);
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}…`;
+}
