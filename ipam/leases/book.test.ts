@@ -55,6 +55,16 @@ describe('LeaseBook', () => {
       expect(book.get(NAME)?.metadata.uid).to.equal('u2');
     });
 
+    it('that nothing of an earlier lease counts once a later one of its name is gone', () => {
+      const { book, tell } = follow();
+      book.wrote(lease('10.0.0.5', 110, { uid: 'u2' }));
+      book.forget(NAME, 'u2');
+      tell(added(lease('10.0.0.5', 99)));
+      tell(removed(lease('10.0.0.5', 99)));
+      tell(added(lease('10.0.0.5', 110, { uid: 'u2' })));
+      expect(book.get(NAME)).to.equal(undefined);
+    });
+
     it('that a deleted lease is still there where a finalizer keeps it', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99)));
