@@ -79,7 +79,8 @@ export class LeaseWorld {
     this.#count += 1;
     const uid = `claim-${this.#count}`;
     const owner = { kind: 'IPAMClaim', namespace: 'a', name: uid, uid, workloadUID: `vm-${workload}` } as const;
-    const mac = workload % 2 === 0 ? `02:00:00:00:00:0${workload}` : undefined;
+    // several workloads share one: a VM that was made anew keeps it
+    const mac = workload % 3 === 0 ? undefined : macOf(workload);
     this.#claims.push({ owner, pool, mac });
     this.#alive.add(uid);
   }
@@ -203,8 +204,12 @@ function reservation(address: Address, pick: number): LeaseWrite {
   const made = createLease({ address, addressSpace: SPACE, pool: choose(POOLS, pick)!, owner });
   if (made.verb !== 'create') throw new TypeError(made.verb);
   const { owner: _owner, ...spec } = made.lease.spec;
-  const mac = pick % 3 === 0 ? {} : { mac: `02:00:00:00:00:0${pick % 4}` };
+  const mac = pick % 4 === 0 ? {} : { mac: macOf(pick) };
   return { verb: 'create', lease: { ...made.lease, spec: { ...spec, ...mac } } };
+}
+
+function macOf(number: number): string {
+  return `02:00:00:00:00:0${number % 3}`;
 }
 
 function removal({ metadata: { name, uid, resourceVersion } }: LeaseRecord): LeaseWrite {
