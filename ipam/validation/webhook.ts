@@ -1,5 +1,4 @@
 import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
-
 import { type AdmissionPart, createAdmissionPart } from '../../process/admission/part.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
