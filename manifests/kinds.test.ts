@@ -70,7 +70,11 @@ describe('the kinds that are ours', () => {
       it('are named as in the code', () => {
         const { group, scope, names } = definition;
         expect({ group, scope }).to.deep.equal({ group: resource.group, scope: 'Cluster' });
-        expect(names).to.deep.include({ kind: resource.kind, plural: resource.plural, shortNames: [shortName, `${shortName}s`] });
+        expect(names).to.deep.include({
+          kind: resource.kind,
+          plural: resource.plural,
+          shortNames: [shortName, `${shortName}s`],
+        });
       });
 
       it('have the fields of the TypeScript definition, and no others', function () {
