@@ -30,6 +30,9 @@ export function plan(observed: Observed, findings: Findings): Step {
   const { resolution } = observed;
   if (resolution.kind === 'foreign') return { kind: 'none', reason: resolution.message };
   const wanted = wantedBy(observed);
+  if (isBeingDeleted(observed.claim) && observed.held.length + wanted.shown.length === 0) {
+    return { kind: 'none', reason: 'it ends without ever having had an address' };
+  }
   const refusal = refusalOf(observed, wanted, findings);
   const { addresses, families } = wanted.missing;
   if (refusal === undefined && addresses.length + families.length > 0) {
