@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import type { AddressLease, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
+import { type Address, parseAddress } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import {
+  createLease,
+  expireLease,
+  mayTake,
+  readLease,
+  releaseLease,
+  stateOf,
+  takeLease,
+} from '../../ipam/core/lease.js';
+import { Client } from '../../kube/client.js';
+import { loadCredentials } from '../../kube/config.js';
+import { classify } from '../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { Transport } from '../../kube/transport.js';
+import { writeLease } from '../../process/lease-writes.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
+import { createAll, readManifests } from '../bed/objects.js';
+import { MANIFESTS } from '../holdfast/manifests.js';
+import { until } from '../story/wait.js';
+
+const ADDRESSES = Array.from({ length: 100 }, (_, i) => parseAddress(i % 2 === 0 ? `10.1.0.${i}` : `fd00::${i}`));
+const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const POOL = { addressSpace: 'Race_1', pool: 'race' };
+
+/** One of several processes that know nothing of each other. */
+class Racer {
+  readonly name: string;
+  readonly client: Client;
+  #count = 0;
+
+  constructor(name: string, client: Client) {
+    this.name = name;
+    this.client = client;
+  }
+
+  owner(): LeaseOwner {
+    this.#count += 1;
+    const name = `${this.name}-${this.#count}`;
+    return { kind: 'Pod', namespace: this.name, name, uid: `uid-of-${name}` };
+  }
+
+  /** @returns the lease where this process won; undefined where another one was faster */
+  async write(write: LeaseWrite): Promise<AddressLease | 'gone' | undefined> {
+    try {
+      return (await writeLease(this.client, write)) ?? 'gone';
+    } catch (error) {
+      if (classify(error) === 'stale') return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Leases on a real API server: creating one is the lock, whoever else writes at the same time. */
+describe('Racing for addresses', function () {
+  this.timeout(60_000);
+  let plane: ControlPlane;
+  let racers: Racer[] = [];
+
+  before(async () => {
+    plane = await startControlPlane();
+    await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addressleases.yaml')));
+    await until('leases are served', () => plane.client.list(ADDRESS_LEASES));
+    racers = await Promise.all(
+      ['left', 'right'].map(async (name) => {
+        const credentials = await loadCredentials({ kubeconfig: plane.kubeconfig });
+        return new Racer(name, new Client(new Transport(credentials, { connections: 8 })));
+      }),
+    );
+  });
+
+  after(async () => {
+    await Promise.all(racers.map(({ client }) => client.transport.close()));
+    await plane.stop();
+  });
+
+  /** All racers try the same on all addresses at once. @returns who won, by address */
+  async function race(
+    attempt: (racer: Racer, address: Address, index: number) => LeaseWrite,
+  ): Promise<(string | undefined)[]> {
+    return Promise.all(
+      ADDRESSES.map(async (address, index) => {
+        // now one is a little earlier, now the other
+        const order = index % 2 === 0 ? racers : [...racers].reverse();
+        const results = await Promise.all(order.map((racer) => racer.write(attempt(racer, address, index))));
+        const winners = order.filter((_, i) => results[i] !== undefined).map(({ name }) => name);
+        expect(winners, `winners of ${leaseName(POOL.addressSpace, address)}`).to.have.length(1);
+        return winners[0];
+      }),
+    );
+  }
+
+  async function stored() {
+    const { items } = await plane.client.list(ADDRESS_LEASES);
+    const byName = new Map(items.map((lease) => [lease.metadata.name, readLease(lease)]));
+    return ADDRESSES.map((address) => byName.get(leaseName(POOL.addressSpace, address))!);
+  }
+
+  async function releaseAll(): Promise<void> {
+    const records = await stored();
+    await Promise.all(records.map((record) => writeLease(plane.client, releaseLease(record, NOW))));
+  }
+
+  it('gives each address to exactly one', async () => {
+    const winners = await race((racer, address) => createLease({ ...POOL, address, owner: racer.owner() }));
+    const records = await stored();
+    expect(records.map(({ owner }) => owner?.namespace)).to.deep.equal(winners);
+    expect(new Set(records.map(({ owner }) => owner?.uid)).size).to.equal(ADDRESSES.length);
+  });
+
+  it('gives each released one to exactly one taker, with nothing of the earlier owner', async () => {
+    await releaseAll();
+    const released = await stored();
+    const winners = await race((racer, address, index) => {
+      const request = { ...POOL, address, owner: racer.owner(), node: racer.name };
+      expect(mayTake(released[index]!, request, TIMES, NOW + TIMES.cooldownMs)).to.equal(true);
+      return takeLease(released[index]!, request);
+    });
+    const records = await stored();
+    expect(records.map(stateOf)).to.deep.equal(ADDRESSES.map(() => 'held'));
+    expect(records.map(({ owner, node }) => [owner?.namespace, node])).to.deep.equal(
+      winners.map((name) => [name, name]),
+    );
+    expect(records.map(({ metadata }) => metadata.uid)).to.deep.equal(released.map(({ metadata }) => metadata.uid));
+    const { items } = await plane.client.list(ADDRESS_LEASES, { labelSelector: 'ipam.holdfast.dev/node=left' });
+    expect(items).to.have.length(winners.filter((name) => name === 'left').length);
+  });
+
+  it('lets a released one expire or be taken, never both', async () => {
+    await releaseAll();
+    const released = await stored();
+    const winners = await race((racer, address, index) =>
+      (racer.name === 'left') === index % 4 < 2
+        ? expireLease(released[index]!)
+        : takeLease(released[index]!, { ...POOL, address, owner: racer.owner() }),
+    );
+    const left = (await plane.client.list(ADDRESS_LEASES)).items.map(readLease);
+    const takers = winners.filter((name, index) => (name === 'left') !== index % 4 < 2);
+    expect(left.map(stateOf)).to.deep.equal(takers.map(() => 'held'));
+  });
+
+  it('lets what has expired be leased anew, and nobody who read the old lease touch the new one', async () => {
+    const before = await plane.client.list(ADDRESS_LEASES);
+    for (const { metadata } of before.items) await plane.client.delete(ADDRESS_LEASES, { name: metadata.name });
+    const [address] = ADDRESSES;
+    const [left, right] = racers;
+    const first = readLease(
+      (await left!.write(createLease({ ...POOL, address: address!, owner: left!.owner() }))) as AddressLease,
+    );
+    const released = readLease((await left!.write(releaseLease(first, NOW))) as AddressLease);
+    expect(await left!.write(expireLease(released))).to.equal('gone');
+    await right!.write(createLease({ ...POOL, address: address!, owner: right!.owner() }));
+    const late = [
+      expireLease(released),
+      releaseLease(first, NOW),
+      takeLease(released, { ...POOL, address: address!, owner: left!.owner() }),
+    ];
+    for (const write of late) expect(await left!.write(write), write.verb).to.equal(undefined);
+    const [lease] = (await plane.client.list(ADDRESS_LEASES)).items.map(readLease);
+    expect(lease?.owner?.namespace).to.equal('right');
+    expect(stateOf(lease!)).to.equal('held');
+  });
+});
