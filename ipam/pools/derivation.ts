@@ -2,9 +2,10 @@ import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
-import { type LeaseRecord } from '../core/lease.js';
+import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, compilePool } from '../core/pool.js';
-import { derivedPool, derivedPoolName, derivedSpec, nadNamespaceOf } from './derived-pool.js';
+import { derivedPool, derivedPoolName, nadNamespaceOf } from './derived-pool.js';
+import { type NadNotice, type Wish, readWishes } from './wishes.js';
 import { named } from './status.js';
 import { outsideOf } from './usage.js';
 
@@ -31,13 +32,6 @@ export interface Agreement {
   message: string;
 }
 
-/** To be told to the owner of a NAD. */
-export interface NadNotice {
-  nad: NetworkAttachment;
-  reason: EventReason;
-  message: string;
-}
-
 export type DerivationAction =
   | { kind: 'create'; pool: AddressPool; nad: NetworkAttachment }
   | { kind: 'update'; pool: AddressPool; spec: AddressPoolSpec; nad: NetworkAttachment }
@@ -49,74 +43,44 @@ export interface DerivationPlan {
   agreement: Agreement;
 }
 
-/** What one NAD asks for. */
-interface Wish {
-  nad: NetworkAttachment;
-  spec: AddressPoolSpec;
-  pool: Pool;
-}
-
 /** The derived pool follows the oldest NAD that asks for one; it outlives its NADs while it is leased from. */
 export function planDerivation(derivation: Derivation): DerivationPlan {
-  const { wishes, notices, invalid } = read(derivation);
+  const { wishes, notices, invalid } = readWishes(derivation);
   const [wish, ...others] = wishes;
   if (wish === undefined) return { ...planWithout(derivation, invalid), notices };
   const disagreeing = others.filter(({ pool }) => !isSame(pool, wish.pool));
   for (const { nad } of disagreeing) notices.push(disagreement(nad, wish.nad, derivation.network));
-  const { pool: existing, namespace, network } = derivation;
-  const agreement = agreementOf(wish, disagreeing, invalid);
-  if (existing === undefined)
-    return {
-      actions: [{ kind: 'create', pool: derivedPool(namespace, wish.spec), nad: wish.nad }],
-      notices,
-      agreement,
-    };
-  if (!isDerived(existing, derivation)) {
-    const message = `AddressPool ${existing.metadata.name} was not made for NADs of namespace ${namespace} and network ${network}: rename that pool`;
-    return {
-      actions: [],
-      notices: [...notices, { nad: wish.nad, reason: EventReason.PoolConflict, message }],
-      agreement,
-    };
+  const decided = decide(wish, derivation);
+  if (typeof decided === 'object') {
+    return { actions: [decided], notices, agreement: agreementOf(wish, disagreeing, invalid) };
   }
-  // it is made anew once it is gone
-  if (isBeingDeleted(existing)) return { actions: [], notices, agreement };
-  const compiled = compilePool(existing);
-  if (compiled.ok && isSame(compiled.pool, wish.pool)) return { actions: [], notices, agreement };
-  const outside = outsideOf(derivation.leases(), wish.pool);
-  if (outside.length === 0)
-    return { actions: [{ kind: 'update', pool: existing, spec: wish.spec, nad: wish.nad }], notices, agreement };
-  const message = `NAD ${objectKey(wish.nad)} leaves out addresses that are leased: ${named(outside, outside.length, () => true)}; the pool stays as it is until they are free, so add them to the NAD again`;
-  notices.push({ nad: wish.nad, reason: EventReason.NetworksDisagree, message });
-  return { actions: [], notices, agreement: { agree: false, reason: 'LeasedOutside', message } };
+  if (decided === undefined) return { actions: [], notices, agreement: agreementOf(wish, disagreeing, invalid) };
+  notices.push({ nad: wish.nad, reason: EventReason.NetworksDisagree, message: decided });
+  return { actions: [], notices, agreement: { agree: false, reason: 'LeasedOutside', message: decided } };
 }
 
-function read({ network, nads, hasAdminPool, pool }: Derivation) {
-  const wishes: Wish[] = [];
-  const notices: NadNotice[] = [];
-  const invalid: NetworkAttachment[] = [];
-  const bare: NetworkAttachment[] = [];
-  for (const nad of nads) {
-    const { delegation } = nad;
-    const derived =
-      delegation.kind === 'holdfast'
-        ? derivedSpec(network, delegation.config)
-        : delegation.kind === 'invalid'
-          ? { kind: 'invalid' as const, problems: [delegation.problem] }
-          : undefined;
-    if (derived === undefined) continue;
-    if (derived.kind === 'none') bare.push(nad);
-    if (derived.kind === 'invalid') {
-      invalid.push(nad);
-      const message = derived.problems.map((problem) => `${problem.field} ${problem.message}`).join('; ');
-      notices.push({ nad, reason: EventReason.NetworkInvalid, message });
-    }
-    if (derived.kind === 'spec') wishes.push({ nad, spec: derived.spec, pool: derived.pool });
+/** What brings the pool to what the NAD says; undefined where nothing is to be done; or why it cannot be done now. */
+function decide({ nad, spec, pool }: Wish, derivation: Derivation): DerivationAction | string | undefined {
+  const { namespace, pool: existing, leases, blockers } = derivation;
+  if (existing === undefined) return { kind: 'create', pool: derivedPool(namespace, spec), nad };
+  if (!isDerived(existing, derivation)) {
+    return `AddressPool ${existing.metadata.name} was not made for NADs of namespace ${namespace} and network ${derivation.network}: rename that pool`;
   }
-  const message = `no AddressPool serves network ${network} here: create one, or add subnets to the ipam object of the NAD`;
-  const isMissing = wishes.length === 0 && !hasAdminPool && pool === undefined;
-  if (isMissing) notices.push(...bare.map((nad) => ({ nad, reason: EventReason.PoolMissing, message })));
-  return { wishes, notices, invalid };
+  // it is made anew once it is gone
+  if (isBeingDeleted(existing)) return undefined;
+  const compiled = compilePool(existing);
+  if (compiled.ok && isSame(compiled.pool, pool)) return undefined;
+  const addressSpace = existing.spec.addressSpace ?? existing.spec.network;
+  // the API server lets no pool change it: two owners could have one address
+  if (addressSpace !== pool.addressSpace) {
+    if (blockers === 0) return { kind: 'delete', pool: existing };
+    const who = named(leases(), blockers, (lease) => stateOf(lease) !== 'released');
+    return `NAD ${objectKey(nad)} names another address space while addresses are leased: ${who}; the pool stays in ${addressSpace} until they are free`;
+  }
+  const outside = outsideOf(leases(), pool);
+  if (outside.length === 0) return { kind: 'update', pool: existing, spec, nad };
+  const who = named(outside, outside.length, () => true);
+  return `NAD ${objectKey(nad)} leaves out addresses that are leased: ${who}; the pool stays as it is until they are free, so add them to the NAD again`;
 }
 
 function planWithout(derivation: Derivation, invalid: readonly NetworkAttachment[]): Omit<DerivationPlan, 'notices'> {

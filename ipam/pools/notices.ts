@@ -5,7 +5,7 @@ import type { EventRecorder } from '../../kube/events.js';
 import { rememberRecent } from '../../kube/recent-entries.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { apiVersionOf } from '../../kube/resource.js';
-import type { NadNotice } from './derivation.js';
+import type { NadNotice } from './wishes.js';
 
 const REMEMBERED = 4096;
 
@@ -51,7 +51,7 @@ export function tellOfConditions({ metadata }: AddressPool, turned: readonly Con
     if (type === PoolCondition.Ready) {
       const isBad = reason === 'InvalidSpec' || reason === 'LeasedOutside';
       if (isBad) events.event(subject, 'Warning', EventReason.PoolInvalid, message);
-    } else if (status === (type === PoolCondition.NetworksAgree ? 'False' : 'True')) {
+    } else if (status === (type === PoolCondition.NetworksAgree ? 'False' : 'True') && reason !== 'NetworkGone') {
       events.event(subject, 'Warning', REASONS[type] ?? EventReason.PoolInvalid, message);
     }
   }

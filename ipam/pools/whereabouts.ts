@@ -6,8 +6,6 @@ import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf } fr
 
 export type Subnets = { ok: true; subnets: PoolSubnet[] } | { ok: false; problem: NetworkConfigProblem };
 
-const LINK_LOCAL: Cidr = { family: 6, base: 0xfe80n << 112n, prefixLength: 10 };
-
 /** Thrown and caught in this file. */
 class RangeFault extends Error {
   readonly problem: NetworkConfigProblem;
@@ -61,7 +59,7 @@ function subnetOfRange(range: WhereaboutsRange, gateway: Address | undefined): P
     cidr: formatCidr(cidr),
     ...((start ?? end) && { ranges: [`${text(first)}-${text(last)}`] }),
     ...(exclude.length > 0 && { exclude }),
-    ...(gateway !== undefined && reaches(cidr, gateway) && { gateway: formatAddress(gateway) }),
+    ...(gateway !== undefined && containsAddress(cidr, gateway) && { gateway: formatAddress(gateway) }),
   };
 }
 
@@ -97,11 +95,6 @@ function parseInterface(text: string): { address: Address; cidr: Cidr } {
 function parseNetwork(text: string): Cidr {
   const { address, prefixLength } = parseAddressOrPrefix(text);
   return networkOf(address, prefixLength ?? (address.family === 4 ? 32 : 128));
-}
-
-/** IPv6 routers are reached by their link-local address as well. */
-function reaches(cidr: Cidr, gateway: Address): boolean {
-  return containsAddress(cidr, gateway) || (cidr.family === 6 && containsAddress(LINK_LOCAL, gateway));
 }
 
 /** Two networks lie one in the other, or apart. */

@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import { holdfastConfig, nad } from '../../test/pool-objects.js';
+import { type Derivation, planDerivation } from './derivation.js';
+import { derivedPool } from './derived-pool.js';
+
+const subnets = (cidr: string) => ({ subnets: [{ cidr }] });
+const OLD = nad('vms/old', holdfastConfig(subnets('10.9.0.0/24')), 1);
+const SAME = nad('vms/same', holdfastConfig({ range: '10.9.0.7/24' }), 2);
+const OTHER = nad('vms/other', holdfastConfig(subnets('10.8.0.0/24')), 3);
+const BARE = nad('vms/bare', holdfastConfig(), 4);
+const BROKEN = nad('vms/broken', holdfastConfig({ subnet: 'x' }), 5);
+const FOREIGN = nad('vms/foreign', { name: 'blue', ipam: { type: 'dhcp' } }, 0);
+const POOL = derivedPool('vms', { network: 'blue', subnets: [{ cidr: '10.9.0.0/24' }] });
+const DELETING = { ...POOL, metadata: { ...POOL.metadata, deletionTimestamp: 'x' } };
+
+interface Row {
+  name: string;
+  nads: NetworkAttachment[];
+  given?: Partial<Derivation>;
+  /** Kind of the action and its CIDR; of notices NAD and reason; and the reason of the agreement. */
+  expect: string[];
+}
+
+const rows: Row[] = [
+  { name: 'made of the oldest', nads: [OLD, SAME], expect: ['create 10.9.0.0/24', 'NetworksAgree'] },
+  {
+    name: 'nothing to do where it is as the oldest says',
+    nads: [OLD, SAME],
+    given: { pool: POOL },
+    expect: ['NetworksAgree'],
+  },
+  {
+    name: 'made of the oldest, the others are told',
+    nads: [OLD, SAME, OTHER],
+    expect: ['create 10.9.0.0/24', 'tell other NetworkAttachmentsDisagree', 'NetworksDisagree'],
+  },
+  {
+    name: 'the next NAD is in force once the oldest is gone',
+    nads: [OTHER],
+    given: { pool: POOL },
+    expect: ['update 10.8.0.0/24', 'NetworksAgree'],
+  },
+  { name: 'NADs without subnets agree with any', nads: [OLD, BARE], given: { pool: POOL }, expect: ['NetworksAgree'] },
+  {
+    name: 'one that cannot be used does not count',
+    nads: [BROKEN, OTHER],
+    expect: ['create 10.8.0.0/24', 'tell broken NetworkAttachmentInvalid', 'NetworkInvalid'],
+  },
+  {
+    name: 'nothing where none can be used',
+    nads: [BROKEN],
+    given: { pool: POOL },
+    expect: ['tell broken NetworkAttachmentInvalid', 'NetworkInvalid'],
+  },
+  { name: 'deleted where none asks for it', nads: [FOREIGN], given: { pool: POOL }, expect: ['delete', 'NetworkGone'] },
+  { name: 'kept while it is leased from', nads: [], given: { pool: POOL, blockers: 1 }, expect: ['NetworkGone'] },
+  { name: 'not deleted twice', nads: [], given: { pool: DELETING }, expect: ['NetworkGone'] },
+  { name: 'not changed while it goes', nads: [OTHER], given: { pool: DELETING }, expect: ['NetworksAgree'] },
+  { name: 'nothing for the NADs of others', nads: [FOREIGN], expect: ['NetworkGone'] },
+  { name: 'missed where there is none', nads: [BARE], expect: ['tell bare AddressPoolMissing', 'NetworkGone'] },
+  { name: "not missed beside an admin's", nads: [BARE], given: { hasAdminPool: true }, expect: ['NetworkGone'] },
+];
+
+describe('what is to be done about a derived pool', () => {
+  for (const { name, nads, given = {}, expect: expected } of rows) {
+    it(name, () => {
+      const { actions, notices, agreement } = planDerivation({
+        namespace: 'vms',
+        network: 'blue',
+        nads,
+        leases: () => [],
+        blockers: 0,
+        hasAdminPool: false,
+        ...given,
+      });
+      const done = actions.map((action) => {
+        if (action.kind === 'delete') return action.kind;
+        const spec = action.kind === 'create' ? action.pool.spec : action.spec;
+        return `${action.kind} ${spec.subnets[0]?.cidr ?? ''}`;
+      });
+      const told = notices.map((notice) => `tell ${notice.nad.metadata.name} ${notice.reason}`);
+      expect([...done, ...told, agreement.reason]).to.deep.equal(expected);
+    });
+  }
+});

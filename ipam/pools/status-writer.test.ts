@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { AddressPool } from '../../api/address-pool.js';
+import { silentLogger } from '../../kube/log.js';
+import { ControllerLoop } from '../../kube/loop.js';
+import { WorkQueue } from '../../kube/workqueue.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { adminPool } from '../../test/pool-objects.js';
+import { PoolsWorld } from '../../test/pools-world.js';
+import { StatusWriter } from './status-writer.js';
+
+const COUNTS = { capacity: 9, heldByStopped: 0, cooling: 0, reserved: 0 };
+const READY = { type: 'Ready', status: 'True' as const, reason: 'Serving', message: 'serves' };
+
+/** A server that stores a status, and a cache that may lag behind it. */
+class OnePool {
+  readonly clock = new ManualClock(1_000_000);
+  readonly sentAt: number[] = [];
+  stored: AddressPool = { ...adminPool('p') };
+  cached: AddressPool = this.stored;
+  failing = false;
+  readonly writer = new StatusWriter({ patch: (...args: unknown[]) => this.#patch(args) as never }, this.clock);
+
+  write(leased: number, findings = [READY]) {
+    return this.writer.write(this.cached, { ...COUNTS, leased, free: 9 - leased, findings });
+  }
+
+  #patch([, , patch]: unknown[]): Promise<AddressPool> {
+    this.sentAt.push(this.clock.now());
+    if (this.failing) return Promise.reject(new Error('the server is away'));
+    const { status } = (patch as { body: AddressPool }).body;
+    const resourceVersion = String(Number(this.stored.metadata.resourceVersion) + 1);
+    this.stored = { ...this.stored, metadata: { ...this.stored.metadata, resourceVersion }, ...(status && { status }) };
+    return Promise.resolve(this.stored);
+  }
+}
+
+describe("the writer of a pool's status", () => {
+  it('writes at once, and then not for a second', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    expect(one.stored.status).to.include({ leased: 1, free: 8 });
+    expect(one.writer.dueIn(one.cached)).to.equal(1_000);
+    one.clock.set(one.clock.now() + 400);
+    expect(one.writer.dueIn(one.cached)).to.equal(600);
+    one.clock.set(one.clock.now() + 600);
+    expect(one.writer.dueIn(one.cached)).to.equal(0);
+  });
+
+  it('writes nothing that is there already, though the cache does not show it yet', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    await one.write(1);
+    one.cached = one.stored;
+    await one.write(1);
+    expect(one.sentAt).to.have.lengthOf(1);
+  });
+
+  it('writes again what somebody else has changed', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    const metadata = { ...one.stored.metadata, resourceVersion: '99' };
+    one.cached = { ...one.stored, metadata, status: { ...one.stored.status!, leased: 5 } };
+    one.stored = one.cached;
+    await one.write(1);
+    expect(one.stored.status?.leased).to.equal(1);
+  });
+
+  it('waits after a write that failed, too, and then writes', async () => {
+    const one = new OnePool();
+    one.failing = true;
+    const error: unknown = await one.write(1).catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(Error);
+    expect(one.writer.dueIn(one.cached)).to.equal(1_000);
+    one.failing = false;
+    await one.write(1);
+    expect(one.stored.status?.leased).to.equal(1);
+  });
+
+  it('tells which conditions turned, once', async () => {
+    const one = new OnePool();
+    expect((await one.write(1)).turned).to.have.lengthOf(1);
+    expect((await one.write(2)).turned).to.deep.equal([]);
+    const { turned } = await one.write(2, [{ ...READY, status: 'True', reason: 'LeasedOutside' }]);
+    expect(turned.map(({ reason }) => reason)).to.deep.equal(['LeasedOutside']);
+  });
+
+  it('does not take a pool of the same name for the one before', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    one.cached = { ...adminPool('p'), metadata: { ...adminPool('p').metadata, uid: 'another' } };
+    expect(one.writer.dueIn(one.cached)).to.equal(0);
+    await one.write(1);
+    expect(one.sentAt).to.have.lengthOf(2);
+  });
+});
+
+/** Leases, releases or expires the n-th address, or lets time pass. */
+type Step = { kind: 'lease' | 'release' | 'expire' | 'start' | 'stop'; n: number } | { kind: 'pass'; ms: number };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      kind: fc.constantFrom('lease' as const, 'release' as const, 'expire' as const, 'start' as const, 'stop' as const),
+      n: fc.integer({ min: 2, max: 8 }),
+    }),
+    fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 1_500 }) }),
+  ),
+  { maxLength: 40 },
+);
+
+describe("a pool's status while leases come and go", () => {
+  it('is written at most once a second, is exact in the end, and then not written any more', async () => {
+    await fc.assert(fc.asyncProperty(steps, run), { numRuns: 100 });
+  });
+
+  async function run(given: Step[]): Promise<void> {
+    const world = new PoolsWorld();
+    world.putPool({
+      ...adminPool('p', { cidr: '10.0.0.0/28' }),
+      metadata: { ...adminPool('p').metadata, finalizers: ['x'] },
+    });
+    const queue = new WorkQueue({ clock: world.clock, random: () => 0.5 });
+    const writtenAt: number[] = [];
+    let writes = 0;
+    const sync = async (key: string) => {
+      const result = await world.sync(key);
+      const status = world.writes.filter((write) => write.startsWith('status')).length;
+      if (status > writes) writtenAt.push(world.clock.now());
+      writes = status;
+      return result;
+    };
+    const loop = new ControllerLoop({ name: 'p', queue, workers: 2, sync, log: silentLogger, clock: world.clock });
+    world.book.onChange(() => queue.add('p'));
+    loop.start();
+    queue.add('p');
+    const state = new Map<number, 'held' | 'released'>();
+    for (const step of given) {
+      act(step, world, state, (key) => queue.add(key));
+      await settled();
+    }
+    for (let i = 0; i < 4; i++) {
+      world.clock.set(world.clock.now() + 1_000);
+      await settled();
+    }
+    const held = [...state].filter(([, value]) => value === 'held').map(([n]) => n);
+    const cooling = state.size - held.length;
+    const heldByStopped = held.filter((n) => !world.running.has(`vms/c${n}`)).length;
+    expect(world.pools.get('p')?.status).to.include({
+      leased: held.length,
+      cooling,
+      heldByStopped,
+      free: 14 - state.size,
+    });
+    for (const [index, at] of writtenAt.entries()) {
+      if (index > 0) expect(at - writtenAt[index - 1]!).to.be.at.least(1_000);
+    }
+    const before = world.writes.length;
+    queue.add('p');
+    await settled();
+    expect(world.writes.length).to.equal(before);
+    world.clock.set(world.clock.now() + 60_000);
+    await loop.stop();
+  }
+
+  function act(
+    step: Step,
+    world: PoolsWorld,
+    state: Map<number, 'held' | 'released'>,
+    add: (key: string) => void,
+  ): void {
+    if (step.kind === 'pass') {
+      world.clock.set(world.clock.now() + step.ms);
+      return;
+    }
+    const { kind, n } = step;
+    const [address, claim, now] = [`10.0.0.${n}`, `vms/c${n}`, state.get(n)];
+    if (kind === 'lease' && now === undefined) {
+      state.set(n, 'held');
+      world.lease('p', address, claim);
+    } else if (kind === 'release' && now === 'held') {
+      state.set(n, 'released');
+      world.release(address);
+    } else if (kind === 'expire' && now === 'released') {
+      state.delete(n);
+      world.expire(address);
+    } else if (kind === 'start' || kind === 'stop') {
+      if (kind === 'start') world.running.add(claim);
+      else world.running.delete(claim);
+      for (const key of world.usage.review(claim)) add(key);
+    }
+  }
+
+  /** All that does not wait for time has run. */
+  function settled(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+});

@@ -1,0 +1,265 @@
+import { expect } from 'chai';
+import { POOL_FINALIZER } from '../../api/names.js';
+import { StatusError } from '../../kube/errors.js';
+import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { PoolsWorld } from '../../test/pools-world.js';
+
+const CIDR = '10.9.0.0/24';
+const WITH_SUBNET = nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }] }));
+const NETWORK = 'vms/blue';
+
+describe('a derived pool', () => {
+  let world: PoolsWorld;
+
+  beforeEach(() => {
+    world = new PoolsWorld();
+    world.putNads(WITH_SUBNET);
+  });
+
+  it('is made of the NAD, with finalizer, and serves its users', async () => {
+    await world.settle();
+    const pool = world.pools.get('blue.vms');
+    expect(pool?.spec).to.deep.equal({ network: 'blue', subnets: [{ cidr: CIDR }] });
+    expect(pool?.metadata.finalizers).to.deep.equal([POOL_FINALIZER]);
+    expect(pool?.metadata.labels).to.deep.equal({ 'ipam.holdfast.dev/nad-namespace': 'vms' });
+    expect(world.directory.resolve(claimOf('vms/c', 'vms/blue'))).to.have.property('kind', 'served');
+    expect(world.condition('blue.vms', 'Ready')).to.equal('True Serving: serves network blue');
+    expect(world.condition('blue.vms', 'NetworksAgree')).to.equal('True NetworksAgree: NAD vms/blue is in force');
+    expect(world.writes).to.deep.equal(['create blue.vms', 'status blue.vms']);
+    expect(world.events).to.deep.equal([]);
+  });
+
+  it('follows an edit of the NAD, and drops what the NAD does not say any more', async () => {
+    world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }], cooldownSeconds: 60 })));
+    await world.settle();
+    world.putNads(nad('vms/blue', holdfastConfig({ range: '10.9.0.0/16' })));
+    await world.settle();
+    expect(world.pools.get('blue.vms')?.spec).to.deep.equal({ network: 'blue', subnets: [{ cidr: '10.9.0.0/16' }] });
+  });
+
+  it('is brought back to what the NAD says where somebody edits it', async () => {
+    await world.settle();
+    const pool = world.pools.get('blue.vms')!;
+    world.putPool({ ...pool, spec: { ...pool.spec, namespaces: ['others'] } });
+    await world.settle();
+    expect(world.pools.get('blue.vms')?.spec).to.deep.equal(pool.spec);
+  });
+
+  it('keeps its spec while addresses are leased that the NAD leaves out, and takes the new one when they are free', async () => {
+    await world.settle();
+    world.lease('blue.vms', '10.9.0.200', 'vms/c');
+    world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/25' }] })));
+    await world.settle();
+    expect(world.pools.get('blue.vms')?.spec.subnets).to.deep.equal([{ cidr: CIDR }]);
+    const said = /LeasedOutside: NAD vms\/blue leaves out .*10\.9\.0\.200 \(IPAMClaim vms\/c\)/;
+    expect(world.condition('blue.vms', 'NetworksAgree')).to.match(said);
+    expect(world.events.join('\n')).to.match(
+      /NetworkAttachmentDefinition blue NetworkAttachmentsDisagree: .*10\.9\.0\.200/,
+    );
+
+    world.release('10.9.0.200');
+    await world.settle();
+    expect(world.pools.get('blue.vms')?.spec.subnets).to.deep.equal([{ cidr: '10.9.0.0/25' }]);
+    expect(world.condition('blue.vms', 'NetworksAgree')).to.match(/^True/);
+  });
+
+  it('is made anew in another address space once nobody has an address in the old one', async () => {
+    await world.settle();
+    world.lease('blue.vms', '10.9.0.5', 'vms/c');
+    world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }], addressSpace: 'lan' })));
+    await world.settle();
+    expect(world.pools.get('blue.vms')?.spec.addressSpace).to.equal(undefined);
+    expect(world.condition('blue.vms', 'NetworksAgree')).to.match(/^False LeasedOutside: .*another address space/);
+    world.release('10.9.0.5');
+    await world.settle();
+    expect(world.pools.get('blue.vms')?.spec.addressSpace).to.equal('lan');
+  });
+
+  it('leaves alone a pool of an admin that has its name, and says so', async () => {
+    const theirs = world.putPool(adminPool('blue.vms', { network: 'red' }));
+    await world.settle();
+    expect(world.pools.get('blue.vms')?.spec).to.deep.equal(theirs.spec);
+    expect(world.events.join('\n')).to.match(/AddressPool blue\.vms was not made for NADs of namespace vms .* rename/);
+  });
+
+  it('is missed by a NAD without subnets, until an admin makes one', async () => {
+    world.putNads(nad('vms/blue', holdfastConfig()));
+    await world.settle();
+    expect(world.events).to.deep.equal([
+      'NetworkAttachmentDefinition blue AddressPoolMissing: no AddressPool serves network blue here: create one, or add subnets to the ipam object of the NAD',
+    ]);
+    const other = new PoolsWorld();
+    other.putNads(nad('vms/blue', holdfastConfig()));
+    other.putPool(adminPool('p'));
+    await other.settle();
+    expect(other.events).to.deep.equal([]);
+  });
+
+  it('outlives its NAD while it is leased from, and goes afterwards', async () => {
+    await world.settle();
+    world.lease('blue.vms', '10.9.0.5', 'vms/c');
+    world.dropNad('vms/blue');
+    await world.settle();
+    expect(world.condition('blue.vms', 'NetworksAgree')).to.match(/^False NetworkGone/);
+    expect(world.directory.resolve(claimOf('vms/c', 'vms/blue'))).to.have.property('kind', 'served');
+
+    world.release('10.9.0.5');
+    await world.sync(NETWORK);
+    await world.settle();
+    expect(world.pools.get('blue.vms')).to.equal(undefined);
+    expect(world.writes.slice(-2)).to.deep.equal(['delete blue.vms', 'metadata blue.vms']);
+  });
+
+  it('stays as it is while its NAD cannot be used', async () => {
+    await world.settle();
+    world.putNads(nad('vms/blue', holdfastConfig({ subnet: CIDR })));
+    await world.settle();
+    expect(world.pools.get('blue.vms')?.spec.subnets).to.deep.equal([{ cidr: CIDR }]);
+    expect(world.condition('blue.vms', 'NetworksAgree')).to.match(/^False NetworkInvalid/);
+    expect(world.events.join('\n')).to.match(/NetworkAttachmentInvalid: spec\.config\.ipam\.subnet is unknown/);
+  });
+
+  it('is neither made nor changed nor deleted while the feature gate is closed', async () => {
+    world.isGateOpen = false;
+    await world.settle();
+    expect(world.writes).to.deep.equal([]);
+    world.isGateOpen = true;
+    await world.settle();
+    world.isGateOpen = false;
+    world.dropNad('vms/blue');
+    await world.sync(NETWORK);
+    expect(world.pools.get('blue.vms')?.metadata.deletionTimestamp).to.equal(undefined);
+  });
+
+  it("tells the NAD in the API server's words that its pool is refused", async () => {
+    world.failure = new StatusError({ request: 'POST', status: 422, reason: 'Invalid', message: 'at most 16 subnets' });
+    const error: unknown = await world.sync(NETWORK).catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(StatusError);
+    expect(world.events).to.deep.equal([
+      'NetworkAttachmentDefinition blue AddressPoolInvalid: AddressPool blue.vms is refused by the API server: POST: 422 Invalid: at most 16 subnets',
+    ]);
+  });
+
+  it('tells a NAD once, by each leader', async () => {
+    world.putNads(nad('vms/younger', holdfastConfig({ subnets: [{ cidr: '10.8.0.0/24' }] }), 2));
+    for (let i = 0; i < 3; i++) await world.sync(NETWORK);
+    expect(world.events.filter((event) => event.includes('younger'))).to.have.lengthOf(1);
+    await world.elect()(NETWORK);
+    expect(world.events.filter((event) => event.includes('younger'))).to.have.lengthOf(2);
+  });
+});
+
+describe('a pool of an admin', () => {
+  let world: PoolsWorld;
+
+  beforeEach(() => {
+    world = new PoolsWorld();
+  });
+
+  it('says how full it is', async () => {
+    const subnet = {
+      cidr: '10.0.0.0/28',
+      gateway: '10.0.0.1',
+      exclude: ['10.0.0.2'],
+      reserved: ['10.0.0.3', '10.0.0.4'],
+    };
+    world.putPool(adminPool('p', { subnets: [subnet] }));
+    for (const [address, claim] of [
+      ['10.0.0.3', 'vms/asked'],
+      ['10.0.0.8', 'vms/running'],
+      ['10.0.0.9', 'vms/stopped'],
+      ['10.0.0.10', 'vms/gone'],
+    ] as const) {
+      world.lease('p', address, claim);
+    }
+    world.running.add('vms/running').add('vms/asked');
+    world.release('10.0.0.10');
+    await world.settle();
+    const { conditions: _conditions, ...counts } = world.pools.get('p')!.status!;
+    // of 16: network, broadcast, gateway and an excluded one are not to be had
+    expect(counts).to.deep.equal({ capacity: 12, leased: 3, heldByStopped: 1, cooling: 1, free: 7, reserved: 1 });
+  });
+
+  it('counts up to what a JSON number can say', async () => {
+    world.putPool(adminPool('p', { cidr: 'fd00::/64' }));
+    await world.settle();
+    expect(world.pools.get('p')?.status).to.include({
+      capacity: Number.MAX_SAFE_INTEGER,
+      free: Number.MAX_SAFE_INTEGER,
+    });
+  });
+
+  it('stays while addresses are held, says by whom, and goes when they only cool down', async () => {
+    world.putPool(adminPool('p'));
+    await world.settle();
+    for (let i = 10; i < 18; i++) world.lease('p', `10.0.0.${i}`, `vms/c${i}`);
+    world.deletePool('p');
+    await world.settle();
+    expect(world.condition('p', 'Ready')).to.match(/^False Deleting/);
+    expect(world.condition('p', 'DeletionBlocked')).to.match(
+      /^True Leased: .*10\.0\.0\.10 \(IPAMClaim vms\/c10\), .*10\.0\.0\.14 \(IPAMClaim vms\/c14\) and 3 more$/,
+    );
+    expect(world.events.filter((event) => event.includes('AddressPoolInUse'))).to.have.lengthOf(1);
+
+    for (let i = 10; i < 18; i++) world.release(`10.0.0.${i}`);
+    await world.settle();
+    expect(world.pools.get('p')).to.equal(undefined);
+  });
+
+  it('stays while the API server knows of a lease that the cache does not', async () => {
+    world.putPool(adminPool('p'));
+    await world.settle();
+    world.lease('p', '10.0.0.9', 'vms/c');
+    const [lease] = [...world.leases.values()];
+    world.book.forget(lease!.metadata.name, lease!.metadata.uid!);
+    world.deletePool('p');
+    expect(await world.sync('p')).to.have.property('retry');
+    expect(world.pools.get('p')).to.not.equal(undefined);
+  });
+
+  it('keeps serving those who have addresses that its spec leaves out, and names them', async () => {
+    world.putPool(adminPool('p'));
+    world.lease('p', '10.0.0.200', 'vms/c');
+    await world.settle();
+    world.putPool({ ...world.pools.get('p')!, spec: { network: 'blue', subnets: [{ cidr: '10.0.0.0/25' }] } });
+    await world.settle();
+    expect(world.condition('p', 'Ready')).to.match(/^True LeasedOutside: .*10\.0\.0\.200 \(IPAMClaim vms\/c\)/);
+    expect(world.pools.get('p')?.status).to.include({ leased: 1, free: 126, capacity: 127 });
+    expect(world.events.join()).to.match(/AddressPool p AddressPoolInvalid: .*10\.0\.0\.200/);
+    world.release('10.0.0.200');
+    await world.settle();
+    expect(world.condition('p', 'Ready')).to.match(/^True Serving/);
+  });
+
+  it('says why it serves nobody', async () => {
+    world.putPool(adminPool('older'));
+    world.putPool(adminPool('younger', { born: 2 }));
+    world.putPool(adminPool('bad', { network: 'red', cidr: '10.0.0.1/24' }));
+    await world.settle();
+    expect(world.condition('younger', 'Conflict')).to.match(/^True OlderPool: .*older AddressPool older/);
+    expect(world.condition('younger', 'Ready')).to.match(/^False Conflict/);
+    expect(world.condition('older', 'Conflict')).to.match(/^False/);
+    expect(world.condition('bad', 'Ready')).to.match(
+      /^False InvalidSpec: AddressPool bad is invalid: spec\.subnets\[0\]\.cidr/,
+    );
+    expect(world.events.map((event) => event.split(':')[0])).to.have.members([
+      'AddressPool younger AddressPoolConflict',
+      'AddressPool bad AddressPoolInvalid',
+    ]);
+  });
+
+  it('keeps the time since when a condition holds', async () => {
+    world.putPool(adminPool('p'));
+    await world.settle();
+    const since = world.pools.get('p')!.status!.conditions![0]!.lastTransitionTime;
+    world.clock.set(world.clock.now() + 3_600_000);
+    world.lease('p', '10.0.0.5', 'vms/c');
+    await world.settle();
+    expect(world.pools.get('p')!.status!.conditions![0]!.lastTransitionTime).to.equal(since);
+  });
+
+  it('is forgotten when it is gone', async () => {
+    expect(await world.sync('p')).to.equal(undefined);
+    expect(world.writes).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { Change } from '../../kube/informer.js';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { PoolsWorld } from '../../test/pools-world.js';
+import { allPoolKeys, followPools } from './triggers.js';
+
+/** A source of changes that a test sets off. */
+class Source<S> {
+  readonly #handlers: ((change: S) => void)[] = [];
+
+  onChange(handler: (change: S) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  tell(change: S): void {
+    for (const handler of this.#handlers) handler(change);
+  }
+}
+
+describe('which pools and networks are synced', () => {
+  let world: PoolsWorld;
+  let added: string[];
+  const pools = new Source<Change<AddressPool>>();
+  const networks = new Source<Change<NetworkAttachment>>();
+  const claims = new Source<Change<ReturnType<typeof claimOf>>>();
+  const pods = new Source<string>();
+
+  beforeEach(() => {
+    world = new PoolsWorld();
+    added = [];
+    const { book, directory, usage } = world;
+    const add = (keys: readonly string[]) => void added.push(...keys);
+    followPools({ pools, networks, claims, book, pods, directory, usage, cache: world.pools }, add);
+  });
+
+  /** What was added since the last call, each key once, when all changes are settled. */
+  async function keys(): Promise<string[]> {
+    await Promise.resolve();
+    return [...new Set(added.splice(0))].sort();
+  }
+
+  const derived = () => adminPool('blue.vms', { nadNamespace: 'vms', cidr: '10.9.0.0/24' });
+
+  it('on a change of a pool: it, the network it is derived for, and those it competes with', async () => {
+    world.putPool(adminPool('other', { cidr: '10.8.0.0/24' }));
+    world.networks.set(nad('tenant/blue', holdfastConfig()));
+    await keys();
+    const object = world.putPool(derived());
+    pools.tell({ type: 'added', object });
+    expect(await keys()).to.deep.equal(['blue.vms', 'other', 'tenant/blue', 'vms/blue']);
+  });
+
+  it("on a pool's status: the pool alone", async () => {
+    const before = world.putPool(adminPool('p'));
+    world.putPool(adminPool('q', { born: 2 }));
+    await keys();
+    pools.tell({
+      type: 'changed',
+      before,
+      object: { ...before, metadata: { ...before.metadata, resourceVersion: '9' } },
+    });
+    expect(await keys()).to.deep.equal(['p']);
+  });
+
+  it('on a NAD that moves: both networks, and their pools', async () => {
+    world.putPool(adminPool('p'));
+    const before = nad('vms/n', holdfastConfig());
+    const object = nad('vms/n', holdfastConfig({}, 'red'));
+    world.putNads(before);
+    await keys();
+    world.putNads(object);
+    networks.tell({ type: 'changed', before, object });
+    expect(await keys()).to.deep.equal(['p', 'vms/blue', 'vms/red']);
+  });
+
+  it('on a lease: its pool, and those of the address space in which the address lies', async () => {
+    world.putPool(adminPool('p'));
+    world.putPool(adminPool('wide', { cidr: '10.0.0.0/8', namespaces: ['x'] }));
+    world.putPool(adminPool('apart', { cidr: '10.9.0.0/24' }));
+    world.putPool(adminPool('elsewhere', { addressSpace: 'lan' }));
+    await keys();
+    world.lease('p', '10.0.0.5', 'vms/c');
+    expect(await keys()).to.deep.equal(['p', 'wide']);
+  });
+
+  it('on a lease that is free: the network whose derived pool may wait for it', async () => {
+    world.putPool(derived());
+    world.lease('blue.vms', '10.9.0.5', 'vms/c');
+    await keys();
+    world.release('10.9.0.5');
+    expect(await keys()).to.deep.equal(['blue.vms', 'vms/blue']);
+  });
+
+  it('on a VM that starts or stops: the pools of its claim whose counts change', async () => {
+    world.putPool(adminPool('p'));
+    world.lease('p', '10.0.0.5', 'vms/c');
+    await world.settle();
+    await keys();
+    world.running.add('vms/c');
+    pods.tell('vms/c');
+    expect(await keys()).to.deep.equal(['p']);
+    claims.tell({ type: 'changed', object: claimOf('vms/c') });
+    expect(await keys()).to.deep.equal([]);
+    await world.settle();
+    expect(world.pools.get('p')?.status).to.include({ leased: 1, heldByStopped: 0 });
+  });
+
+  it('at the start: all', () => {
+    world.putPool(derived());
+    world.putPool(adminPool('p', { network: 'red' }));
+    world.putNads(nad('vms/n', holdfastConfig()), nad('tenant/n', holdfastConfig({}, 'green')));
+    expect(allPoolKeys(world.pools, world.networks).sort()).to.deep.equal([
+      'blue.vms',
+      'p',
+      'tenant/green',
+      'vms/blue',
+    ]);
+  });
+});
