@@ -4,6 +4,10 @@ import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { EventReason } from '../api/names.js';
 import { createControllerMetrics } from '../controller/metrics.js';
+import { createClaimMetrics } from '../ipam/claims/metrics.js';
+import { createCollectorReport } from '../ipam/collector/report.js';
+import { createValidationMetrics } from '../ipam/validation/metrics.js';
+import { silentLogger } from '../kube/log.js';
 import { ALL_SETTINGS } from '../process/config.js';
 import { createMetrics } from '../process/metrics.js';
 import { variableOf } from '../process/setting.js';
@@ -13,7 +17,7 @@ import { codeOf, flagsIn, linksOf, pathsIn, targetsIn } from './documents.js';
 import { ROOT, findFiles } from './source-files.js';
 
 /** Folders that git does not keep, or that are not built yet. */
-const OTHER_FOLDERS = ['ipam', 'cni', 'cli'];
+const OTHER_FOLDERS = ['cni', 'cli'];
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 
 interface Document {
@@ -113,6 +117,9 @@ describe('the documents', () => {
     const metrics = createMetrics('all', '0');
     createControllerMetrics(metrics);
     createWebhookMetrics(metrics);
+    createClaimMetrics(metrics);
+    createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
+    createValidationMetrics(metrics);
     const described = await metrics.registry.getMetricsAsJSON();
     const ours = described.map(({ name }) => name).filter((name) => name.startsWith('holdfast_'));
     const explained = [...documentOf('docs/operate.md').matchAll(/^\| `(holdfast_\w+)` \|/gm)].map(([, name]) => name);
