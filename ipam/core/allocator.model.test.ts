@@ -1,0 +1,284 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { AllocationReason } from '../../api/names.js';
+import { LaggingWatch } from '../../test/lagging-watch.js';
+import { leaseOwner } from '../../test/lease-objects.js';
+import { LeaseStore } from '../../test/lease-store.js';
+import {
+  MODEL_ADDRESSES,
+  POOL_NAMES,
+  type PoolName,
+  SHAPE_COUNT,
+  openAddresses,
+  poolOfShape,
+} from '../../test/leases-model/pool-shapes.js';
+import { LeaseBook } from '../leases/book.js';
+import { type Address, type Family, formatAddress } from './address.js';
+import { type AddressWish, type Choice, type Refusal, choose } from './allocator.js';
+import { leaseName } from './lease-name.js';
+import {
+  type LeaseRecord,
+  createLease,
+  expireLease,
+  mayExpire,
+  mayTake,
+  releaseLease,
+  stateOf,
+  takeLease,
+} from './lease.js';
+import { type Pool, subnetOf } from './pool.js';
+
+const TIMES = { cooldownMs: 60_000, stickyMs: 120_000 };
+const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
+
+describe('choose, with a book of leases', () => {
+  it('keeps all its promises, whatever is leased, released, edited and restarted', () => {
+    fc.assert(
+      fc.property(fc.array(operation, { maxLength: 80 }), (operations) => {
+        const model = new Model();
+        for (const each of operations) {
+          model.run(each);
+          model.check();
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+type Operation =
+  | { do: 'lease'; pool: PoolName; owner: number; families: Family[]; mac?: string; wish?: Address }
+  | { do: 'lease elsewhere'; pool: PoolName; address: Address }
+  | { do: 'edit'; pool: PoolName; shape: number }
+  | { do: 'release' | 'delete by hand'; index: number }
+  | { do: 'wait'; seconds: number }
+  | { do: 'expire' | 'watch' | 'restart' };
+
+const pool = fc.constantFrom(...POOL_NAMES);
+const address = fc.constantFrom(...MODEL_ADDRESSES);
+const act = <D extends Operation['do']>(...names: D[]) => fc.constantFrom(...names);
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 10,
+    arbitrary: fc.record(
+      {
+        do: act('lease'),
+        pool,
+        owner: fc.nat({ max: 9 }),
+        families: fc.constantFrom<Family[]>([4], [6], [4, 6]),
+        mac: fc.constantFrom(...MACS),
+        wish: address,
+      },
+      { requiredKeys: ['do', 'pool', 'owner', 'families'] },
+    ),
+  },
+  { weight: 1, arbitrary: fc.record({ do: act('lease elsewhere'), pool, address }) },
+  { weight: 1, arbitrary: fc.record({ do: act('edit'), pool, shape: fc.nat({ max: SHAPE_COUNT - 1 }) }) },
+  { weight: 6, arbitrary: fc.record({ do: act('release', 'release', 'delete by hand'), index: fc.nat() }) },
+  { weight: 3, arbitrary: fc.record({ do: act('wait'), seconds: fc.constantFrom(1, 30, 61, 121) }) },
+  { weight: 4, arbitrary: fc.record({ do: act('expire', 'expire', 'watch', 'watch', 'restart') }) },
+);
+
+interface Ask {
+  pool: Pool;
+  wish: AddressWish;
+}
+
+/** One process that allocates, a server, and what must be true after each step. */
+class Model {
+  readonly #store = new LeaseStore();
+  readonly #pools = new Map<PoolName, Pool>(POOL_NAMES.map((name, shape) => [name, poolOfShape(name, shape)]));
+  /** Names of leases whose address was freed since the book was made, oldest first. */
+  #vacated: string[] = [];
+  #watch = new LaggingWatch(this.#store);
+  #book = this.#makeBook();
+
+  run(operation: Operation): void {
+    switch (operation.do) {
+      case 'lease': {
+        this.#lease(operation);
+        return;
+      }
+      case 'lease elsewhere': {
+        this.#leaseElsewhere(operation);
+        return;
+      }
+      case 'edit':
+        this.#pools.set(operation.pool, poolOfShape(operation.pool, operation.shape));
+        {
+          this.#book.setPool(this.#pool(operation.pool));
+          return;
+        }
+      case 'wait':
+        this.#store.now += operation.seconds * 1000;
+        return;
+      case 'watch': {
+        this.#watch.advance();
+        return;
+      }
+      case 'restart':
+        this.#watch = new LaggingWatch(this.#store);
+        this.#book = this.#makeBook();
+        return;
+      case 'expire': {
+        this.#expire();
+        return;
+      }
+      case 'release':
+      case 'delete by hand':
+        this.#end(operation.do, operation.index);
+    }
+  }
+
+  check(): void {
+    for (const name of POOL_NAMES) {
+      const pool = this.#pool(name);
+      const space = this.#book.space(pool.addressSpace);
+      for (const family of [4, 6] as const) {
+        expect(space.free(name, family), `${name} ${family}`).to.equal(BigInt(this.#free(pool, family).length));
+      }
+      for (const address of MODEL_ADDRESSES) {
+        expect(space.isOccupied(address)).to.equal(this.#leaseAt(pool, address) !== undefined);
+      }
+    }
+  }
+
+  #makeBook(): LeaseBook {
+    const book = new LeaseBook(this.#pools.values());
+    book.attach(this.#watch);
+    this.#vacated = [];
+    const note = (name: string, isFree: boolean) => {
+      this.#vacated = this.#vacated.filter((each) => each !== name);
+      if (isFree) this.#vacated.push(name);
+    };
+    book.onChange(({ before, after }) => note((before ?? after)!.metadata.name, after === undefined));
+    book.onGivenUp((space, address) => note(leaseName(space, address), true));
+    return book;
+  }
+
+  #lease({ pool: name, owner, families, mac, wish }: Extract<Operation, { do: 'lease' }>): void {
+    const pool = this.#pool(name);
+    const wished: AddressWish = {
+      owner: leaseOwner(`c${owner}`),
+      families: families.filter((family) => pool.families.includes(family)),
+      addresses: wish === undefined ? [] : [wish],
+      ...(mac !== undefined && { mac }),
+    };
+    const ask = { pool, wish: wished };
+    const terms = { ...TIMES, now: this.#store.now };
+    const chosen = choose(pool, wished, this.#book.view(pool), terms);
+    if (!chosen.ok) {
+      this.#checkRefusal(chosen.refusal, ask);
+      return;
+    }
+    const got = chosen.choices.map((choice) => addressOf(choice).family);
+    expect(got.sort()).to.deep.equal([...new Set([...wished.addresses.map(familyOf), ...wished.families])].sort());
+    for (const choice of chosen.choices) this.#checkChoice(choice, ask);
+    for (const choice of chosen.choices) this.#write(choice, ask);
+  }
+
+  #write(choice: Choice, { pool, wish }: Ask): void {
+    const address = addressOf(choice);
+    const { addressSpace } = pool;
+    const { owner, mac } = wish;
+    const request = { address, addressSpace, pool: pool.name, owner, ...(mac !== undefined && { mac }) };
+    expect(this.#book.hold(addressSpace, address)).to.equal(true);
+    const before = this.#store.leases.get(leaseName(addressSpace, address));
+    const answer = this.#store.write(choice.kind === 'take' ? takeLease(choice.lease, request) : createLease(request));
+    if (answer !== undefined) {
+      const wasHeld = before !== undefined && before.spec.releasedAt === undefined;
+      expect(wasHeld, `${answer.metadata.name} was held`).to.equal(false);
+      this.#book.wrote(answer);
+    }
+    this.#book.unhold(addressSpace, address);
+  }
+
+  #checkChoice(choice: Choice, { pool, wish }: Ask): void {
+    const address = addressOf(choice);
+    const subnet = subnetOf(pool, address);
+    expect(subnet?.requestable.has(address.value), `${formatAddress(address)} is leasable`).to.equal(true);
+    const isAsked = wish.addresses.includes(address);
+    const known = this.#leaseAt(pool, address);
+    if (choice.kind === 'take') {
+      const request = { ...wish, address, addressSpace: pool.addressSpace, pool: pool.name };
+      expect(choice.lease).to.equal(known);
+      expect(mayTake(choice.lease, request, TIMES, this.#store.now)).to.equal(true);
+      const isSticky = wish.mac !== undefined && choice.lease.mac === wish.mac;
+      if (!isAsked && !isSticky) expect(this.#free(pool, address.family)).to.deep.equal([]);
+      return;
+    }
+    expect(known).to.equal(undefined);
+    if (!isAsked) this.#checkTurn(address, pool);
+  }
+
+  /** Anybody's address: open, and of those vacated the oldest, where nothing else is left. */
+  #checkTurn(address: Address, pool: Pool): void {
+    const nameOf = (each: Address) => leaseName(pool.addressSpace, each);
+    const free = this.#free(pool, address.family).map(nameOf);
+    expect(free).to.include(nameOf(address));
+    const unused = free.filter((name) => !this.#vacated.includes(name));
+    const turn = unused.length > 0 ? unused : this.#vacated.filter((name) => free.includes(name)).slice(0, 1);
+    expect(turn).to.include(nameOf(address));
+  }
+
+  #checkRefusal({ reason, family, retryAt }: Refusal, { pool, wish }: Ask): void {
+    const now = this.#store.now;
+    if (retryAt !== undefined) expect(retryAt).to.be.greaterThan(now);
+    if (reason !== AllocationReason.Exhausted) {
+      expect(wish.addresses).to.have.length(1);
+      return;
+    }
+    expect(this.#free(pool, family!)).to.deep.equal([]);
+    const open = new Set(openAddresses(pool, family!).map((address) => leaseName(pool.addressSpace, address)));
+    const released = [...this.#book.ofPool(pool.name)].filter(
+      ({ metadata, releasedAt }) => releasedAt !== undefined && open.has(metadata.name),
+    );
+    expect(retryAt === undefined).to.equal(released.length === 0);
+    expect(released.filter((lease) => mayExpire(lease, TIMES, now))).to.deep.equal([]);
+  }
+
+  /** Another process, of which the book learns by the watch. */
+  #leaseElsewhere({ pool: name, address }: Extract<Operation, { do: 'lease elsewhere' }>): void {
+    const { addressSpace } = this.#pool(name);
+    this.#store.write(createLease({ address, addressSpace, pool: name, owner: leaseOwner('other') }));
+  }
+
+  #end(how: 'release' | 'delete by hand', index: number): void {
+    const leases = [...this.#book.all()];
+    const lease = leases[index % Math.max(1, leases.length)];
+    if (lease === undefined) return;
+    if (how === 'delete by hand') this.#store.remove(lease.metadata.name);
+    else if (stateOf(lease) === 'held') {
+      const answer = this.#store.write(releaseLease(lease, this.#store.now));
+      if (answer !== undefined) this.#book.wrote(answer);
+    }
+  }
+
+  #expire(): void {
+    for (const lease of [...this.#book.released()]) {
+      if (!mayExpire(lease, TIMES, this.#store.now)) continue;
+      this.#store.write(expireLease(lease));
+      this.#book.forget(lease.metadata.name, lease.metadata.uid);
+    }
+  }
+
+  #pool(name: PoolName): Pool {
+    return this.#pools.get(name)!;
+  }
+
+  #leaseAt(pool: Pool, address: Address): LeaseRecord | undefined {
+    return this.#book.get(leaseName(pool.addressSpace, address));
+  }
+
+  #free(pool: Pool, family: Family): Address[] {
+    return openAddresses(pool, family).filter((address) => this.#leaseAt(pool, address) === undefined);
+  }
+}
+
+function addressOf(choice: Choice): Address {
+  return choice.kind === 'take' ? choice.lease.address : choice.address;
+}
+
+function familyOf({ family }: Address): Family {
+  return family;
+}

@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import { AllocationReason } from '../../api/names.js';
+import { type LeaseGiven, compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
+import { LeaseBook } from '../leases/book.js';
+import { formatAddress, parseAddress } from './address.js';
+import { type AddressWish, type Choice, type Terms, choose } from './allocator.js';
+import type { Pool } from './pool.js';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const MAC = '02:00:00:00:00:ab';
+const TERMS: Terms = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
+const STICKY: Terms = { ...TERMS, stickyMs: 3_600_000 };
+
+interface Question {
+  pool?: Pool;
+  /** By the last part of the address. */
+  leases?: Record<string, LeaseGiven>;
+  reserved?: Record<string, { mac?: string }>;
+  wish?: Partial<Omit<AddressWish, 'addresses'>> & { addresses?: string[] };
+  terms?: Terms;
+  hold?: string[];
+}
+
+const POOL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }] });
+const DUAL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }] });
+/** .1 is the gateway, .2 and .3 are open, .4 is reserved, .5 and .6 excluded. */
+const NARROW = compiledPool({
+  subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.4'], exclude: ['10.0.0.5-10.0.0.6'] }],
+});
+const FULL = Object.fromEntries([1, 2, 3, 4, 5, 6].map((n) => [n, { name: `c${n}` }]));
+
+function ask({ pool = POOL, leases = {}, reserved = {}, wish = {}, terms = TERMS, hold = [] }: Question) {
+  const book = new LeaseBook([pool]);
+  const ip = (last: string) => (last.includes(':') ? last : `10.0.0.${last}`);
+  const all = { ...leases, ...reserved };
+  for (const [last, given] of Object.entries(all)) {
+    const lease = leaseOf(ip(last), 100, { uid: `u${last}`, ...given });
+    const { owner: _nobody, ...spec } = lease.spec;
+    book.wrote(last in leases ? lease : { ...lease, spec });
+  }
+  for (const last of hold) book.hold('blue', parseAddress(ip(last)));
+  const { addresses = [], families = [4], ...rest } = wish;
+  const asked = { owner: leaseOwner('new'), families, addresses: addresses.map((text) => parseAddress(text)), ...rest };
+  return choose(pool, asked, book.view(pool), terms);
+}
+
+function chosen(question: Question): string[] {
+  const answer = ask(question);
+  if (!answer.ok) throw new Error(answer.refusal.message);
+  const text = (choice: Choice) => formatAddress(choice.kind === 'take' ? choice.lease.address : choice.address);
+  return answer.choices.map((choice) => `${choice.kind} ${text(choice)}`);
+}
+
+function refused(question: Question) {
+  const answer = ask(question);
+  if (answer.ok) throw new Error('it was granted');
+  return answer.refusal;
+}
+
+const released = (secondsAgo: number, more: LeaseGiven = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });
+const reservedFor = (mac?: string): LeaseGiven => (mac === undefined ? {} : { mac });
+
+describe('choose', () => {
+  describe('grants', () => {
+    const granted: [string, Question, string[]][] = [
+      ['the next free address', { leases: { 1: {} } }, ['create 10.0.0.2']],
+      ['the address that is asked for', { wish: { addresses: ['10.0.0.5'] } }, ['create 10.0.0.5']],
+      ['a reserved one that is asked for', { pool: NARROW, wish: { addresses: ['10.0.0.4'] } }, ['create 10.0.0.4']],
+      ['one of each family', { pool: DUAL, wish: { families: [4, 6] } }, ['create 10.0.0.1', 'create fd00::1']],
+      [
+        'what is asked for of one family, and any address of the other',
+        { pool: DUAL, wish: { families: [4, 6], addresses: ['fd00::3'] } },
+        ['create fd00::3', 'create 10.0.0.1'],
+      ],
+      [
+        'what is asked for though no family is missing',
+        { wish: { families: [], addresses: ['10.0.0.3'] } },
+        ['create 10.0.0.3'],
+      ],
+      [
+        'the address that the MAC address had',
+        { leases: { 3: released(120, { mac: MAC }) }, wish: { mac: MAC }, terms: STICKY },
+        ['take 10.0.0.3'],
+      ],
+      [
+        'the address that an admin reserved for the MAC address',
+        { reserved: { 3: reservedFor(MAC) }, wish: { mac: MAC.toUpperCase() } },
+        ['take 10.0.0.3'],
+      ],
+      [
+        'another one while that of the MAC address cools down',
+        { leases: { 3: released(10, { mac: MAC }) }, wish: { mac: MAC }, terms: STICKY },
+        ['create 10.0.0.4'],
+      ],
+      [
+        'another one where that of the MAC address is no longer leasable',
+        { pool: NARROW, leases: { 6: released(120, { mac: MAC }) }, wish: { mac: MAC }, terms: STICKY },
+        ['create 10.0.0.2'],
+      ],
+      [
+        'a released address that its own workload asks for at once',
+        {
+          leases: { 3: released(1, { name: 'old' }) },
+          wish: { addresses: ['10.0.0.3'], owner: { ...leaseOwner('new'), workloadUID: 'vm-old' } },
+        },
+        ['take 10.0.0.3'],
+      ],
+      [
+        'where nothing is free, the address that has cooled down first',
+        { leases: { ...FULL, 2: released(70), 5: released(90), 6: released(10) } },
+        ['take 10.0.0.5'],
+      ],
+      [
+        'of those the next where somebody is taking the first',
+        { leases: { ...FULL, 2: released(70), 5: released(90) }, hold: ['5'] },
+        ['take 10.0.0.2'],
+      ],
+    ];
+    for (const [what, question, choices] of granted) {
+      it(what, () => {
+        expect(chosen(question)).to.deep.equal(choices);
+      });
+    }
+  });
+
+  describe('refuses', () => {
+    const until = (seconds: number) => NOW + seconds * 1000;
+    const exactly = (address: string): Pick<Question, 'wish'> => ({ wish: { addresses: [address] } });
+    const conflicts: [string, Question, string, number?][] = [
+      [
+        'what somebody holds',
+        { leases: { 5: { name: 'vm1.blue' } }, ...exactly('10.0.0.5') },
+        '10.0.0.5 is held by IPAMClaim a/vm1.blue',
+      ],
+      [
+        'what cools down',
+        { leases: { 5: released(20) }, ...exactly('10.0.0.5') },
+        '10.0.0.5 cools down until 2026-01-01T00:00:40.000Z',
+        until(40),
+      ],
+      [
+        'what is kept for another MAC address',
+        { leases: { 5: released(120, { mac: MAC }) }, ...exactly('10.0.0.5'), terms: STICKY },
+        `10.0.0.5 is kept for MAC address ${MAC} until 2026-01-01T00:58:00.000Z`,
+        until(3480),
+      ],
+      [
+        'what an admin has reserved',
+        { reserved: { 5: {} }, ...exactly('10.0.0.5') },
+        '10.0.0.5 is reserved by AddressLease blue.10-0-0-5',
+      ],
+      [
+        'what is being leased at the moment',
+        { hold: ['5'], ...exactly('10.0.0.5') },
+        '10.0.0.5 is being leased to somebody else',
+        until(1),
+      ],
+    ];
+    for (const [what, question, message, retryAt] of conflicts) {
+      it(what, () => {
+        const address = parseAddress('10.0.0.5');
+        const expected = { reason: AllocationReason.Conflict, message, address };
+        expect(refused(question)).to.deep.equal(retryAt === undefined ? expected : { ...expected, retryAt });
+      });
+    }
+
+    const impossible: [string, string, string, Pool?][] = [
+      ['an address of another subnet', '10.0.1.5', '10.0.1.5 is not in pool blue (10.0.0.0/29): ask for one of 10.0.0.1-10.0.0.6'],
+      ['a family that the pool lacks', 'fd00::5', 'fd00::5 is not in pool blue (10.0.0.0/29): ask for none, it has no IPv6 addresses'],
+      ['an excluded address', '10.0.0.5', '10.0.0.5 is excluded from pool blue: ask for one of 10.0.0.2-10.0.0.4', NARROW],
+      ['the gateway', '10.0.0.1', '10.0.0.1 is the gateway of pool blue: ask for one of 10.0.0.2-10.0.0.4', NARROW],
+      ['the network address', '10.0.0.0', '10.0.0.0 is the network address of 10.0.0.0/29 in pool blue: ask for one of 10.0.0.1-10.0.0.6'],
+      ['the broadcast address', '10.0.0.7', '10.0.0.7 is the broadcast address of 10.0.0.0/29 in pool blue: ask for one of 10.0.0.1-10.0.0.6'],
+      ['the subnet-router anycast address', 'fd00::', 'fd00:: is the subnet-router anycast address of fd00::/125 in pool blue: ask for one of fd00::1-fd00::7', DUAL],
+    ]; // prettier-ignore
+    for (const [what, address, message, pool = POOL] of impossible) {
+      it(what, () => {
+        const expected = { reason: AllocationReason.Internal, message, address: parseAddress(address) };
+        expect(refused({ pool, ...exactly(address) })).to.deep.equal(expected);
+      });
+    }
+
+    const full: [string, Question, string, number?][] = [
+      ['whatever is asked for in a full pool', { leases: FULL }, 'pool blue is full: 6 of 6 leased'],
+      [
+        'it with the number of stopped VMs, where that is known',
+        { leases: FULL, terms: { ...TERMS, heldByStopped: 3 } },
+        'pool blue is full: 6 of 6 leased, 3 held by stopped VMs',
+      ],
+      [
+        'what has not cooled down',
+        { leases: { ...FULL, 2: released(10), 3: released(20) } },
+        'pool blue is full: 4 of 6 leased, 2 cooling down',
+        until(40),
+      ],
+      [
+        'all where one of the families is full',
+        { pool: DUAL, leases: FULL, wish: { families: [6, 4] } },
+        'pool blue is full for IPv4: 6 of 6 leased',
+      ],
+      [
+        'what is on request alone to those who do not ask for it',
+        { pool: NARROW, leases: { 2: {}, 3: {}, 4: released(120) } },
+        'pool blue is full: 2 of 2 leased',
+      ],
+    ];
+    for (const [what, question, message, retryAt] of full) {
+      it(what, () => {
+        const expected = { reason: AllocationReason.Exhausted, message, family: 4 };
+        expect(refused(question)).to.deep.equal(retryAt === undefined ? expected : { ...expected, retryAt });
+      });
+    }
+  });
+});
