@@ -2,9 +2,10 @@ import { TransportError } from '../../kube/errors.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import { holdfastConfig, nad } from '../pool-objects.js';
 import { type Fault, SimulatedApi } from './api.js';
-import { Invariants, checkRest, checkWaiting } from './invariants.js';
+import { Invariants } from './invariants.js';
 import { type Operation, expire, operate, setPool } from './operations.js';
 import { MAX_STALENESS_MS, ModelProcess } from './process.js';
+import { checkRest, checkWaiting } from './rest.js';
 import { KINDS, World } from './world.js';
 
 /** A sync whose request number `request` gets no answer; `ends`: nor does any later one, and the process is started anew. */
@@ -84,7 +85,7 @@ export class ModelCluster {
 
   checkRest(): void {
     try {
-      checkRest(this.world, this.world.get('addresspools', 'blue') !== undefined);
+      checkRest(this.world);
     } catch (error) {
       (error as Error).message += this.describe();
       throw error;

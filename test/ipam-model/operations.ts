@@ -77,20 +77,13 @@ export function operate(world: World, invariants: Invariants, operation: Operati
       createClaim(world, operation);
       return;
     case 'delete':
-      change(
-        world,
-        operation.name,
-        ({ metadata }) => (metadata.deletionTimestamp ??= new Date(world.now).toISOString()),
-      );
+      change(world, operation.name, ({ metadata }) => (metadata.deletionTimestamp ??= timeOf(world)));
       return;
     case 'finish':
       finish(world, operation.name);
       return;
     case 'request':
-      change(world, operation.name, ({ metadata }) => {
-        if (operation.request === undefined) delete metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
-        else metadata.annotations = { ...metadata.annotations, [CLAIM_REQUESTED_ADDRESSES]: operation.request };
-      });
+      change(world, operation.name, ({ metadata }) => setRequest(metadata, operation.request));
       return;
     case 'startPod':
       startPod(world, operation.name);
@@ -102,12 +95,9 @@ export function operate(world: World, invariants: Invariants, operation: Operati
       invariants.inUse.delete(operation.name);
       world.remove('pods', `${NAMESPACE}/${operation.name}`);
       return;
-    case 'deleteLease': {
-      const leases = world.list('addressleases');
-      const lease = leases[operation.index % Math.max(leases.length, 1)];
-      if (lease !== undefined) world.remove('addressleases', lease.metadata.name);
+    case 'deleteLease':
+      deleteLease(world, operation.index);
       return;
-    }
     case 'pool':
       setPool(world, operation.pool);
       return;
@@ -194,4 +184,19 @@ function addPod(world: World, invariants: Invariants, name: Name): void {
 function change(world: World, name: Name, edit: (claim: IPAMClaim) => void): void {
   const key = `${NAMESPACE}/${name}`;
   if (world.get('ipamclaims', key) !== undefined) world.update('ipamclaims', key, edit);
+}
+
+function setRequest(metadata: IPAMClaim['metadata'], request: string | undefined): void {
+  if (request === undefined) delete metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
+  else metadata.annotations = { ...metadata.annotations, [CLAIM_REQUESTED_ADDRESSES]: request };
+}
+
+function deleteLease(world: World, index: number): void {
+  const leases = world.list('addressleases');
+  const lease = leases[index % Math.max(leases.length, 1)];
+  if (lease !== undefined) world.remove('addressleases', lease.metadata.name);
+}
+
+function timeOf(world: World): string {
+  return new Date(world.now).toISOString();
 }

@@ -95,8 +95,8 @@ export class ModelProcess {
     this.#informers = { ipamclaims: claims, addressleases: leases, addresspools: pools, pods };
     this.waiters = new ClaimWaiters((keys) => this.add(keys));
     this.directory = new PoolDirectory({ pools: pools.cache, networks: cacheOf(networks) });
-    const claimPods = new ClaimPods(pods as ConstructorParameters<typeof ClaimPods>[0], claims.cache);
-    this.book.attach(leases as Parameters<LeaseBook['attach']>[0]);
+    const claimPods = new ClaimPods(pods, claims.cache);
+    this.book.attach(leases);
     claims.onChange((change) => this.add(keysOfClaim(change)));
     pools.onChange((change) => this.directory.changed(change));
     this.directory.onChange((changed) => this.add(keysOfNetworks(changed, claims.cache)));
