@@ -227,5 +227,13 @@ describe('LeaseBook', () => {
       expect(view.cooling(4, TIMES)).to.deep.include({ count: 2 });
       expect(firstAt()?.lease.address).to.deep.equal(parseAddress('10.0.0.4'));
     });
+
+    it('no released lease that an edit has excluded', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.3', 100, { releasedAt: NOW })));
+      expect(book.view(pool()).cooling(4, TIMES)).to.deep.include({ count: 1 });
+      const narrowed = pool({ subnets: [{ cidr: '10.0.0.0/29', exclude: ['10.0.0.3'] }] });
+      expect(book.view(narrowed).cooling(4, TIMES)).to.deep.equal({ count: 0 });
+    });
   });
 });
