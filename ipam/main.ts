@@ -1,0 +1,235 @@
+import { EventRecorder } from '../kube/events.js';
+import { ControllerLoop, type Sync } from '../kube/loop.js';
+import { WorkQueue } from '../kube/workqueue.js';
+import type { IpamConfig } from '../process/config.js';
+import type { ProcessContext } from '../process/context.js';
+import { type Gate, gateByFlag, gateByKubeVirt, onSwitch } from '../process/gates.js';
+import { Leadership, ownIdentity } from '../process/leadership.js';
+import type { Part } from '../process/part.js';
+import { KUBEVIRT_OBJECTS } from '../process/watched.js';
+import { createClaimMetrics } from './claims/metrics.js';
+import { createClaimSync } from './claims/sync.js';
+import {
+  allKeys,
+  keysOfClaim,
+  keysOfLease,
+  keysOfNetworks as claimsOfNetworks,
+  keysOfVacancy,
+} from './claims/triggers.js';
+import { UnhonouredClaims } from './claims/unhonoured.js';
+import { ClaimWaiters } from './claims/waiting.js';
+import { type Collector, createCollector } from './collector/collector.js';
+import { createCollectorReport } from './collector/report.js';
+import { createIpamMetrics } from './metrics.js';
+import { createPoolsSync } from './pools/sync.js';
+import { allPoolKeys, followPools } from './pools/triggers.js';
+import { createValidation } from './validation/webhook.js';
+import { createViews } from './views.js';
+
+const NAME = 'holdfast-ipam';
+/** Pools are few, and each is written once a second at most. */
+const POOL_WORKERS = 4;
+
+/**
+ * Pools, leases, and the addresses of claims. Every replica follows the cluster and serves admission; the one that leads works.
+ * @param identity unique among the candidates for leadership
+ */
+export function createIpam(context: ProcessContext, config: IpamConfig, identity = ownIdentity()): Part {
+  return new Ipam(context, config, identity);
+}
+
+/** One term of leadership: the queues and their workers. */
+interface Term {
+  readonly claims: WorkQueue;
+  readonly pools: WorkQueue;
+  readonly loops: readonly ControllerLoop[];
+}
+
+class Ipam implements Part {
+  readonly name = 'ipam';
+  readonly #context: ProcessContext;
+  readonly #config: IpamConfig;
+  readonly #views;
+  readonly #gate: Gate;
+  readonly #events: EventRecorder;
+  readonly #metrics;
+  readonly #claimMetrics;
+  readonly #waiters = new ClaimWaiters((keys) => this.#addClaims(keys));
+  readonly #collector: Collector;
+  readonly #unhonoured: UnhonouredClaims;
+  readonly #validation: Part;
+  readonly #leadership: Leadership;
+  #term: Term | undefined;
+
+  constructor(shared: ProcessContext, config: IpamConfig, identity: string) {
+    const { client, clock, random, metrics } = shared;
+    const log = shared.log.child({ part: this.name });
+    const context = { ...shared, log };
+    this.#context = context;
+    this.#config = config;
+    this.#views = createViews(shared);
+    this.#metrics = createIpamMetrics(metrics);
+    this.#claimMetrics = createClaimMetrics(metrics);
+    this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
+    this.#gate = this.#openGate();
+    this.#collector = this.#createCollector();
+    this.#unhonoured = this.#createUnhonoured();
+    const { book, watched, directory } = this.#views;
+    this.#validation = createValidation(shared, config, {
+      leases: book,
+      pools: watched.pools.cache,
+      networks: directory,
+    });
+    this.#leadership = new Leadership({
+      context,
+      config,
+      name: NAME,
+      identity,
+      begin: () => this.#beginTerm(),
+      end: () => this.#endTerm(),
+    });
+    this.#listen();
+  }
+
+  async start(): Promise<void> {
+    this.#context.informers.start();
+    this.#leadership.start();
+    await this.#validation.start();
+  }
+
+  ready(): string | undefined {
+    const { missing } = this.#context.informers;
+    return missing.length > 0 ? `not listed yet: ${missing.join(', ')}` : this.#validation.ready?.();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#leadership.stop(), this.#validation.stop()]);
+    await this.#events.flush();
+  }
+
+  #openGate(): Gate {
+    if (!this.#config.featureGatesFromKubevirt) return gateByFlag(this.#config.featureGates);
+    const kubevirts = this.#context.informers.get(KUBEVIRT_OBJECTS);
+    const gate = gateByKubeVirt(kubevirts.cache);
+    onSwitch(gate, kubevirts, () => this.#addAll());
+    return gate;
+  }
+
+  #createCollector(): Collector {
+    const { client, clock, log, metrics } = this.#context;
+    const { watched, book, directory, users } = this.#views;
+    return createCollector({
+      book,
+      client,
+      claims: watched.claims,
+      pods: watched.pods,
+      users,
+      directory,
+      clock,
+      report: createCollectorReport({ log, metrics, events: this.#events }),
+      gate: this.#gate,
+      config: this.#config,
+    });
+  }
+
+  #createUnhonoured(): UnhonouredClaims {
+    const { clock, log } = this.#context;
+    const { watched, directory, users } = this.#views;
+    return new UnhonouredClaims({
+      claims: watched.claims.cache,
+      pods: users,
+      directory,
+      events: this.#events,
+      clock,
+      log,
+      gate: this.#gate,
+      config: this.#config,
+    });
+  }
+
+  #listen(): void {
+    const { watched, book, directory, users, usage } = this.#views;
+    const { pools, networks, claims } = watched;
+    followPools({ pools, networks, claims, book, pods: users, directory, usage, cache: pools.cache }, (keys) => {
+      for (const key of keys) this.#term?.pools.add(key);
+    });
+    directory.onChange((changed) => this.#addClaims(claimsOfNetworks(changed, claims.cache)));
+    claims.onChange((change) => this.#addClaims(keysOfClaim(change)));
+    users.onChange((key) => this.#addClaims([key]));
+    book.onChange((change) => this.#addClaims(keysOfLease(change, this.#waiters)));
+    book.onGivenUp((space, address) => this.#addClaims(keysOfVacancy(space, address, this.#waiters)));
+  }
+
+  #addClaims(keys: readonly string[]): void {
+    for (const key of keys) this.#term?.claims.add(key);
+  }
+
+  #addAll(): void {
+    if (this.#term === undefined) return;
+    const { watched, book } = this.#views;
+    for (const key of allPoolKeys(watched.pools.cache, watched.networks.cache)) this.#term.pools.add(key);
+    this.#addClaims(allKeys(watched.claims.cache, book));
+  }
+
+  #beginTerm(): void {
+    const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
+    const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS);
+    this.#term = { claims: claims.queue, pools: pools.queue, loops: [claims.loop, pools.loop] };
+    this.#metrics.leads(true);
+    for (const loop of this.#term.loops) loop.start();
+    this.#collector.start();
+    this.#unhonoured.start();
+    this.#addAll();
+  }
+
+  async #endTerm(): Promise<void> {
+    const term = this.#term;
+    this.#term = undefined;
+    this.#metrics.leads(false);
+    const loops = (term?.loops ?? []).map((loop) => loop.stop());
+    await Promise.all([...loops, this.#collector.stop(), this.#unhonoured.stop()]);
+  }
+
+  #createLoop(of: string, sync: Sync, workers: number): { queue: WorkQueue; loop: ControllerLoop } {
+    const { clock, random, log, metrics } = this.#context;
+    const name = `ipam-${of}`;
+    const queue = new WorkQueue({ name, clock, random, metrics: metrics.kube });
+    return { queue, loop: new ControllerLoop({ name, queue, workers, sync, log, clock, metrics: metrics.kube }) };
+  }
+
+  #createClaimSync(): Sync {
+    const { client, clock, log } = this.#context;
+    const { watched, book, directory, users, usage } = this.#views;
+    return createClaimSync({
+      claims: watched.claims.cache,
+      book,
+      directory,
+      pods: users,
+      client,
+      waiters: this.#waiters,
+      gate: this.#gate,
+      heldByStopped: (pool) => usage.of(pool, directory.pool(pool)).stopped,
+      maxStalenessMs: this.#config.maxStalenessMs,
+      clock,
+      events: this.#events,
+      metrics: this.#claimMetrics,
+      log,
+    });
+  }
+
+  #createPoolsSync(): Sync {
+    const { client, clock, log } = this.#context;
+    const { watched, book, directory, usage } = this.#views;
+    return createPoolsSync({
+      client,
+      pools: watched.pools.cache,
+      directory,
+      book,
+      usage,
+      isGateOpen: () => this.#gate.isOpen(),
+      events: this.#events,
+      clock,
+      log,
+    });
+  }
+}
