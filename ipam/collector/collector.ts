@@ -6,13 +6,14 @@ import type { Gate } from '../../process/gates.js';
 import type { ClaimPod, ClaimPods } from '../claims/pods.js';
 import type { PoolDirectory } from '../pools/directory.js';
 import { Expiry, type ReleasedLeases } from './expiry.js';
+import { PhantomSearch, type UnseenLeases } from './phantoms.js';
 import type { CollectorReport } from './report.js';
 import { type Followed, LeakSearch, type LeaseLedger } from './round.js';
 import { leaseTimesBy } from './times.js';
 
 export interface CollectorDeps {
   /** A {@link LeaseBook}. */
-  readonly book: LeaseLedger & ReleasedLeases;
+  readonly book: LeaseLedger & ReleasedLeases & UnseenLeases;
   readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   /** The informers of claims and of all pods. */
   readonly claims: Followed<IPAMClaim>;
@@ -70,9 +71,12 @@ class LeaseCollector implements Collector {
 
   async #search(signal: AbortSignal): Promise<void> {
     const { clock, config, gate, report } = this.#deps;
-    const search = new LeakSearch({ ...this.#deps, collectAfterMs: config.collectAfterMs });
+    const leaks = new LeakSearch({ ...this.#deps, collectAfterMs: config.collectAfterMs });
+    const phantoms = new PhantomSearch(this.#deps, config.collectAfterMs);
     while (!signal.aborted) {
-      if (gate.isOpen()) await search.round(signal);
+      await phantoms.round(clock.now(), signal);
+      if (gate.isOpen()) await leaks.round(signal);
+      else leaks.forget();
       await clock.sleep(this.#roundMs, signal);
     }
     report.suspected(0);

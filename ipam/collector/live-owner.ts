@@ -32,8 +32,8 @@ export async function readLiveOwner(
   }
 }
 
-/** A 404 without the object's name is about something else: the kind, the path, a proxy on the way. */
-function isProofOfAbsence(error: unknown, resource: Resource, name: string): boolean {
+/** Says that there is no such object. A 404 without its name is about something else: the kind, the path, a proxy on the way. */
+export function isProofOfAbsence(error: unknown, resource: Resource, name: string): boolean {
   if (!isNotFound(error) || error.reason !== 'NotFound' || error.details?.name !== name) return false;
   const { kind = resource.plural, group = resource.group } = error.details;
   return kind === resource.plural && group === resource.group;

@@ -70,15 +70,18 @@ function isUnneeded(world: LeakWorld, lease: AddressLease): boolean {
   const others = world
     .leases()
     .filter((each) => isHeld(each) && each.spec.owner?.uid === living.metadata.uid && ips.includes(textOf(each)));
-  return others.length > 0 && !ips.includes(textOf(lease)) && usersOf(world, lease).length === 0;
+  const named = others.map(({ spec }) => spec.address);
+  const haveAnother = reportsOf(world, lease).every((has) => named.includes(has));
+  return others.length > 0 && !ips.includes(textOf(lease)) && haveAnother;
 }
 
-/** Pods that have the address by the name of the claim that the lease is for. */
-function usersOf(world: LeakWorld, { spec }: AddressLease) {
-  return [...world.truth.pods.values()].filter(({ metadata: { annotations = {} } }) => {
-    const refers = annotations['k8s.v1.cni.cncf.io/networks']?.includes(`"${spec.owner?.name ?? ''}"`);
-    return refers && annotations['k8s.v1.cni.cncf.io/network-status']?.includes(`"${spec.address}"`);
-  });
+/** The address of each pod that names the claim that the lease is for. */
+function reportsOf(world: LeakWorld, { spec }: AddressLease): string[] {
+  const reports = [...world.truth.pods.values()].map(({ metadata: { annotations = {} } }) => ({
+    refers: annotations['k8s.v1.cni.cncf.io/networks']?.includes(`"${spec.owner?.name ?? ''}"`) ?? false,
+    address: /"([\d.]+)"/.exec(annotations['k8s.v1.cni.cncf.io/network-status'] ?? '')?.[1] ?? '',
+  }));
+  return reports.filter(({ refers }) => refers).map(({ address }) => address);
 }
 
 const HAPPEN: { [W in Happening['what']]: (world: LeakWorld, happened: Happening & { what: W }) => void } = {

@@ -61,7 +61,7 @@ export class LeakSearch {
       claim: (key) => claims.cache.get(key),
       podUid: (key) => pods.cache.get(key)?.metadata.uid,
       leasesOf: (uid) => book.ofOwner(uid),
-      inUse: (claim) => addressesOf(users.usersOf(claim)),
+      reportsOf: (claim) => reportsOf(users.usersOf(claim)),
     };
   }
 
@@ -71,7 +71,7 @@ export class LeakSearch {
     const now = clock.now();
     if (!this.#canSee(now)) {
       // two looks count only where nobody was blind between them
-      this.#suspects.clear();
+      this.forget();
       return;
     }
     const leases = [...book.all()];
@@ -80,6 +80,11 @@ export class LeakSearch {
     this.#suspects = suspects;
     report.suspected(suspects.size);
     await inParallel(cases, WIDTH, (suspect) => this.#decide(suspect, signal), signal);
+  }
+
+  /** The next look is the first one. */
+  forget(): void {
+    this.#suspects.clear();
   }
 
   #canSee(now: number): boolean {
@@ -125,7 +130,7 @@ export class LeakSearch {
     const { client, book } = this.#deps;
     const { uid = '' } = claim.metadata;
     const users = await readUsers(claim, client, callOf(signal));
-    const voucher = voucherFor(lease, { claim, siblings: book.ofOwner(uid), inUse: addressesOf(users) });
+    const voucher = voucherFor(lease, { claim, siblings: book.ofOwner(uid), reports: reportsOf(users) });
     if (voucher === undefined) return false;
     // somebody may have deleted it by hand; then this one is all that the claim has
     const current = readLease(await client.get(ADDRESS_LEASES, { name: voucher.metadata.name }, callOf(signal)));
@@ -136,8 +141,8 @@ export class LeakSearch {
 /** Why a suspect keeps its address. */
 export type Innocence = { kind: 'alive' } | { kind: 'changed' } | { kind: 'unknown'; why: string };
 
-function addressesOf(pods: readonly ClaimPod[]): string[] {
-  return pods.flatMap(({ addresses = [] }) => addresses);
+function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
+  return pods.map(({ addresses = [] }) => addresses);
 }
 
 function callOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {

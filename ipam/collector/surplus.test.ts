@@ -13,7 +13,7 @@ interface Row {
   leases: string[];
   ips: string[];
   requested?: string;
-  inUse?: string[];
+  reports?: string[][];
   deleting?: boolean;
   change?: (siblings: LeaseRecord[]) => void;
   /** The address of the voucher. */
@@ -72,8 +72,29 @@ describe('a lease of a living claim', () => {
       name: 'is needed while a pod has it',
       leases: ['10.0.0.6', '10.0.0.5'],
       ips: ['10.0.0.5/24'],
-      inUse: ['10.0.0.6'],
+      reports: [['10.0.0.5'], ['10.0.0.5', '10.0.0.6']],
       expect: undefined,
+    },
+    {
+      name: 'is needed while a pod does not say that it has the other one',
+      leases: ['10.0.0.6', '10.0.0.5'],
+      ips: ['10.0.0.5/24'],
+      reports: [['10.0.0.5'], []],
+      expect: undefined,
+    },
+    {
+      name: 'is needed while what a pod says cannot be read',
+      leases: ['10.0.0.6', '10.0.0.5'],
+      ips: ['10.0.0.5/24'],
+      reports: [['10.0.0.5', 'x']],
+      expect: undefined,
+    },
+    {
+      name: 'is surplus where all pods have the other one',
+      leases: ['10.0.0.6', '10.0.0.5'],
+      ips: ['10.0.0.5/24'],
+      reports: [['192.168.0.7', '10.0.0.5'], ['10.0.0.5']],
+      expect: '10.0.0.5',
     },
     {
       name: 'is needed while the claim is being deleted, which keeps all it has',
@@ -118,7 +139,7 @@ describe('a lease of a living claim', () => {
       if (row.deleting) claim.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
       const siblings = row.leases.map((address) => readLease(world.addLease(address, claim)));
       row.change?.(siblings);
-      const voucher = voucherFor(siblings[0]!, { claim, siblings, inUse: row.inUse ?? [] });
+      const voucher = voucherFor(siblings[0]!, { claim, siblings, reports: row.reports ?? [] });
       expect(voucher?.address).to.deep.equal(row.expect && parseAddress(row.expect));
     });
   }

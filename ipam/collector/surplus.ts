@@ -9,29 +9,35 @@ export interface Usage {
   claim: IPAMClaim;
   /** The leases of this claim's UID. */
   siblings: readonly LeaseRecord[];
-  /** Addresses, as text, that pods which use the claim report to have. */
-  inUse: readonly string[];
+  /** Of each pod that uses the claim the addresses, as text, that it reports. */
+  reports: readonly (readonly string[])[];
 }
 
 /**
  * The lease of the claim's that vouches for another one being surplus: of the same family, and named by the claim's status, which does not
- * name the other one. Undefined where the lease is needed, or may be: it is the only one of its family, it is asked for, a pod has the
- * address, the claim is being deleted, or there is something that cannot be read.
+ * name the other one. Undefined where the lease is needed, or may be: it is the only one of its family, it is asked for, the claim is being
+ * deleted, a pod has the address or does not say that it has the other one, or there is something that cannot be read.
  */
-export function voucherFor(lease: LeaseRecord, { claim, siblings, inUse }: Usage): LeaseRecord | undefined {
+export function voucherFor(lease: LeaseRecord, { claim, siblings, reports }: Usage): LeaseRecord | undefined {
   if (isBeingDeleted(claim)) return undefined;
   const named = readAddresses(claim.status?.ips ?? []);
-  const used = readAddresses(inUse);
   const requested = requestedBy(claim);
-  if (named === undefined || used === undefined || requested === undefined) return undefined;
-  if ([...named, ...used, ...requested].some((address) => sameAddress(address, lease.address))) return undefined;
+  if (named === undefined || requested === undefined || isAmong(lease.address, [...named, ...requested])) {
+    return undefined;
+  }
+  const used = reports.map(readAddresses);
   return siblings.find(
     (sibling) =>
       sibling.address.family === lease.address.family &&
       stateOf(sibling) === 'held' &&
       sibling.owner?.uid === claim.metadata.uid &&
-      named.some((address) => sameAddress(address, sibling.address)),
+      isAmong(sibling.address, named) &&
+      used.every((has) => has !== undefined && isAmong(sibling.address, has) && !isAmong(lease.address, has)),
   );
+}
+
+function isAmong(address: Address, addresses: readonly Address[]): boolean {
+  return addresses.some((other) => sameAddress(other, address));
 }
 
 function requestedBy(claim: IPAMClaim): Address[] | undefined {

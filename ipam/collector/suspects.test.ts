@@ -8,7 +8,7 @@ function look(world: LeakWorld, known: Suspects = new Map(), limits = { afterMs:
     claim: (key) => world.claims.cache.get(key),
     podUid: (key) => world.pods.cache.get(key)?.metadata.uid,
     leasesOf: (uid) => world.book.ofOwner(uid),
-    inUse: () => [],
+    reportsOf: () => [],
   };
   const { suspects, cases } = examine(known, { now: world.now, leases: [...world.book.all()], owners }, limits);
   return {

@@ -28,8 +28,8 @@ export interface Owners {
   podUid(key: string): string | undefined;
   /** Of a claim's UID. */
   leasesOf(uid: string): readonly LeaseRecord[];
-  /** Addresses that the pods that use the claim report. */
-  inUse(claim: IPAMClaim): readonly string[];
+  /** Of each pod that uses the claim the addresses that it reports. */
+  reportsOf(claim: IPAMClaim): readonly (readonly string[])[];
 }
 
 export interface Sighting {
@@ -95,7 +95,7 @@ function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: Owners): boo
   const siblings = owners.leasesOf(claim.metadata.uid ?? '');
   // nearly all claims have but one lease of a family: nothing of them needs to be read
   if (siblings.filter(({ address }) => address.family === lease.address.family).length < 2) return false;
-  return voucherFor(lease, { claim, siblings, inUse: owners.inUse(claim) }) !== undefined;
+  return voucherFor(lease, { claim, siblings, reports: owners.reportsOf(claim) }) !== undefined;
 }
 
 /** `IPAMClaim vms/vm1.data (UID 123)`. */

@@ -1,0 +1,200 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { EventSubject } from '../../kube/events.js';
+import { silentLogger } from '../../kube/log.js';
+import { Metrics } from '../../process/metrics.js';
+import { LeakWorld } from '../../test/leak-world.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { type Collector, createCollector } from './collector.js';
+import { createCollectorReport } from './report.js';
+
+const START = Date.UTC(2026, 0, 1);
+const POOL = { pool: () => ({ cooldownMs: 0, stickyMs: 0 }), verdict: () => ({}) };
+
+class Bed {
+  readonly world = new LeakWorld();
+  readonly clock = new ManualClock(START);
+  readonly metrics = new Metrics();
+  readonly events: string[] = [];
+  open = true;
+  readonly collector: Collector;
+
+  constructor() {
+    const { world, clock, metrics } = this;
+    const event = ({ kind, metadata }: EventSubject, type: string, reason: string, message: string) =>
+      void this.events.push(`${type} ${reason} on ${kind} ${metadata.name}: ${message}`);
+    this.collector = createCollector({
+      ...world.deps,
+      clock,
+      directory: POOL as never,
+      report: createCollectorReport({ log: silentLogger, metrics, events: { event } }),
+      gate: { isOpen: () => this.open },
+      config: { collectAfterMs: 60_000, maxStalenessMs: 30_000 },
+    });
+  }
+
+  /** Goes on from alarm to alarm; the caches are told of everything in between. */
+  async until(seconds: number): Promise<void> {
+    const end = START + seconds * 1_000;
+    await this.clock.idle(2);
+    for (let next = this.clock.next; next !== undefined && next <= end; next = this.clock.next) {
+      this.world.now = next;
+      this.world.deliverAll();
+      this.clock.set(next);
+      await this.clock.idle(2);
+    }
+    this.clock.set(end);
+  }
+
+  async metric(name: string): Promise<number> {
+    const values = await this.metrics.registry.getSingleMetric(`holdfast_${name}`)!.get();
+    return values.values.reduce((sum, { value }) => sum + value, 0);
+  }
+}
+
+describe('the collector', () => {
+  let bed: Bed;
+  let claim: IPAMClaim;
+  beforeEach(() => {
+    bed = new Bed();
+    claim = bed.world.addClaim('vm1.data', ['10.0.0.1/24']);
+    bed.world.addLease('10.0.0.1', claim);
+    bed.world.deliverAll();
+  });
+  afterEach(() => bed.collector.stop());
+
+  const held = () => bed.world.leases().filter(({ spec }) => spec.releasedAt === undefined);
+
+  it('leaves alone what is as it shall be, without asking anybody', async () => {
+    bed.collector.start();
+    await bed.until(600);
+    expect(bed.world.requests).to.deep.equal([]);
+    expect(bed.events).to.deep.equal([]);
+  });
+
+  it('releases the lease of an owner that is gone, says so, and deletes it once it has cooled down', async () => {
+    bed.collector.start();
+    await bed.until(10);
+    bed.world.remove('ipamclaims', 'vms/vm1.data');
+    await bed.until(89);
+    expect(held()).to.have.length(1);
+    await bed.until(90);
+    expect(held()).to.deep.equal([]);
+    const { uid = '' } = claim.metadata;
+    expect(bed.events).to.deep.equal([
+      `Normal AddressLeaseCollected on AddressLease blue.10-0-0-1: released 10.0.0.1 of pool blue: its owner IPAMClaim vms/vm1.data (UID ${uid}) is gone`,
+    ]);
+    expect(await bed.metric('leases_collected_total')).to.equal(1);
+    expect(bed.world.lease('blue.10-0-0-1')?.spec.releasedAt).to.equal('2026-01-01T00:01:30.000Z');
+    await bed.until(149);
+    expect(bed.world.leases()).to.have.length(1);
+    await bed.until(151);
+    expect(bed.world.leases()).to.deep.equal([]);
+    expect(await bed.metric('leases_expired_total')).to.equal(1);
+  });
+
+  it('releases what a claim has besides its addresses, and tells the claim', async () => {
+    bed.world.addLease('10.0.0.2', claim);
+    bed.collector.start();
+    await bed.until(120);
+    expect(held().map(({ spec }) => spec.address)).to.deep.equal(['10.0.0.1']);
+    const about = bed.events.map((event) => event.split(':')[0]);
+    expect(about).to.deep.equal([
+      'Normal AddressLeaseCollected on AddressLease blue.10-0-0-2',
+      'Normal AddressLeaseCollected on IPAMClaim vm1.data',
+    ]);
+  });
+
+  it('keeps what a launcher has, though the status does not name it', async () => {
+    bed.world.addLease('10.0.0.2', claim);
+    const annotations = {
+      'k8s.v1.cni.cncf.io/networks': '[{"name":"blue","ipam-claim-reference":"vm1.data"}]',
+      'k8s.v1.cni.cncf.io/network-status': '[{"name":"vms/blue","ips":["10.0.0.2"]}]',
+    };
+    bed.world.addPod('launcher', { metadata: { name: 'launcher', namespace: 'vms', annotations } });
+    bed.collector.start();
+    await bed.until(600);
+    expect(held()).to.have.length(2);
+    bed.world.remove('pods', 'vms/launcher');
+    await bed.until(700);
+    expect(held()).to.have.length(1);
+  });
+
+  for (const plural of ['claims', 'pods'] as const) {
+    it(`trusts no look at ${plural} that are not listed yet`, async () => {
+      bed.world.remove('ipamclaims', 'vms/vm1.data');
+      bed.world[plural].hasSynced = false;
+      bed.collector.start();
+      await bed.until(300);
+      expect(bed.world.requests).to.deep.equal([]);
+      bed.world[plural].hasSynced = true;
+      await bed.until(400);
+      expect(held()).to.deep.equal([]);
+    });
+
+    it(`trusts no look at ${plural} that were not heard of for long`, async () => {
+      bed.world.remove('ipamclaims', 'vms/vm1.data');
+      bed.world.deliverAll();
+      bed.world[plural].lastProgress = START - 150_000;
+      const silence = sinon.stub(bed.world, 'deliverAll');
+      bed.collector.start();
+      await bed.until(140);
+      expect(bed.world.requests).to.deep.equal([]);
+      silence.restore();
+      await bed.until(300);
+      expect(held()).to.deep.equal([]);
+    });
+  }
+
+  it('frees nothing while the gate is closed, and takes its time when it opens', async () => {
+    bed.open = false;
+    bed.world.remove('ipamclaims', 'vms/vm1.data');
+    bed.collector.start();
+    await bed.until(600);
+    expect(bed.world.requests).to.deep.equal([]);
+    bed.open = true;
+    await bed.until(680);
+    expect(held()).to.have.length(1);
+    await bed.until(730);
+    expect(held()).to.deep.equal([]);
+  });
+
+  it('survives whatever goes wrong with one lease', async () => {
+    bed.world.addLease('10.0.0.3', bed.world.addClaim('vm3.data'));
+    for (const name of ['vm1.data', 'vm3.data']) bed.world.remove('ipamclaims', `vms/${name}`);
+    const get = bed.world.client.get.bind(bed.world.client);
+    sinon.stub(bed.world.client, 'get').callsFake((resource, ref, options) => {
+      if (ref.name === 'vm1.data') return Promise.reject(new TypeError('nobody expects this'));
+      return get(resource, ref, options);
+    });
+    bed.collector.start();
+    await bed.until(200);
+    expect(held().map(({ spec }) => spec.address)).to.deep.equal(['10.0.0.1']);
+    expect(await bed.metric('leases_spared_total')).to.be.greaterThan(0);
+  });
+
+  it('stops while it waits for an answer, and works again after that', async () => {
+    bed.world.remove('ipamclaims', 'vms/vm1.data');
+    bed.world.deliverAll();
+    const asked = new Promise<void>((resolve) => {
+      sinon.stub(bed.world.client, 'get').callsFake((_resource, _ref, { signal } = {}) => {
+        resolve();
+        return new Promise((_answer, reject) => {
+          signal?.addEventListener('abort', () => reject(new Error('aborted')));
+        });
+      });
+    });
+    bed.collector.start();
+    void bed.until(60);
+    await asked;
+    await bed.collector.stop();
+    expect(held()).to.have.length(1);
+    sinon.restore();
+    bed.collector.start();
+    await bed.until(200);
+    expect(held()).to.deep.equal([]);
+  });
+
+  afterEach(() => sinon.restore());
+});

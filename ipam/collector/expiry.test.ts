@@ -1,0 +1,206 @@
+import { expect } from 'chai';
+import type { AddressLease } from '../../api/address-lease.js';
+import { LeakWorld } from '../../test/leak-world.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { type LeaseTimes, readLease } from '../core/lease.js';
+import { Expiry, type TimesOf, dueLeases } from './expiry.js';
+import { leaseTimesBy } from './times.js';
+
+const START = Date.UTC(2026, 0, 1);
+const COOLING: LeaseTimes = { cooldownMs: 60_000, stickyMs: 0 };
+
+/** @param seconds after the start */
+function release(world: LeakWorld, address: string, seconds: number, more: Partial<AddressLease['spec']> = {}) {
+  const lease = world.addLease(address, world.addClaim(`c${address}`));
+  const releasedAt = new Date(START + seconds * 1_000).toISOString();
+  return world.put('addressleases', { ...lease, spec: { ...lease.spec, releasedAt, ...more } });
+}
+
+describe('dueLeases', () => {
+  function dueAt(seconds: number, timesOf: TimesOf, limit = 10) {
+    const world = new LeakWorld();
+    for (const last of [1, 2, 3]) release(world, `10.0.0.${last}`, last);
+    release(world, '10.0.0.9', 0, { mac: '02:00:00:00:00:01' });
+    world.deliverAll();
+    const { due, next } = dueLeases(world.book.released(), timesOf, { now: START + seconds * 1_000, limit });
+    return { due: due.map(({ metadata }) => metadata.name), next: (next - START) / 1_000 };
+  }
+
+  it('are none before their time, and the earliest is next', () => {
+    expect(dueAt(59, () => COOLING)).to.deep.equal({ due: [], next: 60 });
+  });
+
+  it('are those whose time is over, to the millisecond', () => {
+    expect(dueAt(61, () => COOLING)).to.deep.equal({ due: ['blue.10-0-0-1', 'blue.10-0-0-9'], next: 62 });
+  });
+
+  it('wait for their MAC address where the pool is sticky', () => {
+    const times = { cooldownMs: 60_000, stickyMs: 3_600_000 };
+    expect(dueAt(100, () => times)).to.deep.equal({
+      due: ['blue.10-0-0-1', 'blue.10-0-0-2', 'blue.10-0-0-3'],
+      next: 3_600,
+    });
+  });
+
+  it('are never those of which the time is unknown', () => {
+    expect(dueAt(1e6, () => undefined)).to.deep.equal({ due: [], next: Infinity });
+  });
+
+  it('are taken in portions', () => {
+    expect(dueAt(100, () => COOLING, 2))
+      .to.deep.include({ next: 100 })
+      .and.to.have.property('due')
+      .with.length(2);
+  });
+
+  it('are never those that are being deleted already', () => {
+    const world = new LeakWorld();
+    const lease = release(world, '10.0.0.1', 0);
+    lease.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    const { due, next } = dueLeases([readLease(lease)], () => COOLING, { now: START + 1e9, limit: 10 });
+    expect(due).to.deep.equal([]);
+    expect(next).to.equal(Infinity);
+  });
+});
+
+describe('how long a released lease is kept', () => {
+  const record = readLease(release(new LeakWorld(), '10.0.0.1', 0));
+  const served = (cooldownMs: number, stickyMs = 0) => ({
+    pool: () => ({ cooldownMs, stickyMs }),
+    verdict: () => ({}),
+  });
+  const rows = [
+    { name: 'as the pool says', given: served(90_000, 5), expect: { cooldownMs: 90_000, stickyMs: 5 } },
+    { name: 'twice as long as caches may answer, at least', given: served(10_000), expect: COOLING },
+    {
+      name: 'just that where the pool is gone',
+      given: { pool: () => undefined, verdict: () => undefined },
+      expect: COOLING,
+    },
+    {
+      name: 'for good while the pool cannot be read',
+      given: { pool: () => undefined, verdict: () => ({}) },
+      expect: undefined,
+    },
+  ];
+  for (const { name, given, expect: expected } of rows) {
+    it(name, () => expect(leaseTimesBy(given as never, 30_000)(record)).to.deep.equal(expected));
+  }
+});
+
+describe('Expiry', () => {
+  class Bed {
+    readonly world = new LeakWorld();
+    readonly clock = new ManualClock(START);
+    open = true;
+    times: LeaseTimes | undefined = COOLING;
+    readonly expiry = new Expiry({
+      ...this.world.deps,
+      clock: this.clock,
+      timesOf: () => this.times,
+      isOpen: () => this.open,
+    });
+
+    /** Goes on from alarm to alarm, up to that many seconds after the start. */
+    async until(seconds: number): Promise<void> {
+      const end = START + seconds * 1_000;
+      await this.clock.idle();
+      for (let next = this.clock.next; next !== undefined && next <= end; next = this.clock.next) {
+        this.clock.set(next);
+        await this.clock.idle();
+      }
+      this.clock.set(end);
+    }
+  }
+
+  let bed: Bed;
+  beforeEach(() => {
+    bed = new Bed();
+  });
+  afterEach(() => bed.expiry.stop());
+
+  function begin(...seconds: number[]): void {
+    seconds.forEach((second, index) => release(bed.world, `10.0.0.${index + 1}`, second));
+    bed.world.deliverAll();
+    bed.expiry.start();
+  }
+
+  it('deletes a lease when its time is over, and not before', async () => {
+    begin(0, 300);
+    await bed.until(59.9);
+    expect(bed.world.expired).to.deep.equal([]);
+    await bed.until(60.5);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
+    expect(bed.world.lease('blue.10-0-0-1')).to.equal(undefined);
+    expect(bed.world.book.get('blue.10-0-0-1')).to.equal(undefined);
+    expect(bed.world.lease('blue.10-0-0-2')).not.to.equal(undefined);
+  });
+
+  it('deletes what is released later in time, too', async () => {
+    begin();
+    await bed.until(5);
+    bed.world.book.wrote(release(bed.world, '10.0.0.1', -54));
+    await bed.until(6.5);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
+  });
+
+  it('does not delete a lease that was taken meanwhile', async () => {
+    begin(0);
+    const lease = bed.world.lease('blue.10-0-0-1')!;
+    const { releasedAt: _ended, ...spec } = lease.spec;
+    bed.world.put('addressleases', { ...lease, spec });
+    await bed.until(120);
+    expect(bed.world.lease('blue.10-0-0-1')).not.to.equal(undefined);
+    expect(bed.world.spared, 'that is no failure').to.deep.equal([]);
+  });
+
+  it('tries again after a while where the server does not answer', async () => {
+    begin(0);
+    bed.world.mood = 'silent';
+    await bed.until(64);
+    expect(bed.world.spared).to.deep.equal(['kept blue.10-0-0-1']);
+    bed.world.mood = 'well';
+    await bed.until(66);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
+  });
+
+  it('deletes nothing while the gate is closed', async () => {
+    bed.open = false;
+    begin(0);
+    await bed.until(600);
+    expect(bed.world.requests).to.deep.equal([]);
+    bed.open = true;
+    await bed.until(640);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
+  });
+
+  it('follows a pool that lets go earlier than before', async () => {
+    bed.times = { cooldownMs: 86_400_000, stickyMs: 0 };
+    begin(0);
+    await bed.until(100);
+    bed.times = COOLING;
+    await bed.until(140);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
+  });
+
+  it('deletes thousands in one go after another', async () => {
+    begin(...Array.from({ length: 250 }, () => 0));
+    for (let third = 0; third < 5; third++) {
+      for (let last = 0; last < 250; last++) release(bed.world, `10.0.${third + 1}.${last}`, 0);
+    }
+    bed.world.deliverAll();
+    await bed.until(65);
+    expect(bed.world.expired).to.have.length(1_500);
+  });
+
+  it('begins again after a stop', async () => {
+    begin(0);
+    await bed.expiry.stop();
+    expect(bed.clock.next, 'nothing is left to come').to.equal(undefined);
+    bed.clock.set(START + 120_000);
+    expect(bed.world.expired).to.deep.equal([]);
+    bed.expiry.start();
+    await bed.until(121);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
+  });
+});
