@@ -1,0 +1,114 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { Condition } from '../api/meta.js';
+import { CLAIM_REQUESTED_ADDRESSES } from '../api/names.js';
+import type { Observed } from '../ipam/claims/observe.js';
+import type { ClaimPod } from '../ipam/claims/pods.js';
+import type { Step } from '../ipam/claims/step.js';
+import { formatAddress, parseAddress } from '../ipam/core/address.js';
+import { type LeaseRecord } from '../ipam/core/lease.js';
+import { leaseName } from '../ipam/core/lease-name.js';
+import { type Pool, compilePool } from '../ipam/core/pool.js';
+import { adminPool } from './pool-objects.js';
+
+/** What the IPAM sees of one claim, for tests, as short as what a test is about. */
+export interface Given {
+  /** Default: v4 and v6; null: no pool serves the claim. */
+  pool?: 'v4' | 'dual' | null;
+  foreign?: true;
+  /** Addresses of its leases, the oldest first. */
+  held?: string[];
+  /** Its status, with prefix lengths; undefined: it has none. */
+  ips?: string[];
+  conditions?: Partial<Condition>[];
+  request?: string;
+  deleting?: true;
+  /** Names of pods that use it. */
+  users?: string[];
+  ownerPod?: string;
+}
+
+export const TRUE: Partial<Condition> = {
+  type: 'IPsAllocated',
+  status: 'True',
+  reason: 'SuccessfulAllocation',
+  message: 'leased from AddressPool blue',
+};
+
+export function poolOf(kind: 'v4' | 'dual'): Pool {
+  const subnets = [{ cidr: '10.0.0.0/24' }, { cidr: '2001:db8::/64' }].slice(0, kind === 'v4' ? 1 : 2);
+  const compiled = compilePool(adminPool('blue', { subnets }));
+  if (!compiled.ok) throw new TypeError('the pool is bad');
+  return compiled.pool;
+}
+
+export function claimGiven({ ips, conditions, request, deleting, ownerPod }: Given = {}): IPAMClaim {
+  const written = conditions?.map((each) => ({ lastTransitionTime: '2025-12-31T00:00:00Z', ...each }) as Condition);
+  return {
+    metadata: {
+      namespace: 'vms',
+      name: 'vm1.data',
+      uid: 'c1',
+      resourceVersion: '7',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      ...(deleting && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
+      ...(request !== undefined && { annotations: { [CLAIM_REQUESTED_ADDRESSES]: request } }),
+    },
+    spec: { network: 'blue', interface: 'pod16367aacb67' },
+    ...(ips && {
+      status: { ips, ...(written && { conditions: written }), ...(ownerPod && { ownerPod: { name: ownerPod } }) },
+    }),
+  };
+}
+
+export function lease(text: string, index = 0): LeaseRecord {
+  const address = parseAddress(text);
+  const created = new Date(Date.UTC(2026, 0, 1, 0, 0, index)).toISOString();
+  return {
+    metadata: { name: leaseName('blue', address), uid: `l${text}`, resourceVersion: '1', creationTimestamp: created },
+    addressSpace: 'blue',
+    address,
+    pool: 'blue',
+    owner: { kind: 'IPAMClaim', namespace: 'vms', name: 'vm1.data', uid: 'c1' },
+  };
+}
+
+export function pod(name: string): ClaimPod {
+  return { metadata: { name, namespace: 'vms', uid: name }, terminal: false, claims: ['vm1.data'], running: true };
+}
+
+export function observedOf(given: Given): Observed {
+  const { pool = 'dual', held = [], users = [], foreign } = given;
+  const compiled = pool === null ? undefined : poolOf(pool);
+  return {
+    claim: claimGiven(given),
+    held: held.map(lease),
+    resolution: foreign
+      ? { kind: 'foreign', message: 'NAD vms/blue delegates IPAM to host-local' }
+      : compiled === undefined
+        ? { kind: 'unserved', message: 'no AddressPool serves network blue' }
+        : { kind: 'served', pool: compiled },
+    pools: compiled === undefined ? [] : [compiled],
+    users: users.map(pod),
+  };
+}
+
+/** One line: what, and of what. */
+export function summary(step: Step): string {
+  switch (step.kind) {
+    case 'take':
+      return `take for ${step.purpose}: ${[...step.addresses.map(formatAddress), ...step.families.map((family) => `any v${family}`)].join(', ')}`;
+    case 'write': {
+      const { ips, allocated, request, ownerPod } = step.verdict;
+      const rest = [request && `${request.reason}: ${request.message}`, ownerPod && `owner ${ownerPod}`].filter(
+        Boolean,
+      );
+      return [`write [${ips.join(', ')}] ${allocated.reason}`, ...rest].join('; ');
+    }
+    case 'release':
+      return `release ${step.leases.map(({ address }) => formatAddress(address)).join(', ')}`;
+    case 'none':
+      return `none: ${step.reason}`;
+    default:
+      return step.kind;
+  }
+}
