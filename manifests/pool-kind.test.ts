@@ -277,11 +277,16 @@ describe('AddressPools, on a kube-apiserver', function () {
     });
 
     it('show how full they are', async () => {
+      await plane.client.patch(
+        ADDRESS_POOLS,
+        { name: 'green' },
+        { type: 'merge', body: { spec: { subnets: [V4, V6] } } },
+      );
       const table = (await plane.client.transport.request({
         method: 'GET',
         path: '/apis/ipam.holdfast.dev/v1alpha1/addresspools',
         accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
-      })) as { columnDefinitions: { name: string; priority: number }[] };
+      })) as { columnDefinitions: { name: string; priority: number }[]; rows: { cells: unknown[] }[] };
       const shown = table.columnDefinitions.filter(({ priority }) => priority === 0).map(({ name }) => name);
       expect(shown).to.deep.equal([
         'Name',
@@ -294,6 +299,8 @@ describe('AddressPools, on a kube-apiserver', function () {
         'Ready',
         'Age',
       ]);
+      const wide = table.rows.flatMap(({ cells }) => cells);
+      expect(wide).to.include.members(['green', V4.cidr, V6.cidr]);
     });
   });
 });
