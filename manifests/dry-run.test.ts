@@ -7,7 +7,7 @@ import type { ControlPlane } from '../e2e/bed/control-plane.js';
 import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
 import { until } from '../e2e/story/wait.js';
 import { messageOf } from '../kube/errors.js';
-import { NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
+import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 
 const NETWORKS_CRD = join(MANIFESTS, '..', 'e2e', 'bed', 'manifests', 'network-attachment-definitions.yaml');
 
@@ -45,11 +45,16 @@ describe('the manifests, applied for trial to a kube-apiserver', function () {
     expect(outcome).to.include('minimumAvailable');
   });
 
-  it('show a network that is accepted', async () => {
+  it('show networks and a pool that are accepted', async () => {
     await createAll(plane.client, await readManifests(NETWORKS_CRD));
-    const [network] = await readManifests(join(MANIFESTS, 'samples', 'network.yaml'));
-    const object = { ...network!, metadata: { ...network!.metadata, namespace: 'default' } };
+    await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addresspools.yaml')));
     await until('networks are served', () => plane.client.list(NETWORK_ATTACHMENT_DEFINITIONS));
-    await tryOut(object);
+    await until('pools are served', () => plane.client.list(ADDRESS_POOLS));
+    for (const file of ['network.yaml', 'holdfast-network.yaml', 'pool.yaml']) {
+      for (const object of await readManifests(join(MANIFESTS, 'samples', file))) {
+        const namespace = object.kind === 'NetworkAttachmentDefinition' ? { namespace: 'default' } : {};
+        await tryOut({ ...object, metadata: { ...object.metadata, ...namespace } });
+      }
+    }
   });
 });

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { EventReason } from '../api/names.js';
+import * as names from '../api/names.js';
 import { createControllerMetrics } from '../controller/metrics.js';
 import { createClaimMetrics } from '../ipam/claims/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
@@ -18,6 +18,8 @@ import { ROOT, findFiles } from './source-files.js';
 
 /** Folders that git does not keep, or that are not built yet. */
 const OTHER_FOLDERS = ['cni', 'cli'];
+/** Known to a policy only. */
+const CLAIM_REFERENCES_LABEL = 'ipam.holdfast.dev/claim-references';
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 
 interface Document {
@@ -103,6 +105,12 @@ describe('the documents', () => {
     expect(unknown(find, (variable) => variables.includes(variable))).to.deep.equal([]);
   });
 
+  it('name labels and annotations that exist', () => {
+    const keys = new Set<unknown>([...Object.values(names), CLAIM_REFERENCES_LABEL]);
+    const find = (code: string) => code.match(/\bipam\.holdfast\.dev\/[a-z][a-z0-9-]+/g) ?? [];
+    expect(unknown(find, (key) => keys.has(key))).to.deep.equal([]);
+  });
+
   it('explain every flag', () => {
     const text = documentOf('docs/operate.md');
     expect(SETTINGS.map(({ flag }) => flag).filter((flag) => !text.includes(`| \`--${flag}\` |`))).to.deep.equal([]);
@@ -110,7 +118,7 @@ describe('the documents', () => {
 
   it('explain every reason of an event, and no other', () => {
     const explained = [...documentOf('docs/operate.md').matchAll(/^\| `([A-Z]\w+)` \|/gm)].map(([, reason]) => reason);
-    expect(explained.sort()).to.deep.equal(Object.values(EventReason).sort());
+    expect(explained.sort()).to.deep.equal(Object.values(names.EventReason).sort());
   });
 
   it('explain every metric, and no other', async () => {

@@ -38,8 +38,14 @@ export class GuardedCluster {
   /** @param parameters data of the policies' ConfigMap */
   static async start(parameters: Record<string, string>): Promise<GuardedCluster> {
     const cluster = new GuardedCluster(await startControlPlane());
-    await cluster.#install(parameters);
-    return cluster;
+    try {
+      await cluster.#install(parameters);
+      return cluster;
+    } catch (error) {
+      // what goes on running would keep the tests from ending
+      await cluster.stop();
+      throw error;
+    }
   }
 
   async stop(): Promise<void> {
