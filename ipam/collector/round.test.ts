@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { LeakWorld } from '../../test/leak-world.js';
+import { LeakSearch } from './round.js';
+
+describe('what the API server says of a suspect', () => {
+  /** A claim with an address that it does not need: `10.0.0.2`. The next round makes it a case. */
+  async function suspected() {
+    const world = new LeakWorld();
+    const claim = world.addClaim('c', ['10.0.0.1/24']);
+    for (const last of [1, 2]) world.addLease(`10.0.0.${last}`, claim);
+    world.deliverAll();
+    const search = new LeakSearch({ ...world.deps, clock: { now: () => world.now }, collectAfterMs: 60_000 });
+    await search.round();
+    world.now += 60_000;
+    return { world, claim, search };
+  }
+
+  const rows: { name: string; change: (world: LeakWorld) => void; released: boolean }[] = [
+    { name: 'releases it where all is as the caches say', change: () => undefined, released: true },
+    {
+      name: 'keeps it where the other address was deleted by hand',
+      change: (world) => world.remove('addressleases', 'blue.10-0-0-1'),
+      released: false,
+    },
+    {
+      name: 'keeps it where the other address is released',
+      change: (world) => {
+        const lease = world.lease('blue.10-0-0-1')!;
+        world.put('addressleases', { ...lease, spec: { ...lease.spec, releasedAt: '2026-01-01T00:00:00Z' } });
+      },
+      released: false,
+    },
+    {
+      name: 'keeps it where the status names it now',
+      change: (world) => void world.put('ipamclaims', { ...world.claim('vms/c')!, status: { ips: ['10.0.0.2/24'] } }),
+      released: false,
+    },
+    {
+      name: 'keeps it where the status names none any more',
+      change: (world) => void world.put('ipamclaims', { ...world.claim('vms/c')!, status: { ips: [] } }),
+      released: false,
+    },
+    {
+      name: 'keeps it where a pod has come up with it',
+      change: (world) => {
+        const annotations = {
+          'k8s.v1.cni.cncf.io/networks': '[{"name":"blue","ipam-claim-reference":"c"}]',
+          'k8s.v1.cni.cncf.io/network-status': '[{"name":"vms/blue","ips":["10.0.0.2"]}]',
+        };
+        world.addPod('user', { metadata: { name: 'user', namespace: 'vms', annotations } });
+      },
+      released: false,
+    },
+    {
+      name: 'keeps it where the claim is gone: that is another matter',
+      change: (world) => world.remove('ipamclaims', 'vms/c'),
+      released: false,
+    },
+    {
+      name: 'keeps it where somebody has written to it',
+      change: (world) => void world.put('addressleases', world.lease('blue.10-0-0-2')!),
+      released: false,
+    },
+    {
+      name: 'keeps it where the server is ill',
+      change: (world) => {
+        world.mood = 'overloaded';
+      },
+      released: false,
+    },
+  ];
+  for (const { name, change, released } of rows) {
+    it(name, async () => {
+      const { world, search } = await suspected();
+      change(world);
+      await search.round();
+      expect(world.lease('blue.10-0-0-2')?.spec).to.have.property('owner');
+      expect(world.lease('blue.10-0-0-2')?.spec.releasedAt !== undefined).to.equal(released);
+      expect(world.collected.length).to.equal(released ? 1 : 0);
+      expect(world.spared.length).to.equal(released ? 0 : 1);
+    });
+  }
+
+  it('is asked for once in a while only', async () => {
+    const { world, search } = await suspected();
+    world.mood = 'overloaded';
+    for (let count = 0; count < 4; count++) {
+      await search.round();
+      world.now += 20_000;
+    }
+    expect(world.requests).to.have.length(1);
+  });
+});
