@@ -6,6 +6,7 @@ import * as names from '../api/names.js';
 import { createControllerMetrics } from '../controller/metrics.js';
 import { createClaimMetrics } from '../ipam/claims/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
+import { createIpamMetrics } from '../ipam/metrics.js';
 import { createValidationMetrics } from '../ipam/validation/metrics.js';
 import { silentLogger } from '../kube/log.js';
 import { ALL_SETTINGS } from '../process/config.js';
@@ -125,6 +126,7 @@ describe('the documents', () => {
     const metrics = createMetrics('all', '0');
     createControllerMetrics(metrics);
     createWebhookMetrics(metrics);
+    createIpamMetrics(metrics);
     createClaimMetrics(metrics);
     createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
     createValidationMetrics(metrics);
