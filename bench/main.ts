@@ -4,13 +4,16 @@ import { type BedWithHoldfast, startBedWithHoldfast } from '../e2e/environment.j
 import { Story } from '../e2e/story/story.js';
 import { benchAddresses } from './addresses.js';
 import { benchAdmissions } from './admissions.js';
+import { benchAllocator } from './allocator.js';
 import { benchBed } from './bed.js';
 import { benchClaims } from './claims.js';
 import { benchMemory } from './memory.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchStartup } from './startup.js';
 
-// npm run bench [-- --json=FILE] [admissions] [claims] [memory] [startup] [bed]
+// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses]
+/** Those that need no cluster. */
+const ALONE: Record<string, () => Promise<Figure[]>> = { allocator: benchAllocator };
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {
   admissions: benchAdmissions,
   claims: benchClaims,
@@ -21,24 +24,19 @@ const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Fi
 };
 
 const { values, positionals } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true });
-const chosen = positionals.length > 0 ? positionals : Object.keys(BENCHES);
-const unknown = chosen.filter((name) => BENCHES[name] === undefined);
-if (unknown.length > 0) throw new Error(`no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`);
+const known = [...Object.keys(ALONE), ...Object.keys(BENCHES)];
+const chosen = positionals.length > 0 ? positionals : known;
+const unknown = chosen.filter((name) => !known.includes(name));
+if (unknown.length > 0) throw new Error(`no bench ${unknown.join(', ')}; there are ${known.join(', ')}`);
 
 const progress = (line: string) => process.stderr.write(`  ${line}\n`);
-const bed = await startBedWithHoldfast(progress);
 const figures: Figure[] = [];
-try {
-  for (const name of chosen) {
-    progress(`bench ${name}`);
-    const environment = { client: bed.client, kubeconfig: bed.kubeconfig, bed, stop: () => bed.stop() };
-    const story = await Story.begin(environment);
-    figures.push(...(await BENCHES[name]!(bed, story)));
-    await story.end();
-  }
-} finally {
-  await bed.stop();
+for (const name of chosen.filter((each) => ALONE[each] !== undefined)) {
+  progress(`bench ${name}`);
+  figures.push(...(await ALONE[name]!()));
 }
+const onBed = chosen.filter((name) => BENCHES[name] !== undefined);
+if (onBed.length > 0) figures.push(...(await runOnBed(onBed)));
 
 process.stdout.write(`${table(figures)}\n`);
 const json = JSON.stringify(
@@ -49,3 +47,21 @@ const json = JSON.stringify(
 if (values.json === undefined) process.stdout.write(`${json}\n`);
 else await writeFile(values.json, `${json}\n`);
 process.exitCode = figures.some((figure) => isMet(figure) === false) ? 1 : 0;
+
+/** On one control plane, in turn. */
+async function runOnBed(names: readonly string[]): Promise<Figure[]> {
+  const bed = await startBedWithHoldfast(progress);
+  const found: Figure[] = [];
+  try {
+    for (const name of names) {
+      progress(`bench ${name}`);
+      const environment = { client: bed.client, kubeconfig: bed.kubeconfig, bed, stop: () => bed.stop() };
+      const story = await Story.begin(environment);
+      found.push(...(await BENCHES[name]!(bed, story)));
+      await story.end();
+    }
+  } finally {
+    await bed.stop();
+  }
+  return found;
+}

@@ -1,0 +1,195 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { AddressLease } from '../api/address-lease.js';
+import { AddressSpace } from '../ipam/core/address-space.js';
+import type { Family } from '../ipam/core/address.js';
+import { choose } from '../ipam/core/allocator.js';
+import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../ipam/core/lease.js';
+import { type Pool, addressesOf, compilePool } from '../ipam/core/pool.js';
+import { LeaseBook } from '../ipam/leases/book.js';
+import type { Figure } from './report.js';
+
+const REBUILT = 1_000_000;
+const BOOKED = 200_000;
+const ROUNDS = 50_000;
+const UTILISATIONS = [0, 50, 95, 99.9];
+/** Of a pool as large as that many leases: beyond it nothing about a pool matters to a single operation. */
+const MOST_US = 50;
+const NOW = Date.UTC(2026, 0, 1);
+
+const RANDOM_SEED = 20_260_101;
+
+/** The allocator alone, without an API server: how long it takes to know a million leases, and then for each operation. */
+// eslint-disable-next-line @typescript-eslint/require-await -- as all benches are
+export async function benchAllocator(): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [cidr, family] of [
+    ['10.0.0.0/8', 4],
+    ['fd00::/64', 6],
+  ] as const) {
+    // prettier-ignore
+    const pool = poolOf({ cidr });
+    const { ranges } = addressesOf(pool, family, 'open');
+    const first = ranges[0]!.first;
+    const step = (ranges[0]!.last - first) / BigInt(REBUILT);
+    figures.push(...rebuild(`${cidr}, in a row`, pool, family, (n) => first + BigInt(n)));
+    figures.push(...rebuild(`${cidr}, scattered`, pool, family, (n) => first + BigInt((n * 7919) % REBUILT) * step));
+  }
+  const ranges = { 4: ['10.0.0.0/8', '10.0.0.1-10.15.255.255'], 6: ['fd00::/64', 'fd00::1-fd00::f:ffff'] } as const;
+  for (const family of [4, 6] as const) {
+    const [cidr, range] = ranges[family];
+    for (const percent of UTILISATIONS) figures.push(...operations(poolOf({ cidr, ranges: [range] }), family, percent));
+  }
+  return [...figures, ...book()];
+}
+
+function rebuild(what: string, pool: Pool, family: Family, valueOf: (n: number) => bigint): Figure[] {
+  const before = heapBytes();
+  const began = performance.now();
+  const space = new AddressSpace();
+  space.setPool(pool);
+  for (let n = 0; n < REBUILT; n++) space.occupy({ family, value: valueOf(n) });
+  const seconds = (performance.now() - began) / 1000;
+  const bytes = (heapBytes() - before) / REBUILT;
+  const free = addressesOf(pool, family, 'open').size - BigInt(REBUILT);
+  if (space.free(pool.name, family) !== free)
+    throw new Error(`${what}: ${space.free(pool.name, family)} free, not ${free}`);
+  const name = `allocator: ${REBUILT.toLocaleString('en')} leases in ${what}`;
+  return [
+    { name: `${name}: rebuilt in`, value: seconds, unit: 's', target: { atMost: 10 } },
+    { name: `${name}: memory of each`, value: Math.max(0, bytes), unit: 'bytes', target: { atMost: 100 } },
+  ];
+}
+
+/** One allocation and one release in turn, of addresses all over the pool. */
+function operations(pool: Pool, family: Family, percent: number): Figure[] {
+  const { first, last } = addressesOf(pool, family, 'open').ranges[0]!;
+  const size = Number(last - first) + 1;
+  const order = shuffled(size);
+  const space = new AddressSpace();
+  space.setPool(pool);
+  const used = Array.from(order.subarray(0, Math.round((size * percent) / 100)), (n) => first + BigInt(n));
+  for (const value of used) space.occupy({ family, value });
+  let [allocateMs, releaseMs] = [0, 0];
+  for (let round = 0; round < ROUNDS; round++) {
+    const start = performance.now();
+    const found = space.next(pool.name, family);
+    if (found === undefined) throw new Error(`nothing is free in a pool that is used to ${percent} %`);
+    space.occupy(found);
+    const middle = performance.now();
+    const index = (round * 7919) % Math.max(1, used.length);
+    const value = used[index] ?? found.value;
+    space.vacate({ family, value });
+    releaseMs += performance.now() - middle;
+    allocateMs += middle - start;
+    used[index] = found.value;
+  }
+  const name = `allocator: ${size.toLocaleString('en')} addresses of IPv${family}, ${percent} % in use`;
+  const perRound = (ms: number) => ({ value: (ms * 1000) / ROUNDS, unit: 'µs', target: { atMost: MOST_US } });
+  return [
+    { name: `${name}: allocate`, ...perRound(allocateMs) },
+    { name: `${name}: release`, ...perRound(releaseMs) },
+  ];
+}
+
+/** What a process holds of 200,000 leases as they come from the API server, and what a choice costs in it. */
+function book(): Figure[] {
+  const pool = poolOf({ cidr: '10.0.0.0/8' });
+  const before = heapBytes();
+  const records: LeaseRecord[] = [];
+  for (let n = 0; n < BOOKED; n++) records.push(record(n));
+  const withRecords = heapBytes();
+  const leases = new LeaseBook([pool]);
+  const began = performance.now();
+  leases.attach({
+    onChange: (handler) => {
+      for (const object of records) handler({ type: 'added', object });
+    },
+  });
+  const seconds = (performance.now() - began) / 1000;
+  const withBook = heapBytes();
+  const mib = (bytes: number) => bytes / 2 ** 20;
+  const name = `book of ${leases.size.toLocaleString('en')} leases`;
+  return [
+    { name: `${name}: built in`, value: seconds, unit: 's' },
+    { name: `${name}: the leases`, value: mib(withRecords - before), unit: 'MiB' },
+    { name: `${name}: the book`, value: mib(withBook - withRecords), unit: 'MiB' },
+    { name: `${name}: choose, hold, give up`, value: choice(leases, pool), unit: 'µs', target: { atMost: MOST_US } },
+  ];
+}
+
+/** @returns µs */
+function choice(leases: LeaseBook, pool: Pool): number {
+  const terms = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
+  const began = performance.now();
+  for (let n = 0; n < ROUNDS; n++) {
+    const wish = { owner: requestOf(n).owner, families: [4] as const, addresses: [] };
+    const chosen = choose(pool, wish, leases.view(pool), terms);
+    const first = chosen.ok ? chosen.choices[0] : undefined;
+    if (first?.kind !== 'create') throw new Error('nothing is free');
+    leases.hold(pool.addressSpace, first.address);
+    leases.unhold(pool.addressSpace, first.address);
+  }
+  return ((performance.now() - began) * 1000) / ROUNDS;
+}
+
+function record(n: number): LeaseRecord {
+  const write = createLease(requestOf(n));
+  if (write.verb !== 'create') throw new Error(write.verb);
+  const { metadata, spec } = write.lease;
+  const identity = { uid: uuid(n), resourceVersion: String(1_000_000 + n), creationTimestamp: '2026-01-01T00:00:00Z' };
+  // as it comes from the wire: with strings of its own
+  const text = JSON.stringify({ metadata: { ...metadata, ...identity }, spec });
+  return readLease(JSON.parse(text) as AddressLease);
+}
+
+function requestOf(n: number): LeaseRequest {
+  const name = `vm-${n}.blue`;
+  const owner = {
+    kind: 'IPAMClaim' as const,
+    namespace: `tenant-${n % 500}`,
+    name,
+    uid: uuid(n),
+    workloadUID: uuid(n + 1),
+  };
+  return { address: { family: 4, value: (10n << 24n) + 1n + BigInt(n) }, addressSpace: 'blue', pool: 'blue', owner };
+}
+
+function uuid(n: number): string {
+  const digits = n.toString(16).padStart(12, '0');
+  return `${digits.slice(4)}-5a1e-4b0b-8c3d-${digits}`;
+}
+
+function poolOf(subnet: { cidr: string; ranges?: string[] }): Pool {
+  const spec = { network: 'blue', subnets: [subnet] };
+  const compiled = compilePool({ metadata: { name: 'blue', uid: 'blue-uid' }, spec });
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
+  return compiled.pool;
+}
+
+/** The numbers below `size` in an order that is the same in every run (Fisher-Yates, mulberry32). */
+function shuffled(size: number): Uint32Array {
+  const order = Uint32Array.from({ length: size }, (_, n) => n);
+  let seed = RANDOM_SEED;
+  for (let n = size - 1; n > 0; n--) {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    const other = ((mixed ^ (mixed >>> 14)) >>> 0) % (n + 1);
+    [order[n], order[other]] = [order[other]!, order[n]!];
+  }
+  return order;
+}
+
+let collect: (() => void) | undefined;
+
+/** What is reachable. */
+function heapBytes(): number {
+  if (collect === undefined) {
+    setFlagsFromString('--expose-gc');
+    collect = runInNewContext('gc') as () => void;
+  }
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
