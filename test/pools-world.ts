@@ -64,7 +64,8 @@ export class PoolsWorld {
 
   /** Syncs all keys, again and again, until nothing is written any more. Time goes on as the syncs ask for it. */
   async settle(): Promise<void> {
-    for (let before = -1; before !== this.writes.length;) {
+    for (let before = -1, rounds = 0; before !== this.writes.length; rounds++) {
+      if (rounds > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
       before = this.writes.length;
       for (const key of allPoolKeys(this.pools, this.networks)) {
         const result = await this.sync(key);
