@@ -94,7 +94,7 @@ describeStory('An address that a VM asks for', (story) => {
   it('is refused with the reason where it is not the pool’s to give', async () => {
     await story().addresses.network('blue', [{ cidr: '10.20.6.0/24', gateway: '10.20.6.1', exclude: ['10.20.6.9'] }]);
     for (const [vm, address, words] of [
-      ['vm1', '10.99.0.1', 'outside'],
+      ['vm1', '10.99.0.1', 'is not in pool'],
       ['vm2', '10.20.6.1', 'gateway'],
       ['vm3', '10.20.6.9', 'exclude'],
     ] as const) {

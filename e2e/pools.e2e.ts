@@ -190,7 +190,7 @@ describeStory('A pool that an admin makes', (story) => {
     const bad = { network: 'x', subnets: [{ cidr: '10.30.18.0/24', ranges: ['10.30.18.20-10.30.18.10'] }] };
     expect(await refusal(story().addresses.pool('bad', bad))).to.include('10.30.18.20-10.30.18.10');
     const hostBits = { network: 'x', subnets: [{ cidr: '10.30.18.7/24' }] };
-    expect(await refusal(story().addresses.pool('bad', hostBits))).to.include('10.30.18.0/24');
+    expect(await refusal(story().addresses.pool('bad', hostBits))).to.include('10.30.18.7/24 has host bits');
   });
 });
 
@@ -200,7 +200,7 @@ describeStory('A tenant with all rights in the namespace', (story) => {
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const mine = await story().addresses.of('vm1.data');
     const tenant = await story().tenant();
-    expect(await tenant.refusedStatus('vm1.data', { ips: ['10.30.19.66/24'] })).to.include('holdfast-ipam');
+    expect(await tenant.refusedStatus('vm1.data', { ips: ['10.30.19.66/24'] })).to.include('only Holdfast writes the status');
     const [lease] = [...(await story().addresses.leases()).values()];
     expect(await tenant.refusedLeaseDeletion(lease!.metadata.name)).to.include('forbidden');
     await story().addresses.are('vm1.data', mine);
