@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type Given, TRUE, claimGiven } from '../../test/claim-observation.js';
+import { changesTo, statusPatch } from './status.js';
+import type { ClaimVerdict } from './step.js';
+
+const NOW = Date.UTC(2026, 0, 5);
+const SERVED: ClaimVerdict = {
+  ips: ['10.0.0.5/24'],
+  allocated: { status: 'True', reason: 'SuccessfulAllocation', message: 'leased from AddressPool blue' },
+};
+const full = (counts: string): ClaimVerdict => ({
+  ips: [],
+  allocated: { status: 'False', reason: 'SubnetExhausted', message: `pool blue is full: ${counts}` },
+});
+
+describe('the status of a claim', () => {
+  const claim = (given: Given): IPAMClaim => ({
+    ...claimGiven(given),
+    metadata: { ...claimGiven(given).metadata, generation: 3 },
+  });
+  const patched = (given: Given, verdict: ClaimVerdict) =>
+    statusPatch(claim(given), verdict, NOW) as { metadata: object; status: IPAMClaim['status'] };
+
+  it('is written on condition that the claim is as it was read', () => {
+    expect(patched({}, SERVED).metadata).to.deep.equal({ uid: 'c1', resourceVersion: '7' });
+  });
+
+  it('always has its addresses, and when the condition became true', () => {
+    expect(patched({}, SERVED).status).to.deep.equal({
+      ips: ['10.0.0.5/24'],
+      conditions: [
+        {
+          type: 'IPsAllocated',
+          ...SERVED.allocated,
+          lastTransitionTime: '2026-01-05T00:00:00Z',
+          observedGeneration: 3,
+        },
+      ],
+    });
+    expect(changesTo(claim({}), full('4 of 4 leased'))).to.deep.equal(['ips', 'IPsAllocated']);
+  });
+
+  it('keeps the time where only the reason changes', () => {
+    const before: Given = {
+      ips: [],
+      conditions: [{ type: 'IPsAllocated', status: 'False', reason: 'InternalError', message: '' }],
+    };
+    const [condition] = patched(before, full('4 of 4 leased')).status?.conditions ?? [];
+    expect(condition).to.include({ reason: 'SubnetExhausted', lastTransitionTime: '2025-12-31T00:00:00Z' });
+  });
+
+  it('is not written again where only the counts of a full pool change', () => {
+    const before: Given = { ips: [], conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }] };
+    expect(changesTo(claim(before), full('3 of 4 leased, 1 cooling down'))).to.deep.equal([]);
+    expect(changesTo(claim(before), { ...SERVED, ips: [] })).to.deep.equal(['IPsAllocated']);
+  });
+
+  it('keeps the conditions of others, and drops what is settled', () => {
+    const before: Given = {
+      ips: ['10.0.0.5/24'],
+      conditions: [{ type: 'Theirs' }, TRUE, { type: 'RequestHonoured', status: 'False', reason: 'x', message: 'y' }],
+    };
+    expect(changesTo(claim(before), SERVED)).to.deep.equal(['RequestHonoured']);
+    expect(patched(before, SERVED).status?.conditions?.map(({ type }) => type)).to.deep.equal([
+      'Theirs',
+      'IPsAllocated',
+    ]);
+  });
+
+  it('names its pod, or takes the name away', () => {
+    const before: Given = { ips: ['10.0.0.5/24'], conditions: [TRUE], ownerPod: 'p1' };
+    expect(changesTo(claim(before), SERVED)).to.deep.equal(['ownerPod']);
+    expect(patched(before, SERVED).status).to.have.property('ownerPod', null);
+    expect(patched(before, { ...SERVED, ownerPod: 'p2' }).status?.ownerPod).to.deep.equal({ name: 'p2' });
+    expect(patched(before, { ...SERVED, ownerPod: 'p1' }).status).to.not.have.property('ownerPod');
+  });
+});

@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { type Name, Scene } from '../../test/ipam-model/scene.js';
+
+describe('syncing a claim whose pool is full', () => {
+  let scene: Scene;
+
+  beforeEach(() => {
+    scene = new Scene();
+  });
+
+  const NAMES: Name[] = ['a', 'b', 'c', 'd', 'e'];
+
+  /** Four addresses, and five who want one. */
+  beforeEach(async () => {
+    for (const name of NAMES) scene.create(name, { owned: true });
+    await scene.cluster.settle();
+  });
+
+  it('says how full it is, on the claim and on its VM, once', async () => {
+    await scene.sync('e');
+    expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
+    expect(scene.process.events).to.deep.equal(
+      ['IPAMClaim', 'VirtualMachine'].map(
+        (kind) => `Warning ${kind} AddressesNotAllocated: SubnetExhausted: pool blue is full: 4 of 4 leased`,
+      ),
+    );
+  });
+
+  it('gives the claim its address as soon as one has cooled down, and says so', async () => {
+    scene.finish('b');
+    await scene.cluster.settle();
+    expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
+    await scene.cluster.coolDown();
+    expect(scene.ipsOf('e')).to.deep.equal(['10.0.0.3']);
+    expect(scene.process.events.at(-1)).to.match(/^Normal VirtualMachine AddressesAllocated: 10\.0\.0\.3/);
+  });
+
+  it('asks again when the first address will have cooled down', async () => {
+    scene.finish('b');
+    await scene.cluster.settle();
+    scene.cluster.world.now += 20_000;
+    expect((await scene.sync('e')).result).to.deep.equal({ retryAfterMs: 40_000 });
+  });
+
+  it('lets the oldest of those who wait go first, whoever comes', async () => {
+    scene.finish('a');
+    scene.finish('b');
+    await scene.cluster.settle();
+    scene.create('a');
+    scene.create('b');
+    await scene.cluster.settle();
+    scene.cluster.world.now += 70_000;
+    scene.cluster.operate({ do: 'expire' });
+    scene.process.deliverAll();
+    await scene.process.sync('vms/b');
+    expect(scene.ipsOf('b')).to.deep.equal([]);
+    await scene.cluster.settle();
+    expect([scene.ipsOf('e')?.length, scene.ipsOf('a')?.length, scene.ipsOf('b')?.length]).to.deep.equal([1, 1, 0]);
+  });
+});

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import { claim } from '../test/workload-objects.js';
+import { shrinkClaim } from './shrink.js';
+
+describe('a claim as the IPAM caches it', () => {
+  const whole: IPAMClaim = {
+    ...claim({ vmNetwork: 'data' }),
+    status: {
+      ips: [],
+      ownerPod: { name: 'p1' },
+      conditions: [
+        { type: 'Theirs', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      ],
+    },
+  };
+  const { metadata } = whole;
+  const big = {
+    ...whole,
+    metadata: {
+      ...metadata,
+      generation: 2,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      managedFields: [{}],
+      labels: { ...metadata.labels, other: 'x' },
+      annotations: { ...metadata.annotations, 'kubectl.kubernetes.io/last-applied-configuration': '{}' },
+      finalizers: [...(metadata.finalizers ?? []), 'example.com/other'],
+      ownerReferences: [
+        ...(metadata.ownerReferences ?? []),
+        { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'c' },
+      ],
+    },
+  };
+
+  it('has its whole status, for the conditions of others are written back with ours', () => {
+    expect(shrinkClaim(big).status).to.deep.equal(whole.status);
+  });
+
+  it('has no status where there is none, which is not one without addresses', () => {
+    const { status: _status, ...rest } = whole;
+    expect(shrinkClaim(rest)).to.not.have.property('status');
+  });
+
+  it('has what its addresses depend on, and nothing else', () => {
+    const small = shrinkClaim(big);
+    expect(small.metadata).to.have.all.keys(
+      ...['name', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp', 'generation'],
+      ...['annotations', 'labels', 'finalizers', 'ownerReferences'],
+    );
+    expect(small.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
+    expect(small.metadata.ownerReferences?.map(({ kind }) => kind)).to.deep.equal(['VirtualMachine']);
+    expect(Object.keys(small.metadata.labels ?? {})).to.deep.equal(['kubevirt.io/vm']);
+    expect(Object.keys(small.metadata.annotations ?? {}).join()).to.not.contain('kubectl');
+  });
+});
