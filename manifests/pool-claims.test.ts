@@ -87,6 +87,11 @@ describe('the admission policies for claims on the networks of pools, on a kube-
     return patchClaim(person, claim, { status: { ips: ['10.0.0.5/24'] } }, 'status');
   }
 
+  async function nameStatusWriters(statusWriters: string): Promise<void> {
+    const ref = { namespace: 'holdfast-system', name: 'holdfast-policies' };
+    await cluster.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data: { statusWriters } } });
+  }
+
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
@@ -150,13 +155,13 @@ describe('the admission policies for claims on the networks of pools, on a kube-
     });
 
     it('Holdfast writes it on all networks, while the ConfigMap names others for it', async () => {
-      const ref = { namespace: 'holdfast-system', name: 'holdfast-policies' };
-      const body = { data: { statusWriters: `${WHO.stranger}\n` } };
-      await cluster.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body });
+      await nameStatusWriters(`${WHO.stranger}\n`);
       await untilRefused(() => writeStatus('tenant', 'black'));
       for (const network of ['black', 'white']) await expectRefusal(writeStatus('ipam', network), undefined);
       await expectRefusal(writeStatus('namesake', 'black'), 'not among statusWriters');
       await expectRefusal(writeStatus('stranger', 'white'), 'serves the network white');
+      await nameStatusWriters('');
+      await until('the list is empty again', () => writeStatus('tenant', 'black'));
     });
   });
 
