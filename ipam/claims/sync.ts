@@ -50,9 +50,14 @@ export function createClaimSync(
   dependencies: ClaimSyncDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const written = new WrittenClaims();
+  // who waited in an earlier term of leadership is looked at again
+  dependencies.waiters.clear();
   return async (key, signal) => {
-    const { gate, claims } = dependencies;
-    if (!gate.isOpen()) return undefined;
+    const { gate, claims, waiters } = dependencies;
+    if (!gate.isOpen()) {
+      waiters.leave(key);
+      return undefined;
+    }
     const claim = written.newest(key, claims.get(key));
     return new Round({ key, claim, written, call: signal === undefined ? {} : { signal } }, dependencies).run();
   };
@@ -148,7 +153,10 @@ class Round {
       cooldownMs: Math.max(pool.cooldownMs, 2 * maxStalenessMs),
       stickyMs: pool.stickyMs,
       now: clock.now(),
-      heldByStopped: heldByStopped(pool.name),
+      // counted only where it is told
+      get heldByStopped() {
+        return heldByStopped(pool.name);
+      },
     };
     const wish = { addresses, families, owner: leaseOwnerOf(claim) };
     const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters });

@@ -40,11 +40,16 @@ export interface TakeContext {
   call: CallOptions;
 }
 
+/** What the CRD of leases admits; a claim may have been written by others. */
+const MAX_INTERFACE = 15;
+const MAX_UID = 128;
+
 /** As leases name it. */
 export function leaseOwnerOf(claim: IPAMClaim): LeaseOwner {
   const { namespace = '', name, uid = '' } = claim.metadata;
   const workloadUID = ownerOf(claim)?.uid;
-  return { kind: IPAM_CLAIM_KIND, namespace, name, uid, ...(workloadUID !== undefined && { workloadUID }) };
+  const isUid = workloadUID !== undefined && workloadUID !== '' && workloadUID.length <= MAX_UID;
+  return { kind: IPAM_CLAIM_KIND, namespace, name, uid, ...(isUid && { workloadUID }) };
 }
 
 /**
@@ -60,7 +65,7 @@ export async function take(choice: Choice, context: TakeContext): Promise<Taken>
     addressSpace: pool.addressSpace,
     pool: pool.name,
     owner: leaseOwnerOf(claim),
-    ...(podInterface && { interface: podInterface }),
+    ...(podInterface && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
   };
   const write: LeaseWrite = choice.kind === 'create' ? createLease(request) : takeLease(choice.lease, request);
   try {

@@ -67,6 +67,14 @@ describe('claims that wait', () => {
     expect(waiters.concerned('other', TEN)).to.deep.equal([]);
   });
 
+  it('are forgotten when a new term of leadership begins', () => {
+    waiters.set('vms/a', { created: '1', pool: BLUE });
+    waiters.set('vms/b', { created: '2', address: { addressSpace: 'blue', address: TEN } });
+    waiters.clear();
+    expect([waiters.size, ...waiters.concerned('blue', TEN), ...woken]).to.deep.equal([0]);
+    expect(waiters.ahead('blue', { key: 'vms/c', created: '3' })).to.equal(0);
+  });
+
   it('wait for another address once they are told so', () => {
     waiters.set('vms/a', { created: '1', address: { addressSpace: 'blue', address: TEN } });
     waiters.set('vms/a', { created: '1', address: { addressSpace: 'blue', address: parseAddress('10.0.0.11') } });

@@ -69,6 +69,13 @@ export class ClaimWaiters {
     else this.#wake([next.key]);
   }
 
+  /** Nobody waits any more, and nobody is woken. */
+  clear(): void {
+    this.#waits.clear();
+    this.#lines.clear();
+    this.#byAddress.clear();
+  }
+
   /** How many older claims wait for the pool. */
   ahead(pool: string, waiter: { key: string; created: string }): number {
     return positionOf(this.#lines.get(pool)?.waiters ?? [], waiter);

@@ -1,0 +1,12 @@
+/** Texts that may be shared; more than these are hardly the same often. */
+const REMEMBERED = 4096;
+
+const known = new Map<string, string>();
+
+/** The same text as one string, where a hundred thousand objects say it each with their own. */
+export function interned(text: string): string {
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  if (known.size < REMEMBERED) known.set(text, text);
+  return text;
+}
