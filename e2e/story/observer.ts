@@ -2,7 +2,7 @@ import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import { type Change, Informer } from '../../kube/informer.js';
+import { Reflector } from '../../kube/reflector.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 
 interface Holder {
@@ -30,8 +30,10 @@ export class Observer {
   readonly violations: string[] = [];
   readonly #space: string;
   readonly #cooldownMs: number;
-  readonly #leases: Informer<AddressLease>;
-  readonly #claims: Informer<IPAMClaim>;
+  readonly #leases: Reflector<AddressLease>;
+  readonly #claims: Reflector<IPAMClaim>;
+  /** Those that are there, by UID. */
+  readonly #livingClaims = new Map<string, IPAMClaim>();
   /** By address. */
   readonly #holders = new Map<string, Holder>();
   readonly #released = new Map<string, Release>();
@@ -48,10 +50,27 @@ export class Observer {
   ) {
     this.#space = space;
     this.#cooldownMs = cooldownMs;
-    this.#leases = new Informer<AddressLease>(client, ADDRESS_LEASES);
-    this.#claims = new Informer<IPAMClaim>(client, IPAM_CLAIMS, { namespace });
-    this.#leases.onChange((change) => this.#seeLease(change));
-    this.#claims.onChange((change) => this.#seeClaim(change));
+    this.#leases = new Reflector<AddressLease>({
+      client,
+      resource: ADDRESS_LEASES,
+      project: (lease) => lease,
+      sink: {
+        replace: (leases) => this.#startAgain(leases),
+        upsert: (lease) => this.#seeLease(lease),
+        remove: (lease) => this.#seeRemoved(lease),
+      },
+    });
+    this.#claims = new Reflector<IPAMClaim>({
+      client,
+      resource: IPAM_CLAIMS,
+      namespace,
+      project: (claim) => claim,
+      sink: {
+        replace: (claims) => this.#seeClaims(claims),
+        upsert: (claim) => this.#seeClaim(claim),
+        remove: ({ metadata }) => this.#seeGone(metadata.uid ?? '', BigInt(metadata.resourceVersion ?? '0')),
+      },
+    });
   }
 
   /** How many changes were seen. */
@@ -64,10 +83,9 @@ export class Observer {
     return this.#releases.length;
   }
 
-  async start(): Promise<void> {
+  start(): void {
     this.#leases.start();
     this.#claims.start();
-    await Promise.all([this.#leases.synced(), this.#claims.synced()]);
   }
 
   /** Ends the watches, and judges what only all events together tell. */
@@ -84,7 +102,7 @@ export class Observer {
 
   /** What is there is whole: each claim has a lease for each of its addresses, and each lease that is held has a claim. */
   unsettled(): string[] {
-    const claims = new Map(this.#claims.cache.list().map((claim) => [claim.metadata.uid ?? '', claim]));
+    const claims = this.#livingClaims;
     return [
       ...[...claims.values()].flatMap((claim) => this.#unsettledClaim(claim)),
       ...[...this.#holders].flatMap(([address, { uid }]) => {
@@ -103,28 +121,46 @@ export class Observer {
     return lost.map((ip) => `${objectKey(claim)} shows ${ip}, which it does not hold`);
   }
 
-  #seeLease({ type, object }: Change<AddressLease>): void {
-    if (object.spec.addressSpace !== this.#space) return;
+  /** After a list nobody knows what happened since the last event: it is where what follows begins. */
+  #startAgain(leases: readonly AddressLease[]): void {
+    this.#holders.clear();
+    this.#released.clear();
+    for (const lease of leases) this.#seeLease(lease);
+  }
+
+  #seeLease(lease: AddressLease): void {
+    if (lease.spec.addressSpace !== this.#space) return;
     this.#events++;
-    const { owner, releasedAt, address } = object.spec;
-    const version = BigInt(object.metadata.resourceVersion ?? '0');
-    if (type === 'removed') this.#seeRemoved(object.metadata.name, address, version);
-    else if (owner === undefined) return;
-    else if (releasedAt !== undefined) this.#seeReleased(object, Date.parse(releasedAt), version);
+    const { owner, releasedAt, address } = lease.spec;
+    const version = BigInt(lease.metadata.resourceVersion ?? '0');
+    if (owner === undefined) return;
+    if (releasedAt !== undefined) this.#seeReleased(lease, owner, version);
     else this.#seeHeld(address, owner, version);
   }
 
-  #seeRemoved(lease: string, address: string, version: bigint): void {
+  #seeRemoved({ metadata, spec: { addressSpace, address } }: AddressLease): void {
+    if (addressSpace !== this.#space) return;
+    this.#events++;
     const before = this.#holders.get(address);
-    if (before === undefined) this.#expire(lease, address);
-    else this.#release({ lease, ...before, at: 0, version }, address);
+    if (before === undefined) this.#expire(metadata.name, address);
+    else this.violations.push(`${metadata.name} was deleted while it was held for ${before.uid}`);
     this.#holders.delete(address);
   }
 
-  #seeReleased(lease: AddressLease, at: number, version: bigint): void {
-    const { address } = lease.spec;
+  #seeReleased(lease: AddressLease, owner: LeaseOwner, version: bigint): void {
+    const { address, releasedAt = '' } = lease.spec;
+    const at = Date.parse(releasedAt);
     const before = this.#holders.get(address);
-    if (before !== undefined) this.#release({ lease: lease.metadata.name, ...before, at, version }, address);
+    const release = {
+      lease: lease.metadata.name,
+      address,
+      uid: owner.uid,
+      workloadUID: owner.workloadUID,
+      at,
+      version,
+    };
+    if (before !== undefined) this.#releases.push(release);
+    this.#released.set(address, release);
     this.#holders.delete(address);
   }
 
@@ -133,13 +169,6 @@ export class Observer {
     if (before === undefined) this.#take(address, uid, workloadUID);
     else if (before.uid !== uid) this.violations.push(`${address} went from ${before.uid} to ${uid} without a release`);
     this.#holders.set(address, { uid, workloadUID, version });
-  }
-
-  #release(given: Omit<Release, 'address'>, address: string): void {
-    const release = { ...given, address };
-    this.#releases.push(release);
-    this.#released.set(address, release);
-    if (release.at === 0) this.violations.push(`${release.lease} was deleted while it was held for ${release.uid}`);
   }
 
   #take(address: string, uid: string, workloadUID: string | undefined): void {
@@ -157,17 +186,27 @@ export class Observer {
     }
   }
 
-  #seeClaim({ type, object }: Change<IPAMClaim>): void {
+  /** Claims that are not in a list went some time before it. */
+  #seeClaims(claims: readonly IPAMClaim[]): void {
+    const listed = new Set(claims.map(({ metadata }) => metadata.uid));
+    for (const uid of this.#livingClaims.keys()) if (!listed.has(uid)) this.#seeGone(uid, 0n);
+    for (const claim of claims) this.#seeClaim(claim);
+  }
+
+  #seeGone(uid: string, version: bigint): void {
     this.#events++;
-    const { uid = '', resourceVersion = '0' } = object.metadata;
-    if (type === 'removed') {
-      this.#goneClaims.set(uid, BigInt(resourceVersion));
-      return;
-    }
-    const ips = (object.status?.ips ?? []).map(withoutPrefix);
+    this.#livingClaims.delete(uid);
+    this.#goneClaims.set(uid, version);
+  }
+
+  #seeClaim(claim: IPAMClaim): void {
+    this.#events++;
+    const { uid = '' } = claim.metadata;
+    this.#livingClaims.set(uid, claim);
+    const ips = (claim.status?.ips ?? []).map(withoutPrefix);
     const earlier = this.#shown.get(uid);
     if (earlier !== undefined && earlier.join() !== ips.join()) {
-      this.violations.push(`${objectKey(object)} showed ${earlier.join()}, and then "${ips.join()}"`);
+      this.violations.push(`${objectKey(claim)} showed ${earlier.join()}, and then "${ips.join()}"`);
     }
     if (ips.length > 0) this.#shown.set(uid, ips);
   }
