@@ -1,7 +1,4 @@
 import type { BedWithHoldfast } from '../e2e/environment.js';
-import type { Manifest } from '../e2e/bed/objects.js';
-import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
-import { applyManifests, readKustomization } from '../e2e/holdfast/manifests.js';
 import { HoldfastProcess } from '../e2e/holdfast/process.js';
 import { creationReview, reviewAgent } from '../e2e/holdfast/review.js';
 import type { Story } from '../e2e/story/story.js';
@@ -14,12 +11,10 @@ import { usageOf } from './usage.js';
 const VMS = 500;
 const ADMISSIONS = 10_000;
 
-/** Memory and CPU of controller and webhook in one process, idle and after work. */
+/** Memory and CPU of all in one process, idle and after work. */
 export async function benchMemory(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
   const review = JSON.stringify(creationReview(await launcherWithTwoClaims(story), 'bench'));
-  await bed.controller.stop();
-  await bed.webhook.stop();
-  await lendWebhookRights(bed);
+  await Promise.all([bed.controller.stop(), bed.webhook.stop(), bed.ipam.stop()]);
   const all = new HoldfastProcess(bed, 'all', bed.webhook.ports);
   await all.start();
   const idle = await usageOf(all.pid);
@@ -35,7 +30,7 @@ export async function benchMemory(bed: BedWithHoldfast, story: Story): Promise<F
   await agent.close();
   const loaded = await usageOf(all.pid);
   await all.stop();
-  await Promise.all([bed.controller.start(), bed.webhook.start()]);
+  await Promise.all([bed.controller.start(), bed.webhook.start(), bed.ipam.start()]);
 
   const after = `after ${String(2 * VMS)} claims and ${String(ADMISSIONS)} admissions`;
   return [
@@ -45,21 +40,4 @@ export async function benchMemory(bed: BedWithHoldfast, story: Story): Promise<F
     { name: 'all in one: CPU to ready', value: idle.cpuSeconds, unit: 's' },
     { name: `all in one: CPU ${after}`, value: loaded.cpuSeconds, unit: 's' },
   ];
-}
-
-/** One process has one identity: here the controller's gets the webhook's rights too. */
-async function lendWebhookRights(bed: BedWithHoldfast): Promise<void> {
-  const bindings = (await readKustomization()).filter(isWebhookBinding);
-  const subjects = [{ kind: 'ServiceAccount', namespace: HOLDFAST_NAMESPACE, name: 'holdfast-controller' }];
-  await applyManifests(
-    bed.client,
-    bindings.map((binding) => {
-      const metadata = { ...binding.metadata, name: `${binding.metadata.name}-all` };
-      return { ...binding, metadata, subjects };
-    }),
-  );
-}
-
-function isWebhookBinding({ kind, metadata }: Manifest): boolean {
-  return kind.endsWith('RoleBinding') && metadata.name.includes('webhook');
 }
