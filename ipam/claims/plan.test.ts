@@ -253,9 +253,14 @@ describe('the next step of a claim', () => {
 
   describe('whose name others had before', () => {
     it('is to look whether those are gone', () =>
-      expect(planStrays([lease('10.0.0.5')], false)?.kind).to.equal('look'));
-    it('is to release what they had', () => expect(planStrays([lease('10.0.0.5')], true)?.kind).to.equal('release'));
-    it('is its own where they had nothing', () => expect(planStrays([], false)).to.equal(undefined));
+      expect(planStrays([lease('10.0.0.5')], new Set())?.kind).to.equal('look'));
+    it('is to release what those had that are gone, and nothing else', () => {
+      const theirs = lease('10.0.0.5');
+      const owner = { kind: 'IPAMClaim' as const, namespace: 'vms', name: 'vm1.data', uid: 'next' };
+      const step = planStrays([theirs, { ...lease('10.0.0.6'), owner }], new Set(['c1']));
+      expect(step).to.deep.include({ kind: 'release', leases: [theirs] });
+    });
+    it('is its own where they had nothing', () => expect(planStrays([], new Set(['x']))).to.equal(undefined));
   });
 });
 

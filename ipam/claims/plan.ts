@@ -46,11 +46,16 @@ export function plan(observed: Observed, findings: Findings): Step {
   return endOfSurplus(observed, { wanted, refusal }, findings);
 }
 
-/** Claims that had the name before are gone for sure only where the API server says so. */
-export function planStrays(strays: readonly LeaseRecord[], isLive: boolean): Step | undefined {
+/**
+ * Claims that had the name before are gone for sure only where the API server says so.
+ * @param gone UIDs of those of which it has
+ */
+export function planStrays(strays: readonly LeaseRecord[], gone: ReadonlySet<string>): Step | undefined {
   if (strays.length === 0) return undefined;
-  const reason = 'their claim is gone';
-  return isLive ? { kind: 'release', leases: strays, reason } : { kind: 'look', reason: 'is it gone?' };
+  const leases = strays.filter(({ owner }) => owner !== undefined && gone.has(owner.uid));
+  return leases.length > 0
+    ? { kind: 'release', leases, reason: 'their claim is gone' }
+    : { kind: 'look', reason: 'is it gone?' };
 }
 
 function refusalOf({ resolution, held }: Observed, wanted: Wanted, { need }: Findings): Refusal | undefined {

@@ -110,6 +110,23 @@ describe('syncing a claim', () => {
     expect(scene.cluster.world.list('addressleases')[0]?.spec.releasedAt).to.be.a('string');
   });
 
+  it('frees nothing of a claim that has come since the API server said that there is none', async () => {
+    scene.create('a');
+    await scene.sync('a');
+    scene.finish('a');
+    scene.process.deliverAll();
+    // it has asked, and is about to release, while another process serves the next claim of the name
+    scene.interrupt(1, async () => {
+      scene.create('a');
+      scene.late.deliverAll();
+      await scene.late.sync('vms/a');
+      scene.process.deliver('addressleases', Infinity);
+    });
+    await scene.process.sync('vms/a');
+    expect(scene.heldBy('a')).to.deep.equal(scene.ipsOf('a'));
+    expect(scene.heldBy('a')).to.have.lengthOf(1);
+  });
+
   it('gives the next claim of the same VM its address back before it has cooled down', async () => {
     scene.create('a', { owned: true });
     await scene.sync('a');

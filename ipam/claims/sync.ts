@@ -76,6 +76,8 @@ class Round {
   readonly #target: Target;
   readonly #dependencies: ClaimSyncDependencies;
   readonly #fresh = new Set<string>();
+  /** UIDs of claims of this name that the API server has shown to be gone. */
+  readonly #gone = new Set<string>();
   #claim: IPAMClaim | undefined;
   #users: readonly ClaimPod[] = [];
   #findings: Findings = { isLive: false, arePodsLive: false };
@@ -110,7 +112,7 @@ class Round {
 
   #plan(observed: Observed | undefined): Step {
     const strays = straysOf(this.#target.key, this.#claim, this.#dependencies);
-    const ofStrays = planStrays(strays, this.#findings.isLive);
+    const ofStrays = planStrays(strays, this.#gone);
     if (ofStrays !== undefined) return ofStrays;
     return observed === undefined ? { kind: 'none', reason: 'it is gone' } : plan(observed, this.#findings);
   }
@@ -140,9 +142,15 @@ class Round {
     }
   }
 
-  /** What was found out of an older state is forgotten. */
+  /**
+   * What was found out of an older state is forgotten. A claim is there before its leases are: whoever has some before the API server is asked,
+   * and is not what it answers, is gone for good. Leases that come later may be those of a claim that has come since.
+   */
   async #look(): Promise<void> {
-    this.#claim = await readClaim(this.#target.key, this.#dependencies.client, this.#target.call);
+    const { key, call } = this.#target;
+    const owners = straysOf(key, undefined, this.#dependencies).flatMap(({ owner }) => owner?.uid ?? []);
+    this.#claim = await readClaim(key, this.#dependencies.client, call);
+    for (const uid of owners) if (uid !== this.#claim?.metadata.uid) this.#gone.add(uid);
     this.#findings = { isLive: true, arePodsLive: this.#findings.arePodsLive };
   }
 

@@ -69,6 +69,17 @@ export class Scene {
     this.cluster.api.before = () => (count++ === number ? fault : undefined);
   }
 
+  /** Before the n-th request from now on, counted from 0, something else is done to its end. */
+  interrupt(number: number, interlude: () => Promise<void>): void {
+    const { api } = this.cluster;
+    const request = api.request.bind(api);
+    let count = 0;
+    api.request = async (each) => {
+      if (count++ === number) await interlude();
+      return request(each);
+    };
+  }
+
   /** All news arrive, and the claim is synced once. */
   async sync(name: Name): Promise<{ result: SyncResult; requests: string[] }> {
     this.process.deliverAll();
