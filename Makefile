@@ -30,7 +30,7 @@ unit: node_modules/.installed go ## Run the tests that need no KubeVirt
 e2e: node_modules/.installed go ## Run the user stories on a real KubeVirt control plane
 	@npm run --silent test:e2e
 
-demo: node_modules/.installed go ## Watch a VM keep its claim through all it lives through (KEEP=1: leave it running)
+demo: node_modules/.installed go ## Watch a VM keep its claim and addresses through all it lives through (KEEP=1: leave it running)
 	@npm run --silent demo
 
 bed: node_modules/.installed go ## Keep a KubeVirt control plane with simulated nodes up, for kubectl

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { startEnvironment } from '../environment.js';
+import { onBed, startEnvironment } from '../environment.js';
 import { Story } from '../story/story.js';
 import { Narrator } from './narrator.js';
 import { tellTale } from './tale.js';
@@ -8,9 +8,7 @@ import { tellTale } from './tale.js';
 const keep = (process.env.KEEP ?? '') !== '';
 const narrator = new Narrator();
 
-narrator.chapter('A Kubernetes and KubeVirt control plane comes up on loopback, and Holdfast beside it');
-narrator.say('Real: etcd, kube-apiserver, controller-manager, scheduler, virt-api, virt-controller, Holdfast.');
-narrator.say('Simulated: two nodes, that is kubelet, Multus and virt-handler. No guest runs, no packet flows.');
+introduce();
 const environment = await startEnvironment((line) => {
   narrator.progress(line);
 });
@@ -18,7 +16,7 @@ const environment = await startEnvironment((line) => {
 process.exitCode = 1; // until the tale has been told to its end
 try {
   const story = await Story.begin(environment, 'demo');
-  await tellTale(story, narrator);
+  await tellTale(story, narrator, environment.bed);
   const broken = narrator.end();
   if (keep) await stayUp();
   else
@@ -31,11 +29,23 @@ try {
   await environment.stop();
 }
 
+function introduce(): void {
+  if (onBed) {
+    narrator.chapter('A Kubernetes and KubeVirt control plane comes up on loopback, and Holdfast beside it');
+    narrator.say('Real: etcd, kube-apiserver, controller-manager, scheduler, virt-api, virt-controller, Holdfast.');
+    narrator.say('Simulated: two nodes, that is kubelet, Multus and virt-handler. No guest runs, no packet flows.');
+  } else {
+    narrator.chapter('A cluster with KubeVirt, Multus and Holdfast, which E2E_KUBECONFIG names');
+  }
+  narrator.say('Addresses are what claims hold, and nobody else gets. No CNI plugin puts them on an interface yet.');
+}
+
 async function stayUp(): Promise<void> {
   narrator.chapter('All of it stays up until Ctrl-C. To look around in another terminal');
   narrator.say(`export KUBECONFIG=${environment.kubeconfig}`);
-  narrator.say('kubectl apply -n demo -f manifests/samples/   # a NAD and a VM');
+  narrator.say('kubectl apply -n demo -f manifests/samples/holdfast-network.yaml -f manifests/samples/vm.yaml');
   narrator.say('kubectl get -n demo vm,vmi,pods,ipamclaims');
+  narrator.say('kubectl get apools,aleases   # which addresses there are, and who has them');
   if (environment.bed) narrator.say(`logs: ${environment.bed.logDir}`);
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
 }

@@ -30,10 +30,31 @@ export class Narrator {
     stdout.write(`   ${paint(36, what.padEnd(34))} ${value}\n`);
   }
 
+  /** Rows below a header, in columns. */
+  table(header: readonly string[], rows: readonly (readonly string[])[]): void {
+    const all = [header, ...rows];
+    const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+    for (const [index, row] of all.entries()) {
+      const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('   ');
+      stdout.write(`     ${index === 0 ? paint(36, line.trimEnd()) : line.trimEnd()}\n`);
+    }
+  }
+
   /** A promise of Holdfast, kept or not. */
   check(promise: string, kept: boolean): void {
     if (!kept) this.#broken++;
     stdout.write(`   ${kept ? paint(32, '✓') : paint(31, '✗ BROKEN:')} ${promise}\n`);
+  }
+
+  /** A promise that takes a while: broken where the wait for it gives up. The story goes on either way. */
+  async checkSoon(promise: string, wait: Promise<unknown>): Promise<void> {
+    try {
+      await wait;
+      this.check(promise, true);
+    } catch (error) {
+      this.check(promise, false);
+      this.say(`  ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   /** @returns how many promises were not kept */

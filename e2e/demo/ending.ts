@@ -1,0 +1,77 @@
+import { ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
+import type { Observer } from '../story/observer.js';
+import { until, untilValue } from '../story/wait.js';
+import { checkPool, showLeases } from './look.js';
+import { CAPACITY, CLAIM, COOLED_WITHIN_MS, type Holding, type Stage, VM } from './stage.js';
+
+export async function remove(stage: Stage, holding: Holding): Promise<void> {
+  const { story, narrator } = stage;
+  narrator.chapter('The VM owner deletes the VM');
+  await story.deleteVm(VM, 'Background');
+  await story.gone(VM);
+  narrator.show('VM, VMI and launcher', 'gone');
+  await narrator.checkSoon('the claim went with it', story.claims.gone(CLAIM));
+  await narrator.checkSoon(
+    'its addresses are released, and rest before anybody may have them',
+    released(stage, holding),
+  );
+  await showLeases(stage);
+  const waiting = await story.claim('late.data');
+  narrator.check('VM late still waits', waiting.status?.ips.length === 0);
+  const counts = { leased: 2, cooling: 2, free: CAPACITY - 4 };
+  await checkPool(stage, 'the pool counts them as cooling down', { counts });
+}
+
+function released({ story }: Stage, { claim, leases }: Holding): Promise<unknown> {
+  return until('the leases to be released', async () => {
+    const now = await story.addresses.leases();
+    return [...leases.keys()].every((address) => {
+      const { owner, releasedAt } = now.get(address)?.spec ?? {};
+      return owner?.uid === claim.metadata.uid && releasedAt !== undefined;
+    });
+  });
+}
+
+/** What was the hero's is of use to who waited longest. */
+export async function reuse(stage: Stage, { ips }: Holding): Promise<void> {
+  const { story, narrator } = stage;
+  narrator.chapter('The addresses have cooled down');
+  const [freed = ''] = ips;
+  const wait = untilValue(
+    `VM late to have ${freed}`,
+    async () => (await story.client.get(IPAM_CLAIMS, story.ref('late.data'))).status?.ips ?? [],
+    (found) => found.includes(freed),
+    { timeoutMs: COOLED_WITHIN_MS },
+  );
+  await narrator.checkSoon(`VM late, which waited, has ${freed} now`, wait);
+  const counts = { leased: 4, cooling: 0, free: CAPACITY - 4 };
+  await checkPool(stage, 'and what nobody waits for is free', { counts, timeoutMs: COOLED_WITHIN_MS });
+  await showLeases(stage);
+}
+
+export async function removeAll(stage: Stage): Promise<void> {
+  const { story, narrator, pool } = stage;
+  narrator.chapter('All VMs are deleted, and NAD blue');
+  await Promise.all(['other', 'late'].map((name) => story.deleteVm(name, 'Background')));
+  await Promise.all(['other', 'late'].map((name) => story.gone(name)));
+  await narrator.checkSoon('no claim is left', story.waitForClaims([]));
+  const counts = { leased: 0, cooling: 0, free: CAPACITY };
+  await checkPool(stage, 'all addresses are free again', { counts, timeoutMs: COOLED_WITHIN_MS });
+  await showLeases(stage);
+  await story.removeNetwork('blue');
+  const poolGone = until(`AddressPool ${pool} to be gone`, async () => {
+    return (await story.client.find(ADDRESS_POOLS, { name: pool })) === undefined;
+  });
+  await narrator.checkSoon('the pool went with the NAD that it was derived from', poolGone);
+}
+
+/** What was seen of every moment between the chapters. */
+export function judge({ narrator }: Stage, { events, releases, violations }: Observer): void {
+  narrator.chapter('Somebody watched all leases and claims from the first to the last');
+  narrator.show('changes seen', `${String(events)}, of which ${String(releases)} are releases`);
+  for (const violation of violations) narrator.say(`  ${violation}`);
+  narrator.check(
+    'no address ever had two owners, left a claim that was there, or was given on before it had cooled down',
+    violations.length === 0 && releases > 0,
+  );
+}
