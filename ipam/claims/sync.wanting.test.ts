@@ -107,4 +107,21 @@ describe('syncing a claim that was restored with its status', () => {
     await scene.cluster.settle();
     expect(scene.leases).to.deep.equal(['10.0.0.2']);
   });
+
+  it('gets it back at once where it was released by hand, whoever made the claim', async () => {
+    scene.create('a');
+    await scene.cluster.settle();
+    const releasedAt = new Date(scene.cluster.world.now).toISOString();
+    scene.cluster.world.update('addressleases', 'blue.10-0-0-2', ({ spec }) => void (spec.releasedAt = releasedAt));
+    await scene.cluster.settle();
+    expect([scene.heldBy('a'), scene.reasonOf('a')]).to.deep.equal([['10.0.0.2'], 'SuccessfulAllocation']);
+  });
+
+  it('gets them back before a new claim gets its first, though that is older, when a process begins to lead', async () => {
+    scene.create('a');
+    scene.create('b', { restored: ['10.0.0.2/29'] });
+    scene.cluster.restart(0);
+    await scene.cluster.settle();
+    expect([scene.heldBy('a'), scene.heldBy('b')]).to.deep.equal([['10.0.0.3'], ['10.0.0.2']]);
+  });
 });

@@ -53,4 +53,12 @@ describe('what a change wakes', () => {
     const left = { all: () => [held, lease('10.0.0.6')] };
     expect(allKeys(cache, left)).to.deep.equal(['vms/old', 'vms/green', 'vms/young', 'vms/vm1.data']);
   });
+
+  it('begins with those that show addresses: nothing else may keep these from others', () => {
+    const restored = { ...claim('restored', 9), status: { ips: ['10.0.0.5/24'] } };
+    const odd = { ...claim('odd', 4), status: {} as never };
+    const claims = { list: () => [...cache.list(), odd, restored] };
+    const keys = ['vms/restored', 'vms/old', 'vms/green', 'vms/young', 'vms/odd'];
+    expect(allKeys(claims, { all: () => [] })).to.deep.equal(keys);
+  });
 });

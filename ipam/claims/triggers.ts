@@ -40,11 +40,20 @@ export function keysOfNetworks(
   return inOrder([...networks].flatMap((network) => claims.byIndex(BY_NETWORK, network)));
 }
 
-/** Every claim that there is, oldest first, so that nobody has to know who waited before; then those that have nothing left but leases. */
+/**
+ * Every claim that there is, so that nobody has to know who waited before: first those that show addresses, for after a restore they may have
+ * no lease yet that would keep others from them; each oldest first. Then those that have nothing left but leases.
+ */
 export function allKeys(claims: { list(): readonly IPAMClaim[] }, book: { all(): Iterable<LeaseRecord> }): string[] {
-  const keys = new Set(inOrder(claims.list()));
+  const all = claims.list();
+  const keys = new Set([...inOrder(all.filter(showsAddresses)), ...inOrder(all)]);
   for (const lease of book.all()) for (const key of claimOf(lease)) keys.add(key);
   return [...keys];
+}
+
+/** Others, too, write claims, and not all of them write all of a status. */
+function showsAddresses({ status }: IPAMClaim): boolean {
+  return ((status as Partial<IPAMClaim['status']>)?.ips ?? []).length > 0;
 }
 
 function claimOf(lease: LeaseRecord | undefined): string[] {

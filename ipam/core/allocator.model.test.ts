@@ -13,7 +13,7 @@ import {
   poolOfShape,
 } from '../../test/leases-model/pool-shapes.js';
 import { LeaseBook } from '../leases/book.js';
-import { type Address, type Family, formatAddress } from './address.js';
+import { type Address, type Family, formatAddress, sameAddress } from './address.js';
 import { type AddressWish, type Choice, type Refusal, choose } from './allocator.js';
 import { leaseName } from './lease-name.js';
 import {
@@ -197,7 +197,7 @@ class Model {
     const address = addressOf(choice);
     const subnet = subnetOf(pool, address);
     expect(subnet?.requestable.has(address.value), `${formatAddress(address)} is leasable`).to.equal(true);
-    const isAsked = wish.addresses.includes(address);
+    const isAsked = wish.addresses.some((each) => sameAddress(each, address));
     const known = this.#leaseAt(pool, address);
     if (choice.kind === 'take') {
       const request = { ...wish, address, addressSpace: pool.addressSpace, pool: pool.name };

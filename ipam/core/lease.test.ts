@@ -152,6 +152,7 @@ describe('a lease', () => {
         by: { owner: { ...VM2, workloadUID: 'vm-1' } },
         expect: true,
       },
+      { name: 'at once by who had it', given: released(1), by: { owner: { ...VM1, workloadUID: 'x' } }, expect: true },
       {
         name: 'not at once by one without a workload where the last one had none',
         given: record({ owner: POD, releasedAt: ago(1) }),

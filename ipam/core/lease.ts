@@ -57,7 +57,7 @@ export interface LeaseRequest {
 
 /** Of the lease's pool, in milliseconds from the release on. */
 export interface LeaseTimes {
-  /** Before this nobody but the workload that released it may have it. The effective one: never less than agents answer from cache. */
+  /** Before this nobody but the owner, or the workload, that released it may have it. The effective one: never less than agents answer from cache. */
   cooldownMs: number;
   /** Before this nobody but its MAC address may have it. 0: the pool is not sticky. */
   stickyMs: number;
@@ -210,9 +210,13 @@ function takeableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTi
   const { owner, pool, releasedAt = Infinity } = record;
   // pools never change: another pool of the address space gets the address only once this lease is gone
   if (pool !== request.pool) return Math.max(expiresAt(record, times), now + COLLECTOR_TURN_MS);
-  const workload = request.owner.workloadUID;
-  if (workload !== undefined && workload === owner?.workloadUID) return 0;
+  if (owner !== undefined && isSameUser(owner, request.owner)) return 0;
   return isItsMac(record, request) ? releasedAt + times.cooldownMs : expiresAt(record, times);
+}
+
+/** Whom the cool-down protects others from. */
+function isSameUser(one: LeaseOwner, other: LeaseOwner): boolean {
+  return one.uid === other.uid || (one.workloadUID !== undefined && one.workloadUID === other.workloadUID);
 }
 
 function isItsMac({ mac }: LeaseRecord, request: LeaseRequest): boolean {

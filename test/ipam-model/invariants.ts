@@ -79,6 +79,7 @@ export class Invariants implements Judge {
   }
 
   #mayBeTaken(before: AddressLease, after: AddressLease): void {
+    if (after.spec.owner?.uid === before.spec.owner?.uid) return;
     const workload = after.spec.owner?.workloadUID;
     if (workload !== undefined && workload === before.spec.owner?.workloadUID) return;
     const since = this.#world.now - Date.parse(before.spec.releasedAt ?? '');

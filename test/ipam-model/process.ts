@@ -123,6 +123,8 @@ export class ModelProcess {
       metrics: { stepped: () => undefined, took: () => undefined, released: () => undefined, waiting: () => undefined },
       log: silentLogger,
     });
+    // what came before it began to lead was told to nobody
+    this.queue.clear();
     this.add(allKeys(claims.cache, this.book));
   }
 
