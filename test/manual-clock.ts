@@ -28,11 +28,13 @@ export class ManualClock implements Clock {
         resolve();
         return;
       }
-      const cancel = this.setTimer(ms, resolve);
-      signal?.addEventListener('abort', () => {
+      const finish = () => {
         cancel();
+        signal?.removeEventListener('abort', finish);
         resolve();
-      });
+      };
+      const cancel = this.setTimer(ms, finish);
+      signal?.addEventListener('abort', finish, { once: true });
     });
   }
 

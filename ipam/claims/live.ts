@@ -2,9 +2,9 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { splitKey } from '../../api/meta.js';
 import { Cache } from '../../kube/cache.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import { isNotFound } from '../../kube/errors.js';
 import type { ObjectRef, Resource } from '../../kube/resource.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { isProofOfAbsence } from '../collector/live-owner.js';
 import { shrinkClaim } from '../shrink.js';
 import { CLAIM_PODS, type ClaimPod, ClaimPods, shrinkPod } from './pods.js';
 
@@ -30,7 +30,7 @@ export async function findObject<T extends { metadata: { name: string } }>(
   try {
     return await client.get(resource, ref, call);
   } catch (error) {
-    if (isNotFound(error) && error.details?.name === ref.name) return undefined;
+    if (isProofOfAbsence(error, resource, ref.name)) return undefined;
     throw error;
   }
 }

@@ -3,6 +3,7 @@ import type { Condition } from '../../api/meta.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
+import { isNewer } from '../leases/version.js';
 import { type Counts, type Finding, stamp } from './status.js';
 
 /** Between two writes of one pool's status. */
@@ -93,9 +94,4 @@ function textOf(status: AddressPoolStatus): string {
     lastTransitionTime,
   ]);
   return JSON.stringify([observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved, told]);
-}
-
-/** Of one kind, resourceVersions are numbers that grow (KEP-5504), of any length. */
-function isNewer(version: string, than: string): boolean {
-  return version.length === than.length ? version > than : version.length > than.length;
 }
