@@ -208,7 +208,7 @@ class Ipam implements Part {
       client,
       waiters: this.#waiters,
       gate: this.#gate,
-      heldByStopped: (pool) => usage.of(pool, directory.pool(pool)).stopped,
+      heldByStopped: (pool, family) => usage.of(pool, directory.pool(pool)).stoppedOf(family),
       maxStalenessMs: this.#config.maxStalenessMs,
       clock,
       events: this.#events,

@@ -5,8 +5,10 @@ import {
   isAlreadyExists,
   isConflict,
   isGone,
+  isInvalid,
   isNotFound,
   isTooManyRequests,
+  StatusError,
   TransportError,
 } from './errors.js';
 
@@ -60,6 +62,13 @@ describe('errors of the API server', () => {
       expect(classify(refusal(given, {}))).to.equal(expected);
     });
   }
+
+  it('are transient where an API server has just started, and its policies cannot judge yet', () => {
+    const message = 'policy x with binding y denied request: failed to configure policy: no kind AddressPool is known';
+    const error = new StatusError({ request: 'PATCH /x', status: 422, reason: 'Invalid', message });
+    expect(classify(error)).to.equal('transient');
+    expect(isInvalid(error)).to.equal(false);
+  });
 
   it('are transient where there was no answer, or where we are at fault', () => {
     expect(classify(new TransportError('broken', 'reset'))).to.equal('transient');

@@ -86,8 +86,14 @@ export function isForbidden(error: unknown): error is StatusError {
   return hasStatus(error, 403);
 }
 
+/** The object cannot be; or an admission policy says so. */
 export function isInvalid(error: unknown): error is StatusError {
-  return hasStatus(error, 422);
+  return hasStatus(error, 422) && !isPolicyUnready(error);
+}
+
+/** An API server that has just started, or has just got the CRD that a policy reads, cannot judge yet: it says nothing of the object. */
+function isPolicyUnready({ message }: StatusError): boolean {
+  return /failed to configure (policy|binding)/.test(message);
 }
 
 export function isTooManyRequests(error: unknown): error is StatusError {
@@ -109,8 +115,9 @@ export function classify(error: unknown): ErrorClass {
       return 'stale';
     case 400:
     case 403:
-    case 422:
       return 'invalid';
+    case 422:
+      return isPolicyUnready(error) ? 'transient' : 'invalid';
     default:
       return 'transient';
   }

@@ -6,6 +6,7 @@ import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
 import type { Gate } from '../../process/gates.js';
 import type { LeaseClient } from '../../process/lease-writes.js';
+import type { Family } from '../core/address.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 import { releaseAll, takeAll, waitsForPool, writeStatus } from './apply.js';
@@ -30,7 +31,7 @@ export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'>
   /** Closed: nothing is allocated, nothing freed, no status written. */
   gate: Gate;
   /** How many addresses of a pool are held for VMs that do not run; for messages. */
-  heldByStopped: (pool: string) => number;
+  heldByStopped: (pool: string, family: Family) => number;
   /** How long agents may answer from caches: nobody gets an address sooner than twice that after its release. */
   maxStalenessMs: number;
   clock: Pick<Clock, 'now'>;
@@ -162,9 +163,7 @@ class Round {
       stickyMs: pool.stickyMs,
       now: clock.now(),
       // counted only where it is told
-      get heldByStopped() {
-        return heldByStopped(pool.name);
-      },
+      heldByStopped: (family: Family) => heldByStopped(pool.name, family),
     };
     const wish = { addresses, families, owner: leaseOwnerOf(claim) };
     const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters });
@@ -187,7 +186,8 @@ class Round {
     }
     const { key, written } = this.#target;
     const { ips, allocated, request } = step.verdict;
-    const level = allocated.status === 'True' && request === undefined ? 'info' : 'warn';
+    const isNews = claim.status?.ips.join() !== ips.join();
+    const level = allocated.status !== 'True' || request !== undefined ? 'warn' : isNews ? 'info' : 'debug';
     this.#dependencies.log[level]({ claim: key, ips, reason: allocated.reason }, request?.message ?? allocated.message);
     report(claim, step.verdict, this.#dependencies.events);
     written.wrote(key, after);

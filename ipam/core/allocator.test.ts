@@ -184,7 +184,7 @@ describe('choose', () => {
       ['whatever is asked for in a full pool', { leases: FULL }, 'pool blue is full: 6 of 6 leased'],
       [
         'it with the number of stopped VMs, where that is known',
-        { leases: FULL, terms: { ...TERMS, heldByStopped: 3 } },
+        { leases: FULL, terms: { ...TERMS, heldByStopped: () => 3 } },
         'pool blue is full: 6 of 6 leased, 3 held by stopped VMs',
       ],
       [

@@ -41,7 +41,7 @@ export interface Terms extends LeaseTimes {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** How many of the pool's addresses are held for VMs that do not run; told where the pool is full. */
-  readonly heldByStopped?: number;
+  readonly heldByStopped?: (family: Family) => number;
 }
 
 /** What to write: a lease that does not exist yet, or one that exists and may be taken. */
@@ -123,7 +123,7 @@ function anyOf(family: Family, question: Question): Found {
 
 function exhausted(family: Family, { pool, terms }: Question, { count, first }: Cooling): Refusal {
   const size = addressesOf(pool, family, 'open').size;
-  const message = fullPool(pool, family, { size, cooling: count, heldByStopped: terms.heldByStopped ?? 0 });
+  const message = fullPool(pool, family, { size, cooling: count, heldByStopped: terms.heldByStopped?.(family) ?? 0 });
   return { reason: AllocationReason.Exhausted, message, family, ...(first !== undefined && { retryAt: first.at }) };
 }
 

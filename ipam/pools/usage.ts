@@ -1,6 +1,7 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { joinKey, splitKey } from '../../api/meta.js';
 import type { AddressSpace } from '../core/address-space.js';
+import type { Family } from '../core/address.js';
 import { type LeaseRecord, type LeaseState, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 
@@ -24,6 +25,7 @@ export interface LeaseChange {
 export interface Usage extends Readonly<Record<LeaseState, number>> {
   /** Of the held ones: those of claims that no pod uses. */
   readonly stopped: number;
+  stoppedOf(family: Family): number;
   /** In any state, at addresses that are leased on request alone. */
   readonly requestOnly: number;
   /** Held, and not (or no longer) within what the pool may lease: names of leases. */
@@ -37,7 +39,7 @@ class Tally implements Usage {
   requestOnly = 0;
   readonly outside = new Set<string>();
   /** Names of leases. */
-  readonly idle = new Set<string>();
+  readonly idle: Readonly<Record<Family, Set<string>>> = { 4: new Set(), 6: new Set() };
   readonly pool: Pool | undefined;
 
   constructor(pool: Pool | undefined) {
@@ -45,7 +47,11 @@ class Tally implements Usage {
   }
 
   get stopped(): number {
-    return this.idle.size;
+    return this.stoppedOf(4) + this.stoppedOf(6);
+  }
+
+  stoppedOf(family: Family): number {
+    return this.idle[family].size;
   }
 
   /** @param by 1: it is there now; -1: it is not any more */
@@ -56,7 +62,7 @@ class Tally implements Usage {
     const { name } = lease.metadata;
     if (by === 1 && place === 'outside' && stateOf(lease) === 'held') this.outside.add(name);
     else this.outside.delete(name);
-    if (by === -1) this.idle.delete(name);
+    if (by === -1) this.idle[lease.address.family].delete(name);
   }
 }
 
@@ -112,8 +118,9 @@ export class PoolUsage {
   #judge(tally: Tally, lease: LeaseRecord): void {
     const { owner } = lease;
     const idle = stateOf(lease) === 'held' && owner?.kind === 'IPAMClaim' && !this.#isUsed(owner);
-    if (idle) tally.idle.add(lease.metadata.name);
-    else tally.idle.delete(lease.metadata.name);
+    const names = tally.idle[lease.address.family];
+    if (idle) names.add(lease.metadata.name);
+    else names.delete(lease.metadata.name);
   }
 }
 
