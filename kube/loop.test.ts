@@ -1,3 +1,4 @@
+import { getMaxListeners } from 'node:events';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { FAKED } from '../test/fake-time.js';
@@ -146,6 +147,19 @@ describe('ControllerLoop', () => {
     await time.tickAsync(1);
     await stopped;
     expect(aborted).to.equal(true);
+  });
+
+  it('lets every sync listen to the end of all, without a warning of Node', async () => {
+    let limit = -1;
+    const loop = makeLoop((_key, signal) => {
+      limit = getMaxListeners(signal);
+      return Promise.resolve();
+    });
+    queue.add('a');
+    loop.start();
+    await time.tickAsync(0);
+    await loop.stop();
+    expect(limit).to.equal(0);
   });
 
   it('refuses to be started twice', async () => {

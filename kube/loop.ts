@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from './clock.js';
 import { StatusError, classify, messageOf } from './errors.js';
 import type { Logger } from './log.js';
@@ -38,6 +39,8 @@ export class ControllerLoop {
   #stopping = false;
 
   constructor(options: ControllerLoopOptions) {
+    // every request under way listens to it: Node would take that for a leak
+    setMaxListeners(0, this.#abort.signal);
     this.#options = options;
     this.#log = options.log.child({ loop: options.name });
     this.#metrics = options.metrics ?? silentMetrics;
