@@ -137,6 +137,7 @@ async function fill(
   };
   await runLoad(create, { count: wanted, concurrency: CONCURRENCY });
   world.leases += wanted;
+  if (wanted > 0) process.stderr.write(`  ${String(world.leases)} leases\n`);
 }
 
 /** From the start of the process until it is ready, and what it then needs. */
