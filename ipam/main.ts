@@ -172,6 +172,8 @@ class Ipam implements Part {
   }
 
   #beginTerm(): void {
+    // whoever waited in an earlier term is looked at again
+    this.#waiters.clear();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
     const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS);
     this.#term = { claims: claims.queue, pools: pools.queue, loops: [claims.loop, pools.loop] };

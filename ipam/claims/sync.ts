@@ -7,9 +7,11 @@ import type { SyncResult } from '../../kube/loop.js';
 import type { Gate } from '../../process/gates.js';
 import type { LeaseClient } from '../../process/lease-writes.js';
 import type { Family } from '../core/address.js';
+import { leaseTimesOf } from '../core/lease-times.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 import { releaseAll, takeAll, waitsForPool, writeStatus } from './apply.js';
+import { names } from './ip-text.js';
 import type { ClaimMetrics } from './metrics.js';
 import { readClaim, readUsers } from './live.js';
 import { type Observed, type Views, observe, straysOf } from './observe.js';
@@ -51,8 +53,6 @@ export function createClaimSync(
   dependencies: ClaimSyncDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const written = new WrittenClaims();
-  // who waited in an earlier term of leadership is looked at again
-  dependencies.waiters.clear();
   return async (key, signal) => {
     const { gate, claims, waiters } = dependencies;
     if (!gate.isOpen()) {
@@ -152,15 +152,23 @@ class Round {
     const owners = straysOf(key, undefined, this.#dependencies).flatMap(({ owner }) => owner?.uid ?? []);
     this.#claim = await readClaim(key, this.#dependencies.client, call);
     for (const uid of owners) if (uid !== this.#claim?.metadata.uid) this.#gone.add(uid);
+    if (this.#claim !== undefined) this.#forgetShown(this.#claim);
     this.#findings = { isLive: true, arePodsLive: this.#findings.arePodsLive };
+  }
+
+  /** Another process may have put into the status what this one has taken. */
+  #forgetShown({ metadata, status }: IPAMClaim): void {
+    const shown = status?.ips ?? [];
+    for (const { metadata: lease, address } of this.#dependencies.book.ofOwner(metadata.uid ?? '')) {
+      if (shown.some((text) => names(text, address))) this.#fresh.delete(lease.uid);
+    }
   }
 
   async #take(step: Extract<Step, { kind: 'take' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
     const { book, waiters, clock, heldByStopped, maxStalenessMs, metrics } = this.#dependencies;
     const { purpose, addresses, families } = step;
     const terms = {
-      cooldownMs: Math.max(pool.cooldownMs, 2 * maxStalenessMs),
-      stickyMs: pool.stickyMs,
+      ...leaseTimesOf(pool, maxStalenessMs),
       now: clock.now(),
       // counted only where it is told
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
@@ -196,6 +204,7 @@ class Round {
     this.#users = [];
     this.#findings = { ...this.#findings, isLive: true, arePodsLive: false };
     if (allocated.status === 'True') this.#fresh.clear();
+    else this.#forgetShown(after);
   }
 
   /** At rest; where something is missing, until it may be had. */

@@ -2,6 +2,7 @@ import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
 import { type AdmissionPart, createAdmissionPart } from '../../process/admission/part.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
+import { leastCooldownMs } from '../core/lease-times.js';
 import { createValidationMetrics } from './metrics.js';
 import { NadAdmission } from './nad-admission.js';
 import { PoolAdmission } from './pool-admission.js';
@@ -12,8 +13,6 @@ const VALIDATE_POOLS = '/validate-address-pools';
 const VALIDATE_NADS = '/validate-network-attachment-definitions';
 /** Shorter than the 5 s for which API servers wait by the shipped configuration: so they hear what is missing. */
 const FILL_LIMIT_MS = 4_000;
-/** A released address cools down for so many times as long as agents may answer from their caches. */
-const STALENESS_FACTOR = 2;
 
 export type ValidationConfig = Pick<
   IpamConfig,
@@ -39,7 +38,7 @@ export function createValidation(
   const context = { ...shared, log: shared.log.child({ part: NAME }) };
   const { log, clock } = context;
   const metrics = createValidationMetrics(context.metrics);
-  const view: ValidationView = { ...deps, leastCooldownMs: config.maxStalenessMs * STALENESS_FACTOR };
+  const view: ValidationView = { ...deps, leastCooldownMs: leastCooldownMs(config.maxStalenessMs) };
   const options = { view, filled: () => filled(context), log, metrics, clock };
   const [pools, nads] = [new PoolAdmission(options), new NadAdmission(options)];
   return createAdmissionPart(context, {

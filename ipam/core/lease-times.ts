@@ -1,0 +1,18 @@
+import type { LeaseTimes } from './lease.js';
+import type { Pool } from './pool.js';
+
+/** A released address cools down for so many times as long as agents may answer from their caches. */
+const STALENESS_FACTOR = 2;
+
+/** @returns how long a released address is nobody's, whatever its pool says; in ms */
+export function leastCooldownMs(maxStalenessMs: number): number {
+  return STALENESS_FACTOR * maxStalenessMs;
+}
+
+/** As the pool says, but never shorter than agents need to hear of a release. */
+export function leaseTimesOf(
+  { cooldownMs, stickyMs }: Pick<Pool, 'cooldownMs' | 'stickyMs'>,
+  maxStalenessMs: number,
+): LeaseTimes {
+  return { cooldownMs: Math.max(cooldownMs, leastCooldownMs(maxStalenessMs)), stickyMs };
+}
