@@ -1,11 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { PODS } from '../kube/resources.js';
-import type { BedWithHoldfast } from './environment.js';
-import { startWriteProxy, type WriteProxy } from './faults/write-proxy.js';
-import { HOLDFAST_NAMESPACE } from './holdfast/install.js';
+import { dieAfterEachWrite } from './faults/deaths.js';
 import { creationReview, reviewAgent, sendReview } from './holdfast/review.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
@@ -110,82 +106,30 @@ describeOnBed('A node that is lost', (story, bed) => {
 
 describeOnBed('A controller killed right after any of its writes', (story, bed) => {
   it('leaves nothing that its successor does not put right', async () => {
-    await bed().controller.stop();
-    let crashes = 0;
-    try {
-      for (let nth = 1; ; nth++) {
-        const crashed = await storyWithCrash({ story: story(), bed: bed(), nth });
-        if (!crashed) break;
-        crashes = nth;
-      }
-    } finally {
-      await bed().controller.start();
-    }
+    const counts = (_method: string, path: string) => path.includes('/ipamclaims');
+    const deaths = await dieAfterEachWrite({ bed: bed(), process: bed().controller, counts }, (nth) =>
+      lifeOf(`vm${String(nth)}`, story()),
+    );
     // two creates; a delete and a finalizer for the unplugged interface; at least the finalizer for the deleted VM
-    expect(crashes).to.be.at.least(5);
+    expect(deaths).to.have.length.of.at.least(5);
   });
 });
 
-/**
- * Leads a VM through its life, with a controller that dies after its n-th write to claims and is started again at once.
- * @returns false where the life had fewer writes
- */
-async function storyWithCrash({
-  story,
-  bed,
-  nth,
-}: {
-  story: Story;
-  bed: BedWithHoldfast;
-  nth: number;
-}): Promise<boolean> {
-  const name = `vm${String(nth)}`;
+async function lifeOf(name: string, story: Story): Promise<void> {
   const [data, extra] = [`${name}.data`, `${name}.extra`];
-  let crashed: Promise<void> | undefined;
-  const proxy = await proxyForController(bed, (n) => {
-    if (n !== nth) return;
-    crashed ??= bed.controller.kill().then(() => bed.controller.start());
-    return crashed;
-  });
-  try {
-    await bed.controller.start({ kubeconfig: proxy.kubeconfig });
-    await story.network('blue');
-    await story.createVm(name, { data: 'blue', extra: 'blue' });
-    await story.running(name);
-    await story.waitForClaims([data, extra]);
-    const uid = (await story.claim(data)).metadata.uid;
-    await story.unplug(name, 'extra');
-    await story.waitForClaims([data]);
-    await story.restart(name);
-    expect((await story.claim(data)).metadata.uid).to.equal(uid);
-    expect(await story.references(name)).to.deep.equal([{ [DATA]: data }]);
-    await story.deleteVm(name, 'Background');
-    await story.gone(name);
-    await story.waitForClaims([]);
-    await crashed;
-    return crashed !== undefined;
-  } finally {
-    await bed.controller.stop();
-    await proxy.close();
-  }
-}
-
-async function proxyForController(
-  bed: BedWithHoldfast,
-  onWrite: (n: number) => Promise<void> | undefined,
-): Promise<WriteProxy & { kubeconfig: string }> {
-  const { certificates } = bed;
-  const proxy = await startWriteProxy({
-    upstream: bed.server,
-    certificate: await readFile(certificates.servingCert, 'utf8'),
-    key: await readFile(certificates.servingKey, 'utf8'),
-    counts: (_method, path) => path.includes('/ipamclaims'),
-    onWrite,
-  });
-  const direct = await readFile(await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-controller'), 'utf8');
-  const kubeconfig = join(bed.workDir, 'through-proxy.kubeconfig');
-  await writeFile(kubeconfig, direct.replaceAll(bed.server, proxy.url), { mode: 0o600 });
-  return { ...proxy, kubeconfig };
+  await story.network('blue');
+  await story.createVm(name, { data: 'blue', extra: 'blue' });
+  await story.running(name);
+  await story.waitForClaims([data, extra]);
+  const uid = (await story.claim(data)).metadata.uid;
+  await story.unplug(name, 'extra');
+  await story.waitForClaims([data]);
+  await story.restart(name);
+  expect((await story.claim(data)).metadata.uid).to.equal(uid);
+  expect(await story.references(name)).to.deep.equal([{ [DATA]: data }]);
+  await story.deleteVm(name, 'Background');
+  await story.gone(name);
+  await story.waitForClaims([]);
 }
 
 describeOnBed('While the API server is away', (story, bed) => {

@@ -34,6 +34,8 @@ export async function startWriteProxy(options: WriteProxyOptions): Promise<Write
     const upstream = forward(new URL(url, options.upstream), { method, headers, agent }, (answer) => {
       const reply = () => {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        // a watch may have nothing to say for long
+        outgoing.flushHeaders();
         answer.pipe(outgoing);
       };
       if (!counted || (answer.statusCode ?? 500) >= 300) {

@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import type { Client } from '../../kube/client.js';
+import { Observer } from '../story/observer.js';
+import { until } from '../story/wait.js';
+
+/** Of the bed: twice its --max-staleness. */
+const COOLDOWN_MS = 1_000;
+
+/** Tells a story, waits until each claim has its addresses and each lease its claim, and fails where something happened that never may. */
+export async function whileObserved(
+  { client, space, namespace }: { client: Client; space: string; namespace: string },
+  tell: (observer: Observer) => Promise<void>,
+): Promise<void> {
+  const observer = new Observer(client, { space, cooldownMs: COOLDOWN_MS, namespace });
+  observer.start();
+  try {
+    await tell(observer);
+    await until('all to be settled', () => {
+      const open = observer.unsettled();
+      if (open.length > 0) throw new Error(open.slice(0, 5).join('; '));
+      return true;
+    });
+  } finally {
+    await observer.stop();
+  }
+  expect(observer.violations.join('\n')).to.equal('');
+}

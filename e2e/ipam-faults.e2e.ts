@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { POOL_FINALIZER } from '../api/names.js';
+import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
+import { dieAfterEachWrite } from './faults/deaths.js';
+import { describeOnBed } from './story/describe.js';
+import type { Story } from './story/story.js';
+import { until } from './story/wait.js';
+
+describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
+  it('leaves nothing that its successor does not put right', async function () {
+    this.timeout(5 * 60_000);
+    // each story waits for what has cooled down
+    const args = ['--max-staleness=100ms'];
+    const counts = (_method: string, path: string) => /\/(addressleases|addresspools|ipamclaims)\b/.test(path);
+    const deaths = await dieAfterEachWrite({ bed: bed(), process: bed().ipam, args, counts }, (nth) =>
+      tellOfAddresses(nth, story()),
+    );
+    expect(new Set(deaths.map(kindOf))).to.include.keys(
+      'POST addresspools',
+      'POST addressleases',
+      'PATCH ipamclaims/status',
+      'PATCH addressleases',
+      'DELETE addressleases',
+    );
+    // leases: 5 are made, released and deleted; statuses: one for each claim and one for the move; the pool comes and goes
+    expect(deaths).to.have.length.of.at.least(15 + 3 + 3);
+  });
+});
+
+/** `PATCH ipamclaims/status` of a method and a path. */
+function kindOf(write: string): string {
+  const [, method = '', plural = '', subresource = ''] =
+    /^(\S+) .*\/(addressleases|addresspools|ipamclaims)(?:\/[^/?]+)?(\/status)?/.exec(write) ?? [];
+  return `${method} ${plural}${subresource}`;
+}
+
+/** Two VMs on a network of their own, from the first NAD to the end of the pool. Nothing is left of it. */
+async function tellOfAddresses(nth: number, story: Story): Promise<void> {
+  const [nad, moves, stays] = [`net${String(nth)}`, `moves${String(nth)}`, `stays${String(nth)}`];
+  const { addresses } = story;
+  const prefix = `10.50.${String(nth)}`;
+  const subnets = [
+    { cidr: `${prefix}.0/24`, reserved: [`${prefix}.7-${prefix}.8`] },
+    { cidr: `fd00:50:${String(nth)}::/120` },
+  ];
+  const network = await addresses.network(nad, subnets);
+  const annotations = { 'network.kubevirt.io/addresses': JSON.stringify({ data: [`${prefix}.7`] }) };
+  await story.createVm(moves, { data: nad }, { running: false, annotations });
+  await story.createVm(stays, { data: nad }, { running: false });
+  const [first = '', second = ''] = await addresses.of(`${moves}.data`);
+  const others = await addresses.of(`${stays}.data`);
+  expect(first).to.equal(`${prefix}.7/24`);
+
+  await story.requestAddresses(moves, { data: [`${prefix}.8`] });
+  const moved = [`${prefix}.8/24`, second];
+  await addresses.are(`${moves}.data`, moved);
+  await addresses.waitHeld([...moved, ...others].map(bare));
+  await addresses.are(`${stays}.data`, others);
+  const { metadata } = await addresses.derivedPool(network);
+  expect(metadata.finalizers).to.deep.equal([POOL_FINALIZER]);
+
+  await story.deleteVm(moves, 'Background');
+  await addresses.waitHeld(others.map(bare));
+  await story.waitForClaims([`${stays}.data`]);
+  // 254 of IPv4, 255 of IPv6
+  const counts = { capacity: 509, leased: 2, heldByStopped: 2, cooling: 0, free: 505, reserved: 2 };
+  await addresses.poolWith(metadata.name, `to count ${JSON.stringify(counts)}`, ({ status }) =>
+    Object.entries(counts).every(([key, value]) => status?.[key as keyof typeof counts] === value),
+  );
+  await addresses.are(`${stays}.data`, others);
+
+  await story.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, story.ref(nad));
+  await story.deleteVm(stays, 'Background');
+  await until('nothing to be left', async () => {
+    const pool = await story.client.find(ADDRESS_POOLS, { name: metadata.name });
+    return pool === undefined && (await addresses.leases()).size === 0;
+  });
+}
+
+const bare = (ip: string) => ip.replace(/\/.*/, '');

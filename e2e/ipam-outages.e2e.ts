@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+import { whileObserved } from './faults/observed.js';
+import { conditionOf } from './story/addresses.js';
+import { describeOnBed } from './story/describe.js';
+import type { Story } from './story/story.js';
+import { until } from './story/wait.js';
+
+/**
+ * An API server that has started refuses what a policy with parameters of our kinds is to judge, until it looks for new kinds again: after
+ * half a minute. By then we ask more seldom.
+ */
+const POLICIES_UNREADY_MS = 90_000;
+
+describeOnBed('While ipam works, the API server', (story, bed) => {
+  it('may restart and forget its history (etcd compaction): addresses stay, who waits is served, what goes is freed', async () => {
+    const space = await story().addresses.network('blue', ['10.51.0.0/24', 'fd00:51::/64']);
+    await whileObserved({ client: bed().client, space, namespace: story().namespace }, async () => {
+      const early = ['leaves', ...Array.from({ length: 10 }, (_, index) => `early${String(index)}`)];
+      await makeClaims(story(), space, early);
+      const [left = [], ...before] = await addressesOf(story(), early);
+      // in the middle of these
+      await makeClaims(story(), space, ['cut1', 'cut2', 'cut3']);
+      await story().claims.remove('leaves');
+      await bed().etcdCompact();
+      await bed().apiServer.kill();
+      await bed().apiServer.start();
+      await until('claims to be made again', async () => {
+        await story().claims.plain('late', space);
+        return true;
+      });
+      const waiting = ['cut1', 'cut2', 'cut3', 'late'];
+      await until('all of them to be served', () => areServed(story(), waiting), { timeoutMs: POLICIES_UNREADY_MS });
+      const after = await addressesOf(story(), waiting);
+      expect(await addressesOf(story(), early.slice(1))).to.deep.equal(before);
+      await story().addresses.waitHeld([...before, ...after].flat().map(bare));
+      expect(new Set([left, ...before, ...after].flat()).size).to.equal(2 * 15);
+    });
+  });
+});
+
+async function areServed(story: Story, names: readonly string[]): Promise<boolean> {
+  const claims = await Promise.all(names.map((name) => story.claim(name)));
+  return claims.every((claim) => conditionOf(claim)?.status === 'True');
+}
+
+describeOnBed('While ipam is down', (story, bed) => {
+  it('nothing is lost: claims made meanwhile are served, and addresses of those that went are free, once it is back', async () => {
+    const network = await story().addresses.network('blue', ['10.51.1.0/30']);
+    await makeClaims(story(), network, ['leaves', 'stays']);
+    const [left, kept] = await addressesOf(story(), ['leaves', 'stays']);
+    await bed().ipam.kill();
+    try {
+      await story().claims.remove('leaves');
+      await story().claims.gone('leaves');
+      await makeClaims(story(), network, ['comes']);
+    } finally {
+      await bed().ipam.start();
+    }
+    // there are but two addresses
+    expect(await addressesOf(story(), ['comes', 'stays'])).to.deep.equal([left, kept]);
+  });
+});
+
+const bare = (ip: string) => ip.replace(/\/.*/, '');
+
+async function makeClaims(story: Story, network: string, names: readonly string[]): Promise<void> {
+  await Promise.all(names.map((name) => story.claims.plain(name, network)));
+}
+
+function addressesOf(story: Story, names: readonly string[]): Promise<string[][]> {
+  return Promise.all(names.map((name) => story.addresses.of(name)));
+}
