@@ -13,8 +13,7 @@ export function ipText(address: Address, { claim, pools }: Pick<Observed, 'claim
   return shown ?? `${formatAddress(address)}/${BITS[address.family]}`;
 }
 
-/** Whether a text of a claim's status is of this address; what cannot be read is of none. */
-export function names(text: string, address: Address): boolean {
+function names(text: string, address: Address): boolean {
   try {
     return sameAddress(parseAddressOrPrefix(text).address, address);
   } catch {

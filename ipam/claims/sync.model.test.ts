@@ -1,19 +1,28 @@
 import fc from 'fast-check';
 import { type Accident, ModelCluster } from '../../test/ipam-model/cluster.js';
-import { type Operation, operation } from '../../test/ipam-model/operations.js';
+import { type Operation, doneTo, operation } from '../../test/ipam-model/operations.js';
 import { KINDS, type Kind } from '../../test/ipam-model/world.js';
+
+type Meanwhile =
+  | { what: 'operation'; operation: Operation }
+  /** Something is done to the very claim that is being synced, and the other process syncs it. */
+  | { what: 'overtaking'; changes: readonly Operation[] };
 
 type Event =
   | { what: 'operation'; operation: Operation }
   | { what: 'news'; process: number; kind: Kind; count: number }
-  | { what: 'sync'; process: number; accident: Accident | undefined; meanwhile: readonly Operation[] }
+  | { what: 'sync'; process: number; accident: Accident | undefined; meanwhile: readonly Meanwhile[] }
   | { what: 'restart'; process: number }
   | { what: 'gate'; open: boolean }
   | { what: 'rest' };
 
-const a = <W extends Event['what']>(what: W) => fc.constant(what);
+const a = <W extends (Event | Meanwhile)['what']>(what: W) => fc.constant(what);
 const process = fc.constantFrom(0, 0, 0, 1);
 const accident = fc.record({ request: fc.nat({ max: 6 }), applied: fc.boolean(), ends: fc.boolean() });
+const meanwhile: fc.Arbitrary<Meanwhile> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ what: a('operation'), operation }) },
+  { weight: 1, arbitrary: fc.record({ what: a('overtaking'), changes: fc.array(operation, { maxLength: 2 }) }) },
+);
 const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 10, arbitrary: fc.record({ what: a('operation'), operation }) },
   {
@@ -31,7 +40,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
       what: a('sync'),
       process,
       accident: fc.option(accident, { nil: undefined, freq: 2 }),
-      meanwhile: fc.array(operation, { maxLength: 3 }),
+      meanwhile: fc.array(meanwhile, { maxLength: 3 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ what: a('restart'), process }) },
@@ -51,7 +60,7 @@ async function happen(cluster: ModelCluster, current: Event): Promise<void> {
       await cluster.sync(
         current.process,
         current.accident,
-        current.meanwhile.map((each) => () => cluster.operate(each)),
+        current.meanwhile.map((each) => (key) => interfere(cluster, current.process, { key, each })),
       );
       return;
     case 'restart':
@@ -64,6 +73,15 @@ async function happen(cluster: ModelCluster, current: Event): Promise<void> {
       await cluster.settle();
       return;
   }
+}
+
+async function interfere(cluster: ModelCluster, process: number, { key, each }: { key: string; each: Meanwhile }) {
+  if (each.what === 'operation') {
+    cluster.operate(each.operation);
+    return;
+  }
+  for (const change of each.changes) cluster.operate(doneTo(key, change));
+  await cluster.overtake(process, key);
 }
 
 function switchGate(cluster: ModelCluster, open: boolean): void {

@@ -6,18 +6,19 @@ import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
 import type { Gate } from '../../process/gates.js';
 import type { LeaseClient } from '../../process/lease-writes.js';
-import type { Family } from '../core/address.js';
+import type { Address, Family } from '../core/address.js';
 import { leaseTimesOf } from '../core/lease-times.js';
+import type { Refusal } from '../core/allocator.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 import { releaseAll, takeAll, waitsForPool, writeStatus } from './apply.js';
-import { names } from './ip-text.js';
 import type { ClaimMetrics } from './metrics.js';
 import { readClaim, readUsers } from './live.js';
 import { type Observed, type Views, observe, straysOf } from './observe.js';
 import { pick } from './pick.js';
 import { type Findings, plan, planStrays } from './plan.js';
 import type { ClaimPod } from './pods.js';
+import type { Promises } from './promises.js';
 import { report } from './report.js';
 import type { Step } from './step.js';
 import { leaseOwnerOf } from './take.js';
@@ -30,6 +31,7 @@ export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'>
   book: Views['book'] & Pick<LeaseBook, 'wrote' | 'forget' | 'hold' | 'unhold' | 'view'>;
   client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
   waiters: ClaimWaiters;
+  promises: Pick<Promises, 'against' | 'settled'>;
   /** Closed: nothing is allocated, nothing freed, no status written. */
   gate: Gate;
   /** How many addresses of a pool are held for VMs that do not run; for messages. */
@@ -150,28 +152,23 @@ class Round {
   async #look(): Promise<void> {
     const { key, call } = this.#target;
     const owners = straysOf(key, undefined, this.#dependencies).flatMap(({ owner }) => owner?.uid ?? []);
+    const before = this.#claim;
     this.#claim = await readClaim(key, this.#dependencies.client, call);
     for (const uid of owners) if (uid !== this.#claim?.metadata.uid) this.#gone.add(uid);
-    if (this.#claim !== undefined) this.#forgetShown(this.#claim);
+    // whoever has written to it meanwhile may have shown what was taken here, even if it is not shown any more
+    if (this.#claim?.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#fresh.clear();
     this.#findings = { isLive: true, arePodsLive: this.#findings.arePodsLive };
   }
 
-  /** Another process may have put into the status what this one has taken. */
-  #forgetShown({ metadata, status }: IPAMClaim): void {
-    const shown = status?.ips ?? [];
-    for (const { metadata: lease, address } of this.#dependencies.book.ofOwner(metadata.uid ?? '')) {
-      if (shown.some((text) => names(text, address))) this.#fresh.delete(lease.uid);
-    }
-  }
-
   async #take(step: Extract<Step, { kind: 'take' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
-    const { book, waiters, clock, heldByStopped, maxStalenessMs, metrics } = this.#dependencies;
+    const { book, waiters, promises, clock, heldByStopped, maxStalenessMs, metrics } = this.#dependencies;
     const { purpose, addresses, families } = step;
     const terms = {
       ...leaseTimesOf(pool, maxStalenessMs),
       now: clock.now(),
       // counted only where it is told
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
+      promisedTo: (address: Address) => promises.against(claim, pool.addressSpace, address),
     };
     const wish = { addresses, families, owner: leaseOwnerOf(claim) };
     const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters });
@@ -183,7 +180,11 @@ class Round {
     if (outcome.kind === 'refused') {
       this.#findings[purpose] = outcome.refusal;
       this.#wait(claim, pool);
-    } else if (outcome.kind === 'taken') this.#leave();
+    } else if (outcome.kind === 'taken') {
+      this.#leave();
+      // what it needs is another thing now
+      if (purpose === 'move') delete this.#findings.need;
+    }
   }
 
   async #write(step: Extract<Step, { kind: 'write' }>, claim: IPAMClaim): Promise<void> {
@@ -203,34 +204,37 @@ class Round {
     // a pod that has come since the last look may have read the status before this
     this.#users = [];
     this.#findings = { ...this.#findings, isLive: true, arePodsLive: false };
-    if (allocated.status === 'True') this.#fresh.clear();
-    else this.#forgetShown(after);
+    if (ips.length > 0) this.#fresh.clear();
   }
 
   /** At rest; where something is missing, until it may be had. */
   #settle(): SyncResult {
-    const { need, move } = this.#findings;
-    const refusal = need ?? move;
-    if (refusal === undefined) {
+    if (this.#claim !== undefined) this.#dependencies.promises.settled(this.#claim);
+    const refusals = this.#refusals;
+    if (refusals.length === 0) {
       this.#leave();
       return undefined;
     }
-    const ms = (refusal.retryAt ?? Infinity) - this.#dependencies.clock.now();
+    const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
+    const ms = retryAt - this.#dependencies.clock.now();
     return { retryAfterMs: Math.min(Math.max(ms, SOONEST_MS), RECHECK_MS) };
   }
 
   #wait(claim: IPAMClaim, pool: Pool): void {
-    const { need, move } = this.#findings;
     const { waiters, metrics } = this.#dependencies;
-    const refusal = need ?? move;
-    if (refusal === undefined) return;
-    const { address } = refusal;
+    const refusals = this.#refusals;
+    const { addressSpace } = pool;
     waiters.set(this.#target.key, {
       created: claim.metadata.creationTimestamp ?? '',
-      ...(waitsForPool(refusal) && { pool }),
-      ...(address && { address: { addressSpace: pool.addressSpace, address } }),
+      ...(refusals.some(waitsForPool) && { pool }),
+      addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace, address }] : [])),
     });
     metrics.waiting(waiters.size);
+  }
+
+  get #refusals(): readonly Refusal[] {
+    const { need, move } = this.#findings;
+    return [need, move].filter((refusal) => refusal !== undefined);
   }
 
   #leave(): void {

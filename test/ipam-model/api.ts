@@ -23,7 +23,7 @@ interface Target {
 /** The API server of a world, as far as the IPAM's work on claims goes: reads, and writes with their preconditions. */
 export class SimulatedApi implements Wire {
   readonly seen: string[] = [];
-  before: (request: Request) => Fault = () => undefined;
+  before: (request: Request) => Fault | Promise<Fault> = () => undefined;
   readonly #world: World;
   readonly #judge: Judge;
 
@@ -35,7 +35,7 @@ export class SimulatedApi implements Wire {
   async request(request: Request): Promise<unknown> {
     const target = targetOf(request.path);
     await Promise.resolve();
-    const fault = this.before(request);
+    const fault = await this.before(request);
     if (fault !== undefined && !fault.applied) throw fault.error;
     this.seen.push([request.method, target.kind, target.name, target.subresource].filter(Boolean).join(' '));
     const answer = structuredClone(this.#answer(request, target));

@@ -1,4 +1,5 @@
 import { TransportError } from '../../kube/errors.js';
+import type { Request } from '../../kube/transport.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import { holdfastConfig, nad } from '../pool-objects.js';
 import { type Fault, SimulatedApi } from './api.js';
@@ -14,6 +15,9 @@ export interface Accident {
   applied: boolean;
   ends: boolean;
 }
+
+/** Something that happens while a claim is synced. */
+export type Interlude = (key: string) => void | Promise<void>;
 
 const MAX_ROUNDS = 300;
 
@@ -40,19 +44,36 @@ export class ModelCluster {
   }
 
   /** @param meanwhile what happens before each of its requests, one after the other */
-  async sync(index: number, accident: Accident | undefined, meanwhile: (() => void)[]): Promise<void> {
+  async sync(index: number, accident: Accident | undefined, meanwhile: readonly Interlude[]): Promise<void> {
+    const key = this.#process(index).nextKey;
+    if (key === undefined) return;
     let requests = 0;
+    let lookedAt: number | undefined;
     const left = [...meanwhile];
-    this.api.before = (): Fault => {
-      left.shift()?.();
+    const before = async (request: Request): Promise<Fault> => {
+      // what others do is not disturbed
+      this.#undisturbed();
+      await left.shift()?.(key);
+      this.api.before = before;
+      if (request.method === 'GET' && request.path.includes('/ipamclaims/')) lookedAt = this.world.version;
+      this.invariants.lookedAt = lookedAt;
       const number = requests++;
       if (accident === undefined || number < accident.request || (number > accident.request && !accident.ends)) return;
       const applied = accident.applied && number === accident.request;
       return { error: new TransportError('broken', 'the connection broke'), applied };
     };
-    await this.#process(index).syncNext();
-    this.api.before = () => undefined;
+    this.api.before = before;
+    await this.#process(index).syncFromQueue(key);
+    this.#undisturbed();
     if (accident?.ends === true && requests > accident.request) this.restart(index);
+  }
+
+  /** While a process syncs a claim the other one, which knows all, does it to its end; the first one sees the leases of that. */
+  async overtake(index: number, key: string): Promise<void> {
+    const other = this.#process(1 - index);
+    other.deliverAll();
+    await other.syncFromQueue(key);
+    this.#process(index).deliver('addressleases', Infinity);
   }
 
   /** All that is under way is done, and all news arrive. */
@@ -110,6 +131,12 @@ export class ModelCluster {
       }),
     );
     return `\n${lines.join('\n')}\nlast requests: ${this.api.seen.slice(-12).join(', ')}`;
+  }
+
+  /** Nothing goes wrong, and nobody is overtaken. */
+  #undisturbed(): void {
+    this.api.before = () => undefined;
+    this.invariants.lookedAt = undefined;
   }
 
   #process(index: number): ModelProcess {

@@ -30,6 +30,10 @@ export class Invariants implements Judge {
   readonly #shown = new Set<string>();
   /** By pod: the addresses that it was given, and the UID of the claim. */
   readonly inUse = new Map<string, { claim: string; addresses: readonly string[] }>();
+  /** The world's version when the process that writes now last read the claim; undefined: it has not. */
+  lookedAt: number | undefined;
+  /** By UID of the claim and address: since which version its status shows it. */
+  readonly #shownSince = new Map<string, number>();
   readonly #world: World;
 
   constructor(world: World) {
@@ -54,6 +58,7 @@ export class Invariants implements Judge {
     for (const lease of held) {
       if (ips.includes(lease.spec.address)) this.#shown.add(lease.metadata.uid ?? '');
     }
+    this.#noteShown(before, after);
     const allocated = after.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
     if (allocated === undefined) throw new Violation(`${key} has no ${IPS_ALLOCATED}`);
     if (allocated.status === 'True' && ips.length === 0) throw new Violation(`${key} is allocated without addresses`);
@@ -63,11 +68,16 @@ export class Invariants implements Judge {
     }
   }
 
+  #noteShown(before: IPAMClaim, after: IPAMClaim): void {
+    const news = addressesOf(after).filter((ip) => !addressesOf(before).includes(ip));
+    for (const ip of news) this.#shownSince.set(`${after.metadata.uid}/${ip}`, this.#world.version + 1);
+  }
+
   #mayGo(lease: AddressLease, after: AddressLease | undefined): void {
     const { name, uid = '' } = lease.metadata;
     const claim = this.#world.claim(lease.spec.owner?.uid);
     if (after === undefined && this.#shown.has(uid)) throw new Violation(`${name} is deleted, and was shown`);
-    if (claim === undefined) return;
+    if (claim === undefined || this.#isOvertaken(lease, claim)) return;
     if (addressesOf(claim).includes(lease.spec.address)) {
       throw new Violation(`${name} goes, and its claim shows it`);
     }
@@ -76,6 +86,16 @@ export class Invariants implements Judge {
         throw new Violation(`${name} goes, and a pod has it`);
       }
     }
+  }
+
+  /**
+   * Another process has come to show a lease that was there when this one saw that the claim does not need it. No write can prevent it, and it heals:
+   * the claim takes it back before it has cooled down.
+   */
+  #isOvertaken({ metadata, spec }: AddressLease, claim: IPAMClaim): boolean {
+    const since = this.#shownSince.get(`${claim.metadata.uid}/${spec.address}`) ?? 0;
+    const { lookedAt } = this;
+    return lookedAt !== undefined && Number(metadata.resourceVersion) <= lookedAt && since > lookedAt;
   }
 
   #mayBeTaken(before: AddressLease, after: AddressLease): void {

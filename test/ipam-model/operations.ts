@@ -71,6 +71,12 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: a('expire') }) },
 );
 
+/** The same, done to the claim of that key. */
+export function doneTo(key: string, operation: Operation): Operation {
+  const [, name] = key.split('/') as [string, Name];
+  return 'name' in operation ? { ...operation, name } : operation;
+}
+
 export function operate(world: World, invariants: Invariants, operation: Operation): void {
   switch (operation.do) {
     case 'create':

@@ -2,6 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, objectKey } from '../../api/meta.js';
 import { createClaimSync } from '../../ipam/claims/sync.js';
 import { CLAIM_PODS, ClaimPods } from '../../ipam/claims/pods.js';
+import { Promises } from '../../ipam/claims/promises.js';
 import { allKeys, keysOfClaim, keysOfLease, keysOfNetworks, keysOfVacancy } from '../../ipam/claims/triggers.js';
 import { ClaimWaiters } from '../../ipam/claims/waiting.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
@@ -97,6 +98,10 @@ export class ModelProcess {
     this.directory = new PoolDirectory({ pools: pools.cache, networks: cacheOf(networks) });
     const claimPods = new ClaimPods(pods, claims.cache);
     this.book.attach(leases);
+    const promises = new Promises({ claims: claims.cache, book: this.book, directory: this.directory });
+    this.directory.onChange((changed) => promises.networksChanged(changed));
+    claims.onChange((change) => promises.claimChanged(change));
+    this.book.onChange((change) => promises.leaseChanged(change));
     claims.onChange((change) => this.add(keysOfClaim(change)));
     pools.onChange((change) => this.directory.changed(change));
     this.directory.onChange((changed) => this.add(keysOfNetworks(changed, claims.cache)));
@@ -115,6 +120,7 @@ export class ModelProcess {
       pods: claimPods,
       client: new Client(wire),
       waiters: this.waiters,
+      promises,
       gate: { isOpen: isGateOpen },
       heldByStopped: () => 0,
       maxStalenessMs: MAX_STALENESS_MS,
@@ -125,6 +131,7 @@ export class ModelProcess {
     });
     // what came before it began to lead was told to nobody
     this.queue.clear();
+    promises.begin();
     this.add(allKeys(claims.cache, this.book));
   }
 
@@ -146,10 +153,18 @@ export class ModelProcess {
       .includes(true);
   }
 
-  /** Syncs the first key that waits, else one that has failed. */
-  async syncNext(): Promise<void> {
+  /** The first key that waits, else one that has failed. */
+  get nextKey(): string | undefined {
     const [key] = this.queue.size > 0 ? this.queue : this.retries;
-    if (key === undefined) return;
+    return key;
+  }
+
+  async syncNext(): Promise<void> {
+    if (this.nextKey !== undefined) await this.syncFromQueue(this.nextKey);
+  }
+
+  /** Whether the key waits or not. */
+  async syncFromQueue(key: string): Promise<void> {
     this.queue.delete(key);
     this.retries.delete(key);
     try {
