@@ -200,7 +200,9 @@ describeStory('A tenant with all rights in the namespace', (story) => {
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const mine = await story().addresses.of('vm1.data');
     const tenant = await story().tenant();
-    expect(await tenant.refusedStatus('vm1.data', { ips: ['10.30.19.66/24'] })).to.include('only Holdfast writes the status');
+    expect(await tenant.refusedStatus('vm1.data', { ips: ['10.30.19.66/24'] })).to.include(
+      'only Holdfast writes the status',
+    );
     const [lease] = [...(await story().addresses.leases()).values()];
     expect(await tenant.refusedLeaseDeletion(lease!.metadata.name)).to.include('forbidden');
     await story().addresses.are('vm1.data', mine);

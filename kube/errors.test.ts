@@ -8,6 +8,7 @@ import {
   isInvalid,
   isNotFound,
   isTooManyRequests,
+  retryDelayOf,
   StatusError,
   TransportError,
 } from './errors.js';
@@ -68,6 +69,7 @@ describe('errors of the API server', () => {
     const error = new StatusError({ request: 'PATCH /x', status: 422, reason: 'Invalid', message });
     expect(classify(error)).to.equal('transient');
     expect(isInvalid(error)).to.equal(false);
+    expect(retryDelayOf(error)).to.equal(2_000);
   });
 
   it('are transient where there was no answer, or where we are at fault', () => {

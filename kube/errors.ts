@@ -100,6 +100,15 @@ export function isTooManyRequests(error: unknown): error is StatusError {
   return hasStatus(error, 429);
 }
 
+/** It learns of new kinds, and after a start of all kinds, within half a minute. */
+const POLICY_RETRY_MS = 2_000;
+
+/** How long to wait before the same request is worth another try; undefined: nobody knows, so back off. */
+export function retryDelayOf(error: unknown): number | undefined {
+  if (!(error instanceof StatusError)) return undefined;
+  return error.retryAfterMs ?? (isPolicyUnready(error) ? POLICY_RETRY_MS : undefined);
+}
+
 /**
  * - `transient`: the same request may succeed later
  * - `invalid`: it will not succeed until somebody changes something: tell them

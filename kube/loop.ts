@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from './clock.js';
-import { StatusError, classify, messageOf } from './errors.js';
+import { classify, messageOf, retryDelayOf } from './errors.js';
 import type { Logger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import type { WorkQueue } from './workqueue.js';
@@ -117,7 +117,8 @@ export class ControllerLoop {
 
   #retryLater(key: string, error: unknown): void {
     const { queue } = this.#options;
-    if (error instanceof StatusError && error.retryAfterMs !== undefined) queue.addAfter(key, error.retryAfterMs);
-    else queue.addRateLimited(key);
+    const afterMs = retryDelayOf(error);
+    if (afterMs === undefined) queue.addRateLimited(key);
+    else queue.addAfter(key, afterMs);
   }
 }
