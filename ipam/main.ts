@@ -8,6 +8,7 @@ import { Leadership, ownIdentity } from '../process/leadership.js';
 import type { Part } from '../process/part.js';
 import { KUBEVIRT_OBJECTS } from '../process/watched.js';
 import { createClaimMetrics } from './claims/metrics.js';
+import { Promises } from './claims/promises.js';
 import { createClaimSync } from './claims/sync.js';
 import {
   allKeys,
@@ -55,6 +56,7 @@ class Ipam implements Part {
   readonly #metrics;
   readonly #claimMetrics;
   readonly #waiters = new ClaimWaiters((keys) => this.#addClaims(keys));
+  readonly #promises: Promises;
   readonly #collector: Collector;
   readonly #unhonoured: UnhonouredClaims;
   readonly #validation: Part;
@@ -75,6 +77,7 @@ class Ipam implements Part {
     this.#collector = this.#createCollector();
     this.#unhonoured = this.#createUnhonoured();
     const { book, watched, directory } = this.#views;
+    this.#promises = new Promises({ claims: watched.claims.cache, book, directory });
     this.#validation = createValidation(shared, config, {
       leases: book,
       pools: watched.pools.cache,
@@ -153,6 +156,10 @@ class Ipam implements Part {
     followPools({ pools, networks, claims, book, pods: users, directory, usage, cache: pools.cache }, (keys) => {
       for (const key of keys) this.#term?.pools.add(key);
     });
+    // nobody is woken who could still be given what is promised
+    directory.onChange((changed) => this.#promises.networksChanged(changed));
+    claims.onChange((change) => this.#promises.claimChanged(change));
+    book.onChange((change) => this.#promises.leaseChanged(change));
     directory.onChange((changed) => this.#addClaims(claimsOfNetworks(changed, claims.cache)));
     claims.onChange((change) => this.#addClaims(keysOfClaim(change)));
     users.onChange((key) => this.#addClaims([key]));
@@ -174,6 +181,7 @@ class Ipam implements Part {
   #beginTerm(): void {
     // whoever waited in an earlier term is looked at again
     this.#waiters.clear();
+    this.#promises.begin();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
     const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS);
     this.#term = { claims: claims.queue, pools: pools.queue, loops: [claims.loop, pools.loop] };
@@ -188,6 +196,7 @@ class Ipam implements Part {
     const term = this.#term;
     this.#term = undefined;
     this.#metrics.leads(false);
+    this.#promises.end();
     const loops = (term?.loops ?? []).map((loop) => loop.stop());
     await Promise.all([...loops, this.#collector.stop(), this.#unhonoured.stop()]);
   }
@@ -209,6 +218,7 @@ class Ipam implements Part {
       pods: users,
       client,
       waiters: this.#waiters,
+      promises: this.#promises,
       gate: this.#gate,
       heldByStopped: (pool, family) => usage.of(pool, directory.pool(pool)).stoppedOf(family),
       maxStalenessMs: this.#config.maxStalenessMs,

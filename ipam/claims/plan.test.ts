@@ -135,9 +135,33 @@ describe('the next step of a claim', () => {
         expect: 'write [10.0.0.5/24, 2001:db8::5/64] IPAddressConflict',
       },
       {
-        name: 'is to ask for what its annotation says where it has lost them, for that is newer',
+        name: 'is to take them back first where it has lost them, whatever its annotation says',
         given: { ips: ['10.0.0.5/24', '2001:db8::5/64'], request: '["10.0.0.9"]' },
-        expect: 'take for need: 10.0.0.9, 2001:db8::5',
+        expect: 'take for need: 10.0.0.5, 2001:db8::5',
+      },
+      {
+        name: 'is to look whether it may have what its annotation says where they cannot be had back',
+        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
+        found: { need: TAKEN },
+        expect: 'look',
+      },
+      {
+        name: 'is to take what its annotation says where they cannot be had back, and no pod uses it',
+        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
+        found: { ...LIVE, need: TAKEN },
+        expect: 'take for move: 10.0.0.9',
+      },
+      {
+        name: 'is to go on showing them where neither these nor others can be had',
+        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
+        found: { ...LIVE, need: TAKEN, move: TAKEN },
+        expect: 'write [10.0.0.5/24] IPAddressConflict',
+      },
+      {
+        name: 'is to go on showing them while a pod uses it, whatever its annotation says',
+        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', users: ['p1'], ownerPod: 'p1' },
+        found: { ...LIVE, need: TAKEN },
+        expect: 'write [10.0.0.5/24] IPAddressConflict; owner p1',
       },
       {
         name: 'is to take them back while a pod uses it, whatever its annotation says',

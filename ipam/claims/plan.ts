@@ -38,9 +38,10 @@ export function plan(observed: Observed, findings: Findings): Step {
   if (refusal === undefined && addresses.length + families.length > 0) {
     return { kind: 'take', purpose: 'need', addresses, families, reason: 'it has not all of its addresses' };
   }
-  const request = refusal === undefined ? judgeRequest(observed, wanted, findings) : undefined;
-  if (request === 'take') return moveStep(wanted, findings);
-  const verdict = verdictOf(observed, wanted, { refusal, request });
+  // what it asks for may be had, too, where what it shows cannot be had back
+  const judged = judgeRequest(observed, wanted, findings);
+  if (judged === 'take') return moveStep(wanted, findings);
+  const verdict = verdictOf(observed, wanted, { refusal, request: refusal === undefined ? judged : undefined });
   const changes = changesTo(observed.claim, verdict);
   if (changes.length > 0) return { kind: 'write', verdict, reason: `its status differs in ${changes.join(', ')}` };
   return endOfSurplus(observed, { wanted, refusal }, findings);

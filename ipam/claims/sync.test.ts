@@ -56,9 +56,9 @@ describe('syncing a claim', () => {
   it('picks another address where somebody was faster', async () => {
     scene.create('a');
     scene.create('b');
-    await scene.sync('a');
-    // it has not heard of the lease
+    // it will not have heard of the lease, nor that somebody shows the address
     scene.late.deliver('ipamclaims', Infinity);
+    await scene.sync('a');
     const from = scene.cluster.api.seen.length;
     await scene.late.sync('vms/b');
     expect(scene.cluster.api.seen.slice(from)).to.deep.equal([

@@ -60,8 +60,8 @@ describe('claims that wait', () => {
     waiters.set('vms/a', { created: '1', pool: BLUE });
     waiters.set('vms/b', { created: '2', pool: BLUE });
     waiters.set('vms/c', { created: '3', pool: GREEN });
-    waiters.set('vms/e', { created: '5', address: { addressSpace: 'blue', address: TEN } });
-    waiters.set('vms/d', { created: '4', address: { addressSpace: 'blue', address: TEN } });
+    waiters.set('vms/e', { created: '5', addresses: [{ addressSpace: 'blue', address: TEN }] });
+    waiters.set('vms/d', { created: '4', addresses: [{ addressSpace: 'blue', address: TEN }] });
     expect(waiters.concerned('blue', TEN)).to.deep.equal(['vms/d', 'vms/e', 'vms/a', 'vms/c']);
     expect(waiters.concerned('blue', parseAddress('10.0.0.11'))).to.deep.equal(['vms/a', 'vms/c']);
     expect(waiters.concerned('other', TEN)).to.deep.equal([]);
@@ -69,15 +69,15 @@ describe('claims that wait', () => {
 
   it('are forgotten when a new term of leadership begins', () => {
     waiters.set('vms/a', { created: '1', pool: BLUE });
-    waiters.set('vms/b', { created: '2', address: { addressSpace: 'blue', address: TEN } });
+    waiters.set('vms/b', { created: '2', addresses: [{ addressSpace: 'blue', address: TEN }] });
     waiters.clear();
     expect([waiters.size, ...waiters.concerned('blue', TEN), ...woken]).to.deep.equal([0]);
     expect(waiters.ahead('blue', { key: 'vms/c', created: '3' })).to.equal(0);
   });
 
   it('wait for another address once they are told so', () => {
-    waiters.set('vms/a', { created: '1', address: { addressSpace: 'blue', address: TEN } });
-    waiters.set('vms/a', { created: '1', address: { addressSpace: 'blue', address: parseAddress('10.0.0.11') } });
+    waiters.set('vms/a', { created: '1', addresses: [{ addressSpace: 'blue', address: TEN }] });
+    waiters.set('vms/a', { created: '1', addresses: [{ addressSpace: 'blue', address: parseAddress('10.0.0.11') }] });
     expect(waiters.concerned('blue', TEN)).to.deep.equal([]);
     waiters.leave('vms/a');
     expect(waiters.concerned('blue', parseAddress('10.0.0.11'))).to.deep.equal([]);

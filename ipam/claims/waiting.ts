@@ -1,12 +1,12 @@
 import { type Address, formatAddress } from '../core/address.js';
 import type { Pool } from '../core/pool.js';
 
-/** What a claim waits for: any address of a pool, or one address. */
+/** What a claim waits for: any address of a pool, or some in particular. */
 export interface Wait {
   /** The claim's creationTimestamp. */
   created: string;
   pool?: Pick<Pool, 'name' | 'addressSpace'>;
-  address?: { addressSpace: string; address: Address };
+  addresses?: readonly { addressSpace: string; address: Address }[];
 }
 
 interface Waiter {
@@ -45,12 +45,13 @@ export class ClaimWaiters {
   set(key: string, wait: Wait): void {
     const before = this.#waits.get(key);
     if (before?.pool?.name !== wait.pool?.name) this.leave(key);
-    else this.#forgetAddress(key, before);
+    else this.#forgetAddresses(key, before);
     this.#waits.set(key, wait);
     if (wait.pool !== undefined) this.#join(key, wait.created, wait.pool);
-    if (wait.address === undefined) return;
-    const place = placeOf(wait.address.addressSpace, wait.address.address);
-    this.#byAddress.set(place, (this.#byAddress.get(place) ?? new Set()).add(key));
+    for (const { addressSpace, address } of wait.addresses ?? []) {
+      const place = placeOf(addressSpace, address);
+      this.#byAddress.set(place, (this.#byAddress.get(place) ?? new Set()).add(key));
+    }
   }
 
   /** The claim waits no longer: it has what it waited for, or is gone. */
@@ -58,7 +59,7 @@ export class ClaimWaiters {
     const wait = this.#waits.get(key);
     if (wait === undefined) return;
     this.#waits.delete(key);
-    this.#forgetAddress(key, wait);
+    this.#forgetAddresses(key, wait);
     const line = wait.pool && this.#lines.get(wait.pool.name);
     if (wait.pool === undefined || line === undefined) return;
     const { waiters } = line;
@@ -100,12 +101,13 @@ export class ClaimWaiters {
     this.#lines.set(name, line);
   }
 
-  #forgetAddress(key: string, wait: Wait | undefined): void {
-    if (wait?.address === undefined) return;
-    const place = placeOf(wait.address.addressSpace, wait.address.address);
-    const keys = this.#byAddress.get(place);
-    keys?.delete(key);
-    if (keys?.size === 0) this.#byAddress.delete(place);
+  #forgetAddresses(key: string, wait: Wait | undefined): void {
+    for (const { addressSpace, address } of wait?.addresses ?? []) {
+      const place = placeOf(addressSpace, address);
+      const keys = this.#byAddress.get(place);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#byAddress.delete(place);
+    }
   }
 
   #waiter(key: string): Waiter {

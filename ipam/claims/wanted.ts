@@ -27,8 +27,8 @@ export interface Wanted {
 const BOTH: readonly Family[] = [4, 6];
 
 /**
- * What the status shows stays, for a pod may use it; what a request names instead takes its place once nothing uses the claim, all of it
- * or nothing. A claim that shows nothing gets what it asks for, and what is left to choose of each family of the pool.
+ * What the status shows stays, or is taken back, for a pod may use it; what a request names instead takes its place once nothing uses the claim and
+ * all of it is had. A claim that shows nothing gets what it asks for, and what is left to choose of each family of the pool.
  */
 export function wantedBy(observed: Observed): Wanted {
   const { claim, held, users } = observed;
@@ -36,7 +36,7 @@ export function wantedBy(observed: Observed): Wanted {
   const shown = shownBy(claim);
   const asked = request.kind === 'addresses' ? request.addresses : [];
   const movable = users.length === 0 && !isBeingDeleted(claim);
-  const follows = movable && asked.length > 0 && (held.length === 0 || asked.every((address) => isHeld(address, held)));
+  const follows = movable && asked.length > 0 && asked.every((address) => isHeld(address, held));
   const sources = follows ? [asked, shown.addresses] : [shown.addresses, shown.addresses.length === 0 ? asked : []];
   const families = familiesOf(observed, { shown: shown.addresses, asked, follows });
   const targets = families.map((family) => targetOf(family, sources, held));

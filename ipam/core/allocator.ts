@@ -2,9 +2,9 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { AllocationReason } from '../../api/names.js';
 import type { AddressSpace } from './address-space.js';
 import type { Address, Family } from './address.js';
-import { type LeaseRecord, type LeaseTimes, type Takeability, mayTake } from './lease.js';
+import { type LeaseRecord, type LeaseTimes, type Takeability, isSameUser, mayTake } from './lease.js';
 import { type Pool, addressesOf, subnetOf } from './pool.js';
-import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, tooEarly } from './refusals.js';
+import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, promisedTo, tooEarly } from './refusals.js';
 
 /** What somebody needs of a pool. */
 export interface AddressWish {
@@ -36,12 +36,22 @@ export interface SpaceView {
   cooling(family: Family, times: LeaseTimes): Cooling;
 }
 
+/** A claim that shows an address and has no lease of it. */
+export interface Promisee {
+  readonly namespace: string;
+  readonly name: string;
+  /** It says itself that it could not have it. */
+  readonly isWish: boolean;
+}
+
 /** The times of the pool's leases, and what else a choice depends on. */
 export interface Terms extends LeaseTimes {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** How many of the pool's addresses are held for VMs that do not run; told where the pool is full. */
   readonly heldByStopped?: (family: Family) => number;
+  /** Who but the owner has a better right to the address, leased or not. Default: nobody. */
+  readonly promisedTo?: (address: Address) => Promisee | undefined;
 }
 
 /** What to write: a lease that does not exist yet, or one that exists and may be taken. */
@@ -97,11 +107,23 @@ function exactly(address: Address, question: Question): Found {
   // No lease shows it before it is written, and none will where the write fails: nobody would ask again.
   if (view.isPending(address)) return conflict(leasedJustNow(address), address, terms.now + JUST_NOW_MS);
   const lease = view.leaseAt(address);
-  if (lease === undefined) return { choice: { kind: 'create', address } };
-  const answer = takeability(lease, question);
-  if (answer === true) return { choice: { kind: 'take', lease } };
-  if ('until' in answer) return conflict(tooEarly(lease, answer.until, terms), address, answer.until);
-  return conflict(heldBy(lease, answer.holder), address);
+  if (lease !== undefined) {
+    const answer = takeability(lease, question);
+    if (answer !== true && 'until' in answer) {
+      return conflict(tooEarly(lease, answer.until, terms), address, answer.until);
+    }
+    if (answer !== true) return conflict(heldBy(lease, answer.holder), address);
+  }
+  const promisee = rivalFor(address, lease, question);
+  if (promisee !== undefined) return conflict(promisedTo(address, promisee), address);
+  return { choice: lease === undefined ? { kind: 'create', address } : { kind: 'take', lease } };
+}
+
+/** A mere wish keeps nobody from what was his own a moment ago. */
+function rivalFor(address: Address, lease: LeaseRecord | undefined, { wish, terms }: Question): Promisee | undefined {
+  const promisee = terms.promisedTo?.(address);
+  const wasItsOwn = lease?.owner !== undefined && isSameUser(lease.owner, wish.owner);
+  return promisee?.isWish && wasItsOwn ? undefined : promisee;
 }
 
 /** The address that waits for the MAC address; else one that is free; else one that has cooled down and was not deleted yet. */
@@ -109,7 +131,8 @@ function anyOf(family: Family, question: Question): Found {
   const { pool, wish, view, terms } = question;
   const sticky = wish.mac === undefined ? undefined : view.stickyLease(family, wish.mac);
   if (sticky !== undefined && isLeasable(pool, sticky.address) && !view.isPending(sticky.address)) {
-    if (takeability(sticky, question) === true) return { choice: { kind: 'take', lease: sticky } };
+    const isIts = takeability(sticky, question) === true && rivalFor(sticky.address, sticky, question) === undefined;
+    if (isIts) return { choice: { kind: 'take', lease: sticky } };
   }
   const address = view.space.next(pool.name, family);
   if (address !== undefined) return { choice: { kind: 'create', address } };

@@ -215,7 +215,7 @@ function takeableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTi
 }
 
 /** Whom the cool-down protects others from. */
-function isSameUser(one: LeaseOwner, other: LeaseOwner): boolean {
+export function isSameUser(one: LeaseOwner, other: LeaseOwner): boolean {
   return one.uid === other.uid || (one.workloadUID !== undefined && one.workloadUID === other.workloadUID);
 }
 

@@ -45,6 +45,11 @@ export function heldBy({ address, metadata }: LeaseRecord, holder: LeaseOwner | 
   return `${text} is held by ${holder.kind} ${holder.namespace}/${holder.name}`;
 }
 
+/** Whose lease of the address is lost, or not made again yet. */
+export function promisedTo(address: Address, { namespace, name }: { namespace: string; name: string }): string {
+  return `${formatAddress(address)} is promised to IPAMClaim ${namespace}/${name}, which shows it and has no lease of it yet`;
+}
+
 export function leasedJustNow(address: Address): string {
   return `${formatAddress(address)} is being leased to somebody else`;
 }

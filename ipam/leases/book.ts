@@ -2,11 +2,11 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { Change, Informer } from '../../kube/informer.js';
 import { AddressSpace } from '../core/address-space.js';
 import type { Address, Family } from '../core/address.js';
-import type { Cooling, SpaceView } from '../core/allocator.js';
+import type { SpaceView } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
-import { type LeaseRecord, type LeaseTimes, readLease, stateOf } from '../core/lease.js';
-import { type Pool, subnetOf } from '../core/pool.js';
-import { CoolingQueue } from './cooling-queue.js';
+import { type LeaseRecord, readLease } from '../core/lease.js';
+import type { Pool } from '../core/pool.js';
+import { CoolingQueues } from './cooling-queues.js';
 import { GoneLeases } from './gone-leases.js';
 import { LeaseIndex } from './lease-index.js';
 import { isNewer, newerOf } from './version.js';
@@ -35,12 +35,13 @@ export class LeaseBook {
   readonly #pools = new Map<string, Pool>();
   /** Names of leases for whose address a write is under way. */
   readonly #pending = new Set<string>();
+  /** Names of leases whose addresses are somebody's, whether he has the lease or not. */
+  readonly #promised = new Set<string>();
   /** By UID the names of leases that we made and the watch has not shown. */
   readonly #unseen = new Map<string, string>();
   /** By pool and family. */
   readonly #newest = new Map<string, Newest>();
-  /** By pool and family; made when a pool is full for the first time. */
-  readonly #cooling = new Map<string, CoolingQueue>();
+  readonly #cooling = new CoolingQueues();
   readonly #changed: ((change: LeaseChange) => void)[] = [];
   readonly #givenUp: ((addressSpace: string, address: Address) => void)[] = [];
 
@@ -101,8 +102,19 @@ export class LeaseBook {
   unhold(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
     if (!this.#pending.delete(name) || this.#leases.get(name) !== undefined) return;
-    this.space(addressSpace).vacate(address);
-    for (const handler of this.#givenUp) handler(addressSpace, address);
+    this.#giveUp(name, addressSpace, address);
+  }
+
+  /** The address is as occupied, leased or not, for all who want any; who may ask for it is not the book's business. */
+  promise(addressSpace: string, address: Address): void {
+    this.#promised.add(leaseName(addressSpace, address));
+    this.space(addressSpace).occupy(address);
+  }
+
+  /** It is nobody's, or he has the lease. */
+  unpromise(addressSpace: string, address: Address): void {
+    const name = leaseName(addressSpace, address);
+    if (this.#promised.delete(name)) this.#giveUp(name, addressSpace, address);
   }
 
   get(name: string): LeaseRecord | undefined {
@@ -160,8 +172,8 @@ export class LeaseBook {
       const key = keyOf(pool.name, family);
       const newest = this.#newest.get(key);
       if (newest !== undefined) space.resume(pool.name, newest.address, newest.at);
-      this.#cooling.delete(key);
     }
+    this.#cooling.forget(pool);
   }
 
   /** Its leases stay. */
@@ -170,10 +182,8 @@ export class LeaseBook {
     if (pool === undefined) return;
     this.#leave(pool);
     this.#pools.delete(name);
-    for (const family of pool.families) {
-      this.#newest.delete(keyOf(name, family));
-      this.#cooling.delete(keyOf(name, family));
-    }
+    for (const family of pool.families) this.#newest.delete(keyOf(name, family));
+    this.#cooling.forget(pool);
   }
 
   /** For {@link choose}. A pool that is new, or was changed, is set. */
@@ -185,7 +195,11 @@ export class LeaseBook {
       leaseAt: (address) => this.#leases.get(leaseName(addressSpace, address)),
       isPending: (address) => this.#pending.has(leaseName(addressSpace, address)),
       stickyLease: (family, mac) => this.#keptFor(mac.toLowerCase(), pool, family),
-      cooling: (family, times) => this.#lookAtCooling(pool, family, times),
+      cooling: (family, times) => {
+        const isPassedOver = ({ metadata: { name } }: LeaseRecord) =>
+          this.#pending.has(name) || this.#promised.has(name);
+        return this.#cooling.look(pool, family, { times, leases: this.#leases.ofPool(pool.name), isPassedOver });
+      },
     };
   }
 
@@ -220,22 +234,29 @@ export class LeaseBook {
     const known = this.#leases.get(name);
     if (known?.metadata.uid !== uid) return undefined;
     this.#unlist(known);
-    if (!this.#pending.has(name)) this.space(known.addressSpace).vacate(known.address);
+    this.#vacate(name, known.addressSpace, known.address);
     this.#tell({ before: known });
     return known;
   }
 
+  #giveUp(name: string, addressSpace: string, address: Address): void {
+    this.#vacate(name, addressSpace, address);
+    for (const handler of this.#givenUp) handler(addressSpace, address);
+  }
+
+  #vacate(name: string, addressSpace: string, address: Address): void {
+    if (this.#leases.get(name) !== undefined || this.#pending.has(name) || this.#promised.has(name)) return;
+    this.space(addressSpace).vacate(address);
+  }
+
   #list(record: LeaseRecord): void {
     this.#leases.add(record);
-    if (this.#cooling.size === 0 || stateOf(record) !== 'released') return;
-    const pool = this.#pools.get(record.pool);
-    if (pool === undefined || !isOpenIn(pool, record)) return;
-    this.#cooling.get(keyOf(record.pool, record.address.family))?.add(record);
+    this.#cooling.add(record, this.#pools.get(record.pool));
   }
 
   #unlist(record: LeaseRecord): void {
     this.#leases.delete(record);
-    if (this.#cooling.size > 0) this.#cooling.get(keyOf(record.pool, record.address.family))?.delete(record);
+    this.#cooling.delete(record);
   }
 
   #noteNewest({ metadata, address, addressSpace, pool }: LeaseRecord): void {
@@ -261,20 +282,6 @@ export class LeaseBook {
     return found.sort((a, b) => (freedAt(a) < freedAt(b) ? 1 : -1))[0];
   }
 
-  #lookAtCooling(pool: Pool, family: Family, times: LeaseTimes): Cooling {
-    const key = keyOf(pool.name, family);
-    const known = this.#cooling.get(key);
-    const queue = known?.isFor(times) ? known : new CoolingQueue(times, this.#coolingOf(pool, family));
-    this.#cooling.set(key, queue);
-    return queue.look(({ metadata }) => this.#pending.has(metadata.name));
-  }
-
-  *#coolingOf(pool: Pool, family: Family): Iterable<LeaseRecord> {
-    for (const lease of this.#leases.ofPool(pool.name)) {
-      if (lease.address.family === family && stateOf(lease) === 'released' && isOpenIn(pool, lease)) yield lease;
-    }
-  }
-
   #tell(change: LeaseChange): void {
     for (const handler of this.#changed) handler(change);
   }
@@ -282,9 +289,4 @@ export class LeaseBook {
 
 function keyOf(pool: string, family: Family): string {
   return `${family}/${pool}`;
-}
-
-/** The pool may have been changed since it was leased. */
-function isOpenIn(pool: Pool, { address, addressSpace }: LeaseRecord): boolean {
-  return addressSpace === pool.addressSpace && (subnetOf(pool, address)?.open.has(address.value) ?? false);
 }

@@ -15,7 +15,7 @@ export function checkRest(world: World): void {
   }
 }
 
-/** Nobody waits for what is free. To be asked once nothing cools down. */
+/** Nobody waits for what is free: neither leased nor shown by another claim. To be asked once nothing cools down. */
 export function checkWaiting(world: World): void {
   const pool = world.get('addresspools', 'blue');
   const compiled = pool && compilePool(pool);
@@ -23,25 +23,32 @@ export function checkWaiting(world: World): void {
   const leased = world.list('addressleases').map(({ spec }) => parseAddress(spec.address));
   for (const claim of world.list('ipamclaims')) {
     const allocated = conditionOf(claim, IPS_ALLOCATED);
-    if (allocated?.status === 'False' && !isBeingDeleted(claim)) checkCause(claim, allocated, compiled.pool, leased);
+    if (allocated?.status !== 'False' || isBeingDeleted(claim)) continue;
+    const promised = world.list('ipamclaims').filter((other) => other !== claim).flatMap(shownBy);
+    checkCause(claim, allocated, compiled.pool, [...leased, ...promised]);
   }
 }
 
-function checkCause(claim: IPAMClaim, { reason, message }: Condition, pool: Pool, leased: readonly Address[]): void {
-  if (reason === AllocationReason.Exhausted && !isFull(pool, leased)) {
+function shownBy({ status }: IPAMClaim): Address[] {
+  return (status?.ips ?? []).map((ip) => parseAddress(bare(ip)));
+}
+
+function checkCause(claim: IPAMClaim, { reason, message }: Condition, pool: Pool, taken: readonly Address[]): void {
+  if (reason === AllocationReason.Exhausted && !isFull(pool, taken)) {
     throw new Violation(`${objectKey(claim)} waits in vain`);
   }
   const [text] = message.split(' ');
-  const isLeased = leased.some((address) => formatAddress(address) === text);
-  if (reason === AllocationReason.Conflict && !isLeased) {
+  const isTaken = taken.some((address) => formatAddress(address) === text);
+  if (reason === AllocationReason.Conflict && !isTaken) {
     throw new Violation(`${objectKey(claim)} waits for ${text ?? ''}, which is free`);
   }
 }
 
-function isFull(pool: Pool, leased: readonly Address[]): boolean {
+function isFull(pool: Pool, taken: readonly Address[]): boolean {
   return pool.families.some((family) => {
     const open = addressesOf(pool, family, 'open');
-    return BigInt(leased.filter((address) => address.family === family && open.has(address.value)).length) >= open.size;
+    const values = taken.filter((address) => address.family === family).map(({ value }) => value);
+    return BigInt(new Set(values.filter((value) => open.has(value))).size) >= open.size;
   });
 }
 

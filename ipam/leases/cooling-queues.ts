@@ -1,0 +1,58 @@
+import type { Family } from '../core/address.js';
+import type { Cooling } from '../core/allocator.js';
+import { type LeaseRecord, type LeaseTimes, stateOf } from '../core/lease.js';
+import { type Pool, subnetOf } from '../core/pool.js';
+import { CoolingQueue } from './cooling-queue.js';
+
+/** Where the released leases of a pool are found, and which of them nobody is given. */
+interface Source {
+  readonly times: LeaseTimes;
+  readonly leases: Iterable<LeaseRecord>;
+  readonly isPassedOver: (lease: LeaseRecord) => boolean;
+}
+
+/** Of each pool and family the released leases that the pool gives to anybody; made when a pool is full for the first time. */
+export class CoolingQueues {
+  readonly #queues = new Map<string, CoolingQueue>();
+
+  /** @param pool as it is now; undefined: nobody draws from it */
+  add(record: LeaseRecord, pool: Pool | undefined): void {
+    if (pool !== undefined && isOpenIn(pool, record)) this.#queueOf(record)?.add(record);
+  }
+
+  delete(record: LeaseRecord): void {
+    this.#queueOf(record)?.delete(record);
+  }
+
+  /** The pool was changed, or is gone. */
+  forget({ name, families }: Pool): void {
+    for (const family of families) this.#queues.delete(keyOf(name, family));
+  }
+
+  look(pool: Pool, family: Family, { times, leases, isPassedOver }: Source): Cooling {
+    const key = keyOf(pool.name, family);
+    const known = this.#queues.get(key);
+    const queue = known?.isFor(times) ? known : new CoolingQueue(times, coolingIn(pool, family, leases));
+    this.#queues.set(key, queue);
+    return queue.look(isPassedOver);
+  }
+
+  #queueOf({ pool, address }: LeaseRecord): CoolingQueue | undefined {
+    return this.#queues.size === 0 ? undefined : this.#queues.get(keyOf(pool, address.family));
+  }
+}
+
+function keyOf(pool: string, family: Family): string {
+  return `${family}/${pool}`;
+}
+
+function* coolingIn(pool: Pool, family: Family, leases: Iterable<LeaseRecord>): Iterable<LeaseRecord> {
+  for (const lease of leases) if (lease.address.family === family && isOpenIn(pool, lease)) yield lease;
+}
+
+/** The pool may have been changed since it was leased. */
+function isOpenIn(pool: Pool, lease: LeaseRecord): boolean {
+  const { address, addressSpace } = lease;
+  if (stateOf(lease) !== 'released' || addressSpace !== pool.addressSpace) return false;
+  return subnetOf(pool, address)?.open.has(address.value) ?? false;
+}
