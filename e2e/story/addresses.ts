@@ -13,6 +13,9 @@ import { clientAs } from './service-account.js';
 import { putNetwork } from './networks.js';
 import { until, untilValue } from './wait.js';
 
+/** An API server that was started a moment ago learns of our kinds after half a minute, and its policies refuse statuses until then. */
+const STATUS_MS = 75_000;
+
 /** What users see of the addresses in one namespace. */
 export class AddressStory {
   readonly #client: Client;
@@ -143,6 +146,7 @@ export class AddressStory {
       `IPAMClaim ${name} ${description}`,
       () => this.#client.find(IPAM_CLAIMS, { namespace: this.#namespace, name }),
       (found) => found !== undefined && isRight(found),
+      { timeoutMs: STATUS_MS },
     );
     return claim!;
   }
