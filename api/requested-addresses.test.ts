@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { requestedAddresses } from './requested-addresses.js';
+import { networksAskedFor, requestedAddresses } from './requested-addresses.js';
 
 const ANNOTATION = 'network.kubevirt.io/addresses';
 
@@ -49,5 +49,19 @@ describe('requestedAddresses', () => {
       if (request.kind !== 'invalid') throw new Error(`it is ${request.kind}`);
       for (const part of [ANNOTATION, ...parts]) expect(request.problem).to.include(part);
     });
+  }
+});
+
+describe('networksAskedFor', () => {
+  const rows: { text: string | undefined; expect: string[] }[] = [
+    { text: '{"data": ["10.0.0.5"], "dta": "x"}', expect: ['data', 'dta'] },
+    { text: '{}', expect: [] },
+    { text: '["data"]', expect: [] },
+    { text: '{', expect: [] },
+    { text: undefined, expect: [] },
+  ];
+  for (const { text, expect: networks } of rows) {
+    it(`finds ${networks.join(' and ') || 'none'} in ${text ?? 'nothing'}`, () =>
+      expect(networksAskedFor(text === undefined ? {} : { [ANNOTATION]: text })).to.deep.equal(networks));
   }
 });

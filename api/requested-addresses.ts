@@ -33,6 +33,12 @@ export function requestedAddresses(annotations: Record<string, string> | undefin
   return readAddresses(subject, addresses);
 }
 
+/** The networks for which the annotation asks, by their names in the VM's spec; none where it cannot be read. */
+export function networksAskedFor(annotations: Record<string, string> | undefined): readonly string[] {
+  const text = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
+  return text === undefined ? [] : Object.keys(parseObject(text) ?? {});
+}
+
 function readAddresses(subject: string, addresses: readonly unknown[]): AddressRequest {
   const found = new Map<number, string>();
   for (const address of addresses) {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { claimName } from '../api/ipam-claim.js';
+import { REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory } from './story/describe.js';
 
@@ -51,6 +52,17 @@ describeStory('A NAD', (story) => {
     expect(event.message).to.include(`${story().namespace}/late`);
     await story().network('late');
     await story().waitForClaims(['vm1.data', 'vm1.other']);
+  });
+
+  it('that does not allow persistent IPs serves no request for addresses; nor does a network that the VM does not have: the VM hears of both', async () => {
+    await story().network('blue');
+    await story().network('plain', { persistent: false });
+    const request = JSON.stringify({ dta: ['10.0.0.5'], other: ['10.0.0.6'] });
+    const annotations = { [REQUESTED_ADDRESSES_ANNOTATION]: request };
+    await story().createVm('vm1', { data: 'blue', other: 'plain' }, { running: false, annotations });
+    await story().waitForClaims(['vm1.data']);
+    await story().event('vm1', 'RequestedAddressesInvalid', /no network "dta" \(it has "default", "data", "other"\)/);
+    await story().event('vm1', 'RequestedAddressesInvalid', /network "other": .*\/plain does not allow persistent IPs/);
   });
 
   it('that allows persistent IPs later gives the VM its claim then', async () => {

@@ -3,7 +3,7 @@ import { vm, vmi } from '../test/workload-objects.js';
 import { shrinkNad, shrinkVm, shrinkVmi } from './shrink.js';
 
 describe('what is cached', () => {
-  it('of a VM: its identity, finalizers and secondary networks', () => {
+  it('of a VM: its identity, finalizers, and networks by name and NAD', () => {
     const full = vm({ data: 'blue', extra: '!green' }, { deleting: true, finalizers: ['orphan'] });
     full.metadata = { ...full.metadata, resourceVersion: '7', annotations: { big: 'x' }, labels: { big: 'x' } };
     Object.assign(full.spec?.template?.spec ?? {}, { volumes: ['x'], terminationGracePeriodSeconds: 30 });
@@ -20,6 +20,7 @@ describe('what is cached', () => {
         template: {
           spec: {
             networks: [
+              { name: 'default' },
               { name: 'data', multus: { networkName: 'blue' } },
               { name: 'extra', multus: { networkName: 'green' } },
             ],

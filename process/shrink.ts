@@ -73,7 +73,8 @@ export function shrinkNamespace({ metadata }: KubeObject): KubeObject {
 function shrinkVmiSpec({ networks, domain }: VmiSpec): VmiSpec {
   const unplugging = (domain?.devices?.interfaces ?? []).filter(({ state }) => state !== undefined);
   return {
-    networks: (networks ?? []).flatMap(({ name, multus }) => (multus === undefined ? [] : [{ name, multus }])),
+    // of those that Multus does not attach the name: users may ask for addresses on any
+    networks: (networks ?? []).map(({ name, multus }) => ({ name, ...(multus && { multus }) })),
     ...(unplugging.length > 0 && {
       domain: {
         devices: { interfaces: unplugging.map(({ name, state }) => ({ name, ...(state !== undefined && { state }) })) },

@@ -2,7 +2,7 @@ import { secondaryNetworks } from '../../api/kubevirt.js';
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES, EventReason, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
-import { type AddressRequest, requestedAddresses } from '../../api/requested-addresses.js';
+import { type AddressRequest, networksAskedFor, requestedAddresses } from '../../api/requested-addresses.js';
 import type { Notice } from './action.js';
 import type { WantedInterface } from './desired.js';
 import type { Observed } from './observe.js';
@@ -14,21 +14,59 @@ import { type OwnedClaim, isInUse } from './ownership.js';
  * What the owner asks for on one of its networks, by name and NAD (`namespace/name`): nothing on a network that only its launchers still have.
  * A VM that is not seen yet asks through its VMI, to which KubeVirt copies the template's annotations.
  */
-export function requestOf(
-  owner: ClaimOwner,
-  vmNetwork: string,
-  nad: string,
-  { vm, vmi, namespace }: Observed,
-): AddressRequest {
-  const template = vm?.spec?.template;
-  const [annotations, spec] =
-    vm?.metadata.uid === owner.uid
-      ? [template?.metadata?.annotations, template?.spec]
-      : [vmi?.metadata.annotations, vmi?.spec];
-  const isNamed = secondaryNetworks(spec, namespace).some(
+export function requestOf(owner: ClaimOwner, vmNetwork: string, nad: string, observed: Observed): AddressRequest {
+  const { annotations, spec } = askedBy(owner, observed);
+  const isNamed = secondaryNetworks(spec, observed.namespace).some(
     (network) => network.name === vmNetwork && joinKey(network.nad.namespace, network.nad.name) === nad,
   );
   return isNamed ? requestedAddresses(annotations, vmNetwork) : { kind: 'none' };
+}
+
+/**
+ * What the owner asks for in vain: on networks that it does not have, or that have no claims. What it asks for on its primary network is between it
+ * and who serves that.
+ * @param served the networks that have claims, by their names in the VM's spec
+ * @returns problems, which say what to do
+ */
+export function requestsInVain(owner: ClaimOwner, served: ReadonlySet<string>, observed: Observed): string[] {
+  if (!observed.enabled) return [];
+  const { annotations, spec } = askedBy(owner, observed);
+  const names = (spec?.networks ?? []).map(({ name }) => name);
+  const secondary = new Map(secondaryNetworks(spec, observed.namespace).map((network) => [network.name, network]));
+  const asked = networksAskedFor(annotations);
+  const unknown = asked.filter((name) => !names.includes(name));
+  const unserved = asked.flatMap((name) => {
+    const network = secondary.get(name);
+    if (network === undefined || network.absent || served.has(name)) return [];
+    const nad = joinKey(network.nad.namespace, network.nad.name);
+    const lookup = observed.networks.get(nad);
+    // what else is wrong with a NAD is told anyway
+    return lookup?.found && lookup.config.ok ? [withoutClaims(name, nad)] : [];
+  });
+  return unknown.length === 0 ? unserved : [withoutNetwork(unknown, names), ...unserved];
+}
+
+function askedBy(owner: ClaimOwner, { vm, vmi }: Observed) {
+  const template = vm?.spec?.template;
+  return vm?.metadata.uid === owner.uid
+    ? { annotations: template?.metadata?.annotations, spec: template?.spec }
+    : { annotations: vmi?.metadata.annotations, spec: vmi?.spec };
+}
+
+function withoutNetwork(unknown: readonly string[], names: readonly string[]): string {
+  const known = names.length === 0 ? 'it has none' : `it has ${quoted(names)}`;
+  return `${REQUESTED_ADDRESSES_ANNOTATION}: the VM has no network ${quoted(unknown)} (${known}): correct the name, or remove it from the annotation`;
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => JSON.stringify(name)).join(', ');
+}
+
+function withoutClaims(asked: string, nad: string): string {
+  return (
+    `${REQUESTED_ADDRESSES_ANNOTATION}: network "${asked}": NetworkAttachmentDefinition ${nad} does not allow persistent IPs, so nobody keeps ` +
+    `addresses for it: set "allowPersistentIPs": true in its spec.config, or remove the network from the annotation`
+  );
 }
 
 /** The request as a claim carries it; undefined where there is none. */

@@ -10,7 +10,7 @@ import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import type { AddressRequest } from '../../api/requested-addresses.js';
 import { isForVmNetwork, ownerOfVmi } from '../../api/vm-claims.js';
-import { requestOf } from './address-requests.js';
+import { requestOf, requestsInVain } from './address-requests.js';
 import type { NetworkLookup, Observed } from './observe.js';
 import type { OwnedClaim } from './ownership.js';
 
@@ -95,11 +95,13 @@ function demandOf(
       const request = requestOf(owner, network.name, nad, observed);
       const wanted = { vmNetwork: network.name, network: cniNetwork, nad, podInterface };
       interfaces.set(key, request.kind === 'none' ? wanted : { ...wanted, request });
-      if (request.kind === 'invalid') problems.set(request.problem, problemOfRequest(request));
+      if (request.kind === 'invalid') problems.set(request.problem, problemOfRequest(request.problem));
     }
     const problem = observed.enabled ? problemOf(network.name, nad, lookup) : undefined;
     if (problem !== undefined) problems.set(problem.message, problem);
   }
+  const served = new Set([...interfaces.values()].map(({ vmNetwork }) => vmNetwork));
+  for (const problem of requestsInVain(owner, served, observed)) problems.set(problem, problemOfRequest(problem));
   return { owner, interfaces: [...interfaces.values()], problems: [...problems.values()] };
 }
 
@@ -128,8 +130,8 @@ function reportedInterface(owner: ClaimOwner, vmNetwork: string, { vmi }: Observ
   return vmi.status?.interfaces?.find(({ name }) => name === vmNetwork)?.podInterfaceName;
 }
 
-function problemOfRequest({ problem }: { problem: string }): InterfaceProblem {
-  return { reason: EventReason.RequestedAddressesInvalid, message: problem };
+function problemOfRequest(message: string): InterfaceProblem {
+  return { reason: EventReason.RequestedAddressesInvalid, message };
 }
 
 function problemOf(vmNetwork: string, nad: string, lookup: NetworkLookup): InterfaceProblem | undefined {

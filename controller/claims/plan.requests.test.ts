@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { type ClaimOptions, type Networks, claim, launcher, vm, vmi } from '../../test/workload-objects.js';
 import { checkPlans } from '../../test/plan-table.js';
-import { type Given, observationOf } from '../../test/workload-observation.js';
+import { BROKEN_BLUE, type Given, PLAIN_BLUE, observationOf } from '../../test/workload-observation.js';
 import { needsConfirmation } from './confirm.js';
 import { plan } from './plan.js';
 
@@ -135,10 +135,75 @@ describe('plan', () => {
         expect: ['keep vm1.data', 'refuse RequestedAddressesInvalid on vm'],
       },
       {
-        name: 'does not mind a request on a network without persistent addresses',
-        given: { vm: asking({ data: 'x' }), gateClosed: true },
+        name: 'does not mind what is asked for while the gate is closed',
+        given: { vm: asking({ data: 'x', dta: ['10.0.0.5'] }), gateClosed: true },
         expect: [],
       },
     ]);
+
+    const vain: { name: string; given: Given; says: (string | RegExp)[] }[] = [
+      {
+        name: 'says which network the VM does not have, and which it has',
+        given: { vm: asking({ dta: ['10.0.0.5'], data: ['10.0.0.6'], 'e"x': [] }) },
+        says: [
+          'network.kubevirt.io/addresses: the VM has no network "dta", "e\\"x" (it has "default", "data"): correct the name, or remove it from the annotation',
+        ],
+      },
+      {
+        name: 'says it of a VM whose networks have no persistent addresses at all',
+        given: { vm: asking({ dta: ['10.0.0.5'] }), nads: [PLAIN_BLUE] },
+        says: [/no network "dta"/],
+      },
+      {
+        name: 'says it of a VMI without a VM',
+        given: { vmi: vmiAsking({ dta: ['10.0.0.5'] }, { vm: null }) },
+        says: [/no network "dta"/],
+      },
+      {
+        name: 'says it of a network that was taken out of the template, though the VM still runs on it',
+        given: { ...runs, vm: asking(FIVE, { extra: 'green' }), claims: [claim()] },
+        says: [/no network "data" \(it has "default", "extra"\)/],
+      },
+      {
+        name: 'says that a network whose NAD does not allow persistent IPs has no claim to ask through',
+        given: { vm: asking(FIVE), nads: [PLAIN_BLUE] },
+        says: [
+          /^network\.kubevirt\.io\/addresses: network "data": NetworkAttachmentDefinition vms\/blue does not allow persistent IPs.*: set "allowPersistentIPs": true/,
+        ],
+      },
+      {
+        name: 'leaves it at that where the NAD is not there or cannot be read: that is told anyway',
+        given: {
+          vm: asking({ data: ['10.0.0.5'], extra: ['10.0.0.6'] }, { data: 'x', extra: 'blue' }),
+          nads: [BROKEN_BLUE],
+        },
+        says: [/vms\/x does not exist/, /vms\/blue: .*allowPersistentIPs/],
+      },
+      {
+        name: 'has nothing to say where the claim stays though the NAD has lost the flag',
+        given: { vm: asking(FIVE), nads: [PLAIN_BLUE], claims: [claimFor(['10.0.0.5'])] },
+        says: [],
+      },
+      {
+        name: 'has nothing to say about the primary network, which others serve',
+        given: { vm: asking({ default: ['10.0.0.5'] }) },
+        says: [],
+      },
+      {
+        name: 'has nothing to say about a network that is being unplugged',
+        given: { vm: asking({ extra: ['10.0.0.5'] }, { data: 'blue', extra: '!blue' }), nads: [PLAIN_BLUE] },
+        says: [],
+      },
+    ];
+    for (const { name, given, says } of vain) {
+      it(name, () => {
+        const told = plan(observationOf(given)).flatMap((action) => (action.kind === 'refuse' ? [action.notice] : []));
+        expect(told.map(({ message }) => message)).to.have.lengthOf(says.length);
+        says.forEach((text, index) => {
+          if (typeof text === 'string') expect(told[index]?.message).to.equal(text);
+          else expect(told[index]?.message).to.match(text);
+        });
+      });
+    }
   });
 });

@@ -11,15 +11,16 @@ export interface StoryEvent extends KubeObject {
 
 const EVENTS: Resource<StoryEvent> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
-/** Waits for an event about an object of this name. */
+/** Waits for an event about an object of this name, of any words or such. */
 export function waitForEvent(
   client: Client,
   about: { namespace: string; name: string },
   reason: string,
+  words = /^/,
 ): Promise<StoryEvent> {
   const fieldSelector = `involvedObject.name=${about.name},reason=${reason}`;
-  return until(`an event ${reason} about ${about.name}`, async () => {
+  return until(`an event ${reason} about ${about.name} that says ${words.source}`, async () => {
     const { items } = await client.list(EVENTS, { namespace: about.namespace, fieldSelector });
-    return items[0];
+    return items.find(({ message = '' }) => words.test(message));
   });
 }

@@ -243,8 +243,8 @@ export class Story {
   }
 
   /** Waits for an event about the VM or VMI of this name. */
-  event(name: string, reason: string): Promise<StoryEvent> {
-    return waitForEvent(this.client, this.ref(name), reason);
+  event(name: string, reason: string, words?: RegExp): Promise<StoryEvent> {
+    return waitForEvent(this.client, this.ref(name), reason, words);
   }
 
   /**
