@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
-import { IPS_ALLOCATED } from '../../api/names.js';
+import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
 import type { Cache } from '../../kube/cache.js';
 import type { Change } from '../../kube/informer.js';
 import { type Address, sameAddress } from '../core/address.js';
@@ -163,9 +163,15 @@ export class Promises {
   }
 }
 
-function promiseeOf(claim: IPAMClaim, isWish = conditionOf(claim, IPS_ALLOCATED)?.status === 'False'): Promisee {
+function promiseeOf(claim: IPAMClaim, isWish = wasRefused(claim)): Promisee {
   const { namespace = '', name } = claim.metadata;
   return { namespace, name, isWish };
+}
+
+/** Somebody else had the address. */
+function wasRefused(claim: IPAMClaim): boolean {
+  const allocated = conditionOf(claim, IPS_ALLOCATED);
+  return allocated?.status === 'False' && allocated.reason === AllocationReason.Conflict;
 }
 
 function holderOf(lease: LeaseRecord | undefined) {

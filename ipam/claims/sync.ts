@@ -184,6 +184,8 @@ class Round {
       this.#leave();
       // what it needs is another thing now
       if (purpose === 'move') delete this.#findings.need;
+      // and another process may have moved it since the last look
+      this.#findings.isLive = false;
     }
   }
 
