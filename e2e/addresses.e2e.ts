@@ -163,6 +163,38 @@ describeStory('Leases that are lost', (story) => {
     expect(await story().addresses.of('vm1.data')).to.deep.equal(mine);
   });
 
+  it('come back to their claim though others wait for an address, or ask for just that', async () => {
+    await story().addresses.network('blue', ['10.20.16.0/30']);
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await story().createVm('vm2', { data: 'blue' }, { running: false });
+    const mine = [await story().addresses.of('vm1.data'), await story().addresses.of('vm2.data')];
+    await story().createVm('waiting', { data: 'blue' }, { running: false });
+    await story().addresses.refused('waiting.data', 'SubnetExhausted');
+    const [address = ''] = mine.flat().map((ip) => ip.replace('/30', ''));
+    const annotations = { 'network.kubevirt.io/addresses': JSON.stringify({ data: [address] }) };
+    await story().createVm('asking', { data: 'blue' }, { running: false, annotations });
+    await story().addresses.refused('asking.data', 'IPAddressConflict');
+
+    const lost = await story().addresses.leases();
+    for (const { metadata } of lost.values()) await story().client.delete(ADDRESS_LEASES, { name: metadata.name });
+    await until('other leases of the same addresses', async () => {
+      const found = await story().addresses.leases();
+      return [...lost].every(([ip, { metadata }]) => {
+        const again = found.get(ip);
+        return again !== undefined && again.metadata.uid !== metadata.uid;
+      });
+    });
+    for (const [ip, lease] of await story().addresses.leases()) {
+      expect(lease.spec.owner).to.include({ name: lost.get(ip)?.spec.owner?.name });
+    }
+    expect([await story().addresses.of('vm1.data'), await story().addresses.of('vm2.data')]).to.deep.equal(mine);
+    await story().addresses.refused('waiting.data', 'SubnetExhausted');
+    await story().addresses.refused('asking.data', 'IPAddressConflict');
+    for (const claim of ['waiting.data', 'asking.data']) {
+      expect((await story().claim(claim)).status?.ips).to.deep.equal([]);
+    }
+  });
+
   it('are made again for a claim that was restored with its status', async () => {
     const network = await story().addresses.network('blue', ['10.20.12.0/24']);
     await story().claims.restored('restored', network, ['10.20.12.42/24']);

@@ -82,4 +82,13 @@ describe('claims that wait', () => {
     waiters.leave('vms/a');
     expect(waiters.concerned('blue', parseAddress('10.0.0.11'))).to.deep.equal([]);
   });
+
+  it('wait for each of several addresses', () => {
+    const eleven = parseAddress('10.0.0.11');
+    const addresses = [TEN, eleven].map((address) => ({ addressSpace: 'blue', address }));
+    waiters.set('vms/a', { created: '1', addresses });
+    expect([...waiters.concerned('blue', TEN), ...waiters.concerned('blue', eleven)]).to.deep.equal(['vms/a', 'vms/a']);
+    waiters.leave('vms/a');
+    expect([...waiters.concerned('blue', TEN), ...waiters.concerned('blue', eleven)]).to.deep.equal([]);
+  });
 });

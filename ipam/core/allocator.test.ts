@@ -211,4 +211,40 @@ describe('choose', () => {
       });
     }
   });
+
+  describe('with an address that is promised to somebody else', () => {
+    const promising = (isWish: boolean): Terms => ({
+      ...TERMS,
+      promisedTo: (address) =>
+        formatAddress(address) === '10.0.0.5' ? { namespace: 'vms', name: 'other', isWish } : undefined,
+    });
+    const wish = { addresses: ['10.0.0.5'] };
+    const conflict = {
+      reason: AllocationReason.Conflict,
+      message: '10.0.0.5 is promised to IPAMClaim vms/other, which shows it and has no lease of it yet',
+      address: parseAddress('10.0.0.5'),
+    };
+
+    it('refuses it to who asks for just that, whether it has no lease or one that has cooled down', () => {
+      expect(refused({ wish, terms: promising(true) })).to.deep.equal(conflict);
+      expect(refused({ wish, terms: promising(false), leases: { 5: released(61) } })).to.deep.equal(conflict);
+    });
+
+    it('says rather until when it cools down', () => {
+      const { message } = refused({ wish, terms: promising(false), leases: { 5: released(1) } });
+      expect(message).to.match(/^10\.0\.0\.5 cools down until/);
+    });
+
+    it('grants it to who had it a moment ago, unless the other one has more than a wish', () => {
+      const leases = { 5: released(1, { name: 'new' }) };
+      expect(chosen({ wish, terms: promising(true), leases })).to.deep.equal(['take 10.0.0.5']);
+      expect(refused({ wish, terms: promising(false), leases })).to.deep.equal(conflict);
+    });
+
+    it('does not take it for a MAC address that it was kept for', () => {
+      const terms = { ...promising(false), stickyMs: 3_600_000 };
+      const leases = { 5: released(61, { mac: MAC }) };
+      expect(chosen({ wish: { mac: MAC }, terms, leases })).to.deep.equal(['create 10.0.0.6']);
+    });
+  });
 });

@@ -155,6 +155,51 @@ describe('LeaseBook', () => {
     });
   });
 
+  describe('keeps an address back while it is promised', () => {
+    it('though its lease goes, and a write of another is given up', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99)));
+      book.promise('blue', ADDRESS);
+      tell(removed(lease('10.0.0.5', 99)));
+      book.hold('blue', ADDRESS);
+      book.unhold('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+    });
+
+    it('and tells once when it is not any more', () => {
+      const { book } = follow();
+      const given: string[] = [];
+      book.onGivenUp((space, { value }) => given.push(`${space} ${value}`));
+      book.promise('blue', ADDRESS);
+      book.unpromise('blue', ADDRESS);
+      book.unpromise('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
+      expect(given).to.deep.equal([`blue ${ADDRESS.value}`]);
+    });
+
+    it('and afterwards where it is leased, or being leased', () => {
+      const { book } = follow();
+      book.promise('blue', ADDRESS);
+      book.hold('blue', ADDRESS);
+      book.unpromise('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+      book.wrote(lease('10.0.0.5', 99));
+      book.unhold('blue', ADDRESS);
+      book.promise('blue', ADDRESS);
+      book.unpromise('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+    });
+
+    it('also as a released lease that anybody may take', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99, { releasedAt: NOW })));
+      book.promise('blue', ADDRESS);
+      expect(book.view(pool()).cooling(4, TIMES)).to.deep.equal({ count: 1 });
+      book.unpromise('blue', ADDRESS);
+      expect(book.view(pool()).cooling(4, TIMES).first?.lease.address).to.deep.equal(ADDRESS);
+    });
+  });
+
   describe('after a restart', () => {
     const leases = [
       lease('10.0.0.2', 99, { uid: 'u2', born: '2026-01-01T00:00:02Z' }),
