@@ -20,7 +20,11 @@ export function createViews({ informers }: Pick<ProcessContext, 'informers'>) {
   const { leases, pools, claims, networks } = watched;
   const book = new LeaseBook();
   book.attach(leases);
-  const directory = new PoolDirectory({ pools: pools.cache, networks: networks.cache });
+  const directory = new PoolDirectory({
+    pools: pools.cache,
+    networks: networks.cache,
+    areNetworksServed: () => networks.isServed,
+  });
   const users = new ClaimPods(watched.pods, claims.cache);
   const isUsed = usedBy(claims.cache, (claim) => users.usersOf(claim));
   return { watched, book, directory, users, usage: new PoolUsage(book, isUsed) };

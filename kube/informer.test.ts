@@ -106,6 +106,17 @@ describe('Informer', () => {
     expect(bench.changes).to.deep.equal(['added a@5', 'removed a@5']);
   });
 
+  it('says while an optional kind is not served, also to who asks because an object went', async () => {
+    const absent: Reply = { status: 404, body: status(404, 'NotFound') };
+    bench.start([list(10, thing('a', 5)), absent, list(20)], [absent, QUIET], { optional: true });
+    const { informer } = bench;
+    const told: string[] = [];
+    informer.onChange(({ type }) => told.push(`${type}, ${informer.isServed ? 'served' : 'not served'}`));
+    informer.onServed(() => told.push(`${informer.cache.size}, ${informer.isServed ? 'served' : 'not served'}`));
+    await bench.requests(5);
+    expect(told).to.deep.equal(['added, served', 'removed, not served', '0, not served', '0, served']);
+  });
+
   it('is not synced while a kind that must be there is absent', async () => {
     bench.start([{ status: 404, body: status(404, 'NotFound') }], []);
     await bench.requests(3);

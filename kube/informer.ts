@@ -55,6 +55,8 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly #synced: Promise<void>;
   #settleSynced: (error?: Error) => void = () => undefined;
   #hasSynced = false;
+  #isServed = true;
+  readonly #servedHandlers: (() => void)[] = [];
 
   constructor(client: Client, resource: Resource<T>, options: InformerOptions<T, S> = {}) {
     const { shrink, indexes, ...rest } = options;
@@ -70,9 +72,10 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
       resource,
       project: (object) => this.#project(object),
       sink: {
-        replace: (projections) => this.#replace(projections),
+        replace: (projections) => this.#replace(projections, true),
         upsert: (projection) => this.#upsert(projection),
         remove: ({ key }) => this.#remove(key),
+        absent: () => this.#replace([], false),
       },
     });
     this.#synced = new Promise((resolve, reject) => {
@@ -85,6 +88,16 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   /** The first full list is in the cache, and its handlers have run. */
   get hasSynced(): boolean {
     return this.#hasSynced;
+  }
+
+  /** False while the API server does not know the kind: that the cache is empty then says nothing of any object. */
+  get isServed(): boolean {
+    return this.#isServed;
+  }
+
+  /** Called when {@link isServed} changes, after the cache has. Handlers do not throw. */
+  onServed(handler: () => void): void {
+    this.#servedHandlers.push(handler);
   }
 
   /** When the server was last heard of (list, event or bookmark), in the clock's ms; 0: never. */
@@ -124,10 +137,14 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     }
   }
 
-  #replace(projections: Projection<S>[]): void {
+  #replace(projections: Projection<S>[], isServed: boolean): void {
+    const turns = this.#isServed !== isServed;
+    // first, for handlers that ask
+    this.#isServed = isServed;
     const listed = new Set(projections.map(({ key }) => key));
     for (const key of this.cache.keys()) if (!listed.has(key)) this.#remove(key);
     for (const projection of projections) this.#upsert(projection);
+    if (turns) for (const handler of this.#servedHandlers) handler();
     this.#hasSynced = true;
     this.#settleSynced();
   }

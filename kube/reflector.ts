@@ -15,6 +15,8 @@ export interface Sink<P> {
   upsert(projection: P): void;
   /** The last state of an object that is gone. */
   remove(projection: P): void;
+  /** An optional kind is not served. Default: there is nothing of it. */
+  absent?(): void;
 }
 
 export interface ReflectorOptions<T extends KubeObject, P> {
@@ -104,7 +106,9 @@ export class Reflector<T extends KubeObject, P = T> {
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     if (isNotFound(error) && this.#options.optional) {
-      this.#options.sink.replace([]);
+      const { sink } = this.#options;
+      if (sink.absent === undefined) sink.replace([]);
+      else sink.absent();
       this.#version = undefined;
       this.#progress();
       await this.#clock.sleep(this.#recovery.afterAbsence(), signal);

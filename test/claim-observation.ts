@@ -8,6 +8,7 @@ import { formatAddress, parseAddress } from '../ipam/core/address.js';
 import { type LeaseRecord } from '../ipam/core/lease.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { type Pool, compilePool } from '../ipam/core/pool.js';
+import type { Resolution } from '../ipam/pools/resolution.js';
 import { adminPool } from './pool-objects.js';
 
 /** What the IPAM sees of one claim, for tests, as short as what a test is about. */
@@ -15,6 +16,8 @@ export interface Given {
   /** Default: v4 and v6; null: no pool serves the claim. */
   pool?: 'v4' | 'dual' | null;
   foreign?: true;
+  /** Nobody knows whose the network is. */
+  uncertain?: true;
   /** Addresses of its leases, the oldest first. */
   held?: string[];
   /** Its status, with prefix lengths; undefined: it has none. */
@@ -77,19 +80,25 @@ export function pod(name: string): ClaimPod {
 }
 
 export function observedOf(given: Given): Observed {
-  const { pool = 'dual', held = [], users = [], foreign } = given;
+  const { pool = 'dual', held = [], users = [] } = given;
   const compiled = pool === null ? undefined : poolOf(pool);
   return {
     claim: claimGiven(given),
     held: held.map(lease),
-    resolution: foreign
-      ? { kind: 'foreign', message: 'NAD vms/blue delegates IPAM to host-local' }
-      : compiled === undefined
-        ? { kind: 'unserved', message: 'no AddressPool serves network blue' }
-        : { kind: 'served', pool: compiled },
+    resolution: resolutionOf(given, compiled),
     pools: compiled === undefined ? [] : [compiled],
     users: users.map(pod),
   };
+}
+
+function resolutionOf({ foreign, uncertain }: Given, pool: Pool | undefined): Resolution {
+  if (foreign) return { kind: 'foreign', message: 'NAD vms/blue delegates IPAM to host-local' };
+  if (uncertain) {
+    return { kind: 'unserved', message: 'the API server serves no NetworkAttachmentDefinitions', isUncertain: true };
+  }
+  return pool === undefined
+    ? { kind: 'unserved', message: 'no AddressPool serves network blue' }
+    : { kind: 'served', pool };
 }
 
 /** One line: what, and of what. */

@@ -31,7 +31,13 @@ export class PoolsWorld {
   readonly events: string[] = [];
   /** Keys of the claims whose VMs run. */
   readonly running = new Set<string>();
-  readonly directory = new PoolDirectory({ pools: this.pools, networks: this.networks });
+  /** Whether the API server knows NADs. */
+  areNetworksServed = true;
+  readonly directory = new PoolDirectory({
+    pools: this.pools,
+    networks: this.networks,
+    areNetworksServed: () => this.areNetworksServed,
+  });
   readonly usage = new PoolUsage(this.book, ({ namespace, name }) => this.running.has(`${namespace}/${name}`));
   isGateOpen = true;
   /** Thrown by the next write of a pool. */

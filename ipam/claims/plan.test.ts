@@ -97,6 +97,11 @@ describe('the next step of a claim', () => {
         expect: 'none: NAD vms/blue delegates IPAM to host-local',
       },
       {
+        name: 'is nothing, not even a status, while nobody knows whose the network is',
+        given: { uncertain: true, ips: ['10.0.0.5/24'] },
+        expect: 'none: the API server serves no NetworkAttachmentDefinitions',
+      },
+      {
         name: 'is nothing where it is being deleted',
         given: { deleting: true },
         expect: 'none: it ends without ever having had an address',

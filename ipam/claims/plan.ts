@@ -4,6 +4,7 @@ import type { Address } from '../core/address.js';
 import { formatAddress, sameAddress } from '../core/address.js';
 import type { Refusal } from '../core/allocator.js';
 import type { LeaseRecord } from '../core/lease.js';
+import type { Resolution } from '../pools/resolution.js';
 import { ipText } from './ip-text.js';
 import type { Observed } from './observe.js';
 import { ownerPodOf } from './owner-pod.js';
@@ -28,7 +29,8 @@ export interface Findings {
  */
 export function plan(observed: Observed, findings: Findings): Step {
   const { resolution } = observed;
-  if (resolution.kind === 'foreign') return { kind: 'none', reason: resolution.message };
+  const reason = whyLeftAlone(resolution);
+  if (reason !== undefined) return { kind: 'none', reason };
   const wanted = wantedBy(observed);
   if (isBeingDeleted(observed.claim) && observed.held.length + wanted.shown.length === 0) {
     return { kind: 'none', reason: 'it ends without ever having had an address' };
@@ -45,6 +47,12 @@ export function plan(observed: Observed, findings: Findings): Step {
   const changes = changesTo(observed.claim, verdict);
   if (changes.length > 0) return { kind: 'write', verdict, reason: `its status differs in ${changes.join(', ')}` };
   return endOfSurplus(observed, { wanted, refusal }, findings);
+}
+
+/** @returns undefined where the claim is ours */
+function whyLeftAlone(resolution: Resolution): string | undefined {
+  const isOurs = resolution.kind === 'served' || (resolution.kind === 'unserved' && !resolution.isUncertain);
+  return isOurs ? undefined : resolution.message;
 }
 
 /**

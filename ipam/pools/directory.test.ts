@@ -9,16 +9,16 @@ const BLUE = nad('vms/blue', holdfastConfig());
 const BLUE_WITH_SUBNETS = nad('vms/blue', holdfastConfig(SUBNETS));
 const HOST_LOCAL = { type: 'host-local' };
 
-function directoryOf(pools: readonly AddressPool[], nads: readonly NetworkAttachment[]) {
-  const listers = { pools: cacheOf(pools), networks: cacheOf(nads) };
+function directoryOf(pools: readonly AddressPool[], nads: readonly NetworkAttachment[], areNetworksServed = true) {
+  const listers = { pools: cacheOf(pools), networks: cacheOf(nads), areNetworksServed: () => areNetworksServed };
   return { ...listers, directory: new PoolDirectory(listers) };
 }
 
 /** `served by <pool>`, or kind and message. */
 function summary(resolution: ReturnType<PoolDirectory['resolve']>): string {
-  return resolution.kind === 'served'
-    ? `served by ${resolution.pool.name}`
-    : `${resolution.kind}: ${resolution.message}`;
+  if (resolution.kind === 'served') return `served by ${resolution.pool.name}`;
+  const uncertain = resolution.kind === 'unserved' && resolution.isUncertain ? ' for now' : '';
+  return `${resolution.kind}${uncertain}: ${resolution.message}`;
 }
 
 const derived = (born = 1) => adminPool('blue.vms', { nadNamespace: 'vms', born });
@@ -28,6 +28,7 @@ interface Row {
   pools?: AddressPool[];
   nads?: NetworkAttachment[];
   claim?: ReturnType<typeof claimOf>;
+  areNetworksServed?: boolean;
   expect: string | RegExp;
 }
 
@@ -135,6 +136,13 @@ const rows: Row[] = [
   },
   { name: 'its pool, though the NAD is gone', pools: [derived()], nads: [], expect: 'served by blue.vms' },
   {
+    name: 'nobody for now where no NAD is seen, for the API server does not know them',
+    pools: [adminPool('p')],
+    nads: [],
+    areNetworksServed: false,
+    expect: 'unserved for now: the API server serves no NetworkAttachmentDefinitions',
+  },
+  {
     name: 'somebody else: the NAD is gone, and there is no pool',
     nads: [],
     expect: 'foreign: NAD vms/blue is gone, and no AddressPool serves network blue',
@@ -204,9 +212,10 @@ const rows: Row[] = [
 ];
 
 describe('a claim is served by', () => {
-  for (const { name, pools = [], nads = [BLUE], claim = claimOf('vms/c', 'vms/blue'), expect: expected } of rows) {
+  for (const { name, pools = [], nads = [BLUE], areNetworksServed, ...row } of rows) {
+    const { claim = claimOf('vms/c', 'vms/blue'), expect: expected } = row;
     it(name, () => {
-      const found = summary(directoryOf(pools, nads).directory.resolve(claim));
+      const found = summary(directoryOf(pools, nads, areNetworksServed).directory.resolve(claim));
       if (typeof expected === 'string') expect(found).to.equal(expected);
       else expect(found).to.match(expected);
     });

@@ -22,6 +22,8 @@ export type { PoolVerdict } from './verdict.js';
 export interface PoolListers {
   pools: Pick<Cache<AddressPool>, 'list'>;
   networks: Pick<Cache<NetworkAttachment>, 'list' | 'get'>;
+  /** Whether the API server knows NADs. Default: it does. */
+  areNetworksServed?: () => boolean;
 }
 
 /** All of one network. `state` is equal where nothing changed that a claim could notice. */
@@ -116,7 +118,13 @@ export class PoolDirectory {
     queueMicrotask(() => this.#refresh());
   }
 
+  /** False while nothing is known of NADs, for their kind is not served. */
+  get knowsNetworks(): boolean {
+    return this.#listers.areNetworksServed?.() ?? true;
+  }
+
   readonly #table: ResolutionTable = {
+    areNadsServed: () => this.knowsNetworks,
     nad: (key) => this.#listers.networks.get(key),
     nadsOf: (namespace, network) => this.#nads.get(networkKey(namespace, network)) ?? [],
     adminPools: (network) => this.#networks.get(network)?.admin ?? [],
@@ -159,7 +167,11 @@ export class PoolDirectory {
         admin: judged.filter(({ nadNamespace }) => nadNamespace === undefined),
         derived: groupBy(judged, ({ nadNamespace }) => nadNamespace),
         nads: attachments,
-        state: JSON.stringify([judged.map(poolState), attachments.map((nad) => this.#statementOf(nad))]),
+        state: JSON.stringify([
+          this.knowsNetworks,
+          judged.map(poolState),
+          attachments.map((nad) => this.#statementOf(nad)),
+        ]),
       });
     }
   }

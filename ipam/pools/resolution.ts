@@ -7,13 +7,15 @@ import type { JudgedPool } from './verdict.js';
 /** Who serves a claim. */
 export type Resolution =
   | { kind: 'served'; pool: Pool }
-  /** It is ours, and no pool can: the message says why and what to do. */
-  | { kind: 'unserved'; message: string }
+  /** It is ours, and no pool can: the message says why and what to do. `isUncertain`: it may be somebody else's, to be left alone for now. */
+  | { kind: 'unserved'; message: string; isUncertain?: true }
   /** It is somebody else's, never to be touched. */
   | { kind: 'foreign'; message: string };
 
 /** What is looked at for a claim. */
 export interface ResolutionTable {
+  /** While the API server does not know NADs, that there is none proves nothing. */
+  areNadsServed(): boolean;
   nad(key: string): NetworkAttachment | undefined;
   /** Those in the namespace whose config names the network, in the order of their age. */
   nadsOf(namespace: string, network: string): readonly NetworkAttachment[];
@@ -34,6 +36,9 @@ export function resolve(claim: IPAMClaim, table: ResolutionTable): Resolution {
   const delegate =
     nadKey === undefined ? delegateOfNetwork(namespace, network, table) : delegateOfNad(nadKey, network, table);
   if (delegate.kind === 'foreign') return delegate;
+  if (delegate.kind === 'unknown' && !table.areNadsServed()) {
+    return { kind: 'unserved', message: 'the API server serves no NetworkAttachmentDefinitions', isUncertain: true };
+  }
   const found = servingPool({ network, namespace, nadNamespace }, table);
   if (found !== undefined) return found;
   if (delegate.kind === 'unknown') {

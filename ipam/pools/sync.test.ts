@@ -45,6 +45,18 @@ describe('a derived pool', () => {
     expect(world.pools.get('blue.vms')?.spec).to.deep.equal(pool.spec);
   });
 
+  it('outlives NADs that are not seen for the API server does not know them', async () => {
+    await world.settle();
+    world.areNetworksServed = false;
+    world.dropNad(NETWORK);
+    await world.settle();
+    expect(world.pools.get('blue.vms')).not.to.equal(undefined);
+    world.areNetworksServed = true;
+    world.directory.changed();
+    await world.settle();
+    expect(world.pools.get('blue.vms')).to.equal(undefined);
+  });
+
   it('keeps its spec while addresses are leased that the NAD leaves out, and takes the new one when they are free', async () => {
     await world.settle();
     world.lease('blue.vms', '10.9.0.200', 'vms/c');

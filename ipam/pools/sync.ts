@@ -54,6 +54,8 @@ async function syncNetwork(
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
+  // no NAD is seen, and none is gone for sure
+  if (!dependencies.directory.knowsNetworks) return undefined;
   const planned = planOf(network, dependencies);
   for (const notice of planned.notices) notices.tell(notice);
   if (!dependencies.isGateOpen()) return undefined;
@@ -132,7 +134,7 @@ function wantedStatus(pool: AddressPool, verdict: PoolVerdict, dependencies: Poo
   const free = (compiled?.families ?? []).reduce((sum, family) => sum + (space?.free(name, family) ?? 0n), 0n);
   const nadNamespace = nadNamespaceOf(pool);
   const agreement =
-    nadNamespace === undefined
+    nadNamespace === undefined || !directory.knowsNetworks
       ? undefined
       : planOf({ namespace: nadNamespace, network: pool.spec.network }, dependencies).agreement;
   const findings = conditionsOf({

@@ -24,6 +24,7 @@ describe('which pools and networks are synced', () => {
   let added: string[];
   const pools = new Source<Change<AddressPool>>();
   const networks = new Source<Change<NetworkAttachment>>();
+  const served = new Source<void>();
   const claims = new Source<Change<ReturnType<typeof claimOf>>>();
   const pods = new Source<string>();
 
@@ -32,7 +33,8 @@ describe('which pools and networks are synced', () => {
     added = [];
     const { book, directory, usage } = world;
     const add = (keys: readonly string[]) => void added.push(...keys);
-    followPools({ pools, networks, claims, book, pods, directory, usage, cache: world.pools }, add);
+    const nads = { onChange: networks.onChange.bind(networks), onServed: served.onChange.bind(served) };
+    followPools({ pools, networks: nads, claims, book, pods, directory, usage, cache: world.pools }, add);
   });
 
   /** What was added since the last call, each key once, when all changes are settled. */
@@ -73,6 +75,15 @@ describe('which pools and networks are synced', () => {
     world.putNads(object);
     networks.tell({ type: 'changed', before, object });
     expect(await keys()).to.deep.equal(['p', 'vms/blue', 'vms/red']);
+  });
+
+  it('on NADs that come to be known, even if there are none: all networks', async () => {
+    world.areNetworksServed = false;
+    world.putPool(derived());
+    await keys();
+    world.areNetworksServed = true;
+    served.tell();
+    expect(await keys()).to.deep.equal(['blue.vms']);
   });
 
   it('on a lease: its pool, and those of the address space in which the address lies', async () => {

@@ -18,7 +18,7 @@ interface Changing<S> {
 
 export interface PoolSources {
   pools: Changing<Change<AddressPool>>;
-  networks: Changing<Change<NetworkAttachment>>;
+  networks: Changing<Change<NetworkAttachment>> & { onServed?(handler: () => void): void };
   claims: Changing<Change<IPAMClaim>>;
   book: LeaseSource & { onGivenUp?(handler: (addressSpace: string, address: Address) => void): void };
   /** The keys of claims whose pods changed. */
@@ -34,6 +34,7 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
   // first, so that whoever asks because of the change is answered with it
   pools.onChange((change) => directory.changed(change));
   networks.onChange((change) => directory.changed(change));
+  networks.onServed?.(() => directory.changed());
   directory.onChange((changed) => add(keysOfNetworks(changed, directory)));
   pools.onChange((change) => {
     if (change.type === 'removed') {
