@@ -52,6 +52,18 @@ export function isBeingDeleted(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }
 
+/** Oldest first: by creationTimestamp, which counts seconds, then by name. */
+export function byAge(a: Aged, b: Aged): number {
+  const { creationTimestamp: aBorn = '', name: aName } = a.metadata;
+  const { creationTimestamp: bBorn = '', name: bName } = b.metadata;
+  if (aBorn !== bBorn) return aBorn < bBorn ? -1 : 1;
+  return aName < bName ? -1 : aName > bName ? 1 : 0;
+}
+
+interface Aged {
+  metadata: Pick<ObjectMeta, 'name' | 'creationTimestamp'>;
+}
+
 /** The one owner whose `controller` flag is set. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller === true);

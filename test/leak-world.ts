@@ -26,6 +26,7 @@ export class LeakWorld {
     pods: new Map(),
   };
   mood: Mood = 'well';
+  isGateOpen = true;
   /** Called before a read is answered and before a write is done. */
   meanwhile: () => void = () => undefined;
   /** Called with what a write is about to make of a lease; undefined: it is deleted. */
@@ -69,7 +70,7 @@ export class LeakWorld {
   /** What the collector needs of a process, but for the time. */
   get deps() {
     const { book, client, claims, pods, users, report } = this;
-    return { book, client, claims, pods, users, report };
+    return { book, client, claims, pods, users, report, gate: { isOpen: () => this.isGateOpen } };
   }
 
   constructor() {

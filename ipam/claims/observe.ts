@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { splitKey } from '../../api/meta.js';
+import { byAge, splitKey } from '../../api/meta.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
@@ -43,8 +43,4 @@ export function straysOf(key: string, claim: IPAMClaim | undefined, { book }: Pi
   return book
     .ofClaim(namespace, name)
     .filter((lease) => stateOf(lease) === 'held' && lease.owner?.uid !== claim?.metadata.uid);
-}
-
-function byAge({ metadata: a }: LeaseRecord, { metadata: b }: LeaseRecord): number {
-  return (a.creationTimestamp ?? '').localeCompare(b.creationTimestamp ?? '') || a.name.localeCompare(b.name);
 }

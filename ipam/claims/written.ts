@@ -1,4 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { isNewer } from '../leases/version.js';
 
 /** Claims as our own writes left them, for as long as the cache has not caught up: else each write would be followed by one in vain. */
 export class WrittenClaims {
@@ -17,8 +18,7 @@ export class WrittenClaims {
   }
 }
 
-/** resourceVersions of one kind may be compared as numbers (KEP-5504); where they are none, the cache is right. */
 function isBehind(cached: IPAMClaim | undefined, own: IPAMClaim): boolean {
   if (cached === undefined || cached.metadata.uid !== own.metadata.uid) return false;
-  return Number(cached.metadata.resourceVersion) < Number(own.metadata.resourceVersion);
+  return isNewer(own.metadata.resourceVersion ?? '', cached.metadata.resourceVersion ?? '');
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { CLAIM_OWNER_NAME, CLAIM_OWNER_UID } from '../../api/names.js';
 import type { EventSubject } from '../../kube/events.js';
 import { silentLogger } from '../../kube/log.js';
 import { Metrics } from '../../process/metrics.js';
@@ -94,7 +95,9 @@ describe('the collector', () => {
     expect(await bed.metric('leases_expired_total')).to.equal(1);
   });
 
-  it('releases what a claim has besides its addresses, and tells the claim', async () => {
+  it('releases what a claim has besides its addresses, and tells the claim and its VM', async () => {
+    const annotations = { [CLAIM_OWNER_NAME]: 'vm1', [CLAIM_OWNER_UID]: 'vm-uid' };
+    bed.world.put('ipamclaims', { ...claim, metadata: { ...claim.metadata, annotations } });
     bed.world.addLease('10.0.0.2', claim);
     bed.collector.start();
     await bed.until(120);
@@ -103,6 +106,7 @@ describe('the collector', () => {
     expect(about).to.deep.equal([
       'Normal AddressLeaseCollected on AddressLease blue.10-0-0-2',
       'Normal AddressLeaseCollected on IPAMClaim vm1.data',
+      'Normal AddressLeaseCollected on VirtualMachine vm1',
     ]);
   });
 

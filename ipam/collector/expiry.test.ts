@@ -154,6 +154,25 @@ describe('Expiry', () => {
     expect(bed.world.spared, 'that is no failure').to.deep.equal([]);
   });
 
+  it('goes on with others at once where one was written to meanwhile', async () => {
+    begin(0, 1, 2);
+    bed.world.put('addressleases', bed.world.lease('blue.10-0-0-1')!);
+    await bed.until(62.5);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-2', 'blue.10-0-0-3']);
+    const tries = bed.world.requests.filter((request) => request === 'write blue.10-0-0-1');
+    expect(tries, 'it is left alone for a while').to.have.lengthOf(1);
+    bed.world.deliverAll();
+    await bed.until(70);
+    expect(bed.world.expired).to.include('blue.10-0-0-1');
+  });
+
+  it('stops in the midst of its work when the gate closes', async () => {
+    begin(...Array.from({ length: 20 }, () => 0));
+    bed.world.onWrite = () => (bed.open = false);
+    await bed.until(120);
+    expect(bed.world.requests.length).to.be.within(1, 8);
+  });
+
   it('tries again after a while where the server does not answer', async () => {
     begin(0);
     bed.world.mood = 'silent';

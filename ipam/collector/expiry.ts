@@ -61,10 +61,12 @@ export class Expiry {
   #abort: AbortController | undefined;
   #timer: { at: number; cancel: () => void } | undefined;
   #running: Promise<void> | undefined;
+  /** By UID of leases that somebody else has written to: until when they are left alone, in ms. */
+  readonly #changed = new Map<string, number>();
 
   constructor(deps: ExpiryDeps) {
     this.#deps = deps;
-    deps.book.onChange(({ after }) => this.#released(after));
+    deps.book.onChange(({ after }) => this.#planFor(after));
   }
 
   start(): void {
@@ -81,7 +83,7 @@ export class Expiry {
     await this.#running;
   }
 
-  #released(lease: LeaseRecord | undefined): void {
+  #planFor(lease: LeaseRecord | undefined): void {
     if (this.#abort === undefined || lease?.releasedAt === undefined || this.#running !== undefined) return;
     const times = this.#deps.timesOf(lease);
     if (times !== undefined) this.#plan(expiresAt(lease, times));
@@ -110,36 +112,48 @@ export class Expiry {
 
   /** @returns when to look again, in ms */
   async #expire(signal: AbortSignal | undefined): Promise<number> {
-    const { book, timesOf, clock, isOpen } = this.#deps;
+    const { timesOf, clock, isOpen } = this.#deps;
     if (!isOpen()) return Infinity;
-    const { due } = dueLeases(book.released(), timesOf, { now: clock.now(), limit: BATCH });
+    const { due } = dueLeases(this.#released(), timesOf, { now: clock.now(), limit: BATCH });
     let failures = 0;
     await inParallel(
       due,
       WIDTH,
       async (lease) => {
-        if (!(await this.#delete(lease, signal))) failures++;
+        if (isOpen() && (await this.#delete(lease, signal)) === 'failed') failures++;
       },
       signal,
     );
+    if (!isOpen()) return Infinity;
     if (failures > 0) return clock.now() + PAUSE_AFTER_FAILURE_MS;
     // others have been released meanwhile
-    return dueLeases(book.released(), timesOf, { now: clock.now(), limit: 0 }).next;
+    const { next } = dueLeases(this.#released(), timesOf, { now: clock.now(), limit: 0 });
+    return Math.min(next, ...this.#changed.values());
   }
 
-  /** @returns false where it is still there, and unchanged as far as anybody knows */
-  async #delete(lease: LeaseRecord, signal: AbortSignal | undefined): Promise<boolean> {
-    const { book, client, report } = this.#deps;
+  /** All but those that are not what the book has: the watch is to tell what they are. */
+  #released(): LeaseRecord[] {
+    const now = this.#deps.clock.now();
+    for (const [uid, until] of this.#changed) if (until <= now) this.#changed.delete(uid);
+    return [...this.#deps.book.released()].filter(({ metadata }) => !this.#changed.has(metadata.uid));
+  }
+
+  async #delete(lease: LeaseRecord, signal: AbortSignal | undefined): Promise<'deleted' | 'changed' | 'failed'> {
+    const { book, client, clock, report } = this.#deps;
     const { name, uid } = lease.metadata;
     try {
       await writeLease(client, expireLease(lease), signal === undefined ? {} : { signal });
       book.forget(name, uid);
       report.expired(lease);
-      return true;
+      return 'deleted';
     } catch (error) {
-      // somebody took it, or wrote to it: the watch will tell
-      if (!isConflict(error) && !signal?.aborted) report.notExpired(lease, messageOf(error));
-      return false;
+      if (isConflict(error)) {
+        // somebody took it, or wrote to it
+        this.#changed.set(uid, clock.now() + PAUSE_AFTER_FAILURE_MS);
+        return 'changed';
+      }
+      if (!signal?.aborted) report.notExpired(lease, messageOf(error));
+      return 'failed';
     }
   }
 }

@@ -1,13 +1,9 @@
-import {
-  ADDRESS_LEASE_KIND,
-  EventReason,
-  IPAM_API_VERSION,
-  IPAM_CLAIM_API_VERSION,
-  IPAM_CLAIM_KIND,
-} from '../../api/names.js';
-import type { EventRecorder } from '../../kube/events.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { ADDRESS_LEASE_KIND, EventReason, IPAM_API_VERSION } from '../../api/names.js';
+import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';
+import { subjectsOf } from '../claims/report.js';
 import { formatAddress } from '../core/address.js';
 import type { LeaseRecord } from '../core/lease.js';
 import type { Innocence } from './round.js';
@@ -17,7 +13,8 @@ import { type Charge, type Suspect, describeOwner } from './suspects.js';
 export interface CollectorReport {
   /** How many leases look leaked. */
   suspected(count: number): void;
-  collected(suspect: Suspect): void;
+  /** @param claim the owner, where it lives */
+  collected(suspect: Suspect, claim?: IPAMClaim): void;
   spared(suspect: Suspect, why: Innocence): void;
   expired(lease: LeaseRecord): void;
   /** A released lease could not be deleted. */
@@ -42,11 +39,12 @@ export function createCollectorReport({ log, metrics, events }: ReportDeps): Col
   const expiries = metrics.counter('leases_expired_total', 'Released leases that were deleted after their time.');
   return {
     suspected: (count) => suspects.set(count),
-    collected: (suspect) => {
+    collected: (suspect, claim) => {
       collections.inc({ charge: suspect.charge });
       const message = describeCollection(suspect);
       log.warn({ lease: suspect.lease.metadata.name, charge: suspect.charge, owner: suspect.lease.owner }, message);
-      for (const subject of subjectsOf(suspect)) events.event(subject, 'Normal', EventReason.LeaseCollected, message);
+      for (const subject of [subjectOf(suspect), ...(claim === undefined ? [] : subjectsOf(claim))])
+        events.event(subject, 'Normal', EventReason.LeaseCollected, message);
     },
     spared: ({ lease, charge }, why) => {
       spared.inc({ why: why.kind });
@@ -74,15 +72,7 @@ function describeCollection({ lease, charge }: Suspect): string {
   return `released ${formatAddress(lease.address)} of pool ${lease.pool}: its owner${owner} ${CAUSES[charge]}`;
 }
 
-function subjectsOf({ lease, charge }: Suspect) {
+function subjectOf({ lease }: Suspect): EventSubject {
   const { name, uid, resourceVersion } = lease.metadata;
-  const subject = {
-    apiVersion: IPAM_API_VERSION,
-    kind: ADDRESS_LEASE_KIND,
-    metadata: { name, uid, resourceVersion },
-  };
-  if (charge === 'orphan' || lease.owner === undefined) return [subject];
-  const { namespace, name: claim, uid: claimUid } = lease.owner;
-  const metadata = { namespace, name: claim, uid: claimUid };
-  return [subject, { apiVersion: IPAM_CLAIM_API_VERSION, kind: IPAM_CLAIM_KIND, metadata }];
+  return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata: { name, uid, resourceVersion } };
 }

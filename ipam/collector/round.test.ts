@@ -81,6 +81,34 @@ describe('what the API server says of a suspect', () => {
     });
   }
 
+  it('keeps it where the gate closes while the server is asked', async () => {
+    const { world, search } = await suspected();
+    world.meanwhile = () => (world.isGateOpen = false);
+    await search.round();
+    expect(world.lease('blue.10-0-0-2')?.spec.releasedAt).to.equal(undefined);
+    expect(world.requests.filter((request) => request.startsWith('write'))).to.deep.equal([]);
+  });
+
+  it('is looked for in slices, between which others have their turn', async () => {
+    const world = new LeakWorld();
+    const claim = world.addClaim('c');
+    for (let index = 0; index < 4_001; index++) world.addLease(`10.0.${index >> 8}.${index & 255}`, claim);
+    world.remove('ipamclaims', 'vms/c');
+    world.deliverAll();
+    let suspects = 0;
+    const report = { ...world.report, suspected: (count: number) => void (suspects = count) };
+    const clock = { now: () => world.now };
+    const seen: number[] = [];
+    const watch = () => {
+      seen.push(suspects);
+      if (suspects === 0) setImmediate(watch);
+    };
+    setImmediate(watch);
+    await new LeakSearch({ ...world.deps, report, clock, collectAfterMs: 60_000 }).round();
+    expect(suspects).to.equal(4_001);
+    expect(seen).to.have.lengthOf.at.least(2);
+  });
+
   it('is asked for once in a while only', async () => {
     const { world, search } = await suspected();
     world.mood = 'overloaded';

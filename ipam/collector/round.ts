@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
@@ -6,6 +7,7 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
+import type { Gate } from '../../process/gates.js';
 import { writeLease } from '../../process/lease-writes.js';
 import { readUsers } from '../claims/live.js';
 import type { ClaimPod, ClaimPods } from '../claims/pods.js';
@@ -14,7 +16,7 @@ import { readLiveOwner } from './live-owner.js';
 import { inParallel } from './parallel.js';
 import type { CollectorReport } from './report.js';
 import { voucherFor } from './surplus.js';
-import { type Owners, type Suspect, examine } from './suspects.js';
+import { type Owners, type Suspect, casesOf, suspectsAmong } from './suspects.js';
 
 /** A cache, and whether it can be relied on; an Informer is one. */
 export interface Followed<S extends KubeObject> {
@@ -39,6 +41,8 @@ export interface RoundDeps {
   readonly users: Pick<ClaimPods, 'usersOf'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly report: CollectorReport;
+  /** Closed: nothing is freed. */
+  readonly gate: Gate;
   readonly collectAfterMs: number;
 }
 
@@ -47,6 +51,8 @@ const FRESH_MS = 150_000;
 /** Each costs a request or three; what is left over is seen again in the next round. */
 const CASES_A_ROUND = 500;
 const WIDTH = 8;
+/** Leases that are looked at in one go: a few milliseconds. */
+const SLICE = 2_000;
 
 /** Looks for leaked leases again and again. Caches say who is suspect, the API server who is guilty, and the write whether it still is so. */
 export class LeakSearch {
@@ -74,12 +80,25 @@ export class LeakSearch {
       this.forget();
       return;
     }
-    const leases = [...book.all()];
-    const limits = { afterMs: collectAfterMs, cases: CASES_A_ROUND };
-    const { suspects, cases } = examine(this.#suspects, { now, leases, owners: this.#owners }, limits);
+    const suspects = await this.#look([...book.all()], now);
+    if (signal?.aborted) return;
     this.#suspects = suspects;
     report.suspected(suspects.size);
+    const cases = casesOf(suspects, now, { afterMs: collectAfterMs, cases: CASES_A_ROUND });
     await inParallel(cases, WIDTH, (suspect) => this.#decide(suspect, signal), signal);
+  }
+
+  /** In slices: others wait for this turn to end. A lease that changes meanwhile is no longer what it is charged as, says its resourceVersion. */
+  async #look(leases: readonly LeaseRecord[], now: number): Promise<Map<string, Suspect>> {
+    const suspects = new Map<string, Suspect>();
+    for (let from = 0; from < leases.length; from += SLICE) {
+      if (from > 0) await nextTurn();
+      const slice = leases.slice(from, from + SLICE);
+      for (const suspect of suspectsAmong(this.#suspects, { now, leases: slice, owners: this.#owners })) {
+        suspects.set(suspect.lease.metadata.uid, suspect);
+      }
+    }
+    return suspects;
   }
 
   /** The next look is the first one. */
@@ -93,20 +112,21 @@ export class LeakSearch {
   }
 
   async #decide(suspect: Suspect, signal: AbortSignal | undefined): Promise<void> {
-    const { clock, client, book, report } = this.#deps;
+    const { clock, client, book, report, gate } = this.#deps;
     const { lease } = suspect;
     // whatever comes of it: the next look is the first one again
     this.#suspects.delete(lease.metadata.uid);
     try {
-      const why = await this.#innocence(suspect, signal);
-      if (signal?.aborted) return;
-      if (why !== undefined) {
-        report.spared(suspect, why);
+      const verdict = await this.#judge(suspect, signal);
+      // also while the API server was asked
+      if (signal?.aborted || !gate.isOpen()) return;
+      if (verdict.kind !== 'guilty') {
+        report.spared(suspect, verdict);
         return;
       }
       const written = await writeLease(client, releaseLease(lease, clock.now()), callOf(signal));
       if (written !== undefined) book.wrote(written);
-      report.collected(suspect);
+      report.collected(suspect, verdict.claim);
     } catch (error) {
       if (signal?.aborted) return;
       if (isConflict(error) || isNotFound(error)) report.spared(suspect, { kind: 'changed' });
@@ -114,16 +134,16 @@ export class LeakSearch {
     }
   }
 
-  /** @returns undefined where the API server proves the charge */
-  async #innocence(suspect: Suspect, signal: AbortSignal | undefined): Promise<Innocence | undefined> {
+  async #judge(suspect: Suspect, signal: AbortSignal | undefined): Promise<Innocence | Guilt> {
     const { lease, charge } = suspect;
     const { client } = this.#deps;
     if (lease.owner === undefined) return { kind: 'changed' };
     const live = await readLiveOwner(client, lease.owner, callOf(signal));
     if (live.kind === 'unknown') return live;
-    if (charge === 'orphan') return live.kind === 'gone' ? undefined : { kind: 'alive' };
+    if (charge === 'orphan') return { kind: live.kind === 'gone' ? 'guilty' : 'alive' };
     if (live.kind === 'gone') return { kind: 'changed' };
-    return (await this.#isSurplus(lease, live.object as IPAMClaim, signal)) ? undefined : { kind: 'alive' };
+    const claim = live.object as IPAMClaim;
+    return (await this.#isSurplus(lease, claim, signal)) ? { kind: 'guilty', claim } : { kind: 'alive' };
   }
 
   async #isSurplus(lease: LeaseRecord, claim: IPAMClaim, signal: AbortSignal | undefined): Promise<boolean> {
@@ -140,6 +160,9 @@ export class LeakSearch {
 
 /** Why a suspect keeps its address. */
 export type Innocence = { kind: 'alive' } | { kind: 'changed' } | { kind: 'unknown'; why: string };
+
+/** The API server proves the charge. `claim`: the living owner of a surplus lease. */
+interface Guilt { kind: 'guilty'; claim?: IPAMClaim }
 
 function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
   return pods.map(({ addresses = [] }) => addresses);

@@ -42,9 +42,22 @@ describe('a lease of a living claim', () => {
     },
     { name: 'is needed where it is the only one', leases: ['10.0.0.6'], ips: ['10.0.0.5/24'], expect: undefined },
     {
-      name: 'is needed where it is the only one of its family',
+      name: 'is surplus where the status names none of its family, but another one',
       leases: ['2001:db8::6', '10.0.0.5'],
       ips: ['10.0.0.5/24'],
+      expect: '10.0.0.5',
+    },
+    {
+      name: 'is needed where it is the only one of its family, and the status names another of that',
+      leases: ['2001:db8::6', '10.0.0.5'],
+      ips: ['10.0.0.5/24', '2001:db8::7/64'],
+      expect: undefined,
+    },
+    {
+      name: 'is needed while a pod has it besides one of another family',
+      leases: ['2001:db8::6', '10.0.0.5'],
+      ips: ['10.0.0.5/24'],
+      reports: [['10.0.0.5', '2001:db8::6']],
       expect: undefined,
     },
     {

@@ -14,9 +14,8 @@ export interface Usage {
 }
 
 /**
- * The lease of the claim's that vouches for another one being surplus: of the same family, and named by the claim's status, which does not
- * name the other one. Undefined where the lease is needed, or may be: it is the only one of its family, it is asked for, the claim is being
- * deleted, a pod has the address or does not say that it has the other one, or there is something that cannot be read.
+ * The lease of the claim's that vouches for another one being surplus: named by the claim's status, which does not name the other one; and of the
+ * same family, where the status names any of that. Undefined where the lease is needed, or may be: it is asked for, the claim is being deleted, a pod has the address or does not say that it has the other one, or there is something that cannot be read.
  */
 export function voucherFor(lease: LeaseRecord, { claim, siblings, reports }: Usage): LeaseRecord | undefined {
   if (isBeingDeleted(claim)) return undefined;
@@ -25,10 +24,12 @@ export function voucherFor(lease: LeaseRecord, { claim, siblings, reports }: Usa
   if (named === undefined || requested === undefined || isAmong(lease.address, [...named, ...requested])) {
     return undefined;
   }
+  const { family } = lease.address;
+  const isShown = named.some((address) => address.family === family);
   const used = reports.map(readAddresses);
   return siblings.find(
     (sibling) =>
-      sibling.address.family === lease.address.family &&
+      (sibling.address.family === family || !isShown) &&
       stateOf(sibling) === 'held' &&
       sibling.owner?.uid === claim.metadata.uid &&
       isAmong(sibling.address, named) &&

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { LeakWorld } from '../../test/leak-world.js';
-import { type Owners, type Suspects, examine } from './suspects.js';
+import { type Owners, type Suspects, casesOf, suspectsAmong } from './suspects.js';
 
 /** What the world's caches show. */
 function look(world: LeakWorld, known: Suspects = new Map(), limits = { afterMs: 60_000, cases: 10 }) {
@@ -10,7 +10,9 @@ function look(world: LeakWorld, known: Suspects = new Map(), limits = { afterMs:
     leasesOf: (uid) => world.book.ofOwner(uid),
     reportsOf: () => [],
   };
-  const { suspects, cases } = examine(known, { now: world.now, leases: [...world.book.all()], owners }, limits);
+  const found = suspectsAmong(known, { now: world.now, leases: [...world.book.all()], owners });
+  const suspects = new Map(found.map((suspect) => [suspect.lease.metadata.uid, suspect]));
+  const cases = casesOf(suspects, world.now, limits);
   return {
     suspects,
     names: [...suspects.values()].map(({ lease, charge }) => `${charge} ${lease.metadata.name}`),

@@ -6,7 +6,7 @@ import { voucherFor } from './surplus.js';
 
 /**
  * - `orphan`: its owner is gone
- * - `surplus`: its owner, a claim, has another address of the family and does not name this one
+ * - `surplus`: its owner, a claim, has another address and does not name this one
  */
 export type Charge = 'orphan' | 'surplus';
 
@@ -49,23 +49,22 @@ export interface Limits {
 
 /**
  * Compares what is seen with what was seen before.
- * @returns all that look leaked now, and of those the cases: looked so before, in the very same state, long enough ago; oldest first
+ * @returns those that look leaked now
  */
-export function examine(
-  known: Suspects,
-  sighting: Sighting,
-  { afterMs, cases }: Limits,
-): { suspects: Map<string, Suspect>; cases: Suspect[] } {
-  const suspects = new Map<string, Suspect>();
-  for (const lease of sighting.leases) {
-    const charge = chargeOf(lease, sighting.owners);
-    if (charge === undefined) continue;
+export function suspectsAmong(known: Suspects, { now, leases, owners }: Sighting): Suspect[] {
+  return leases.flatMap((lease) => {
+    const charge = chargeOf(lease, owners);
+    if (charge === undefined) return [];
     const before = known.get(lease.metadata.uid);
-    const since = before !== undefined && isSameCase(before, lease, charge) ? before.since : sighting.now;
-    suspects.set(lease.metadata.uid, { lease, charge, since });
-  }
-  const ripe = [...suspects.values()].filter(({ since }) => sighting.now - since >= afterMs);
-  return { suspects, cases: ripe.sort((a, b) => a.since - b.since).slice(0, cases) };
+    const since = before !== undefined && isSameCase(before, lease, charge) ? before.since : now;
+    return { lease, charge, since };
+  });
+}
+
+/** @returns those that have looked leaked for long enough, in the very same state; oldest first */
+export function casesOf(suspects: Suspects, now: number, { afterMs, cases }: Limits): Suspect[] {
+  const ripe = [...suspects.values()].filter(({ since }) => now - since >= afterMs);
+  return ripe.sort((a, b) => a.since - b.since).slice(0, cases);
 }
 
 function isSameCase(before: Suspect, lease: LeaseRecord, charge: Charge): boolean {
@@ -93,8 +92,9 @@ function chargeOf(lease: LeaseRecord, owners: Owners): Charge | undefined {
 
 function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: Owners): boolean {
   const siblings = owners.leasesOf(claim.metadata.uid ?? '');
-  // nearly all claims have but one lease of a family: nothing of them needs to be read
-  if (siblings.filter(({ address }) => address.family === lease.address.family).length < 2) return false;
+  // nearly all claims have one lease of each family, and show it: nothing of them needs to be read
+  const ofFamily = siblings.filter(({ address }) => address.family === lease.address.family).length;
+  if (ofFamily < 2 && siblings.length <= (claim.status?.ips.length ?? 0)) return false;
   return voucherFor(lease, { claim, siblings, reports: owners.reportsOf(claim) }) !== undefined;
 }
 

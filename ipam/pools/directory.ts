@@ -1,20 +1,12 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type KubeObject, objectKey } from '../../api/meta.js';
+import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { Address } from '../core/address.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 import { type Resolution, type ResolutionTable, networkKey, resolve } from './resolution.js';
-import {
-  type JudgedPool,
-  type PoolVerdict,
-  type ReadPool,
-  byAge,
-  compiledPool,
-  judgePools,
-  readPool,
-} from './verdict.js';
+import { type JudgedPool, type PoolVerdict, type ReadPool, compiledPool, judgePools, readPool } from './verdict.js';
 
 export type { Resolution } from './resolution.js';
 export type { PoolVerdict } from './verdict.js';
@@ -150,7 +142,7 @@ export class PoolDirectory {
       read.flatMap((pool) => compiledPool(pool) ?? []),
       ({ addressSpace }) => addressSpace,
     );
-    const nads = groupBy([...this.#listers.networks.list()].sort(byNadAge), (nad) =>
+    const nads = groupBy([...this.#listers.networks.list()].sort(byAge), (nad) =>
       nad.config.ok ? nad.config.network.name : undefined,
     );
     this.#pools = new Map();
@@ -227,14 +219,6 @@ function serialOf(compiled: object): number {
   const serial = serials.get(compiled) ?? ++lastSerial;
   serials.set(compiled, serial);
   return serial;
-}
-
-function byNadAge(a: NetworkAttachment, b: NetworkAttachment): number {
-  const age = ({ metadata }: NetworkAttachment) => ({
-    createdAt: metadata.creationTimestamp ?? '',
-    name: metadata.name,
-  });
-  return byAge(age(a), age(b));
 }
 
 /** Elements without a key are left out. */

@@ -1,5 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { isBeingDeleted } from '../../api/meta.js';
+import { byAge, isBeingDeleted } from '../../api/meta.js';
 import { type Pool, type PoolProblem, compilePool } from '../core/pool.js';
 import { nadNamespaceOf } from './derived-pool.js';
 
@@ -51,16 +51,18 @@ export function readPool(pool: AddressPool): ReadPool {
  */
 export function judgePools(pools: readonly ReadPool[]): JudgedPool[] {
   const serving: { read: ReadPool; pool: Pool }[] = [];
-  return [...pools].sort(byAge).map((read) => {
-    const unfit = unfitness(read);
-    if (unfit !== undefined) return { ...read, verdict: unfit };
-    const pool = compiledPool(read);
-    if (pool === undefined) throw new TypeError(`AddressPool ${read.name} is neither good nor bad`);
-    const rival = serving.find((other) => compete(read, pool, other));
-    if (rival !== undefined) return { ...read, verdict: conflict(read, pool, rival.read) };
-    serving.push({ read, pool });
-    return { ...read, verdict: { kind: 'served', pool } };
-  });
+  return [...pools]
+    .sort((a, b) => byAge(born(a), born(b)))
+    .map((read) => {
+      const unfit = unfitness(read);
+      if (unfit !== undefined) return { ...read, verdict: unfit };
+      const pool = compiledPool(read);
+      if (pool === undefined) throw new TypeError(`AddressPool ${read.name} is neither good nor bad`);
+      const rival = serving.find((other) => compete(read, pool, other));
+      if (rival !== undefined) return { ...read, verdict: conflict(read, pool, rival.read) };
+      serving.push({ read, pool });
+      return { ...read, verdict: { kind: 'served', pool } };
+    });
 }
 
 /** What the pool may lease, whether it does or not. */
@@ -68,10 +70,8 @@ export function compiledPool({ compiled }: Pick<ReadPool, 'compiled'>): Pool | u
   return compiled.ok ? compiled.pool : undefined;
 }
 
-/** By creationTimestamp, then name. */
-export function byAge(a: Pick<ReadPool, 'createdAt' | 'name'>, b: Pick<ReadPool, 'createdAt' | 'name'>): number {
-  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+function born({ name, createdAt }: ReadPool) {
+  return { metadata: { name, creationTimestamp: createdAt } };
 }
 
 function unfitness(read: ReadPool): PoolVerdict | undefined {

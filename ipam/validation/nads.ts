@@ -1,4 +1,4 @@
-import { objectKey } from '../../api/meta.js';
+import { byAge, objectKey } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import { refuseLosses } from './losses.js';
@@ -56,14 +56,8 @@ function reviewWish(wish: Wish, isNew: boolean, view: ValidationView): Verdict {
       return statement.kind === 'wish' ? [statement.wish] : [];
     });
   const [oldest] = others;
-  if (oldest !== undefined && (isNew || isOlder(oldest, wish))) return reviewFollower(wish, oldest);
+  if (oldest !== undefined && (isNew || byAge(oldest.nad, wish.nad) < 0)) return reviewFollower(wish, oldest);
   return reviewLeader(wish, others, view);
-}
-
-/** By creationTimestamp, then name. */
-function isOlder({ nad: { metadata: one } }: Wish, { nad: { metadata: other } }: Wish): boolean {
-  const [oneBorn, otherBorn] = [one.creationTimestamp ?? '', other.creationTimestamp ?? ''];
-  return oneBorn === otherBorn ? one.name < other.name : oneBorn < otherBorn;
 }
 
 /** An older NAD is in force: this one may only say the same. */
