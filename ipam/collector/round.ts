@@ -162,7 +162,10 @@ export class LeakSearch {
 export type Innocence = { kind: 'alive' } | { kind: 'changed' } | { kind: 'unknown'; why: string };
 
 /** The API server proves the charge. `claim`: the living owner of a surplus lease. */
-interface Guilt { kind: 'guilty'; claim?: IPAMClaim }
+interface Guilt {
+  kind: 'guilty';
+  claim?: IPAMClaim;
+}
 
 function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
   return pods.map(({ addresses = [] }) => addresses);
