@@ -9,6 +9,7 @@ import type { LeaseClient } from '../../process/lease-writes.js';
 import type { Address, Family } from '../core/address.js';
 import { leaseTimesOf } from '../core/lease-times.js';
 import type { Refusal } from '../core/allocator.js';
+import type { LeaseRecord } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 import { releaseAll, takeAll, waitsForPool, writeStatus } from './apply.js';
@@ -20,6 +21,7 @@ import { type Findings, plan, planStrays } from './plan.js';
 import type { ClaimPod } from './pods.js';
 import type { Promises } from './promises.js';
 import { report } from './report.js';
+import { SpoiledAddresses } from './spoiled.js';
 import type { Step } from './step.js';
 import { leaseOwnerOf } from './take.js';
 import type { ClaimWaiters } from './waiting.js';
@@ -55,14 +57,16 @@ export function createClaimSync(
   dependencies: ClaimSyncDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const written = new WrittenClaims();
+  const spoiled = new SpoiledAddresses(dependencies.book, dependencies.clock);
   return async (key, signal) => {
     const { gate, claims, waiters } = dependencies;
     if (!gate.isOpen()) {
       waiters.leave(key);
       return undefined;
     }
+    spoiled.lift();
     const claim = written.newest(key, claims.get(key));
-    return new Round({ key, claim, written, call: signal === undefined ? {} : { signal } }, dependencies).run();
+    return new Round({ key, claim, written, spoiled, call: signal === undefined ? {} : { signal } }, dependencies).run();
   };
 }
 
@@ -71,6 +75,7 @@ interface Target {
   /** As the cache, or our last write, has it. */
   claim: IPAMClaim | undefined;
   written: WrittenClaims;
+  spoiled: SpoiledAddresses;
   call: CallOptions;
 }
 
@@ -81,6 +86,8 @@ class Round {
   readonly #fresh = new Set<string>();
   /** UIDs of claims of this name that the API server has shown to be gone. */
   readonly #gone = new Set<string>();
+  /** The claim's leases that were there before the API server last said how it is. */
+  #judged: ReadonlySet<LeaseRecord> = new Set();
   #claim: IPAMClaim | undefined;
   #users: readonly ClaimPod[] = [];
   #findings: Findings = { isLive: false, arePodsLive: false };
@@ -117,7 +124,15 @@ class Round {
     const strays = straysOf(this.#target.key, this.#claim, this.#dependencies);
     const ofStrays = planStrays(strays, this.#gone);
     if (ofStrays !== undefined) return ofStrays;
-    return observed === undefined ? { kind: 'none', reason: 'it is gone' } : plan(observed, this.#findings);
+    if (observed === undefined) return { kind: 'none', reason: 'it is gone' };
+    // whoever has made or taken a lease since the last look may have come to show it
+    if (!observed.held.every((lease) => this.#judged.has(lease))) this.#findings.isLive = false;
+    return plan(observed, this.#findings);
+  }
+
+  /** To be called before the API server says how the claim is. */
+  #noteLeases(): void {
+    this.#judged = new Set(this.#dependencies.book.ofOwner(this.#claim?.metadata.uid ?? ''));
   }
 
   async #perform(step: Exclude<Step, { kind: 'none' }>, observed: Observed | undefined): Promise<void> {
@@ -153,6 +168,7 @@ class Round {
     const { key, call } = this.#target;
     const owners = straysOf(key, undefined, this.#dependencies).flatMap(({ owner }) => owner?.uid ?? []);
     const before = this.#claim;
+    this.#noteLeases();
     this.#claim = await readClaim(key, this.#dependencies.client, call);
     for (const uid of owners) if (uid !== this.#claim?.metadata.uid) this.#gone.add(uid);
     // whoever has written to it meanwhile may have shown what was taken here, even if it is not shown any more
@@ -184,12 +200,11 @@ class Round {
       this.#leave();
       // what it needs is another thing now
       if (purpose === 'move') delete this.#findings.need;
-      // and another process may have moved it since the last look
-      this.#findings.isLive = false;
     }
   }
 
   async #write(step: Extract<Step, { kind: 'write' }>, claim: IPAMClaim): Promise<void> {
+    this.#noteLeases();
     const after = await writeStatus(claim, step.verdict, this.#context());
     if (after === undefined) {
       await this.#look();
@@ -246,6 +261,7 @@ class Round {
 
   #context() {
     const { client, book, clock } = this.#dependencies;
-    return { client, book, clock, call: this.#target.call, fresh: this.#fresh };
+    const { call, spoiled } = this.#target;
+    return { client, book, clock, call, spoiled, fresh: this.#fresh };
   }
 }
