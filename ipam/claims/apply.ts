@@ -11,6 +11,7 @@ import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 import { shrinkClaim } from '../shrink.js';
 import { findObject } from './live.js';
+import type { SpoiledAddresses } from './spoiled.js';
 import { statusPatch } from './status.js';
 import type { ClaimVerdict } from './step.js';
 import { addressOf, take } from './take.js';
@@ -20,6 +21,7 @@ export interface ApplyContext {
   book: Pick<LeaseBook, 'wrote' | 'forget' | 'hold' | 'unhold'>;
   clock: Pick<Clock, 'now'>;
   call: CallOptions;
+  spoiled: Pick<SpoiledAddresses, 'keep'>;
   /** UIDs of leases that this sync made and no status has shown. */
   fresh: Set<string>;
 }
@@ -37,7 +39,7 @@ export async function takeAll(
   context: ApplyContext,
 ): Promise<TakeOutcome> {
   const { addressSpace } = pool;
-  const { book, fresh, clock } = context;
+  const { book, fresh, clock, spoiled } = context;
   const held = choices.filter((choice) => book.hold(addressSpace, addressOf(choice)));
   const release = new Set(held);
   try {
@@ -46,7 +48,7 @@ export async function takeAll(
       const result = await take(choice, { ...context, claim, pool });
       if (result.kind === 'lost') {
         // no lease of the book will ever say that the address is not free
-        if (result.to === 'unreadable') release.delete(choice);
+        if (result.to === 'unreadable' && release.delete(choice)) spoiled.keep(addressSpace, addressOf(choice));
         return { kind: 'lost' };
       }
       if (result.kind === 'refused') {

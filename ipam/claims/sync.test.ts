@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { AddressLease } from '../../api/address-lease.js';
 import { CLAIM_OWNER_NAME, CLAIM_OWNER_UID, CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { setPool } from '../../test/ipam-model/operations.js';
@@ -181,6 +182,22 @@ describe('syncing a claim', () => {
     expect(scene.leases).to.deep.equal([]);
     await scene.cluster.settle();
     expect(scene.ipsOf('a')).to.have.lengthOf(1);
+  });
+
+  it('leaves an address alone whose lease cannot be read, and looks again after a while', async () => {
+    const { world } = scene.cluster;
+    const spec = { address: 'nonsense' } as unknown as AddressLease['spec'];
+    world.create('addressleases', { metadata: { name: 'blue.10-0-0-4' }, spec });
+    scene.create('a', { request: '["10.0.0.4"]' });
+    scene.process.deliver('ipamclaims', Infinity);
+    await scene.syncWithoutNews('a');
+    expect(scene.claim('a').status?.ips).to.deep.equal([]);
+    world.remove('addressleases', 'blue.10-0-0-4');
+    const { requests } = await scene.syncWithoutNews('a');
+    expect(requests.filter((request) => request.startsWith('POST'))).to.deep.equal([]);
+    world.now += 60_000;
+    await scene.syncWithoutNews('a');
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
 
   it('does nothing while the feature gate is closed', async () => {

@@ -66,7 +66,10 @@ export function createClaimSync(
     }
     spoiled.lift();
     const claim = written.newest(key, claims.get(key));
-    return new Round({ key, claim, written, spoiled, call: signal === undefined ? {} : { signal } }, dependencies).run();
+    return new Round(
+      { key, claim, written, spoiled, call: signal === undefined ? {} : { signal } },
+      dependencies,
+    ).run();
   };
 }
 
