@@ -104,7 +104,7 @@ describe('the addresses of claims, whatever happens', function () {
         cluster.checkRest();
         cluster.checkNobodyWaitsInVain();
       }),
-      { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 500) },
+      { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 1_000) },
     );
   });
 });
