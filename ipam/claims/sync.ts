@@ -18,6 +18,7 @@ import { readClaim, readUsers } from './live.js';
 import { type Observed, type Views, observe, straysOf } from './observe.js';
 import { pick } from './pick.js';
 import { type Findings, plan, planStrays } from './plan.js';
+import { Patience } from './patience.js';
 import type { ClaimPod } from './pods.js';
 import type { Promises } from './promises.js';
 import { report } from './report.js';
@@ -58,6 +59,7 @@ export function createClaimSync(
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const written = new WrittenClaims();
   const spoiled = new SpoiledAddresses(dependencies.book, dependencies.clock);
+  const patience = new Patience();
   return async (key, signal) => {
     const { gate, claims, waiters } = dependencies;
     if (!gate.isOpen()) {
@@ -66,10 +68,8 @@ export function createClaimSync(
     }
     spoiled.lift();
     const claim = written.newest(key, claims.get(key));
-    return new Round(
-      { key, claim, written, spoiled, call: signal === undefined ? {} : { signal } },
-      dependencies,
-    ).run();
+    const call = signal === undefined ? {} : { signal };
+    return new Round({ key, claim, written, spoiled, patience, call }, dependencies).run();
   };
 }
 
@@ -79,6 +79,7 @@ interface Target {
   claim: IPAMClaim | undefined;
   written: WrittenClaims;
   spoiled: SpoiledAddresses;
+  patience: Patience;
   call: CallOptions;
 }
 
@@ -117,10 +118,15 @@ class Round {
   }
 
   #observe(): Observed | undefined {
-    if (this.#claim === undefined) return undefined;
+    const { key, patience } = this.#target;
+    if (this.#claim === undefined) {
+      patience.forget(key);
+      return undefined;
+    }
     const observed = observe(this.#claim, this.#dependencies);
+    const resolution = patience.with(key, observed.resolution, this.#dependencies.clock.now());
     const users = new Map([...observed.users, ...this.#users].map((pod) => [pod.metadata.uid, pod]));
-    return { ...observed, users: [...users.values()] };
+    return { ...observed, resolution, users: [...users.values()] };
   }
 
   #plan(observed: Observed | undefined): Step {
@@ -233,7 +239,8 @@ class Round {
     const refusals = this.#refusals;
     if (refusals.length === 0) {
       this.#leave();
-      return undefined;
+      const ms = this.#target.patience.left(this.#target.key, this.#dependencies.clock.now());
+      return ms > 0 ? { retryAfterMs: ms } : undefined;
     }
     const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
     const ms = retryAt - this.#dependencies.clock.now();

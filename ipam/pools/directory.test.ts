@@ -101,6 +101,11 @@ const rows: Row[] = [
     expect: /^unserved: no AddressPool serves network blue for namespace vms: create one, or give the NAD subnets$/,
   },
   {
+    name: 'nobody yet where the NAD describes a pool that is not there',
+    nads: [nad('vms/blue', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }))],
+    expect: 'unserved: no AddressPool serves network blue for namespace vms yet: the events of its NAD say why',
+  },
+  {
     name: 'nobody where all pools are for other networks',
     pools: [adminPool('p', { network: 'red' })],
     expect: /^unserved: no/,

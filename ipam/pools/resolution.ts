@@ -7,8 +7,11 @@ import type { JudgedPool } from './verdict.js';
 /** Who serves a claim. */
 export type Resolution =
   | { kind: 'served'; pool: Pool }
-  /** It is ours, and no pool can: the message says why and what to do. `isUncertain`: it may be somebody else's, to be left alone for now. */
-  | { kind: 'unserved'; message: string; isUncertain?: true }
+  /**
+   * It is ours, and no pool can: the message says why and what to do. `isUncertain`: it may be somebody else's, to be left alone for now.
+   * `isOnItsWay`: a NAD describes the pool, which will be made.
+   */
+  | { kind: 'unserved'; message: string; isUncertain?: true; isOnItsWay?: true }
   /** It is somebody else's, never to be touched. */
   | { kind: 'foreign'; message: string };
 
@@ -26,7 +29,9 @@ export interface ResolutionTable {
 
 /** To whom the NAD of a claim delegates. `unknown`: there is none that could say it. */
 type Delegate =
-  { kind: 'ours'; problem?: string } | { kind: 'foreign'; message: string } | { kind: 'unknown'; message: string };
+  | { kind: 'ours'; problem?: string; describesPool?: boolean }
+  | { kind: 'foreign'; message: string }
+  | { kind: 'unknown'; message: string };
 
 export function resolve(claim: IPAMClaim, table: ResolutionTable): Resolution {
   const { network } = claim.spec;
@@ -44,11 +49,12 @@ export function resolve(claim: IPAMClaim, table: ResolutionTable): Resolution {
   if (delegate.kind === 'unknown') {
     return { kind: 'foreign', message: `${delegate.message}, and no AddressPool serves network ${network}` };
   }
-  const remedy = 'create one, or give the NAD subnets';
-  return {
-    kind: 'unserved',
-    message: delegate.problem ?? `no AddressPool serves network ${network} for namespace ${namespace}: ${remedy}`,
-  };
+  if (delegate.problem !== undefined) return { kind: 'unserved', message: delegate.problem };
+  const subject = `no AddressPool serves network ${network} for namespace ${namespace}`;
+  if (delegate.describesPool === true) {
+    return { kind: 'unserved', message: `${subject} yet: the events of its NAD say why`, isOnItsWay: true };
+  }
+  return { kind: 'unserved', message: `${subject}: create one, or give the NAD subnets` };
 }
 
 function delegateOfNad(key: string, network: string, table: ResolutionTable): Delegate {
@@ -79,7 +85,7 @@ function judge(nad: NetworkAttachment): Delegate {
     case 'invalid':
       return { kind: 'ours', problem: unreadable(nad, delegation.problem) };
     case 'holdfast':
-      return { kind: 'ours' };
+      return { kind: 'ours', describesPool: delegation.config.subnets.length > 0 };
   }
 }
 

@@ -24,7 +24,10 @@ export function checkWaiting(world: World): void {
   for (const claim of world.list('ipamclaims')) {
     const allocated = conditionOf(claim, IPS_ALLOCATED);
     if (allocated?.status !== 'False' || isBeingDeleted(claim)) continue;
-    const promised = world.list('ipamclaims').filter((other) => other !== claim).flatMap(shownBy);
+    const promised = world
+      .list('ipamclaims')
+      .filter((other) => other !== claim)
+      .flatMap(shownBy);
     checkCause(claim, allocated, compiled.pool, [...leased, ...promised]);
   }
 }
