@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { POOL_FINALIZER } from '../api/names.js';
-import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 import { dieAfterEachWrite } from './faults/deaths.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
@@ -11,6 +11,7 @@ describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
     this.timeout(5 * 60_000);
     // each story waits for what has cooled down
     const args = ['--max-staleness=100ms'];
+    await nothingLeftOfOthers(story());
     const counts = (_method: string, path: string) => /\/(addressleases|addresspools|ipamclaims)\b/.test(path);
     const deaths = await dieAfterEachWrite({ bed: bed(), process: bed().ipam, args, counts }, (nth) =>
       tellOfAddresses(nth, story()),
@@ -26,6 +27,16 @@ describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
     expect(deaths).to.have.length.of.at.least(15 + 3 + 3);
   });
 });
+
+/** The writes that end the stories before would be counted as the first of this one. */
+async function nothingLeftOfOthers({ client }: Story): Promise<void> {
+  await until('pools and leases of earlier stories to be gone', async () => {
+    const [pools, leases] = await Promise.all([client.list(ADDRESS_POOLS), client.list(ADDRESS_LEASES)]);
+    const left = [...pools.items, ...leases.items].map(({ metadata }) => metadata.name);
+    if (left.length > 0) throw new Error(`left: ${left.join(' ')}`);
+    return true;
+  });
+}
 
 /** `PATCH ipamclaims/status` of a method and a path. */
 function kindOf(write: string): string {
