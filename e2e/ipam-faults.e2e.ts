@@ -4,7 +4,7 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '.
 import { dieAfterEachWrite } from './faults/deaths.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until } from './story/wait.js';
+import { until, untilValue } from './story/wait.js';
 
 describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
   it('leaves nothing that its successor does not put right', async function () {
@@ -30,12 +30,12 @@ describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
 
 /** The writes that end the stories before would be counted as the first of this one. */
 async function nothingLeftOfOthers({ client }: Story): Promise<void> {
-  await until('pools and leases of earlier stories to be gone', async () => {
+  const namesLeft = async () => {
     const [pools, leases] = await Promise.all([client.list(ADDRESS_POOLS), client.list(ADDRESS_LEASES)]);
-    const left = [...pools.items, ...leases.items].map(({ metadata }) => metadata.name);
-    if (left.length > 0) throw new Error(`left: ${left.join(' ')}`);
-    return true;
-  });
+    return [...pools.items, ...leases.items].map(({ metadata }) => metadata.name);
+  };
+  const isEmpty = (names: readonly string[]) => names.length === 0;
+  await untilValue('pools and leases of earlier stories to be gone', namesLeft, isEmpty, { timeoutMs: 60_000 });
 }
 
 /** `PATCH ipamclaims/status` of a method and a path. */
