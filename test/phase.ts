@@ -22,7 +22,13 @@ const ONE_FAILED: Counts = { ...NOTHING, failed: 1 };
 /** What a child gets to clean up in after an interrupt. */
 const GRACE_MS = 60_000;
 
-const MOCHA = ['--import=tsx', 'node_modules/mocha/bin/mocha.js', '--forbid-only', '--reporter=./test/reporter.ts'];
+const MOCHA = [
+  '--import=tsx',
+  'node_modules/mocha/bin/mocha.js',
+  '--forbid-only',
+  '--reporter=./test/reporter.ts',
+  '--require=./test/model-seed.ts',
+];
 
 export interface MochaPhase {
   readonly name: string;

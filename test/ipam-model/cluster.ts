@@ -49,8 +49,12 @@ export class ModelCluster {
     if (key === undefined) return;
     let requests = 0;
     let lookedAt: number | undefined;
+    let hasWritten = false;
     const left = [...meanwhile];
     const before = async (request: Request): Promise<Fault> => {
+      // a status that could be written was that of the claim as it was known
+      if (hasWritten) lookedAt = this.world.version;
+      hasWritten = request.method === 'PATCH' && request.path.includes('/ipamclaims/');
       // what others do is not disturbed
       this.#undisturbed();
       await left.shift()?.(key);
