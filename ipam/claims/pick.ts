@@ -3,6 +3,7 @@ import { objectKey } from '../../api/meta.js';
 import { AllocationReason } from '../../api/names.js';
 import { type AddressWish, type Chosen, type SpaceView, type Terms, choose } from '../core/allocator.js';
 import type { Pool } from '../core/pool.js';
+import { fullSubject } from '../core/refusals.js';
 import type { ClaimWaiters } from './waiting.js';
 
 /** Where addresses are picked from, and by which rules. */
@@ -29,6 +30,6 @@ export function pick(claim: IPAMClaim, pool: Pool, wish: AddressWish, { view, te
   const family = wish.families.find((each) => view.space.free(pool.name, each) <= BigInt(ahead));
   if (family === undefined) return chosen;
   const older = ahead === 1 ? '1 older claim waits' : `${ahead} older claims wait`;
-  const message = `pool ${pool.name} is full: ${older} for the ${view.space.free(pool.name, family)} addresses that are free`;
+  const message = `${fullSubject(pool, family)}: ${older} for what is free`;
   return { ok: false, refusal: { reason: AllocationReason.Exhausted, message, family } };
 }

@@ -62,14 +62,20 @@ export function tooEarly(lease: LeaseRecord, until: number, { cooldownMs }: Leas
   return `${formatAddress(address)} ${what} until ${new Date(until).toISOString()}`;
 }
 
+/** What stays the same of all messages of a full pool. */
+export function fullSubject(pool: Pool, family: Family): string {
+  return pool.families.length > 1
+    ? `pool ${pool.name} is full for ${formatFamily(family)}`
+    : `pool ${pool.name} is full`;
+}
+
 /** `pool blue is full: 254 of 254 leased, 3 held by stopped VMs` */
 export function fullPool(
   pool: Pool,
   family: Family,
   { size, cooling, heldByStopped }: { size: bigint; cooling: number; heldByStopped: number },
 ): string {
-  const subject =
-    pool.families.length > 1 ? `pool ${pool.name} is full for ${formatFamily(family)}` : `pool ${pool.name} is full`;
+  const subject = fullSubject(pool, family);
   const counts = [
     `${size - BigInt(cooling)} of ${size} leased`,
     ...(heldByStopped > 0 ? [`${heldByStopped} held by stopped VMs`] : []),
