@@ -68,7 +68,7 @@ describe('to whom a NAD delegates IPAM', () => {
       network_name: 'lan',
       routes: [{ dst: '0.0.0.0/0' }],
       dns: {},
-      log_file: '/tmp/x',
+      log_file: 'whereabouts.log',
       log_level: 'debug',
       datastore: 'kubernetes',
       kubernetes: { kubeconfig: '/x' },

@@ -4,10 +4,10 @@ import { ControllerLoop } from '../kube/loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { ControllerConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { type Gate, gateByFlag, gateByKubeVirt, isServed, onSwitch } from '../process/gates.js';
+import { type Gate, isServed, openGate } from '../process/gates.js';
 import { Leadership, ownIdentity } from '../process/leadership.js';
 import type { Part } from '../process/part.js';
-import { ALL_NAMESPACES, CLAIMS, KUBEVIRT_OBJECTS, NADS, VMIS, VMS } from '../process/watched.js';
+import { ALL_NAMESPACES, CLAIMS, NADS, VMIS, VMS } from '../process/watched.js';
 import { LauncherList } from './claims/launcher-list.js';
 import { createSync } from './claims/sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/triggers.js';
@@ -58,7 +58,7 @@ class Controller implements Part {
     };
     this.#metrics = createControllerMetrics(context.metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: context.metrics.kube });
-    this.#gate = this.#openGate();
+    this.#gate = openGate(config, context.informers, () => this.#addAll());
     this.#leadership = new Leadership({
       context: this.#context,
       config,
@@ -77,21 +77,12 @@ class Controller implements Part {
   }
 
   ready(): string | undefined {
-    const { missing } = this.#context.informers;
-    return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`;
+    return this.#context.informers.ready();
   }
 
   async stop(): Promise<void> {
     await this.#leadership.stop();
     await this.#events.flush();
-  }
-
-  #openGate(): Gate {
-    if (!this.#config.featureGatesFromKubevirt) return gateByFlag(this.#config.featureGates);
-    const kubevirts = this.#context.informers.get(KUBEVIRT_OBJECTS);
-    const gate = gateByKubeVirt(kubevirts.cache);
-    onSwitch(gate, kubevirts, () => this.#addAll());
-    return gate;
   }
 
   #listen(): void {

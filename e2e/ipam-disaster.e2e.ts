@@ -6,6 +6,7 @@ import { describeOnBed } from './story/describe.js';
 import { leaseNamed } from './story/addresses.js';
 import type { Story } from './story/story.js';
 import { until, untilValue } from './story/wait.js';
+import { bareAddress } from '../test/bare-address.js';
 
 const CLAIMS = Array.from({ length: 20 }, (_, index) => `claim${String(index)}`);
 
@@ -55,7 +56,7 @@ describeOnBed('Leases that name somebody else for the addresses of living claims
     }
     const { message } = await story().addresses.refused('vm2.data', AllocationReason.Conflict);
     // held by the ghost, or cooling down after it: it is found to be gone soon
-    expect(message).to.include(bare(stranger[0] ?? ''));
+    expect(message).to.include(bareAddress(stranger[0] ?? ''));
     expect((await story().claim('vm2.data')).status?.ips).to.deep.equal(stranger);
     for (const [name, ips] of [
       ['vm1.data', namesake],
@@ -63,15 +64,13 @@ describeOnBed('Leases that name somebody else for the addresses of living claims
     ] as const) {
       const { uid } = (await story().claim(name)).metadata;
       await until(`${name} to have its lease again`, async () => {
-        const lease = (await story().addresses.leases()).get(bare(ips[0] ?? ''));
+        const lease = (await story().addresses.leases()).get(bareAddress(ips[0] ?? ''));
         return lease !== undefined && lease.spec.owner?.uid === uid && lease.spec.releasedAt === undefined;
       });
       await story().addresses.are(name, ips);
     }
   });
 });
-
-const bare = (ip: string) => ip.replace(/\/.*/, '');
 
 async function twentyClaims(story: Story, cidr: string) {
   const network = await story.addresses.network('blue', [cidr]);
@@ -114,7 +113,7 @@ async function replaceLease(
   { client }: Story,
   { network, pool, ips, owner }: { network: string; pool: string; ips: readonly string[]; owner: LeaseOwner },
 ): Promise<void> {
-  const lease = leaseNamed(network, bare(ips[0] ?? ''), { pool, owner });
+  const lease = leaseNamed(network, bareAddress(ips[0] ?? ''), { pool, owner });
   await client.delete(ADDRESS_LEASES, { name: lease.metadata.name });
   await client.create(ADDRESS_LEASES, lease);
 }

@@ -5,6 +5,7 @@ import { dieAfterEachWrite } from './faults/deaths.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { until, untilValue } from './story/wait.js';
+import { bareAddress } from '../test/bare-address.js';
 
 describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
   it('leaves nothing that its successor does not put right', async function () {
@@ -65,13 +66,13 @@ async function tellOfAddresses(nth: number, story: Story): Promise<void> {
   await story.requestAddresses(moves, { data: [`${prefix}.8`] });
   const moved = [`${prefix}.8/24`, second];
   await addresses.are(`${moves}.data`, moved);
-  await addresses.waitHeld([...moved, ...others].map(bare));
+  await addresses.waitHeld([...moved, ...others].map(bareAddress));
   await addresses.are(`${stays}.data`, others);
   const { metadata } = await addresses.derivedPool(network);
   expect(metadata.finalizers).to.deep.equal([POOL_FINALIZER]);
 
   await story.deleteVm(moves, 'Background');
-  await addresses.waitHeld(others.map(bare));
+  await addresses.waitHeld(others.map(bareAddress));
   await story.waitForClaims([`${stays}.data`]);
   // 254 of IPv4, 255 of IPv6
   const counts = { capacity: 509, leased: 2, heldByStopped: 2, cooling: 0, free: 505, reserved: 2 };
@@ -87,5 +88,3 @@ async function tellOfAddresses(nth: number, story: Story): Promise<void> {
     return pool === undefined && (await addresses.leases()).size === 0;
   });
 }
-
-const bare = (ip: string) => ip.replace(/\/.*/, '');

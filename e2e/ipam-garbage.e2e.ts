@@ -11,6 +11,7 @@ import { leaseNamed } from './story/addresses.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { until } from './story/wait.js';
+import { bareAddress } from '../test/bare-address.js';
 
 const { Internal, Conflict } = AllocationReason;
 
@@ -33,7 +34,7 @@ describeOnBed('Objects that nobody can make sense of', (story, bed) => {
       expect(message).to.include(words);
       expect((await story().event(name, EventReason.AddressesRefused)).message).to.include(words);
     }
-    const good = (await story().addresses.of('good')).map(bare);
+    const good = (await story().addresses.of('good')).map(bareAddress);
     expect(await story().addresses.held()).to.deep.equal(good);
     // and it is served as soon as it can be understood
     const body = { metadata: { annotations: { [CLAIM_REQUESTED_ADDRESSES]: '["10.60.0.7"]' } } };
@@ -103,8 +104,6 @@ describeOnBed('Objects that nobody can make sense of', (story, bed) => {
     await story().client.delete(ADDRESS_LEASES, { name: misnamed });
   });
 });
-
-const bare = (ip: string) => ip.replace(/\/.*/, '');
 
 function config(network: string): object {
   return { cniVersion: '0.4.0', name: network, type: 'bridge', bridge: 'br0', allowPersistentIPs: true };

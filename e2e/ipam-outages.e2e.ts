@@ -4,6 +4,7 @@ import { conditionOf } from './story/addresses.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { until } from './story/wait.js';
+import { bareAddress } from '../test/bare-address.js';
 
 /**
  * An API server that has started refuses what a policy with parameters of our kinds is to judge, until it looks for new kinds again: after
@@ -32,7 +33,7 @@ describeOnBed('While ipam works, the API server', (story, bed) => {
       await until('all of them to be served', () => areServed(story(), waiting), { timeoutMs: POLICIES_UNREADY_MS });
       const after = await addressesOf(story(), waiting);
       expect(await addressesOf(story(), early.slice(1))).to.deep.equal(before);
-      await story().addresses.waitHeld([...before, ...after].flat().map(bare));
+      await story().addresses.waitHeld([...before, ...after].flat().map(bareAddress));
       expect(new Set([left, ...before, ...after].flat()).size).to.equal(2 * 15);
     });
   });
@@ -60,8 +61,6 @@ describeOnBed('While ipam is down', (story, bed) => {
     expect(await addressesOf(story(), ['comes', 'stays'])).to.deep.equal([left, kept]);
   });
 });
-
-const bare = (ip: string) => ip.replace(/\/.*/, '');
 
 async function makeClaims(story: Story, network: string, names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => story.claims.plain(name, network)));

@@ -3,10 +3,9 @@ import { ControllerLoop, type Sync } from '../kube/loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { IpamConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { type Gate, gateByFlag, gateByKubeVirt, onSwitch } from '../process/gates.js';
+import { type Gate, openGate } from '../process/gates.js';
 import { Leadership, ownIdentity } from '../process/leadership.js';
 import type { Part } from '../process/part.js';
-import { KUBEVIRT_OBJECTS } from '../process/watched.js';
 import { createClaimMetrics } from './claims/metrics.js';
 import { Promises } from './claims/promises.js';
 import { createClaimSync } from './claims/sync.js';
@@ -73,7 +72,7 @@ class Ipam implements Part {
     this.#metrics = createIpamMetrics(metrics);
     this.#claimMetrics = createClaimMetrics(metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
-    this.#gate = this.#openGate();
+    this.#gate = openGate(config, context.informers, () => this.#addAll());
     this.#collector = this.#createCollector();
     this.#unhonoured = this.#createUnhonoured();
     const { book, watched, directory } = this.#views;
@@ -101,21 +100,12 @@ class Ipam implements Part {
   }
 
   ready(): string | undefined {
-    const { missing } = this.#context.informers;
-    return missing.length > 0 ? `not listed yet: ${missing.join(', ')}` : this.#validation.ready?.();
+    return this.#context.informers.ready() ?? this.#validation.ready?.();
   }
 
   async stop(): Promise<void> {
     await Promise.all([this.#leadership.stop(), this.#validation.stop()]);
     await this.#events.flush();
-  }
-
-  #openGate(): Gate {
-    if (!this.#config.featureGatesFromKubevirt) return gateByFlag(this.#config.featureGates);
-    const kubevirts = this.#context.informers.get(KUBEVIRT_OBJECTS);
-    const gate = gateByKubeVirt(kubevirts.cache);
-    onSwitch(gate, kubevirts, () => this.#addAll());
-    return gate;
   }
 
   #createCollector(): Collector {

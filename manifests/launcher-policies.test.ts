@@ -1,6 +1,6 @@
-import { LAUNCHER_LABEL } from '../api/names.js';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {
   tenant: 'tenant',
@@ -11,15 +11,7 @@ const WHO = {
 } as const;
 type Person = keyof typeof WHO;
 
-const VMI: OwnerReference = {
-  apiVersion: 'kubevirt.io/v1',
-  kind: 'VirtualMachineInstance',
-  name: 'vm1',
-  uid: 'u-1',
-  controller: true,
-};
 const OTHER_VMI: OwnerReference = { ...VMI, name: 'vm2', uid: 'u-2', controller: false };
-const LAUNCHER = { [LAUNCHER_LABEL]: 'virt-launcher' };
 
 describe('the admission policies for pods that a VMI owns, on a kube-apiserver', function () {
   this.timeout(20_000);

@@ -1,11 +1,7 @@
-import {
-  DEFAULT_NETWORK_ANNOTATION,
-  LAUNCHER_LABEL,
-  NETWORKS_ANNOTATION,
-  NETWORK_STATUS_ANNOTATION,
-} from '../api/names.js';
-import type { ObjectMeta, OwnerReference } from '../api/meta.js';
+import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import type { ObjectMeta } from '../api/meta.js';
 import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {
   tenant: 'tenant',
@@ -14,15 +10,6 @@ const WHO = {
   kubevirt: 'system:serviceaccount:kubevirt:kubevirt-controller',
 } as const;
 type Person = keyof typeof WHO;
-
-const VMI: OwnerReference = {
-  apiVersion: 'kubevirt.io/v1',
-  kind: 'VirtualMachineInstance',
-  name: 'vm1',
-  uid: 'u-1',
-  controller: true,
-};
-const LAUNCHER = { [LAUNCHER_LABEL]: 'virt-launcher' };
 
 describe('the admission policies for what is written past a pod itself, on a kube-apiserver', function () {
   this.timeout(20_000);

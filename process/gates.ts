@@ -1,6 +1,9 @@
 import type { KubeVirt } from '../api/kubevirt.js';
 import { UNSERVED_NAMESPACE } from '../api/names.js';
+import type { CommonConfig } from './config.js';
 import type { FeatureGates } from './feature-gates.js';
+import type { InformerRegistry } from './informers.js';
+import { KUBEVIRT_OBJECTS } from './watched.js';
 
 /** The name that the gate has in the feature gates of the KubeVirt object, too. */
 const PERSISTENT_IPS = 'PersistentIPs';
@@ -8,6 +11,22 @@ const PERSISTENT_IPS = 'PersistentIPs';
 /** Whether new claims may be made. */
 export interface Gate {
   isOpen(): boolean;
+}
+
+/**
+ * The gate that the flags name.
+ * @param switched is told when it opens or closes
+ */
+export function openGate(
+  { featureGates, featureGatesFromKubevirt }: Pick<CommonConfig, 'featureGates' | 'featureGatesFromKubevirt'>,
+  informers: Pick<InformerRegistry, 'get'>,
+  switched?: () => void,
+): Gate {
+  if (!featureGatesFromKubevirt) return gateByFlag(featureGates);
+  const kubevirts = informers.get(KUBEVIRT_OBJECTS);
+  const gate = gateByKubeVirt(kubevirts.cache);
+  if (switched !== undefined) onSwitch(gate, kubevirts, switched);
+  return gate;
 }
 
 export function gateByFlag(gates: FeatureGates): Gate {

@@ -59,6 +59,12 @@ export class InformerRegistry {
     await Promise.all([...this.#informers.values()].map((informer) => informer.synced()));
   }
 
+  /** @returns undefined once every informer has its first full list; else what is missing */
+  ready(): string | undefined {
+    const { missing } = this;
+    return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`;
+  }
+
   /** @returns the kinds, in the plural, whose first list is not there yet */
   get missing(): string[] {
     return [...this.#informers]

@@ -2,8 +2,8 @@ import { MUTATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
 import { type AdmissionPart, createAdmissionPart } from '../process/admission/part.js';
 import type { WebhookConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { gateByFlag, gateByKubeVirt } from '../process/gates.js';
-import { ALL_NAMESPACES, CLAIMS, KUBEVIRT_OBJECTS, NADS, VMIS, VMS } from '../process/watched.js';
+import { openGate } from '../process/gates.js';
+import { ALL_NAMESPACES, CLAIMS, NADS, VMIS, VMS } from '../process/watched.js';
 import { Admission } from './admission.js';
 import { Lookup } from './lookup.js';
 import { type WebhookMetrics, createWebhookMetrics } from './metrics.js';
@@ -43,7 +43,7 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
 
 function createLookup(
   { informers, client, clock }: ProcessContext,
-  { featureGates, featureGatesFromKubevirt }: WebhookConfig,
+  config: WebhookConfig,
   metrics: WebhookMetrics,
 ): Lookup {
   return new Lookup({
@@ -55,7 +55,7 @@ function createLookup(
       namespaces: informers.get(ALL_NAMESPACES).cache,
     },
     client,
-    gate: featureGatesFromKubevirt ? gateByKubeVirt(informers.get(KUBEVIRT_OBJECTS).cache) : gateByFlag(featureGates),
+    gate: openGate(config, informers),
     clock,
     onLiveRead: metrics.readLive,
   });

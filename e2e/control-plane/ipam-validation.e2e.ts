@@ -27,6 +27,7 @@ import { readManifests, resourceOf } from '../bed/objects.js';
 import { findFreePorts } from '../bed/ports.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
 import { until } from '../story/wait.js';
+import { endpointOf, withoutSelector } from '../holdfast/install.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';
@@ -71,16 +72,8 @@ describe('The validation of pools and networks on an API server', function () {
   async function install(): Promise<void> {
     const files = ['namespace.yaml', 'rbac/ipam.yaml', 'ipam/service.yaml', 'ipam/validating-webhook.yaml'];
     const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();
-    for (const object of shipped) if (object.kind === 'Service') delete (object.spec as { selector?: object }).selector;
-    const endpoint = {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: NAME, namespace: SYSTEM, labels: { 'kubernetes.io/service-name': NAME } },
-      addressType: 'FQDN',
-      ports: [{ name: 'https', port }],
-      endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
-    };
-    for (const object of [...shipped, endpoint]) await plane.client.create(resourceOf(object), object);
+    for (const object of [...shipped.map(withoutSelector), endpointOf(NAME, port)])
+      await plane.client.create(resourceOf(object), object);
     await plane.client.create(NAMESPACES, { metadata: { name: TENANT } });
   }
 

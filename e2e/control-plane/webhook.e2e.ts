@@ -33,6 +33,7 @@ import { createAll, readManifests, resourceOf } from '../bed/objects.js';
 import { findFreePorts } from '../bed/ports.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
 import { until } from '../story/wait.js';
+import { endpointOf, withoutSelector } from '../holdfast/install.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';
@@ -81,17 +82,9 @@ describe('The webhook on an API server', function () {
     await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     const files = ['rbac/webhook.yaml', 'webhook/service.yaml', 'webhook/mutating-webhook.yaml'];
     const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();
-    for (const object of shipped) if (object.kind === 'Service') delete (object.spec as { selector?: object }).selector;
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
-    const endpoint = {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: NAME, namespace: SYSTEM, labels: { 'kubernetes.io/service-name': NAME } },
-      addressType: 'FQDN',
-      ports: [{ name: 'https', port }],
-      endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
-    };
-    for (const object of [...shipped, account, endpoint]) await plane.client.create(resourceOf(object), object);
+    for (const object of [...shipped.map(withoutSelector), account, endpointOf(NAME, port)])
+      await plane.client.create(resourceOf(object), object);
   }
 
   async function start(): Promise<Running> {

@@ -3,7 +3,8 @@ import { controllerOf } from '../../api/meta.js';
 import type { Story } from '../story/story.js';
 import { checkPool, showLeases } from './look.js';
 import type { Narrator } from './narrator.js';
-import { CAPACITY, CLAIM, COOLDOWN_SECONDS, type Holding, type Stage, SUBNETS, VM, withoutPrefix } from './stage.js';
+import { CAPACITY, CLAIM, COOLDOWN_SECONDS, type Holding, type Stage, SUBNETS, VM } from './stage.js';
+import { bareAddress } from '../../test/bare-address.js';
 
 /** @returns name of the CNI network whose addresses Holdfast gives, and of its pool */
 export async function defineNetworks(story: Story, narrator: Narrator): Promise<Pick<Stage, 'network' | 'pool'>> {
@@ -60,7 +61,7 @@ async function checkLeases(
 ): Promise<Holding['leases']> {
   await showLeases(stage);
   const leases = await stage.story.addresses.leases();
-  const owned = ips.every((ip) => leases.get(withoutPrefix(ip))?.spec.owner?.uid === uid);
+  const owned = ips.every((ip) => leases.get(bareAddress(ip))?.spec.owner?.uid === uid);
   stage.narrator.check('each of them is leased to the claim, and nothing else is', owned && leases.size === ips.length);
   return new Map([...leases].map(([address, { metadata }]) => [address, metadata.uid ?? '']));
 }

@@ -39,7 +39,3 @@ export interface Holding {
   /** Address, without prefix length → UID of its lease. */
   readonly leases: ReadonlyMap<string, string>;
 }
-
-export function withoutPrefix(ip: string): string {
-  return ip.replace(/\/.*/, '');
-}

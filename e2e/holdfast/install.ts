@@ -20,18 +20,18 @@ export async function installHoldfast(bed: Bed, { webhook, ipam }: ServicePorts)
   await capture(process.execPath, ['build.js']);
   const shipped = await readKustomization();
   await applyManifests(bed.client, shipped.filter(({ kind }) => !RUN_BY_US.has(kind)).map(withoutSelector));
-  await applyManifests(bed.client, [endpoint('holdfast-webhook', webhook), endpoint('holdfast-ipam', ipam)]);
+  await applyManifests(bed.client, [endpointOf('holdfast-webhook', webhook), endpointOf('holdfast-ipam', ipam)]);
 }
 
 /** Without a selector, Kubernetes leaves the Service's endpoints to us. */
-function withoutSelector(object: Manifest): Manifest {
+export function withoutSelector(object: Manifest): Manifest {
   if (object.kind !== 'Service') return object;
   const { selector: _selector, ...spec } = object.spec as Record<string, unknown>;
   return { ...object, spec };
 }
 
-/** An address of type FQDN, since one of type IPv4 may not be in the loopback range. */
-function endpoint(service: string, port: number): Manifest {
+/** Leads a Service to a port of this machine: by an address of type FQDN, since one of type IPv4 may not be in the loopback range. */
+export function endpointOf(service: string, port: number): Manifest {
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',

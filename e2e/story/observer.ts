@@ -4,6 +4,7 @@ import { objectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { Reflector } from '../../kube/reflector.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
+import { bareAddress } from '../../test/bare-address.js';
 
 interface Holder {
   uid: string;
@@ -107,7 +108,7 @@ export class Observer {
       ...[...claims.values()].flatMap((claim) => this.#unsettledClaim(claim)),
       ...[...this.#holders].flatMap(([address, { uid }]) => {
         const ips = claims.get(uid)?.status?.ips ?? [];
-        return ips.some((ip) => withoutPrefix(ip) === address)
+        return ips.some((ip) => bareAddress(ip) === address)
           ? []
           : [`${address} is held for ${uid}, which shows ${ips.join(' ')}`];
       }),
@@ -117,7 +118,7 @@ export class Observer {
   #unsettledClaim(claim: IPAMClaim): string[] {
     const ips = claim.status?.ips ?? [];
     if (ips.length === 0) return [`${objectKey(claim)} has no addresses`];
-    const lost = ips.filter((ip) => this.#holders.get(withoutPrefix(ip))?.uid !== claim.metadata.uid);
+    const lost = ips.filter((ip) => this.#holders.get(bareAddress(ip))?.uid !== claim.metadata.uid);
     return lost.map((ip) => `${objectKey(claim)} shows ${ip}, which it does not hold`);
   }
 
@@ -203,15 +204,11 @@ export class Observer {
     this.#events++;
     const { uid = '' } = claim.metadata;
     this.#livingClaims.set(uid, claim);
-    const ips = (claim.status?.ips ?? []).map(withoutPrefix);
+    const ips = (claim.status?.ips ?? []).map(bareAddress);
     const earlier = this.#shown.get(uid);
     if (earlier !== undefined && earlier.join() !== ips.join()) {
       this.violations.push(`${objectKey(claim)} showed ${earlier.join()}, and then "${ips.join()}"`);
     }
     if (ips.length > 0) this.#shown.set(uid, ips);
   }
-}
-
-function withoutPrefix(ip: string): string {
-  return ip.replace(/\/.*/, '');
 }

@@ -1,5 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { AllocationReason } from '../../api/names.js';
+import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
@@ -10,7 +11,6 @@ import { type LeaseRecord, type LeaseWrite, releaseLease } from '../core/lease.j
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 import { shrinkClaim } from '../shrink.js';
-import { findObject } from './live.js';
 import type { SpoiledAddresses } from './spoiled.js';
 import { statusPatch } from './status.js';
 import type { ClaimVerdict } from './step.js';
@@ -108,7 +108,7 @@ async function release(lease: LeaseRecord, { client, book, clock, call, fresh }:
   } catch (error) {
     if (!isConflict(error) && !isNotFound(error)) throw error;
     // it is not what it was: the next plan is to know
-    const found = await findObject(client, ADDRESS_LEASES, { name }, call);
+    const found = await findUnlessGone(client, ADDRESS_LEASES, { name }, call);
     if (found === undefined) book.forget(name, uid);
     else book.wrote(found);
   }

@@ -1,10 +1,9 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { splitKey } from '../../api/meta.js';
+import { findUnlessGone } from '../../kube/absence.js';
 import { Cache } from '../../kube/cache.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import type { ObjectRef, Resource } from '../../kube/resource.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
-import { isProofOfAbsence } from '../collector/live-owner.js';
 import { shrinkClaim } from '../shrink.js';
 import { CLAIM_PODS, type ClaimPod, ClaimPods, shrinkPod } from './pods.js';
 
@@ -16,23 +15,8 @@ export async function readClaim(
   client: Pick<Client, 'get'>,
   call: CallOptions,
 ): Promise<IPAMClaim | undefined> {
-  const claim = await findObject(client, IPAM_CLAIMS, splitKey(key), call);
+  const claim = await findUnlessGone(client, IPAM_CLAIMS, splitKey(key), call);
   return claim && shrinkClaim(claim);
-}
-
-/** A kind that the API server does not know (any more, or yet) says nothing about its objects: only a missing object is gone. */
-export async function findObject<T extends { metadata: { name: string } }>(
-  client: Pick<Client, 'get'>,
-  resource: Resource<T>,
-  ref: ObjectRef,
-  call: CallOptions,
-): Promise<T | undefined> {
-  try {
-    return await client.get(resource, ref, call);
-  } catch (error) {
-    if (isProofOfAbsence(error, resource, ref.name)) return undefined;
-    throw error;
-  }
 }
 
 /** The pods that use a claim, or may. */

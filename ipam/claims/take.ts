@@ -2,6 +2,7 @@ import { ownerOf } from '../../api/ipam-claim.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import { AllocationReason, IPAM_CLAIM_KIND } from '../../api/names.js';
+import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import {
   StatusError,
@@ -21,7 +22,6 @@ import { type LeaseRecord, type LeaseWrite, createLease, readLease, stateOf, tak
 import { leaseName } from '../core/lease-name.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
-import { findObject } from './live.js';
 
 /**
  * What became of one address: it is the claim's (`fresh`: by this very write); somebody was faster; or the API server does not want it.
@@ -90,7 +90,7 @@ async function judge(error: unknown, choice: Choice, context: TakeContext): Prom
   }
   const lostRace = isAlreadyExists(error) || isConflict(error) || (choice.kind === 'take' && isNotFound(error));
   if (!lostRace && !mayHaveActed(error)) throw error;
-  const found = await findObject(context.client, ADDRESS_LEASES, { name }, context.call);
+  const found = await findUnlessGone(context.client, ADDRESS_LEASES, { name }, context.call);
   if (found === undefined) {
     if (choice.kind === 'take') context.book.forget(name, choice.lease.metadata.uid);
     if (!lostRace) throw error;

@@ -1,7 +1,8 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { KubeObject } from '../../api/meta.js';
+import { isProofOfAbsence } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import { isNotFound, messageOf } from '../../kube/errors.js';
+import { messageOf } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 
@@ -30,11 +31,4 @@ export async function readLiveOwner(
       ? { kind: 'gone' }
       : { kind: 'unknown', why: messageOf(error) };
   }
-}
-
-/** Says that there is no such object. A 404 without its name is about something else: the kind, the path, a proxy on the way. */
-export function isProofOfAbsence(error: unknown, resource: Resource, name: string): boolean {
-  if (!isNotFound(error) || error.reason !== 'NotFound' || error.details?.name !== name) return false;
-  const { kind = resource.plural, group = resource.group } = error.details;
-  return kind === resource.plural && group === resource.group;
 }

@@ -1,7 +1,7 @@
+import { isProofOfAbsence } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { LeaseRecord } from '../core/lease.js';
-import { isProofOfAbsence } from './live-owner.js';
 
 /** What of the lease book is read and written; {@link LeaseBook} is one. */
 export interface UnseenLeases {

@@ -68,10 +68,6 @@ export class RangeSet {
     return this.intersect(other.#outside(this.ranges));
   }
 
-  isSubsetOf(other: RangeSet): boolean {
-    return this.intersect(other).size === this.size;
-  }
-
   /** What is not in the set: all of it that lies within the bounds of sorted ranges, and perhaps some that does not. */
   #outside(bounds: readonly Range[]): RangeSet {
     const [lowest, highest] = [bounds[0], bounds.at(-1)];

@@ -234,7 +234,7 @@ describe('LeaseBook', () => {
     expect(book.space('elsewhere').free('blue', 4)).to.equal(6n);
     book.removePool('blue');
     expect(book.space('elsewhere').free('blue', 4)).to.equal(0n);
-    expect(book.countOfPool('blue')).to.equal(1);
+    expect([...book.ofPool('blue')].length).to.equal(1);
   });
 
   describe('shows a pool', () => {

@@ -135,10 +135,6 @@ export class LeaseBook {
     return this.#leases.ofPool(pool).values();
   }
 
-  countOfPool(pool: string): number {
-    return this.#leases.ofPool(pool).size;
-  }
-
   all(): Iterable<LeaseRecord> {
     return this.#leases.all();
   }

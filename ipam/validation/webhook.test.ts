@@ -69,9 +69,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     const informers = {
       start: () => undefined,
       synced: () => listed,
-      get missing() {
-        return missing;
-      },
+      ready: () => (missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`),
     } as unknown as InformerRegistry;
     const context = {
       client: new Client(new MemoryApi()),

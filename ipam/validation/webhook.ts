@@ -63,10 +63,9 @@ export function createValidation(
 
 /** Before the caches are filled, nothing that they say would be true. */
 async function filled({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>): Promise<string | undefined> {
-  if (informers.missing.length === 0) return undefined;
+  if (informers.ready() === undefined) return undefined;
   const limit = new AbortController();
   await Promise.race([informers.synced(), clock.sleep(FILL_LIMIT_MS, limit.signal)]);
   limit.abort();
-  const { missing } = informers;
-  return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`;
+  return informers.ready();
 }

@@ -67,9 +67,7 @@ class ServedAdmission implements AdmissionPart {
   }
 
   ready(): string | undefined {
-    const { missing } = this.#context.informers;
-    if (missing.length > 0) return `not listed yet: ${missing.join(', ')}`;
-    return this.#certificates.ready();
+    return this.#context.informers.ready() ?? this.#certificates.ready();
   }
 
   async stop(): Promise<void> {

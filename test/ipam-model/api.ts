@@ -3,6 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
 import type { Request, Wire } from '../../kube/transport.js';
 import { type Kind, type World, refusal } from './world.js';
+import { mergePatch } from '../merge-patch.js';
 
 /** What may go wrong with a request: nothing of it happens, or all of it, and the answer is lost. */
 export type Fault = { error: Error; applied: boolean } | undefined;
@@ -89,7 +90,7 @@ export class SimulatedApi implements Wire {
   ): unknown {
     check(found, body.metadata);
     const after = structuredClone(found);
-    merge(after as unknown as Record<string, unknown>, body as unknown as Record<string, unknown>);
+    mergePatch(after, body);
     if (kind === 'ipamclaims') {
       if (subresource !== 'status') throw refusal(403, 'Forbidden', 'only status is ours', found.metadata.name);
       this.#judge.statusChanges(found as IPAMClaim, after as IPAMClaim);
@@ -123,21 +124,4 @@ function check({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions
     (uid === undefined || uid === metadata.uid) &&
     (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
   if (!holds) throw refusal(409, 'Conflict', 'the precondition does not hold', metadata.name);
-}
-
-/** RFC 7386. */
-function merge(target: Record<string, unknown>, patch: Record<string, unknown>): void {
-  for (const [key, value] of Object.entries(patch)) {
-    const known = target[key];
-    if (value === null) Reflect.deleteProperty(target, key);
-    else if (isRecord(value)) {
-      const below = isRecord(known) ? known : {};
-      target[key] = below;
-      merge(below, value);
-    } else target[key] = value;
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,9 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
-import { Violation, bare, heldBy } from './invariants.js';
+import { Violation, heldBy } from './invariants.js';
 import type { World } from './world.js';
+import { bareAddress } from '../bare-address.js';
 
 interface Ward {
   readonly name: string;
@@ -26,7 +27,7 @@ export class Guard {
         ({ type, status }) => type === IPS_ALLOCATED && status === 'True',
       );
       if (!isAllocated || isBeingDeleted(claim)) return [];
-      return [{ name, uid, addresses: (claim.status?.ips ?? []).map(bare) }];
+      return [{ name, uid, addresses: (claim.status?.ips ?? []).map(bareAddress) }];
     });
   }
 

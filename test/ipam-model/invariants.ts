@@ -5,6 +5,7 @@ import { IPS_ALLOCATED } from '../../api/names.js';
 import type { Judge } from './api.js';
 import { MAX_STALENESS_MS } from './process.js';
 import type { World } from './world.js';
+import { bareAddress } from '../bare-address.js';
 
 /** A promise that was broken. */
 export class Violation extends Error {
@@ -12,12 +13,7 @@ export class Violation extends Error {
 }
 
 function addressesOf(claim: IPAMClaim): string[] {
-  return (claim.status?.ips ?? []).map(bare);
-}
-
-/** Without prefix length. */
-export function bare(ip: string): string {
-  return ip.replace(/\/.*$/, '');
+  return (claim.status?.ips ?? []).map(bareAddress);
 }
 
 export function heldBy(world: World, uid: string | undefined): AddressLease[] {

@@ -8,9 +8,10 @@ import {
   CLAIM_REQUESTED_ADDRESSES,
   IPS_ALLOCATED,
 } from '../../api/names.js';
-import { type Invariants, bare, heldBy } from './invariants.js';
+import { type Invariants, heldBy } from './invariants.js';
 import { MAX_STALENESS_MS } from './process.js';
 import type { World } from './world.js';
+import { bareAddress } from '../bare-address.js';
 
 export const NAMESPACE = 'vms';
 const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
@@ -181,7 +182,7 @@ function addPod(world: World, invariants: Invariants, name: Name): void {
   const claim = world.get('ipamclaims', key);
   if (claim === undefined || world.get('pods', key) === undefined) return;
   const isAllocated = claim.status?.conditions?.some(({ type, status }) => type === IPS_ALLOCATED && status === 'True');
-  const ips = (claim.status?.ips ?? []).map(bare);
+  const ips = (claim.status?.ips ?? []).map(bareAddress);
   const held = heldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
   if (!isAllocated || !ips.every((ip) => held.includes(ip)) || invariants.inUse.has(name)) return;
   invariants.inUse.set(name, { claim: claim.metadata.uid ?? '', addresses: ips });

@@ -3,8 +3,9 @@ import { type Condition, isBeingDeleted, objectKey } from '../../api/meta.js';
 import { AllocationReason, CLAIM_REQUESTED_ADDRESSES, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
 import { type Address, formatAddress, parseAddress } from '../../ipam/core/address.js';
 import { type Pool, addressesOf, compilePool } from '../../ipam/core/pool.js';
-import { Violation, bare, heldBy } from './invariants.js';
+import { Violation, heldBy } from './invariants.js';
 import type { World } from './world.js';
+import { bareAddress } from '../bare-address.js';
 
 /** At rest: every claim has its addresses or says why not, and there are no leases but theirs. */
 export function checkRest(world: World): void {
@@ -33,7 +34,7 @@ export function checkWaiting(world: World): void {
 }
 
 function shownBy({ status }: IPAMClaim): Address[] {
-  return (status?.ips ?? []).map((ip) => parseAddress(bare(ip)));
+  return (status?.ips ?? []).map((ip) => parseAddress(bareAddress(ip)));
 }
 
 function checkCause(claim: IPAMClaim, { reason, message }: Condition, pool: Pool, taken: readonly Address[]): void {
@@ -64,7 +65,7 @@ function checkClaim(world: World, claim: IPAMClaim): void {
     return;
   }
   const held = heldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
-  const ips = (claim.status?.ips ?? []).map(bare);
+  const ips = (claim.status?.ips ?? []).map(bareAddress);
   const surplus = held.filter((address) => !ips.includes(address));
   if (surplus.length > 0 && mayHaveNoSurplus(world, claim)) {
     throw new Violation(`${key} has ${surplus.join()} and does not show it`);
@@ -86,7 +87,7 @@ function checkRequest(claim: IPAMClaim, ips: readonly string[]): void {
   const honoured = conditionOf(claim, REQUEST_HONOURED);
   const text = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES] ?? '[]';
   const isReadable = text.startsWith('[');
-  const wanted = isReadable ? (JSON.parse(text) as string[]).map(bare) : [];
+  const wanted = isReadable ? (JSON.parse(text) as string[]).map(bareAddress) : [];
   const isOpen = !isReadable || wanted.some((address) => !ips.includes(address));
   const isPending = isOpen && conditionOf(claim, IPS_ALLOCATED)?.status === 'True';
   if (isPending === (honoured !== undefined)) return;

@@ -3,9 +3,10 @@ import { IPS_ALLOCATED } from '../../api/names.js';
 import type { SyncResult } from '../../kube/loop.js';
 import type { Fault } from './api.js';
 import { ModelCluster } from './cluster.js';
-import { bare, heldBy } from './invariants.js';
+import { heldBy } from './invariants.js';
 import type { Operation } from './operations.js';
 import type { ModelProcess } from './process.js';
+import { bareAddress } from '../bare-address.js';
 
 export type Name = Extract<Operation, { do: 'create' }>['name'];
 
@@ -46,7 +47,7 @@ export class Scene {
 
   /** Without prefix lengths. */
   ipsOf(name: Name): string[] | undefined {
-    return this.claim(name).status?.ips.map(bare);
+    return this.claim(name).status?.ips.map(bareAddress);
   }
 
   reasonOf(name: Name): string | undefined {

@@ -1,0 +1,31 @@
+import type { KubeObject } from '../api/meta.js';
+import type { CallOptions, Client } from './client.js';
+import { isNotFound } from './errors.js';
+import type { ObjectRef, Resource } from './resource.js';
+
+/** What proves that an object is gone, for those who free what it held. */
+
+/** Says that there is no such object. A 404 without its name is about something else: the kind, the path, a proxy on the way. */
+export function isProofOfAbsence(error: unknown, resource: Resource, name: string): boolean {
+  if (!isNotFound(error) || error.reason !== 'NotFound' || error.details?.name !== name) return false;
+  const { kind = resource.plural, group = resource.group } = error.details;
+  return kind === resource.plural && group === resource.group;
+}
+
+/**
+ * As `client.find`; but a kind that the API server does not know (any more, or yet) says nothing about its objects, and is an error.
+ * @returns undefined where this very object is not there
+ */
+export async function findUnlessGone<T extends KubeObject>(
+  client: Pick<Client, 'get'>,
+  resource: Resource<T>,
+  ref: ObjectRef,
+  call: CallOptions = {},
+): Promise<T | undefined> {
+  try {
+    return await client.get(resource, ref, call);
+  } catch (error) {
+    if (isProofOfAbsence(error, resource, ref.name)) return undefined;
+    throw error;
+  }
+}
