@@ -1,4 +1,5 @@
 import type { Condition, KubeObject } from './meta.js';
+import { POOL_NAD_NAMESPACE } from './names.js';
 
 /** AddressPool, ipam.holdfast.dev/v1alpha1, cluster-scoped: the addresses of one network. */
 export interface AddressPool extends KubeObject {
@@ -68,3 +69,8 @@ export const PoolCondition = {
   DeletionBlocked: 'DeletionBlocked',
 } as const;
 export type PoolCondition = (typeof PoolCondition)[keyof typeof PoolCondition];
+
+/** The namespace of the NADs that a derived pool was made from; undefined for a pool of an admin. */
+export function nadNamespaceOf(pool: Pick<AddressPool, 'metadata'>): string | undefined {
+  return pool.metadata.annotations?.[POOL_NAD_NAMESPACE];
+}

@@ -1,10 +1,10 @@
 import type { ProcessContext } from '../process/context.js';
-import { NADS } from '../process/watched.js';
+import { ADDRESS_POOL_WATCH, NADS } from '../process/watched.js';
 import { CLAIM_PODS, ClaimPods } from './claims/pods.js';
 import { LeaseBook } from './leases/book.js';
-import { PoolDirectory } from './pools/directory.js';
+import { PoolDirectory } from '../process/pools/directory.js';
 import { PoolUsage, usedBy } from './pools/usage.js';
-import { ADDRESS_LEASE_WATCH, ADDRESS_POOL_WATCH, SERVED_CLAIMS } from './watched.js';
+import { ADDRESS_LEASE_WATCH, SERVED_CLAIMS } from './watched.js';
 
 /** All that a process knows, rebuilt from the API server at every start. */
 export type Views = ReturnType<typeof createViews>;

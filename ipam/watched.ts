@@ -1,8 +1,6 @@
 import type { AddressLease } from '../api/address-lease.js';
-import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { ObjectMeta } from '../api/meta.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../kube/resources.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import type { Watched } from '../process/informers.js';
 import { type LeaseRecord, readLease } from './core/lease.js';
 import { SERVED_CLAIM_INDEXES } from './indexes.js';
@@ -10,7 +8,6 @@ import { shrinkClaim } from './shrink.js';
 
 /** What only the embedded IPAM follows. Not optional: as long as these kinds are not served, nothing is known of what is leased. */
 
-export const ADDRESS_POOL_WATCH: Watched<AddressPool> = { resource: ADDRESS_POOLS, shrink: shrinkPool };
 /** Without indexes: the book of leases has its own, which know what we wrote ourselves. */
 export const ADDRESS_LEASE_WATCH: Watched<AddressLease, LeaseRecord> = { resource: ADDRESS_LEASES, shrink: readLease };
 /** With their whole status. Optional as elsewhere: another's CRD, which may come later. */
@@ -20,9 +17,3 @@ export const SERVED_CLAIMS: Watched<IPAMClaim> = {
   indexes: SERVED_CLAIM_INDEXES,
   optional: true,
 };
-
-/** Pools are written back in part: only the book-keeping of other writers is dropped. */
-function shrinkPool(pool: AddressPool): AddressPool {
-  const { managedFields: _dropped, ...metadata } = pool.metadata as ObjectMeta & { managedFields?: unknown };
-  return { ...pool, metadata };
-}

@@ -1,4 +1,5 @@
 import { type IpamDelegation, readIpamDelegation } from '../api/ipam-delegation.js';
+import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeVirt, VirtualMachine, VirtualMachineInstance, VmiSpec } from '../api/kubevirt.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
@@ -55,6 +56,12 @@ export function shrinkNad(nad: NetworkAttachmentDefinition): NetworkAttachment {
   // of several NADs of a network the oldest counts
   const metadata = { ...identityOf(nad.metadata), ...(creationTimestamp !== undefined && { creationTimestamp }) };
   return { metadata, config: parseNetworkConfig(nad), delegation: readIpamDelegation(nad) };
+}
+
+/** Pools are written back in part: only the book-keeping of other writers is dropped. */
+export function shrinkPool(pool: AddressPool): AddressPool {
+  const { managedFields: _dropped, ...metadata } = pool.metadata as ObjectMeta & { managedFields?: unknown };
+  return { ...pool, metadata };
 }
 
 export function shrinkKubeVirt({ metadata, spec }: KubeVirt): KubeVirt {

@@ -1,8 +1,10 @@
+import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import type { KubeObject } from '../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import {
+  ADDRESS_POOLS,
   IPAM_CLAIMS,
   KUBEVIRTS,
   NAMESPACES,
@@ -18,6 +20,7 @@ import {
   shrinkKubeVirt,
   shrinkNad,
   shrinkNamespace,
+  shrinkPool,
   shrinkVm,
   shrinkVmi,
 } from './shrink.js';
@@ -50,3 +53,5 @@ export const NADS: Watched<NetworkAttachmentDefinition, NetworkAttachment> = {
 export const ALL_NAMESPACES: Watched<KubeObject> = { resource: NAMESPACES, shrink: shrinkNamespace };
 /** The feature gates of KubeVirt, where ours follows them. */
 export const KUBEVIRT_OBJECTS: Watched<KubeVirt> = { resource: KUBEVIRTS, shrink: shrinkKubeVirt, optional: true };
+/** Not optional: while the kind is not served, nothing is known of what may be leased. */
+export const ADDRESS_POOL_WATCH: Watched<AddressPool> = { resource: ADDRESS_POOLS, shrink: shrinkPool };

@@ -8,7 +8,7 @@ import { formatAddress, parseAddress } from '../ipam/core/address.js';
 import { type LeaseRecord } from '../ipam/core/lease.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { type Pool, compilePool } from '../ipam/core/pool.js';
-import type { Resolution } from '../ipam/pools/resolution.js';
+import type { Resolution } from '../process/pools/resolution.js';
 import { adminPool } from './pool-objects.js';
 
 /** What the IPAM sees of one claim, for tests, as short as what a test is about. */

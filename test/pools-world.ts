@@ -9,7 +9,7 @@ import type { NetworkAttachment } from '../process/shrink.js';
 import { createLease, readLease } from '../ipam/core/lease.js';
 import { parseAddress } from '../ipam/core/address.js';
 import { LeaseBook } from '../ipam/leases/book.js';
-import { PoolDirectory } from '../ipam/pools/directory.js';
+import { PoolDirectory } from '../process/pools/directory.js';
 import { type PoolClient, createPoolsSync } from '../ipam/pools/sync.js';
 import { allPoolKeys } from '../ipam/pools/triggers.js';
 import { PoolUsage } from '../ipam/pools/usage.js';

@@ -1,6 +1,6 @@
 import type { AddressPool } from '../api/address-pool.js';
 import { parseAddress } from '../ipam/core/address.js';
-import { PoolDirectory } from '../ipam/pools/directory.js';
+import { PoolDirectory } from '../process/pools/directory.js';
 import type { PoolLease, ValidationView } from '../ipam/validation/view.js';
 import type { NetworkAttachment } from '../process/shrink.js';
 import { cacheOf } from './pool-objects.js';

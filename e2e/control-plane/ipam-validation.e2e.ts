@@ -2,10 +2,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { PoolDirectory } from '../../ipam/pools/directory.js';
+import { PoolDirectory } from '../../process/pools/directory.js';
 import type { PoolLease } from '../../ipam/validation/view.js';
 import { createValidation } from '../../ipam/validation/webhook.js';
-import { ADDRESS_POOL_WATCH } from '../../ipam/watched.js';
 import type { Client } from '../../kube/client.js';
 import {
   ADDRESS_POOLS,
@@ -17,7 +16,7 @@ import {
 import { IPAM_SETTINGS, type IpamConfig } from '../../process/config.js';
 import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import type { Part } from '../../process/part.js';
-import { NADS } from '../../process/watched.js';
+import { ADDRESS_POOL_WATCH, NADS } from '../../process/watched.js';
 import { faultOf, refusalOf } from '../../test/outcome.js';
 import { holdfastConfig } from '../../test/pool-objects.js';
 import { leaseOf } from '../../test/validation-view.js';

@@ -3,8 +3,8 @@ import { byAge, splitKey } from '../../api/meta.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
-import type { PoolDirectory } from '../pools/directory.js';
-import type { Resolution } from '../pools/resolution.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { Resolution } from '../../process/pools/resolution.js';
 import type { ClaimPod, ClaimPods } from './pods.js';
 
 /** One claim and all that its addresses depend on. */

@@ -4,7 +4,7 @@ import type { Address } from '../core/address.js';
 import { formatAddress, sameAddress } from '../core/address.js';
 import type { Refusal } from '../core/allocator.js';
 import type { LeaseRecord } from '../core/lease.js';
-import type { Resolution } from '../pools/resolution.js';
+import type { Resolution } from '../../process/pools/resolution.js';
 import { ipText } from './ip-text.js';
 import type { Observed } from './observe.js';
 import { ownerPodOf } from './owner-pod.js';

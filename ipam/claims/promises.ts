@@ -10,7 +10,7 @@ import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { subnetOf } from '../core/pool.js';
 import { BY_NETWORK } from '../indexes.js';
 import type { LeaseBook, LeaseChange } from '../leases/book.js';
-import type { PoolDirectory } from '../pools/directory.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
 import { shownBy } from './requests.js';
 import { conditionOf } from './status.js';
 

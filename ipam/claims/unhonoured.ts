@@ -6,8 +6,8 @@ import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Gate } from '../../process/gates.js';
-import type { PoolDirectory } from '../pools/directory.js';
-import type { Resolution } from '../pools/resolution.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { Resolution } from '../../process/pools/resolution.js';
 import type { ClaimPod, ClaimPods } from './pods.js';
 import { subjectsOf } from './report.js';
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../kube/clock.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { Gate } from '../../process/gates.js';
 import type { ClaimPod, ClaimPods } from '../claims/pods.js';
-import type { PoolDirectory } from '../pools/directory.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
 import { Expiry, type ReleasedLeases } from './expiry.js';
 import { PhantomSearch, type UnseenLeases } from './phantoms.js';
 import type { CollectorReport } from './report.js';

@@ -1,10 +1,10 @@
-import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
+import { type AddressPool, type AddressPoolSpec, nadNamespaceOf } from '../../api/address-pool.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, compilePool } from '../core/pool.js';
-import { derivedPool, derivedPoolName, nadNamespaceOf } from './derived-pool.js';
+import { derivedPool, derivedPoolName } from './derived-pool.js';
 import { type NadNotice, type Wish, readWishes } from './wishes.js';
 import { named } from './status.js';
 import { outsideOf } from './usage.js';

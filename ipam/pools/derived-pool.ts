@@ -18,11 +18,6 @@ export function derivedPoolName(namespace: string, network: string): string {
   return claimName(network, namespace);
 }
 
-/** The namespace of the NADs that a pool was derived from; undefined for an admin's. */
-export function nadNamespaceOf(pool: Pick<AddressPool, 'metadata'>): string | undefined {
-  return pool.metadata.annotations?.[POOL_NAD_NAMESPACE];
-}
-
 /** The pool that a NAD of the network asks for. Problems name fields of the NAD. */
 export function derivedSpec(network: string, config: HoldfastIpamConfig): DerivedSpec {
   if (config.subnets.length === 0 && config.ranges.length === 0) return { kind: 'none' };

@@ -5,7 +5,7 @@ import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import type { Agreement } from './derivation.js';
 import type { Usage } from './usage.js';
-import type { PoolVerdict } from './verdict.js';
+import type { PoolVerdict } from '../../process/pools/verdict.js';
 
 export type Counts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
 /** A condition before it is known since when it holds. */

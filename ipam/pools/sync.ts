@@ -1,4 +1,4 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { isBeingDeleted, splitKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
@@ -10,13 +10,13 @@ import type { SyncResult } from '../../kube/loop.js';
 import type { Lister } from '../../kube/cache.js';
 import { addFinalizer, applyDerivation, mayGo, removeFinalizer, wantsFinalizer } from './apply.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
-import { derivedPoolName, nadNamespaceOf } from './derived-pool.js';
-import type { PoolDirectory } from './directory.js';
+import { derivedPoolName } from './derived-pool.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
 import { Notices, tellOfConditions } from './notices.js';
 import { blockersOf, conditionsOf, countsOf } from './status.js';
 import { StatusWriter } from './status-writer.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
-import type { PoolVerdict } from './verdict.js';
+import type { PoolVerdict } from '../../process/pools/verdict.js';
 
 export type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 

@@ -1,13 +1,12 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Change } from '../../kube/informer.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { Address } from '../core/address.js';
 import { stateOf } from '../core/lease.js';
-import { nadNamespaceOf } from './derived-pool.js';
-import type { PoolDirectory } from './directory.js';
-import { networkKey } from './resolution.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
+import { networkKey } from '../../process/pools/resolution.js';
 import type { LeaseChange, LeaseSource, PoolUsage } from './usage.js';
 
 /** Which keys a change concerns: names of pools, and `namespace/network` of NADs. */

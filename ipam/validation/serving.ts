@@ -1,6 +1,5 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { type Pool, compilePool } from '../core/pool.js';
-import { nadNamespaceOf } from '../pools/derived-pool.js';
 
 /** Written by an admin, not made of a NAD. */
 export function isAdmins(pool: AddressPool): boolean {

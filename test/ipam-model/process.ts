@@ -1,3 +1,4 @@
+import { ADDRESS_POOL_WATCH } from '../../process/watched.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, objectKey } from '../../api/meta.js';
 import { createClaimSync } from '../../ipam/claims/sync.js';
@@ -7,8 +8,8 @@ import { allKeys, keysOfClaim, keysOfLease, keysOfNetworks, keysOfVacancy } from
 import { ClaimWaiters } from '../../ipam/claims/waiting.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { LeaseBook } from '../../ipam/leases/book.js';
-import { PoolDirectory } from '../../ipam/pools/directory.js';
-import { ADDRESS_LEASE_WATCH, ADDRESS_POOL_WATCH, SERVED_CLAIMS } from '../../ipam/watched.js';
+import { PoolDirectory } from '../../process/pools/directory.js';
+import { ADDRESS_LEASE_WATCH, SERVED_CLAIMS } from '../../ipam/watched.js';
 import { Cache, type Indexes } from '../../kube/cache.js';
 import { Client } from '../../kube/client.js';
 import type { EventRecorder } from '../../kube/events.js';

@@ -1,7 +1,7 @@
 import { type IPAMClaim, nadOf } from '../../api/ipam-claim.js';
 import { joinKey, objectKey, splitKey } from '../../api/meta.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
-import type { Pool } from '../core/pool.js';
+import type { NetworkAttachment } from '../shrink.js';
+import type { Pool } from '../../ipam/core/pool.js';
 import type { JudgedPool } from './verdict.js';
 
 /** Who serves a claim. */
@@ -33,10 +33,20 @@ type Delegate =
   | { kind: 'foreign'; message: string }
   | { kind: 'unknown'; message: string };
 
-export function resolve(claim: IPAMClaim, table: ResolutionTable): Resolution {
-  const { network } = claim.spec;
-  const namespace = claim.metadata.namespace ?? '';
-  const nadKey = nadOf(claim);
+/** Who asks for addresses of a network. */
+export interface NetworkUser {
+  /** Of the workload. */
+  readonly namespace: string;
+  readonly network: string;
+  /** `namespace/name` of the NAD by which it is attached; claims of others do not tell. */
+  readonly nad?: string | undefined;
+}
+
+export function userOfClaim(claim: IPAMClaim): NetworkUser {
+  return { namespace: claim.metadata.namespace ?? '', network: claim.spec.network, nad: nadOf(claim) };
+}
+
+export function resolve({ namespace, network, nad: nadKey }: NetworkUser, table: ResolutionTable): Resolution {
   const nadNamespace = nadKey === undefined ? namespace : splitKey(nadKey).namespace;
   const delegate =
     nadKey === undefined ? delegateOfNetwork(namespace, network, table) : delegateOfNad(nadKey, network, table);

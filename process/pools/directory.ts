@@ -2,10 +2,17 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
-import type { Address } from '../core/address.js';
-import { type Pool, subnetOf } from '../core/pool.js';
-import { type Resolution, type ResolutionTable, networkKey, resolve } from './resolution.js';
+import type { NetworkAttachment } from '../shrink.js';
+import type { Address } from '../../ipam/core/address.js';
+import { type Pool, subnetOf } from '../../ipam/core/pool.js';
+import {
+  type NetworkUser,
+  type Resolution,
+  type ResolutionTable,
+  networkKey,
+  resolve,
+  userOfClaim,
+} from './resolution.js';
 import { type JudgedPool, type PoolVerdict, type ReadPool, compiledPool, judgePools, readPool } from './verdict.js';
 
 export type { Resolution } from './resolution.js';
@@ -51,8 +58,13 @@ export class PoolDirectory {
   }
 
   resolve(claim: IPAMClaim): Resolution {
+    return this.serving(userOfClaim(claim));
+  }
+
+  /** Which pool serves somebody without a claim, too. */
+  serving(user: NetworkUser): Resolution {
     this.#refresh();
-    return resolve(claim, this.#table);
+    return resolve(user, this.#table);
   }
 
   /** What a pool may lease, also of one that serves nobody (now). Undefined where it is invalid or unknown. */

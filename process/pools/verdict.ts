@@ -1,7 +1,6 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { byAge, isBeingDeleted } from '../../api/meta.js';
-import { type Pool, type PoolProblem, compilePool } from '../core/pool.js';
-import { nadNamespaceOf } from './derived-pool.js';
+import { type Pool, type PoolProblem, compilePool } from '../../ipam/core/pool.js';
 
 /** What a pool does. Only one that is served gives out addresses; a message says why another does not, and what to do. */
 export type PoolVerdict =

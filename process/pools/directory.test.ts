@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import type { NetworkAttachment } from '../shrink.js';
 import { adminPool, cacheOf, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolDirectory } from './directory.js';
 
