@@ -17,7 +17,7 @@ import {
 import type { Gate } from '../process/gates.js';
 import { BY_OWNER_UID } from '../process/indexes.js';
 import type { NetworkAttachment } from '../process/shrink.js';
-import type { ClusterView, Doubt } from './cluster-view.js';
+import type { ClusterView, Doubt } from '../process/claims/cluster-view.js';
 import { type PodReview, type Verdict, reviewPod } from './pod-mutation.js';
 
 /** All live reads of one review together; the API server itself waits for 5 s. */

@@ -1,6 +1,6 @@
 import { type AdmissionMetrics, createAdmissionMetrics } from '../process/admission/metrics.js';
 import type { Metrics } from '../process/metrics.js';
-import type { Doubt } from './cluster-view.js';
+import type { Doubt } from '../process/claims/cluster-view.js';
 
 /** What the webhook measures. */
 export interface WebhookMetrics extends AdmissionMetrics {

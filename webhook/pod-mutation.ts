@@ -9,9 +9,9 @@ import {
   withClaimReferences,
 } from '../api/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
-import type { ClusterView, Doubt } from './cluster-view.js';
-import { type ElementClaim, chooseClaim } from './element-claim.js';
-import { findWorkload } from './workload.js';
+import type { ClusterView, Doubt } from '../process/claims/cluster-view.js';
+import { type ElementClaim, chooseClaim } from '../process/claims/element-claim.js';
+import { findWorkload } from '../process/claims/workload.js';
 
 /** A pod that is about to be created or changed. */
 export interface PodReview {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { swappedClaimName } from '../api/ipam-claim.js';
-import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, VM1, referencesAfter, reviewCreate, type Cluster } from '../test/pod-review.js';
+import { swappedClaimName } from '../../api/ipam-claim.js';
+import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi, networksValue } from '../../test/kubevirt-objects.js';
+import { CLUSTER, VM1, referencesAfter, reviewCreate, type Cluster } from '../../test/pod-review.js';
 
 describe('a launcher pod that is created', () => {
   const networks = networksValue(VM1);

@@ -1,10 +1,10 @@
-import { type IPAMClaim, claimName, nadOf, swappedClaimName } from '../api/ipam-claim.js';
-import type { SecondaryNetwork } from '../api/kubevirt.js';
-import { isBeingDeleted, joinKey } from '../api/meta.js';
-import type { NetworkConfig } from '../api/network-attachment.js';
-import type { NetworkSelection } from '../api/network-selection.js';
-import { ordinalInterfaceName } from '../api/pod-interface.js';
-import { describeHolder, isForVmNetwork, isOwnedBy, isOwnerless } from '../api/vm-claims.js';
+import { type IPAMClaim, claimName, nadOf, swappedClaimName } from '../../api/ipam-claim.js';
+import type { SecondaryNetwork } from '../../api/kubevirt.js';
+import { isBeingDeleted, joinKey } from '../../api/meta.js';
+import type { NetworkConfig } from '../../api/network-attachment.js';
+import type { NetworkSelection } from '../../api/network-selection.js';
+import { ordinalInterfaceName } from '../../api/pod-interface.js';
+import { describeHolder, isForVmNetwork, isOwnedBy, isOwnerless } from '../../api/vm-claims.js';
 import type { ClusterView, Doubt } from './cluster-view.js';
 import type { VmiNetwork, Workload } from './workload.js';
 

@@ -1,10 +1,10 @@
-import type { ClaimOwner } from '../api/ipam-claim.js';
-import { type SecondaryNetwork, type VirtualMachineInstance, secondaryNetworks } from '../api/kubevirt.js';
-import { type KubeObject, joinKey } from '../api/meta.js';
-import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, VIRTUAL_MACHINE_KIND } from '../api/names.js';
-import { podInterfaceName } from '../api/pod-interface.js';
-import { type Pod, controllingVmi } from '../api/pod.js';
-import { ownerOfVmi } from '../api/vm-claims.js';
+import type { ClaimOwner } from '../../api/ipam-claim.js';
+import { type SecondaryNetwork, type VirtualMachineInstance, secondaryNetworks } from '../../api/kubevirt.js';
+import { type KubeObject, joinKey } from '../../api/meta.js';
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { type Pod, controllingVmi } from '../../api/pod.js';
+import { ownerOfVmi } from '../../api/vm-claims.js';
 import type { ClusterView, Doubt } from './cluster-view.js';
 
 /** Whom a launcher pod runs. */

@@ -1,6 +1,6 @@
-import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
-import type { NetworkConfig } from '../api/network-attachment.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { NetworkConfig } from '../../api/network-attachment.js';
 
 /** What a review may see of the cluster: the pod's namespace, and NADs of any. Every look is a look into memory. */
 export interface ClusterView {
