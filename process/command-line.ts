@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import type { OutputConfiguration } from 'commander';
+import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
 import { ALL_SETTINGS, CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
 import type { AllConfig, ControllerConfig, IpamConfig, WebhookConfig } from './config.js';
 import { variableOf } from './setting.js';
@@ -11,6 +12,7 @@ export type Request =
   | { readonly process: 'controller'; readonly config: ControllerConfig }
   | { readonly process: 'webhook'; readonly config: WebhookConfig }
   | { readonly process: 'ipam'; readonly config: IpamConfig }
+  | { readonly process: 'agent'; readonly config: AgentConfig }
   | { readonly process: 'all'; readonly config: AllConfig };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,6 +29,7 @@ const SUMMARY = {
   controller: 'make the claims of VMs, and let them go',
   webhook: 'point launcher pods at their claims',
   ipam: 'give claims their addresses, on networks whose NADs delegate IPAM to holdfast',
+  agent: 'give the pods of one node their addresses: what its CNI plugin asks',
   all: 'controller, webhook and ipam in one process',
 } as const;
 
@@ -83,6 +86,7 @@ function buildProgram(environment: Environment, take: (request: Request) => void
   add('controller', CONTROLLER_SETTINGS, (config) => take({ process: 'controller', config }));
   add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config }));
   add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config }));
+  add('agent', AGENT_SETTINGS, (config) => take({ process: 'agent', config }));
   add('all', ALL_SETTINGS, (config) => take({ process: 'all', config }));
   return program;
 }
@@ -92,9 +96,8 @@ function flagsOf(setting: Setting<unknown>): string {
 }
 
 function describe(setting: Setting<unknown>): string {
-  const variables = [variableOf(setting), ...(setting.alsoVariable === undefined ? [] : [setting.alsoVariable])];
   const fallback = setting.fallbackText ?? String(setting.fallback);
-  return `${setting.description} (default: ${fallback}; env: ${variables.join(', ')})`;
+  return `${setting.description} (default: ${fallback}; env: ${variablesOf(setting).join(', ')})`;
 }
 
 function readConfig<Config extends object>(settings: Settings<Config>, given: Given, environment: Environment): Config {
@@ -108,12 +111,21 @@ function readConfig<Config extends object>(settings: Settings<Config>, given: Gi
 
 function readSetting(setting: Setting<unknown>, given: string | true | undefined, environment: Environment): unknown {
   if (given !== undefined) return parse(setting, given === true ? 'true' : given, `--${setting.flag}`);
-  for (const variable of [variableOf(setting), setting.alsoVariable]) {
-    const text = variable === undefined ? undefined : environment[variable];
+  for (const variable of variablesOf(setting)) {
+    const text = environment[variable];
     // An empty variable is how manifests leave one out.
-    if (variable !== undefined && text) return parse(setting, text, variable);
+    if (text) return parse(setting, text, variable);
+  }
+  if (setting.required) {
+    throw new UsageError(
+      `--${setting.flag} must be given, or ${variablesOf(setting).join(' or ')}: ${setting.description}`,
+    );
   }
   return setting.fallback;
+}
+
+function variablesOf(setting: Setting<unknown>): string[] {
+  return [variableOf(setting), ...(setting.alsoVariable === undefined ? [] : [setting.alsoVariable])];
 }
 
 function parse(setting: Setting<unknown>, text: string, source: string): unknown {

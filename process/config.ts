@@ -69,10 +69,10 @@ export interface IpamConfig extends CommonConfig {
   readonly validationUrl?: string | undefined;
 }
 
-/** All processes in one. */
+/** Controller, webhook and IPAM in one. */
 export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig;
 
-const COMMON: Settings<CommonConfig> = {
+export const COMMON: Settings<CommonConfig> = {
   kubeconfig: {
     flag: 'kubeconfig',
     placeholder: 'file',

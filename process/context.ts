@@ -22,7 +22,10 @@ export interface ProcessContext {
 }
 
 /** @throws {Error} where there are no usable credentials for a cluster */
-export async function createContext(process: string, config: CommonConfig): Promise<ProcessContext> {
+export async function createContext(
+  process: string,
+  config: Pick<CommonConfig, 'kubeconfig' | 'logLevel'>,
+): Promise<ProcessContext> {
   const log = createLogger(config.logLevel, process);
   const metrics = createMetrics(process, VERSION);
   const clock = systemClock;

@@ -12,6 +12,8 @@ export interface Setting<T> {
   readonly fallbackText?: string;
   /** A variable that Kubernetes' manifests usually set; read after our own. */
   readonly alsoVariable?: string;
+  /** Nothing works without it: the fallback is never used. */
+  readonly required?: boolean;
   /** True for a setting that may stand without a value: then it is `true`. */
   readonly bare?: boolean;
   /** @throws {TypeError} which says what is allowed */

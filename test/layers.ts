@@ -32,7 +32,7 @@ export const LAYERS: readonly Layer[] = [
   { root: 'cli', below: ['api', 'kube', 'ipam/core'] },
   {
     root: 'holdfast.ts',
-    below: ['process', 'kube/errors.ts', 'controller/main.ts', 'webhook/main.ts', 'ipam/main.ts'],
+    below: ['process', 'kube/errors.ts', 'controller/main.ts', 'webhook/main.ts', 'ipam/main.ts', 'cni/agent/main.ts'],
   },
 ];
 

@@ -1,0 +1,32 @@
+/** Codes of CNI errors (CNI spec 1.1, section 5.4); from 100 on they are a plugin's own. */
+export const CniCode = {
+  IncompatibleVersion: 1,
+  UnsupportedField: 2,
+  /** The message names the variables of the environment. */
+  InvalidEnvironment: 4,
+  Io: 5,
+  Decode: 6,
+  /** The message names the key. */
+  InvalidConfig: 7,
+  /** The same request may succeed later. */
+  TryAgain: 11,
+  /** STATUS: no ADD can be served. */
+  NotAvailable: 50,
+  /** The pod has no right to the addresses: no retry helps until somebody changes something. */
+  Refused: 100,
+} as const;
+export type CniCode = (typeof CniCode)[keyof typeof CniCode];
+
+/** What a runtime is told. The message names the field, the value and what to do. */
+export class CniError extends Error {
+  override readonly name = 'CniError';
+  readonly code: CniCode;
+  /** What else is known, for logs. */
+  readonly details: string | undefined;
+
+  constructor(code: CniCode, message: string, options: { details?: string; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+  }
+}

@@ -1,0 +1,67 @@
+import { COMMON, type CommonConfig, IPAM_SETTINGS } from './config.js';
+import { type Settings, duration, parseObjectName, parseText, wholeNumber } from './setting.js';
+
+/** An agent has a node, and no rival for it. */
+export interface AgentConfig extends Omit<CommonConfig, 'leaderElect' | 'namespace'> {
+  readonly nodeName: string;
+  /** Holds the socket, and what is left to do. */
+  readonly runDir: string;
+  /** Where the node's runtime looks for CNI plugins. Without it no plugin is installed. */
+  readonly cniBinDir?: string | undefined;
+  /** How many requests are worked on at once. */
+  readonly requestWorkers: number;
+  /** How long an ADD may wait for its claim's addresses. */
+  readonly addTimeoutMs: number;
+  /** For how long it may answer from what it knows while the API server is away. */
+  readonly maxStalenessMs: number;
+  /** How long a lease of this node must look leaked before it is released. */
+  readonly collectAfterMs: number;
+}
+
+const { leaderElect: _leaderElect, namespace: _namespace, ...OF_A_NODE } = COMMON;
+
+export const AGENT_SETTINGS: Settings<AgentConfig> = {
+  ...OF_A_NODE,
+  maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
+  collectAfterMs: IPAM_SETTINGS.collectAfterMs,
+  nodeName: {
+    flag: 'node-name',
+    placeholder: 'name',
+    description: 'the node whose pods are served: its name in Kubernetes',
+    fallback: '',
+    fallbackText: 'none: it must be given',
+    required: true,
+    alsoVariable: 'NODE_NAME',
+    parse: parseObjectName,
+  },
+  runDir: {
+    flag: 'run-dir',
+    placeholder: 'directory',
+    description: 'where the CNI plugin finds the socket agent.sock, and leaves what is to be released later',
+    fallback: '/run/holdfast',
+    parse: parseText,
+  },
+  cniBinDir: {
+    flag: 'cni-bin-dir',
+    placeholder: 'directory',
+    description: "the runtime's folder of CNI plugins, into which ours is installed",
+    fallback: undefined,
+    fallbackText: 'it is installed by somebody else',
+    parse: parseText,
+  },
+  requestWorkers: {
+    flag: 'request-workers',
+    placeholder: 'number',
+    description: 'how many CNI requests are worked on at once; more wait in a line',
+    fallback: 64, // a request mostly waits for the API server
+    parse: wholeNumber(1, 1024),
+  },
+  addTimeoutMs: {
+    flag: 'add-timeout',
+    placeholder: 'duration',
+    description: 'how long an ADD may wait for its addresses before the runtime is told to try again',
+    fallback: 30_000, // runtimes give a whole sandbox two minutes and more
+    fallbackText: '30s',
+    parse: duration(100, 100_000),
+  },
+};
