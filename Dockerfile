@@ -1,4 +1,9 @@
+FROM golang:1.24 AS go
+
 FROM node:20-slim AS build
+# The CNI plugin is compiled for all architectures at once.
+COPY --from=go /usr/local/go /usr/local/go
+ENV PATH=/usr/local/go/bin:$PATH
 WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund

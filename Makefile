@@ -7,13 +7,16 @@ GO_OLDEST := 1.24
 # `make demo KEEP=1` leaves everything running.
 export KEEP
 
-.PHONY: help build check format test unit e2e demo bed bench image clean node go
+.PHONY: help build plugin check format test unit e2e demo bed bench image clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: node_modules/.installed ## Bundle the executable into dist/
+build: node_modules/.installed go ## Bundle the executable into dist/, and compile the CNI plugin into dist/cni/
 	@npm run --silent build
+
+plugin: node go ## Compile the CNI plugin only
+	@node cni/plugin/build.js
 
 check: node_modules/.installed ## Compile, lint, check the formatting
 	@npm run --silent check
@@ -57,7 +60,7 @@ node:
 	{ echo "Holdfast needs Node.js $(NODE_OLDEST) or newer; this is $$found" >&2; exit 1; }
 
 go:
-	@command -v go >/dev/null || { echo 'The test bed is built with Go $(GO_OLDEST) or newer: https://go.dev/dl' >&2; exit 1; }
+	@command -v go >/dev/null || { echo 'Holdfast is built with Go $(GO_OLDEST) or newer: https://go.dev/dl' >&2; exit 1; }
 	@found=$$(go env GOVERSION); found=$${found#go}; \
 	printf '%s\n' "$(GO_OLDEST)" "$$found" | sort -CV || \
-	{ echo "The test bed is built with Go $(GO_OLDEST) or newer; this is $$found" >&2; exit 1; }
+	{ echo "Holdfast is built with Go $(GO_OLDEST) or newer; this is $$found" >&2; exit 1; }

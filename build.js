@@ -1,6 +1,7 @@
-// Bundles the executable: dist/holdfast.js, and beside it one file for each process and for what they share.
-import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
+// Bundles the executable: dist/holdfast.js, and beside it one file for each process and for what they share; and dist/cni/, the CNI plugin.
+import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { build } from 'esbuild';
+import { buildPlugin } from './cni/plugin/build.js';
 
 // A build from before may hold chunks that nothing names any more.
 await rm('dist', { recursive: true, force: true });
@@ -36,5 +37,6 @@ for (const folder of [...new Set(bundled)].sort()) {
 await writeFile('dist/THIRD-PARTY-LICENSES.txt', notices.join(`\n${'-'.repeat(80)}\n\n`));
 
 const files = Object.entries(metafile.outputs).map(([path, { bytes }]) => ({ path, bytes }));
+for (const path of await buildPlugin('dist/cni')) files.push({ path, bytes: (await stat(path)).size });
 files.sort((a, b) => b.bytes - a.bytes);
 for (const { path, bytes } of files) console.log(`${(bytes / 1024).toFixed(0).padStart(6)} KiB  ${path}`);

@@ -1,0 +1,77 @@
+// Compiles the CNI plugin for the nodes' architectures: `node cni/plugin/build.js [folder]`, by default into dist/cni/.
+// Compiled once for each state of the sources; then it is copied from the cache.
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const SOURCES = import.meta.dirname;
+const ARCHITECTURES = ['amd64', 'arm64'];
+const FLAGS = ['-trimpath', '-buildvcs=false', '-ldflags=-s -w'];
+// Static, so that it runs on hosts without a C library.
+const SETTINGS = { CGO_ENABLED: '0', GOOS: 'linux', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local', GOWORK: 'off' };
+
+const run = promisify(execFile);
+
+/** @returns the paths of the binaries, in `folder` */
+export async function buildPlugin(folder) {
+  const cached = join(cacheFolder(), `plugin-${await hashOfSources(await goVersion())}`);
+  if (!existsSync(cached)) await compileInto(cached);
+  await mkdir(folder, { recursive: true });
+  return Promise.all((await readdir(cached)).map((name) => install(join(cached, name), join(folder, name))));
+}
+
+function cacheFolder() {
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'holdfast', 'bin');
+}
+
+async function goVersion() {
+  try {
+    return (await run('go', ['env', 'GOVERSION'], { env: { ...process.env, ...SETTINGS } })).stdout.trim();
+  } catch (error) {
+    throw new Error('Go 1.24 or newer compiles the CNI plugin (https://go.dev/dl); "go" did not run', { cause: error });
+  }
+}
+
+async function hashOfSources(version) {
+  const hash = createHash('sha256').update(JSON.stringify([version, ARCHITECTURES, FLAGS, SETTINGS]));
+  for (const file of ['go.mod', 'main.go']) hash.update(await readFile(join(SOURCES, file)));
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** Compiles elsewhere and renames, so that builders running at once never see half a folder. */
+async function compileInto(folder) {
+  await mkdir(dirname(folder), { recursive: true });
+  const scratch = await mkdtemp(join(dirname(folder), '.build-'));
+  try {
+    await Promise.all(ARCHITECTURES.map((architecture) => compile(architecture, scratch)));
+    await rename(scratch, folder).catch((error) => {
+      if (!existsSync(folder)) throw error; // else somebody else has compiled the same in the meantime
+    });
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function compile(architecture, folder) {
+  const args = ['build', ...FLAGS, '-o', join(folder, `holdfast-linux-${architecture}`), '.'];
+  await run('go', args, { cwd: SOURCES, env: { ...process.env, ...SETTINGS, GOARCH: architecture } });
+}
+
+/** Renamed, for what is there may be running. */
+async function install(from, to) {
+  const scratch = `${to}.${process.pid}`;
+  await copyFile(from, scratch);
+  await rename(scratch, to);
+  return to;
+}
+
+if (process.argv[1] !== undefined && resolve(process.argv[1]) === import.meta.filename) {
+  const root = join(SOURCES, '..', '..');
+  for (const path of await buildPlugin(process.argv[2] ?? join(root, 'dist', 'cni'))) {
+    console.log(`${((await stat(path)).size / 1024).toFixed(0).padStart(6)} KiB  ${relative('.', path)}`);
+  }
+}
