@@ -100,9 +100,13 @@ describe('the manifests', () => {
     expect(new Set(keys).size).to.equal(keys.length);
   });
 
-  it('put everything that has a namespace into the one that they make', () => {
-    const namespaces = objects.flatMap(({ metadata }) => metadata.namespace ?? []);
-    expect([...new Set(namespaces)]).to.deep.equal([find('Namespace', 'holdfast-system').metadata.name]);
+  it('put everything that has a namespace into those that they make: agents into one, all else into the other', () => {
+    const made = objects.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name);
+    expect(made).to.have.members(['holdfast-system', 'holdfast-agents']);
+    for (const { kind, metadata } of objects.filter((object) => object.metadata.namespace !== undefined)) {
+      const home = metadata.name.startsWith('holdfast-agent') ? 'holdfast-agents' : 'holdfast-system';
+      expect(metadata.namespace, `${kind} ${metadata.name}`).to.equal(home);
+    }
   });
 
   for (const process of ['controller', 'webhook', 'ipam']) {

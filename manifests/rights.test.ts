@@ -11,6 +11,10 @@ interface Review extends KubeObject {
   spec: { user: string; groups: string[]; resourceAttributes: Attributes };
   status?: { allowed: boolean };
 }
+interface Account {
+  namespace: string;
+  name: string;
+}
 interface Attributes {
   group: string;
   resource: string;
@@ -27,15 +31,14 @@ const REVIEWS: Resource<Review> = {
   namespaced: false,
 };
 
-const HOME = 'holdfast-system';
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 const READ = 'get list watch';
 
 /**
- * Everything that the identity of ipam may do: `resource.group[/subresource]`, in one namespace where `@`, of one name where `=`. What
+ * Everything that the identities of ipam and of agents may do: `resource.group[/subresource]`, in one namespace where `@`, of one name where `=`. What
  * is not here, or has no verb, is refused.
  */
-const RIGHTS: Record<string, string> = {
+const RIGHTS_OF_IPAM: Record<string, string> = {
   'addresspools.ipam.holdfast.dev': `${READ} create patch delete serve`,
   'addresspools.ipam.holdfast.dev/status': 'patch',
   'addresspools.ipam.holdfast.dev/finalizers': '',
@@ -79,6 +82,47 @@ const RIGHTS: Record<string, string> = {
   'deployments.apps': '',
 };
 
+const RIGHTS_OF_AGENTS: Record<string, string> = {
+  'addresspools.ipam.holdfast.dev': READ,
+  'addresspools.ipam.holdfast.dev/status': '',
+  'addressleases.ipam.holdfast.dev': `${READ} create patch`,
+  'addressleases.ipam.holdfast.dev/status': '',
+  'ipamclaims.k8s.cni.cncf.io': 'get',
+  'ipamclaims.k8s.cni.cncf.io/status': '',
+  'network-attachment-definitions.k8s.cni.cncf.io': READ,
+  'pods.': READ,
+  'pods./status': '',
+  'pods./exec': '',
+  'pods./log': '',
+  'namespaces.': '',
+  'nodes.': '',
+  'configmaps.': '',
+  'configmaps.@holdfast-agents': '',
+  'events.': '',
+  'serviceaccounts.@holdfast-agents=holdfast-agent': '',
+  'serviceaccounts./token@holdfast-agents=holdfast-agent': '',
+  'secrets.': '',
+  'secrets.@holdfast-agents': '',
+  'secrets.@holdfast-system': '',
+  'leases.coordination.k8s.io@holdfast-agents': '',
+  'kubevirts.kubevirt.io': READ,
+  'virtualmachines.kubevirt.io': 'get',
+  'virtualmachineinstances.kubevirt.io': 'get',
+  'virtualmachineinstances.kubevirt.io/status': '',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': '',
+  'validatingadmissionpolicies.admissionregistration.k8s.io': '',
+  'clusterroles.rbac.authorization.k8s.io': '',
+  'customresourcedefinitions.apiextensions.k8s.io': '',
+  'daemonsets.apps@holdfast-agents': '',
+};
+
+const IPAM: Account = { namespace: 'holdfast-system', name: 'holdfast-ipam' };
+const AGENT: Account = { namespace: 'holdfast-agents', name: 'holdfast-agent' };
+const RIGHTS: [Account, Record<string, string>][] = [
+  [IPAM, RIGHTS_OF_IPAM],
+  [AGENT, RIGHTS_OF_AGENTS],
+];
+
 function attributesOf(key: string, verb: string): Attributes {
   const [, resource = '', group = '', subresource, namespace, name] =
     /^([^.]+)\.([^/@=]*)(?:\/([^@=]+))?(?:@([^=]+))?(?:=(.+))?$/.exec(key) ?? [];
@@ -92,13 +136,13 @@ function attributesOf(key: string, verb: string): Attributes {
   };
 }
 
-describe('the rights of the identity of ipam, on a kube-apiserver', function () {
+describe('the rights of the identities of ipam and of agents, on a kube-apiserver', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
 
-  async function can(account: string, attributes: Attributes): Promise<boolean> {
-    const user = `system:serviceaccount:${HOME}:${account}`;
-    const groups = ['system:serviceaccounts', `system:serviceaccounts:${HOME}`, 'system:authenticated'];
+  async function can({ namespace, name }: Account, attributes: Attributes): Promise<boolean> {
+    const user = `system:serviceaccount:${namespace}:${name}`;
+    const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
     const review: Review = {
       metadata: {} as KubeObject['metadata'],
       spec: { user, groups, resourceAttributes: attributes },
@@ -120,35 +164,38 @@ describe('the rights of the identity of ipam, on a kube-apiserver', function () 
       shipped.filter(({ kind }) => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind)),
     );
     await until('the rights are in force', async () => {
-      const rights = ['pods.', 'secrets.@holdfast-system'].map((key) =>
-        can('holdfast-ipam', attributesOf(key, 'create')),
-      );
+      const rights = ['pods.', 'secrets.@holdfast-system'].map((key) => can(IPAM, attributesOf(key, 'create')));
       return (await Promise.all(rights))[1];
     });
-    await until('all of them are', () => can('holdfast-ipam', attributesOf('pods.', 'get')));
+    for (const account of [IPAM, AGENT]) {
+      await until('all of them are', () => can(account, attributesOf('pods.', 'get')));
+    }
   });
 
   after(() => plane.stop());
 
-  for (const [key, verbs] of Object.entries(RIGHTS)) {
-    it(`${key}: ${verbs || 'nothing'}`, async () => {
-      const allowed: string[] = [];
-      for (const verb of [...VERBS, 'serve']) {
-        if (await can('holdfast-ipam', attributesOf(key, verb))) allowed.push(verb);
-      }
-      expect(allowed.sort()).to.deep.equal(verbs.split(' ').filter(Boolean).sort());
-    });
+  for (const [account, rights] of RIGHTS) {
+    for (const [key, verbs] of Object.entries(rights)) {
+      it(`${account.name}: ${key}: ${verbs || 'nothing'}`, async () => {
+        const allowed: string[] = [];
+        for (const verb of [...VERBS, 'serve']) {
+          if (await can(account, attributesOf(key, verb))) allowed.push(verb);
+        }
+        expect(allowed.sort()).to.deep.equal(verbs.split(' ').filter(Boolean).sort());
+      });
+    }
   }
 
   it('no other identity of Holdfast leases addresses, serves pools or writes the status of claims', async () => {
-    for (const account of ['holdfast-controller', 'holdfast-webhook', 'default']) {
+    for (const name of ['holdfast-controller', 'holdfast-webhook', 'holdfast-agent', 'default']) {
+      const account = { ...IPAM, name };
       for (const key of [
         'addressleases.ipam.holdfast.dev',
         'addresspools.ipam.holdfast.dev',
         'ipamclaims.k8s.cni.cncf.io/status',
       ]) {
         for (const verb of ['create', 'update', 'patch', 'delete', 'serve']) {
-          expect(await can(account, attributesOf(key, verb)), `${account} ${verb} ${key}`).to.equal(false);
+          expect(await can(account, attributesOf(key, verb)), `${name} ${verb} ${key}`).to.equal(false);
         }
       }
     }

@@ -6,7 +6,9 @@ import type { Pod } from '../api/pod.js';
 import { startControlPlane } from '../e2e/bed/control-plane.js';
 import type { ControlPlane } from '../e2e/bed/control-plane.js';
 import { readManifests, resourceOf } from '../e2e/bed/objects.js';
+import type { TokenBinding } from '../e2e/bed/service-accounts.js';
 import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
+import { clientAs } from '../e2e/story/service-account.js';
 import { until } from '../e2e/story/wait.js';
 import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/config.js';
@@ -21,6 +23,7 @@ const GUARDS =
 const NAMESPACE = 'default';
 /** Everybody in it may do everything as far as RBAC goes: what is refused, a policy refuses. */
 const GROUP = 'testers';
+const NODE_OF_TOKEN = 'impersonate-extra-authentication.kubernetes.io%2fnode-name';
 
 /** A kube-apiserver with the shipped admission policies, and clients that act as whom they like. */
 export class GuardedCluster {
@@ -53,9 +56,20 @@ export class GuardedCluster {
     await this.#plane.stop();
   }
 
-  /** One who may do everything as far as RBAC goes. */
-  as(user: string): Promise<Client> {
-    return this.#clientOf(user, { 'impersonate-group': GROUP });
+  /**
+   * One who may do everything as far as RBAC goes.
+   * @param node as a token of a service account names it that is bound to a node, or to a pod there
+   */
+  as(user: string, node?: string): Promise<Client> {
+    const extra = node === undefined ? {} : { [NODE_OF_TOKEN]: node };
+    return this.#clientOf(user, { 'impersonate-group': GROUP, ...extra });
+  }
+
+  /** A service account that is there, with a token as its process has it. */
+  async withToken(account: { namespace: string; name: string }, binding?: TokenBinding): Promise<Client> {
+    const client = await clientAs({ client: this.admin, kubeconfig: this.#plane.kubeconfig }, account, binding);
+    this.#clients.set(JSON.stringify([account, binding]), client);
+    return client;
   }
 
   /** One who may do what RBAC grants to the user by name, or to all service accounts if it is one. */

@@ -5,7 +5,7 @@ import { startControllerManager, startScheduler } from './controllers.js';
 import { createKinds } from './kinds.js';
 import { deployKubeVirt, generateManifests, grantRights, startVirtController } from './kubevirt.js';
 import { createAll, readManifests } from './objects.js';
-import { writeServiceAccountKubeconfig } from './service-accounts.js';
+import { type TokenBinding, writeServiceAccountKubeconfig } from './service-accounts.js';
 import { startSimulation, type Simulation } from './simulation.js';
 import { openSite, type SiteOptions } from './site.js';
 import { Switches } from './switches.js';
@@ -22,8 +22,8 @@ export interface Bed extends Omit<ControlPlane, 'etcd'> {
   readonly nodes: readonly string[];
   /** Changes how the simulated nodes behave. */
   readonly switches: Switches;
-  /** Writes a kubeconfig with a fresh token of an existing service account. @returns its path */
-  serviceAccountKubeconfig(namespace: string, name: string): Promise<string>;
+  /** Writes a kubeconfig with a fresh token of an existing service account, bound to a node if one is named. @returns its path */
+  serviceAccountKubeconfig(namespace: string, name: string, binding?: TokenBinding): Promise<string>;
   /** See {@link Etcd.compact}: together with a restart of the API server, older watches end with 410 Gone. */
   etcdCompact(): Promise<void>;
 }
@@ -72,7 +72,8 @@ function bedOf(plane: ControlPlane, nodes: string[], switches: Switches, simulat
     ...rest,
     nodes,
     switches,
-    serviceAccountKubeconfig: (namespace, name) => writeServiceAccountKubeconfig(plane, { namespace, name }),
+    serviceAccountKubeconfig: (namespace, name, binding) =>
+      writeServiceAccountKubeconfig(plane, { namespace, name }, binding),
     etcdCompact: () => etcd.compact(),
     stop: async () => {
       await simulation.stop();

@@ -12,27 +12,45 @@ export const SERVICE_ACCOUNTS: Resource = {
 };
 const TOKEN_SECONDS = 24 * 3600;
 
+/** What a token dies with. The API server tells policies which node it is bound to. */
+export type TokenBinding =
+  /** The name of a Node that is there. */
+  | { readonly node: string }
+  /** The name of a pod of the service account, in its namespace. */
+  | { readonly pod: string };
+
 /** A token of an existing service account, good for a day. */
-export async function requestToken(client: Client, account: ObjectRef): Promise<string> {
+export async function requestToken(client: Client, account: ObjectRef, binding?: TokenBinding): Promise<string> {
+  const boundObjectRef = binding && { apiVersion: 'v1', ...boundTo(binding) };
   const request = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
-    spec: { expirationSeconds: TOKEN_SECONDS },
+    spec: { expirationSeconds: TOKEN_SECONDS, ...(boundObjectRef && { boundObjectRef }) },
   };
   const answer = await client.createSubresource(SERVICE_ACCOUNTS, account, 'token', request);
   return (answer as { status: { token: string } }).status.token;
 }
 
 /** Where `writeServiceAccountKubeconfig` writes. */
-export function serviceAccountKubeconfigPath(folder: string, account: { namespace: string; name: string }): string {
-  return join(folder, `${account.namespace}.${account.name}.kubeconfig`);
+export function serviceAccountKubeconfigPath(
+  folder: string,
+  account: { namespace: string; name: string },
+  binding?: TokenBinding,
+): string {
+  const parts = [account.namespace, account.name, ...(binding ? [boundTo(binding).name] : [])];
+  return join(folder, `${parts.join('.')}.kubeconfig`);
 }
 
 /** Writes the kubeconfig of a service account, with a fresh token, into the work folder. @returns its path */
 export async function writeServiceAccountKubeconfig(
   cluster: ClusterAccess & { client: Client; workDir: string },
   account: { namespace: string; name: string },
+  binding?: TokenBinding,
 ): Promise<string> {
-  const path = serviceAccountKubeconfigPath(cluster.workDir, account);
-  return writeKubeconfig(path, cluster, await requestToken(cluster.client, account));
+  const path = serviceAccountKubeconfigPath(cluster.workDir, account, binding);
+  return writeKubeconfig(path, cluster, await requestToken(cluster.client, account, binding));
+}
+
+function boundTo(binding: TokenBinding): { kind: string; name: string } {
+  return 'node' in binding ? { kind: 'Node', name: binding.node } : { kind: 'Pod', name: binding.pod };
 }

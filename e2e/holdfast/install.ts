@@ -5,6 +5,8 @@ import { applyManifests, readKustomization } from './manifests.js';
 
 /** Where the shipped manifests put Holdfast. */
 export const HOLDFAST_NAMESPACE = 'holdfast-system';
+/** And its agents, which alone may mount folders of their nodes. */
+export const AGENTS_NAMESPACE = 'holdfast-agents';
 
 /** Where on 127.0.0.1 what the API server calls will listen. */
 export interface ServicePorts {
@@ -13,7 +15,7 @@ export interface ServicePorts {
 }
 
 /** Kinds that would make the simulated nodes play our own processes, which run for real beside the bed. */
-const RUN_BY_US = new Set(['Deployment', 'PodDisruptionBudget', 'NetworkPolicy']);
+const RUN_BY_US = new Set(['Deployment', 'DaemonSet', 'PodDisruptionBudget', 'NetworkPolicy']);
 
 /** Applies the shipped manifests to a bed, and points the Services of webhooks at ports of this machine. */
 export async function installHoldfast(bed: Bed, { webhook, ipam }: ServicePorts): Promise<void> {

@@ -1,4 +1,4 @@
-import { requestToken, SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
+import { requestToken, SERVICE_ACCOUNTS, type TokenBinding } from '../bed/service-accounts.js';
 import { Client } from '../../kube/client.js';
 import { type Credentials, loadCredentials } from '../../kube/config.js';
 import { Transport } from '../../kube/transport.js';
@@ -16,8 +16,9 @@ export async function serviceAccountClient(
 export async function clientAs(
   admin: { client: Client; kubeconfig: string },
   account: { namespace: string; name: string },
+  binding?: TokenBinding,
 ): Promise<Client> {
-  const token = await requestToken(admin.client, account);
+  const token = await requestToken(admin.client, account, binding);
   const cluster = await loadCredentials({ kubeconfig: admin.kubeconfig });
   const credentials: Credentials = {
     server: cluster.server,

@@ -1,0 +1,241 @@
+import { expect } from 'chai';
+import type { AddressLease } from '../api/address-lease.js';
+import { LEASE_FAMILY, LEASE_MAC, LEASE_NODE, LEASE_OWNER_NAME, LEASE_OWNER_UID, LEASE_POOL } from '../api/names.js';
+import { parseAddress } from '../ipam/core/address.js';
+import { createLease, readLease, releaseLease, takeLease } from '../ipam/core/lease.js';
+import type { Client } from '../kube/client.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { writeLease } from '../process/lease-writes.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import {
+  AGENT,
+  AGENT_USER,
+  CLAIM,
+  DB,
+  NODES,
+  ON_NODE_1,
+  ON_NODE_2,
+  RESERVED,
+  WEB,
+  changed,
+  lease,
+  request,
+} from '../test/node-leases.js';
+
+const RELEASED = Date.parse('2026-01-01T00:00:00Z');
+const RELEASED_AT = { spec: { releasedAt: new Date(RELEASED).toISOString() } };
+const NAME = 'blue.10-0-0-5';
+
+const FOREIGN = 'changes leases of pods of that node, and takes released ones; choose another address';
+const PODS_ONLY = 'an agent leases addresses to pods, and spec.owner.kind is';
+const OWN_NODE = 'the agent of node node-1 leases addresses on that node only, and spec.node is';
+const NO_DELETE = 'an agent deletes no lease: release it (set spec.releasedAt)';
+const NO_END = 'leave metadata.finalizers and metadata.ownerReferences out';
+const LABELS = 'labels of a lease say what its spec says, and these do not: ipam.holdfast.dev/';
+
+describe('the admission policy for leases that agents write, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+  let agent: Client;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    for (const name of ['node-1']) await cluster.admin.create(NODES, { metadata: { name } });
+    agent = await cluster.withToken(AGENT, { node: 'node-1' });
+    await untilRefused(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
+  });
+
+  after(() => cluster.stop());
+
+  describe('of an agent whose token names its node', () => {
+    const creations: { name: string; given: AddressLease; expect?: string }[] = [
+      { name: 'it leases to a pod of its node', given: lease() },
+      { name: 'an IPv6 address too', given: lease({ ...ON_NODE_1, address: parseAddress('fd00::5') }) },
+      { name: 'without a MAC address too', given: lease({ owner: WEB, node: 'node-1' }) },
+      {
+        name: 'to a pod with a long name',
+        given: lease({ ...ON_NODE_1, owner: { ...WEB, name: `w${'eb'.repeat(40)}` } }),
+      },
+      {
+        name: 'not to a pod of another node',
+        given: lease(ON_NODE_2),
+        expect: `${OWN_NODE} "node-2": let the agent there do it`,
+      },
+      { name: 'not to a pod of no node', given: lease({ owner: WEB }), expect: `${OWN_NODE} ""` },
+      {
+        name: 'not to a claim',
+        given: lease({ ...ON_NODE_1, owner: CLAIM }),
+        expect: `${PODS_ONLY} "IPAMClaim": ipam leases those of claims`,
+      },
+      { name: 'it reserves nothing', given: RESERVED, expect: `${PODS_ONLY} ""` },
+      { name: 'nothing that is released', given: changed(lease(), RELEASED_AT), expect: 'makes no lease that is' },
+      {
+        name: 'nothing that cannot be deleted',
+        given: changed(lease(), { metadata: { finalizers: ['a.b/c'] } }),
+        expect: NO_END,
+      },
+      {
+        name: 'nothing that goes with another object',
+        given: changed(lease(), {
+          metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n' }] },
+        }),
+        expect: NO_END,
+      },
+      ...Object.entries({
+        [LEASE_NODE]: 'node-2',
+        [LEASE_OWNER_UID]: 'db-1',
+        [LEASE_POOL]: 'red',
+        [LEASE_FAMILY]: 'IPv6',
+        [LEASE_MAC]: '02-00-00-00-00-02',
+        [LEASE_OWNER_NAME]: `web-${'0'.repeat(10)}`,
+      }).map(([label, value]) => ({
+        name: `nothing with a label ${label} of something else`,
+        given: changed(lease(), { labels: { [label]: value } }),
+        expect: `${LABELS}${label.slice(18)};`,
+      })),
+      {
+        name: 'nothing without labels',
+        given: { ...lease(), metadata: { name: NAME } },
+        expect: `${LABELS}pool, ipam.holdfast.dev/family, `,
+      },
+      { name: 'labels of others are theirs', given: changed(lease(), { labels: { mine: 'yes' } }) },
+    ];
+    for (const { name, given, expect: words } of creations) {
+      it(name, () => expectRefusal(agent.create(ADDRESS_LEASES, given, { dryRun: true }), words));
+    }
+
+    const changes: { name: string; from: AddressLease; to: object; expect?: string }[] = [
+      {
+        name: 'it moves one to the new sandbox of the pod',
+        from: lease(),
+        to: {
+          metadata: { labels: { [LEASE_MAC]: '02-00-00-00-00-02' } },
+          spec: { containerID: 'sandbox-2', mac: '02:00:00:00:00:02' },
+        },
+      },
+      {
+        name: 'not without the label that goes with it',
+        from: lease(),
+        to: { spec: { mac: '02:00:00:00:00:02' } },
+        expect: `${LABELS}mac;`,
+      },
+      {
+        name: 'it gives none to another node',
+        from: lease(),
+        to: { metadata: { labels: { [LEASE_NODE]: 'node-2' } }, spec: { node: 'node-2' } },
+        expect: OWN_NODE,
+      },
+      {
+        name: 'it releases none of another node',
+        from: lease(ON_NODE_2),
+        to: RELEASED_AT,
+        expect: `10.0.0.5 belongs to Pod a/db on node node-2: the agent of node node-1 ${FOREIGN}`,
+      },
+      {
+        name: 'it takes none of another node',
+        from: lease(ON_NODE_2),
+        to: { metadata: { labels: { [LEASE_NODE]: 'node-1' } }, spec: { node: 'node-1' } },
+        expect: FOREIGN,
+      },
+      {
+        name: 'it touches none of another node',
+        from: lease(ON_NODE_2),
+        to: { metadata: { labels: { mine: 'yes' } } },
+        expect: FOREIGN,
+      },
+      {
+        name: 'it releases none of a claim',
+        from: lease({ owner: CLAIM }),
+        to: RELEASED_AT,
+        expect: `belongs to IPAMClaim a/vm1.blue: the agent of node node-1 ${FOREIGN}`,
+      },
+      {
+        name: 'not even of a claim that is used on its node',
+        from: lease({ ...ON_NODE_1, owner: CLAIM }),
+        to: RELEASED_AT,
+        expect: `belongs to IPAMClaim a/vm1.blue on node node-1: the agent of node node-1 ${FOREIGN}`,
+      },
+      {
+        name: 'it takes none that is reserved, be it for the MAC address of its pod',
+        from: RESERVED,
+        to: { metadata: lease().metadata, spec: lease().spec },
+        expect: `10.0.0.5 is reserved: the agent of node node-1 ${FOREIGN}`,
+      },
+      {
+        name: 'it takes none for a claim',
+        from: changed(lease({ owner: CLAIM }), RELEASED_AT),
+        to: { spec: { releasedAt: null, node: 'node-1' }, metadata: { labels: { [LEASE_NODE]: 'node-1' } } },
+        expect: PODS_ONLY,
+      },
+      {
+        name: 'it does not move the release of one of another node here',
+        from: changed(lease(ON_NODE_2), RELEASED_AT),
+        to: { metadata: { labels: { [LEASE_NODE]: 'node-1' } }, spec: { node: 'node-1' } },
+        expect: 'leaves a released one alone or takes it',
+      },
+      {
+        name: 'it adds no finalizer',
+        from: lease(),
+        to: { metadata: { finalizers: ['a.b/c'] } },
+        expect: NO_END,
+      },
+      {
+        name: 'it keeps a finalizer of others, and releases all the same',
+        from: changed(lease(), { metadata: { finalizers: ['a.b/c'] } }),
+        to: RELEASED_AT,
+      },
+      {
+        name: 'it removes no finalizer of others',
+        from: changed(lease(), { metadata: { finalizers: ['a.b/c'] } }),
+        to: { metadata: { finalizers: null } },
+        expect: NO_END,
+      },
+    ];
+    for (const { name, from, to, expect: words } of changes) {
+      it(name, async () => {
+        const { metadata } = await cluster.admin.create(ADDRESS_LEASES, from);
+        try {
+          await expectRefusal(agent.patch(ADDRESS_LEASES, metadata, { type: 'merge', body: to }), words);
+        } finally {
+          await cluster.admin.patch(ADDRESS_LEASES, metadata, {
+            type: 'merge',
+            body: { metadata: { finalizers: null } },
+          });
+          await cluster.admin.delete(ADDRESS_LEASES, metadata);
+        }
+      });
+    }
+
+    it('all that the life of a lease is made of passes: made, released, taken over from another node and from a claim', async () => {
+      const steps = [request(ON_NODE_1), request({ ...ON_NODE_1, owner: DB })];
+      let current = await writeLease(agent, createLease(steps[0]!));
+      for (const former of [undefined, request(ON_NODE_2), request({ owner: CLAIM })]) {
+        current = await writeLease(agent, releaseLease(readLease(current!), RELEASED));
+        if (former !== undefined) {
+          current = await writeLease(cluster.admin, takeLease(readLease(current!), former));
+          current = await writeLease(cluster.admin, releaseLease(readLease(current!), RELEASED));
+        }
+        current = await writeLease(agent, takeLease(readLease(current!), steps[1]!));
+      }
+      expect(current?.spec).to.deep.equal(lease({ ...ON_NODE_1, owner: DB }).spec);
+      await cluster.admin.delete(ADDRESS_LEASES, { name: NAME });
+    });
+
+    it('RBAC lets it delete and replace none', async () => {
+      const created = await cluster.admin.create(ADDRESS_LEASES, lease());
+      await expectRefusal(agent.delete(ADDRESS_LEASES, created.metadata), 'cannot delete resource "addressleases"');
+      await expectRefusal(agent.replace(ADDRESS_LEASES, created), 'cannot update resource "addressleases"');
+      await cluster.admin.delete(ADDRESS_LEASES, created.metadata);
+    });
+  });
+
+  it('of an agent that may delete by mistake: it deletes none, not even its own', async () => {
+    const mighty = await cluster.as(AGENT_USER, 'node-1');
+    for (const given of [lease(), changed(lease(), RELEASED_AT), RESERVED]) {
+      await cluster.admin.create(ADDRESS_LEASES, given);
+      await expectRefusal(mighty.delete(ADDRESS_LEASES, given.metadata), NO_DELETE);
+      await cluster.admin.delete(ADDRESS_LEASES, given.metadata);
+    }
+  });
+});

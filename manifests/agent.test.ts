@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import type { Manifest } from '../e2e/bed/objects.js';
+import { readKustomization } from '../e2e/holdfast/manifests.js';
+import { readCommandLine } from '../process/command-line.js';
+
+const NAME = 'holdfast-agent';
+const HOST_FOLDERS = ['/run/holdfast', '/opt/cni/bin'];
+
+interface Container {
+  args: string[];
+  env: { name: string; valueFrom?: object }[];
+  ports: { name: string }[];
+  securityContext: object;
+  volumeMounts: { name: string; mountPath: string }[];
+  livenessProbe: { httpGet: { port: string } };
+  readinessProbe: { httpGet: { port: string } };
+}
+
+interface PodSpec {
+  serviceAccountName: string;
+  automountServiceAccountToken: boolean;
+  hostNetwork?: boolean;
+  hostPID?: boolean;
+  tolerations: object[];
+  securityContext: object;
+  containers: [Container, ...Container[]];
+  volumes: { name: string; hostPath: { path: string; type: string } }[];
+}
+
+/** The fields of all kinds that are looked at below; each is there in its own kinds only. */
+interface Shipped extends Manifest {
+  rules: { resources: string[]; verbs: string[]; apiGroups: string[] }[];
+  roleRef: object;
+  subjects: object[];
+  spec: {
+    template: { metadata: { labels: Record<string, string> }; spec: PodSpec };
+    selector: object;
+    podSelector: object;
+    ports: { targetPort: string }[];
+  };
+}
+
+describe('the manifests of the agent', () => {
+  let objects: Shipped[] = [];
+  let pod: PodSpec;
+  let labels: object;
+
+  before(async () => {
+    objects = (await readKustomization()) as Shipped[];
+    const { template } = find('DaemonSet', NAME).spec;
+    pod = template.spec;
+    labels = template.metadata.labels;
+  });
+
+  function find(kind: string, name: string): Shipped {
+    const found = objects.find((object) => object.kind === kind && object.metadata.name === name);
+    if (found === undefined) throw new Error(`there is no ${kind} ${name}`);
+    return found;
+  }
+
+  it('start it with flags that it knows, on the node where it is', () => {
+    const [{ args, env }] = pod.containers;
+    expect(env).to.deep.equal([{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]);
+    const request = readCommandLine(args, { NODE_NAME: 'node-1' });
+    expect(request?.process).to.equal('agent');
+    expect(request?.config).to.include({ nodeName: 'node-1', runDir: '/run/holdfast' });
+  });
+
+  it('give it the folders that its flags name, and no others of the node', () => {
+    const [{ args, volumeMounts }] = pod.containers;
+    expect(pod.volumes.map(({ hostPath }) => hostPath.path)).to.deep.equal(HOST_FOLDERS);
+    const request = readCommandLine(args, { NODE_NAME: 'node-1' });
+    if (request?.process !== 'agent') throw new Error('it is no agent');
+    const folders = volumeMounts.map(({ mountPath }) => mountPath);
+    expect(folders).to.deep.equal([request.config.runDir, request.config.cniBinDir]);
+    expect(volumeMounts.map(({ name }) => name)).to.deep.equal(pod.volumes.map(({ name }) => name));
+  });
+
+  it('harden it: root owns what it writes, and more than an owner it is not', () => {
+    expect(pod.securityContext).to.deep.equal({
+      runAsUser: 0,
+      runAsGroup: 0,
+      seccompProfile: { type: 'RuntimeDefault' },
+      seLinuxOptions: { type: 'spc_t' },
+    });
+    expect(pod).not.to.have.any.keys('hostNetwork', 'hostPID', 'hostIPC');
+    for (const { securityContext } of pod.containers) {
+      expect(securityContext).to.deep.equal({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    }
+  });
+
+  it('run it on every node, whatever its taints', () => {
+    expect(pod.tolerations).to.deep.equal([{ operator: 'Exists' }]);
+  });
+
+  it('run it under an identity of its own, with the token of its pod', () => {
+    expect(pod).to.include({ serviceAccountName: NAME, automountServiceAccountToken: true });
+    const { namespace } = find('ServiceAccount', NAME).metadata;
+    const { roleRef, subjects } = find('ClusterRoleBinding', NAME);
+    expect(roleRef).to.include({ kind: 'ClusterRole', name: NAME });
+    expect(subjects).to.deep.equal([{ kind: 'ServiceAccount', name: NAME, namespace }]);
+  });
+
+  it('let it write leases, and nothing else', () => {
+    const { rules } = find('ClusterRole', NAME);
+    const reading = ['get', 'list', 'watch'];
+    const writing = rules.filter(({ verbs }) => verbs.some((verb) => !reading.includes(verb)));
+    expect(writing).to.deep.equal([
+      { apiGroups: ['ipam.holdfast.dev'], resources: ['addressleases'], verbs: [...reading, 'create', 'patch'] },
+    ]);
+    expect(objects.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === NAME)).to.deep.equal([]);
+  });
+
+  it('lead to its pods: the DaemonSet, the Service of its metrics and the network policy', () => {
+    expect(find('DaemonSet', NAME).spec.selector).to.deep.equal({ matchLabels: labels });
+    expect(find('NetworkPolicy', NAME).spec.podSelector).to.deep.equal({ matchLabels: labels });
+    const service = find('Service', `${NAME}-metrics`).spec;
+    expect(service.selector).to.deep.equal(labels);
+    const [{ ports, livenessProbe, readinessProbe }] = pod.containers;
+    const opened = ports.map(({ name }) => name);
+    expect(opened).to.include.members(service.ports.map(({ targetPort }) => targetPort));
+    expect(opened).to.include.members([livenessProbe.httpGet.port, readinessProbe.httpGet.port]);
+  });
+});
