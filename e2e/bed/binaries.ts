@@ -37,6 +37,11 @@ export async function ensureControlPlaneBinary(progress: Progress): Promise<stri
   return join(await ensureModule('controlplane', progress), 'controlplane');
 }
 
+/** The folder of Multus, the CNI plugins, and what holds the namespaces they work in (`netbed`, `hotplug`). */
+export function ensureNetworkBinaries(progress: Progress): Promise<string> {
+  return ensureModule('network', progress);
+}
+
 /** @returns the folder that holds the binaries of a module, which is there only as a whole */
 async function ensureModule(module: string, progress: Progress): Promise<string> {
   const source = join(SOURCES, module);
@@ -98,9 +103,10 @@ async function moveInto(scratch: string, folder: string): Promise<void> {
   }
 }
 
+/** Builds the commands of a module, and those of other modules that it names as its tools. */
 function compile(source: string, folder: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', `${folder}/`, './...'], {
+    const child = spawn('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', `${folder}/`, './...', 'tool'], {
       cwd: source,
       env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly' },
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"sort"
+	"sync"
+)
+
+// bed knows all spaces by name: "fabric", "node/<name>", "pod/<id>", "host/<name>".
+type bed struct {
+	mutex  sync.Mutex
+	spaces map[string]*space
+	nodes  map[string]*node
+	podsOf map[string]string // space of a pod → name of its node
+	fabric *fabric
+}
+
+// node is what a node has besides its space.
+type node struct {
+	proxy   net.Listener
+	joined  map[string]bool
+	joining sync.Mutex
+}
+
+func newBed() *bed {
+	return &bed{spaces: map[string]*space{}, nodes: map[string]*node{}, podsOf: map[string]string{}, fabric: &fabric{}}
+}
+
+func (b *bed) find(name string) (*space, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if s := b.spaces[name]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("there is no %q", name)
+}
+
+// remember closes what it cannot take.
+func (b *bed) remember(name string, s *space) error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.spaces[name] != nil {
+		s.close()
+		return fmt.Errorf("%q is there already", name)
+	}
+	b.spaces[name] = s
+	return nil
+}
+
+// forget lets the kernel remove a space with all its interfaces; one that is not there is fine.
+func (b *bed) forget(name string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if s := b.spaces[name]; s != nil {
+		s.close()
+		delete(b.spaces, name)
+		delete(b.podsOf, name)
+	}
+}
+
+type podRequest struct{ Node, Pod string }
+
+type podAnswer struct {
+	Netns string `json:"netns"`
+}
+
+func (b *bed) addPod(request podRequest) (any, error) {
+	if _, err := b.find("node/" + request.Node); err != nil {
+		return nil, err
+	}
+	s, err := newSpace(nil)
+	if err != nil {
+		return nil, err
+	}
+	name := "pod/" + request.Pod
+	if err := b.remember(name, s); err != nil {
+		return nil, err
+	}
+	b.mutex.Lock()
+	b.podsOf[name] = request.Node
+	b.mutex.Unlock()
+	return podAnswer{s.path()}, nil
+}
+
+func (b *bed) removePod(request podRequest) (any, error) {
+	b.forget("pod/" + request.Pod)
+	return done{}, nil
+}
+
+type nothing struct{}
+
+type inventory struct {
+	Netns string `json:"netns"`
+	// Node of a pod.
+	Node       string   `json:"node,omitempty"`
+	Interfaces []string `json:"interfaces"`
+}
+
+// inventory says what there is, for tests of what must not be left behind.
+func (b *bed) inventory(nothing) (any, error) {
+	b.mutex.Lock()
+	spaces := map[string]*space{}
+	found := map[string]inventory{}
+	for name, s := range b.spaces {
+		spaces[name] = s
+		found[name] = inventory{Netns: s.path(), Node: b.podsOf[name], Interfaces: []string{}}
+	}
+	b.mutex.Unlock()
+	for name, s := range spaces {
+		err := s.run(func() error {
+			interfaces, err := net.Interfaces()
+			entry := found[name]
+			for _, i := range interfaces {
+				if i.Name != "lo" {
+					entry.Interfaces = append(entry.Interfaces, i.Name)
+				}
+			}
+			sort.Strings(entry.Interfaces)
+			found[name] = entry
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/binary"
+	"net"
+)
+
+const (
+	etherARP  = 0x0806
+	etherIPv6 = 0x86dd
+
+	neighbourSolicitation  = 135
+	neighbourAdvertisement = 136
+)
+
+var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
+// frame is a message of ARP or NDP by which somebody says, or asks, who has an address.
+type frame struct {
+	// Kind is arp-request, arp-reply, ndp-solicitation or ndp-advertisement.
+	Kind string `json:"kind"`
+	// IP that the sender claims, at Mac; empty where it only asks.
+	IP  string `json:"ip,omitempty"`
+	Mac string `json:"mac"`
+	// Asks for this address.
+	Asks string `json:"asks,omitempty"`
+	// Gratuitous: said without being asked.
+	Gratuitous bool `json:"gratuitous"`
+	// Probe: the sender looks whether the address it asks for is free.
+	Probe bool `json:"probe"`
+	// Outgoing: sent by the interface that is watched.
+	Outgoing bool `json:"outgoing"`
+}
+
+// parseFrame returns nil for what is neither ARP nor NDP about neighbours.
+func parseFrame(data []byte) *frame {
+	if len(data) < 14 {
+		return nil
+	}
+	body := data[14:]
+	switch binary.BigEndian.Uint16(data[12:]) {
+	case etherARP:
+		return parseARP(body)
+	case etherIPv6:
+		if len(body) >= 64 && body[6] == 58 {
+			return parseNDP(net.HardwareAddr(data[6:12]), net.IP(body[8:24]), body[40:])
+		}
+	}
+	return nil
+}
+
+func parseARP(body []byte) *frame {
+	if len(body) < 28 || body[4] != 6 || body[5] != 4 {
+		return nil
+	}
+	sender, target := net.IP(body[14:18]), net.IP(body[24:28])
+	f := &frame{Kind: "arp-request", Mac: net.HardwareAddr(body[8:14]).String(), Gratuitous: sender.Equal(target)}
+	if binary.BigEndian.Uint16(body[6:]) == 2 {
+		f.Kind = "arp-reply"
+	} else if !f.Gratuitous {
+		f.Asks = target.String()
+	}
+	if f.Probe = sender.IsUnspecified(); !f.Probe {
+		f.IP = sender.String()
+	}
+	return f
+}
+
+func parseNDP(source net.HardwareAddr, sender net.IP, message []byte) *frame {
+	target := net.IP(message[8:24]).String()
+	switch message[0] {
+	case neighbourSolicitation:
+		f := &frame{Kind: "ndp-solicitation", Mac: source.String(), Asks: target, Probe: sender.IsUnspecified()}
+		if !f.Probe {
+			f.IP = sender.String()
+		}
+		return f
+	case neighbourAdvertisement:
+		const solicited = 0x40
+		f := &frame{Kind: "ndp-advertisement", Mac: source.String(), IP: target, Gratuitous: message[4]&solicited == 0}
+		if len(message) >= 32 && message[24] == 2 { // the option that names the address of the link
+			f.Mac = net.HardwareAddr(message[26:32]).String()
+		}
+		return f
+	}
+	return nil
+}
+
+// announcement says to everybody on the link that ip is at mac: a gratuitous ARP request, or an unsolicited neighbour
+// advertisement.
+func announcement(ip net.IP, mac net.HardwareAddr) []byte {
+	if v4 := ip.To4(); v4 != nil {
+		data := append(append(append([]byte{}, broadcast...), mac...), 0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1)
+		data = append(append(append(data, mac...), v4...), make([]byte, 6)...)
+		return append(data, v4...)
+	}
+	allNodes := net.IPv6linklocalallnodes
+	message := append([]byte{neighbourAdvertisement, 0, 0, 0, 0x20, 0, 0, 0}, ip...) // 0x20: override what you knew
+	message = append(append(message, 2, 1), mac...)
+	pseudo := append(append(append([]byte{}, ip...), allNodes...), 0, 0, 0, byte(len(message)), 0, 0, 0, 58)
+	binary.BigEndian.PutUint16(message[2:], checksum(append(pseudo, message...)))
+	data := append(append([]byte{0x33, 0x33, 0, 0, 0, 1}, mac...), 0x86, 0xdd, 0x60, 0, 0, 0, 0, byte(len(message)), 58, 255)
+	return append(append(append(data, ip...), allNodes...), message...)
+}
+
+// checksum of the Internet protocols (RFC 1071).
+func checksum(data []byte) uint16 {
+	var sum uint32
+	for i := 0; i+1 < len(data); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(data[i:]))
+	}
+	if len(data)%2 == 1 {
+		sum += uint32(data[len(data)-1]) << 8
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return ^uint16(sum)
+}

@@ -1,0 +1,147 @@
+// Command netbed is the wire under the test bed: it holds the network namespaces of nodes, pods and hosts, joins them by
+// bridges, runs CNI plugins inside them and looks at what passes. All of it is anonymous and lives in this process alone:
+// when it ends, however it does, the kernel takes everything away.
+//
+// It reads one request a line, {"id":1,"op":"addNode",...}, and answers {"id":1,"result":...} or {"id":1,"error":"..."} in any
+// order. A request that goes on says {"id":1,"event":...} in between, and ends with {"id":2,"op":"stop","request":1}.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"runtime"
+	"sync"
+)
+
+// The main thread never changes its namespaces: /proc/<pid> speaks of that thread.
+func init() { runtime.LockOSThread() }
+
+type envelope struct {
+	ID      int    `json:"id"`
+	Op      string `json:"op"`
+	Request int    `json:"request"` // of "stop"
+}
+
+type answer struct {
+	ID     int    `json:"id"`
+	Result any    `json:"result,omitempty"`
+	Event  any    `json:"event,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// emit reports something in the middle of a request that goes on.
+type emit func(event any)
+
+type operation func(ctx context.Context, body []byte, emit emit) (any, error)
+
+// Nothing that a request says is an answer by itself.
+type done struct{}
+
+func op[Request any](act func(Request) (any, error)) operation {
+	return lasting(func(_ context.Context, request Request, _ emit) (any, error) { return act(request) })
+}
+
+func lasting[Request any](act func(context.Context, Request, emit) (any, error)) operation {
+	return func(ctx context.Context, body []byte, emit emit) (any, error) {
+		var request Request
+		if err := json.Unmarshal(body, &request); err != nil {
+			return nil, err
+		}
+		return act(ctx, request, emit)
+	}
+}
+
+type server struct {
+	operations map[string]operation
+	writing    sync.Mutex
+	out        *json.Encoder
+	mutex      sync.Mutex
+	running    map[int]context.CancelFunc
+}
+
+func main() {
+	bed := newBed()
+	s := &server{out: json.NewEncoder(os.Stdout), running: map[int]context.CancelFunc{}, operations: map[string]operation{
+		"probe":          op(probe),
+		"addNode":        op(bed.addNode),
+		"removeNode":     op(bed.removeNode),
+		"join":           op(bed.join),
+		"addPod":         op(bed.addPod),
+		"removePod":      op(bed.removePod),
+		"addHost":        op(bed.addHost),
+		"removeHost":     op(bed.removeHost),
+		"run":            op(bed.runCommand),
+		"ping":           lasting(bed.ping),
+		"watch":          lasting(bed.watch),
+		"interfaces":     op(bed.interfaces),
+		"addAddress":     op(bed.addAddress),
+		"flushAddresses": op(bed.flushAddresses),
+		"setMac":         op(bed.setMac),
+		"announce":       op(bed.announce),
+		"inventory":      op(bed.inventory),
+	}}
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		s.take(append([]byte(nil), lines.Bytes()...))
+	}
+	if err := lines.Err(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func (s *server) take(body []byte) {
+	var request envelope
+	if err := json.Unmarshal(body, &request); err != nil {
+		log.Printf("not a request: %v", err)
+		return
+	}
+	if request.Op == "stop" {
+		s.stop(request)
+		return
+	}
+	act, ok := s.operations[request.Op]
+	if !ok {
+		s.say(answer{ID: request.ID, Error: fmt.Sprintf("there is no operation %q", request.Op)})
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.mutex.Lock()
+	s.running[request.ID] = cancel
+	s.mutex.Unlock()
+	go func() {
+		result, err := act(ctx, body, func(event any) { s.say(answer{ID: request.ID, Event: event}) })
+		s.mutex.Lock()
+		delete(s.running, request.ID)
+		s.mutex.Unlock()
+		cancel()
+		if err != nil {
+			s.say(answer{ID: request.ID, Error: err.Error()})
+			return
+		}
+		s.say(answer{ID: request.ID, Result: result})
+	}()
+}
+
+// stop makes a request end that goes on; one that has ended already is fine.
+func (s *server) stop(request envelope) {
+	s.mutex.Lock()
+	cancel := s.running[request.Request]
+	s.mutex.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	s.say(answer{ID: request.ID, Result: done{}})
+}
+
+func (s *server) say(a answer) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.out.Encode(a); err != nil {
+		os.Exit(1) // nobody listens any more
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+type watchRequest struct {
+	In, Interface string
+}
+
+type sighting struct {
+	// AtMs since the epoch.
+	AtMs      float64    `json:"atMs"`
+	Frame     *frame     `json:"frame,omitempty"`
+	Neighbour *neighbour `json:"neighbour,omitempty"`
+}
+
+// neighbour is an entry of the space's own table as it is after a change.
+type neighbour struct {
+	IP      string `json:"ip"`
+	Mac     string `json:"mac"`
+	State   string `json:"state"`
+	Deleted bool   `json:"deleted"`
+}
+
+var neighbourStates = map[int]string{
+	netlink.NUD_INCOMPLETE: "incomplete", netlink.NUD_REACHABLE: "reachable", netlink.NUD_STALE: "stale", netlink.NUD_DELAY: "delay",
+	netlink.NUD_PROBE: "probe", netlink.NUD_FAILED: "failed", netlink.NUD_NOARP: "noarp", netlink.NUD_PERMANENT: "permanent",
+}
+
+// watch reports who claims addresses on an interface, and what its neighbour table learns, until it is stopped.
+func (b *bed) watch(ctx context.Context, request watchRequest, emit emit) (any, error) {
+	s, err := b.find(request.In)
+	if err != nil {
+		return nil, err
+	}
+	socket, index, err := openPacketSocket(s, request.Interface)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(socket)
+	updates, end := make(chan netlink.NeighUpdate, 64), make(chan struct{})
+	defer close(end)
+	space := netns.NsHandle(s.net)
+	if err := netlink.NeighSubscribeWithOptions(updates, end, netlink.NeighSubscribeOptions{Namespace: &space}); err != nil {
+		return nil, fmt.Errorf("neighbours of %s: %w", request.In, err)
+	}
+	go reportNeighbours(updates, index, emit)
+	emit("started")
+	buffer := make([]byte, 2048)
+	for ctx.Err() == nil {
+		length, from, err := unix.Recvfrom(socket, buffer, 0)
+		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s in %s: %w", request.Interface, request.In, err)
+		}
+		if seen := parseFrame(buffer[:length]); seen != nil {
+			address, ok := from.(*unix.SockaddrLinklayer)
+			seen.Outgoing = ok && address.Pkttype == unix.PACKET_OUTGOING
+			emit(sighting{AtMs: now(), Frame: seen})
+		}
+	}
+	return done{}, nil
+}
+
+func reportNeighbours(updates <-chan netlink.NeighUpdate, index int, emit emit) {
+	for update := range updates {
+		if update.LinkIndex != index || update.IP == nil || update.Family == unix.AF_BRIDGE {
+			continue
+		}
+		seen := &neighbour{update.IP.String(), update.HardwareAddr.String(), neighbourStates[update.State], update.Type == unix.RTM_DELNEIGH}
+		emit(sighting{AtMs: now(), Neighbour: seen})
+	}
+}
+
+func now() float64 { return float64(time.Now().UnixMicro()) / 1000 }
+
+// openPacketSocket returns a socket for all frames of an interface, and the interface's index.
+func openPacketSocket(s *space, name string) (socket, index int, err error) {
+	err = s.run(func() error {
+		device, err := net.InterfaceByName(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		index = device.Index
+		const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8 // in network order
+		if socket, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, all); err != nil {
+			return err
+		}
+		if err := unix.Bind(socket, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index}); err != nil {
+			return err
+		}
+		// So that the loop looks up now and then.
+		return unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50_000})
+	})
+	return socket, index, err
+}
+
+// announce says that the interface has an address, as a guest does when it has moved. A Mac of its own makes it a lie.
+func (b *bed) announce(request interfaceRequest) (any, error) {
+	s, err := b.find(request.In)
+	if err != nil {
+		return nil, err
+	}
+	ip := net.ParseIP(request.Address)
+	if ip == nil {
+		return nil, fmt.Errorf("address %q is no IP address", request.Address)
+	}
+	socket, index, err := openPacketSocket(s, request.Interface)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(socket)
+	var mac net.HardwareAddr
+	if request.Mac != "" {
+		mac, err = net.ParseMAC(request.Mac)
+	} else {
+		err = s.run(func() error {
+			device, err := net.InterfaceByIndex(index)
+			if err == nil {
+				mac = device.HardwareAddr
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return done{}, unix.Sendto(socket, announcement(ip, mac), 0, &unix.SockaddrLinklayer{Ifindex: index})
+}
