@@ -1,5 +1,6 @@
 import type { AddressLease, LeaseWrite } from '../api/address-lease.js';
 import type { CallOptions, Client } from '../kube/client.js';
+import { StatusError, TransportError } from '../kube/errors.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 
 export type LeaseClient = Pick<Client, 'create' | 'patch' | 'delete'>;
@@ -26,4 +27,10 @@ export async function writeLease(
       return undefined;
     }
   }
+}
+
+/** No answer, or one of a server that may have written before it failed: whether it has, only the lease itself can say. */
+export function mayHaveActed(error: unknown): boolean {
+  if (error instanceof TransportError) return error.fault !== 'unsent' && error.fault !== 'aborted';
+  return error instanceof StatusError && error.status >= 500;
 }

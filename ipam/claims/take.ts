@@ -4,18 +4,9 @@ import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import { AllocationReason, IPAM_CLAIM_KIND } from '../../api/names.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import {
-  StatusError,
-  TransportError,
-  isAlreadyExists,
-  isConflict,
-  isForbidden,
-  isInvalid,
-  isNotFound,
-  messageOf,
-} from '../../kube/errors.js';
+import { isAlreadyExists, isConflict, isForbidden, isInvalid, isNotFound, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
-import { type LeaseClient, writeLease } from '../../process/lease-writes.js';
+import { type LeaseClient, mayHaveActed, writeLease } from '../../process/lease-writes.js';
 import type { Address } from '../core/address.js';
 import type { Choice, Refusal } from '../core/allocator.js';
 import { type LeaseRecord, type LeaseWrite, createLease, readLease, stateOf, takeLease } from '../core/lease.js';
@@ -109,10 +100,4 @@ function recognise(found: AddressLease, { fresh }: { fresh: boolean }, { claim, 
   book.wrote(found);
   const isOurs = stateOf(lease) === 'held' && lease.owner?.uid === claim.metadata.uid;
   return isOurs ? { kind: 'taken', lease, fresh } : { kind: 'lost', to: 'somebody' };
-}
-
-/** No answer, or one of a server that may have written before it failed. */
-function mayHaveActed(error: unknown): boolean {
-  if (error instanceof TransportError) return error.fault !== 'unsent' && error.fault !== 'aborted';
-  return error instanceof StatusError && error.status >= 500;
 }

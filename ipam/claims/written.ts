@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { isNewer } from '../leases/version.js';
+import { isNewer } from '../../kube/resource-version.js';
 
 /** Claims as our own writes left them, for as long as the cache has not caught up: else each write would be followed by one in vain. */
 export class WrittenClaims {

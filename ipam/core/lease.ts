@@ -148,6 +148,23 @@ export function takeLease(record: LeaseRecord, request: LeaseRequest): LeaseWrit
   });
 }
 
+/** What of a held lease changes where its owner goes on using it elsewhere. */
+export type LeaseUsage = Pick<LeaseRequest, 'node' | 'containerID' | 'interface' | 'mac'>;
+
+/**
+ * The same owner uses the address in another place from now on: a pod in its next sandbox.
+ * @throws {TypeError} where nobody holds it
+ */
+export function moveLease(record: LeaseRecord, usage: LeaseUsage): LeaseWrite {
+  const { metadata, address, pool, owner } = record;
+  if (owner === undefined || stateOf(record) !== 'held') {
+    throw new TypeError(`AddressLease ${metadata.name} is ${stateOf(record)}: nobody uses it elsewhere`);
+  }
+  const fields = usageOf(usage);
+  const labels = leaseLabels({ address: formatAddress(address), pool, owner, ...defined(fields) });
+  return patch(record, { labels: { ...NO_LABELS, ...labels }, spec: orNull(fields) });
+}
+
 /**
  * Ends the owner's right; the address cools down.
  * @param now milliseconds since the epoch
@@ -223,8 +240,7 @@ function isItsMac({ mac }: LeaseRecord, request: LeaseRequest): boolean {
   return mac !== undefined && mac === request.mac?.toLowerCase();
 }
 
-function usageOf(request: LeaseRequest) {
-  const { node, containerID, interface: podInterface, mac } = request;
+function usageOf({ node, containerID, interface: podInterface, mac }: LeaseUsage) {
   return { node, containerID, interface: podInterface, mac: mac?.toLowerCase() };
 }
 

@@ -9,7 +9,7 @@ import type { Pool } from '../core/pool.js';
 import { CoolingQueues } from './cooling-queues.js';
 import { GoneLeases } from './gone-leases.js';
 import { LeaseIndex } from './lease-index.js';
-import { isNewer, newerOf } from './version.js';
+import { isNewer, newerOf } from '../../kube/resource-version.js';
 
 /** What happened to one lease. Another lease of the same name is told as one that goes and one that comes. */
 export interface LeaseChange {

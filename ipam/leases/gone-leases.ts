@@ -1,6 +1,6 @@
 import type { ObjectMeta } from '../../api/meta.js';
 import { rememberRecent } from '../../kube/recent-entries.js';
-import { isNewer, newerOf } from './version.js';
+import { isNewer, newerOf } from '../../kube/resource-version.js';
 
 /** News of a lease that is gone is older than the requests and events under way: a few thousand would do. */
 const REMEMBERED = 16_384;

@@ -3,7 +3,7 @@ import type { Condition } from '../../api/meta.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
-import { isNewer } from '../leases/version.js';
+import { isNewer } from '../../kube/resource-version.js';
 import { type Counts, type Finding, stamp } from './status.js';
 
 /** Between two writes of one pool's status. */
