@@ -21,6 +21,7 @@ import {
   lease,
   request,
 } from '../test/node-leases.js';
+import { refusalOf } from '../test/outcome.js';
 
 const RELEASED = Date.parse('2026-01-01T00:00:00Z');
 const RELEASED_AT = { spec: { releasedAt: new Date(RELEASED).toISOString() } };
@@ -219,6 +220,16 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         current = await writeLease(agent, takeLease(readLease(current!), steps[1]!));
       }
       expect(current?.spec).to.deep.equal(lease({ ...ON_NODE_1, owner: DB }).spec);
+      await cluster.admin.delete(ADDRESS_LEASES, { name: NAME });
+    });
+
+    it('is told of a conflict, not of a policy, where somebody else was faster', async () => {
+      const seen = readLease(await cluster.admin.create(ADDRESS_LEASES, changed(lease(), RELEASED_AT)));
+      await writeLease(cluster.admin, takeLease(seen, request({ owner: CLAIM })));
+      const late = await refusalOf(writeLease(agent, takeLease(seen, request(ON_NODE_1))));
+      expect(late).to.include({ status: 409, reason: 'Conflict' });
+      const second = await refusalOf(writeLease(agent, createLease(request(ON_NODE_1))));
+      expect(second).to.include({ status: 409, reason: 'AlreadyExists' });
       await cluster.admin.delete(ADDRESS_LEASES, { name: NAME });
     });
 

@@ -9,6 +9,7 @@ import { createCollectorReport } from '../ipam/collector/report.js';
 import { createIpamMetrics } from '../ipam/metrics.js';
 import { createValidationMetrics } from '../ipam/validation/metrics.js';
 import { silentLogger } from '../kube/log.js';
+import { AGENT_SETTINGS } from '../process/agent-config.js';
 import { ALL_SETTINGS } from '../process/config.js';
 import { createMetrics } from '../process/metrics.js';
 import { variableOf } from '../process/setting.js';
@@ -22,6 +23,9 @@ const OTHER_FOLDERS = ['cni', 'cli'];
 /** Known to a policy only. */
 const CLAIM_REFERENCES_LABEL = 'ipam.holdfast.dev/claim-references';
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
+const SETTINGS_OF_NODES = Object.values<Setting<unknown>>(AGENT_SETTINGS);
+/** Read by the CNI plugin. */
+const PLUGIN_VARIABLES = ['HOLDFAST_SOCKET'];
 
 interface Document {
   readonly path: string;
@@ -99,9 +103,10 @@ describe('the documents', () => {
   });
 
   it('name flags and variables that exist', () => {
-    const flags = [...SETTINGS.map(({ flag }) => flag), 'help', 'version'];
+    const settings = [...SETTINGS, ...SETTINGS_OF_NODES];
+    const flags = [...settings.map(({ flag }) => flag), 'help', 'version'];
     expect(unknown(flagsIn, (flag) => flags.includes(flag))).to.deep.equal([]);
-    const variables = SETTINGS.map(variableOf);
+    const variables = [...settings.map(variableOf), ...PLUGIN_VARIABLES];
     const find = (code: string) => code.match(/\bHOLDFAST_[A-Z_]+\b/g) ?? [];
     expect(unknown(find, (variable) => variables.includes(variable))).to.deep.equal([]);
   });
