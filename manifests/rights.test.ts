@@ -94,7 +94,7 @@ const RIGHTS_OF_AGENTS: Record<string, string> = {
   'pods./status': '',
   'pods./exec': '',
   'pods./log': '',
-  'namespaces.': '',
+  'namespaces.': 'get',
   'nodes.': '',
   'configmaps.': '',
   'configmaps.@holdfast-agents': '',
