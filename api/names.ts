@@ -17,6 +17,10 @@ export const CLAIM_REFERENCE_KEY = 'ipam-claim-reference';
 
 export const LAUNCHER_LABEL = 'kubevirt.io';
 export const LAUNCHER_LABEL_VALUE = 'virt-launcher';
+/** Of a launcher that KubeVirt made for a migration: the migration's UID. */
+export const MIGRATION_LABEL = 'kubevirt.io/migrationJobUID';
+/** Of the API server's image of a static pod: the UID by which its kubelet, and so its runtime, knows it. */
+export const MIRROR_POD_ANNOTATION = 'kubernetes.io/config.mirror';
 /** The label and the finalizer of kubevirt/ipam-extensions, kept so that a cluster can move over without touching a VM. */
 export const CLAIM_VM_LABEL = 'kubevirt.io/vm';
 export const CLAIM_FINALIZER = 'kubevirt.io/persistent-ipam';

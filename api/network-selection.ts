@@ -1,4 +1,5 @@
 import { describeValue, isRecord } from './json.js';
+import { joinKey } from './meta.js';
 import { CLAIM_REFERENCE_KEY } from './names.js';
 
 /**
@@ -24,6 +25,12 @@ export class NetworkSelectionError extends Error {
 /** The name of the interface that an element asks for; without a request, Multus counts. */
 export function interfaceOf(selection: NetworkSelection): string {
   return selection.interface ?? `net${selection.position}`;
+}
+
+/** `network element 0 (net1 on tenant/blue)`, for messages. */
+export function describeSelection(selection: NetworkSelection): string {
+  const nad = joinKey(selection.nad.namespace, selection.nad.name);
+  return `network element ${selection.position - 1} (${interfaceOf(selection)} on ${nad})`;
 }
 
 /**

@@ -1,4 +1,11 @@
-import { type ClaimOwner, type IPAMClaim, claimName, isWorkloadClaim, ownerOf } from './ipam-claim.js';
+import {
+  type ClaimOwner,
+  type IPAMClaim,
+  claimName,
+  isWorkloadClaim,
+  ownerOf,
+  swappedClaimName,
+} from './ipam-claim.js';
 import { type VirtualMachineInstance, controllingVm } from './kubevirt.js';
 import { controllerOf, isBeingDeleted } from './meta.js';
 import { CLAIM_VM_NETWORK, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from './names.js';
@@ -24,6 +31,17 @@ export function isForVmNetwork(claim: IPAMClaim, vm: string, vmNetwork: string):
   const noted = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
   if (noted !== undefined) return noted === vmNetwork;
   return [claimName(vm, vmNetwork), nameByIpamExtensions(vm, vmNetwork)].includes(claim.metadata.name);
+}
+
+/** The names under which a claim for that network of the VM's spec may be found: for those who cannot look through all claims. */
+export function possibleClaimNames(vm: string, vmNetwork: string, cniNetwork: string): readonly string[] {
+  return [
+    ...new Set([
+      claimName(vm, vmNetwork),
+      nameByIpamExtensions(vm, vmNetwork),
+      swappedClaimName(vm, vmNetwork, cniNetwork),
+    ]),
+  ];
 }
 
 /** It puts dots for the characters that are not allowed, so that several networks may share a name. */

@@ -4,6 +4,7 @@ import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } 
 import {
   type NetworkSelection,
   NetworkSelectionError,
+  describeSelection,
   interfaceOf,
   parseNetworkSelections,
   withClaimReferences,
@@ -74,7 +75,7 @@ const ELEMENT_CHECKS: readonly ElementCheck[] = [
       if (given === undefined || (claim.kind === 'claim' && given === claim.name)) return undefined;
       // what the pod has been given is not taken away from it
       if (claim.kind === 'none' && given === held) return undefined;
-      const shown = `"${CLAIM_REFERENCE_KEY}" of ${describe(selection)} is ${JSON.stringify(given)}`;
+      const shown = `"${CLAIM_REFERENCE_KEY}" of ${describeSelection(selection)} is ${JSON.stringify(given)}`;
       if (claim.kind === 'claim') {
         return `${shown}, expected ${JSON.stringify(claim.name)}: leave the key out, the webhook sets it`;
       }
@@ -87,7 +88,7 @@ const ELEMENT_CHECKS: readonly ElementCheck[] = [
     name: 'addresses-or-claim',
     run: ({ selection, claim }) =>
       selection.requestsAddresses && claim.kind === 'claim'
-        ? `${describe(selection)} has "ips", which cannot stand together with its IPAMClaim ${claim.name} ` +
+        ? `${describeSelection(selection)} has "ips", which cannot stand together with its IPAMClaim ${claim.name} ` +
           '(multi-net-spec 4.1.2.1.11): leave "ips" out, and ask for addresses by the annotation ' +
           'network.kubevirt.io/addresses of the VM'
         : undefined,
@@ -216,11 +217,6 @@ function heldReferences(
 
 function networksOf(pod: Pod): string | undefined {
   return pod.metadata.annotations?.[NETWORKS_ANNOTATION];
-}
-
-function describe(selection: NetworkSelection): string {
-  const nad = joinKey(selection.nad.namespace, selection.nad.name);
-  return `network element ${selection.position - 1} (${interfaceOf(selection)} on ${nad})`;
 }
 
 function podKey({ namespace, pod }: PodReview): string {

@@ -82,7 +82,10 @@ function makesClaim(network: SecondaryNetwork, config: NetworkConfig | undefined
 }
 
 /** By the interface's name, which is unique in a pod; several interfaces may share a NAD. */
-function matchNetwork(selection: NetworkSelection, { workload, requested }: Choice): VmiNetwork | undefined {
+export function matchNetwork(
+  selection: NetworkSelection,
+  { workload, requested }: Pick<Choice, 'workload' | 'requested'>,
+): VmiNetwork | undefined {
   const { networks } = workload;
   const wanted = selection.interface;
   if (wanted === undefined) {

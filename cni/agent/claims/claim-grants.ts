@@ -1,0 +1,116 @@
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { objectKey } from '../../../api/meta.js';
+import type { Clock, Random } from '../../../kube/clock.js';
+import { IPAM_CLAIMS } from '../../../kube/resources.js';
+import type { PoolDirectory } from '../../../process/pools/directory.js';
+import { unread } from '../api-failure.js';
+import type { Attachment, Call, Grant } from '../attachment.js';
+import { CniCode, CniError } from '../cni-error.js';
+import { type ShownAddress, grantedAddress, shownAddresses } from './claim-lease.js';
+import type { ClaimLeases, SeenLease } from './claim-leases.js';
+import type { Entitlements } from './entitlements.js';
+import type { OtherUsers } from './other-users.js';
+import { Patience } from './patience.js';
+import type { Sightings } from './sightings.js';
+
+/** What an attachment was given, and by which claim and leases. */
+export interface ClaimGrant {
+  readonly grant: Grant;
+  readonly claim: IPAMClaim;
+  /** Their names. */
+  readonly leases: readonly string[];
+}
+
+export interface ClaimGrantsDeps {
+  readonly entitlements: Pick<Entitlements, 'of'>;
+  readonly leases: Pick<ClaimLeases, 'held'>;
+  readonly users: Pick<OtherUsers, 'standingInTheWay'>;
+  readonly sightings: Sightings;
+  readonly directory: Pick<PoolDirectory, 'pool'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly maxStalenessMs: number;
+}
+
+/** Gives out the addresses of claims. Writes nothing: the leases are there, and the IPAM notes who uses them. */
+export class ClaimGrants {
+  readonly #deps: ClaimGrantsDeps;
+
+  constructor(deps: ClaimGrantsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Waits until the claim's addresses are its own.
+   * @param claim what the attachment has a right to, as it was seen lately
+   * @throws {CniError} 11 with what is in the way; 100 where the right is lost meanwhile
+   */
+  async grant(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<ClaimGrant> {
+    const { clock, random } = this.#deps;
+    const patience = new Patience(clock, random, call);
+    let current = claim;
+    for (let attempts = 0; ; attempts++) {
+      const granted = await this.attempt(attachment, current, call);
+      if (typeof granted !== 'string') return granted;
+      // what was seen lately may have changed since: the first look at it anew does not wait
+      if (attempts === 0) patience.check(granted);
+      else await patience.wait(granted);
+      current = await this.#lookAgain(attachment, current, call);
+    }
+  }
+
+  /**
+   * One try, without waiting.
+   * @returns what is in the way, in words
+   * @throws {CniError} 11 where nobody says, or another pod has the addresses
+   */
+  async attempt(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<ClaimGrant | string> {
+    const shown = shownAddresses(claim);
+    if (typeof shown === 'string') return shown;
+    const { leases, users } = this.#deps;
+    const [obstacle, ...held] = await Promise.all([
+      users.standingInTheWay(attachment.pod, claim, call),
+      ...shown.map(({ address }) => leases.held(address, claim, call)),
+    ]);
+    if (obstacle?.isOnItsWay === true) return obstacle.reason;
+    if (obstacle !== undefined) throw new CniError(CniCode.TryAgain, obstacle.reason);
+    const seen: SeenLease[] = [];
+    for (const lease of held) {
+      if (typeof lease === 'string') return `IPAMClaim ${objectKey(claim)} does not have its addresses: ${lease}`;
+      seen.push(lease);
+    }
+    this.#requireFresh(claim, seen);
+    return this.#grantOf(claim, shown, seen);
+  }
+
+  /** All that was asked took its time: whatever was recalled must be young enough when it is answered. */
+  #requireFresh(claim: IPAMClaim, seen: readonly SeenLease[]): void {
+    const { clock, maxStalenessMs } = this.#deps;
+    const ageMs = clock.now() - Math.min(...seen.map(({ at }) => at));
+    if (ageMs > maxStalenessMs) {
+      const message = `IPAMClaim ${objectKey(claim)}: the API server is away, and the leases were last seen ${ageMs} ms ago: try again`;
+      throw new CniError(CniCode.TryAgain, message);
+    }
+  }
+
+  #grantOf(claim: IPAMClaim, shown: readonly ShownAddress[], seen: readonly SeenLease[]): ClaimGrant {
+    const grant = shown.map((each, index) =>
+      grantedAddress(each, this.#deps.directory.pool(seen[index]?.record.pool ?? '')),
+    );
+    grant.sort((a, b) => a.address.family - b.address.family);
+    return { grant, claim, leases: seen.map(({ record }) => record.metadata.name) };
+  }
+
+  /** The claim as it is now; another one of its name has to be the pod's, too. */
+  async #lookAgain(attachment: Attachment, { metadata }: IPAMClaim, call: Call): Promise<IPAMClaim> {
+    const key = objectKey({ metadata });
+    try {
+      await this.#deps.sightings.read(IPAM_CLAIMS, key, call.signal);
+    } catch (error) {
+      throw unread(error);
+    }
+    const entitlement = await this.#deps.entitlements.of(attachment, call);
+    if (entitlement.kind === 'claim') return entitlement.claim;
+    throw new CniError(CniCode.TryAgain, `IPAMClaim ${key} was there a moment ago, and is gone: try again`);
+  }
+}

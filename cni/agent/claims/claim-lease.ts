@@ -1,0 +1,61 @@
+import type { AddressLease } from '../../../api/address-lease.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { objectKey } from '../../../api/meta.js';
+import { IPS_ALLOCATED } from '../../../api/names.js';
+import { messageOf } from '../../../kube/errors.js';
+import { type Address, BITS, parseAddressOrPrefix } from '../../../ipam/core/address.js';
+import { type LeaseRecord, readLease } from '../../../ipam/core/lease.js';
+import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import { heldBy } from '../../../ipam/core/refusals.js';
+import type { GrantedAddress } from '../attachment.js';
+
+/** An address that a claim's status shows. */
+export interface ShownAddress {
+  readonly address: Address;
+  readonly prefixLength: number;
+}
+
+/** @returns why there are none yet, in words, where the claim does not show its addresses */
+export function shownAddresses(claim: IPAMClaim): readonly ShownAddress[] | string {
+  const { ips = [], conditions = [] } = claim.status ?? {};
+  const subject = `IPAMClaim ${objectKey(claim)}`;
+  const allocated = conditions.find(({ type }) => type === IPS_ALLOCATED);
+  if (allocated?.status !== 'True' || ips.length === 0) {
+    const why = allocated === undefined || allocated.status === 'True' ? '' : `: ${allocated.message}`;
+    return `${subject} has no addresses yet${why}`;
+  }
+  try {
+    return ips.map(parseAddressOrPrefix).map(({ address, prefixLength = BITS[address.family] }) => ({
+      address,
+      prefixLength,
+    }));
+  } catch (error) {
+    return `${subject}: status.ips cannot be read: ${messageOf(error)}`;
+  }
+}
+
+/** @returns the lease, read; or why the address is not the claim's, in words: `status.ips` is a mirror, the lease is what counts */
+export function heldLease(lease: AddressLease, claim: IPAMClaim): LeaseRecord | string {
+  let record: LeaseRecord;
+  try {
+    record = readLease(lease);
+  } catch (error) {
+    return messageOf(error);
+  }
+  const { owner, releasedAt, metadata } = record;
+  if (owner?.kind !== 'IPAMClaim' || owner.uid !== claim.metadata.uid) {
+    const holder = heldBy(record, owner ?? 'reserved');
+    return owner === undefined ? holder : `${holder} (uid ${owner.uid})`;
+  }
+  const name = `AddressLease ${metadata.name}`;
+  if (releasedAt !== undefined) return `${name} was released at ${new Date(releasedAt).toISOString()}`;
+  return metadata.deletionTimestamp === undefined ? record : `${name} is being deleted`;
+}
+
+/** @param pool the lease's; undefined where it is unknown: the claim's prefix length stands, and nobody knows a gateway */
+export function grantedAddress({ address, prefixLength }: ShownAddress, pool: Pool | undefined): GrantedAddress {
+  const subnet = pool && subnetOf(pool, address);
+  if (subnet === undefined) return { address, prefixLength };
+  const { cidr, gateway } = subnet;
+  return { address, prefixLength: cidr.prefixLength, ...(gateway !== undefined && { gateway }) };
+}

@@ -1,0 +1,180 @@
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock, Random } from '../../../kube/clock.js';
+import type { Logger } from '../../../kube/log.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import type { Gate } from '../../../process/gates.js';
+import type { InformerRegistry } from '../../../process/informers.js';
+import type { PoolDirectory } from '../../../process/pools/directory.js';
+import { NADS } from '../../../process/watched.js';
+import { type Address, sameAddress } from '../../../ipam/core/address.js';
+import { unread } from '../api-failure.js';
+import type { Attachment, Call, Grant } from '../attachment.js';
+import { CniError } from '../cni-error.js';
+import type { NodePod } from '../pods/node-pod.js';
+import type { NodePods } from '../pods/node-pods.js';
+import { type ClaimGrant, ClaimGrants } from './claim-grants.js';
+import { heldLease } from './claim-lease.js';
+import { ClaimLeases } from './claim-leases.js';
+import { type Entitlement, Entitlements } from './entitlements.js';
+import { OtherUsers } from './other-users.js';
+import { Prefetch } from './prefetch.js';
+import { Sightings } from './sightings.js';
+
+export type { Entitlement } from './entitlements.js';
+
+export interface ClaimedAddressesDeps {
+  readonly pods: NodePods;
+  readonly client: Pick<Client, 'get'>;
+  readonly informers: Pick<InformerRegistry, 'get'>;
+  readonly directory: PoolDirectory;
+  /** Whether interfaces without a claim shall get one. */
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly config: { readonly maxStalenessMs: number };
+}
+
+/** One interface of one sandbox, and what else is known of it. */
+export type Checked = Pick<Attachment, 'containerId' | 'interfaceName'> & Partial<Attachment>;
+
+/** Addresses that attachments have by a claim. Reads the API server, and never writes to it. */
+export class ClaimedAddresses {
+  readonly #sightings: Sightings;
+  readonly #entitlements: Entitlements;
+  readonly #grants: ClaimGrants;
+  readonly #prefetch: Prefetch;
+  readonly #pods: Pick<NodePods, 'get'>;
+  readonly #clock: Clock;
+  readonly #maxStalenessMs: number;
+  readonly #abort = new AbortController();
+  #forgetting: Promise<void> = Promise.resolve();
+  /** By the pod's UID, then by sandbox and interface. */
+  readonly #granted = new Map<string, Map<string, ClaimGrant>>();
+
+  constructor({ pods, client, informers, directory, config, ...rest }: ClaimedAddressesDeps) {
+    const { clock } = rest;
+    const { maxStalenessMs } = config;
+    const sightings = new Sightings(client, clock);
+    const networks = informers.get(NADS).cache;
+    const shared = { ...rest, sightings, networks, directory, pods, maxStalenessMs };
+    const entitlements = new Entitlements(shared);
+    const leases = new ClaimLeases(shared);
+    const users = new OtherUsers(shared);
+    this.#pods = pods;
+    this.#clock = clock;
+    this.#maxStalenessMs = maxStalenessMs;
+    this.#sightings = sightings;
+    this.#entitlements = entitlements;
+    this.#grants = new ClaimGrants({ ...shared, entitlements, leases, users });
+    this.#prefetch = new Prefetch({
+      ...shared,
+      rehearse: (attachment, signal) => this.#rehearse(attachment, signal),
+      isGranted: (pod, interfaceName) => this.#isGranted(pod, interfaceName),
+    });
+    pods.onChange((pod, gone) => {
+      if (gone) this.#granted.delete(pod.metadata.uid);
+    });
+  }
+
+  start(): void {
+    this.#prefetch.start();
+    this.#forgetting = this.#forget();
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await Promise.all([this.#prefetch.stop(), this.#forgetting]);
+  }
+
+  /**
+   * Whether the attachment has the addresses of a claim, or its own. Waits for a claim that is about to be made.
+   * @throws {CniError} 11 where the answer may be another one later, 100 where somebody has to change something
+   */
+  entitlement(attachment: Attachment, call: Call): Promise<Entitlement> {
+    return this.#entitlements.of(attachment, call);
+  }
+
+  /**
+   * The addresses of a claim to which {@link entitlement} says the attachment has a right. Waits until they are the claim's own.
+   * @throws {CniError} 11 with what is in the way, 100 where the right is lost meanwhile
+   */
+  async grant(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant> {
+    const granted = await this.#grants.grant(attachment, claim, call);
+    const { uid } = attachment.pod.metadata;
+    const ofPod = this.#granted.get(uid) ?? new Map<string, ClaimGrant>();
+    this.#granted.set(uid, ofPod.set(keyOf(attachment), granted));
+    return granted.grant;
+  }
+
+  /**
+   * Whether addresses that the sandbox has by a claim are still the claim's. Changes nothing.
+   * @param checked with pod, network and selection also what an agent granted before its start can be checked
+   * @returns `unknown` where the sandbox has no claim, or nobody says
+   */
+  async check(checked: Checked, addresses: readonly Address[], call: Call): Promise<'held' | 'lost' | 'unknown'> {
+    try {
+      const known = this.#grantOf(checked);
+      const granted = known ?? (await this.#findGrant(checked, call));
+      if (granted === undefined) return 'unknown';
+      const areGranted = addresses.every((address) => granted.grant.some((each) => sameAddress(each.address, address)));
+      if (!areGranted) return 'lost';
+      return known === undefined || (await this.#areHeld(known, call)) ? 'held' : 'lost';
+    } catch (error) {
+      if (error instanceof CniError) return 'unknown';
+      throw error;
+    }
+  }
+
+  #grantOf(checked: Checked): ClaimGrant | undefined {
+    for (const ofPod of this.#granted.values()) {
+      const found = ofPod.get(keyOf(checked));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  async #findGrant({ pod, network, ...rest }: Checked, call: Call): Promise<ClaimGrant | undefined> {
+    if (pod === undefined || network === undefined) return undefined;
+    const attachment: Attachment = { selection: undefined, requested: [], mac: undefined, ...rest, pod, network };
+    const since = this.#clock.now() - this.#maxStalenessMs;
+    const judgement = await this.#entitlements.judge(attachment, since, call);
+    if (judgement.kind !== 'claim') return undefined;
+    const granted = await this.#grants.attempt(attachment, judgement.claim, call);
+    return typeof granted === 'string' ? undefined : granted;
+  }
+
+  async #areHeld({ claim, leases }: ClaimGrant, { signal }: Call): Promise<boolean> {
+    const reads = leases.map((name) => this.#sightings.read(ADDRESS_LEASES, name, signal));
+    const seen = await Promise.all(reads).catch((error: unknown) => {
+      throw unread(error);
+    });
+    return seen.every(({ object }) => object !== undefined && typeof heldLease(object, claim) !== 'string');
+  }
+
+  #isGranted({ metadata }: NodePod, interfaceName: string): boolean {
+    const keys = this.#granted.get(metadata.uid)?.keys() ?? [];
+    return [...keys].some((key) => key.endsWith(` ${interfaceName}`));
+  }
+
+  /** Reads what an ADD will ask for. All is looked at anew, as if nothing were known. */
+  async #rehearse(attachment: Attachment, signal: AbortSignal): Promise<void> {
+    const judgement = await this.#entitlements.judge(attachment, this.#clock.now(), { signal });
+    if (judgement.kind === 'claim') await this.#grants.attempt(attachment, judgement.claim, { signal });
+  }
+
+  async #forget(): Promise<void> {
+    const { signal } = this.#abort;
+    while (!signal.aborted) {
+      await this.#clock.sleep(this.#maxStalenessMs, signal);
+      this.#sightings.forgetBefore(this.#clock.now() - this.#maxStalenessMs);
+      // a grant may end after its pod has gone
+      for (const uid of this.#granted.keys()) if (this.#pods.get(uid) === undefined) this.#granted.delete(uid);
+    }
+  }
+}
+
+function keyOf({ containerId, interfaceName }: Pick<Attachment, 'containerId' | 'interfaceName'>): string {
+  return `${containerId} ${interfaceName}`;
+}

@@ -1,0 +1,103 @@
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
+import { controllingVmi } from '../../../api/pod.js';
+import type { Lister } from '../../../kube/cache.js';
+import type { Clock, Random } from '../../../kube/clock.js';
+import { NAMESPACES } from '../../../kube/resources.js';
+import type { Doubt } from '../../../process/claims/cluster-view.js';
+import type { Gate } from '../../../process/gates.js';
+import type { NetworkAttachment } from '../../../process/shrink.js';
+import { unread } from '../api-failure.js';
+import type { Attachment, Call } from '../attachment.js';
+import { CniCode, CniError } from '../cni-error.js';
+import type { Judgement, Seeker } from './judgement.js';
+import { judgeLauncher } from './launcher-claim.js';
+import { Patience } from './patience.js';
+import { judgePod } from './pod-claim.js';
+import { SightedView } from './sighted-view.js';
+import type { Sightings } from './sightings.js';
+
+/** Whether an attachment has the addresses of a claim, or its own. */
+export type Entitlement = { readonly kind: 'claim'; readonly claim: IPAMClaim } | { readonly kind: 'none' };
+
+export interface EntitlementsDeps {
+  readonly sightings: Sightings;
+  readonly networks: Pick<Lister<NetworkAttachment>, 'get'>;
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly maxStalenessMs: number;
+}
+
+/** What an interface has a right to is decided on what was seen lately; what speaks against a right is looked at again, live. */
+export class Entitlements {
+  readonly #deps: EntitlementsDeps;
+
+  constructor(deps: EntitlementsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Waits for a claim that is about to be made.
+   * @throws {CniError} 11 where the answer may be another one later, 100 where somebody has to change something
+   */
+  async of(attachment: Attachment, call: Call): Promise<Entitlement> {
+    const { clock, random, maxStalenessMs } = this.#deps;
+    const patience = new Patience(clock, random, call);
+    for (;;) {
+      const judgement = await this.judge(attachment, clock.now() - maxStalenessMs, call);
+      switch (judgement.kind) {
+        case 'claim':
+        case 'none':
+          return judgement;
+        case 'refused':
+          throw new CniError(CniCode.Refused, judgement.reason);
+        case 'pending':
+          if (judgement.isOnItsWay !== true) throw new CniError(CniCode.TryAgain, judgement.reason);
+      }
+      await patience.wait(judgement.reason);
+    }
+  }
+
+  /**
+   * One look, without waiting.
+   * @param since in milliseconds since the epoch: what was seen before does not count
+   * @throws {CniError} 11 where the API server could not be asked
+   */
+  async judge({ pod, selection, network }: Attachment, since: number, call: Call): Promise<Judgement> {
+    if (selection === undefined) return { kind: 'none' };
+    const judgement = await this.#settle({ pod, selection, network }, since, call);
+    const isPredicted = judgement.kind === 'pending' && judgement.isPredicted === true;
+    // the webhook has seen that a pod with a reference shall have a claim
+    if (!isPredicted || selection.claimReference !== undefined) return judgement;
+    return (await this.#hasOptedOut(pod.metadata.namespace, call)) ? { kind: 'none' } : judgement;
+  }
+
+  async #settle(seeker: Seeker, since: number, { signal }: Call): Promise<Judgement> {
+    const { sightings, networks, gate, clock } = this.#deps;
+    const { namespace } = seeker.pod.metadata;
+    const view = new SightedView({ namespace, sightings, networks, gate, since, now: clock.now() });
+    const judge = controllingVmi(seeker.pod) === undefined ? judgePod : judgeLauncher;
+    for (;;) {
+      const doubts: Doubt[] = [];
+      const judgement = judge(seeker, { view, doubt: (doubt) => doubts.push(doubt) });
+      const open = doubts.filter((doubt) => !view.hasLooked(doubt));
+      if (open.length > 0) {
+        await Promise.all(open.map((doubt) => view.look(doubt, signal)));
+        continue;
+      }
+      const failure = view.failureOf(doubts);
+      if (failure !== undefined) throw unread(failure);
+      return judgement;
+    }
+  }
+
+  async #hasOptedOut(namespace: string, { signal }: Call): Promise<boolean> {
+    try {
+      const { object } = await this.#deps.sightings.read(NAMESPACES, namespace, signal);
+      return object?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
+    } catch (error) {
+      throw unread(error);
+    }
+  }
+}

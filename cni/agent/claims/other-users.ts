@@ -1,0 +1,117 @@
+import { type IPAMClaim, ownerOf } from '../../../api/ipam-claim.js';
+import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
+import { MIGRATION_LABEL } from '../../../api/names.js';
+import { type Pod, controllingVmi, isTerminal } from '../../../api/pod.js';
+import type { Clock } from '../../../kube/clock.js';
+import { PODS } from '../../../kube/resources.js';
+import { isAway, unread } from '../api-failure.js';
+import type { Call } from '../attachment.js';
+import type { NodePod } from '../pods/node-pod.js';
+import type { NodePods } from '../pods/node-pods.js';
+import type { Sightings } from './sightings.js';
+
+export interface OtherUsersDeps {
+  readonly pods: Pick<NodePods, 'named' | 'list'>;
+  readonly sightings: Sightings;
+  readonly clock: Clock;
+  readonly maxStalenessMs: number;
+}
+
+/** Why a pod cannot have the addresses now. */
+export interface Obstacle {
+  readonly reason: string;
+  /** It goes by itself in a moment. */
+  readonly isOnItsWay: boolean;
+}
+
+/** Two pods with the same addresses: only while a VM moves from one to the other. */
+export class OtherUsers {
+  readonly #deps: OtherUsersDeps;
+
+  constructor(deps: OtherUsersDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * @returns undefined where the addresses may be its
+   * @throws {CniError} 11 where nobody says whether the other pod lives
+   */
+  async standingInTheWay(pod: NodePod, claim: IPAMClaim, call: Call): Promise<Obstacle | undefined> {
+    const named = claim.status?.ownerPod?.name;
+    if (controllingVmi(pod) === undefined) return awaitChoice(pod, claim);
+    const others = this.#launchersHere(pod, claim).map(({ metadata }) => metadata.name);
+    const suspects = new Set([...(named === undefined ? [] : [named]), ...others]);
+    suspects.delete(pod.metadata.name);
+    for (const name of suspects) {
+      const why = await this.#judge(pod, name, call);
+      if (why !== undefined) return { reason: `IPAMClaim ${objectKey(claim)} ${why}`, isOnItsWay: false };
+    }
+    return undefined;
+  }
+
+  async #judge(pod: NodePod, name: string, call: Call): Promise<string | undefined> {
+    const { namespace } = pod.metadata;
+    const cached = this.#deps.pods.named(namespace, name);
+    if (cached !== undefined && !blocks(pod, cached)) return undefined;
+    const other = await this.#readOrRecall(joinKey(namespace, name), cached, call);
+    if (other === undefined || !blocks(pod, other)) return undefined;
+    return usedBy(objectKey(other));
+  }
+
+  /** @param cached a watch lags, so that who lives in it may have ended */
+  async #readOrRecall(key: string, cached: Pod | undefined, { signal }: Call): Promise<Pod | undefined> {
+    const { sightings, clock, maxStalenessMs } = this.#deps;
+    try {
+      return (await sightings.read(PODS, key, signal)).object;
+    } catch (error) {
+      const seen = isAway(error) ? sightings.recall(PODS, key, clock.now() - maxStalenessMs) : undefined;
+      if (seen !== undefined) return seen.object;
+      if (cached !== undefined && isAway(error)) return cached;
+      throw unread(error);
+    }
+  }
+
+  /** What `status.ownerPod` does not say yet. */
+  #launchersHere(pod: NodePod, claim: IPAMClaim): readonly NodePod[] {
+    const { namespace, uid } = pod.metadata;
+    const owner = ownerOf(claim)?.name;
+    return this.#deps.pods
+      .list()
+      .filter(
+        (other) =>
+          other.metadata.namespace === namespace &&
+          other.metadata.uid !== uid &&
+          !isTerminal(other) &&
+          controllingVmi(other)?.name === owner,
+      );
+  }
+}
+
+/** A claim that is no VM's may be named by any pod of its namespace: the IPAM says which of them has it. */
+function awaitChoice({ metadata }: NodePod, claim: IPAMClaim): Obstacle | undefined {
+  const named = claim.status?.ownerPod?.name;
+  if (named === metadata.name) return undefined;
+  const subject = `IPAMClaim ${objectKey(claim)}`;
+  return named === undefined
+    ? { reason: `${subject} has not been given to a pod yet`, isOnItsWay: true }
+    : { reason: `${subject} ${usedBy(joinKey(metadata.namespace, named))}`, isOnItsWay: false };
+}
+
+function usedBy(key: string): string {
+  return `is used by pod ${key}: the addresses are free for another pod once that one has ended`;
+}
+
+function blocks(pod: NodePod, other: Pod): boolean {
+  return !isTerminal(other) && !isMigrationTarget(pod, other);
+}
+
+/** The label alone proves nothing, and a launcher that was a target once keeps it: a target is younger than its source. */
+function isMigrationTarget(pod: NodePod, source: Pod): boolean {
+  const vmi = controllingVmi(pod);
+  if (vmi === undefined || vmi.uid !== controllingVmi(source)?.uid) return false;
+  return pod.metadata.labels?.[MIGRATION_LABEL] !== undefined && bornAt(pod) >= bornAt(source);
+}
+
+function bornAt({ metadata }: KubeObject): number {
+  return Date.parse(metadata.creationTimestamp ?? '') || 0;
+}

@@ -1,0 +1,68 @@
+import { type KubeObject, splitKey } from '../../../api/meta.js';
+import { findUnlessGone } from '../../../kube/absence.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { Resource } from '../../../kube/resource.js';
+
+/** What a live read has shown of an object. */
+export interface Sighting<T> {
+  /** Undefined where there was none. */
+  readonly object: T | undefined;
+  /** When the read was sent, in milliseconds since the epoch: what it shows is at least as young. */
+  readonly at: number;
+}
+
+/** An ADD that cannot ask in this time answers from what was seen, while there is time for that. */
+const READ_MS = 3_000;
+
+/** What was read live of single objects, and when. Nothing is watched: an agent needs few of a cluster's objects, each for a moment. */
+export class Sightings {
+  readonly #client: Pick<Client, 'get'>;
+  readonly #clock: Clock;
+  readonly #seen = new Map<string, Sighting<KubeObject>>();
+
+  constructor(client: Pick<Client, 'get'>, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** @param key `namespace/name`, or the name; @param since milliseconds since the epoch: what was seen before does not count */
+  recall<T extends KubeObject>(resource: Resource<T>, key: string, since: number): Sighting<T> | undefined {
+    const found = this.#seen.get(idOf(resource, key));
+    // the resource is part of the key, and it alone decides T
+    return found !== undefined && found.at >= since ? (found as Sighting<T>) : undefined;
+  }
+
+  /** All objects of a kind that were seen, and were there. */
+  recallAll<T extends KubeObject>(resource: Resource<T>, since: number): readonly T[] {
+    const prefix = idOf(resource, '');
+    const found: T[] = [];
+    for (const [id, { object, at }] of this.#seen) {
+      if (object !== undefined && at >= since && id.startsWith(prefix)) found.push(object as T);
+    }
+    return found;
+  }
+
+  /** @throws {StatusError | TransportError} where nobody says whether there is such an object */
+  async read<T extends KubeObject>(resource: Resource<T>, key: string, signal: AbortSignal): Promise<Sighting<T>> {
+    const at = this.#clock.now();
+    const object = await findUnlessGone(this.#client, resource, splitKey(key), { signal, deadlineMs: READ_MS });
+    const sighting = { object, at };
+    const id = idOf(resource, key);
+    // a read that was overtaken shows what was before
+    if ((this.#seen.get(id)?.at ?? at) <= at) this.#seen.set(id, sighting);
+    return sighting;
+  }
+
+  forgetBefore(time: number): void {
+    for (const [id, { at }] of this.#seen) if (at < time) this.#seen.delete(id);
+  }
+
+  get size(): number {
+    return this.#seen.size;
+  }
+}
+
+function idOf({ group, plural }: Resource, key: string): string {
+  return `${group}/${plural} ${key}`;
+}

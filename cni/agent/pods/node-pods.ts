@@ -1,0 +1,103 @@
+import { joinKey } from '../../../api/meta.js';
+import type { Pod } from '../../../api/pod.js';
+import { findUnlessGone } from '../../../kube/absence.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { Informer } from '../../../kube/informer.js';
+import type { Logger } from '../../../kube/log.js';
+import { PODS } from '../../../kube/resources.js';
+import type { InformerRegistry, Watched } from '../../../process/informers.js';
+import { unread } from '../api-failure.js';
+import type { Call } from '../attachment.js';
+import { CniCode, CniError } from '../cni-error.js';
+import { type NodePod, isKnownAs, shrinkNodePod } from './node-pod.js';
+
+/** The pod that a runtime means. */
+export interface PodRef {
+  readonly namespace: string;
+  readonly name: string;
+  /** As the runtime knows it; old versions of Multus do not say it. */
+  readonly uid?: string | undefined;
+}
+
+export interface NodePodsDeps {
+  readonly informers: Pick<InformerRegistry, 'get'>;
+  readonly client: Pick<Client, 'get'>;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const BY_UID = 'uid';
+
+/** The pods of the agent's node: followed, and read live where the watch is behind the runtime. */
+export class NodePods {
+  readonly #informer: Informer<Pod, NodePod>;
+  readonly #deps: NodePodsDeps;
+
+  constructor(deps: NodePodsDeps) {
+    this.#deps = deps;
+    const watched: Watched<Pod, NodePod> = {
+      resource: PODS,
+      fieldSelector: `spec.nodeName=${deps.nodeName}`,
+      shrink: shrinkNodePod,
+      indexes: { [BY_UID]: ({ metadata }) => [metadata.uid] },
+    };
+    this.#informer = deps.informers.get(watched);
+  }
+
+  get hasSynced(): boolean {
+    return this.#informer.hasSynced;
+  }
+
+  /** From the cache. */
+  get(uid: string): NodePod | undefined {
+    return this.#informer.cache.byIndex(BY_UID, uid)[0];
+  }
+
+  /** From the cache. */
+  named(namespace: string, name: string): NodePod | undefined {
+    return this.#informer.cache.get(joinKey(namespace, name));
+  }
+
+  list(): readonly NodePod[] {
+    return this.#informer.cache.list();
+  }
+
+  /** The handler only takes note. Pods that are known already are told at once. */
+  onChange(handler: (pod: NodePod, gone: boolean) => void): void {
+    this.#informer.onChange(({ type, object }) => handler(object, type === 'removed'));
+  }
+
+  /**
+   * A name alone proves nothing, for a pod of a StatefulSet has that of its predecessor: without a UID the cache is not asked.
+   * @throws {CniError} 11 where there is no such pod, or the API server could not be asked; 100 where the name stands for another pod now
+   */
+  async find(ref: PodRef, call: Call): Promise<NodePod> {
+    const cached = this.named(ref.namespace, ref.name);
+    if (cached !== undefined && ref.uid !== undefined && isKnownAs(cached, ref.uid)) return cached;
+    const pod = await this.#read(ref, call);
+    const subject = `pod ${joinKey(ref.namespace, ref.name)}`;
+    if (pod === undefined) {
+      throw new CniError(CniCode.TryAgain, `${subject} does not exist: it was deleted, or is not there yet`);
+    }
+    if (ref.uid !== undefined && !isKnownAs(pod, ref.uid)) {
+      const message = `${subject} has uid ${pod.metadata.uid}, and the runtime asks for the one with uid ${ref.uid}: that one is gone`;
+      throw new CniError(CniCode.Refused, message);
+    }
+    const { nodeName } = this.#deps;
+    if (pod.spec?.nodeName === nodeName) return pod;
+    const bound = pod.spec?.nodeName ?? 'none';
+    throw new CniError(CniCode.Refused, `${subject} is bound to node ${bound}, and this is node ${nodeName}`);
+  }
+
+  async #read({ namespace, name }: PodRef, { signal }: Call): Promise<NodePod | undefined> {
+    try {
+      this.#deps.log.debug({ pod: joinKey(namespace, name) }, 'pod is read live');
+      const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
+      return pod && shrinkNodePod(pod);
+    } catch (error) {
+      throw unread(error);
+    }
+  }
+}
