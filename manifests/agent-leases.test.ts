@@ -1,6 +1,15 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
-import { LEASE_FAMILY, LEASE_MAC, LEASE_NODE, LEASE_OWNER_NAME, LEASE_OWNER_UID, LEASE_POOL } from '../api/names.js';
+import {
+  LEASE_FAMILY,
+  LEASE_MAC,
+  LEASE_NODE,
+  LEASE_OWNER_KIND,
+  LEASE_OWNER_NAME,
+  LEASE_OWNER_NAMESPACE,
+  LEASE_OWNER_UID,
+  LEASE_POOL,
+} from '../api/names.js';
 import { parseAddress } from '../ipam/core/address.js';
 import { createLease, readLease, releaseLease, takeLease } from '../ipam/core/lease.js';
 import type { Client } from '../kube/client.js';
@@ -85,6 +94,8 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
       },
       ...Object.entries({
         [LEASE_NODE]: 'node-2',
+        [LEASE_OWNER_KIND]: 'IPAMClaim',
+        [LEASE_OWNER_NAMESPACE]: 'b',
         [LEASE_OWNER_UID]: 'db-1',
         [LEASE_POOL]: 'red',
         [LEASE_FAMILY]: 'IPv6',
@@ -95,6 +106,11 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         given: changed(lease(), { labels: { [label]: value } }),
         expect: `${LABELS}${label.slice(18)};`,
       })),
+      {
+        name: 'nothing with a label of what its spec does not say',
+        given: changed(lease({ owner: WEB, node: 'node-1' }), { labels: { [LEASE_MAC]: '02-00-00-00-00-01' } }),
+        expect: `${LABELS}mac;`,
+      },
       {
         name: 'nothing without labels',
         given: { ...lease(), metadata: { name: NAME } },
