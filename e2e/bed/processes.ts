@@ -1,6 +1,7 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Watchdog } from './watchdog.js';
 
@@ -18,6 +19,8 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Stopped after all the others (etcd: whoever outlives it hangs on it). */
   readonly stopLast?: boolean;
+  /** Its standard input and output are for us to talk to it; only its standard error goes to the log. */
+  readonly talks?: boolean;
 }
 
 /** The standard output of a command that ends by itself. */
@@ -46,7 +49,7 @@ export class Child {
     this.#process = spawn(options.command, [...options.args], {
       cwd: options.cwd,
       env: { ...process.env, ...options.env },
-      stdio: ['ignore', log, log],
+      stdio: options.talks ? ['pipe', 'pipe', log] : ['ignore', log, log],
       detached: true,
     });
     closeSync(log);
@@ -59,6 +62,11 @@ export class Child {
       this.#process.once('error', (error) => finish(error.message));
       this.#process.once('exit', (code, signal) => finish(signal ?? `code ${code ?? 'unknown'}`));
     });
+  }
+
+  /** Of a child that talks. */
+  get pipes(): { readonly input: Writable | null; readonly output: Readable | null } {
+    return { input: this.#process.stdin, output: this.#process.stdout };
   }
 
   get running(): boolean {
