@@ -14,6 +14,8 @@ export const CniCode = {
   NotAvailable: 50,
   /** The pod has no right to the addresses: no retry helps until somebody changes something. */
   Refused: 100,
+  /** A fault of the agent's own: its log has more. */
+  Internal: 999,
 } as const;
 export type CniCode = (typeof CniCode)[keyof typeof CniCode];
 

@@ -1,0 +1,176 @@
+import type { Clock } from '../../kube/clock.js';
+import { Deadline } from '../../kube/deadline.js';
+import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
+import { unread } from './api-failure.js';
+import { CniCode, CniError } from './cni-error.js';
+import { COMMANDS } from './environment.js';
+import { type Answer, type Ask, failure, readAsk, success } from './exchange.js';
+import type { RequestMetrics } from './metrics.js';
+import type { DeletionNotes, Note } from './notes.js';
+import { type InterfaceRef, type Request, keyOf, readRequest } from './request.js';
+import { Turns } from './turns.js';
+import type { Verbs } from './verbs.js';
+
+export interface DispatcherOptions {
+  readonly verbs: Pick<Verbs, 'perform' | 'delete'>;
+  readonly notes: Pick<DeletionNotes, 'has' | 'write'>;
+  /** A note was written. */
+  readonly onNote: () => void;
+  /** How many requests are worked on at once. */
+  readonly workers: number;
+  readonly addTimeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: RequestMetrics;
+}
+
+/** A pod's end shall not wait for an API server that is slow: what is not released by then is noted. */
+const DEL_MS = 10_000;
+const OTHERS_MS = 30_000;
+/** Work that is given up says so itself, in better words than are known here. */
+const LAST_WORDS_MS = 1_000;
+
+/** From the text of a request to that of its answer: in turn, in time, and whatever happens with a code. */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #turns: Turns;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#turns = new Turns(options.workers);
+  }
+
+  /** Never rejects. @param caller aborts where nobody waits for the answer any more */
+  async answer(text: string, caller: AbortSignal): Promise<Answer> {
+    const { clock, metrics } = this.#options;
+    const started = clock.now();
+    let ask: Ask | undefined;
+    let code = 0;
+    metrics.began();
+    try {
+      ask = readAsk(text);
+      const request = readRequest(ask);
+      const result = await this.#perform(request, ask, caller);
+      this.#logDone(request, result);
+      return success(result);
+    } catch (error) {
+      const refusal = asRefusal(error);
+      ({ code } = refusal);
+      this.#logRefused(refusal, ask);
+      return failure(refusal, ask);
+    } finally {
+      const command = COMMANDS.find((each) => each === ask?.env.CNI_COMMAND) ?? 'unknown';
+      metrics.ended(command, code, (clock.now() - started) / 1000);
+    }
+  }
+
+  /** Makes a noted deletion good, in turn with the requests for the same interface. @throws what the API server's client throws */
+  async replay({ at }: Note, caller: AbortSignal): Promise<void> {
+    await this.#inTime(DEL_MS, caller, (signal) =>
+      this.#turns.run(keyOf(at), signal, async () => {
+        // an ADD may have done it in the meantime
+        if (await this.#options.notes.has(at)) await this.#options.verbs.delete(at, { signal });
+      }),
+    );
+  }
+
+  async #perform(request: Request, ask: Ask, caller: AbortSignal): Promise<object | undefined> {
+    const { verbs } = this.#options;
+    const work = (limitMs: number, key?: string) =>
+      this.#inTime(limitMs, caller, (signal) => this.#turns.run(key, signal, () => verbs.perform(request, { signal })));
+    switch (request.command) {
+      case 'ADD':
+        return work(this.#options.addTimeoutMs, keyOf(request));
+      case 'CHECK':
+        return work(OTHERS_MS, keyOf(request));
+      case 'GC':
+      case 'STATUS':
+      case 'VERSION':
+        return work(OTHERS_MS);
+      case 'DEL':
+        try {
+          return await work(DEL_MS, keyOf(request));
+        } catch (error) {
+          await this.#note(request, ask, error);
+          return undefined;
+        }
+    }
+  }
+
+  /** What could not be released now is promised: nobody can do more about a pod that ends. */
+  async #note(at: InterfaceRef, ask: Ask, why: unknown): Promise<void> {
+    const { notes, log, onNote } = this.#options;
+    try {
+      await notes.write(at, ask);
+    } catch (error) {
+      const message = `cannot release the addresses now (${messageOf(why)}), nor note it: ${messageOf(error)}`;
+      throw new CniError(CniCode.TryAgain, message, { cause: why });
+    }
+    const { containerId, interfaceName } = at;
+    log.warn({ containerId, interfaceName, err: why }, `addresses are released later: ${messageOf(why)}`);
+    onNote();
+  }
+
+  async #inTime<T>(limitMs: number, caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    const deadline = new Deadline(clock, caller);
+    deadline.limit(limitMs, 'deadline');
+    const over = new AbortController();
+    const outOfPatience = this.#outOfPatience(deadline, over.signal);
+    try {
+      return await Promise.race([work(deadline.signal), outOfPatience]);
+    } catch (error) {
+      // an abort has no words of its own
+      if (deadline.signal.aborted && !(error instanceof CniError)) throw tooLate(deadline);
+      throw error;
+    } finally {
+      over.abort();
+      deadline.clear();
+    }
+  }
+
+  /** Rejects a while after the deadline. Work that does not hear of it keeps its turn. */
+  async #outOfPatience(deadline: Deadline, over: AbortSignal): Promise<never> {
+    const { clock } = this.#options;
+    await new Promise<void>((resolve) => {
+      if (deadline.signal.aborted) resolve();
+      else deadline.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await clock.sleep(LAST_WORDS_MS, over);
+    throw tooLate(deadline);
+  }
+
+  #logDone(request: Request, result: object | undefined): void {
+    const { log } = this.#options;
+    const { command } = request;
+    const at =
+      'containerId' in request ? { containerId: request.containerId, interfaceName: request.interfaceName } : {};
+    if (request.command !== 'ADD') log.debug({ command, ...at }, 'request done');
+    else log.info({ command, ...at, network: request.network, pod: request.pod, result }, 'addresses given');
+  }
+
+  #logRefused(refusal: CniError, ask: Ask | undefined): void {
+    const { log } = this.#options;
+    const {
+      CNI_COMMAND: command,
+      CNI_CONTAINERID: containerId,
+      CNI_IFNAME: interfaceName,
+      CNI_ARGS: args,
+    } = ask?.env ?? {};
+    const fields = { command, containerId, interfaceName, args, code: refusal.code };
+    const { message, details, cause } = refusal;
+    if (refusal.code === CniCode.Internal) log.error({ ...fields, err: cause }, `request failed: ${message}`);
+    else log.warn({ ...fields, details }, `request refused: ${message}`);
+  }
+}
+
+function tooLate(deadline: Deadline): CniError {
+  return new CniError(CniCode.TryAgain, `${deadline.error('the request')?.message ?? 'given up'}: try again`);
+}
+
+function asRefusal(error: unknown): CniError {
+  if (error instanceof CniError) return error;
+  if (error instanceof TransportError || error instanceof StatusError) return unread(error);
+  return new CniError(CniCode.Internal, `the agent failed: ${messageOf(error)}: see its log`, { cause: error });
+}

@@ -1,0 +1,82 @@
+import { describeValue } from '../../api/json.js';
+import { CniCode, CniError } from './cni-error.js';
+
+/** The variables of the CNI protocol (CNI spec 1.1, section 2). */
+
+export const COMMANDS = ['ADD', 'DEL', 'CHECK', 'GC', 'STATUS', 'VERSION'] as const;
+export type Command = (typeof COMMANDS)[number];
+
+/** Variables of a request that are as they must be; `args` may be empty. */
+export interface Environment {
+  readonly command: Command;
+  /** Empty where the command needs none. */
+  readonly containerId: string;
+  readonly interfaceName: string;
+  /** Of CNI_ARGS; a key without a value is absent. */
+  readonly args: ReadonlyMap<string, string>;
+}
+
+type Variable = 'CNI_CONTAINERID' | 'CNI_NETNS' | 'CNI_IFNAME' | 'CNI_PATH';
+
+const REQUIRED: Readonly<Record<Command, readonly Variable[]>> = {
+  ADD: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME'],
+  DEL: ['CNI_CONTAINERID', 'CNI_IFNAME'],
+  CHECK: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME'],
+  GC: ['CNI_PATH'],
+  STATUS: [],
+  VERSION: [],
+};
+
+const CONTAINER_ID = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+/** As the kernel takes them. */
+const INTERFACE_NAME = /^(?!\.{1,2}$)[^/:\s\0]{1,15}$/u;
+
+/** @throws {CniError} 4, which names all variables that are absent or cannot be */
+export function readEnvironment(env: Readonly<Record<string, string>>): Environment {
+  const command = COMMANDS.find((each) => each === env.CNI_COMMAND);
+  if (command === undefined) {
+    throw new CniError(
+      CniCode.InvalidEnvironment,
+      `CNI_COMMAND is ${describeValue(env.CNI_COMMAND)}: it must be one of ${COMMANDS.join(', ')}`,
+    );
+  }
+  const needsArgs = command === 'ADD' || command === 'CHECK';
+  const { args, problem } = needsArgs ? readArgs(env.CNI_ARGS ?? '') : NO_ARGS;
+  const problems = REQUIRED[command].flatMap((variable) => problemOf(variable, env[variable]) ?? []);
+  if (problem !== undefined) problems.push(problem);
+  if (problems.length > 0) throw new CniError(CniCode.InvalidEnvironment, problems.join('; '));
+  return { command, containerId: env.CNI_CONTAINERID ?? '', interfaceName: env.CNI_IFNAME ?? '', args };
+}
+
+function problemOf(variable: Variable, value = ''): string | undefined {
+  if (value === '') return `${variable} is absent`;
+  if (variable === 'CNI_CONTAINERID' && !CONTAINER_ID.test(value)) {
+    return `CNI_CONTAINERID is ${describeValue(value)}: it begins with a letter or digit, and has letters, digits, "_", "." and "-"`;
+  }
+  if (variable === 'CNI_IFNAME' && !INTERFACE_NAME.test(value)) {
+    return `CNI_IFNAME is ${describeValue(value)}: it has 1 to 15 characters, without "/", ":" and blanks`;
+  }
+  return undefined;
+}
+
+const NO_ARGS: ReturnType<typeof readArgs> = { args: new Map() };
+
+/** Reads `K=V;K=V`. Multus says all twice, which is fine while it says the same. */
+function readArgs(text: string): { args: ReadonlyMap<string, string>; problem?: string } {
+  const args = new Map<string, string>();
+  for (const pair of text.split(';')) {
+    const equals = pair.indexOf('=');
+    if (pair.trim() === '') continue;
+    if (equals < 1) return { args, problem: `CNI_ARGS: ${describeValue(pair)} is not KEY=VALUE` };
+    const [key, value] = [pair.slice(0, equals).trim(), pair.slice(equals + 1)];
+    const known = args.get(key);
+    if (known !== undefined && value !== '' && known !== value) {
+      return {
+        args,
+        problem: `CNI_ARGS: ${key} is both ${describeValue(known)} and ${describeValue(value)}: give it once`,
+      };
+    }
+    if (value !== '') args.set(key, value);
+  }
+  return { args };
+}

@@ -1,0 +1,139 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { access, mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../kube/clock.js';
+import { messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
+import { type Ask, readAsk } from './exchange.js';
+import { type InterfaceRef, readRequest } from './request.js';
+
+/** A deletion that is still to be made good. */
+export interface Note {
+  readonly name: string;
+  readonly at: InterfaceRef;
+}
+
+export interface DeletionNotesOptions {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const ENDING = '.json';
+/** Set aside, for somebody to look at. */
+const UNREADABLE = '.unreadable';
+/** Begins the names of notes that are being written. */
+const UNFINISHED = '.note-';
+/** Whoever was writing one is dead after that. */
+const UNFINISHED_MS = 10 * 60_000;
+
+/**
+ * Deletions that were promised and could not be done: a file each, which outlives the agent. The plugin writes them, too, while no
+ * agent answers it; an interface's note has one name, whoever writes it.
+ */
+export class DeletionNotes {
+  readonly #options: DeletionNotesOptions;
+
+  constructor(options: DeletionNotesOptions) {
+    this.#options = options;
+  }
+
+  /** Durable once it resolves. @throws {Error} where it cannot be written */
+  async write(at: InterfaceRef, ask: Ask): Promise<void> {
+    const { folder } = this.#options;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const scratch = join(folder, `${UNFINISHED}${randomBytes(8).toString('hex')}`);
+    try {
+      const file = await open(scratch, 'wx', 0o600);
+      try {
+        await file.writeFile(`${JSON.stringify(ask)}\n`);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(scratch, this.#pathOf(at));
+    } catch (error) {
+      await rm(scratch, { force: true });
+      throw error;
+    }
+  }
+
+  async has(at: InterfaceRef): Promise<boolean> {
+    try {
+      await access(this.#pathOf(at));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** There may be none. */
+  async remove(at: InterfaceRef): Promise<void> {
+    await rm(this.#pathOf(at), { force: true });
+  }
+
+  /** All that can be read; the others are set aside, with a word in the log. */
+  async list(): Promise<Note[]> {
+    const notes: Note[] = [];
+    for (const name of await this.#names()) {
+      if (name.startsWith(UNFINISHED)) await this.#removeAbandoned(name);
+      if (!name.endsWith(ENDING) || name.startsWith('.')) continue;
+      const note = await this.#read(name);
+      if (note !== undefined) notes.push(note);
+    }
+    return notes;
+  }
+
+  #pathOf(at: InterfaceRef): string {
+    return join(this.#options.folder, noteName(at));
+  }
+
+  async #names(): Promise<string[]> {
+    try {
+      return (await readdir(this.#options.folder)).sort();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+  }
+
+  async #read(name: string): Promise<Note | undefined> {
+    const { folder, log } = this.#options;
+    const path = join(folder, name);
+    try {
+      const at = interfaceOf(readAsk(await readFile(path, 'utf8')));
+      // under another name it would neither be found by who makes it good nor be removed
+      if (noteName(at) !== name) throw new TypeError(`its name should be ${noteName(at)}`);
+      return { name, at };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      log.error({ path, err: error }, `note of a deletion cannot be read, and is set aside: ${messageOf(error)}`);
+      await rename(path, `${path}${UNREADABLE}`);
+      return undefined;
+    }
+  }
+
+  async #removeAbandoned(name: string): Promise<void> {
+    const path = join(this.#options.folder, name);
+    try {
+      const { mtimeMs } = await stat(path);
+      if (this.#options.clock.now() - mtimeMs > UNFINISHED_MS) await rm(path, { force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+}
+
+/** As the plugin has it: one name for each interface of a container, whatever characters these have. */
+export function noteName({ containerId, interfaceName }: InterfaceRef): string {
+  const isPlain = /^[0-9A-Za-z]+$/.test(containerId) && /^[0-9A-Za-z._-]+$/.test(interfaceName);
+  if (isPlain && containerId.length + interfaceName.length <= 160) return `${containerId}-${interfaceName}${ENDING}`;
+  return createHash('sha256').update(`${containerId}/${interfaceName}`).digest('hex').slice(0, 32) + ENDING;
+}
+
+function interfaceOf(ask: Ask): InterfaceRef {
+  // what the config says does not matter any more
+  const request = readRequest({ ...ask, config: '{}' });
+  if (request.command === 'DEL') return request;
+  throw new TypeError(`CNI_COMMAND is ${request.command}, not DEL`);
+}

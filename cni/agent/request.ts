@@ -1,0 +1,172 @@
+import { describeValue, isRecord } from '../../api/json.js';
+import { type Address, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { messageOf } from '../../kube/errors.js';
+import { CniCode, CniError } from './cni-error.js';
+import { type Environment, readEnvironment } from './environment.js';
+import type { Ask } from './exchange.js';
+import {
+  type CniVersion,
+  type JsonObject,
+  invalid,
+  listAt,
+  objectAt,
+  parseConfig,
+  readNetworkConfig,
+} from './network-config.js';
+import type { PodRef } from './pods/node-pods.js';
+import { requestedAddresses, requestedMac } from './requested.js';
+import { type ResultExtras, readResultExtras } from './result.js';
+
+/** One interface of one container. */
+export interface InterfaceRef {
+  readonly containerId: string;
+  readonly interfaceName: string;
+}
+
+export interface AddRequest extends InterfaceRef {
+  readonly command: 'ADD';
+  readonly version: CniVersion;
+  readonly network: string;
+  readonly pod: PodRef;
+  /** At most one of a family. */
+  readonly requested: readonly Address[];
+  /** Lower case, with colons. */
+  readonly mac: string | undefined;
+  /** Of the config, for the result. */
+  readonly extras: ResultExtras;
+}
+
+export interface DelRequest extends InterfaceRef {
+  readonly command: 'DEL';
+}
+
+export interface CheckRequest extends InterfaceRef {
+  readonly command: 'CHECK';
+  readonly network: string;
+  readonly pod: PodRef;
+  /** What the interface has, says the runtime. */
+  readonly addresses: readonly Address[];
+}
+
+export interface GcRequest {
+  readonly command: 'GC';
+  readonly network: string;
+  /** Keys of {@link keyOf} that are still in use; undefined where the runtime does not say. */
+  readonly valid: ReadonlySet<string> | undefined;
+}
+
+export interface StatusRequest {
+  readonly command: 'STATUS';
+  readonly network: string;
+}
+
+export interface VersionRequest {
+  readonly command: 'VERSION';
+  /** What the runtime speaks. */
+  readonly version: string;
+}
+
+export type Request = AddRequest | DelRequest | CheckRequest | GcRequest | StatusRequest | VersionRequest;
+
+/** Tells one interface of one container from all others. */
+export function keyOf({ containerId, interfaceName }: InterfaceRef): string {
+  return `${containerId} ${interfaceName}`;
+}
+
+/**
+ * Reads a request of any verb and version, and no more of it than the verb needs: a DEL must not fail for what an ADD refused.
+ * @throws {CniError} 1, 4, 6 or 7
+ */
+export function readRequest(ask: Ask): Request {
+  const environment = readEnvironment(ask.env);
+  const { command, containerId, interfaceName } = environment;
+  switch (command) {
+    case 'ADD':
+      return readAdd(environment, ask.config);
+    case 'DEL':
+      parseConfig(ask.config);
+      return { command, containerId, interfaceName };
+    case 'CHECK':
+      return readCheck(environment, ask.config);
+    case 'GC': {
+      const { name, all } = readNetworkConfig(command, ask.config);
+      return { command, network: name, valid: readValidAttachments(all) };
+    }
+    case 'STATUS':
+      return { command, network: readNetworkConfig(command, ask.config).name };
+    case 'VERSION': {
+      const { cniVersion } = parseConfig(ask.config);
+      return { command, version: typeof cniVersion === 'string' && cniVersion !== '' ? cniVersion : '1.1.0' };
+    }
+  }
+}
+
+function readAdd({ containerId, interfaceName, args }: Environment, text: string): AddRequest {
+  const pod = readPod(args);
+  const { version, name, ipam, all } = readNetworkConfig('ADD', text);
+  return {
+    command: 'ADD',
+    version,
+    network: name,
+    containerId,
+    interfaceName,
+    pod,
+    requested: requestedAddresses(all, args),
+    mac: requestedMac(all, args),
+    extras: readResultExtras(ipam),
+  };
+}
+
+function readCheck({ containerId, interfaceName, args }: Environment, text: string): CheckRequest {
+  const pod = readPod(args);
+  const { name, all } = readNetworkConfig('CHECK', text);
+  const addresses = readPrevResult(all, interfaceName);
+  return { command: 'CHECK', network: name, containerId, interfaceName, pod, addresses };
+}
+
+function readPod(args: ReadonlyMap<string, string>): PodRef {
+  const [namespace, name, uid] = ['NAMESPACE', 'NAME', 'UID'].map((key) => args.get(`K8S_POD_${key}`));
+  if (namespace !== undefined && name !== undefined) return { namespace, name, ...(uid !== undefined && { uid }) };
+  const absent = [
+    ...(namespace === undefined ? ['K8S_POD_NAMESPACE'] : []),
+    ...(name === undefined ? ['K8S_POD_NAME'] : []),
+  ];
+  throw new CniError(
+    CniCode.InvalidEnvironment,
+    `CNI_ARGS: ${absent.join(' and ')} absent: addresses are for pods of Kubernetes, whose runtimes say which`,
+  );
+}
+
+/** The addresses of the interface: those that say that they are another one's do not count. */
+function readPrevResult(config: JsonObject, interfaceName: string): Address[] {
+  if (config.prevResult === undefined || config.prevResult === null) {
+    throw invalid('prevResult', 'it is absent: CHECK compares it with what is leased');
+  }
+  const result = objectAt(config, 'prevResult');
+  const interfaces = listAt(result, 'interfaces', 'prevResult.interfaces');
+  return listAt(result, 'ips', 'prevResult.ips').flatMap((ip, index) => {
+    const path = `prevResult.ips[${index}]`;
+    if (!isRecord(ip)) throw invalid(path, `${describeValue(ip)} is not an object`);
+    const owner = typeof ip.interface === 'number' ? interfaces[ip.interface] : undefined;
+    if (isRecord(owner) && owner.name !== interfaceName) return [];
+    if (typeof ip.address !== 'string') throw invalid(`${path}.address`, `${describeValue(ip.address)} is no address`);
+    try {
+      return [parseAddressOrPrefix(ip.address).address];
+    } catch (error) {
+      throw invalid(`${path}.address`, messageOf(error));
+    }
+  });
+}
+
+/** No list is not an empty list: without one nothing may be collected. The second key is what runtimes wrote before CNI 1.1 was final. */
+function readValidAttachments(config: JsonObject): ReadonlySet<string> | undefined {
+  const key = ['cni.dev/valid-attachments', 'cni.dev/attachments'].find((each) => (config[each] ?? null) !== null);
+  if (key === undefined) return undefined;
+  const keys = listAt(config, key).map((element, index) => {
+    const { containerID: containerId, ifname: interfaceName } = isRecord(element) ? element : {};
+    if (typeof containerId === 'string' && typeof interfaceName === 'string')
+      return keyOf({ containerId, interfaceName });
+    throw invalid(`${key}[${index}]`, 'it is not {"containerID": "…", "ifname": "…"}');
+  });
+  return new Set(keys);
+}

@@ -1,0 +1,97 @@
+import { describeValue, isRecord } from '../../api/json.js';
+import { formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { formatCidr, parseCidr } from '../../ipam/core/cidr.js';
+import { messageOf } from '../../kube/errors.js';
+import type { Grant } from './attachment.js';
+import { type CniVersion, type JsonObject, invalid, listAt, objectAt } from './network-config.js';
+
+/** The result of an ADD, abbreviated as that of a delegate (CNI spec 1.1, section 5.1.3): the interface is the caller's business. */
+
+export interface Route {
+  readonly dst: string;
+  readonly gw?: string;
+  /** What CNI 1.1 adds: mtu, advmss, priority, table, scope. */
+  readonly [option: string]: string | number | undefined;
+}
+
+/** Lists that are not empty. */
+export interface Dns {
+  readonly nameservers?: readonly string[];
+  readonly domain?: string;
+  readonly search?: readonly string[];
+  readonly options?: readonly string[];
+}
+
+/** What a network's config says besides addresses. */
+export interface ResultExtras {
+  readonly routes: readonly Route[];
+  readonly dns: Dns;
+}
+
+const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
+
+/** Reads `ipam.routes` and `ipam.dns`. @throws {CniError} 7, which names key and value */
+export function readResultExtras(ipam: JsonObject): ResultExtras {
+  const routes = listAt(ipam, 'routes', 'ipam.routes').map((route, index) => readRoute(route, `ipam.routes[${index}]`));
+  return { routes, dns: readDns(objectAt(ipam, 'dns', 'ipam.dns')) };
+}
+
+export function addResult(version: CniVersion, grant: Grant, { routes, dns }: ResultExtras): object {
+  const namesFamilies = version.startsWith('0.');
+  const ips = grant.map(({ address, prefixLength, gateway }) => ({
+    ...(namesFamilies && { version: String(address.family) }),
+    address: `${formatAddress(address)}/${prefixLength}`,
+    ...(gateway !== undefined && { gateway: formatAddress(gateway) }),
+  }));
+  return { cniVersion: version, ips, ...(routes.length > 0 && { routes }), dns };
+}
+
+function readRoute(value: unknown, path: string): Route {
+  if (!isRecord(value)) throw invalid(path, `${describeValue(value)} is not an object like {"dst": "10.0.0.0/8"}`);
+  const dst = parsed(value.dst, `${path}.dst`, parseCidr);
+  const numbers = ROUTE_NUMBERS.flatMap((key) => {
+    const number = value[key] ?? undefined;
+    if (number === undefined) return [];
+    if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return [[key, number] as const];
+    throw invalid(`${path}.${key}`, `${describeValue(number)} is no whole number`);
+  });
+  const route = { dst: formatCidr(dst), ...Object.fromEntries(numbers) };
+  if ((value.gw ?? '') === '') return route;
+  const gw = parsed(value.gw, `${path}.gw`, parseAddress);
+  if (gw.family !== dst.family) {
+    throw invalid(`${path}.gw`, `${describeValue(value.gw)} is of another family than ${formatCidr(dst)}: correct one`);
+  }
+  return { ...route, gw: formatAddress(gw) };
+}
+
+function readDns(dns: JsonObject): Dns {
+  const nameservers = texts(dns, 'nameservers').map((text, index) =>
+    formatAddress(parsed(text, `ipam.dns.nameservers[${index}]`, parseAddress)),
+  );
+  const [search, options] = [texts(dns, 'search'), texts(dns, 'options')];
+  const domain = dns.domain ?? '';
+  if (typeof domain !== 'string') throw invalid('ipam.dns.domain', `${describeValue(domain)} is no text`);
+  return {
+    ...(nameservers.length > 0 && { nameservers }),
+    ...(domain !== '' && { domain }),
+    ...(search.length > 0 && { search }),
+    ...(options.length > 0 && { options }),
+  };
+}
+
+function texts(dns: JsonObject, key: string): string[] {
+  const path = `ipam.dns.${key}`;
+  return listAt(dns, key, path).map((value, index) => {
+    if (typeof value === 'string' && value !== '') return value;
+    throw invalid(`${path}[${index}]`, `${describeValue(value)} is no text: write one, or remove it`);
+  });
+}
+
+function parsed<T>(value: unknown, path: string, parse: (text: string) => T): T {
+  if (typeof value !== 'string') throw invalid(path, `${describeValue(value)} is no text: write it in quotes`);
+  try {
+    return parse(value);
+  } catch (error) {
+    throw invalid(path, messageOf(error));
+  }
+}

@@ -1,0 +1,28 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
+
+/**
+ * For STATUS: why no pod can get an address of a network.
+ * @returns undefined where one can, as far as is known
+ */
+export function unavailable(
+  network: string,
+  {
+    directory,
+    pools,
+  }: { directory: Pick<PoolDirectory, 'poolsOf'>; pools: { get(name: string): AddressPool | undefined } },
+): string | undefined {
+  const known = directory.poolsOf(network);
+  const serving = known.filter(({ verdict }) => verdict.kind === 'served');
+  if (serving.length === 0) {
+    const reasons = known.flatMap(({ verdict }) => (verdict.kind === 'served' ? [] : verdict.message));
+    return [`no AddressPool serves network ${network}`, ...reasons].join(': ');
+  }
+  const full = serving.map(({ name }) => fullness(name, pools.get(name)));
+  return full.every((each) => each !== undefined) ? full.join('; ') : undefined;
+}
+
+function fullness(name: string, pool: AddressPool | undefined): string | undefined {
+  const { free, leased, capacity } = pool?.status ?? {};
+  return free === 0 ? `pool ${name} is full: ${leased ?? 0} of ${capacity ?? 0} leased` : undefined;
+}

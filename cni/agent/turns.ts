@@ -1,0 +1,89 @@
+/** What resolves once somebody may go on, and how to leave the line before. */
+interface Waiter {
+  go(): void;
+}
+
+/** Work on one key is done in the order in which it came, one at a time; on all keys, by so many at once. */
+export class Turns {
+  readonly #last = new Map<string, Promise<void>>();
+  readonly #line = new Set<Waiter>();
+  #free: number;
+
+  constructor(workers: number) {
+    this.#free = workers;
+  }
+
+  /**
+   * @param key none for work that disturbs nobody
+   * @throws the signal's reason where it aborts before the work begins; from then on the work itself has to listen to it
+   */
+  async run<T>(key: string | undefined, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    if (key === undefined) return this.#withWorker(signal, work);
+    const before = this.#last.get(key) ?? Promise.resolve();
+    let leave: () => void = () => undefined;
+    const mine = new Promise<void>((resolve) => (leave = resolve));
+    // whoever gives up leaves the others in their order
+    const last = before.then(() => mine);
+    this.#last.set(key, last);
+    void last.then(() => {
+      if (this.#last.get(key) === last) this.#last.delete(key);
+    });
+    try {
+      await unlessAborted(before, signal);
+      return await this.#withWorker(signal, work);
+    } finally {
+      leave();
+    }
+  }
+
+  async #withWorker<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    await this.#take(signal);
+    try {
+      return await work();
+    } finally {
+      this.#give();
+    }
+  }
+
+  async #take(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#free > 0) {
+      this.#free--;
+      return;
+    }
+    let waiter: Waiter | undefined;
+    const called = new Promise<void>((resolve) => this.#line.add((waiter = { go: resolve })));
+    try {
+      await unlessAborted(called, signal);
+    } catch (error) {
+      // called at the same moment: the next one shall go
+      if (waiter !== undefined && !this.#line.delete(waiter)) this.#give();
+      throw error;
+    }
+  }
+
+  #give(): void {
+    const [next] = this.#line;
+    if (next === undefined) {
+      this.#free++;
+      return;
+    }
+    this.#line.delete(next);
+    next.go();
+  }
+}
+
+/** What the promise gives, unless the signal aborts first. @throws the signal's reason */
+export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

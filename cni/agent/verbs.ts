@@ -1,0 +1,164 @@
+import { objectKey } from '../../api/meta.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import type { LeaseRecord } from '../../ipam/core/lease.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { Attachment, Call, Grant } from './attachment.js';
+import { CniCode, CniError } from './cni-error.js';
+import { attachmentOf } from './locate.js';
+import { SUPPORTED_VERSIONS } from './network-config.js';
+import type { NodePod } from './pods/node-pod.js';
+import type { PodRef } from './pods/node-pods.js';
+import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, Request } from './request.js';
+import { addResult } from './result.js';
+import type { Readiness } from './readiness.js';
+import { unavailable } from './status.js';
+import { unlessAborted } from './turns.js';
+
+export interface VerbsDeps {
+  readonly pods: { find(ref: PodRef, call: Call): Promise<NodePod> };
+  /** Addresses of claims. Writes nothing. */
+  readonly claims: {
+    entitlement(attachment: Attachment, call: Call): Promise<{ kind: 'claim'; claim: IPAMClaim } | { kind: 'none' }>;
+    grant(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant>;
+    check(attachment: Attachment, addresses: readonly Address[], call: Call): Promise<'held' | 'lost' | 'unknown'>;
+  };
+  /** Addresses of pods. */
+  readonly leases: {
+    grant(attachment: Attachment, pool: Pool, call: Call): Promise<Grant>;
+    release(containerId: string, interfaceName: string, call: Call): Promise<void>;
+    held(containerId: string, interfaceName: string): readonly LeaseRecord[];
+    collect(network: string, valid: ReadonlySet<string>, call: Call): Promise<void>;
+  };
+  readonly directory: Pick<PoolDirectory, 'serving' | 'poolsOf'>;
+  readonly pools: Parameters<typeof unavailable>[1]['pools'];
+  readonly notes: { has(at: InterfaceRef): Promise<boolean>; remove(at: InterfaceRef): Promise<void> };
+  readonly readiness: Readiness;
+}
+
+/** What the verbs of CNI do, each on one request that is well-formed. */
+export class Verbs {
+  readonly #deps: VerbsDeps;
+
+  constructor(deps: VerbsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * @returns the result, where the verb has one
+   * @throws {CniError}, and what the API server's client throws
+   */
+  async perform(request: Request, call: Call): Promise<object | undefined> {
+    switch (request.command) {
+      case 'ADD':
+        return this.#add(request, call);
+      case 'DEL':
+        await this.delete(request, call);
+        return undefined;
+      case 'CHECK':
+        await this.#check(request, call);
+        return undefined;
+      case 'GC':
+        await this.#collect(request, call);
+        return undefined;
+      case 'STATUS': {
+        const reason = this.#deps.readiness.missing() ?? unavailable(request.network, this.#deps);
+        if (reason !== undefined) throw new CniError(CniCode.NotAvailable, reason);
+        return undefined;
+      }
+      case 'VERSION':
+        return { cniVersion: request.version, supportedVersions: SUPPORTED_VERSIONS };
+    }
+  }
+
+  /** Releases what the interface has of its own, and strikes the note that says to do so. */
+  async delete(at: InterfaceRef, call: Call): Promise<void> {
+    await this.#deps.leases.release(at.containerId, at.interfaceName, call);
+    await this.#deps.notes.remove(at);
+  }
+
+  async #add(request: AddRequest, call: Call): Promise<object> {
+    await this.#caughtUp(call);
+    // unplugged while nothing could be written, and plugged again: made good later, it would take the new one's address
+    if (await this.#deps.notes.has(request)) await this.delete(request, call);
+    const attachment = attachmentOf(request, await this.#deps.pods.find(request.pod, call));
+    const entitlement = await this.#deps.claims.entitlement(attachment, call);
+    const grant =
+      entitlement.kind === 'claim'
+        ? await this.#grantClaimed(attachment, entitlement.claim, call)
+        : await this.#deps.leases.grant(attachment, this.#poolFor(attachment), call);
+    return addResult(request.version, grant, request.extras);
+  }
+
+  async #grantClaimed(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant> {
+    const { pod, interfaceName, requested, selection } = attachment;
+    if (requested.length > 0 || selection?.requestsAddresses === true) {
+      const asked = requested.length > 0 ? ` (${requested.map(formatAddress).join(', ')})` : '';
+      throw new CniError(
+        CniCode.Refused,
+        `interface ${interfaceName} of pod ${objectKey(pod)} has "ips"${asked}, which cannot stand together with its IPAMClaim ` +
+          `${claim.metadata.name} (multi-net-spec 4.1.2.1.11): leave "ips" out, and ask for addresses by the annotation ` +
+          'network.kubevirt.io/addresses of the VM',
+      );
+    }
+    return this.#deps.claims.grant(attachment, claim, call);
+  }
+
+  #poolFor({ pod, network, selection }: Attachment): Pool {
+    const resolution = this.#deps.directory.serving({
+      namespace: pod.metadata.namespace,
+      network,
+      nad: selection && `${selection.nad.namespace}/${selection.nad.name}`,
+    });
+    switch (resolution.kind) {
+      case 'served':
+        return resolution.pool;
+      case 'unserved':
+        throw new CniError(CniCode.TryAgain, resolution.message);
+      case 'foreign':
+        throw new CniError(
+          CniCode.InvalidConfig,
+          `name: network ${network} is not Holdfast's: ${resolution.message}: correct the NAD, or create a pool`,
+        );
+    }
+  }
+
+  async #check(request: CheckRequest, call: Call): Promise<void> {
+    await this.#caughtUp(call);
+    const { claims, leases, pods } = this.#deps;
+    const own = leases.held(request.containerId, request.interfaceName);
+    const isOwn = (address: Address) => own.some((lease) => sameAddress(lease.address, address));
+    const others = request.addresses.filter((address) => !isOwn(address));
+    if (others.length === 0 && request.addresses.length > 0) return;
+    const pod = await pods.find(request.pod, call);
+    const attachment = attachmentOf({ ...request, requested: [], mac: undefined }, pod);
+    const verdict = others.length === 0 ? 'lost' : await claims.check(attachment, others, call);
+    if (verdict === 'held') return;
+    const shown = others.map(formatAddress).join(', ') || 'no address';
+    const subject = `interface ${request.interfaceName} of pod ${objectKey(pod)} has ${shown}`;
+    if (verdict === 'lost')
+      throw new CniError(CniCode.Refused, `${subject}, which is not what it is leased: start the pod anew`);
+    throw new CniError(CniCode.TryAgain, `${subject}, and nothing is known of a lease of it: try again`);
+  }
+
+  async #collect({ network, valid }: GcRequest, call: Call): Promise<void> {
+    if (valid === undefined) return;
+    await this.#caughtUp(call);
+    await this.#deps.leases.collect(network, valid, call);
+  }
+
+  /** Before the caches are filled, nothing that they say would be true. */
+  async #caughtUp({ signal }: Call): Promise<void> {
+    const { readiness } = this.#deps;
+    if (readiness.missing() === undefined) return;
+    try {
+      await unlessAborted(readiness.synced(), signal);
+    } catch {
+      throw new CniError(
+        CniCode.TryAgain,
+        `the agent is starting: ${readiness.missing() ?? 'now it is ready'}: try again`,
+      );
+    }
+  }
+}
