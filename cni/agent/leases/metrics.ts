@@ -1,0 +1,34 @@
+import type { Metrics } from '../../../process/metrics.js';
+
+/** What is done to a lease, and why it is. */
+export type WriteKind = 'create' | 'take' | 'move' | 'release';
+
+/** What is measured of the leases of pods. */
+export interface PodLeaseMetrics {
+  /** @param attempts to get one address, until there was one or none could be had */
+  reserved(attempts: number): void;
+  /** `lost`: somebody else was faster. */
+  wrote(kind: WriteKind, outcome: 'done' | 'lost' | 'failed'): void;
+  held(count: number): void;
+  /** A lease of a pod that is gone was released. */
+  swept(): void;
+}
+
+/** To be made once in a process: its metrics have their names for themselves. */
+export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge' | 'histogram'>): PodLeaseMetrics {
+  const attempts = metrics.histogram('agent_reserve_attempts', 'Attempts to get one address for a pod.', {
+    buckets: [1, 2, 3, 4, 8, 16, 32, 64],
+  });
+  const writes = metrics.counter('agent_lease_writes_total', 'Writes of leases of pods, by what they do and outcome.', [
+    'write',
+    'outcome',
+  ]);
+  const held = metrics.gauge('agent_leases_held', 'Leases that are held on this node.');
+  const swept = metrics.counter('agent_leases_swept_total', 'Leases of pods that are gone that were released.');
+  return {
+    reserved: (count) => attempts.observe(count),
+    wrote: (write, outcome) => writes.inc({ write, outcome }),
+    held: (count) => held.set(count),
+    swept: () => swept.inc(),
+  };
+}

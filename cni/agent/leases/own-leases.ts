@@ -1,0 +1,176 @@
+import type { AddressLease } from '../../../api/address-lease.js';
+import { type LeaseRecord, readLease, stateOf } from '../../../ipam/core/lease.js';
+import { Cache } from '../../../kube/cache.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { Change, Informer } from '../../../kube/informer.js';
+import { rememberRecent } from '../../../kube/recent-entries.js';
+import { isNewer } from '../../../kube/resource-version.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import type { InformerRegistry, Watched } from '../../../process/informers.js';
+
+/** Of an interface of a sandbox: what a DEL is about. */
+export interface Place {
+  readonly containerId: string;
+  readonly interfaceName: string;
+}
+
+/** A lease that we wrote, and the watch has not shown. */
+export interface Unseen {
+  readonly record: LeaseRecord;
+  /** In the clock's ms. */
+  readonly since: number;
+}
+
+/** What follows the leases; an Informer does. */
+export type OwnFeed = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'synced' | 'onChange'>;
+
+/** Writes without an answer are few, and looked at soon. */
+const DOUBTS = 1_024;
+
+/**
+ * The leases of this node, in whatever state: what the watch has told, and what we wrote ourselves since. The watch lags behind; whatever
+ * of it is older than what is known changes nothing.
+ */
+export class OwnLeases {
+  readonly #feed: OwnFeed;
+  readonly #nodeName: string;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #leases = new Cache<LeaseRecord>({
+    pod: ({ owner }) => (owner?.kind === 'Pod' ? [owner.uid] : []),
+    container: ({ containerID }) => (containerID === undefined ? [] : [containerID]),
+  });
+  /** By name. */
+  readonly #unseen = new Map<string, Unseen>();
+  /** By the name of a lease that may have been made and may not. */
+  readonly #doubts = new Map<string, Place>();
+
+  #held = 0;
+
+  constructor(informers: Pick<InformerRegistry, 'get'>, nodeName: string, clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+    this.#nodeName = nodeName;
+    // by the field, which is the truth that the label repeats
+    const watched: Watched<AddressLease, LeaseRecord> = {
+      resource: ADDRESS_LEASES,
+      fieldSelector: ofNode(nodeName),
+      shrink: readLease,
+    };
+    this.#feed = informers.get(watched);
+    this.#feed.onChange((change) => this.#observe(change));
+  }
+
+  /** The first full list is there. */
+  get hasSynced(): boolean {
+    return this.#feed.hasSynced;
+  }
+
+  synced(): Promise<void> {
+    return this.#feed.synced();
+  }
+
+  /** How many are held. */
+  get held(): number {
+    return this.#held;
+  }
+
+  all(): readonly LeaseRecord[] {
+    return this.#leases.list();
+  }
+
+  /** Of a pod's UID, in whatever state. */
+  ofPod(uid: string): readonly LeaseRecord[] {
+    return this.#leases.byIndex('pod', uid);
+  }
+
+  /** Of pods, and held. */
+  heldAt(place: Place): readonly LeaseRecord[] {
+    return this.#leases.byIndex('container', place.containerId).filter((lease) => isHeldAt(lease, place));
+  }
+
+  /** The answer to a write of ours, or what was read since. */
+  learned(record: LeaseRecord): void {
+    const { name } = record.metadata;
+    this.#doubts.delete(name);
+    if (!this.#isNews(record)) return;
+    if (record.node === this.#nodeName) {
+      this.#set(record);
+      this.#unseen.set(name, { record, since: this.#clock.now() });
+    } else this.#delete(name);
+  }
+
+  get(name: string): LeaseRecord | undefined {
+    return this.#leases.get(name);
+  }
+
+  /** There is no such lease. @param known what was known of it when it was asked for: what was learned since stays */
+  gone(name: string, known: LeaseRecord | undefined): void {
+    if (known !== undefined && this.#leases.get(name) === known) this.#delete(name);
+  }
+
+  /** What we wrote, and the watch has not shown: it may have been deleted while no watch ran. */
+  unseen(): readonly Unseen[] {
+    return [...this.#unseen.values()];
+  }
+
+  /** A lease was to be made, and nobody knows whether it was. */
+  doubt(name: string, place: Place): void {
+    rememberRecent(this.#doubts, name, place, DOUBTS);
+  }
+
+  /** The names of leases that may be held at the place, and are not known to be. */
+  doubtsAbout({ containerId, interfaceName }: Place): readonly string[] {
+    const about = [...this.#doubts].filter(
+      ([, place]) => place.containerId === containerId && place.interfaceName === interfaceName,
+    );
+    return about.map(([name]) => name);
+  }
+
+  #observe({ type, object }: Change<LeaseRecord>): void {
+    if (type === 'removed') this.#remove(object);
+    else this.#see(object);
+  }
+
+  #see(record: LeaseRecord): void {
+    const { name, resourceVersion } = record.metadata;
+    this.#doubts.delete(name);
+    const news = this.#isNews(record);
+    if (news) this.#set(record);
+    if (news || this.#leases.get(name)?.metadata.resourceVersion === resourceVersion) this.#unseen.delete(name);
+  }
+
+  /** It is deleted, or another node has it. What we wrote after that stays. */
+  #remove({ metadata: { name, resourceVersion } }: LeaseRecord): void {
+    const known = this.#leases.get(name)?.metadata.resourceVersion;
+    if (known !== undefined && !isNewer(known, resourceVersion)) this.#delete(name);
+  }
+
+  #set(record: LeaseRecord): void {
+    this.#count(this.#leases.set(record), -1);
+    this.#count(record, 1);
+  }
+
+  #delete(name: string): void {
+    this.#count(this.#leases.delete(name), -1);
+    this.#unseen.delete(name);
+  }
+
+  #count(record: LeaseRecord | undefined, by: 1 | -1): void {
+    if (record !== undefined && stateOf(record) === 'held') this.#held += by;
+  }
+
+  #isNews({ metadata: { name, resourceVersion } }: LeaseRecord): boolean {
+    const known = this.#leases.get(name)?.metadata.resourceVersion;
+    return known === undefined || isNewer(resourceVersion, known);
+  }
+}
+
+/** A field selector. */
+export function ofNode(nodeName: string): string {
+  return `spec.node=${nodeName}`;
+}
+
+/** A pod holds it there: claims' leases are nobody's to free but ipam's. */
+export function isHeldAt(lease: LeaseRecord, { containerId, interfaceName }: Place): boolean {
+  const isThere = lease.containerID === containerId && lease.interface === interfaceName;
+  return isThere && lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';
+}

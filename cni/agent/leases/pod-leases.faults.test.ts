@@ -1,0 +1,222 @@
+import { expect } from 'chai';
+import { compiledPool } from '../../../test/lease-objects.js';
+import { LeaseScene, OTHER, callOf } from '../../../test/agent-model/lease-scene.js';
+import { StatusError, TransportError } from '../../../kube/errors.js';
+
+const POOL = compiledPool({ cidr: '10.0.0.0/24' });
+const BROKEN = new TransportError('broken', 'the connection broke');
+const UNSENT = new TransportError('unsent', 'nobody listens');
+const status = (code: number, reason: string) =>
+  new StatusError({ request: 'POST', status: code, reason, message: 'of a test' });
+
+async function refusalOf(answer: Promise<unknown>): Promise<string> {
+  try {
+    await answer;
+  } catch (error) {
+    return String(error);
+  }
+  throw new Error('it succeeded');
+}
+
+describe('an address for a pod, when requests fail', () => {
+  it('is the pod’s where the create went through and its answer was lost', async () => {
+    const scene = new LeaseScene(POOL);
+    scene.fail({ error: BROKEN, applied: true });
+    const granted = await scene.add();
+    expect(scene.held).to.deep.equal(granted);
+    expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['POST', 'GET']);
+  });
+
+  it('is asked for again, the same one, where it did not go through', async () => {
+    const scene = new LeaseScene(POOL);
+    scene.fail({ error: status(500, 'InternalError'), applied: false });
+    const granted = scene.add();
+    await scene.turn();
+    await scene.pass(50);
+    expect(await granted).to.deep.equal(scene.held);
+    const [get, post] = scene.requests();
+    expect(get?.split(' ')).to.deep.equal(['GET', post?.split(' ')[1]]);
+  });
+
+  it('is the pod’s where the second create finds that the first one was only late', async () => {
+    const scene = new LeaseScene(POOL);
+    scene.fail({ error: BROKEN, applied: false }, undefined);
+    const granted = scene.add();
+    await scene.turn();
+    const address = scene.requests()[0]!.split('.')[1]!.replaceAll('-', '.');
+    const owner = { kind: 'Pod', namespace: 'apps', name: 'web', uid: 'web-uid' } as const;
+    await scene.leaseTo(owner, address);
+    const lease = scene.lease(address)!;
+    Object.assign(lease.spec, { node: 'n1', containerID: 'web-c1', interface: 'net1' });
+    await scene.pass(50);
+    expect(await granted).to.deep.equal([address]);
+  });
+
+  it('is another one where somebody else has got it meanwhile', async () => {
+    const scene = new LeaseScene(POOL);
+    scene.fail({ error: BROKEN, applied: false });
+    const granted = scene.add();
+    await scene.turn();
+    const address = scene.requests()[0]!.split('.')[1]!.replaceAll('-', '.');
+    await scene.leaseTo(OTHER, address);
+    await scene.pass(50);
+    expect(await granted).not.to.deep.equal([address]);
+  });
+
+  const refusals = [
+    { name: 'nobody answers', error: UNSENT, code: 11 },
+    { name: 'the server has too much to do', error: status(429, 'TooManyRequests'), code: 11 },
+    { name: 'the agent may not', error: status(403, 'Forbidden'), code: 100 },
+    { name: 'the lease cannot be', error: status(422, 'Invalid'), code: 100 },
+  ];
+  for (const { name, error, code } of refusals) {
+    it(`is refused with code ${code} where ${name}, after one request`, async () => {
+      const scene = new LeaseScene(POOL);
+      scene.fail({ error, applied: false });
+      const refusal = await scene.refused();
+      expect(refusal).to.match(new RegExp(`^${code} cannot lease an address of pool blue to pod apps/web: `));
+      expect(refusal).to.include(error.message);
+      expect(scene.requests()).to.deep.equal([]);
+    });
+  }
+
+  it('that nobody knows to be leased is found by the DEL, before any watch tells of it', async () => {
+    const scene = new LeaseScene(POOL);
+    scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
+    expect(await scene.refused()).to.match(/^11 /);
+    expect(scene.held).to.have.length(1);
+    await scene.del();
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('that nobody knows to be leased is the pod’s at the next ADD', async () => {
+    const scene = new LeaseScene(POOL);
+    scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
+    await scene.refused();
+    expect(await scene.add()).to.deep.equal(scene.held);
+  });
+
+  it('is given up in time, and the request under way is remembered', async () => {
+    const scene = new LeaseScene(POOL);
+    const aborted = new TransportError('aborted', 'given up by the caller');
+    const controller = new AbortController();
+    scene.agent.api.before = () => {
+      controller.abort();
+      scene.fail();
+      return { error: aborted, applied: true };
+    };
+    const granted = scene.grant({}, { call: callOf(controller.signal) });
+    expect(await refusalOf(granted)).to.include('no time left to lease an address of pool blue');
+    expect(scene.held).to.have.length(1);
+    await scene.del();
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('is waited for while the agent has just started, and no longer than the call may last', async () => {
+    const scene = new LeaseScene(POOL);
+    await scene.add();
+    scene.start();
+    const controller = new AbortController();
+    const refused = refusalOf(scene.grant({}, { call: callOf(controller.signal) }));
+    const granted = scene.add();
+    await scene.turn();
+    controller.abort();
+    expect(await refused).to.include('no time left');
+    scene.follow();
+    expect(await granted).to.deep.equal(scene.held);
+  });
+
+  it('is rolled back by the DEL where the roll-back fails', async () => {
+    const dual = compiledPool({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] });
+    const scene = new LeaseScene(dual);
+    const refused = { error: status(403, 'Forbidden'), applied: false };
+    scene.fail(undefined, refused, { error: UNSENT, applied: false });
+    expect(await scene.refused()).to.match(/^100 /);
+    expect(scene.held).to.have.length(1);
+    await scene.del();
+    expect(scene.held).to.deep.equal([]);
+  });
+});
+
+describe('the end of a pod’s interface, when requests fail', () => {
+  it('fails while the API server is away, and succeeds when it is asked again', async () => {
+    const scene = new LeaseScene(POOL);
+    await scene.add();
+    scene.fail({ error: UNSENT, applied: false });
+    expect(await refusalOf(scene.del())).to.include('nobody listens');
+    await scene.del();
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('is done once, though the answer was lost', async () => {
+    const scene = new LeaseScene(POOL);
+    const [address = ''] = await scene.add();
+    scene.fail({ error: BROKEN, applied: true });
+    expect(await refusalOf(scene.del())).to.include('broke');
+    const { releasedAt } = scene.lease(address)!.spec;
+    await scene.pass(1_000);
+    await scene.del();
+    expect(scene.lease(address)!.spec.releasedAt).to.equal(releasedAt);
+  });
+
+  it('is decided again where somebody has changed the lease', async () => {
+    const scene = new LeaseScene(POOL);
+    const [address = ''] = await scene.add();
+    scene.lease(address)!.metadata.resourceVersion = '77';
+    await scene.del();
+    expect(scene.held).to.deep.equal([]);
+    expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['POST', 'PATCH', 'GET', 'PATCH']);
+  });
+
+  it('changes nothing of a lease that has passed to somebody else', async () => {
+    const scene = new LeaseScene(POOL);
+    const [address = ''] = await scene.add();
+    const name = `blue.${address.replaceAll('.', '-')}`;
+    scene.cluster.server.leases.delete(name);
+    await scene.leaseTo(OTHER, address);
+    await scene.del();
+    expect(scene.held).to.deep.equal([address]);
+  });
+
+  it('is a success where there is nothing, or the lease is gone', async () => {
+    const scene = new LeaseScene(POOL);
+    await scene.del();
+    const [address = ''] = await scene.add();
+    scene.cluster.server.leases.delete(`blue.${address.replaceAll('.', '-')}`);
+    await scene.del();
+    await scene.del();
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('does not rest on a 404 that is not about the lease', async () => {
+    const scene = new LeaseScene(POOL);
+    await scene.add();
+    const proxy = { error: status(404, 'Not Found'), applied: false };
+    scene.fail(proxy, proxy);
+    expect(await refusalOf(scene.del())).to.include('404');
+    await scene.del();
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('reads the leases of the node, where the agent has just started', async () => {
+    const scene = new LeaseScene(POOL);
+    const kept = await scene.add({ pod: 'kept' });
+    await scene.add();
+    scene.start();
+    await scene.del();
+    expect(scene.requests()[0]).to.equal('GET spec.node=n1');
+    expect(scene.held).to.deep.equal(kept);
+    scene.fail({ error: UNSENT, applied: false });
+    expect(await refusalOf(scene.del({ pod: 'kept' }))).to.include('nobody listens');
+  });
+
+  it('never frees what a claim holds, whatever its lease says', async () => {
+    const scene = new LeaseScene(POOL);
+    await scene.leaseTo(OTHER, '10.0.0.9');
+    Object.assign(scene.lease('10.0.0.9')!.spec, { node: 'n1', containerID: 'web-c1', interface: 'net1' });
+    scene.start().catchUp();
+    await scene.del();
+    expect(scene.held).to.deep.equal(['10.0.0.9']);
+    expect(scene.agent.leases.held('web-c1', 'net1')).to.deep.equal([]);
+  });
+});

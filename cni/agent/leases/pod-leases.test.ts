@@ -1,0 +1,251 @@
+import { expect } from 'chai';
+import { compiledPool } from '../../../test/lease-objects.js';
+import { LeaseScene, OTHER, callOf } from '../../../test/agent-model/lease-scene.js';
+import { formatAddress } from '../../../ipam/core/address.js';
+
+/** 10.0.0.2 to 10.0.0.6 are leased to anybody. */
+const SMALL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }] });
+const DUAL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/126', gateway: 'fd00::1' }] });
+const COOLDOWN_MS = 60_000;
+
+describe('an address for a pod', () => {
+  it('costs one create, and comes with what its subnet says', async () => {
+    const scene = new LeaseScene(SMALL);
+    const grant = await scene.grant({ mac: '02:00:00:00:00:01' });
+    expect(grant).to.have.length(1);
+    const address = formatAddress(grant[0]!.address);
+    expect(grant[0]).to.deep.include({ prefixLength: 29, gateway: { family: 4, value: 0x0a000001n } });
+    expect(scene.requests()).to.deep.equal([`POST blue.${address.replaceAll('.', '-')}`]);
+    expect(scene.lease(address)?.spec).to.deep.equal({
+      address,
+      addressSpace: 'blue',
+      pool: 'blue',
+      owner: { kind: 'Pod', namespace: 'apps', name: 'web', uid: 'web-uid' },
+      node: 'n1',
+      containerID: 'web-c1',
+      interface: 'net1',
+      mac: '02:00:00:00:00:01',
+    });
+  });
+
+  it('is one create, too, with the list of the others there, and the last one is found at once', async () => {
+    const scene = new LeaseScene(SMALL);
+    for (const last of [2, 3, 4]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    const first = await scene.add({ pod: 'first' });
+    scene.follow();
+    scene.requests();
+    const [second] = await scene.add({ pod: 'second' });
+    expect([...first, second].sort()).to.deep.equal(['10.0.0.5', '10.0.0.6']);
+    expect(scene.requests()).to.have.length(1);
+  });
+
+  it('is the same for the same interface of the same sandbox, and was read', async () => {
+    const scene = new LeaseScene(SMALL);
+    const first = await scene.add();
+    scene.requests();
+    expect(await scene.add()).to.deep.equal(first);
+    expect(scene.requests()).to.deep.equal([`GET blue.${first[0]?.replaceAll('.', '-')}`]);
+  });
+
+  it('is another one where an admin has deleted the lease meanwhile', async () => {
+    const scene = new LeaseScene(SMALL);
+    const [first = ''] = await scene.add();
+    scene.cluster.server.leases.delete(`blue.${first.replaceAll('.', '-')}`);
+    const [again = ''] = await scene.add();
+    expect(scene.held).to.deep.equal([again]);
+  });
+
+  it('differs for two interfaces of one pod on one network', async () => {
+    const scene = new LeaseScene(SMALL);
+    const one = await scene.add({ interface: 'net1' });
+    const two = await scene.add({ interface: 'net2' });
+    expect(one).not.to.deep.equal(two);
+    await scene.del({ interface: 'net1' });
+    expect(scene.held).to.deep.equal(two);
+  });
+
+  it('moves with its pod to a new sandbox, and a late DEL of the old one leaves it alone', async () => {
+    const scene = new LeaseScene(SMALL);
+    const first = await scene.add({ container: 'c1', mac: '02:00:00:00:00:01' });
+    expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
+    await scene.del({ container: 'c1' });
+    expect(scene.held).to.deep.equal(first);
+    expect(scene.lease(first[0]!)?.spec).to.include({ containerID: 'c2' }).and.not.to.have.property('mac');
+    await scene.del({ container: 'c2' });
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('comes back to its pod after the DEL of the old sandbox, before it has cooled down', async () => {
+    const scene = new LeaseScene(compiledPool({ subnets: [{ cidr: '10.0.0.4/30', ranges: ['10.0.0.5'] }] }));
+    const first = await scene.add({ container: 'c1' });
+    await scene.del({ container: 'c1' });
+    expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
+    await scene.del({ container: 'c1' });
+    expect(scene.held).to.deep.equal(first);
+  });
+
+  it('does not come back to another pod of the same name', async () => {
+    const scene = new LeaseScene(SMALL);
+    const first = await scene.add({ uid: 'one' });
+    await scene.del();
+    expect(await scene.add({ uid: 'two' })).not.to.deep.equal(first);
+  });
+
+  it('is tried blindly before the first list of leases is there, a few times; then the list is waited for', async () => {
+    const scene = new LeaseScene(compiledPool({ cidr: '10.0.0.0/24' }));
+    for (let last = 1; last < 254; last++) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    const granted = scene.add();
+    await scene.turn();
+    expect(scene.requests()).to.have.length(4);
+    scene.follow();
+    expect(await granted).to.deep.equal(['10.0.0.254']);
+    expect(scene.requests()).to.deep.equal(['POST blue.10-0-0-254']);
+  });
+
+  it('is none that is leased from another pool of the address space', async () => {
+    const other = compiledPool({ addressSpace: 'blue', cidr: '10.0.0.0/29' }, 'other');
+    const scene = new LeaseScene(SMALL, other);
+    for (const last of [2, 3, 4, 5]) await scene.leaseTo(OTHER, `10.0.0.${last}`, other);
+    await scene.add({ pod: 'first', requested: ['10.0.0.6'] });
+    scene.follow();
+    scene.requests();
+    expect(await scene.refused()).to.include('11 pool blue is full');
+    expect(scene.requests()).to.deep.equal([]);
+  });
+
+  it('is not picked twice by two that ask at once', async () => {
+    const scene = new LeaseScene(SMALL);
+    const granted = await Promise.all([1, 2, 3, 4, 5].map((n) => scene.add({ pod: `p${n}` })));
+    expect(new Set(granted.flat()).size).to.equal(5);
+    expect(scene.requests()).to.have.length(5);
+  });
+
+  describe('in a full pool', () => {
+    async function fullScene(): Promise<LeaseScene> {
+      const scene = new LeaseScene(SMALL);
+      for (const last of [2, 3, 4, 5, 6]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+      const waiting = scene.refused();
+      await scene.turn();
+      scene.follow();
+      expect(await waiting).to.match(/^11 pool blue is full: 5 of 5 leased: try again/);
+      scene.requests();
+      return scene;
+    }
+
+    it('is refused without a request once the leases are known', async () => {
+      const scene = await fullScene();
+      await scene.refused();
+      expect(scene.requests()).to.deep.equal([]);
+    });
+
+    it('is one that has cooled down, not one that still does, those released first come first', async () => {
+      const scene = await fullScene();
+      await scene.free('10.0.0.4');
+      await scene.pass(1);
+      await scene.free('10.0.0.3');
+      scene.follow();
+      expect(await scene.refused()).to.include('3 of 5 leased, 2 cooling down');
+      await scene.pass(COOLDOWN_MS - 2);
+      expect(await scene.refused()).to.include('2 cooling down');
+      await scene.pass(2);
+      expect(await scene.add()).to.deep.equal(['10.0.0.4']);
+      expect(scene.lease('10.0.0.4')?.spec).to.include({ node: 'n1' }).and.not.to.have.property('releasedAt');
+      expect(scene.requests()).to.have.length(1);
+    });
+
+    it('is the next one that has cooled down where somebody else took the first', async () => {
+      const scene = await fullScene();
+      for (const address of ['10.0.0.4', '10.0.0.3']) await scene.free(address);
+      scene.follow();
+      await scene.pass(COOLDOWN_MS);
+      scene.cluster.server.leases.delete('blue.10-0-0-4');
+      await scene.leaseTo({ ...OTHER, uid: 'claim-2' }, '10.0.0.4');
+      expect(await scene.add()).to.deep.equal(['10.0.0.3']);
+    });
+  });
+
+  describe('that is asked for', () => {
+    it('is leased, also where it is reserved for those who ask', async () => {
+      const scene = new LeaseScene(compiledPool({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] }));
+      expect(await scene.add({ requested: ['10.0.0.6'] })).to.deep.equal(['10.0.0.6']);
+    });
+
+    it('is refused with the key and the reason where the pool never leases it', async () => {
+      const scene = new LeaseScene(SMALL);
+      expect(await scene.refused({ requested: ['10.9.0.1'] })).to.equal(
+        '7 ips: 10.9.0.1 is not in pool blue (10.0.0.0/29): ask for one of 10.0.0.2-10.0.0.6',
+      );
+      expect(await scene.refused({ requested: ['10.0.0.1'] })).to.include(
+        '7 ips: 10.0.0.1 is the gateway of pool blue',
+      );
+      expect(await scene.refused({ requested: ['fd00::1'] })).to.include('ask for none, it has no IPv6 addresses');
+      expect(scene.requests()).to.deep.equal([]);
+    });
+
+    it('is waited for while somebody holds it, or it cools down', async () => {
+      const scene = new LeaseScene(SMALL);
+      await scene.leaseTo(OTHER, '10.0.0.4');
+      expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include(
+        '11 ips: 10.0.0.4 is held by IPAMClaim vms/vm1.blue',
+      );
+      await scene.free('10.0.0.4');
+      expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include('11 ips: 10.0.0.4 cools down until 2026');
+      await scene.pass(COOLDOWN_MS);
+      expect(await scene.add({ requested: ['10.0.0.4'] })).to.deep.equal(['10.0.0.4']);
+    });
+
+    it('is leased though the pod has another one from its last sandbox', async () => {
+      const scene = new LeaseScene(SMALL);
+      const [first = ''] = await scene.add({ container: 'c1' });
+      const wanted = first === '10.0.0.5' ? '10.0.0.6' : '10.0.0.5';
+      expect(await scene.add({ container: 'c2', requested: [wanted] })).to.deep.equal([wanted]);
+      await scene.del({ container: 'c1' });
+      expect(scene.held).to.deep.equal([wanted]);
+    });
+  });
+
+  describe('of both families', () => {
+    it('is one of each, IPv4 first, for a create each', async () => {
+      const scene = new LeaseScene(DUAL);
+      const grant = await scene.grant();
+      expect(grant.map(({ address }) => address.family)).to.deep.equal([4, 6]);
+      expect(grant[1]).to.deep.include({ prefixLength: 126 });
+      expect(scene.requests()).to.have.length(2);
+    });
+
+    it('is none where one family is full: what was leased is released', async () => {
+      const scene = new LeaseScene(DUAL);
+      for (const last of [2, 3]) await scene.leaseTo(OTHER, `fd00::${last}`);
+      const waiting = scene.refused();
+      await scene.turn();
+      scene.follow();
+      expect(await waiting).to.include('11 pool blue is full for IPv6: 2 of 2 leased');
+      expect(scene.held).to.deep.equal(['fd00::2', 'fd00::3']);
+    });
+
+    it('completes what an earlier life of the agent has begun', async () => {
+      const scene = new LeaseScene(DUAL);
+      const call = new AbortController();
+      scene.agent.api.before = ({ body }) => {
+        const { address } = (body as { spec: { address: string } }).spec;
+        return address.includes(':') ? new Promise(() => undefined) : undefined;
+      };
+      void scene.grant({}, { call: callOf(call.signal) });
+      await scene.turn();
+      const begun = scene.held;
+      scene.start().catchUp();
+      expect(begun).to.have.length(1);
+      expect((await scene.add())[0]).to.equal(begun[0]);
+      expect(scene.held).to.have.length(2);
+    });
+  });
+
+  it('is measured', async () => {
+    const scene = new LeaseScene(SMALL);
+    await scene.add();
+    await scene.add({ pod: 'p2' });
+    await scene.del();
+    expect(await scene.agent.metric('holdfast_agent_leases_held')).to.equal(1);
+    expect(await scene.agent.metric('holdfast_agent_lease_writes_total')).to.equal(3);
+  });
+});

@@ -1,0 +1,201 @@
+import { BITS } from '../../../ipam/core/address.js';
+import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
+import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import type { CallOptions, Client } from '../../../kube/client.js';
+import type { Clock, Random } from '../../../kube/clock.js';
+import { Deadline } from '../../../kube/deadline.js';
+import { Informer } from '../../../kube/informer.js';
+import type { Logger } from '../../../kube/log.js';
+import { messageOf } from '../../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import type { AgentConfig } from '../../../process/agent-config.js';
+import type { InformerRegistry } from '../../../process/informers.js';
+import type { Metrics } from '../../../process/metrics.js';
+import type { PoolDirectory } from '../../../process/pools/directory.js';
+import type { Attachment, Call, Grant, GrantedAddress } from '../attachment.js';
+import { CniCode, CniError } from '../cni-error.js';
+import { Candidates, type CandidatesDeps } from './candidates.js';
+import { LeaseWriter, readable } from './lease-writer.js';
+import { type PodLeaseMetrics, createPodLeaseMetrics } from './metrics.js';
+import { OwnLeases, isHeldAt, ofNode } from './own-leases.js';
+import { asCniError } from './refusals.js';
+import { Reservation } from './reservation.js';
+import { type PodsOfNode, Sweep } from './sweep.js';
+
+export interface PodLeasesDeps {
+  readonly client: Client;
+  readonly informers: Pick<InformerRegistry, 'get' | 'start'>;
+  readonly directory: Pick<PoolDirectory, 'pool'>;
+  /** {@link NodePods} are. */
+  readonly pods: PodsOfNode;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly config: Pick<AgentConfig, 'maxStalenessMs' | 'collectAfterMs'>;
+  /** Default: informers of its own. */
+  readonly follow?: CandidatesDeps['follow'];
+}
+
+const MIN_ROUND_MS = 100;
+const MAX_ROUND_MS = 30_000;
+
+/** The addresses of pods without a claim: each is leased by the agent of the pod's node. */
+export class PodLeases {
+  readonly #deps: PodLeasesDeps;
+  readonly #own: OwnLeases;
+  readonly #writer: LeaseWriter;
+  readonly #candidates: Candidates;
+  readonly #sweep: Sweep;
+  readonly #metrics: PodLeaseMetrics;
+  readonly #abort = new AbortController();
+  #rounds: Promise<void> | undefined;
+
+  constructor(deps: PodLeasesDeps) {
+    const { client, informers, pods, nodeName, clock, random, log, config } = deps;
+    this.#deps = deps;
+    this.#metrics = createPodLeaseMetrics(deps.metrics);
+    this.#own = new OwnLeases(informers, nodeName, clock);
+    this.#writer = new LeaseWriter({ client, own: this.#own, clock, metrics: this.#metrics });
+    const { collectAfterMs } = config;
+    const follow: CandidatesDeps['follow'] = deps.follow ?? ((watched) => followWith(deps, watched));
+    this.#candidates = new Candidates({ clock, random, follow });
+    const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics };
+    this.#sweep = new Sweep({ ...parts, pods, client, clock, log, collectAfterMs });
+  }
+
+  /** The leases of this node are known. */
+  get hasSynced(): boolean {
+    return this.#own.hasSynced;
+  }
+
+  start(): void {
+    this.#deps.informers.start();
+    this.#rounds ??= this.#sweepForEver(this.#abort.signal);
+  }
+
+  /** Resolves when nothing is written any more, but for requests whose calls go on. */
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#rounds;
+    await this.#candidates.stop();
+  }
+
+  /**
+   * An address of each family of the pool: that which the interface has already, the one that is asked for, or any that is free.
+   * @throws {CniError} 7 where the pool never leases what is asked for; 11 where it is full, somebody else has the address, or the API server
+   *   cannot be asked; 100 where the API server refuses the lease
+   */
+  async grant(attachment: Attachment, pool: Pool, call: Call): Promise<Grant> {
+    const { nodeName, clock, log, config } = this.#deps;
+    const { namespace, name } = attachment.pod.metadata;
+    const { maxStalenessMs } = config;
+    const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics };
+    try {
+      await this.#synced(call);
+      const candidates = this.#candidates.of(pool);
+      const wish = { attachment, pool, candidates, call };
+      const leases = await new Reservation({ ...parts, nodeName, clock, log, maxStalenessMs }, wish).run();
+      return leases.map((lease) => grantedBy(lease, pool));
+    } catch (error) {
+      throw asCniError(error, `lease an address of pool ${pool.name} to pod ${namespace}/${name}`, call.signal);
+    } finally {
+      this.#metrics.held(this.#own.held);
+    }
+  }
+
+  /**
+   * Frees what pods hold there; nothing else, and nothing twice.
+   * @throws {TransportError | StatusError} where the API server could not be asked, or did not do it: to be asked again later
+   */
+  async release(containerId: string, interfaceName: string, call: Call): Promise<void> {
+    const place = { containerId, interfaceName };
+    const found = await this.#leasesOfNode(call);
+    for (const name of this.#own.doubtsAbout(place)) await this.#writer.read(name, call);
+    const leases = new Map([...found, ...this.#own.heldAt(place)].map((lease) => [lease.metadata.name, lease]));
+    await this.#releaseAll([...leases.values()], (lease) => isHeldAt(lease, place), call);
+  }
+
+  /** As far as this agent knows. */
+  held(containerId: string, interfaceName: string): readonly LeaseRecord[] {
+    return this.#own.heldAt({ containerId, interfaceName });
+  }
+
+  /**
+   * Frees what pods of this node hold of the network in sandboxes that are no more.
+   * @param valid `<container ID> <interface>` of each that is
+   * @throws {CniError} 11 where this agent has just started
+   * @throws {TransportError | StatusError} where one could not be freed; the others are
+   */
+  async collect(network: string, valid: ReadonlySet<string>, call: Call): Promise<void> {
+    if (!this.hasSynced)
+      throw new CniError(CniCode.TryAgain, 'the agent has just started, and reads its leases: try again');
+    const isOver = (lease: LeaseRecord) =>
+      lease.containerID !== undefined &&
+      lease.interface !== undefined &&
+      !valid.has(`${lease.containerID} ${lease.interface}`) &&
+      isHeldAt(lease, { containerId: lease.containerID, interfaceName: lease.interface });
+    const isOfNetwork = ({ pool }: LeaseRecord) => this.#deps.directory.pool(pool)?.network === network;
+    const over = this.#own.all().filter((lease) => isOver(lease) && isOfNetwork(lease));
+    await this.#releaseAll(over, isOver, call);
+  }
+
+  async #releaseAll(
+    leases: readonly LeaseRecord[],
+    still: (lease: LeaseRecord) => boolean,
+    { signal }: Call,
+  ): Promise<void> {
+    const results = await Promise.allSettled(leases.map((lease) => this.#writer.release(lease, still, { signal })));
+    this.#metrics.held(this.#own.held);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  /** Before the first list is there: read for this one DEL, which may be about a sandbox of an earlier life of the agent. */
+  async #leasesOfNode(call: CallOptions): Promise<readonly LeaseRecord[]> {
+    if (this.hasSynced) return [];
+    const { client, nodeName } = this.#deps;
+    const options = { fieldSelector: ofNode(nodeName), ...(call.signal && { signal: call.signal }) };
+    const { items } = await client.listAs(ADDRESS_LEASES, readable, options);
+    return items.flatMap((lease) => (lease !== undefined && stateOf(lease) === 'held' ? [lease] : []));
+  }
+
+  async #synced({ signal }: Call): Promise<void> {
+    if (this.hasSynced) return;
+    const deadline = new Deadline(this.#deps.clock, signal);
+    try {
+      await deadline.race(this.#own.synced());
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async #sweepForEver(signal: AbortSignal): Promise<void> {
+    const { clock, log, config } = this.#deps;
+    const roundMs = Math.min(Math.max(config.collectAfterMs / 2, MIN_ROUND_MS), MAX_ROUND_MS);
+    while (!signal.aborted) {
+      try {
+        await this.#sweep.round(signal);
+        await this.#candidates.prune();
+      } catch (error) {
+        log.error({ err: error }, `looking for leaked leases failed: ${messageOf(error)}`);
+      }
+      this.#metrics.held(this.#own.held);
+      await clock.sleep(roundMs, signal);
+    }
+  }
+}
+
+function followWith(
+  { client, clock, random, log, metrics }: PodLeasesDeps,
+  watched: Parameters<CandidatesDeps['follow']>[0],
+): ReturnType<CandidatesDeps['follow']> {
+  const { resource, ...options } = watched;
+  return new Informer(client, resource, { ...options, clock, random, log, metrics: metrics.kube });
+}
+
+function grantedBy({ address }: LeaseRecord, pool: Pool): GrantedAddress {
+  const subnet = subnetOf(pool, address);
+  const prefixLength = subnet?.cidr.prefixLength ?? BITS[address.family];
+  return { address, prefixLength, ...(subnet?.gateway !== undefined && { gateway: subnet.gateway }) };
+}

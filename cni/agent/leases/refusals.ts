@@ -1,0 +1,54 @@
+import type { Address, Family } from '../../../ipam/core/address.js';
+import type { LeaseRecord, LeaseTimes, Takeability } from '../../../ipam/core/lease.js';
+import { type Pool, addressesOf } from '../../../ipam/core/pool.js';
+import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, tooEarly } from '../../../ipam/core/refusals.js';
+import type { Subnet } from '../../../ipam/core/subnet.js';
+import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';
+import { CniCode, CniError } from '../cni-error.js';
+
+/** Why a pod has no address, as its runtime is told. */
+
+/** The config, or the pod, asks for what the pool never leases. */
+export function unleasable(address: Address, pool: Pool, subnet: Subnet | undefined): CniError {
+  const words = subnet === undefined ? notInPool(address, pool) : notLeasable(address, subnet, pool);
+  return new CniError(CniCode.InvalidConfig, `ips: ${words}`);
+}
+
+/** @param answer not true */
+export function taken(lease: LeaseRecord, answer: Exclude<Takeability, true>, times: LeaseTimes): CniError {
+  const words = 'until' in answer ? tooEarly(lease, answer.until, times) : heldBy(lease, answer.holder);
+  return new CniError(CniCode.TryAgain, `ips: ${words}: ask for another address, or try again once it is free`);
+}
+
+export function takenJustNow(address: Address): CniError {
+  return new CniError(CniCode.TryAgain, `ips: ${leasedJustNow(address)}: try again`);
+}
+
+/** @param cooling how many of the pool's addresses cool down */
+export function full(pool: Pool, family: Family, cooling: number): CniError {
+  const size = addressesOf(pool, family, 'open').size;
+  const words = fullPool(pool, family, { size, cooling, heldByStopped: 0 });
+  return new CniError(CniCode.TryAgain, `${words}: try again once an address is free, or widen the pool`);
+}
+
+export function contended(pool: Pool, attempts: number): CniError {
+  const words = `pool ${pool.name}: others were faster ${attempts} times in a row`;
+  return new CniError(CniCode.TryAgain, `${words}: try again, or widen the pool if it is nearly full`);
+}
+
+/** What a runtime is told of anything that went wrong while an address was reserved. Faults of our own are not excused. */
+export function asCniError(error: unknown, what: string, signal: AbortSignal): unknown {
+  if (error instanceof CniError) return error;
+  if (signal.aborted)
+    return new CniError(CniCode.TryAgain, `there was no time left to ${what}: try again`, { cause: error });
+  const message = messageOf(error);
+  if (isForbidden(error) || isInvalid(error)) {
+    return new CniError(CniCode.Refused, `cannot ${what}: the API server refuses the lease: ${message}`, {
+      cause: error,
+    });
+  }
+  if (!(error instanceof TransportError || error instanceof StatusError)) return error;
+  return new CniError(CniCode.TryAgain, `cannot ${what}: the API server cannot do it now: ${message}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,253 @@
+import { type Address, type Family, sameAddress } from '../../../ipam/core/address.js';
+import { leaseTimesOf } from '../../../ipam/core/lease-times.js';
+import { leaseName } from '../../../ipam/core/lease-name.js';
+import { type LeaseRecord, type LeaseTimes, mayTake, stateOf } from '../../../ipam/core/lease.js';
+import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { Logger } from '../../../kube/log.js';
+import { messageOf } from '../../../kube/errors.js';
+import type { Attachment, Call } from '../attachment.js';
+import type { LeaseWriter, PodRequest, Written } from './lease-writer.js';
+import type { PodLeaseMetrics } from './metrics.js';
+import { type OwnLeases, type Place, isHeldAt } from './own-leases.js';
+import { contended, full, taken, takenJustNow, unleasable } from './refusals.js';
+import type { SpaceCandidates } from './space-candidates.js';
+
+export interface ReservationDeps {
+  readonly own: OwnLeases;
+  readonly writer: LeaseWriter;
+  readonly nodeName: string;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly metrics: PodLeaseMetrics;
+  readonly log: Logger;
+  readonly maxStalenessMs: number;
+}
+
+/** What one ADD wants. */
+export interface Wish {
+  readonly attachment: Attachment;
+  readonly pool: Pool;
+  readonly candidates: SpaceCandidates;
+  readonly call: Call;
+}
+
+/** An address that the pod has. `isNew`: by this very ADD. */
+interface Got {
+  readonly lease: LeaseRecord;
+  readonly isNew: boolean;
+}
+
+/** Addresses of one family that are tried. */
+const ATTEMPTS = 64;
+/** So many are picked blindly before the first list of leases is there: in a pool that is not full one is enough. */
+const BLIND_ATTEMPTS = 4;
+/** What others do to the very lease that is wanted is met so often. */
+const RACES = 4;
+/** For taking back what a failed ADD has got, when its own time may be over. */
+const ROLL_BACK = { deadlineMs: 3_000 };
+
+/** One ADD's way to its leases: those that the pod has already, those it asks for, else any. All families, or none. */
+export class Reservation {
+  readonly #deps: ReservationDeps;
+  readonly #wish: Wish;
+  readonly #place: Place;
+  readonly #times: LeaseTimes;
+
+  constructor(deps: ReservationDeps, wish: Wish) {
+    this.#deps = deps;
+    this.#wish = wish;
+    const { containerId, interfaceName } = wish.attachment;
+    this.#place = { containerId, interfaceName };
+    this.#times = leaseTimesOf(wish.pool, deps.maxStalenessMs);
+  }
+
+  /**
+   * @returns a lease of each family, IPv4 first
+   * @throws {CniError} where an address cannot be had
+   * @throws {Error} where the API server cannot be asked
+   */
+  async run(): Promise<LeaseRecord[]> {
+    const { pool, attachment, call } = this.#wish;
+    for (const name of this.#deps.own.doubtsAbout(this.#place)) await this.#deps.writer.read(name, call);
+    for (const address of attachment.requested) refuseUnleasable(address, pool);
+    const results = await Promise.allSettled(pool.families.map((family) => this.#reserve(family)));
+    const got = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed === undefined) return got.map(({ lease }) => lease);
+    await Promise.all(got.filter(({ isNew }) => isNew).map(({ lease }) => this.#giveBack(lease)));
+    throw failed.reason;
+  }
+
+  async #reserve(family: Family): Promise<Got> {
+    const wanted = this.#wish.attachment.requested.find((address) => address.family === family);
+    for (const known of this.#ownOf(family, wanted)) {
+      const got = await this.#again(known);
+      if (got !== undefined) return got;
+    }
+    const lease = wanted === undefined ? await this.#any(family) : await this.#exactly(wanted);
+    return { lease, isNew: true };
+  }
+
+  /** What the interface has, or had until its last sandbox ended: those held here first, then those held, then those released. */
+  #ownOf(family: Family, wanted: Address | undefined): LeaseRecord[] {
+    const { pool, attachment } = this.#wish;
+    const rank = (lease: LeaseRecord) => (isHeldAt(lease, this.#place) ? 0 : stateOf(lease) === 'held' ? 1 : 2);
+    return [...this.#deps.own.ofPod(attachment.pod.metadata.uid)]
+      .filter((lease) => lease.address.family === family && lease.pool === pool.name)
+      .filter(({ address }) => wanted === undefined || sameAddress(address, wanted))
+      .filter((lease) => this.#isItsOwn(lease))
+      .sort((a, b) => rank(a) - rank(b));
+  }
+
+  /** A lease that the pod has for this interface, or had. Caches choose it; what is answered was read or written. */
+  async #again(known: LeaseRecord): Promise<Got | undefined> {
+    const { writer, clock } = this.#deps;
+    const { pool, call } = this.#wish;
+    const { name } = known.metadata;
+    let lease = isHeldAt(known, this.#place) ? await writer.read(name, call) : known;
+    for (let race = 0; race < RACES && lease !== undefined && this.#isItsOwn(lease); race++) {
+      if (isHeldAt(lease, this.#place)) return { lease, isNew: false };
+      // the pool may have been narrowed since
+      if (subnetOf(pool, lease.address)?.requestable.has(lease.address.value) !== true) return undefined;
+      const request = this.#requestFor(lease.address);
+      const isHeld = stateOf(lease) === 'held';
+      if (!isHeld && mayTake(lease, request, this.#times, clock.now()) !== true) return undefined;
+      const written = await (isHeld ? writer.move(lease, request, call) : writer.take(lease, request, call));
+      if (written.kind === 'ours') return { lease: written.lease, isNew: !isHeld };
+      lease = await writer.read(name, call);
+    }
+    return undefined;
+  }
+
+  #isItsOwn({ owner, interface: interfaceName }: LeaseRecord): boolean {
+    const { uid } = this.#wish.attachment.pod.metadata;
+    return owner?.kind === 'Pod' && owner.uid === uid && interfaceName === this.#place.interfaceName;
+  }
+
+  async #exactly(address: Address): Promise<LeaseRecord> {
+    const { candidates } = this.#wish;
+    if (!candidates.try(address)) throw takenJustNow(address);
+    let isTaken = false;
+    try {
+      const lease = await this.#demand(address);
+      isTaken = true;
+      return lease;
+    } finally {
+      candidates.settle(address, isTaken);
+    }
+  }
+
+  async #demand(address: Address): Promise<LeaseRecord> {
+    const { writer, clock } = this.#deps;
+    const { pool, call } = this.#wish;
+    const request = this.#requestFor(address);
+    const name = leaseName(pool.addressSpace, address);
+    let written = await writer.create(request, call);
+    for (let race = 0; race < RACES && written.kind === 'lost'; race++) {
+      const lease = await writer.read(name, call);
+      if (lease === undefined) written = await writer.create(request, call);
+      else {
+        const answer = mayTake(lease, request, this.#times, clock.now());
+        if (answer !== true) throw taken(lease, answer, this.#times);
+        written = await writer.take(lease, request, call);
+      }
+    }
+    if (written.kind === 'lost') throw takenJustNow(address);
+    return written.lease;
+  }
+
+  async #any(family: Family): Promise<LeaseRecord> {
+    const { pool } = this.#wish;
+    const count = { attempts: 0 };
+    try {
+      const lease = (await this.#free(family, count)) ?? (await this.#cooled(family, count));
+      if (lease !== undefined) return lease;
+      if (count.attempts >= ATTEMPTS) throw contended(pool, count.attempts);
+      throw full(pool, family, this.#coolingOf(family).length);
+    } finally {
+      this.#deps.metrics.reserved(count.attempts);
+    }
+  }
+
+  async #free(family: Family, count: { attempts: number }): Promise<LeaseRecord | undefined> {
+    const { pool, candidates, call } = this.#wish;
+    while (count.attempts < ATTEMPTS) {
+      if (count.attempts >= BLIND_ATTEMPTS && !candidates.hasSynced) await candidates.synced(call.signal);
+      const address = candidates.pick(pool, family);
+      if (address === undefined && candidates.hasSynced) return undefined;
+      if (address === undefined) await candidates.synced(call.signal);
+      else {
+        count.attempts++;
+        const written = await this.#tried(address, (request) => this.#deps.writer.create(request, call));
+        if (written.kind === 'ours') return written.lease;
+      }
+    }
+    return undefined;
+  }
+
+  /** No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first. */
+  async #cooled(family: Family, count: { attempts: number }): Promise<LeaseRecord | undefined> {
+    const { writer, clock } = this.#deps;
+    const { candidates, call } = this.#wish;
+    while (count.attempts < ATTEMPTS) {
+      const lease = this.#coolingOf(family).find(
+        (each) => mayTake(each, this.#requestFor(each.address), this.#times, clock.now()) === true,
+      );
+      if (lease === undefined || !candidates.try(lease.address)) return undefined;
+      count.attempts++;
+      const written = await this.#tried(lease.address, (request) => writer.take(lease, request, call));
+      if (written.kind === 'ours') return written.lease;
+    }
+    return undefined;
+  }
+
+  /** The pool may have been narrowed since. */
+  #coolingOf(family: Family): LeaseRecord[] {
+    const { pool, candidates } = this.#wish;
+    const isOpen = ({ address }: LeaseRecord) => subnetOf(pool, address)?.open.has(address.value) === true;
+    return candidates.releasedOf(pool, family).filter(isOpen);
+  }
+
+  async #tried(address: Address, write: (request: PodRequest) => Promise<Written>): Promise<Written> {
+    let isTaken = false;
+    try {
+      const written = await write(this.#requestFor(address));
+      isTaken = true;
+      return written;
+    } finally {
+      this.#wish.candidates.settle(address, isTaken);
+    }
+  }
+
+  async #giveBack(lease: LeaseRecord): Promise<void> {
+    try {
+      await this.#deps.writer.release(lease, (each) => isHeldAt(each, this.#place), ROLL_BACK);
+    } catch (error) {
+      // the DEL that follows a failed ADD, or the sweep, does it
+      const fields = { lease: lease.metadata.name, err: error };
+      this.#deps.log.warn(fields, `lease of a failed ADD is not released yet: ${messageOf(error)}`);
+    }
+  }
+
+  #requestFor(address: Address): PodRequest {
+    const { attachment, pool } = this.#wish;
+    const { pod, containerId, interfaceName, mac } = attachment;
+    const { namespace, name, uid } = pod.metadata;
+    return {
+      address,
+      addressSpace: pool.addressSpace,
+      pool: pool.name,
+      owner: { kind: 'Pod', namespace, name, uid },
+      node: this.#deps.nodeName,
+      containerID: containerId,
+      interface: interfaceName,
+      ...(mac !== undefined && { mac }),
+    };
+  }
+}
+
+/** @throws {CniError} where the pool never leases the address to anybody */
+function refuseUnleasable(address: Address, pool: Pool): void {
+  const subnet = subnetOf(pool, address);
+  if (subnet?.requestable.has(address.value) !== true) throw unleasable(address, pool, subnet);
+}

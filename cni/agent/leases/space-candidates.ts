@@ -1,0 +1,164 @@
+import type { AddressLease } from '../../../api/address-lease.js';
+import type { KubeObject } from '../../../api/meta.js';
+import { AddressSpace } from '../../../ipam/core/address-space.js';
+import type { Address, Family } from '../../../ipam/core/address.js';
+import { leaseName } from '../../../ipam/core/lease-name.js';
+import { type LeaseRecord, readLease, stateOf } from '../../../ipam/core/lease.js';
+import type { Pool } from '../../../ipam/core/pool.js';
+import type { Clock, Random } from '../../../kube/clock.js';
+import { Deadline } from '../../../kube/deadline.js';
+import type { Change, Informer } from '../../../kube/informer.js';
+
+/** Of a lease of an address space, whoever has it, no more than that its address is taken: there may be very many. */
+export interface SeenLease extends KubeObject {
+  address: Address;
+  /** All of it, where it is released: it may be taken. */
+  released?: LeaseRecord;
+}
+
+/** What follows the leases of an address space; an Informer does. */
+export type SpaceFeed = Pick<Informer<AddressLease, SeenLease>, 'hasSynced' | 'synced' | 'onChange' | 'start' | 'stop'>;
+
+export interface CandidateDeps {
+  readonly feed: SpaceFeed;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** An address that was found taken is not tried again for so long; by then the watch shows it, or it is free. */
+const NOTED_MS = 10_000;
+
+/**
+ * Which addresses of an address space may be free: neither leased, as far as the watch has told, nor being tried by this agent. Before the first
+ * list it knows next to nothing; whether an address is free, the write decides in any case.
+ */
+export class SpaceCandidates {
+  readonly #name: string;
+  readonly #deps: CandidateDeps;
+  readonly #space = new AddressSpace();
+  readonly #pools = new Map<string, Pool>();
+  /** Names of leases that the watch has shown. */
+  readonly #leased = new Set<string>();
+  readonly #released = new Map<string, LeaseRecord>();
+  /** Names of leases of which a write is under way. */
+  readonly #tried = new Set<string>();
+  /** By name; those that were found taken first come first. */
+  readonly #noted = new Map<string, { address: Address; until: number }>();
+  /** In the clock's ms. */
+  #usedAt = 0;
+
+  /** @param name of the address space */
+  constructor(name: string, deps: CandidateDeps) {
+    this.#name = name;
+    this.#deps = deps;
+    deps.feed.onChange((change) => this.#observe(change));
+    deps.feed.start();
+  }
+
+  get hasSynced(): boolean {
+    return this.#deps.feed.hasSynced;
+  }
+
+  /** When somebody last asked, in the clock's ms. */
+  get usedAt(): number {
+    return this.#usedAt;
+  }
+
+  /** @throws {Error} where the signal aborts first, or the following ends */
+  async synced(signal: AbortSignal): Promise<void> {
+    const deadline = new Deadline(this.#deps.clock, signal);
+    try {
+      await deadline.race(this.#deps.feed.synced());
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#deps.feed.stop();
+  }
+
+  /** To be told of a pool before it is asked about. */
+  use(pool: Pool): void {
+    this.#usedAt = this.#deps.clock.now();
+    if (this.#pools.get(pool.name) === pool) return;
+    this.#pools.set(pool.name, pool);
+    this.#space.setPool(pool);
+  }
+
+  /** An address that anybody may have, and that nobody is known to have. It is being tried from now on; {@link settle} must follow. */
+  pick(pool: Pool, family: Family): Address | undefined {
+    this.#forgetNotes();
+    const address = this.#space.random(pool.name, family, this.#deps.random);
+    if (address !== undefined) this.try(address);
+    return address;
+  }
+
+  /** Nobody else of this agent picks it; {@link settle} must follow. @returns false where somebody tries it already */
+  try(address: Address): boolean {
+    const name = leaseName(this.#name, address);
+    if (this.#tried.has(name)) return false;
+    this.#tried.add(name);
+    this.#space.occupy(address);
+    return true;
+  }
+
+  /** @param isTaken by whomever */
+  settle(address: Address, isTaken: boolean): void {
+    const name = leaseName(this.#name, address);
+    this.#tried.delete(name);
+    this.#noted.delete(name);
+    if (isTaken) this.#noted.set(name, { address, until: this.#deps.clock.now() + NOTED_MS });
+    this.#vacate(name, address);
+  }
+
+  /** Released leases of the pool that nobody of this agent tries to take, those released first come first. */
+  releasedOf(pool: Pool, family: Family): readonly LeaseRecord[] {
+    this.#forgetNotes();
+    const found = [...this.#released].filter(
+      ([name, lease]) =>
+        lease.pool === pool.name && lease.address.family === family && !this.#tried.has(name) && !this.#noted.has(name),
+    );
+    return found.map(([, lease]) => lease).sort((a, b) => (a.releasedAt ?? 0) - (b.releasedAt ?? 0));
+  }
+
+  #observe({ type, object }: Change<SeenLease>): void {
+    const { name } = object.metadata;
+    if (type === 'removed') {
+      this.#leased.delete(name);
+      this.#released.delete(name);
+      this.#vacate(name, object.address);
+      return;
+    }
+    // what the watch shows need not be noted any more
+    this.#noted.delete(name);
+    this.#leased.add(name);
+    this.#space.occupy(object.address);
+    if (object.released === undefined) this.#released.delete(name);
+    else this.#released.set(name, object.released);
+  }
+
+  #forgetNotes(): void {
+    const now = this.#deps.clock.now();
+    for (const [name, { address, until }] of this.#noted) {
+      if (until > now) return;
+      this.#noted.delete(name);
+      this.#vacate(name, address);
+    }
+  }
+
+  #vacate(name: string, address: Address): void {
+    if (!this.#leased.has(name) && !this.#tried.has(name) && !this.#noted.has(name)) this.#space.vacate(address);
+  }
+}
+
+/** @throws {TypeError} where the object is no lease that Holdfast could have made */
+export function shrinkSeen(lease: AddressLease): SeenLease {
+  const record = readLease(lease);
+  const { name, uid } = record.metadata;
+  return {
+    metadata: { name, uid },
+    address: record.address,
+    ...(stateOf(record) === 'released' && { released: record }),
+  };
+}

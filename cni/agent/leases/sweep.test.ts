@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import type { Pod } from '../../../api/pod.js';
+import { compiledPool } from '../../../test/lease-objects.js';
+import { COLLECT_AFTER_MS } from '../../../test/agent-model/lease-agent.js';
+import { LeaseScene, OTHER, callOf } from '../../../test/agent-model/lease-scene.js';
+import { TransportError } from '../../../kube/errors.js';
+
+const POOL = compiledPool({ cidr: '10.0.0.0/24' });
+const GREEN = compiledPool({ cidr: '10.1.0.0/24', network: 'green' }, 'green');
+const UNSENT = { error: new TransportError('unsent', 'nobody listens'), applied: false };
+
+function podOf(name: string, more: Partial<Pod> = {}): Pod {
+  return { ...more, metadata: { namespace: 'apps', name, uid: `${name}-uid`, ...more.metadata } };
+}
+
+/** A pod that runs, and has an address. */
+async function sceneWithPod(): Promise<LeaseScene> {
+  const scene = new LeaseScene(POOL, GREEN);
+  scene.cluster.setPod(podOf('web'));
+  await scene.add();
+  scene.follow();
+  await scene.pass(COLLECT_AFTER_MS);
+  scene.requests();
+  return scene;
+}
+
+/** Enough looks for whoever looks leaked all the time. */
+async function looks(scene: LeaseScene): Promise<void> {
+  for (let look = 0; look < 4; look++) await scene.pass(COLLECT_AFTER_MS / 2);
+}
+
+describe('leases that nobody gave back', () => {
+  it('are released once their pod is gone, though no DEL ever came', async () => {
+    const scene = await sceneWithPod();
+    scene.cluster.pods.clear();
+    scene.agent.seePods();
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    expect(scene.held).to.have.length(1);
+    await looks(scene);
+    expect(scene.held).to.deep.equal([]);
+    expect(await scene.agent.metric('holdfast_agent_leases_swept_total')).to.equal(1);
+  });
+
+  const ends: { name: string; pod: Pod }[] = [
+    { name: 'has ended', pod: podOf('web', { status: { phase: 'Succeeded' } }) },
+    { name: 'has failed', pod: podOf('web', { status: { phase: 'Failed' } }) },
+    {
+      name: 'has given its name to another',
+      pod: podOf('web', { metadata: { name: 'web', namespace: 'apps', uid: 'other' } }),
+    },
+  ];
+  for (const { name, pod } of ends) {
+    it(`are released where the pod ${name}`, async () => {
+      const scene = await sceneWithPod();
+      scene.cluster.setPod(pod);
+      scene.agent.seePods();
+      await looks(scene);
+      expect(scene.held).to.deep.equal([]);
+    });
+  }
+
+  it('are those of a node that was started anew, too', async () => {
+    const scene = await sceneWithPod();
+    scene.cluster.pods.clear();
+    scene.start().catchUp();
+    await looks(scene);
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('are not those of a pod that the cache of pods does not know yet', async () => {
+    const scene = await sceneWithPod();
+    scene.agent.pods.known.clear();
+    await looks(scene);
+    expect(scene.requests()).to.include('GET web');
+    expect(scene.held).to.have.length(1);
+  });
+
+  it('are kept while a cache is not filled, or the API server is away, which begins the looking anew', async () => {
+    const scene = await sceneWithPod();
+    scene.cluster.pods.clear();
+    scene.agent.pods.hasSynced = false;
+    await looks(scene);
+    scene.agent.api.before = () => UNSENT;
+    scene.agent.seePods();
+    await looks(scene);
+    expect(scene.held).to.have.length(1);
+    scene.fail();
+    await looks(scene);
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('are kept where the lease has moved to a new sandbox meanwhile', async () => {
+    const scene = await sceneWithPod();
+    scene.agent.pods.known.clear();
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    await scene.add({ container: 'c2' });
+    scene.requests();
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    expect(scene.requests()).to.deep.equal([]);
+    expect(scene.held).to.have.length(1);
+  });
+
+  it('are never those of claims', async () => {
+    const scene = await sceneWithPod();
+    await scene.leaseTo(OTHER, '10.0.0.9');
+    Object.assign(scene.lease('10.0.0.9')!.spec, { node: 'n1' });
+    scene.start().catchUp();
+    await looks(scene);
+    expect(scene.held).to.include('10.0.0.9');
+  });
+
+  it('are forgotten where they were deleted before any watch has shown them', async () => {
+    const scene = new LeaseScene(POOL);
+    const [address = ''] = await scene.add();
+    scene.cluster.server.leases.delete(`blue.${address.replaceAll('.', '-')}`);
+    expect(scene.agent.leases.held('web-c1', 'net1')).to.have.length(1);
+    await looks(scene);
+    expect(scene.agent.leases.held('web-c1', 'net1')).to.deep.equal([]);
+  });
+});
+
+describe('GC of a network', () => {
+  async function collect(scene: LeaseScene, ...valid: string[]): Promise<void> {
+    await scene.agent.leases.collect('blue', new Set(valid), callOf());
+  }
+
+  it('releases what sandboxes that are no more have of this network on this node', async () => {
+    const scene = new LeaseScene(POOL, GREEN);
+    const kept = await scene.add({ pod: 'kept' });
+    const green = await scene.add({ pod: 'green' }, GREEN);
+    await scene.add({ pod: 'gone' });
+    await scene.add({ pod: 'kept', interface: 'net2' });
+    await scene.leaseTo(OTHER, '10.0.0.9');
+    scene.follow();
+    await collect(scene, 'kept-c1 net1');
+    expect(scene.held).to.deep.equal([...kept, ...green, '10.0.0.9'].sort());
+  });
+
+  it('goes on where one release fails, and says so', async () => {
+    const scene = new LeaseScene(POOL);
+    for (const pod of ['a', 'b', 'c']) await scene.add({ pod });
+    scene.fail(UNSENT);
+    let failure: unknown;
+    await collect(scene).catch((error: unknown) => (failure = error));
+    expect(failure).to.equal(UNSENT.error);
+    expect(scene.held).to.have.length(1);
+  });
+
+  it('waits for an agent that has just started', async () => {
+    const scene = new LeaseScene(POOL);
+    await scene.add();
+    scene.start();
+    let failure: unknown;
+    await collect(scene).catch((error: unknown) => (failure = error));
+    expect(failure).to.include({ code: 11 });
+    expect(scene.held).to.have.length(1);
+  });
+});

@@ -1,0 +1,123 @@
+import { type Pod, isTerminal } from '../../../api/pod.js';
+import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
+import { findUnlessGone } from '../../../kube/absence.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import { messageOf } from '../../../kube/errors.js';
+import type { Logger } from '../../../kube/log.js';
+import { PODS } from '../../../kube/resources.js';
+import type { LeaseWriter } from './lease-writer.js';
+import type { PodLeaseMetrics } from './metrics.js';
+import type { OwnLeases } from './own-leases.js';
+
+/** The pods of this node, as they are cached. */
+export interface PodsOfNode {
+  readonly hasSynced: boolean;
+  get(uid: string): Pod | undefined;
+}
+
+export interface SweepDeps {
+  readonly own: OwnLeases;
+  readonly writer: LeaseWriter;
+  readonly pods: PodsOfNode;
+  readonly client: Pick<Client, 'get'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly metrics: PodLeaseMetrics;
+  readonly log: Logger;
+  readonly collectAfterMs: number;
+}
+
+/** A lease that looks leaked, in the state in which it was first seen so. */
+interface Suspect {
+  readonly version: string;
+  /** In the clock's ms. */
+  readonly since: number;
+}
+
+/** Each costs two requests; the others are seen again in the next round. */
+const CASES_A_ROUND = 100;
+
+/**
+ * Releases what pods that are gone have left behind: a DEL was lost, the node went down, the agent ended between a write and its answer. Caches
+ * say which leases look so, twice; the API server says whether the pod is gone, and the write whether the lease is still the same.
+ */
+export class Sweep {
+  readonly #deps: SweepDeps;
+  /** By the lease's UID. */
+  #suspects = new Map<string, Suspect>();
+
+  constructor(deps: SweepDeps) {
+    this.#deps = deps;
+  }
+
+  /** One look. What fails is logged, and looked at anew. */
+  async round(signal: AbortSignal): Promise<void> {
+    const { own, pods, clock, collectAfterMs } = this.#deps;
+    if (!own.hasSynced || !pods.hasSynced) {
+      // two looks count only where nobody was blind between them
+      this.#suspects.clear();
+      return;
+    }
+    const now = clock.now();
+    await this.#lookForUnseen(now, signal);
+    const suspects = new Map<string, Suspect>();
+    const cases: LeaseRecord[] = [];
+    for (const lease of own.all().filter((each) => this.#looksLeaked(each))) {
+      const { uid, resourceVersion: version } = lease.metadata;
+      const before = this.#suspects.get(uid);
+      const suspect = before?.version === version ? before : { version, since: now };
+      suspects.set(uid, suspect);
+      if (now - suspect.since >= collectAfterMs && cases.length < CASES_A_ROUND) cases.push(lease);
+    }
+    this.#suspects = suspects;
+    for (const lease of cases) {
+      if (signal.aborted) return;
+      await this.#decide(lease, signal);
+    }
+  }
+
+  #looksLeaked(lease: LeaseRecord): boolean {
+    if (lease.owner?.kind !== 'Pod' || stateOf(lease) !== 'held') return false;
+    const pod = this.#deps.pods.get(lease.owner.uid);
+    return pod === undefined || isTerminal(pod);
+  }
+
+  async #decide(lease: LeaseRecord, signal: AbortSignal): Promise<void> {
+    const { writer, log, metrics } = this.#deps;
+    const { name, uid, resourceVersion } = lease.metadata;
+    try {
+      const proof = await this.#proof(lease, signal);
+      if (proof === undefined) return;
+      const isSame = ({ metadata }: LeaseRecord) =>
+        metadata.uid === uid && metadata.resourceVersion === resourceVersion;
+      if (!(await writer.release(lease, isSame, { signal }))) return;
+      metrics.swept();
+      log.info({ lease: name, owner: lease.owner }, `released a lease that nobody gave back: its pod ${proof}`);
+    } catch (error) {
+      if (!signal.aborted)
+        log.warn({ lease: name, err: error }, `a lease that looks leaked is kept: ${messageOf(error)}`);
+    }
+  }
+
+  /** @returns why the pod needs no address any more; undefined where it does */
+  async #proof({ owner }: LeaseRecord, signal: AbortSignal): Promise<string | undefined> {
+    const { namespace = '', name = '', uid } = owner ?? {};
+    const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
+    if (pod === undefined || pod.metadata.uid !== uid) return 'is gone';
+    return isTerminal(pod) ? 'has ended' : undefined;
+  }
+
+  /** What we wrote long ago, and no watch has shown, may have been deleted while none ran. */
+  async #lookForUnseen(now: number, signal: AbortSignal): Promise<void> {
+    const { own, writer, log, collectAfterMs } = this.#deps;
+    for (const { record, since } of own.unseen()) {
+      const { name } = record.metadata;
+      if (now - since < collectAfterMs || signal.aborted) continue;
+      try {
+        await writer.read(name, { signal });
+      } catch (error) {
+        log.debug({ lease: name, err: error }, `a lease cannot be read: ${messageOf(error)}`);
+      }
+    }
+  }
+}

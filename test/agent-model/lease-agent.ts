@@ -1,0 +1,85 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import type { KubeObject } from '../../api/meta.js';
+import type { Pod } from '../../api/pod.js';
+import { PodLeases } from '../../cni/agent/leases/pod-leases.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import { Client } from '../../kube/client.js';
+import type { Clock, Random } from '../../kube/clock.js';
+import { silentLogger } from '../../kube/log.js';
+import type { InformerRegistry, Watched } from '../../process/informers.js';
+import { Metrics } from '../../process/metrics.js';
+import { LeaseApi, type LeaseCluster } from './lease-api.js';
+import { LeaseFeed } from './lease-feed.js';
+
+export const MAX_STALENESS_MS = 30_000;
+export const COLLECT_AFTER_MS = 60_000;
+
+export interface LeaseAgentGiven {
+  readonly cluster: LeaseCluster;
+  readonly nodeName: string;
+  readonly pools: readonly Pool[];
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** One life of the agent of a node, as far as the leases of pods go: its caches are as old as a test wants them. */
+export class LeaseAgent {
+  readonly leases: PodLeases;
+  readonly api: LeaseApi;
+  readonly metrics = new Metrics();
+  /** Its cache of pods. */
+  readonly pods = { hasSynced: false, known: new Map<string, Pod>(), get: (uid: string) => this.pods.known.get(uid) };
+  /** By field selector. */
+  readonly feeds = new Map<string, LeaseFeed<KubeObject>>();
+  readonly #cluster: LeaseCluster;
+
+  constructor({ cluster, nodeName, pools, clock, random }: LeaseAgentGiven) {
+    this.#cluster = cluster;
+    this.api = new LeaseApi(cluster);
+    const follow = (watched: Watched<AddressLease, KubeObject>) => this.#feed(watched);
+    this.leases = new PodLeases({
+      client: new Client(this.api),
+      informers: { get: follow as unknown as InformerRegistry['get'], start: () => this.#start() },
+      follow: follow as unknown as NonNullable<ConstructorParameters<typeof PodLeases>[0]['follow']>,
+      directory: { pool: (name) => pools.find((pool) => pool.name === name) },
+      pods: this.pods,
+      nodeName,
+      clock,
+      random,
+      log: silentLogger,
+      metrics: this.metrics,
+      config: { maxStalenessMs: MAX_STALENESS_MS, collectAfterMs: COLLECT_AFTER_MS },
+    });
+    this.leases.start();
+  }
+
+  /** All its caches know all. */
+  catchUp(): void {
+    for (const feed of this.feeds.values()) {
+      if (feed.hasSynced) feed.deliver();
+      else feed.list();
+    }
+    this.seePods();
+  }
+
+  seePods(): void {
+    this.pods.hasSynced = true;
+    this.pods.known = new Map([...this.#cluster.pods.values()].map((pod) => [pod.metadata.uid ?? '', pod]));
+  }
+
+  /** @returns of a metric of the agent, summed over its labels */
+  async metric(name: string): Promise<number> {
+    const found = await this.metrics.registry.getSingleMetric(name)?.get();
+    return (found?.values ?? []).reduce((sum, { value }) => sum + value, 0);
+  }
+
+  #start(): void {
+    for (const feed of this.feeds.values()) feed.start();
+  }
+
+  #feed(watched: Watched<AddressLease, KubeObject>): LeaseFeed<KubeObject> {
+    const feed = new LeaseFeed(this.#cluster.server, watched);
+    this.feeds.set(watched.fieldSelector ?? '', feed);
+    return feed;
+  }
+}
