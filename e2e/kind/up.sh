@@ -21,7 +21,7 @@ echo "--- CNI plugins $cni_plugins on every node"
 for node in $(kind get nodes --name "$cluster"); do
   arch=$(docker exec "$node" dpkg --print-architecture)
   curl -fsSL "$github/containernetworking/plugins/releases/download/$cni_plugins/cni-plugins-linux-$arch-$cni_plugins.tgz" |
-    docker exec -i "$node" tar -xz -C /opt/cni/bin
+    docker exec -i "$node" tar -xz --no-same-owner -C /opt/cni/bin
 done
 
 echo "--- Multus $multus"
@@ -41,8 +41,9 @@ docker build --quiet --tag "$image" .
 kind load docker-image "$image" --name "$cluster"
 kubectl get crd ipamclaims.k8s.cni.cncf.io >/dev/null 2>&1 || kubectl create -f manifests/crds/ipamclaims.yaml
 kubectl apply --server-side -k manifests
-for process in controller webhook; do
+for process in controller webhook ipam; do
   kubectl -n holdfast-system rollout status "deployment/holdfast-$process" --timeout=5m
 done
+kubectl -n holdfast-agents rollout status daemonset/holdfast-agent --timeout=5m
 
 echo "ready. To run the user stories against it: E2E_KUBECONFIG=${KUBECONFIG:-$HOME/.kube/config} npm run test:e2e"
