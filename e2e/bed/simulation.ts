@@ -6,6 +6,7 @@ import { loadCredentials } from '../../kube/config.js';
 import { Transport } from '../../kube/transport.js';
 import type { ControlPlane } from './control-plane.js';
 import { KUBEVIRT_NAMESPACE } from './kubevirt.js';
+import { SimulatedNetworks } from './node/simulated-networks.js';
 import { SimulatedNodes } from './node/simulated-nodes.js';
 import { writeServiceAccountKubeconfig } from './service-accounts.js';
 import type { Switches } from './switches.js';
@@ -28,7 +29,16 @@ export async function startSimulation(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ dest: join(plane.logDir, 'nodes.log'), sync: true }),
   );
-  const nodes = new SimulatedNodes({ client: plane.client, handlerClient, names, switches, clock: systemClock, log });
+  const networks = new SimulatedNetworks(plane.client);
+  const nodes = new SimulatedNodes({
+    client: plane.client,
+    handlerClient,
+    names,
+    switches,
+    networks,
+    clock: systemClock,
+    log,
+  });
   const stop = async () => {
     await nodes.stop();
     await transport.close();

@@ -10,6 +10,10 @@ export interface VmSwitches {
   readonly dynamicNetworks: boolean;
   /** Multus fails: new pods get no network status and never start. */
   readonly refuseNetworks: boolean;
+  /** The runtime is slow: new pods are bound, and their networks are not attached yet. */
+  readonly holdNetworks: boolean;
+  /** The runtime is late: containers have ended, and CNI DEL does not come yet. */
+  readonly delayNetworkEnd: boolean;
   /** A guest whose launcher is killed ends as Failed, not as Succeeded. */
   readonly killFails: boolean;
 }
@@ -27,6 +31,8 @@ const DEFAULTS: VmSwitches = {
   migrationMs: 500,
   dynamicNetworks: true,
   refuseNetworks: false,
+  holdNetworks: false,
+  delayNetworkEnd: false,
   killFails: false,
 };
 

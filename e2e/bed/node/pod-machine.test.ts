@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Switches, type VmSwitches } from '../switches.js';
 import { networkStatus } from './network-status.js';
+import type { PodNetwork } from './networks.js';
 import { stepPod, type PodChange } from './pod-machine.js';
-import { runningStatus } from './pod-status.js';
 import type { KubeletPod, PodStatus } from './pod.js';
 import type { MigrationState, Vmi, VmiPhase } from './virtual-machine-instance.js';
 
@@ -10,6 +10,8 @@ const NOW = Date.parse('2026-01-01T00:00:00Z');
 const NETWORKS = '[{"name":"blue","namespace":"vms","interface":"pod3a6eb0790f3"}]';
 const MORE_NETWORKS =
   '[{"name":"blue","namespace":"vms","interface":"pod3a6eb0790f3"},{"name":"green","interface":"podgreen"}]';
+const IPS = ['10.244.1.7'];
+const ENDED: PodNetwork = { state: 'ended' };
 const GATE = 'kubevirt.io/virtual-machine-unpaused';
 
 interface Given {
@@ -17,6 +19,9 @@ interface Given {
   vmi?: Vmi;
   switches?: Partial<VmSwitches>;
   lost?: string;
+  /** By default it is up where the pod has a network-status. */
+  network?: PodNetwork;
+  attachAfter?: number;
 }
 
 interface Case {
@@ -72,6 +77,8 @@ function outcome(given: Given): { said: string; change: PodChange | undefined } 
     switches: { ...new Switches().of('vms', 'vm1'), ...given.switches },
     isNodeUp: (node) => node !== given.lost,
     now: NOW,
+    network: given.network ?? { state: given.pod?.attached === undefined ? 'none' : 'up', ips: IPS },
+    attachAfter: given.attachAfter,
   });
   return 'next' in step
     ? { said: step.reason, change: step.next }
@@ -86,8 +93,19 @@ describe('kubelet and Multus with a pod', () => {
       name: 'attaches the networks before anything runs',
       given: {},
       expect: 'networks attached',
-      then: (change) => expect(change.kind).to.equal('annotate'),
+      then: (change) => expect(change.kind).to.equal('attach'),
     },
+    {
+      name: 'holds the networks as it is told',
+      given: { switches: { holdNetworks: true } },
+      expect: 'wait for CNI ADD, which is held',
+    },
+    {
+      name: 'waits before it tries another sandbox',
+      given: { attachAfter: NOW + 1 },
+      expect: 'wait for the next CNI ADD',
+    },
+    { name: 'tries another sandbox when it is time', given: { attachAfter: NOW }, expect: 'networks attached' },
     {
       name: 'starts nothing while the networks are refused',
       given: { switches: { refuseNetworks: true } },
@@ -98,8 +116,8 @@ describe('kubelet and Multus with a pod', () => {
       given: { pod: { attached: NETWORKS } },
       expect: 'started → Running',
       then: (change) => {
-        const { phase, conditions } = statusOf(change);
-        expect(phase).to.equal('Running');
+        const { phase, podIP, conditions } = statusOf(change);
+        expect([phase, podIP]).to.deep.equal(['Running', IPS[0]]);
         expect(conditions?.find(({ type }) => type === 'Ready')?.status).to.equal('False');
       },
     },
@@ -117,6 +135,22 @@ describe('kubelet and Multus with a pod', () => {
       name: 'leaves a running pod alone',
       given: { pod: { attached: NETWORKS, status: running() } },
       expect: 'wait for something to do',
+    },
+    {
+      name: 'makes another sandbox for a running pod that lost its own',
+      given: { pod: { status: running() } },
+      expect: 'networks attached',
+    },
+    {
+      name: 'reports the address that came with another sandbox',
+      given: { pod: { attached: NETWORKS, status: { ...running(), podIP: '10.244.1.3' } } },
+      expect: 'the pod has another address',
+      then: (change) => expect(statusOf(change).podIP).to.equal(IPS[0]),
+    },
+    {
+      name: 'makes no other sandbox where it stopped one for good',
+      given: { pod: { status: running() }, network: ENDED },
+      expect: 'ended → Succeeded',
     },
     {
       name: 'attaches what is plugged into a running pod',
@@ -137,14 +171,29 @@ describe('kubelet and Multus with a pod', () => {
       expect: 'wait for something to do',
     },
     {
+      name: 'detaches the networks of a launcher whose guest has ended, before it says so',
+      given: { pod: { attached: NETWORKS, status: running() }, vmi: vmi('Succeeded') },
+      expect: 'the guest ended: networks detached',
+    },
+    {
+      name: 'says nothing of the end while CNI DEL is delayed',
+      given: {
+        pod: { attached: NETWORKS, status: running() },
+        vmi: vmi('Succeeded'),
+        switches: { delayNetworkEnd: true },
+      },
+      expect: 'wait for CNI DEL, which is delayed',
+    },
+    {
       name: 'ends the launcher with its guest',
-      given: { pod: { status: running() }, vmi: vmi('Succeeded') },
+      given: { pod: { status: running() }, vmi: vmi('Succeeded'), network: ENDED },
       expect: 'the guest ended → Succeeded',
     },
     {
       name: 'ends the launcher that the guest has left',
       given: {
         pod: { status: running() },
+        network: ENDED,
         vmi: vmi('Running', 'node-2', { ...MIGRATION, sourcePod: 'source', targetPod: 'target', completed: true }),
       },
       expect: 'the guest moved away → Succeeded',
@@ -165,6 +214,29 @@ describe('kubelet and Multus with a pod', () => {
         vmi: vmi('Running', 'node-1', { ...MIGRATION, sourcePod: 'source', completed: true, failed: true }),
       },
       expect: 'wait for something to do',
+    },
+    {
+      name: 'detaches the networks of a deleted pod that never ran',
+      given: { pod: { deleted: true, attached: NETWORKS } },
+      expect: 'terminated: networks detached',
+    },
+    {
+      name: 'detaches the networks of a deleted pod before it ends',
+      given: { pod: { deleted: true, attached: NETWORKS, status: running() } },
+      expect: 'terminated: networks detached',
+    },
+    {
+      name: 'removes no deleted pod while CNI DEL is delayed',
+      given: {
+        pod: { deleted: true, attached: NETWORKS, status: { phase: 'Succeeded' } },
+        switches: { delayNetworkEnd: true },
+      },
+      expect: 'wait for CNI DEL, which is delayed',
+    },
+    {
+      name: 'detaches the networks of a pod that somebody else declared ended',
+      given: { pod: { attached: NETWORKS, status: { phase: 'Failed' } } },
+      expect: 'ended: networks detached',
     },
     {
       name: 'removes a deleted pod that never ran',
@@ -214,18 +286,6 @@ describe('kubelet and Multus with a pod', () => {
       if (then) then(change!);
     });
   }
-
-  it('names images by digest, which virt-controller needs for the target of a migration', () => {
-    const { containerStatuses } = runningStatus(pod({}), NOW);
-    expect(containerStatuses?.[0])
-      .to.have.property('imageID')
-      .that.matches(/^registry\.test:5000\/virt-launcher@sha256:[0-9a-f]{64}$/);
-  });
-
-  it('keeps sidecars running and completes the other init containers', () => {
-    const states = runningStatus(pod({}), NOW).initContainerStatuses as { state: object }[];
-    expect(states.map(({ state }) => Object.keys(state))).to.deep.equal([['running'], ['terminated']]);
-  });
 });
 
 function statusOf(change: PodChange): PodStatus {

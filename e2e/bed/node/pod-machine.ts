@@ -1,18 +1,28 @@
 import { isTerminal } from '../../../api/pod.js';
 import { isBeingDeleted } from '../../../api/meta.js';
-import { NETWORK_STATUS_ANNOTATION } from '../../../api/names.js';
 import type { VmSwitches } from '../switches.js';
-import { isNetworkStatusStale, networkStatus } from './network-status.js';
+import { isNetworkStatusStale } from './network-status.js';
+import type { PodNetwork } from './networks.js';
 import type { KubeletPod, PodStatus } from './pod.js';
-import { endedStatus, isReady, readinessStatus, runningStatus } from './pod-status.js';
+import { addressStatus, endedStatus, isReady, isReportedReady, readinessStatus, runningStatus } from './pod-status.js';
 import { go, wait, type Go, type Step } from './step.js';
 import { hasEnded, hasGuest, migrationInFlight, type Vmi } from './virtual-machine-instance.js';
 
 /** What the kubelet does to a pod. */
 export type PodChange =
-  | { readonly kind: 'annotate'; readonly annotations: Record<string, string> }
+  /** Makes a sandbox, CNI ADD. */
+  | { readonly kind: 'attach' }
+  /** Makes the sandbox follow the networks annotation. */
+  | { readonly kind: 'follow' }
+  /** CNI DEL, the sandbox goes. */
+  | { readonly kind: 'detach' }
   | { readonly kind: 'report'; readonly status: PodStatus }
   | { readonly kind: 'remove' };
+
+interface End {
+  readonly phase: 'Succeeded' | 'Failed';
+  readonly reason: string;
+}
 
 /** What the kubelet and virt-handler know besides the pod itself. */
 export interface PodView {
@@ -21,47 +31,78 @@ export interface PodView {
   readonly switches: VmSwitches;
   readonly isNodeUp: (node: string) => boolean;
   readonly now: number;
+  readonly network: PodNetwork;
+  /** Until then no sandbox is tried again. */
+  readonly attachAfter?: number | undefined;
 }
 
 /**
  * One step of the kubelet, Multus and the dynamic networks controller with one pod:
  *
- *     bound → network-status written (CNI ADD) → Running → Ready
- *     Running                                    network-status follows the networks annotation; the guest ends → Succeeded
- *     deleted → the guest ends → Succeeded → removed
+ *     bound → sandbox and CNI ADD → Running → Ready
+ *     Running                                 the networks follow the networks annotation; a lost sandbox is made again
+ *     the guest ends, or deleted and the containers end → CNI DEL → Succeeded
+ *     deleted and ended → removed
+ *
+ * CNI DEL comes before the last phase, as kubelets have it since https://github.com/kubernetes/kubernetes/pull/108366.
  */
 export function stepPod(pod: KubeletPod, view: PodView): Step<PodChange> {
   const node = pod.spec?.nodeName;
   if (!node) return wait('the scheduler');
   if (!view.isNodeUp(node)) return wait(`node ${node} to come back`);
   if (isBeingDeleted(pod)) return stepTermination(pod, view);
-  if (isTerminal(pod)) return wait('its removal');
+  if (isTerminal(pod)) return stepDetach(view, 'ended') ?? wait('its removal');
   return pod.status?.phase === 'Running' ? stepRunning(pod, view) : stepStart(pod, view);
 }
 
 function stepTermination(pod: KubeletPod, view: PodView): Step<PodChange> {
-  if (isTerminal(pod) || pod.status?.phase === 'Pending') return go({ kind: 'remove' }, 'terminated: removed');
+  if (isTerminal(pod) || pod.status?.phase === 'Pending') {
+    return stepDetach(view, 'terminated') ?? go({ kind: 'remove' }, 'terminated: removed');
+  }
   if (view.switches.holdTermination) return wait('termination, which is held');
   if (holdsGuest(pod, view.vmi)) return wait('virt-handler to report the end of the guest');
-  return report(endedStatus(pod, 'Succeeded', view.now), 'terminated → Succeeded');
+  return stepEnd(pod, view, { phase: 'Succeeded', reason: 'terminated' });
 }
 
 function stepStart(pod: KubeletPod, view: PodView): Step<PodChange> {
-  if (view.switches.refuseNetworks) return wait('CNI ADD, which is refused');
-  const wanted = networkStatus(pod);
-  if (pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] !== wanted) return annotate(wanted, 'networks attached');
-  return report(runningStatus(pod, view.now), 'started → Running');
+  const { network, now } = view;
+  if (network.state === 'up') return report(runningStatus(pod, network.ips, now), 'started → Running');
+  return stepAttach(view);
+}
+
+function stepAttach({ switches, attachAfter = 0, now }: PodView): Step<PodChange> {
+  if (switches.refuseNetworks) return wait('CNI ADD, which is refused');
+  if (switches.holdNetworks) return wait('CNI ADD, which is held');
+  if (attachAfter > now) return wait('the next CNI ADD', attachAfter - now);
+  return go({ kind: 'attach' }, 'networks attached');
 }
 
 function stepRunning(pod: KubeletPod, view: PodView): Step<PodChange> {
+  const { network, now } = view;
   const end = endOfGuest(pod, view.vmi);
-  if (end) return report(endedStatus(pod, end.phase, view.now), `${end.reason} → ${end.phase}`);
+  if (end) return stepEnd(pod, view, end);
+  if (network.state === 'ended') return stepEnd(pod, view, { phase: 'Succeeded', reason: 'ended' });
+  if (network.state === 'none') return stepAttach(view);
+  if (hasOtherAddress(pod, network.ips)) return report(addressStatus(network.ips), 'the pod has another address');
   const ready = isReady(pod);
-  const reported = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
-  if (ready !== reported) return report(readinessStatus(ready, view.now), ready ? 'ready' : 'not ready');
-  if (view.switches.dynamicNetworks && isNetworkStatusStale(pod))
-    return annotate(networkStatus(pod), 'networks changed');
+  if (ready !== isReportedReady(pod)) return report(readinessStatus(ready, now), ready ? 'ready' : 'not ready');
+  if (view.switches.dynamicNetworks && isNetworkStatusStale(pod)) return go({ kind: 'follow' }, 'networks changed');
   return wait('something to do');
+}
+
+function hasOtherAddress({ status = {} }: KubeletPod, [ip]: readonly string[]): boolean {
+  return status.podIP !== undefined && status.podIP !== ip;
+}
+
+/** The containers have ended. */
+function stepEnd(pod: KubeletPod, view: PodView, { phase, reason }: End): Step<PodChange> {
+  return stepDetach(view, reason) ?? report(endedStatus(pod, phase, view.now), `${reason} → ${phase}`);
+}
+
+function stepDetach({ network, switches }: PodView, reason: string): Step<PodChange> | undefined {
+  if (network.state !== 'up') return undefined;
+  if (switches.delayNetworkEnd) return wait('CNI DEL, which is delayed');
+  return go({ kind: 'detach' }, `${reason}: networks detached`);
 }
 
 /** The guest of the VMI lives in this pod, and not only as the target of a migration. */
@@ -71,10 +112,7 @@ function holdsGuest(pod: KubeletPod, vmi: Vmi | undefined): boolean {
 }
 
 /** virt-launcher exits once its guest has ended, moved away, or failed to arrive. */
-function endOfGuest(
-  pod: KubeletPod,
-  vmi: Vmi | undefined,
-): { phase: 'Succeeded' | 'Failed'; reason: string } | undefined {
+function endOfGuest(pod: KubeletPod, vmi: Vmi | undefined): End | undefined {
   if (!vmi) return undefined;
   if (hasEnded(vmi)) return { phase: 'Succeeded', reason: 'the guest ended' };
   const { nodeName, migrationState = {} } = vmi.status ?? {};
@@ -84,10 +122,6 @@ function endOfGuest(
   return failed
     ? { phase: 'Failed', reason: 'migration failed' }
     : { phase: 'Succeeded', reason: 'the guest moved away' };
-}
-
-function annotate(status: string, reason: string): Go<PodChange> {
-  return go({ kind: 'annotate', annotations: { [NETWORK_STATUS_ANNOTATION]: status } }, reason);
 }
 
 function report(status: PodStatus, reason: string): Go<PodChange> {

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
-import { podAddress } from './network-status.js';
 import { nodeAddress } from './node-object.js';
 import type { Container, KubeletPod, PodCondition, PodStatus } from './pod.js';
 import { timestamp } from './step.js';
 
-/** The pod's containers run; it is Ready too unless somebody else has a say in that (`readinessGates`). */
-export function runningStatus(pod: KubeletPod, now: number): PodStatus {
+/**
+ * The pod's containers run; it is Ready too unless somebody else has a say in that (`readinessGates`).
+ * @param ips on the pod's own network
+ */
+export function runningStatus(pod: KubeletPod, ips: readonly string[], now: number): PodStatus {
   const time = timestamp(now);
-  const podIP = podAddress(pod);
   const running = { ready: true, started: true, state: { running: { startedAt: time } } };
   const terminated = { exitCode: 0, reason: 'Completed', startedAt: time, finishedAt: time };
   const completed = { ready: true, started: false, state: { terminated } };
@@ -16,14 +17,19 @@ export function runningStatus(pod: KubeletPod, now: number): PodStatus {
     phase: 'Running',
     startTime: time,
     hostIP: nodeAddress(pod.spec?.nodeName ?? ''),
-    podIP,
-    podIPs: [{ ip: podIP }],
+    ...addressStatus(ips),
     conditions: [...met.map((type) => condition(type, true, now)), readyCondition(areGatesOpen(pod), now)],
     containerStatuses: (pod.spec?.containers ?? []).map((container) => containerStatus(pod, container, running)),
     initContainerStatuses: (pod.spec?.initContainers ?? []).map((container) =>
       containerStatus(pod, container, container.restartPolicy === 'Always' ? running : completed),
     ),
   };
+}
+
+/** Where the pod is reached on its own network. */
+export function addressStatus(ips: readonly string[]): PodStatus {
+  const [podIP] = ips;
+  return podIP === undefined ? {} : { podIP, podIPs: [...ips.map((ip) => ({ ip })), { $patch: 'replace' }] };
 }
 
 /** All containers have ended. */
@@ -52,6 +58,10 @@ export function readinessStatus(ready: boolean, now: number): PodStatus {
 /** A running pod is Ready when its containers are and all its gates are open. */
 export function isReady(pod: KubeletPod): boolean {
   return pod.status?.phase === 'Running' && areGatesOpen(pod);
+}
+
+export function isReportedReady(pod: KubeletPod): boolean {
+  return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }
 
 function areGatesOpen(pod: KubeletPod): boolean {

@@ -32,7 +32,8 @@ export interface PodStatus {
   startTime?: string;
   hostIP?: string;
   podIP?: string;
-  podIPs?: { ip: string }[];
+  /** A patch says that the list is all there is: the API server would add it to what it has. */
+  podIPs?: ({ ip: string } | { $patch: 'replace' })[];
   conditions?: PodCondition[];
   containerStatuses?: object[];
   initContainerStatuses?: object[];

@@ -7,16 +7,22 @@ import { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { ControllerLoop, type SyncResult } from '../../../kube/loop.js';
 import { WorkQueue } from '../../../kube/workqueue.js';
-import type { Switches } from '../switches.js';
+import type { Switches, VmSwitches } from '../switches.js';
 import { Heartbeat } from './heartbeat.js';
-import { stepPod, type PodChange } from './pod-machine.js';
+import { guestMoves } from './guest-moves.js';
+import type { Guests, Networks } from './networks.js';
+import { stepPod } from './pod-machine.js';
+import { PodWorker } from './pod-worker.js';
 import { KUBELET_PODS, workloadName, type KubeletPod } from './pod.js';
 import type { Step } from './step.js';
 import { VMIS, type Vmi } from './virtual-machine-instance.js';
 import { stepVmi } from './vmi-machine.js';
 
-const WORKERS = 8;
+/** A CNI ADD may wait for half a minute, and must not hold up the others. */
+const WORKERS = { pods: 64, vmis: 8 };
 const RETRY = { baseMs: 10, maxMs: 1_000 };
+/** By then the news of the network-status is there. */
+const AFTER_ATTACH_MS = 200;
 const BY_VMI_UID = 'vmi-uid';
 
 interface SimulatedNodesOptions {
@@ -26,6 +32,7 @@ interface SimulatedNodesOptions {
   readonly handlerClient: Client;
   readonly names: readonly string[];
   readonly switches: Switches;
+  readonly networks: Networks & Guests;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -39,21 +46,23 @@ export class SimulatedNodes {
   readonly #vmiQueue: WorkQueue;
   readonly #loops: ControllerLoop[];
   readonly #heartbeats: Heartbeat[];
+  readonly #worker: PodWorker;
   /** Key to the resourceVersion that was changed last: what is cached under it is history. */
   readonly #changed = new Map<string, string>();
   /** VMI key to the time when its migration's copy began. */
   readonly #copyingSince = new Map<string, number>();
 
   constructor(options: SimulatedNodesOptions) {
-    const { client, switches, clock, log } = options;
+    const { client, switches, networks, clock, log } = options;
     this.#options = options;
+    this.#worker = new PodWorker({ client, networks, clock, random: Math.random, log });
     const byVmi = (pod: KubeletPod) => [controllingVmi(pod)?.uid ?? ''];
     this.#pods = new Informer<KubeletPod>(client, KUBELET_PODS, { indexes: { [BY_VMI_UID]: byVmi }, log, clock });
     this.#vmis = new Informer<Vmi>(client, VMIS, { log, clock });
     const queue = (name: string) => new WorkQueue({ name, clock, random: Math.random, ...RETRY });
     [this.#podQueue, this.#vmiQueue] = [queue('pods'), queue('vmis')];
-    const loop = (name: string, workQueue: WorkQueue, sync: (key: string) => Promise<SyncResult>) =>
-      new ControllerLoop({ name, queue: workQueue, workers: WORKERS, sync, log, clock, invalidRetryMs: 5_000 });
+    const loop = (name: keyof typeof WORKERS, workQueue: WorkQueue, sync: (key: string) => Promise<SyncResult>) =>
+      new ControllerLoop({ name, queue: workQueue, workers: WORKERS[name], sync, log, clock, invalidRetryMs: 5_000 });
     this.#loops = [
       loop('pods', this.#podQueue, (key) => this.#syncPod(key)),
       loop('vmis', this.#vmiQueue, (key) => this.#syncVmi(key)),
@@ -94,7 +103,7 @@ export class SimulatedNodes {
   }
 
   #lookAtAll(): void {
-    for (const pod of this.#pods.cache.list()) this.#podQueue.add(objectKey(pod));
+    for (const pod of [...this.#pods.cache.list(), ...this.#worker.sandboxed()]) this.#podQueue.add(objectKey(pod));
     for (const vmi of this.#vmis.cache.list()) this.#vmiQueue.add(objectKey(vmi));
     for (const beat of this.#heartbeats) {
       beat.look().catch((error: unknown) => {
@@ -123,6 +132,7 @@ export class SimulatedNodes {
       copyingSince: this.#copyingSince.get(key),
     });
     return this.#take(`vmi ${key}`, vmi, step, async (next) => {
+      await this.#moveGuest(vmi, next);
       const written = await handlerClient.replace(VMIS, next);
       if (!vmi.status?.migrationState?.startTimestamp && next.status?.migrationState?.startTimestamp) {
         this.#copyingSince.set(key, clock.now());
@@ -131,22 +141,47 @@ export class SimulatedNodes {
     });
   }
 
+  async #moveGuest(before: Vmi, after: Vmi): Promise<void> {
+    const { leaves, arrives } = guestMoves(before, after);
+    const podsOf = (names: readonly string[]) =>
+      names.flatMap((name) => this.#pods.cache.get(joinKey(before.metadata.namespace, name)) ?? []);
+    for (const pod of podsOf(leaves)) await this.#options.networks.leave(pod);
+    for (const pod of podsOf(arrives)) await this.#options.networks.arrive(pod);
+  }
+
   async #syncPod(key: string): Promise<SyncResult> {
     const pod = this.#pods.cache.get(key);
+    await this.#syncOrphans(key, pod);
     if (!pod) {
       this.#changed.delete(`pod ${key}`);
       return undefined;
     }
-    const { switches, clock } = this.#options;
     const controller = controllingVmi(pod);
     const vmi = controller && this.#vmis.cache.get(joinKey(pod.metadata.namespace, controller.name));
     const step = stepPod(pod, {
       vmi: vmi?.metadata.uid === controller?.uid ? vmi : undefined,
-      switches: switches.of(pod.metadata.namespace, workloadName(pod)),
+      switches: this.#switchesOf(pod),
       isNodeUp: this.#isNodeUp,
-      now: clock.now(),
+      now: this.#options.clock.now(),
+      ...this.#worker.view(pod),
     });
-    return this.#take(`pod ${key}`, pod, step, (change) => this.#changePod(pod, change));
+    const taken = await this.#take(`pod ${key}`, pod, step, (change) => this.#worker.change(pod, change));
+    const isAboutSandbox = 'next' in step && (step.next.kind === 'attach' || step.next.kind === 'detach');
+    if (!isAboutSandbox) return taken;
+    this.#changed.delete(`pod ${key}`); // what was changed is not the object
+    return { retryAfterMs: step.next.kind === 'attach' ? AFTER_ATTACH_MS : 0 };
+  }
+
+  async #syncOrphans(key: string, current: KubeletPod | undefined): Promise<void> {
+    for (const orphan of this.#worker.orphans(key, current)) {
+      if (!this.#isNodeUp(orphan.spec?.nodeName ?? '') || this.#switchesOf(orphan).delayNetworkEnd) continue;
+      await this.#worker.removeOrphan(orphan);
+      this.#options.log.info({ object: `pod ${key}` }, 'gone: networks detached');
+    }
+  }
+
+  #switchesOf(pod: KubeletPod): VmSwitches {
+    return this.#options.switches.of(pod.metadata.namespace, workloadName(pod));
   }
 
   /** Does what the state machine said, unless that was about a state which this process itself has changed already. */
@@ -171,20 +206,5 @@ export class SimulatedNodes {
       if (!isNotFound(error)) throw error;
     }
     return undefined;
-  }
-
-  async #changePod(pod: KubeletPod, change: PodChange): Promise<void> {
-    const { client } = this.#options;
-    const ref = { namespace: pod.metadata.namespace, name: pod.metadata.name };
-    const { resourceVersion, uid } = pod.metadata;
-    if (change.kind === 'remove') {
-      await client.delete(KUBELET_PODS, ref, { uid, gracePeriodSeconds: 0 });
-    } else if (change.kind === 'annotate') {
-      const body = { metadata: { resourceVersion, annotations: change.annotations } };
-      await client.patch(KUBELET_PODS, ref, { type: 'merge', body });
-    } else {
-      const body = { metadata: { resourceVersion }, status: change.status };
-      await client.patch(KUBELET_PODS, ref, { type: 'strategic', body }, { subresource: 'status' });
-    }
   }
 }

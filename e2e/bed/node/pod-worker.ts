@@ -1,0 +1,126 @@
+import { objectKey } from '../../../api/meta.js';
+import { backoffDelay } from '../../../kube/backoff.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock, Random } from '../../../kube/clock.js';
+import { messageOf } from '../../../kube/errors.js';
+import type { Logger } from '../../../kube/log.js';
+import type { Networks } from './networks.js';
+import type { PodChange, PodView } from './pod-machine.js';
+import { KUBELET_PODS, type KubeletPod } from './pod.js';
+import { reportSandboxFailure } from './sandbox-failure.js';
+
+/** A kubelet starts with seconds, and stories have none to lose. */
+const AGAIN = { baseMs: 200, maxMs: 2_000 };
+
+export interface PodWorkerOptions {
+  readonly client: Client;
+  readonly networks: Networks;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+interface Failures {
+  count: number;
+  after: number;
+  /** The words of the last one, said already. */
+  said: string;
+}
+
+/** Does to pods what the state machine says, and remembers which ones have a sandbox. */
+export class PodWorker {
+  readonly #options: PodWorkerOptions;
+  /** UID to failed attempts to attach its networks. */
+  readonly #failures = new Map<string, Failures>();
+  /** UID to the pod as it was when its sandbox was made. */
+  readonly #sandboxed = new Map<string, KubeletPod>();
+
+  constructor(options: PodWorkerOptions) {
+    this.#options = options;
+  }
+
+  /** What the machine must know of a pod's network. */
+  view(pod: KubeletPod): Pick<PodView, 'network' | 'attachAfter'> {
+    return { network: this.#options.networks.of(pod), attachAfter: this.#failures.get(uidOf(pod))?.after };
+  }
+
+  /** Pods that have a sandbox, and perhaps no object any more. */
+  sandboxed(): readonly KubeletPod[] {
+    return [...this.#sandboxed.values()];
+  }
+
+  /** Pods of this key that are gone without a word, as after a deletion by force, while their sandboxes are still there. */
+  orphans(key: string, current: KubeletPod | undefined): readonly KubeletPod[] {
+    return this.sandboxed().filter((pod) => objectKey(pod) === key && pod.metadata.uid !== current?.metadata.uid);
+  }
+
+  async change(pod: KubeletPod, change: PodChange): Promise<void> {
+    const { client, networks } = this.#options;
+    const { namespace, name, resourceVersion, uid } = pod.metadata;
+    const ref = { namespace, name };
+    switch (change.kind) {
+      case 'attach':
+        return this.#attach(pod);
+      case 'follow':
+        return networks.follow(pod);
+      case 'detach':
+        return networks.detach(pod);
+      case 'report': {
+        const body = { metadata: { resourceVersion }, status: change.status };
+        await client.patch(KUBELET_PODS, ref, { type: 'strategic', body }, { subresource: 'status' });
+        return;
+      }
+      case 'remove':
+        await client.delete(KUBELET_PODS, ref, { uid, gracePeriodSeconds: 0 });
+        this.#forget(pod);
+    }
+  }
+
+  /** The kubelet finds a sandbox whose pod is gone. */
+  async removeOrphan(pod: KubeletPod): Promise<void> {
+    await this.#options.networks.detach(pod);
+    this.#forget(pod);
+  }
+
+  /** The sandbox was lost without the kubelet's doing: an attempt to make another one may come at once. */
+  sandboxLost(pod: KubeletPod): void {
+    this.#failures.delete(uidOf(pod));
+  }
+
+  async #attach(pod: KubeletPod): Promise<void> {
+    const { networks } = this.#options;
+    this.#sandboxed.set(uidOf(pod), pod); // also where it fails: what it left is taken away with the pod
+    try {
+      await networks.attach(pod);
+      this.#failures.delete(uidOf(pod));
+    } catch (error) {
+      await this.#failed(pod, messageOf(error));
+    }
+  }
+
+  async #failed(pod: KubeletPod, words: string): Promise<void> {
+    const { client, clock, random, log } = this.#options;
+    const { count = 0, said } = this.#failures.get(uidOf(pod)) ?? {};
+    const now = clock.now();
+    const after = now + backoffDelay({ ...AGAIN, random }, count);
+    this.#failures.set(uidOf(pod), { count: count + 1, after, said: words });
+    log.warn({ object: `pod ${objectKey(pod)}`, error: words }, 'networks not attached');
+    if (words === said) return;
+    try {
+      await reportSandboxFailure(client, pod, { words, now });
+    } catch (error) {
+      this.#failures.set(uidOf(pod), { count: count + 1, after, said: '' }); // the API server is away: it is said later
+      log.warn({ error: messageOf(error) }, 'the failure could not be reported');
+    }
+  }
+
+  #forget(pod: KubeletPod): void {
+    this.#options.networks.forget(pod);
+    this.#sandboxed.delete(uidOf(pod));
+    this.#failures.delete(uidOf(pod));
+  }
+}
+
+function uidOf(pod: KubeletPod): string {
+  return pod.metadata.uid ?? '';
+}

@@ -1,0 +1,54 @@
+import { NETWORK_STATUS_ANNOTATION } from '../../../api/names.js';
+import type { Client } from '../../../kube/client.js';
+import { networkStatus, podAddress } from './network-status.js';
+import { NO_NETWORK, type Guests, type Networks, type PodNetwork } from './networks.js';
+import { KUBELET_PODS, type KubeletPod } from './pod.js';
+
+/** Networks without a wire: only their network-status is written, as Multus would. Asks no plugin, so no IPAM either. */
+export class SimulatedNetworks implements Networks, Guests {
+  readonly #client: Client;
+  readonly #known = new Map<string, 'up' | 'ended'>();
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  of(pod: KubeletPod): PodNetwork {
+    const state = this.#known.get(uidOf(pod));
+    if (state === undefined) return NO_NETWORK;
+    return state === 'up' ? { state, ips: [podAddress(pod)] } : { state };
+  }
+
+  async attach(pod: KubeletPod): Promise<void> {
+    await this.follow(pod);
+    this.#known.set(uidOf(pod), 'up');
+  }
+
+  async follow({ metadata, ...pod }: KubeletPod): Promise<void> {
+    const { namespace, name, resourceVersion } = metadata;
+    const annotations = { [NETWORK_STATUS_ANNOTATION]: networkStatus({ metadata, ...pod }) };
+    const body = { metadata: { resourceVersion, annotations } };
+    await this.#client.patch(KUBELET_PODS, { namespace, name }, { type: 'merge', body });
+  }
+
+  detach(pod: KubeletPod): Promise<void> {
+    this.#known.set(uidOf(pod), 'ended');
+    return Promise.resolve();
+  }
+
+  forget(pod: KubeletPod): void {
+    this.#known.delete(uidOf(pod));
+  }
+
+  leave(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  arrive(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+function uidOf(pod: KubeletPod): string {
+  return pod.metadata.uid ?? '';
+}
