@@ -3,6 +3,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import * as names from '../api/names.js';
+import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
 import { createControllerMetrics } from '../controller/metrics.js';
 import { createClaimMetrics } from '../ipam/claims/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
@@ -135,6 +136,7 @@ describe('the documents', () => {
     createClaimMetrics(metrics);
     createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
     createValidationMetrics(metrics);
+    createPodLeaseMetrics(metrics);
     const described = await metrics.registry.getMetricsAsJSON();
     const ours = described.map(({ name }) => name).filter((name) => name.startsWith('holdfast_'));
     const explained = [...documentOf('docs/operate.md').matchAll(/^\| `(holdfast_\w+)` \|/gm)].map(([, name]) => name);
