@@ -145,6 +145,16 @@ describe('The networks of pods', function () {
     expect(addresses[0]).to.equal(addresses[1]);
   });
 
+  it('serves many pods at once', async () => {
+    await stage!.createNetwork('crowd', bridgeNetwork('br5', hostLocal('192.168.16.0/24')));
+    const nodes = Array.from({ length: 24 }, (_, index) => `node-${(index % 2) + 1}`);
+    const pods = await Promise.all(nodes.map((node) => stage!.createPod(node, [{ name: 'crowd' }])));
+    const attached = await timed('24 ADDs at once', () => Promise.all(pods.map((pod) => networks.attach(pod))));
+    expect(new Set(attached.map(({ result }) => result.ips?.[0]?.address))).to.have.length(24);
+    await timed('24 DELs at once', () => Promise.all(pods.map((pod) => networks.detach(pod))));
+    expect(networks.all().size).to.equal(0);
+  });
+
   it('goes on when Multus cannot reach the API server, and reaches it again', async () => {
     const pod = await stage!.createPod('node-1', []);
     await stage!.plane.apiServer.kill();

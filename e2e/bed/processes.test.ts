@@ -33,6 +33,20 @@ describe('The processes of a bed', function () {
     expect(await readFile(again.logFile, 'utf8')).to.equal('one\ntwo\nthree\n');
   });
 
+  it('can talk over pipes, which leaves only standard error for the log', async () => {
+    const child = processes.start({
+      name: 'parrot',
+      command: '/bin/sh',
+      args: ['-c', 'read line; echo "$line"; echo bye >&2'],
+      talks: true,
+    });
+    child.pipes.input?.write('hello\n');
+    const [answer] = (await once(child.pipes.output!, 'data')) as [Buffer];
+    await child.gone;
+    expect(answer.toString()).to.equal('hello\n');
+    expect(await readFile(child.logFile, 'utf8')).to.equal('bye\n');
+  });
+
   it('are reported with the end of their log when they are gone', async () => {
     const child = shell('failing', 'echo bad flag; exit 3');
     await child.gone;

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { KubeObject } from '../../../api/meta.js';
+import { Slots } from './slots.js';
 import type { CommandResult, Wire } from './wire.js';
 
 /** What the runtime made for a pod before it asks for networks. */
@@ -47,16 +48,20 @@ export interface MultusOptions {
   /** The one that Multus uses. */
   readonly kubeconfig: string;
   readonly logDir: string;
+  /** How many plugins may run at once on this node: Multus gives up on the API server after 2.5 s, busy machine or not. */
+  readonly atOnce: number;
 }
 
 /** Multus on one node, called as the container runtime calls it. What it keeps is in the node's `/var/lib/cni`. */
 export class Multus {
   readonly #options: MultusOptions;
   readonly #config: string;
+  readonly #slots: Slots;
 
   constructor(options: MultusOptions) {
     this.#options = options;
     this.#config = JSON.stringify(multusConfig(options));
+    this.#slots = new Slots(options.atOnce);
   }
 
   /** Attaches all networks and writes network-status. @throws {CniError} a DEL must follow then */
@@ -88,11 +93,12 @@ export class Multus {
     const command = join(wire.binaries, verb === 'hotplug' ? 'hotplug' : 'multus');
     const env = { CNI_COMMAND: verb, CNI_IFNAME: 'eth0', CNI_PATH: cniBin, PATH: process.env.PATH ?? '' };
     const { containerId, netns } = sandbox;
-    return wire.run(`node/${node}`, {
+    const call = {
       command,
       env: { ...env, CNI_CONTAINERID: containerId, CNI_NETNS: netns, CNI_ARGS: cniArgs(pod, containerId) },
       stdin: this.#config,
-    });
+    };
+    return this.#slots.use(() => wire.run(`node/${node}`, call));
   }
 }
 

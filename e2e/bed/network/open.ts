@@ -12,6 +12,9 @@ import type { Wire } from './wire.js';
 /** Our plugin, as build.js leaves it; it has the name of Go for the machine. */
 const OUR_PLUGIN = join(import.meta.dirname, '..', '..', '..', 'dist', 'cni', `holdfast-linux-${goArchitecture()}`);
 
+/** Of all nodes together, which share the machine. */
+const PLUGINS_AT_ONCE = 8;
+
 export interface NetworkOptions {
   readonly nodes: readonly string[];
   /** For the ids of containers; Math.random by default. */
@@ -29,12 +32,13 @@ export async function openPodNetworks(plane: ControlPlane, wire: Wire, options: 
   const apiPort = Number(new URL(plane.server).port);
   const multus = new Map<string, Multus>();
   const { nodes, random = Math.random } = options;
+  const atOnce = Math.max(2, Math.floor(PLUGINS_AT_ONCE / nodes.length));
   for (const [index, node] of nodes.entries()) {
     const dir = nodeFolder(plane, node);
     await mkdir(dir, { recursive: true });
     await wire.addNode({ name: node, dir, apiPort });
     const podSubnet = `10.244.${index + 1}.0/24`;
-    multus.set(node, new Multus({ wire, node, dir, podSubnet, cniBin, kubeconfig, logDir: plane.logDir }));
+    multus.set(node, new Multus({ wire, node, dir, podSubnet, cniBin, kubeconfig, logDir: plane.logDir, atOnce }));
   }
   return new PodNetworks({ wire, client: plane.client, multus, random });
 }
