@@ -79,8 +79,9 @@ export class Entitlements {
     const view = new SightedView({ namespace, sightings, networks, gate, since, now: clock.now() });
     const judge = controllingVmi(seeker.pod) === undefined ? judgePod : judgeLauncher;
     for (;;) {
-      const doubts: Doubt[] = [];
-      const judgement = judge(seeker, { view, doubt: (doubt) => doubts.push(doubt) });
+      const doubted = new Map<string, Doubt>();
+      const judgement = judge(seeker, { view, doubt: (doubt) => doubted.set(`${doubt.kind} ${doubt.key}`, doubt) });
+      const doubts = [...doubted.values()];
       const open = doubts.filter((doubt) => !view.hasLooked(doubt));
       if (open.length > 0) {
         await Promise.all(open.map((doubt) => view.look(doubt, signal)));

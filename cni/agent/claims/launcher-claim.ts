@@ -35,11 +35,11 @@ export function judgeLauncher(seeker: Seeker, sight: Sight): Judgement {
       return { kind: 'pending', reason: chosen.reason };
     case 'none':
       return judgeWithout(launcher, chosen.why);
-    case 'claim': {
-      if (claim !== undefined) return judgeClaim(launcher, claim, sight);
-      const reason = `IPAMClaim ${joinKey(namespace, chosen.name)} of ${describeSelection(selection)} does not exist yet`;
-      return { kind: 'pending', reason, isOnItsWay: true, isPredicted: true };
-    }
+    case 'claim':
+      return (
+        refuseStrangers(launcher, chosen.name, sight) ??
+        (claim === undefined ? awaitClaim(launcher, chosen.name) : judgeClaim(launcher, claim, sight))
+      );
   }
 }
 
@@ -50,21 +50,19 @@ function judgeWithout({ pod, selection }: Seeker, why: string): Judgement {
   return { kind: 'refused', reason };
 }
 
+function awaitClaim({ pod, selection }: Launcher, name: string): Judgement {
+  const key = joinKey(pod.metadata.namespace, name);
+  const reason = `IPAMClaim ${key} of ${describeSelection(selection)} does not exist yet`;
+  return { kind: 'pending', reason, isOnItsWay: true, isPredicted: true };
+}
+
 function judgeClaim(launcher: Launcher, claim: IPAMClaim, sight: Sight): Judgement {
-  const { pod, selection, workload, network } = launcher;
-  const name = `IPAMClaim ${objectKey(claim)}`;
-  if (!isOwnedBy(claim, workload.owner)) {
+  if (!isOwnedBy(claim, launcher.workload.owner)) {
     sight.doubt({ kind: 'claim', key: claim.metadata.name });
-    return { kind: 'pending', reason: `${name} ${describeHolder(claim)}: it is about to be adopted`, isOnItsWay: true };
+    const reason = `IPAMClaim ${objectKey(claim)} ${describeHolder(claim)}: it is about to be adopted`;
+    return { kind: 'pending', reason, isOnItsWay: true };
   }
-  const stranger = strangersClaim(launcher, claim, sight);
-  if (stranger !== undefined) {
-    const reason =
-      `${shownReference(selection, pod)}, which ${describeHolder(stranger)}, expected ${JSON.stringify(claim.metadata.name)}: ` +
-      'leave the key out, the webhook sets it';
-    return { kind: 'refused', reason };
-  }
-  if (claim.spec.network === network) return { kind: 'claim', claim };
+  if (claim.spec.network === launcher.network) return { kind: 'claim', claim };
   return judgeOtherNetwork(launcher, claim, sight);
 }
 
@@ -83,14 +81,19 @@ function judgeOtherNetwork({ selection, network }: Launcher, claim: IPAMClaim, {
     : { kind: 'refused', reason: `${reason}: restart the VM, or give its NAD the network's name back` };
 }
 
-/** What a reference names where it is a claim of somebody else; one that names nothing takes nothing from anybody. */
-function strangersClaim({ selection, workload }: Launcher, claim: IPAMClaim, sight: Sight): IPAMClaim | undefined {
+/** A reference to what is somebody else's; one that names nothing takes nothing from anybody. */
+function refuseStrangers(launcher: Launcher, expected: string, sight: Sight): Judgement | undefined {
+  const { pod, selection, workload } = launcher;
   const { claimReference } = selection;
-  if (claimReference === undefined || claimReference === claim.metadata.name) return undefined;
+  if (claimReference === undefined || claimReference === expected) return undefined;
   const referred = sight.view.claim(claimReference);
   if (referred !== undefined && isOwnedBy(referred, workload.owner)) return undefined;
   sight.doubt({ kind: 'claim', key: claimReference });
-  return referred;
+  if (referred === undefined) return undefined;
+  const reason =
+    `${shownReference(selection, pod)}, which ${describeHolder(referred)}, expected ${JSON.stringify(expected)}: ` +
+    'leave the key out, the webhook sets it';
+  return { kind: 'refused', reason };
 }
 
 /** Of two claims for one network the pod keeps the one that it refers to. */

@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import { type AgentWorld, worldWithVm } from '../../../test/agent-world.js';
+
+const GRANTED = '10.0.0.5/24';
+const USED =
+  /^11 IPAMClaim vms.vm1.data is used by pod vms.virt-launcher-vm1-a: the addresses are free for another pod once/;
+
+/** The IPAM has noted who has the claim's addresses. */
+function ownedBy(world: AgentWorld, pod: string): void {
+  world.claim().status!.ownerPod = { name: pod };
+}
+
+describe('a second pod of a claim', () => {
+  it('gets the addresses where the other one is gone', async () => {
+    const world = worldWithVm();
+    ownedBy(world, 'virt-launcher-vm1-old');
+    expect(await world.add(world.launcher())).to.equal(GRANTED);
+    expect(world.reads).to.include('pods vms/virt-launcher-vm1-old');
+  });
+
+  for (const phase of ['Succeeded', 'Failed']) {
+    it(`gets the addresses where the other one is ${phase}`, async () => {
+      const world = worldWithVm();
+      world.launcher('vm1', { node: 'node2', phase });
+      ownedBy(world, 'virt-launcher-vm1-a');
+      expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
+    });
+  }
+
+  it('has to wait while the other one lives', async () => {
+    const world = worldWithVm();
+    world.launcher('vm1', { node: 'node2' });
+    ownedBy(world, 'virt-launcher-vm1-a');
+    expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.match(USED);
+  });
+
+  it('has to wait while the other one is being deleted, for its containers may run', async () => {
+    const world = worldWithVm();
+    const other = world.launcher('vm1', { node: 'node2', phase: 'Running' });
+    other.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    ownedBy(world, 'virt-launcher-vm1-a');
+    expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.match(USED);
+  });
+
+  it('gets the addresses as target of a migration', async () => {
+    const world = worldWithVm();
+    world.launcher('vm1', { node: 'node2', phase: 'Running' });
+    ownedBy(world, 'virt-launcher-vm1-a');
+    const target = world.launcher('vm1', { name: 'b', migration: 'm1', born: '2026-01-01T01:00:00Z' });
+    expect(await world.add(target)).to.equal(GRANTED);
+  });
+
+  it('has to wait with the label of a migration, where the other one runs another VMI', async () => {
+    const world = worldWithVm();
+    const other = world.launcher('vm1', { node: 'node2', phase: 'Running' });
+    other.metadata.ownerReferences![0]!.uid = 'earlier-vmi';
+    ownedBy(world, 'virt-launcher-vm1-a');
+    const target = world.launcher('vm1', { name: 'b', migration: 'm1', born: '2026-01-01T01:00:00Z' });
+    expect(await world.add(target)).to.match(USED);
+  });
+
+  it('has to wait as the source whose VM has moved on, though it was a target once', async () => {
+    const world = worldWithVm();
+    world.launcher('vm1', { node: 'node2', phase: 'Running', migration: 'm2', born: '2026-01-01T02:00:00Z' });
+    ownedBy(world, 'virt-launcher-vm1-a');
+    const source = world.launcher('vm1', { name: 'b', migration: 'm1', born: '2026-01-01T01:00:00Z' });
+    expect(await world.add(source)).to.match(USED);
+  });
+
+  it('has to wait for a launcher on the same node that the IPAM has not noted yet', async () => {
+    const world = worldWithVm();
+    const other = world.launcher();
+    other.metadata.ownerReferences![0]!.uid = 'earlier-vmi';
+    world.addPod(other);
+    const answer = await world.add(world.launcher('vm1', { name: 'b' }));
+    expect(answer).to.match(USED);
+  });
+
+  it('does not wait for a launcher on the same node that has ended since the watch told of it', async () => {
+    const world = worldWithVm();
+    const other = world.launcher();
+    world.put('pods', { ...other, status: { phase: 'Succeeded' } });
+    ownedBy(world, 'virt-launcher-vm1-a');
+    expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
+  });
+
+  it('is not asked for where the pod itself has the addresses: its sandbox is made anew', async () => {
+    const world = worldWithVm();
+    const pod = world.launcher();
+    ownedBy(world, pod.metadata.name);
+    expect(await world.add(pod)).to.equal(GRANTED);
+    expect(world.reads.filter((read) => read.startsWith('pods'))).to.deep.equal([]);
+  });
+
+  it('does not stand in the way of a VM where it is the pod of a tenant, and only names the claim', async () => {
+    const world = worldWithVm();
+    world.tenantPod('vm1.data');
+    expect(await world.add(world.launcher())).to.equal(GRANTED);
+  });
+
+  it('has to wait while the API server does not say whether the other one lives', async () => {
+    const world = worldWithVm();
+    const pod = world.launcher();
+    expect(await world.add(pod)).to.equal(GRANTED);
+    ownedBy(world, 'elsewhere');
+    await world.claimed.entitlement(world.attachment(pod), world.call());
+    const claim = structuredClone(world.claim());
+    world.away();
+    const answer = await world.claimed
+      .grant(world.attachment(pod), claim, world.call())
+      .then(() => 'granted')
+      .catch((error: unknown) => String(error));
+    expect(answer).to.include('the API server is away');
+  });
+});

@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import type { Pod } from '../../../api/pod.js';
+import { StatusError, TransportError } from '../../../kube/errors.js';
+import { type AgentWorld, JumpingClock, worldWithVm } from '../../../test/agent-world.js';
+import { makeClaim } from '../../../test/kubevirt-objects.js';
+
+const GRANTED = '10.0.0.5/24';
+const AWAY = /^11 the API server is away, try again: /;
+
+/** An ADD has shown the agent all that another one needs. */
+async function seen(): Promise<{ world: AgentWorld; clock: JumpingClock; pod: Pod }> {
+  const clock = new JumpingClock();
+  const world = worldWithVm(clock);
+  const pod = world.launcher();
+  expect(await world.add(pod)).to.equal(GRANTED);
+  return { world, clock, pod };
+}
+
+const ANSWERS = {
+  'refuses connections': new TransportError('unsent', 'connection refused'),
+  'breaks connections': new TransportError('broken', 'reset'),
+  'stays silent': new TransportError('deadline', 'no whole answer'),
+  'has lost its store': new StatusError({ request: 'GET', status: 500, reason: 'InternalError', message: 'etcd' }),
+  'is overloaded': new StatusError({ request: 'GET', status: 429, reason: 'TooManyRequests', message: 'later' }),
+};
+
+describe('the grant of a claim while the API server is away', () => {
+  for (const [what, fault] of Object.entries(ANSWERS)) {
+    it(`is answered from what was seen lately where the server ${what}`, async () => {
+      const { world, clock, pod } = await seen();
+      world.fault = fault;
+      clock.advance(world.maxStalenessMs);
+      expect(await world.add(pod)).to.equal(GRANTED);
+    });
+
+    it(`is not answered from what was seen too long ago where the server ${what}`, async () => {
+      const { world, clock, pod } = await seen();
+      world.fault = fault;
+      clock.advance(world.maxStalenessMs + 1);
+      expect(await world.add(pod)).to.match(AWAY);
+    });
+  }
+
+  it('is not answered where nothing was seen', async () => {
+    const world = worldWithVm();
+    world.away();
+    expect(await world.add(world.launcher())).to.match(AWAY);
+  });
+
+  it('is not answered by a lease that another claim had when it was seen', async () => {
+    const { world, pod } = await seen();
+    world.addLease('10.0.0.5/24', makeClaim('vm2', 'data'));
+    expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is held by IPAMClaim vms.vm2.data/);
+    world.away();
+    expect(await world.add(pod)).to.match(AWAY);
+  });
+
+  it('is not answered by what got too old while the server was waited for', async () => {
+    const { world, clock, pod } = await seen();
+    clock.advance(world.maxStalenessMs - 1_000);
+    world.away();
+    world.before = () => clock.advance(3_000);
+    expect(await world.add(pod)).to.match(AWAY);
+  });
+
+  it('does not take a refusal for an outage', async () => {
+    const { world, pod } = await seen();
+    world.fault = new StatusError({ request: 'GET', status: 401, reason: 'Unauthorized', message: 'who?' });
+    expect(await world.add(pod)).to.match(/^11 the API server has not said what is needed/);
+  });
+
+  it('does not take what the runtime gives up for an outage', async () => {
+    const { world, pod } = await seen();
+    world.fault = new TransportError('aborted', 'given up by the caller');
+    expect(await world.add(pod)).to.match(/^11 .*given up by the caller/);
+  });
+
+  it('is as ever for interfaces without a claim', async () => {
+    const { world } = await seen();
+    world.away();
+    expect(await world.add(world.tenantPod())).to.equal('none');
+  });
+
+  it('is not given to a pod that names a claim by itself, for nobody guards that', async () => {
+    const { world } = await seen();
+    world.away();
+    expect(await world.add(world.tenantPod('mine'))).to.match(AWAY);
+  });
+});

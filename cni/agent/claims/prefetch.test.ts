@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import type { Pod } from '../../../api/pod.js';
+import { type AgentWorld, worldWithVm } from '../../../test/agent-world.js';
+import { ManualClock } from '../../../test/manual-clock.js';
+
+const GRANTED = '10.0.0.5/24';
+const LEASE = 'addressleases blue.10-0-0-5';
+const THIRD_MS = 10_000;
+
+describe('prefetch', () => {
+  let clock: ManualClock;
+  let world: AgentWorld;
+  beforeEach(() => {
+    clock = new ManualClock(Date.UTC(2026, 0, 1));
+    world = worldWithVm(clock);
+    world.claimed.start();
+  });
+  afterEach(() => world.claimed.stop());
+
+  /** What is under way has its answers; only time is waited for. */
+  async function settled(): Promise<string[]> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return world.reads.splice(0);
+  }
+
+  async function later(ms: number): Promise<string[]> {
+    clock.set(clock.now() + ms);
+    return settled();
+  }
+
+  it('leaves the ADD of a launcher no more than one read of each lease', async () => {
+    world.addVm('vm1', { data: 'blue' }, ['10.0.0.5/24', 'fd00::5/64']);
+    const pod = world.launcher();
+    expect(await settled()).to.include.members([LEASE, 'ipamclaims vms/vm1.data']);
+    expect(await world.add(pod)).to.equal('10.0.0.5/24 fd00::5/64');
+    expect(world.reads).to.deep.equal([LEASE, 'addressleases blue.fd00-0000-0000-0000-0000-0000-0000-0005']);
+  });
+
+  it('leaves it one more read where another pod is noted to have the addresses', async () => {
+    world.claim().status!.ownerPod = { name: 'earlier' };
+    const pod = world.launcher();
+    await settled();
+    expect(await world.add(pod)).to.equal(GRANTED);
+    expect(world.reads.sort()).to.deep.equal([LEASE, 'pods vms/earlier']);
+  });
+
+  it('brings a pod up that was bound just before the API server went away', async () => {
+    world.claim().status!.ownerPod = { name: 'earlier' };
+    const pod = world.launcher();
+    await settled();
+    world.away();
+    await later(THIRD_MS);
+    await later(2 * THIRD_MS);
+    expect(await world.add(pod)).to.equal(GRANTED);
+    clock.set(clock.now() + 1);
+    expect(await world.add(pod)).to.match(/^11 the API server is away/);
+  });
+
+  it('looks again while the ADD has not come', async () => {
+    world.launcher();
+    await settled();
+    expect(await later(THIRD_MS)).to.include(LEASE);
+    expect(await later(THIRD_MS)).to.include(LEASE);
+  });
+
+  const ends: { name: string; end: (pod: Pod) => unknown }[] = [
+    { name: 'has had its ADD', end: (pod) => world.add(pod) },
+    { name: 'runs', end: (pod) => world.addPod({ ...pod, status: { phase: 'Running' } }) },
+    { name: 'has ended', end: (pod) => world.addPod({ ...pod, status: { phase: 'Failed' } }) },
+    { name: 'is gone', end: (pod) => world.podInformer.delete(`vms/${pod.metadata.name}`) },
+  ];
+  for (const { name, end } of ends) {
+    it(`looks no more once the pod ${name}`, async () => {
+      const pod = world.launcher();
+      await settled();
+      await end(pod);
+      await settled();
+      await later(THIRD_MS);
+      world.reads.length = 0;
+      expect(await later(THIRD_MS)).to.deep.equal([]);
+    });
+  }
+
+  it('looks at what is plugged into a pod that runs', async () => {
+    world.addVm('vm1', { data: 'blue', more: 'blue' });
+    world.launcher('vm1', { phase: 'Running' });
+    expect(await settled()).to.deep.equal([]);
+    world.launcher('vm1', { phase: 'Running', networks: { data: 'blue', more: 'blue' } });
+    expect(await settled()).to.include('ipamclaims vms/vm1.more');
+  });
+
+  const strangers: { name: string; add: () => void }[] = [
+    { name: 'pods that are no launchers', add: () => void world.tenantPod('vm1.data') },
+    { name: 'launchers that ran before the agent did', add: () => void world.launcher('vm1', { phase: 'Running' }) },
+    {
+      name: 'networks that leave their addresses to others',
+      add: () => {
+        world.nads.delete('vms/blue');
+        world.launcher();
+      },
+    },
+    {
+      name: 'pods whose annotation cannot be read',
+      add: () => {
+        const pod = world.launcher('vm1', { phase: 'Running' });
+        pod.metadata.annotations = { 'k8s.v1.cni.cncf.io/networks': '{' };
+        world.addPod(pod);
+      },
+    },
+  ];
+  for (const { name, add } of strangers) {
+    it(`asks nothing for ${name}`, async () => {
+      add();
+      expect(await settled()).to.deep.equal([]);
+    });
+  }
+
+  it('goes on with other pods where one cannot be looked at', async () => {
+    world.before = (read) => {
+      if (read.includes('vm1')) throw new Error('broken');
+    };
+    world.launcher();
+    world.addVm('vm2');
+    world.launcher('vm2');
+    expect(await settled()).to.include('ipamclaims vms/vm2.data');
+  });
+});
