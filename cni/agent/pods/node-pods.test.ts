@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { AgentWorld } from '../../../test/agent-world.js';
+import type { NodePod } from './node-pod.js';
+import { shrinkNodePod } from './node-pod.js';
+import type { PodRef } from './node-pods.js';
+
+const REF = { namespace: 'vms', name: 'p1', uid: 'p1-uid' };
+
+/** @returns the UID of the pod, or the error's code and message */
+async function find(world: AgentWorld, ref: PodRef): Promise<string> {
+  try {
+    return (await world.pods.find(ref, world.call())).metadata.uid;
+  } catch (error) {
+    const { code, message } = error as { code?: number; message: string };
+    return `${code} ${message}`;
+  }
+}
+
+describe('the pods of a node', () => {
+  it('are found in the cache', async () => {
+    const world = new AgentWorld();
+    world.tenantPod();
+    expect(await find(world, REF)).to.equal('p1-uid');
+    expect(world.reads).to.deep.equal([]);
+  });
+
+  it('are read live where the watch is behind the runtime', async () => {
+    const world = new AgentWorld();
+    world.tenantPod();
+    world.podInformer.delete('vms/p1');
+    expect(await find(world, REF)).to.equal('p1-uid');
+  });
+
+  it('are read live where the cache still has the predecessor of that name', async () => {
+    const world = new AgentWorld();
+    world.tenantPod(undefined, { uid: 'earlier' });
+    world.put('pods', { ...world.tenantPod() });
+    world.podInformer.set(shrinkNodePod({ metadata: { name: 'p1', namespace: 'vms', uid: 'earlier' } }));
+    expect(await find(world, REF)).to.equal('p1-uid');
+  });
+
+  it('are read live where the runtime does not say the UID', async () => {
+    const world = new AgentWorld();
+    world.tenantPod();
+    expect(await find(world, { namespace: 'vms', name: 'p1' })).to.equal('p1-uid');
+    expect(world.reads).to.deep.equal(['pods vms/p1']);
+  });
+
+  it('are asked for again where they are not there', async () => {
+    expect(await find(new AgentWorld(), REF)).to.match(
+      /^11 pod vms.p1 does not exist: it was deleted, or is not there yet/,
+    );
+  });
+
+  it('are not mistaken for another pod of that name', async () => {
+    const world = new AgentWorld();
+    world.tenantPod();
+    expect(await find(world, { ...REF, uid: 'earlier' })).to.match(
+      /^100 pod vms.p1 has uid p1-uid, and the runtime asks for the one with uid earlier: that one is gone/,
+    );
+  });
+
+  it('are those of this node alone', async () => {
+    const world = new AgentWorld();
+    world.addPod({ metadata: { name: 'p1', namespace: 'vms', uid: 'p1-uid' } }, 'node2');
+    expect(await find(world, REF)).to.equal('100 pod vms/p1 is bound to node node2, and this is node node1');
+  });
+
+  it('are known by the UID that the kubelet gave a static pod', async () => {
+    const world = new AgentWorld();
+    world.tenantPod(undefined, { annotations: { 'kubernetes.io/config.mirror': 'hash' } });
+    expect(await find(world, { ...REF, uid: 'hash' })).to.equal('p1-uid');
+  });
+
+  it('are found in the cache while the API server is away, and nowhere else', async () => {
+    const world = new AgentWorld();
+    world.tenantPod();
+    world.away();
+    expect(await find(world, REF)).to.equal('p1-uid');
+    expect(await find(world, { ...REF, name: 'p2' })).to.match(
+      /^11 the API server is away, try again: connection refused/,
+    );
+  });
+
+  it('tell of changes and ends', () => {
+    const world = new AgentWorld();
+    const told: string[] = [];
+    world.pods.onChange((pod: NodePod, gone) => told.push(`${pod.metadata.name} ${String(gone)}`));
+    world.tenantPod();
+    world.podInformer.delete('vms/p1');
+    expect(told).to.deep.equal(['p1 false', 'p1 true']);
+    expect(world.pods.get('p1-uid')).to.equal(undefined);
+  });
+
+  it('are remembered by what is asked of them, and nothing else', () => {
+    const pod = {
+      metadata: {
+        name: 'p1',
+        namespace: 'vms',
+        uid: 'u',
+        resourceVersion: '7',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        labels: { app: 'x', 'kubevirt.io': 'virt-launcher', 'kubevirt.io/migrationJobUID': 'm' },
+        annotations: { 'k8s.v1.cni.cncf.io/networks': 'blue', other: 'x' },
+        ownerReferences: [],
+      },
+      spec: { nodeName: 'node1', containers: [] },
+      status: { phase: 'Running', conditions: [] },
+    };
+    expect(shrinkNodePod(pod)).to.deep.equal({
+      metadata: {
+        name: 'p1',
+        namespace: 'vms',
+        uid: 'u',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        labels: { 'kubevirt.io': 'virt-launcher', 'kubevirt.io/migrationJobUID': 'm' },
+        annotations: { 'k8s.v1.cni.cncf.io/networks': 'blue' },
+        ownerReferences: [],
+      },
+      spec: { nodeName: 'node1' },
+      status: { phase: 'Running' },
+    });
+  });
+});
