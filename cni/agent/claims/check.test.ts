@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { parseAddress } from '../../../ipam/core/address.js';
-import type { AgentWorld} from '../../../test/agent-world.js';
+import type { AgentWorld } from '../../../test/agent-world.js';
 import { worldWithVm } from '../../../test/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
