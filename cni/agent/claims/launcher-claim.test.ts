@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { AgentWorld, JumpingClock, worldWithVm } from '../../../test/agent-world.js';
+import { makeClaim } from '../../../test/kubevirt-objects.js';
+
+describe('a launcher whose claim is not as it should be', () => {
+  it('waits for a claim that nobody owns to be adopted', async () => {
+    const clock = new JumpingClock();
+    const world = worldWithVm(clock);
+    const owned = world.claim();
+    const orphan = world.addClaim(makeClaim('vm1', 'data', { ownerUid: null }), ['10.0.0.5/24']);
+    clock.onStep = () => {
+      world.put('ipamclaims', { ...orphan, metadata: owned.metadata });
+    };
+    expect(await world.add(world.launcher())).to.equal('10.0.0.5/24');
+  });
+
+  it('is given nothing by a claim that nobody adopts', async () => {
+    const world = worldWithVm();
+    world.addClaim(makeClaim('vm1', 'data', { ownerUid: null }), ['10.0.0.5/24']);
+    expect(await world.add(world.launcher(), 0, world.call(1_000))).to.match(
+      /^11 IPAMClaim vms.vm1.data belongs to nobody and is for network "blue": it is about to be adopted; time is up/,
+    );
+  });
+
+  it('keeps a claim that a user has deleted while the VM runs', async () => {
+    const world = worldWithVm();
+    world.addClaim(makeClaim('vm1', 'data', { terminating: true }), ['10.0.0.5/24']);
+    expect(await world.add(world.launcher())).to.equal('10.0.0.5/24');
+  });
+
+  it('gets the claim of its VM where the reference names nothing', async () => {
+    const world = worldWithVm();
+    expect(await world.add(world.launcher('vm1', { references: { data: 'nothing' } }))).to.equal('10.0.0.5/24');
+  });
+
+  it('keeps the one of two claims for one network to which it refers', async () => {
+    const world = worldWithVm();
+    world.addClaim(makeClaim('vm1', 'data', { name: 'vm1.data-old' }), ['10.0.0.6/24']);
+    const pod = world.launcher('vm1', { references: { data: 'vm1.data-old' } });
+    expect(await world.add(pod)).to.equal('10.0.0.6/24');
+  });
+
+  it('is told of a missing NAD without losing a claim that was made for it', async () => {
+    const world = worldWithVm();
+    world.nads.delete('vms/blue');
+    expect(await world.add(world.launcher())).to.equal('10.0.0.5/24');
+  });
+
+  it('has to wait while nobody says whether there is a claim', async () => {
+    const world = new AgentWorld();
+    world.addVm();
+    world.before = (read) => {
+      if (read.startsWith('ipamclaims')) throw new Error('broken');
+    };
+    expect(await world.add(world.launcher())).to.match(/^11 .*broken/);
+  });
+});
