@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { REQUEST_HONOURED } from '../api/names.js';
+import { podInterfaceName } from '../api/pod-interface.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import { leaseNamed } from './story/addresses.js';
-import { describeStory } from './story/describe.js';
+import { describeStory, itOnWire } from './story/describe.js';
 import { until } from './story/wait.js';
+import { untilOnWire } from './story/wire.js';
 
 describeStory('The address of a VM', (story) => {
   it('stays through stop, start, restart and migration, while no other VM gets it, and is free after the VM', async () => {
@@ -26,6 +28,24 @@ describeStory('The address of a VM', (story) => {
     await story().deleteVm('vm1', 'Background');
     await story().gone('vm1');
     await story().addresses.waitHeld([other.replace('/29', '')]);
+  });
+
+  itOnWire('is on the interface of its launcher, of both families, wherever the VM runs', async ({ bed, wire }) => {
+    await story().addresses.network('blue', ['10.20.18.0/24', 'fd00:2f::/64']);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const addresses = await story().addresses.of('vm1.data');
+    expect(addresses).to.have.length(2);
+    const look = async () => {
+      const [launcher] = await story().launchers('vm1');
+      await untilOnWire({ ...bed, wire }, launcher!, { interface: podInterfaceName('data'), addresses });
+    };
+    await look();
+    await story().migrate('vm1', 'Succeeded');
+    await look();
+    await story().stop('vm1');
+    await story().start('vm1');
+    await look();
   });
 
   it('is one of each family on a dual-stack network, IPv4 first', async () => {
@@ -226,8 +246,9 @@ describeStory('Leases that are lost', (story) => {
 
 describeStory('A claim of a network that is not ours', (story) => {
   it('is never touched, and its VM hears why nobody honours it', async () => {
-    const config = { cniVersion: '0.4.0', name: 'their-net', type: 'bridge', allowPersistentIPs: true };
-    await story().network('theirs', { config: { ...config, ipam: { type: 'host-local' } } });
+    const config = { cniVersion: '0.4.0', name: 'their-net', type: 'bridge', bridge: 'br-theirs' };
+    const ipam = { type: 'host-local', subnet: '10.20.17.0/24' };
+    await story().network('theirs', { config: { ...config, allowPersistentIPs: true, ipam } });
     await story().createVm('vm1', { data: 'theirs' });
     await story().running('vm1');
     const event = await story().event('vm1', 'IPAMClaimNotHonoured');

@@ -1,7 +1,8 @@
 import type { Bed } from './bed/bed.js';
 import { startBed } from './bed/bed.js';
 import { findFreePorts } from './bed/ports.js';
-import { installHoldfast } from './holdfast/install.js';
+import { Agents } from './holdfast/agents.js';
+import { buildHoldfast, installHoldfast } from './holdfast/install.js';
 import { HoldfastProcess } from './holdfast/process.js';
 import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/config.js';
@@ -22,6 +23,8 @@ export interface BedWithHoldfast extends Bed {
   readonly controller: HoldfastProcess;
   readonly webhook: HoldfastProcess;
   readonly ipam: HoldfastProcess;
+  /** Undefined where the pods' networks are simulated: nobody asks for addresses there. */
+  readonly agents: Agents | undefined;
 }
 
 /** Whether the suites run on a bed of their own. */
@@ -40,6 +43,7 @@ export async function startEnvironment(progress: (line: string) => void): Promis
 
 /** A bed on which the shipped manifests are applied and all processes are ready. */
 export async function startBedWithHoldfast(progress: (line: string) => void): Promise<BedWithHoldfast> {
+  await buildHoldfast();
   const bed = await startBed({ progress });
   try {
     const [webhookPort = 0, ipamPort = 0] = await findFreePorts(2);
@@ -48,9 +52,10 @@ export async function startBedWithHoldfast(progress: (line: string) => void): Pr
     const controller = new HoldfastProcess(bed, 'controller', ports);
     const webhook = new HoldfastProcess(bed, 'webhook', ports);
     const ipam = new HoldfastProcess(bed, 'ipam', ports);
-    await Promise.all([controller.start(), webhook.start(), ipam.start()]);
-    progress('Holdfast: controller, webhook and ipam are ready');
-    return Object.assign(bed, { controller, webhook, ipam });
+    const agents = bed.wire && new Agents(bed, ports);
+    await Promise.all([controller.start(), webhook.start(), ipam.start(), agents?.start()]);
+    progress(`Holdfast: controller, webhook${agents ? ', ipam and agents' : ' and ipam'} are ready`);
+    return Object.assign(bed, { controller, webhook, ipam, agents });
   } catch (error) {
     await bed.stop();
     throw error;

@@ -35,7 +35,8 @@ describeStory('A NAD', (story) => {
 
   it('that is broken costs only its own interface, and the VM hears which field to mend', async () => {
     await story().network('blue');
-    await story().network('broken', { config: '{"name": "broken-net", "allowPersistentIPs": "yes"}' });
+    const broken = { cniVersion: '0.4.0', name: 'broken-net', type: 'bridge', bridge: 'br-broken' };
+    await story().network('broken', { config: { ...broken, allowPersistentIPs: 'yes' } });
     await story().createVm('vm1', { data: 'blue', other: 'broken' });
     await story().running('vm1');
     await story().waitForClaims(['vm1.data']);

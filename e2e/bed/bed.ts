@@ -6,12 +6,19 @@ import { createKinds } from './kinds.js';
 import { deployKubeVirt, generateManifests, grantRights, startVirtController } from './kubevirt.js';
 import { createAll, readManifests } from './objects.js';
 import { type TokenBinding, writeServiceAccountKubeconfig } from './service-accounts.js';
-import { startSimulation, type Simulation } from './simulation.js';
+import { cniBinFolder, openPodNetworks } from './network/open.js';
+import { openWire, type Wire } from './network/wire.js';
+import { BedWire } from './node/bed-wire.js';
+import { putStandIns } from './node/stand-ins.js';
+import { WiredNetworks } from './node/wired-networks.js';
+import { startSimulation } from './simulation.js';
 import { openSite, type SiteOptions } from './site.js';
 import { Switches } from './switches.js';
 import { VirtApi } from './virt-api.js';
 
 export interface BedOptions extends SiteOptions {
+  /** `simulated`: pods have no real networks, on any machine. By default they have where the machine allows it. */
+  network?: 'simulated';
   /** Number of simulated nodes; 2 by default, which live migration needs. */
   nodes?: number;
   progress?: Progress;
@@ -22,6 +29,8 @@ export interface Bed extends Omit<ControlPlane, 'etcd'> {
   readonly nodes: readonly string[];
   /** Changes how the simulated nodes behave. */
   readonly switches: Switches;
+  /** The real networks of pods; undefined where they are simulated. */
+  readonly wire: BedWire | undefined;
   /** Writes a kubeconfig with a fresh token of an existing service account, bound to a node if one is named. @returns its path */
   serviceAccountKubeconfig(namespace: string, name: string, binding?: TokenBinding): Promise<string>;
   /** See {@link Etcd.compact}: together with a restart of the API server, older watches end with 410 Gone. */
@@ -36,8 +45,9 @@ export async function startBed(options: BedOptions = {}): Promise<Bed> {
   const progress = options.progress ?? (() => undefined);
   const binaries = await ensureBinaries(progress);
   const site = await openSite(options);
-  let simulation: Simulation | undefined;
+  let nodes: RunningNodes | undefined;
   try {
+    const wire = options.network === 'simulated' ? undefined : await openWire(site.processes, progress);
     const virtApi = new VirtApi(site, binaries.virtApi);
     await virtApi.launch();
     const plane = await startControlPlaneOn(site, binaries.controlplane);
@@ -48,35 +58,64 @@ export async function startBed(options: BedOptions = {}): Promise<Bed> {
     await Promise.all([createKinds(plane.client, manifests.crds), grantRights(plane, manifests)]);
     progress('all kinds are served');
     startControllerManager(plane, binaries.controlplane);
-    const switches = new Switches();
-    const nodes = Array.from({ length: options.nodes ?? 2 }, (_, index) => `node-${index + 1}`);
-    simulation = await startSimulation(plane, nodes, switches);
-    progress(`${nodes.length} simulated nodes are ready`);
+    nodes = await startNodes(plane, options.nodes ?? 2, wire);
+    progress(`${nodes.names.length} simulated nodes are ready${wire ? ', their pods on real networks' : ''}`);
     await Promise.all([
       deployKubeVirt(plane),
       virtApi.connect(plane, manifests),
       startVirtController(plane, binaries.virtController),
     ]);
     progress('KubeVirt is ready');
-    return bedOf(plane, nodes, switches, simulation);
+    return bedOf(plane, nodes);
   } catch (error) {
-    await simulation?.stop();
+    await nodes?.stop();
     await site.abandon();
     throw error;
   }
 }
 
-function bedOf(plane: ControlPlane, nodes: string[], switches: Switches, simulation: Simulation): Bed {
+interface RunningNodes {
+  readonly names: readonly string[];
+  readonly switches: Switches;
+  readonly wire: BedWire | undefined;
+  stop(): Promise<void>;
+}
+
+async function startNodes(plane: ControlPlane, count: number, wire: Wire | undefined): Promise<RunningNodes> {
+  const switches = new Switches();
+  const names = Array.from({ length: count }, (_, index) => `node-${index + 1}`);
+  if (!wire) {
+    const simulation = await startSimulation(plane, { names, switches });
+    return { names, switches, wire, stop: () => simulation.stop() };
+  }
+  const networks = await openPodNetworks(plane, wire, { nodes: names });
+  const cniBin = cniBinFolder(plane);
+  await putStandIns(cniBin);
+  const simulation = await startSimulation(plane, { names, switches, networks: new WiredNetworks(wire, networks) });
+  const stop = async () => {
+    await wire.child.kill(); // whatever waits for a plugin ends now, and so do all networks
+    await simulation.stop();
+  };
+  return {
+    names,
+    switches,
+    wire: new BedWire({ wire, networks, cniBin, lookAgain: () => simulation.lookAgain() }),
+    stop,
+  };
+}
+
+function bedOf(plane: ControlPlane, nodes: RunningNodes): Bed {
   const { etcd, ...rest } = plane;
   return {
     ...rest,
-    nodes,
-    switches,
+    nodes: nodes.names,
+    switches: nodes.switches,
+    wire: nodes.wire,
     serviceAccountKubeconfig: (namespace, name, binding) =>
       writeServiceAccountKubeconfig(plane, { namespace, name }, binding),
     etcdCompact: () => etcd.compact(),
     stop: async () => {
-      await simulation.stop();
+      await nodes.stop();
       await plane.stop();
     },
   };

@@ -33,6 +33,13 @@ describe('The processes of a bed', function () {
     expect(await readFile(again.logFile, 'utf8')).to.equal('one\ntwo\nthree\n');
   });
 
+  it('have their temporary files where the bed has its own', async () => {
+    const child = shell('untidy', 'echo "$TMPDIR"; test -d "$TMPDIR"');
+    await child.gone;
+    expect(await readFile(child.logFile, 'utf8')).to.equal(`${join(folder, 'data', 'tmp')}\n`);
+    expect(() => child.assertRunning()).to.throw('code 0');
+  });
+
   it('can talk over pipes, which leaves only standard error for the log', async () => {
     const child = processes.start({
       name: 'parrot',
@@ -94,7 +101,7 @@ describe('The processes of a bed', function () {
   });
 
   it('end, and leave only logs, when the process that started them is killed', async () => {
-    await mkdir(join(folder, 'data'));
+    await mkdir(join(folder, 'data'), { recursive: true });
     const victim = spawn(process.execPath, ['--import=tsx', '--input-type=module', '-e', victimScript(folder)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -106,6 +106,7 @@ export class Child {
  */
 export class Processes {
   readonly logDir: string;
+  readonly #temporary: string;
   readonly #children = new Set<Child>();
   readonly #watchdog: Watchdog;
   #stopping = false;
@@ -113,10 +114,12 @@ export class Processes {
     for (const child of this.#children) child.signal('SIGKILL');
   };
 
-  /** @param scratchDir what the watchdog removes after it had to end the processes */
+  /** @param scratchDir what the watchdog removes after it had to end the processes; holds their temporary files, too */
   constructor(logDir: string, scratchDir: string) {
     this.logDir = logDir;
+    this.#temporary = join(scratchDir, 'tmp');
     mkdirSync(logDir, { recursive: true });
+    mkdirSync(this.#temporary, { recursive: true });
     this.#watchdog = new Watchdog(scratchDir);
     process.on('exit', this.#onExit);
   }
@@ -124,7 +127,8 @@ export class Processes {
   /** @throws {Error} once `stop` was called */
   start(options: ChildOptions): Child {
     if (this.#stopping) throw new Error(`${options.name} is not started: the bed is ending`);
-    const child = new Child(options, join(this.logDir, `${options.name}.log`));
+    const env = { TMPDIR: this.#temporary, ...options.env };
+    const child = new Child({ ...options, env }, join(this.logDir, `${options.name}.log`));
     if (child.pid === 0) return child; // it could not be started, as it will say by itself
     this.#children.add(child);
     this.#watchdog.watch(child.pid);

@@ -6,21 +6,28 @@ import { loadCredentials } from '../../kube/config.js';
 import { Transport } from '../../kube/transport.js';
 import type { ControlPlane } from './control-plane.js';
 import { KUBEVIRT_NAMESPACE } from './kubevirt.js';
+import type { Guests, Networks } from './node/networks.js';
 import { SimulatedNetworks } from './node/simulated-networks.js';
 import { SimulatedNodes } from './node/simulated-nodes.js';
 import { writeServiceAccountKubeconfig } from './service-accounts.js';
 import type { Switches } from './switches.js';
 
 export interface Simulation {
+  /** Has the kubelets look at all of their pods. */
+  lookAgain(): void;
   stop(): Promise<void>;
 }
 
+export interface SimulationOptions {
+  /** Of the nodes. */
+  readonly names: readonly string[];
+  readonly switches: Switches;
+  /** Without them, the pods' networks are simulated, too. */
+  readonly networks?: (Networks & Guests) | undefined;
+}
+
 /** Starts the simulated nodes in this process, with the identity that virt-handler has; resolves once they are Ready. */
-export async function startSimulation(
-  plane: ControlPlane,
-  names: readonly string[],
-  switches: Switches,
-): Promise<Simulation> {
+export async function startSimulation(plane: ControlPlane, options: SimulationOptions): Promise<Simulation> {
   const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-handler' };
   const kubeconfig = await writeServiceAccountKubeconfig(plane, account);
   const transport = new Transport(await loadCredentials({ kubeconfig }));
@@ -29,13 +36,11 @@ export async function startSimulation(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ dest: join(plane.logDir, 'nodes.log'), sync: true }),
   );
-  const networks = new SimulatedNetworks(plane.client);
   const nodes = new SimulatedNodes({
+    ...options,
+    networks: options.networks ?? new SimulatedNetworks(plane.client),
     client: plane.client,
     handlerClient,
-    names,
-    switches,
-    networks,
     clock: systemClock,
     log,
   });
@@ -49,5 +54,5 @@ export async function startSimulation(
     await stop();
     throw error;
   }
-  return { stop };
+  return { stop, lookAgain: () => nodes.lookAtAll() };
 }

@@ -79,8 +79,7 @@ describe('The test bed', function () {
       await untilMigration('migration-ok', 'Succeeded');
     });
     expect(await nodeOf()).not.to.equal(source);
-    const launchers = await vm.launchers(bed.client, VM);
-    expect(launchers).to.have.length(1);
+    await until('the source launcher to end', async () => (await vm.launchers(bed.client, VM)).length === 1);
   });
 
   it('leaves it where it is when the migration fails', async () => {

@@ -17,9 +17,13 @@ export interface ServicePorts {
 /** Kinds that would make the simulated nodes play our own processes, which run for real beside the bed. */
 const RUN_BY_US = new Set(['Deployment', 'DaemonSet', 'PodDisruptionBudget', 'NetworkPolicy']);
 
+/** Builds what is run and what nodes get, from this tree. */
+export async function buildHoldfast(): Promise<void> {
+  await capture(process.execPath, ['build.js']);
+}
+
 /** Applies the shipped manifests to a bed, and points the Services of webhooks at ports of this machine. */
 export async function installHoldfast(bed: Bed, { webhook, ipam }: ServicePorts): Promise<void> {
-  await capture(process.execPath, ['build.js']);
   const shipped = await readKustomization();
   await applyManifests(bed.client, shipped.filter(({ kind }) => !RUN_BY_US.has(kind)).map(withoutSelector));
   await applyManifests(bed.client, [endpointOf('holdfast-webhook', webhook), endpointOf('holdfast-ipam', ipam)]);

@@ -3,13 +3,21 @@ import { findFreePorts } from '../bed/ports.js';
 import type { Child } from '../bed/processes.js';
 import { waitReady } from '../bed/ready.js';
 import { nodeFlags } from './image.js';
-import { HOLDFAST_NAMESPACE, type ServicePorts } from './install.js';
+import { AGENTS_NAMESPACE, HOLDFAST_NAMESPACE, type ServicePorts } from './install.js';
 
 /** `all`: all of them in one process, as a cluster admin. */
-export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'all';
+export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'agent' | 'all';
 
 /** Stories wait for what would take minutes: addresses that cool down, leaks that are collected, pods that nobody serves. */
-const QUICK: readonly string[] = ['--max-staleness=500ms', '--collect-after=2s', '--unhonoured-after=3s'];
+const QUICK: readonly string[] = ['--max-staleness=500ms', '--collect-after=2s'];
+const QUICK_IPAM: readonly string[] = [...QUICK, '--unhonoured-after=3s'];
+
+/** Where an agent serves. */
+export interface AgentNode {
+  readonly name: string;
+  /** What the node sees as /run/holdfast. */
+  readonly runDir: string;
+}
 
 export interface ProcessOptions {
   /** In place of a kubeconfig of the shipped service account. */
@@ -22,13 +30,18 @@ export class HoldfastProcess {
   readonly name: ProcessName;
   readonly ports: ServicePorts;
   readonly #bed: Bed;
+  readonly #node: AgentNode | undefined;
   #child: Child | undefined;
   #healthPort = 0;
   #metricsPort = 0;
 
-  /** @param ports where the Services lead */
-  constructor(bed: Bed, name: ProcessName, ports: ServicePorts) {
+  /**
+   * @param ports where the Services lead
+   * @param node of an agent
+   */
+  constructor(bed: Bed, name: ProcessName, ports: ServicePorts, node?: AgentNode) {
     this.#bed = bed;
+    this.#node = node;
     this.name = name;
     this.ports = ports;
   }
@@ -59,7 +72,8 @@ export class HoldfastProcess {
       ...this.#flagsOfParts(),
       ...(options.args ?? []),
     ];
-    this.#child = this.#bed.processes.start({ name: `holdfast-${this.name}`, command: process.execPath, args });
+    const name = ['holdfast', this.name, ...(this.#node ? [this.#node.name] : [])].join('-');
+    this.#child = this.#bed.processes.start({ name, command: process.execPath, args });
   }
 
   async waitReady(): Promise<void> {
@@ -91,6 +105,9 @@ export class HoldfastProcess {
 
   #ownKubeconfig(): Promise<string> | string {
     if (this.name === 'all') return this.#bed.kubeconfig;
+    if (this.#node) {
+      return this.#bed.serviceAccountKubeconfig(AGENTS_NAMESPACE, 'holdfast-agent', { node: this.#node.name });
+    }
     return this.#bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, `holdfast-${this.name}`);
   }
 
@@ -98,7 +115,8 @@ export class HoldfastProcess {
     const has = (part: ProcessName) => this.name === part || this.name === 'all';
     return [
       ...(has('webhook') ? [`--webhook-bind-address=127.0.0.1:${String(this.ports.webhook)}`] : []),
-      ...(has('ipam') ? [`--validation-bind-address=127.0.0.1:${String(this.ports.ipam)}`, ...QUICK] : []),
+      ...(has('ipam') ? [`--validation-bind-address=127.0.0.1:${String(this.ports.ipam)}`, ...QUICK_IPAM] : []),
+      ...(this.#node ? [`--node-name=${this.#node.name}`, `--run-dir=${this.#node.runDir}`, ...QUICK] : []),
     ];
   }
 

@@ -1,5 +1,7 @@
 import { describe, it } from 'mocha';
+import type { BedWire } from '../bed/node/bed-wire.js';
 import { type BedWithHoldfast, onBed } from '../environment.js';
+import type { Agents } from '../holdfast/agents.js';
 import { environment } from '../hooks.js';
 import { Story } from './story.js';
 
@@ -27,6 +29,27 @@ export function itOnBed(title: string, tell: (bed: BedWithHoldfast) => Promise<v
     const { bed } = environment();
     if (bed === undefined) this.skip();
     else await tell(bed);
+  });
+}
+
+/** A bed whose pods have real networks. */
+export interface OnWire {
+  readonly bed: BedWithHoldfast;
+  readonly wire: BedWire;
+  readonly agents: Agents;
+}
+
+/** Skips a test by its name where pods have no real networks: not every machine allows them. */
+export function needsWire(test: Mocha.Context): OnWire {
+  const { bed } = environment();
+  if (bed?.wire === undefined || bed.agents === undefined) return test.skip();
+  return { bed, wire: bed.wire, agents: bed.agents };
+}
+
+/** A test that needs real networks of pods; elsewhere it is pending, with its name. */
+export function itOnWire(title: string, tell: (on: OnWire) => Promise<void>): void {
+  it(title, async function () {
+    await tell(needsWire(this));
   });
 }
 

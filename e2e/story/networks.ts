@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { PoolSubnet } from '../../api/address-pool.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Client } from '../../kube/client.js';
@@ -17,19 +18,24 @@ export interface NetworkOptions {
   config?: object | string;
 }
 
+/** The bridge that nodes have for a network; where pods are on the wire, also the segment that hosts join. */
+export function bridgeOf(network: string): string {
+  return `br-${createHash('sha256').update(network).digest('hex').slice(0, 10)}`; // a name may have 15 letters
+}
+
 /** Makes or changes a NAD `name` of a bridge network. */
 export async function putNetwork(
   client: Client,
   name: string,
   options: NetworkOptions & { namespace: string },
 ): Promise<NetworkAttachmentDefinition> {
-  const { namespace, persistent = true } = options;
+  const { namespace, persistent = true, network = `${name}-net` } = options;
   const ipam = options.subnets && { type: 'holdfast', subnets: options.subnets, ...options.ipam };
   const config = options.config ?? {
     cniVersion: '0.4.0',
-    name: options.network ?? `${name}-net`,
+    name: network,
     type: 'bridge',
-    bridge: `br-${name}`,
+    bridge: bridgeOf(network),
     allowPersistentIPs: persistent,
     ...(ipam && { ipam }),
   };

@@ -120,8 +120,8 @@ function multusConfig({ node, dir, podSubnet, cniBin, kubeconfig, logDir }: Mult
   };
 }
 
-/** In the order of containerd. */
-function cniArgs(pod: KubeObject, containerId: string): string {
+/** CNI_ARGS as containerd gives them, in its order. */
+export function cniArgs(pod: KubeObject, containerId: string): string {
   const { namespace = '', name, uid = '' } = pod.metadata;
   const args = {
     IgnoreUnknown: 'true',

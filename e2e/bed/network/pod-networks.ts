@@ -84,19 +84,37 @@ export class PodNetworks {
     return this.#inTurn(pod, async (uid) => {
       const attached = this.#attached.get(uid);
       if (!attached) return;
-      await this.#multusOn(attached.node).del(pod, attached);
-      await this.#options.wire.removePod(attached.containerId);
+      await this.end(pod, attached);
       this.#attached.delete(uid);
     });
   }
 
-  /** Removes the sandbox without a word to any plugin, as when a node loses its power. */
-  drop(pod: KubeObject): Promise<void> {
+  /**
+   * Removes the sandbox without a word to any plugin, as when a node loses its power.
+   * @returns what `end` takes, for a CNI DEL that comes afterwards
+   */
+  drop(pod: KubeObject): Promise<AttachedPod | undefined> {
     return this.#inTurn(pod, async (uid) => {
       const attached = this.#attached.get(uid);
       if (attached) await this.#options.wire.removePod(attached.containerId);
       this.#attached.delete(uid);
+      return attached;
     });
+  }
+
+  /** Leaves the sandbox as it is and forgets it: the next `attach` makes another one beside it. @returns what `end` takes */
+  abandon(pod: KubeObject): Promise<AttachedPod | undefined> {
+    return this.#inTurn(pod, (uid) => {
+      const attached = this.#attached.get(uid);
+      this.#attached.delete(uid);
+      return Promise.resolve(attached);
+    });
+  }
+
+  /** CNI DEL for a sandbox that was dropped or abandoned, and its removal. Idempotent. @throws {CniError} */
+  async end(pod: KubeObject, sandbox: AttachedPod): Promise<void> {
+    await this.#multusOn(sandbox.node).del(pod, sandbox);
+    await this.#options.wire.removePod(sandbox.containerId);
   }
 
   /**

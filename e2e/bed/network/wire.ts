@@ -119,9 +119,12 @@ export class Wire {
     return this.#connection.request('interfaces', { in: place });
   }
 
-  /** Takes an address as a guest does; IPv6 starts duplicate address detection. @param address with prefix length */
-  async addAddress(place: Place, interfaceName: string, address: string): Promise<void> {
-    await this.#connection.request('addAddress', { in: place, interface: interfaceName, address });
+  /**
+   * Takes an address as a guest does that starts: IPv6 looks for duplicates first; `atOnce` as one that had it all along.
+   * @param address with prefix length
+   */
+  async addAddress(place: Place, interfaceName: string, address: string, atOnce = false): Promise<void> {
+    await this.#connection.request('addAddress', { in: place, interface: interfaceName, address, atOnce });
   }
 
   /** Removes all addresses but link-local ones. */

@@ -82,11 +82,6 @@ export class PodWorker {
     this.#forget(pod);
   }
 
-  /** The sandbox was lost without the kubelet's doing: an attempt to make another one may come at once. */
-  sandboxLost(pod: KubeletPod): void {
-    this.#failures.delete(uidOf(pod));
-  }
-
   async #attach(pod: KubeletPod): Promise<void> {
     const { networks } = this.#options;
     this.#sandboxed.set(uidOf(pod), pod); // also where it fails: what it left is taken away with the pod

@@ -68,7 +68,7 @@ export class SimulatedNodes {
       loop('vmis', this.#vmiQueue, (key) => this.#syncVmi(key)),
     ];
     this.#heartbeats = options.names.map((node) => new Heartbeat({ client, node, switches, clock, log }));
-    switches.onChange(() => this.#lookAtAll());
+    switches.onChange(() => this.lookAtAll());
   }
 
   /** Resolves once all nodes are Ready. */
@@ -87,6 +87,17 @@ export class SimulatedNodes {
     await Promise.all([this.#pods.stop(), this.#vmis.stop()]);
   }
 
+  /** Looks at all pods, VMIs and nodes again. */
+  lookAtAll(): void {
+    for (const pod of [...this.#pods.cache.list(), ...this.#worker.sandboxed()]) this.#podQueue.add(objectKey(pod));
+    for (const vmi of this.#vmis.cache.list()) this.#vmiQueue.add(objectKey(vmi));
+    for (const beat of this.#heartbeats) {
+      beat.look().catch((error: unknown) => {
+        this.#options.log.error({ error: messageOf(error) }, 'the node could not be reported lost or found');
+      });
+    }
+  }
+
   /** Nodes exist that are not ours only if somebody makes them. */
   readonly #isNodeUp = (node: string): boolean =>
     this.#options.names.includes(node) && !this.#options.switches.isLost(node);
@@ -100,16 +111,6 @@ export class SimulatedNodes {
   #onVmi(vmi: Vmi): void {
     this.#vmiQueue.add(objectKey(vmi));
     for (const pod of this.#launchersOf(vmi)) this.#podQueue.add(objectKey(pod));
-  }
-
-  #lookAtAll(): void {
-    for (const pod of [...this.#pods.cache.list(), ...this.#worker.sandboxed()]) this.#podQueue.add(objectKey(pod));
-    for (const vmi of this.#vmis.cache.list()) this.#vmiQueue.add(objectKey(vmi));
-    for (const beat of this.#heartbeats) {
-      beat.look().catch((error: unknown) => {
-        this.#options.log.error({ error: messageOf(error) }, 'the node could not be reported lost or found');
-      });
-    }
   }
 
   #launchersOf(vmi: Vmi): readonly KubeletPod[] {

@@ -13,6 +13,8 @@ type interfaceRequest struct {
 	Interface string
 	Address   string // with prefix length
 	Mac       string
+	// AtOnce takes an IPv6 address without a look for duplicates.
+	AtOnce bool
 }
 
 type interfaceAnswer struct {
@@ -73,9 +75,9 @@ func (b *bed) inside(name string, act func() error) error {
 	return s.run(act)
 }
 
-// addAddress as a guest takes one: IPv6 is checked for duplicates.
+// addAddress as a guest takes one.
 func (b *bed) addAddress(request interfaceRequest) (any, error) {
-	return done{}, b.inside(request.In, func() error { return addAddress(request.Interface, request.Address, false) })
+	return done{}, b.inside(request.In, func() error { return addAddress(request.Interface, request.Address, request.AtOnce) })
 }
 
 func addAddress(name, address string, atOnce bool) error {

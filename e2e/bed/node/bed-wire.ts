@@ -1,0 +1,127 @@
+import type { Pod } from '../../../api/pod.js';
+import { join } from 'node:path';
+import { cniArgs } from '../network/multus.js';
+import type { AttachedPod, PodNetworks } from '../network/pod-networks.js';
+import type { InterfaceState } from '../network/sightings.js';
+import type { Place, Wire } from '../network/wire.js';
+
+/** A CNI call without Multus. */
+export interface PluginCall {
+  readonly verb: 'ADD' | 'DEL' | 'CHECK' | 'GC' | 'STATUS' | 'VERSION';
+  /** What the plugin reads. */
+  readonly config: object;
+  /** The binary; `holdfast` by default. */
+  readonly plugin?: string;
+  /** The pod that CNI_ARGS names; its sandbox gives container and namespace unless they are given too. */
+  readonly pod?: Pod;
+  readonly containerId?: string;
+  readonly netns?: string;
+  readonly interfaceName?: string;
+}
+
+/** @see https://www.cni.dev/docs/spec/#section-5-result-types */
+export interface PluginAnswer {
+  readonly exitCode: number;
+  /** What the plugin printed, as JSON; undefined where it printed nothing. */
+  readonly answer: unknown;
+}
+
+interface BedWireOptions {
+  readonly wire: Wire;
+  readonly networks: PodNetworks;
+  readonly cniBin: string;
+  /** Lets the kubelets see what has become of their sandboxes. */
+  readonly lookAgain: () => void;
+}
+
+/** What a story sees of pods on the wire, and does to their sandboxes behind the kubelet's back. */
+export class BedWire {
+  /** For pings, watches, and machines that are no pods. */
+  readonly wire: Wire;
+  readonly networks: PodNetworks;
+  readonly #options: BedWireOptions;
+
+  constructor(options: BedWireOptions) {
+    this.wire = options.wire;
+    this.networks = options.networks;
+    this.#options = options;
+  }
+
+  /** The sandbox of a pod. @throws {Error} where it has none */
+  sandbox(pod: Pod): AttachedPod {
+    const found = this.networks.find(pod.metadata.uid ?? '');
+    if (!found) throw new Error(`pod ${pod.metadata.name} has no sandbox`);
+    return found;
+  }
+
+  /** Where pings come from, for instance. @throws {Error} where the pod has no sandbox */
+  place(pod: Pod): Place {
+    return this.sandbox(pod).place;
+  }
+
+  /** An interface of a pod; undefined: it has none of that name. */
+  async interface(pod: Pod, name: string): Promise<InterfaceState | undefined> {
+    return (await this.wire.interfaces(this.place(pod))).find((one) => one.name === name);
+  }
+
+  /** The addresses of an interface, with prefix lengths and without link-local ones. */
+  async addresses(pod: Pod, interfaceName: string): Promise<string[]> {
+    const found = await this.interface(pod, interfaceName);
+    return (found?.addresses ?? []).filter(({ linkLocal }) => !linkLocal).map(({ address }) => address);
+  }
+
+  /** Ends the sandbox of a living pod as it should be, with CNI DEL first; the kubelet makes another one. */
+  async restartSandbox(pod: Pod): Promise<void> {
+    await this.networks.detach(pod);
+    this.#options.lookAgain();
+  }
+
+  /**
+   * The kubelet makes another sandbox of a living pod beside the one it has, which stays on the wire.
+   * @returns CNI DEL of the old one, and its end
+   */
+  async replaceSandbox(pod: Pod): Promise<() => Promise<void>> {
+    return this.#afterwards(pod, await this.networks.abandon(pod));
+  }
+
+  /**
+   * The sandbox of a living pod vanishes without CNI DEL; the kubelet makes another one.
+   * @returns CNI DEL of the old one, as it comes after the reboot of a node
+   */
+  async loseSandbox(pod: Pod): Promise<() => Promise<void>> {
+    return this.#afterwards(pod, await this.networks.drop(pod));
+  }
+
+  /** All pods of a node lose their sandboxes at once. @returns CNI DEL of all of them */
+  async reboot(pods: readonly Pod[]): Promise<() => Promise<void>> {
+    const ends = await Promise.all(pods.map((pod) => this.loseSandbox(pod)));
+    return async () => {
+      await Promise.all(ends.map((end) => end()));
+    };
+  }
+
+  /** Calls a plugin inside a node, as a runtime does. */
+  async call(node: string, call: PluginCall): Promise<PluginAnswer> {
+    const { verb, config, plugin = 'holdfast', pod, interfaceName } = call;
+    const { containerId, netns } = { ...this.networks.find(pod?.metadata.uid ?? ''), ...call };
+    const variables: Record<string, string | undefined> = {
+      CNI_COMMAND: verb,
+      CNI_PATH: this.#options.cniBin,
+      CNI_CONTAINERID: containerId,
+      CNI_NETNS: netns,
+      CNI_IFNAME: interfaceName,
+      CNI_ARGS: pod && cniArgs(pod, containerId ?? ''),
+    };
+    const env = Object.fromEntries(Object.entries(variables).flatMap(([key, value]) => (value ? [[key, value]] : [])));
+    const command = { command: join(this.#options.cniBin, plugin), env, stdin: JSON.stringify(config) };
+    const { exitCode, stdout } = await this.wire.run(`node/${node}`, command);
+    return { exitCode, answer: stdout.trim() === '' ? undefined : JSON.parse(stdout) };
+  }
+
+  #afterwards(pod: Pod, old: AttachedPod | undefined): () => Promise<void> {
+    this.#options.lookAgain();
+    return async () => {
+      if (old) await this.networks.end(pod, old);
+    };
+  }
+}

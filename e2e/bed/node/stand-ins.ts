@@ -1,0 +1,21 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Plugins of other people's networks, which stories name and the bed does not have. */
+const NAMES = ['ovn-k8s-cni-overlay', 'ovs', 'sriov'] as const;
+
+/**
+ * Not the plugin that it is called by: it gives a pod an interface that leads to a bridge of the node and nowhere else, and no
+ * address. Stories about these networks are about what Holdfast does with their claims; nothing is sent through them.
+ */
+const STAND_IN = `#!/bin/sh
+PATH=/usr/bin:/bin
+version=$(sed -n 's/.*"cniVersion" *: *"\\([^"]*\\)".*/\\1/p' | head -n 1)
+config='{"cniVersion":"'\${version:-1.0.0}'","name":"stand-in","type":"bridge","bridge":"stand-in0"}'
+printf %s "$config" | "$(dirname "$0")/bridge"
+`;
+
+/** @param folder of CNI plugins, the real bridge among them */
+export async function putStandIns(folder: string): Promise<void> {
+  await Promise.all(NAMES.map((name) => writeFile(join(folder, name), STAND_IN, { mode: 0o755 })));
+}

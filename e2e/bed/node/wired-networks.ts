@@ -1,0 +1,84 @@
+import type { PodNetworks } from '../network/pod-networks.js';
+import type { Place, Wire } from '../network/wire.js';
+import { NO_NETWORK, type Guests, type Networks, type PodNetwork } from './networks.js';
+import type { KubeletPod } from './pod.js';
+
+/** The interface of a pod's own network, with which guests have nothing to do. */
+const POD_INTERFACE = 'eth0';
+
+interface HeldAddress {
+  readonly interface: string;
+  /** With prefix length. */
+  readonly address: string;
+}
+
+/** Networks of real namespaces, attached by Multus and the plugins it calls. */
+export class WiredNetworks implements Networks, Guests {
+  readonly #wire: Wire;
+  readonly #networks: PodNetworks;
+  /** UIDs of pods whose sandbox was stopped for good. */
+  readonly #ended = new Set<string>();
+  /** UID to what a launcher has without its guest. */
+  readonly #ofGuests = new Map<string, readonly HeldAddress[]>();
+
+  constructor(wire: Wire, networks: PodNetworks) {
+    this.#wire = wire;
+    this.#networks = networks;
+  }
+
+  of(pod: KubeletPod): PodNetwork {
+    const uid = uidOf(pod);
+    if (this.#ended.has(uid)) return { state: 'ended' };
+    const attached = this.#networks.find(uid);
+    if (!attached) return NO_NETWORK;
+    const ips = (attached.result.ips ?? []).map(({ address }) => address.replace(/\/.*/, ''));
+    return { state: 'up', ips };
+  }
+
+  async attach(pod: KubeletPod): Promise<void> {
+    await this.#networks.attach(pod);
+  }
+
+  async follow(pod: KubeletPod): Promise<void> {
+    await this.#networks.hotplug(pod);
+  }
+
+  async detach(pod: KubeletPod): Promise<void> {
+    await this.#networks.detach(pod);
+    this.#ended.add(uidOf(pod));
+  }
+
+  forget(pod: KubeletPod): void {
+    this.#ended.delete(uidOf(pod));
+    this.#ofGuests.delete(uidOf(pod));
+  }
+
+  async leave(launcher: KubeletPod): Promise<void> {
+    const place = this.#placeOf(launcher);
+    if (!place) return;
+    const found = (await this.#wire.interfaces(place)).filter(({ name }) => name !== POD_INTERFACE);
+    const held = found.flatMap(({ name, addresses }) =>
+      addresses.filter(({ linkLocal }) => !linkLocal).map(({ address }) => ({ interface: name, address })),
+    );
+    if (held.length > 0) this.#ofGuests.set(uidOf(launcher), held); // else it has left already
+    for (const { name } of found) await this.#wire.flushAddresses(place, name);
+  }
+
+  async arrive(launcher: KubeletPod): Promise<void> {
+    const place = this.#placeOf(launcher);
+    if (!place) return;
+    for (const { interface: name, address } of this.#ofGuests.get(uidOf(launcher)) ?? []) {
+      await this.#wire.addAddress(place, name, address, true);
+      await this.#wire.announce(place, name, address.replace(/\/.*/, ''));
+    }
+    this.#ofGuests.delete(uidOf(launcher));
+  }
+
+  #placeOf(pod: KubeletPod): Place | undefined {
+    return this.#networks.find(uidOf(pod))?.place;
+  }
+}
+
+function uidOf(pod: KubeletPod): string {
+  return pod.metadata.uid ?? '';
+}
