@@ -6,7 +6,9 @@ import type { ProcessContext } from './process/context.js';
 import type { Part } from './process/part.js';
 
 /** Each process loads its own code only: start-up and memory matter. */
-async function makeParts({ process, config }: Request, context: ProcessContext): Promise<Part[]> {
+async function makeParts(request: Request, context: ProcessContext): Promise<Part[]> {
+  if (request.process === 'agent') return [(await import('./cni/agent/main.js')).createAgent(context, request.config)];
+  const { process, config } = request;
   const parts: Part[] = [];
   if (process === 'webhook' || process === 'all')
     parts.push((await import('./webhook/main.js')).createWebhook(context, config));

@@ -19,17 +19,17 @@ export class Turns {
    */
   async run<T>(key: string | undefined, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (key === undefined) return this.#withWorker(signal, work);
-    const before = this.#last.get(key) ?? Promise.resolve();
+    const before = this.#last.get(key);
     let leave: () => void = () => undefined;
     const mine = new Promise<void>((resolve) => (leave = resolve));
     // whoever gives up leaves the others in their order
-    const last = before.then(() => mine);
+    const last = before === undefined ? mine : before.then(() => mine);
     this.#last.set(key, last);
     void last.then(() => {
       if (this.#last.get(key) === last) this.#last.delete(key);
     });
     try {
-      await unlessAborted(before, signal);
+      if (before !== undefined) await unlessAborted(before, signal);
       return await this.#withWorker(signal, work);
     } finally {
       leave();

@@ -1,0 +1,279 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { silentLogger } from '../../kube/log.js';
+import { StatusError, TransportError } from '../../kube/errors.js';
+import { Metrics } from '../../process/metrics.js';
+import { askOf } from '../../test/cni-requests.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { CniCode, CniError } from './cni-error.js';
+import { Dispatcher } from './dispatcher.js';
+import { COMMANDS } from './environment.js';
+import type { Answer, Ask } from './exchange.js';
+import { createAgentMetrics } from './metrics.js';
+import { type InterfaceRef, keyOf } from './request.js';
+import type { Verbs } from './verbs.js';
+
+const NEVER = new AbortController().signal;
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const AWAY = new TransportError('unsent', 'GET /x: refused');
+
+class Front {
+  readonly clock = new ManualClock(0);
+  readonly metrics = new Metrics();
+  readonly notes = new Map<string, Ask>();
+  noted = 0;
+  noteFails: Error | undefined;
+  perform: Verbs['perform'] = () => Promise.resolve({ done: true });
+  delete: Verbs['delete'] = () => Promise.resolve();
+  readonly dispatcher = new Dispatcher({
+    verbs: { perform: (request, call) => this.perform(request, call), delete: (at, call) => this.delete(at, call) },
+    notes: {
+      has: (at) => Promise.resolve(this.notes.has(keyOf(at))),
+      write: (at, ask) => {
+        if (this.noteFails !== undefined) return Promise.reject(this.noteFails);
+        this.notes.set(keyOf(at), ask);
+        return Promise.resolve();
+      },
+    },
+    onNote: () => this.noted++,
+    workers: 2,
+    addTimeoutMs: 5_000,
+    clock: this.clock,
+    log: silentLogger,
+    metrics: createAgentMetrics(this.metrics),
+  });
+
+  ask(command: string, env: Record<string, string | undefined> = {}, caller = NEVER): Promise<Answer> {
+    return this.dispatcher.answer(JSON.stringify(askOf(command, env)), caller);
+  }
+}
+
+function errorIn({ exit, output }: Answer): { code: number; msg: string; cniVersion: string } {
+  expect(exit).to.equal(1);
+  return JSON.parse(output) as { code: number; msg: string; cniVersion: string };
+}
+
+describe('the dispatcher', () => {
+  let front: Front;
+
+  beforeEach(() => {
+    front = new Front();
+  });
+
+  it('gives the result of a verb, and nothing where it has none', async () => {
+    expect(await front.ask('ADD')).to.deep.equal({ exit: 0, output: '{"done":true}' });
+    front.perform = () => Promise.resolve(undefined);
+    expect(await front.ask('CHECK', { CNI_COMMAND: 'DEL' })).to.deep.equal({ exit: 0, output: '' });
+  });
+
+  const failures: { name: string; error: unknown; code: number; says: string }[] = [
+    { name: 'a refusal', error: new CniError(CniCode.Refused, 'no'), code: 100, says: 'no' },
+    { name: 'an API server that is away', error: AWAY, code: 11, says: 'API server is away' },
+    {
+      name: 'an API server that refuses',
+      error: new StatusError({ request: 'GET /x', status: 403, reason: 'Forbidden', message: 'no' }),
+      code: 11,
+      says: '403',
+    },
+    { name: 'a fault of our own', error: new TypeError('x is not a function'), code: 999, says: 'see its log' },
+  ];
+  for (const { name, error, code, says } of failures) {
+    it(`answers ${name} with code ${code}, in the version of the request`, async () => {
+      front.perform = () => Promise.reject(error as Error);
+      const answer = errorIn(await front.ask('ADD'));
+      expect(answer).to.include({ code, cniVersion: '1.0.0' });
+      expect(answer.msg).to.include(says);
+    });
+  }
+
+  it('gives an ADD its time, and then says that it may be tried again', async () => {
+    front.perform = (_request, { signal }) =>
+      new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(new TransportError('aborted', 'GET /x: given up'))),
+      );
+    const answer = front.ask('ADD');
+    await turn();
+    front.clock.set(4_999);
+    front.clock.set(5_000);
+    expect(errorIn(await answer)).to.include({ code: 11 });
+    expect(errorIn(await answer).msg)
+      .to.include('5000 ms')
+      .and.to.include('try again');
+  });
+
+  it('leaves the last words to the work that is given up', async () => {
+    front.perform = async (_request, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      await turn();
+      throw new CniError(CniCode.TryAgain, 'claim vm1.data has no addresses yet');
+    };
+    const answer = front.ask('ADD');
+    await turn();
+    front.clock.set(5_000);
+    expect(errorIn(await answer).msg).to.equal('claim vm1.data has no addresses yet');
+  });
+
+  it('answers for work that does not hear, which keeps its turn', async () => {
+    let end: () => void = () => undefined;
+    const seen: string[] = [];
+    front.perform = ({ command }) => {
+      seen.push(command);
+      return new Promise((resolve) => (end = () => resolve(undefined)));
+    };
+    const answer = front.ask('ADD');
+    await turn();
+    front.clock.set(5_000);
+    await turn();
+    front.clock.set(6_000);
+    expect(errorIn(await answer)).to.include({ code: 11 });
+    const next = front.ask('DEL');
+    await turn();
+    expect(seen).to.deep.equal(['ADD']);
+    end();
+    await turn();
+    expect(seen).to.deep.equal(['ADD', 'DEL']);
+    end();
+    expect(await next).to.deep.equal({ exit: 0, output: '' });
+  });
+
+  it('works on one request of an interface at a time, and on those of others meanwhile', async () => {
+    const seen: string[] = [];
+    const ends: (() => void)[] = [];
+    front.perform = (request) => {
+      seen.push(keyOf(request as InterfaceRef));
+      return new Promise((resolve) => ends.push(() => resolve(undefined)));
+    };
+    const answers = [front.ask('ADD'), front.ask('DEL'), front.ask('ADD', { CNI_IFNAME: 'net2' })];
+    await turn();
+    expect(seen).to.deep.equal(['c1 net1', 'c1 net2']);
+    ends[0]!();
+    await turn();
+    expect(seen).to.deep.equal(['c1 net1', 'c1 net2', 'c1 net1']);
+    for (const end of ends) end();
+    await Promise.all(answers);
+  });
+
+  describe('on DEL', () => {
+    for (const error of [AWAY, new TypeError('x is not a function'), new CniError(CniCode.TryAgain, 'later')]) {
+      it(`succeeds and leaves a note after ${error.name}`, async () => {
+        front.perform = () => Promise.reject(error);
+        expect(await front.ask('DEL')).to.deep.equal({ exit: 0, output: '' });
+        expect(front.notes.get('c1 net1')).to.deep.equal(askOf('DEL'));
+        expect(front.noted).to.equal(1);
+      });
+    }
+
+    it('leaves a note after 10 s, and one for a caller that is gone', async () => {
+      front.perform = () => new Promise(() => undefined);
+      const answer = front.ask('DEL');
+      await turn();
+      front.clock.set(10_000);
+      await turn();
+      front.clock.set(11_000);
+      expect(await answer).to.deep.equal({ exit: 0, output: '' });
+      expect([...front.notes.keys()]).to.deep.equal(['c1 net1']);
+      const gone = new AbortController();
+      gone.abort();
+      await front.ask('DEL', { CNI_IFNAME: 'net2' }, gone.signal);
+      expect([...front.notes.keys()]).to.deep.equal(['c1 net1', 'c1 net2']);
+    });
+
+    it('fails with code 11 only where the note cannot be written either', async () => {
+      front.perform = () => Promise.reject(AWAY);
+      front.noteFails = new Error('no space left on device');
+      const { code, msg } = errorIn(await front.ask('DEL'));
+      expect(code).to.equal(11);
+      expect(msg).to.include('refused').and.to.include('no space left');
+      expect(front.noted).to.equal(0);
+    });
+  });
+
+  it('makes a note good in turn, unless somebody has done it meanwhile', async () => {
+    const deleted: string[] = [];
+    let end: () => void = () => undefined;
+    front.perform = () => new Promise((resolve) => (end = () => resolve(undefined)));
+    front.delete = (at) => {
+      deleted.push(keyOf(at));
+      return Promise.resolve();
+    };
+    const at = { containerId: 'c1', interfaceName: 'net1' };
+    front.notes.set(keyOf(at), askOf('DEL'));
+    const added = front.ask('ADD');
+    const replayed = front.dispatcher.replay({ name: 'x', at }, NEVER);
+    await turn();
+    expect(deleted).to.deep.equal([]);
+    front.notes.clear();
+    end();
+    await Promise.all([added, replayed]);
+    expect(deleted).to.deep.equal([]);
+    front.notes.set(keyOf(at), askOf('DEL'));
+    await front.dispatcher.replay({ name: 'x', at }, NEVER);
+    expect(deleted).to.deep.equal(['c1 net1']);
+  });
+
+  it('counts requests by command and code', async () => {
+    await front.ask('ADD');
+    await front.ask('ADD', { CNI_IFNAME: '' });
+    await front.dispatcher.answer('x', NEVER);
+    const text = await front.metrics.registry.metrics();
+    expect(text).to.include('holdfast_cni_request_seconds_count{command="ADD",code="0"} 1');
+    expect(text).to.include('holdfast_cni_request_seconds_count{command="ADD",code="4"} 1');
+    expect(text).to.include('holdfast_cni_request_seconds_count{command="unknown",code="6"} 1');
+    expect(text).to.include('holdfast_cni_requests_in_flight 0');
+  });
+
+  it('answers whatever comes with JSON, and failures with a code', async () => {
+    const variable = fc.constantFrom(
+      'CNI_COMMAND',
+      'CNI_CONTAINERID',
+      'CNI_NETNS',
+      'CNI_IFNAME',
+      'CNI_ARGS',
+      'CNI_PATH',
+    );
+    const value = fc.oneof(
+      fc.string(),
+      fc.constantFrom(...COMMANDS, 'c1', 'net1', 'K8S_POD_NAME=a;K8S_POD_NAMESPACE=b'),
+    );
+    const config = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc
+        .dictionary(
+          fc.constantFrom(
+            'prevResult',
+            'runtimeConfig',
+            'args',
+            'cni.dev/valid-attachments',
+            'ipam',
+            'name',
+            'cniVersion',
+          ),
+          fc.oneof(fc.jsonValue(), fc.constantFrom({ ips: [{ address: '1.2.3.4/8' }] }, { type: 'holdfast' }, '1.1.0')),
+        )
+        .map((keys) => JSON.stringify({ cniVersion: '1.1.0', name: 'blue', ipam: { type: 'holdfast' }, ...keys })),
+    );
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc.record({ env: fc.dictionary(variable, value), config }).map((ask) => JSON.stringify(ask)),
+      fc
+        .record({ command: fc.constantFrom(...COMMANDS), env: fc.dictionary(variable, value), config })
+        .map(({ command, env, config }) => JSON.stringify({ env: { ...askOf(command).env, ...env }, config })),
+    );
+    await fc.assert(
+      fc.asyncProperty(text, async (bytes) => {
+        const { exit, output } = await front.dispatcher.answer(bytes, NEVER);
+        if (exit === 0) {
+          expect(output).to.be.oneOf(['', '{"done":true}']);
+        } else {
+          const { code, msg, cniVersion } = errorIn({ exit, output });
+          expect(code).to.be.oneOf([1, 4, 6, 7]);
+          expect(msg).to.be.a('string').that.is.not.empty;
+          expect(cniVersion).to.be.a('string').that.is.not.empty;
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,139 @@
+import { join } from 'node:path';
+import type { AgentConfig } from '../../process/agent-config.js';
+import type { ProcessContext } from '../../process/context.js';
+import { openGate } from '../../process/gates.js';
+import type { Part } from '../../process/part.js';
+import { PoolDirectory } from '../../process/pools/directory.js';
+import { ADDRESS_POOL_WATCH, NADS } from '../../process/watched.js';
+import { ClaimedAddresses } from './claims/claimed-addresses.js';
+import { Dispatcher } from './dispatcher.js';
+import { installPlugin } from './install.js';
+import { PodLeases } from './leases/pod-leases.js';
+import { createAgentMetrics } from './metrics.js';
+import { NoteReplay } from './note-replay.js';
+import { DeletionNotes } from './notes.js';
+import { NodePods } from './pods/node-pods.js';
+import type { Readiness } from './readiness.js';
+import { SocketServer } from './server.js';
+import { Verbs } from './verbs.js';
+
+const NAME = 'agent';
+/** Below `--run-dir`; the plugin knows both. */
+const SOCKET = 'agent.sock';
+const NOTES = 'deletions';
+
+/** Answers the CNI plugin of one node. @param plugins folder of the plugin's binaries; by default where they are built to */
+export function createAgent(
+  shared: ProcessContext,
+  config: AgentConfig,
+  plugins = join(import.meta.dirname, 'cni'),
+): Part {
+  return new Agent({ ...shared, log: shared.log.child({ part: NAME, node: config.nodeName }) }, config, plugins);
+}
+
+class Agent implements Part {
+  readonly name = NAME;
+  readonly #context: ProcessContext;
+  readonly #config: AgentConfig;
+  readonly #plugins: string;
+  readonly #pods: NodePods;
+  readonly #directory: PoolDirectory;
+  readonly #claims: ClaimedAddresses;
+  readonly #leases: PodLeases;
+  readonly #replay: NoteReplay;
+  readonly #server: SocketServer;
+
+  constructor(context: ProcessContext, config: AgentConfig, plugins: string) {
+    const { informers, clock, log, metrics } = context;
+    const { nodeName } = config;
+    this.#context = context;
+    this.#config = config;
+    this.#plugins = plugins;
+    this.#directory = followPools(informers);
+    this.#pods = new NodePods({ ...context, nodeName });
+    const parts = { ...context, config, nodeName, pods: this.#pods, directory: this.#directory };
+    this.#claims = new ClaimedAddresses({ ...parts, gate: openGate(config, informers) });
+    this.#leases = new PodLeases(parts);
+    const notes = new DeletionNotes({ folder: join(config.runDir, NOTES), clock, log });
+    const agentMetrics = createAgentMetrics(metrics);
+    const dispatcher = new Dispatcher({
+      verbs: this.#createVerbs(notes),
+      notes,
+      onNote: () => this.#replay.poke(),
+      workers: config.requestWorkers,
+      addTimeoutMs: config.addTimeoutMs,
+      clock,
+      log,
+      metrics: agentMetrics,
+    });
+    this.#replay = new NoteReplay({
+      ...context,
+      notes,
+      replay: (note, signal) => dispatcher.replay(note, signal),
+      metrics: agentMetrics,
+    });
+    this.#server = new SocketServer({
+      path: join(config.runDir, SOCKET),
+      answer: (text, signal) => dispatcher.answer(text, signal),
+      clock,
+      log,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { informers, log } = this.#context;
+    const { cniBinDir } = this.#config;
+    informers.start();
+    this.#claims.start();
+    this.#leases.start();
+    await this.#server.listen();
+    this.#replay.start();
+    if (cniBinDir === undefined) return;
+    const isNew = await installPlugin({ from: this.#plugins, binDir: cniBinDir, arch: process.arch });
+    log.info({ cniBinDir }, isNew ? 'CNI plugin installed' : 'CNI plugin is there already');
+  }
+
+  ready(): string | undefined {
+    return this.#missing() ?? (this.#server.isListening ? undefined : 'not listening for the CNI plugin');
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.stop();
+    await this.#replay.stop();
+    await Promise.all([this.#claims.stop(), this.#leases.stop()]);
+  }
+
+  #createVerbs(notes: DeletionNotes): Verbs {
+    const readiness: Readiness = {
+      missing: () => this.#missing(),
+      synced: () => this.#context.informers.synced(),
+    };
+    return new Verbs({
+      pods: this.#pods,
+      claims: this.#claims,
+      leases: this.#leases,
+      directory: this.#directory,
+      pools: this.#context.informers.get(ADDRESS_POOL_WATCH).cache,
+      notes,
+      readiness,
+    });
+  }
+
+  #missing(): string | undefined {
+    return this.#context.informers.ready();
+  }
+}
+
+function followPools(informers: ProcessContext['informers']): PoolDirectory {
+  const pools = informers.get(ADDRESS_POOL_WATCH);
+  const networks = informers.get(NADS);
+  const directory = new PoolDirectory({
+    pools: pools.cache,
+    networks: networks.cache,
+    areNetworksServed: () => networks.isServed,
+  });
+  pools.onChange((change) => directory.changed(change));
+  networks.onChange((change) => directory.changed(change));
+  networks.onServed(() => directory.changed());
+  return directory;
+}

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { parseAddress } from '../../ipam/core/address.js';
+import type { Grant } from './attachment.js';
+import { CniError } from './cni-error.js';
+import { SUPPORTED_VERSIONS } from './network-config.js';
+import { addResult, readResultExtras } from './result.js';
+
+const GRANT: Grant = [
+  { address: parseAddress('10.0.0.5'), prefixLength: 24, gateway: parseAddress('10.0.0.1') },
+  { address: parseAddress('fd00::5'), prefixLength: 64 },
+];
+const NOTHING = { routes: [], dns: {} };
+
+describe('the result of an ADD', () => {
+  for (const version of SUPPORTED_VERSIONS) {
+    it(`is abbreviated, and as version ${version} wants it`, () => {
+      const family = (name: string) => (version.startsWith('0.') ? { version: name } : {});
+      expect(addResult(version, GRANT, NOTHING)).to.deep.equal({
+        cniVersion: version,
+        ips: [
+          { ...family('4'), address: '10.0.0.5/24', gateway: '10.0.0.1' },
+          { ...family('6'), address: 'fd00::5/64' },
+        ],
+        dns: {},
+      });
+    });
+  }
+
+  it("carries the routes and DNS of the network's config, and nothing else of it", () => {
+    const ipam = {
+      type: 'holdfast',
+      routes: [
+        { dst: '0.0.0.0/0' },
+        { dst: '10.1.0.0/16', gw: '10.0.0.2', mtu: 1400, odd: 1 },
+        { dst: '::/0', gw: '' },
+      ],
+      dns: { nameservers: ['10.0.0.53'], domain: 'a.example', search: ['a.example'], options: ['ndots:2'], odd: 1 },
+    };
+    expect(addResult('1.1.0', [], readResultExtras(ipam))).to.deep.equal({
+      cniVersion: '1.1.0',
+      ips: [],
+      routes: [{ dst: '0.0.0.0/0' }, { dst: '10.1.0.0/16', gw: '10.0.0.2', mtu: 1400 }, { dst: '::/0' }],
+      dns: { nameservers: ['10.0.0.53'], domain: 'a.example', search: ['a.example'], options: ['ndots:2'] },
+    });
+    expect(readResultExtras({ routes: null, dns: null })).to.deep.equal(NOTHING);
+  });
+
+  const refusals: { ipam: object; says: string[] }[] = [
+    { ipam: { routes: {} }, says: ['ipam.routes: an object'] },
+    { ipam: { routes: ['10.0.0.0/8'] }, says: ['ipam.routes[0]', '"10.0.0.0/8"'] },
+    { ipam: { routes: [{}] }, says: ['ipam.routes[0].dst', 'absent'] },
+    { ipam: { routes: [{ dst: '10.0.0.1/8' }] }, says: ['ipam.routes[0].dst', 'write 10.0.0.0/8'] },
+    { ipam: { routes: [{ dst: '::/0', gw: '10.0.0.1' }] }, says: ['ipam.routes[0].gw', '10.0.0.1', 'family'] },
+    { ipam: { routes: [{ dst: '::/0', gw: 'x' }] }, says: ['ipam.routes[0].gw', '"x"'] },
+    { ipam: { routes: [{ dst: '::/0', mtu: '1' }] }, says: ['ipam.routes[0].mtu', '"1"'] },
+    { ipam: { dns: [] }, says: ['ipam.dns', 'a list'] },
+    { ipam: { dns: { nameservers: ['dns.example'] } }, says: ['ipam.dns.nameservers[0]', '"dns.example"'] },
+    { ipam: { dns: { search: [1] } }, says: ['ipam.dns.search[0]', '1'] },
+    { ipam: { dns: { domain: 1 } }, says: ['ipam.dns.domain', '1'] },
+  ];
+  for (const { ipam, says } of refusals) {
+    it(`is refused with ${JSON.stringify(ipam)}`, () => {
+      expect(() => readResultExtras(ipam as Record<string, unknown>))
+        .to.throw(CniError)
+        .with.property('code', 7);
+      for (const words of says) expect(() => readResultExtras(ipam as Record<string, unknown>)).to.throw(words);
+    });
+  }
+});

@@ -1,0 +1,204 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { type Server, type Socket, createConnection, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { silentLogger } from '../../kube/log.js';
+import { systemClock } from '../../kube/clock.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import type { Answer } from './exchange.js';
+import { SocketServer } from './server.js';
+
+const ECHO = (text: string): Promise<Answer> => Promise.resolve({ exit: 0, output: text });
+
+describe('the agent on its socket', () => {
+  let folder: string;
+  let path: string;
+  const servers: SocketServer[] = [];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+    path = join(folder, 'run', 'agent.sock');
+  });
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await server.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  async function start(
+    answer: (text: string, signal: AbortSignal) => Promise<Answer> = ECHO,
+    clock = systemClock,
+  ): Promise<SocketServer> {
+    const server = new SocketServer({ path, answer, clock, log: silentLogger });
+    servers.push(server);
+    await server.listen();
+    return server;
+  }
+
+  /** All that comes back until the other side ends. */
+  function ask(text: string | Buffer, options: { end?: boolean } = {}): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = createConnection(path, () => (options.end ? socket.end(text) : socket.write(text)));
+      let got = '';
+      socket.setEncoding('utf8').on('data', (chunk: string) => (got += chunk));
+      // one that refuses does not read to the end
+      socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? undefined : reject(error)));
+      socket.on('close', () => resolve(got));
+    });
+  }
+
+  const read = (text: string) => JSON.parse(text) as Answer;
+  const codeOf = (text: string) => (JSON.parse(read(text).output) as { code: number }).code;
+
+  it('is for root only, and so is its folder', async () => {
+    await start();
+    expect((await stat(path)).mode & 0o777).to.equal(0o600);
+    expect((await stat(join(path, '..'))).mode & 0o777).to.equal(0o700);
+  });
+
+  it('answers a line, and a request that ends with its side of the connection', async () => {
+    await start();
+    expect(read(await ask('{"a":1}\n'))).to.deep.equal({ exit: 0, output: '{"a":1}' });
+    expect(read(await ask('{\n}', { end: true })).output).to.equal('{');
+    expect(read(await ask('{}', { end: true })).output).to.equal('{}');
+    expect(read(await ask('{"b":2}\n', { end: true })).output).to.equal('{"b":2}');
+  });
+
+  it('puts together what comes in pieces', async () => {
+    await start();
+    const text = `"${'ä'.repeat(200_000)}"`;
+    expect(read(await ask(`${text}\n`)).output).to.equal(text);
+  });
+
+  it('refuses a request over 1 MiB with code 6, and the caller can read that', async () => {
+    await start();
+    expect(codeOf(await ask(Buffer.alloc(8 * 1024 * 1024, 'x')))).to.equal(6);
+  });
+
+  it('refuses a request that does not come to its end with code 5', async () => {
+    const clock = new ManualClock(0);
+    await start(ECHO, clock);
+    const answer = ask('{"half":');
+    await clock.idle();
+    clock.set(10_000);
+    expect(codeOf(await answer)).to.equal(5);
+  });
+
+  it('gives up work for which nobody waits any more', async () => {
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const aborted = new Promise<string>((resolve) => {
+      void start((_text, signal) => {
+        signal.addEventListener('abort', () => resolve((signal.reason as Error).message));
+        begin();
+        return new Promise(() => undefined);
+      }).then(() => {
+        const socket: Socket = createConnection(path, () => socket.write('{}\n'));
+        void begun.then(() => socket.destroy());
+      });
+    });
+    expect(await aborted).to.equal('the caller is gone');
+  });
+
+  it('does not give up for a caller that only writes no more', async () => {
+    let answer: (given: Answer) => void = () => undefined;
+    let isAborted = false;
+    await start((text, signal) => {
+      if (text === 'other') return ECHO(text);
+      signal.addEventListener('abort', () => (isAborted = true));
+      return new Promise((given) => (answer = given));
+    });
+    const got = ask('{}\n', { end: true });
+    // by the time that others have come and gone, the end of the first one's side has been seen
+    for (let others = 0; others < 3; others++) await ask('other\n');
+    answer({ exit: 0, output: 'late' });
+    expect(read(await got)).to.deep.equal({ exit: 0, output: 'late' });
+    expect(isAborted).to.equal(false);
+  });
+
+  it('takes the place of an agent that is dead, and leaves nothing of it', async () => {
+    await start();
+    const dead = createServer();
+    path = join(folder, 'run', 'dead.sock');
+    await new Promise<void>((resolve) => dead.listen(path, resolve));
+    // as a killed process leaves it: the file without a listener
+    await crash(dead, path);
+    await start();
+    expect(read(await ask('{}\n')).output).to.equal('{}');
+    expect((await readdir(join(folder, 'run'))).sort()).to.deep.equal(['agent.sock', 'dead.sock']);
+  });
+
+  it('never takes the place of one that lives, and says so', async () => {
+    await start((text) => Promise.resolve({ exit: 0, output: `first ${text}` }));
+    const failure = await start().catch((error: unknown) => (error as Error).message);
+    expect(failure).to.include('another agent answers').and.to.include(path).and.to.include('--run-dir');
+    servers.pop();
+    expect(read(await ask('{}\n')).output).to.equal('first {}');
+    expect(await readdir(join(folder, 'run'))).to.deep.equal(['agent.sock']);
+  });
+
+  it('says what is in its way', async () => {
+    await writeFile(join(folder, 'run'), '');
+    const failure = await start().catch((error: unknown) => (error as Error).message);
+    expect(failure).to.include(join(folder, 'run'));
+    servers.pop();
+  });
+
+  it('stops: takes nothing new, finishes what runs, and removes its socket at once', async () => {
+    let answer: (given: Answer) => void = () => undefined;
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const server = await start(() => {
+      begin();
+      return new Promise((given) => (answer = given));
+    });
+    const got = ask('{}\n');
+    await begun;
+    const stopped = server.stop();
+    expect(await readdir(join(folder, 'run'))).to.deep.equal([]);
+    const successor = await start();
+    answer({ exit: 0, output: 'done' });
+    expect(read(await got).output).to.equal('done');
+    await stopped;
+    expect(successor.isListening).to.equal(true);
+    expect(read(await ask('{}\n')).output).to.equal('{}');
+  });
+
+  it('gives up what still runs some time after it was told to stop', async () => {
+    const clock = new ManualClock(0);
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const server = await start(async (_text, signal) => {
+      begin();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      return { exit: 1, output: (signal.reason as Error).message };
+    }, clock);
+    const got = ask('{}\n');
+    await begun;
+    const stopped = server.stop();
+    await clock.idle();
+    clock.set(10_000);
+    expect(read(await got).output).to.equal('the agent stops');
+    await stopped;
+  });
+
+  it('lives on whatever bytes come', async () => {
+    await start();
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), fc.boolean(), async (bytes, end) => {
+        const got = read(await ask(Buffer.concat([bytes, Buffer.from(end ? '' : '\n')]), { end }));
+        expect(got.exit).to.equal(0);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+/** Ends a server without letting it remove its file. */
+async function crash(server: Server, path: string): Promise<void> {
+  const { rename } = await import('node:fs/promises');
+  await rename(path, `${path}.kept`);
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  await rename(`${path}.kept`, path);
+}

@@ -1,0 +1,283 @@
+import { expect } from 'chai';
+import { NETWORKS_ANNOTATION } from '../../api/names.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { Address } from '../../ipam/core/address.js';
+import { formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { PoolDirectory } from '../../process/pools/directory.js';
+import type { AddressPool } from '../../api/address-pool.js';
+import { askOf } from '../../test/cni-requests.js';
+import { adminPool, cacheOf, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import type { Attachment, Grant } from './attachment.js';
+import { CniCode, CniError } from './cni-error.js';
+import { keyOf, readRequest } from './request.js';
+import { Verbs, type VerbsDeps } from './verbs.js';
+
+const CALL = { signal: new AbortController().signal };
+const V11 = { cniVersion: '1.1.0' };
+
+/** Everything around the verbs, as short as it can be. */
+class World {
+  readonly steps: string[] = [];
+  pods = [pod('blue@net1')];
+  claim: IPAMClaim | undefined;
+  entitlementFails: CniError | undefined;
+  held: Address[] = [];
+  checked: 'held' | 'lost' | 'unknown' = 'unknown';
+  missing: string | undefined;
+  synced: Promise<void> = Promise.resolve();
+  notes = new Set<string>();
+  releaseFails: Error | undefined;
+  pools: AddressPool[] = [adminPool('blue')];
+  nads = [nad('vms/blue', holdfastConfig())];
+
+  perform(command: string, config: object = {}, call = CALL) {
+    return new Verbs(this.#deps()).perform(readRequest(askOf(command, {}, config)), call);
+  }
+
+  async refusalOf(command: string, config: object = {}, call = CALL): Promise<CniError> {
+    const error: unknown = await this.perform(command, config, call).catch((thrown: unknown) => thrown);
+    if (error instanceof CniError) return error;
+    throw new Error('no refusal', { cause: error });
+  }
+
+  #deps(): VerbsDeps {
+    const pools = cacheOf(this.pools);
+    const directory = new PoolDirectory({ pools, networks: cacheOf(this.nads) });
+    const grant =
+      (kind: string, address: string) =>
+      (attachment: Attachment): Promise<Grant> => {
+        this.steps.push(`grant ${kind}`);
+        expect(attachment.network).to.equal('blue');
+        return Promise.resolve([{ address: parseAddress(address), prefixLength: 24 }]);
+      };
+    return {
+      pods: { find: () => Promise.resolve(this.pods[0]!) },
+      claims: {
+        entitlement: () => {
+          if (this.entitlementFails !== undefined) return Promise.reject(this.entitlementFails);
+          return Promise.resolve(this.claim === undefined ? { kind: 'none' } : { kind: 'claim', claim: this.claim });
+        },
+        grant: grant('claimed', '10.0.0.7'),
+        check: ({ pod: { metadata } }, addresses) => {
+          this.steps.push(`check ${metadata.name} ${addresses.map(formatAddress).join(' ')}`);
+          return Promise.resolve(this.checked);
+        },
+      },
+      leases: {
+        grant: grant('own', '10.0.0.9'),
+        release: (containerId, interfaceName) => {
+          this.steps.push(`release ${keyOf({ containerId, interfaceName })}`);
+          return this.releaseFails === undefined ? Promise.resolve() : Promise.reject(this.releaseFails);
+        },
+        held: () => this.held.map((address) => ({ address }) as never),
+        collect: (network, valid) => {
+          this.steps.push(`collect ${network} ${[...valid].join()}`);
+          return Promise.resolve();
+        },
+      },
+      directory,
+      pools,
+      notes: {
+        has: (at) => Promise.resolve(this.notes.has(keyOf(at))),
+        remove: (at) => {
+          this.notes.delete(keyOf(at));
+          return Promise.resolve();
+        },
+      },
+      readiness: { missing: () => this.missing, synced: () => this.synced },
+    };
+  }
+}
+
+function pod(networks: string) {
+  return {
+    metadata: { namespace: 'vms', name: 'p1', uid: 'p1-uid', annotations: { [NETWORKS_ANNOTATION]: networks } },
+  };
+}
+
+describe('the verbs of CNI', () => {
+  let world: World;
+
+  beforeEach(() => {
+    world = new World();
+  });
+
+  describe('ADD', () => {
+    it("gives a claim's addresses to who has one", async () => {
+      world.claim = claimOf('vms/vm1.data', 'vms/blue');
+      expect(await world.perform('ADD')).to.deep.include({ cniVersion: '1.0.0', ips: [{ address: '10.0.0.7/24' }] });
+      expect(world.steps).to.deep.equal(['grant claimed']);
+    });
+
+    it('leases an address to who has no claim', async () => {
+      expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.9/24' }] });
+      expect(world.steps).to.deep.equal(['grant own']);
+    });
+
+    it('leases nothing to who is refused', async () => {
+      world.entitlementFails = new CniError(CniCode.Refused, 'not yours');
+      expect(await world.refusalOf('ADD')).to.include({ code: 100, message: 'not yours' });
+      expect(world.steps).to.deep.equal([]);
+    });
+
+    it('refuses requested addresses beside a claim, however they are asked for', async () => {
+      world.claim = claimOf('vms/vm1.data', 'vms/blue');
+      const { code, message } = await world.refusalOf('ADD', { runtimeConfig: { ips: ['10.0.0.8'] } });
+      expect(code).to.equal(100);
+      for (const words of ['net1', 'vms/p1', '10.0.0.8', 'vm1.data', '4.1.2.1.11', 'network.kubevirt.io/addresses']) {
+        expect(message).to.include(words);
+      }
+      world.pods = [pod('[{"name": "blue", "interface": "net1", "ips": ["10.0.0.8"]}]')];
+      expect((await world.refusalOf('ADD')).code).to.equal(100);
+      expect(world.steps).to.deep.equal([]);
+    });
+
+    const unserved: { name: string; change: () => void; code: number; says: string }[] = [
+      {
+        name: 'no pool serves',
+        change: () => (world.pools = []),
+        code: 11,
+        says: 'no AddressPool serves network blue',
+      },
+      {
+        name: 'the NAD delegates to somebody else',
+        change: () => (world.nads = [nad('vms/blue', { name: 'blue', ipam: { type: 'static' } })]),
+        code: 7,
+        says: 'delegates IPAM to static',
+      },
+    ];
+    for (const { name, change, code, says } of unserved) {
+      it(`says so where ${name}`, async () => {
+        change();
+        const refusal = await world.refusalOf('ADD');
+        expect(refusal.code).to.equal(code);
+        expect(refusal.message).to.include(says);
+      });
+    }
+
+    it('waits for the caches, and says what is missing when time is up', async () => {
+      world.missing = 'not listed yet: pods';
+      let sync: () => void = () => undefined;
+      world.synced = new Promise((resolve) => (sync = resolve));
+      const added = world.perform('ADD');
+      await Promise.resolve();
+      expect(world.steps).to.deep.equal([]);
+      sync();
+      await added;
+      expect(world.steps).to.deep.equal(['grant own']);
+
+      world.synced = new Promise(() => undefined);
+      const control = new AbortController();
+      const refusal = world.refusalOf('ADD', {}, { signal: control.signal });
+      control.abort(new Error('late'));
+      expect(await refusal).to.include({ code: 11 });
+      expect((await refusal).message)
+        .to.include('starting')
+        .and.to.include('pods');
+    });
+
+    it('first makes good what was noted for the same interface', async () => {
+      world.notes.add('c1 net1').add('c1 net2');
+      await world.perform('ADD');
+      expect(world.steps).to.deep.equal(['release c1 net1', 'grant own']);
+      expect([...world.notes]).to.deep.equal(['c1 net2']);
+    });
+
+    it('gives nothing while that cannot be made good', async () => {
+      world.notes.add('c1 net1');
+      world.releaseFails = new Error('away');
+      expect(await world.perform('ADD').catch((error: unknown) => (error as Error).message)).to.equal('away');
+      expect(world.steps).to.deep.equal(['release c1 net1']);
+      expect([...world.notes]).to.deep.equal(['c1 net1']);
+    });
+  });
+
+  it('DEL releases what container and interface have, and strikes the note', async () => {
+    world.notes.add('c1 net1');
+    expect(await world.perform('DEL', { name: '' })).to.equal(undefined);
+    expect(world.steps).to.deep.equal(['release c1 net1']);
+    expect([...world.notes]).to.deep.equal([]);
+  });
+
+  it('DEL does not wait for caches', async () => {
+    world.missing = 'not listed yet: pods';
+    world.synced = new Promise(() => undefined);
+    await world.perform('DEL');
+    expect(world.steps).to.deep.equal(['release c1 net1']);
+  });
+
+  describe('CHECK', () => {
+    const result = (...addresses: string[]) => ({ prevResult: { ips: addresses.map((address) => ({ address })) } });
+
+    it('is content with own leases without asking anybody', async () => {
+      world.held = [parseAddress('10.0.0.9'), parseAddress('fd00::9')];
+      await world.perform('CHECK', result('10.0.0.9/24', 'fd00::9/64'));
+      expect(world.steps).to.deep.equal([]);
+    });
+
+    it("asks about a claim's addresses", async () => {
+      world.checked = 'held';
+      await world.perform('CHECK', result('10.0.0.7/24'));
+      expect(world.steps).to.deep.equal(['check p1 10.0.0.7']);
+    });
+
+    it('fails where an address is lost, where nothing is known of it, and where there is none', async () => {
+      world.checked = 'lost';
+      expect(await world.refusalOf('CHECK', result('10.0.0.7/24'))).to.include({ code: 100 });
+      world.checked = 'unknown';
+      const refusal = await world.refusalOf('CHECK', result('10.0.0.7/24'));
+      expect(refusal.code).to.equal(11);
+      expect(refusal.message).to.include('net1').and.to.include('vms/p1').and.to.include('10.0.0.7');
+      expect(await world.refusalOf('CHECK', result())).to.include({ code: 100 });
+    });
+  });
+
+  it('GC collects what the runtime does not name, and nothing where it names no list', async () => {
+    await world.perform('GC', { ...V11, 'cni.dev/valid-attachments': [{ containerID: 'c2', ifname: 'net1' }] });
+    await world.perform('GC', V11);
+    expect(world.steps).to.deep.equal(['collect blue c2 net1']);
+  });
+
+  describe('STATUS', () => {
+    const filled = (free: number): AddressPool => ({
+      ...adminPool('blue'),
+      status: { capacity: 254, leased: 254 - free, heldByStopped: 0, cooling: 0, free, reserved: 0 },
+    });
+
+    it('has nothing to say where an address can be had', async () => {
+      expect(await world.perform('STATUS', V11)).to.equal(undefined);
+      world.pools = [filled(1)];
+      expect(await world.perform('STATUS', V11)).to.equal(undefined);
+    });
+
+    const reasons: { name: string; change: () => void; says: string }[] = [
+      { name: 'caches are not filled', change: () => (world.missing = 'not listed yet: pods'), says: 'pods' },
+      { name: 'no pool serves', change: () => (world.pools = []), says: 'no AddressPool serves network blue' },
+      {
+        name: 'the pool is full',
+        change: () => (world.pools = [filled(0)]),
+        says: 'pool blue is full: 254 of 254 leased',
+      },
+      {
+        name: 'the pool cannot be served',
+        change: () => (world.pools = [adminPool('blue', { cidr: '10.0.0.1/24' })]),
+        says: 'no AddressPool serves network blue: ',
+      },
+    ];
+    for (const { name, change, says } of reasons) {
+      it(`says 50 where ${name}`, async () => {
+        change();
+        const refusal = await world.refusalOf('STATUS', V11);
+        expect(refusal.code).to.equal(50);
+        expect(refusal.message).to.include(says);
+      });
+    }
+  });
+
+  it('VERSION says what is supported', async () => {
+    expect(await world.perform('VERSION')).to.deep.equal({
+      cniVersion: '1.0.0',
+      supportedVersions: ['0.3.1', '0.4.0', '1.0.0', '1.1.0'],
+    });
+  });
+});
