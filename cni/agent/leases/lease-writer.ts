@@ -76,6 +76,15 @@ export class LeaseWriter {
     return record;
   }
 
+  /** Finds out what nobody knows of the place: writes that got no answer. */
+  async resolveDoubts(place: Place, call: CallOptions): Promise<void> {
+    const { own } = this.#deps;
+    for (const name of own.doubtsAbout(place)) {
+      await this.read(name, call);
+      own.resolved(name, place);
+    }
+  }
+
   /**
    * Ends what is held, whoever else changes the lease meanwhile.
    * @param still whether the lease as it is by then is to be released

@@ -24,6 +24,13 @@ export interface Unseen {
 /** What follows the leases; an Informer does. */
 export type OwnFeed = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'synced' | 'onChange'>;
 
+/** A write whose end nobody knows. */
+interface Doubt {
+  /** Of the lease. */
+  readonly name: string;
+  readonly place: Place;
+}
+
 /** Writes without an answer are few, and looked at soon. */
 const DOUBTS = 1_024;
 
@@ -41,8 +48,8 @@ export class OwnLeases {
   });
   /** By name. */
   readonly #unseen = new Map<string, Unseen>();
-  /** By the name of a lease that may have been made and may not. */
-  readonly #doubts = new Map<string, Place>();
+  /** Leases that may be held at a place and may not. */
+  readonly #doubts = new Map<string, Doubt>();
 
   #held = 0;
 
@@ -90,7 +97,6 @@ export class OwnLeases {
   /** The answer to a write of ours, or what was read since. */
   learned(record: LeaseRecord): void {
     const { name } = record.metadata;
-    this.#doubts.delete(name);
     if (!this.#isNews(record)) return;
     if (record.node === this.#nodeName) {
       this.#set(record);
@@ -112,17 +118,22 @@ export class OwnLeases {
     return [...this.#unseen.values()];
   }
 
-  /** A lease was to be made, and nobody knows whether it was. */
+  /** The place was to have a lease, and nobody knows whether it has. What is learned of earlier states does not end the doubt. */
   doubt(name: string, place: Place): void {
-    rememberRecent(this.#doubts, name, place, DOUBTS);
+    rememberRecent(this.#doubts, keyOf(name, place), { name, place }, DOUBTS);
   }
 
-  /** The names of leases that may be held at the place, and are not known to be. */
+  /** The names of leases that the place may have, and is not known to have. */
   doubtsAbout({ containerId, interfaceName }: Place): readonly string[] {
-    const about = [...this.#doubts].filter(
-      ([, place]) => place.containerId === containerId && place.interfaceName === interfaceName,
+    const about = [...this.#doubts.values()].filter(
+      ({ place }) => place.containerId === containerId && place.interfaceName === interfaceName,
     );
-    return about.map(([name]) => name);
+    return about.map(({ name }) => name);
+  }
+
+  /** The lease was read after the doubt came up. */
+  resolved(name: string, place: Place): void {
+    this.#doubts.delete(keyOf(name, place));
   }
 
   #observe({ type, object }: Change<LeaseRecord>): void {
@@ -132,7 +143,6 @@ export class OwnLeases {
 
   #see(record: LeaseRecord): void {
     const { name, resourceVersion } = record.metadata;
-    this.#doubts.delete(name);
     const news = this.#isNews(record);
     if (news) this.#set(record);
     if (news || this.#leases.get(name)?.metadata.resourceVersion === resourceVersion) this.#unseen.delete(name);
@@ -147,6 +157,9 @@ export class OwnLeases {
   #set(record: LeaseRecord): void {
     this.#count(this.#leases.set(record), -1);
     this.#count(record, 1);
+    const { containerID: containerId, interface: interfaceName } = record;
+    if (containerId === undefined || interfaceName === undefined || stateOf(record) !== 'held') return;
+    this.resolved(record.metadata.name, { containerId, interfaceName });
   }
 
   #delete(name: string): void {
@@ -162,6 +175,10 @@ export class OwnLeases {
     const known = this.#leases.get(name)?.metadata.resourceVersion;
     return known === undefined || isNewer(resourceVersion, known);
   }
+}
+
+function keyOf(name: string, { containerId, interfaceName }: Place): string {
+  return `${name} ${containerId} ${interfaceName}`;
 }
 
 /** A field selector. */

@@ -89,6 +89,16 @@ describe('an address for a pod, when requests fail', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
+  it('that nobody knows to have moved is found by the DEL, though the watch tells of earlier states of it', async () => {
+    const scene = new LeaseScene(POOL);
+    await scene.add({ container: 'c1' });
+    scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
+    expect(await scene.refused({ container: 'c2' })).to.match(/^11 /);
+    scene.agent.feeds.get('spec.node=n1')?.deliver(1);
+    await scene.del({ container: 'c2' });
+    expect(scene.held).to.deep.equal([]);
+  });
+
   it('that nobody knows to be leased is the pod’s at the next ADD', async () => {
     const scene = new LeaseScene(POOL);
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
@@ -110,6 +120,28 @@ describe('an address for a pod, when requests fail', () => {
     expect(scene.held).to.have.length(1);
     await scene.del();
     expect(scene.held).to.deep.equal([]);
+  });
+
+  it('moves to the new sandbox though somebody has changed the lease meanwhile', async () => {
+    const scene = new LeaseScene(POOL);
+    const first = await scene.add({ container: 'c1' });
+    scene.lease(first[0]!)!.metadata.resourceVersion = '77';
+    expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
+    expect(scene.held).to.deep.equal(first);
+  });
+
+  it('is not taken from the latest sandbox by an ADD of an earlier one that is still under way', async () => {
+    const scene = new LeaseScene(POOL);
+    const first = await scene.add({ container: 'c1' });
+    let goOn: () => void = () => undefined;
+    scene.agent.api.before = () => new Promise((resolve) => (goOn = () => resolve(undefined)));
+    const late = scene.refused({ container: 'c1' });
+    await scene.turn();
+    scene.fail();
+    expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
+    goOn();
+    expect(await late).to.include('11 sandbox c1 is not the latest one of its pod');
+    expect(scene.lease(first[0]!)?.spec.containerID).to.equal('c2');
   });
 
   it('is waited for while the agent has just started, and no longer than the call may last', async () => {

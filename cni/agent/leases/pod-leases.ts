@@ -49,6 +49,8 @@ export class PodLeases {
   readonly #candidates: Candidates;
   readonly #sweep: Sweep;
   readonly #metrics: PodLeaseMetrics;
+  /** By pod and interface, of those that are under way the ADD that came last. */
+  readonly #latest = new Map<string, Attachment>();
   readonly #abort = new AbortController();
   #rounds: Promise<void> | undefined;
 
@@ -89,18 +91,22 @@ export class PodLeases {
    */
   async grant(attachment: Attachment, pool: Pool, call: Call): Promise<Grant> {
     const { nodeName, clock, log, config } = this.#deps;
-    const { namespace, name } = attachment.pod.metadata;
+    const { namespace, name, uid } = attachment.pod.metadata;
     const { maxStalenessMs } = config;
+    const key = `${uid} ${attachment.interfaceName}`;
+    const isLatest = () => this.#latest.get(key) === attachment;
+    this.#latest.set(key, attachment);
     const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics };
     try {
       await this.#synced(call);
       const candidates = this.#candidates.of(pool);
-      const wish = { attachment, pool, candidates, call };
+      const wish = { attachment, pool, candidates, isLatest, call };
       const leases = await new Reservation({ ...parts, nodeName, clock, log, maxStalenessMs }, wish).run();
       return leases.map((lease) => grantedBy(lease, pool));
     } catch (error) {
       throw asCniError(error, `lease an address of pool ${pool.name} to pod ${namespace}/${name}`, call.signal);
     } finally {
+      if (isLatest()) this.#latest.delete(key);
       this.#metrics.held(this.#own.held);
     }
   }
@@ -112,7 +118,7 @@ export class PodLeases {
   async release(containerId: string, interfaceName: string, call: Call): Promise<void> {
     const place = { containerId, interfaceName };
     const found = await this.#leasesOfNode(call);
-    for (const name of this.#own.doubtsAbout(place)) await this.#writer.read(name, call);
+    await this.#writer.resolveDoubts(place, call);
     const leases = new Map([...found, ...this.#own.heldAt(place)].map((lease) => [lease.metadata.name, lease]));
     await this.#releaseAll([...leases.values()], (lease) => isHeldAt(lease, place), call);
   }

@@ -36,6 +36,11 @@ export function contended(pool: Pool, attempts: number): CniError {
   return new CniError(CniCode.TryAgain, `${words}: try again, or widen the pool if it is nearly full`);
 }
 
+export function superseded(containerId: string): CniError {
+  const words = `sandbox ${containerId} is not the latest one of its pod, which has the address`;
+  return new CniError(CniCode.TryAgain, `${words}: set up the latest one`);
+}
+
 /** What a runtime is told of anything that went wrong while an address was reserved. Faults of our own are not excused. */
 export function asCniError(error: unknown, what: string, signal: AbortSignal): unknown {
   if (error instanceof CniError) return error;

@@ -10,7 +10,7 @@ import type { Attachment, Call } from '../attachment.js';
 import type { LeaseWriter, PodRequest, Written } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
 import { type OwnLeases, type Place, isHeldAt } from './own-leases.js';
-import { contended, full, taken, takenJustNow, unleasable } from './refusals.js';
+import { contended, full, superseded, taken, takenJustNow, unleasable } from './refusals.js';
 import type { SpaceCandidates } from './space-candidates.js';
 
 export interface ReservationDeps {
@@ -28,6 +28,8 @@ export interface Wish {
   readonly attachment: Attachment;
   readonly pool: Pool;
   readonly candidates: SpaceCandidates;
+  /** False once an ADD of a later sandbox of the pod has come in: what that one has is not taken from it. */
+  readonly isLatest: () => boolean;
   readonly call: Call;
 }
 
@@ -68,7 +70,7 @@ export class Reservation {
    */
   async run(): Promise<LeaseRecord[]> {
     const { pool, attachment, call } = this.#wish;
-    for (const name of this.#deps.own.doubtsAbout(this.#place)) await this.#deps.writer.read(name, call);
+    await this.#deps.writer.resolveDoubts(this.#place, call);
     for (const address of attachment.requested) refuseUnleasable(address, pool);
     const results = await Promise.allSettled(pool.families.map((family) => this.#reserve(family)));
     const got = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
@@ -101,22 +103,32 @@ export class Reservation {
 
   /** A lease that the pod has for this interface, or had. Caches choose it; what is answered was read or written. */
   async #again(known: LeaseRecord): Promise<Got | undefined> {
-    const { writer, clock } = this.#deps;
-    const { pool, call } = this.#wish;
+    const { writer } = this.#deps;
     const { name } = known.metadata;
+    const { call } = this.#wish;
     let lease = isHeldAt(known, this.#place) ? await writer.read(name, call) : known;
     for (let race = 0; race < RACES && lease !== undefined && this.#isItsOwn(lease); race++) {
       if (isHeldAt(lease, this.#place)) return { lease, isNew: false };
-      // the pool may have been narrowed since
-      if (subnetOf(pool, lease.address)?.requestable.has(lease.address.value) !== true) return undefined;
-      const request = this.#requestFor(lease.address);
-      const isHeld = stateOf(lease) === 'held';
-      if (!isHeld && mayTake(lease, request, this.#times, clock.now()) !== true) return undefined;
-      const written = await (isHeld ? writer.move(lease, request, call) : writer.take(lease, request, call));
-      if (written.kind === 'ours') return { lease: written.lease, isNew: !isHeld };
+      const written = await this.#bring(lease);
+      if (written?.kind !== 'lost') return written && { lease: written.lease, isNew: stateOf(lease) === 'released' };
       lease = await writer.read(name, call);
     }
     return undefined;
+  }
+
+  /** To this sandbox. @returns undefined where the pod cannot have the lease any more */
+  async #bring(lease: LeaseRecord): Promise<Written | undefined> {
+    const { writer, clock } = this.#deps;
+    const { pool, call, isLatest } = this.#wish;
+    // the pool may have been narrowed since
+    if (subnetOf(pool, lease.address)?.requestable.has(lease.address.value) !== true) return undefined;
+    const request = this.#requestFor(lease.address);
+    if (stateOf(lease) === 'held') {
+      if (!isLatest()) throw superseded(this.#place.containerId);
+      return writer.move(lease, request, call);
+    }
+    if (mayTake(lease, request, this.#times, clock.now()) !== true) return undefined;
+    return writer.take(lease, request, call);
   }
 
   #isItsOwn({ owner, interface: interfaceName }: LeaseRecord): boolean {

@@ -78,8 +78,10 @@ describe('leases that nobody gave back', () => {
   it('are kept while a cache is not filled, or the API server is away, which begins the looking anew', async () => {
     const scene = await sceneWithPod();
     scene.cluster.pods.clear();
+    scene.agent.pods.known.clear();
     scene.agent.pods.hasSynced = false;
     await looks(scene);
+    expect(scene.requests()).to.deep.equal([]);
     scene.agent.api.before = () => UNSENT;
     scene.agent.seePods();
     await looks(scene);
@@ -98,6 +100,20 @@ describe('leases that nobody gave back', () => {
     await scene.pass(COLLECT_AFTER_MS / 2);
     expect(scene.requests()).to.deep.equal([]);
     expect(scene.held).to.have.length(1);
+  });
+
+  it('are looked at anew where somebody has changed the lease meanwhile', async () => {
+    const scene = await sceneWithPod();
+    scene.cluster.pods.clear();
+    scene.agent.seePods();
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    scene.cluster.held()[0]!.metadata.resourceVersion = '77';
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['GET', 'PATCH', 'GET']);
+    expect(scene.held).to.have.length(1);
+    await looks(scene);
+    expect(scene.held).to.deep.equal([]);
   });
 
   it('are never those of claims', async () => {
