@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { Client } from '../../../kube/client.js';
+import { messageOf } from '../../../kube/errors.js';
+import { ManualClock } from '../../../test/manual-clock.js';
+import { MemoryApi } from '../../../test/memory-api.js';
+import type { Networks, PodNetwork } from './networks.js';
+import { PodWorker } from './pod-worker.js';
+import type { KubeletPod } from './pod.js';
+
+const POD: KubeletPod = { metadata: { namespace: 'vms', name: 'pod', uid: 'one' }, spec: { nodeName: 'node-1' } };
+const RECREATED: KubeletPod = { ...POD, metadata: { ...POD.metadata, uid: 'two' } };
+
+/** Networks that fail with the words given, as often as they are given. */
+class FailingNetworks implements Networks {
+  readonly failures: string[] = [];
+  readonly detached: string[] = [];
+  readonly #up = new Set<string>();
+
+  of({ metadata }: KubeletPod): PodNetwork {
+    return this.#up.has(metadata.uid ?? '') ? { state: 'up', ips: ['10.244.1.2'] } : { state: 'none' };
+  }
+
+  attach({ metadata }: KubeletPod): Promise<void> {
+    const words = this.failures.shift();
+    if (words !== undefined) return Promise.reject(new Error(words));
+    this.#up.add(metadata.uid ?? '');
+    return Promise.resolve();
+  }
+
+  follow(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  detach({ metadata }: KubeletPod): Promise<void> {
+    const words = this.failures.shift();
+    if (words !== undefined) return Promise.reject(new Error(words));
+    this.detached.push(metadata.uid ?? '');
+    return Promise.resolve();
+  }
+
+  forget({ metadata }: KubeletPod): void {
+    this.#up.delete(metadata.uid ?? '');
+  }
+}
+
+describe('The kubelet at work on a pod', () => {
+  let clock: ManualClock;
+  let api: MemoryApi;
+  let networks: FailingNetworks;
+  let worker: PodWorker;
+
+  beforeEach(() => {
+    clock = new ManualClock(1_000);
+    api = new MemoryApi();
+    networks = new FailingNetworks();
+    const log = pino({ enabled: false });
+    worker = new PodWorker({ client: new Client(api), networks, clock, random: () => 1, log });
+  });
+
+  const events = () => [...api.objects.values()] as unknown as { reason: string; message: string }[];
+
+  it('says once in which words CNI refused it, and waits longer each time', async () => {
+    networks.failures.push('pool full', 'pool full', 'pool full');
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await worker.change(POD, { kind: 'attach' });
+      waits.push((worker.view(POD).attachAfter ?? 0) - clock.now());
+    }
+    expect(waits).to.deep.equal([200, 400, 800]);
+    expect(events().map(({ reason }) => reason)).to.deep.equal(['FailedCreatePodSandBox']);
+    expect(events()[0]?.message).to.include('pool full');
+  });
+
+  it('says other words, too, and has nothing to wait for once it went well', async () => {
+    networks.failures.push('agent away', 'pool full');
+    await worker.change(POD, { kind: 'attach' });
+    clock.set(2_000);
+    await worker.change(POD, { kind: 'attach' });
+    expect(events()).to.have.length(2);
+    await worker.change(POD, { kind: 'attach' });
+    expect(worker.view(POD)).to.deep.equal({ network: { state: 'up', ips: ['10.244.1.2'] }, attachAfter: undefined });
+  });
+
+  it('says later what it could not say while the API server was away', async () => {
+    networks.failures.push('pool full', 'pool full');
+    api.before = () => Promise.reject(new Error('no API server'));
+    await worker.change(POD, { kind: 'attach' });
+    expect(worker.view(POD).attachAfter).to.be.greaterThan(clock.now());
+    api.before = () => undefined;
+    await worker.change(POD, { kind: 'attach' });
+    expect(events()).to.have.length(1);
+  });
+
+  it('finds the sandbox of a pod that is gone without a word, also when another pod has its name', async () => {
+    await worker.change(POD, { kind: 'attach' });
+    expect(worker.orphans('vms/pod', POD)).to.deep.equal([]);
+    expect(worker.orphans('vms/other', undefined)).to.deep.equal([]);
+    expect(worker.orphans('vms/pod', undefined)).to.deep.equal([POD]);
+    expect(worker.orphans('vms/pod', RECREATED)).to.deep.equal([POD]);
+  });
+
+  it('comes back to an orphan whose networks could not be detached', async () => {
+    await worker.change(POD, { kind: 'attach' });
+    networks.failures.push('agent away');
+    const failed = await worker.removeOrphan(POD).then(
+      () => '',
+      (error: unknown) => messageOf(error),
+    );
+    expect(failed).to.equal('agent away');
+    expect(worker.orphans('vms/pod', undefined)).to.deep.equal([POD]);
+    await worker.removeOrphan(POD);
+    expect(networks.detached).to.deep.equal(['one']);
+    expect(worker.orphans('vms/pod', undefined)).to.deep.equal([]);
+  });
+});
