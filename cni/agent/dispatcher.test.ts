@@ -66,7 +66,7 @@ describe('the dispatcher', () => {
     expect(await front.ask('CHECK', { CNI_COMMAND: 'DEL' })).to.deep.equal({ exit: 0, output: '' });
   });
 
-  const failures: { name: string; error: unknown; code: number; says: string }[] = [
+  const failures: { name: string; error: Error; code: number; says: string }[] = [
     { name: 'a refusal', error: new CniError(CniCode.Refused, 'no'), code: 100, says: 'no' },
     { name: 'an API server that is away', error: AWAY, code: 11, says: 'API server is away' },
     {
@@ -79,7 +79,7 @@ describe('the dispatcher', () => {
   ];
   for (const { name, error, code, says } of failures) {
     it(`answers ${name} with code ${code}, in the version of the request`, async () => {
-      front.perform = () => Promise.reject(error as Error);
+      front.perform = () => Promise.reject(error);
       const answer = errorIn(await front.ask('ADD'));
       expect(answer).to.include({ code, cniVersion: '1.0.0' });
       expect(answer.msg).to.include(says);

@@ -1,0 +1,67 @@
+import { chmod, mkdir, mkdtemp, open, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { installPlugin } from './install.js';
+
+describe('installing the plugin', () => {
+  let folder: string;
+  let from: string;
+  let binDir: string;
+  let target: string;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+    [from, binDir] = [join(folder, 'dist'), join(folder, 'bin')];
+    target = join(binDir, 'holdfast');
+    await mkdir(from);
+    await mkdir(binDir);
+    await writeFile(join(from, 'holdfast-linux-amd64'), 'amd64');
+    await writeFile(join(from, 'holdfast-linux-arm64'), 'arm64');
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('puts the binary of the architecture there, for all to run, and nothing else', async () => {
+    expect(await installPlugin({ from, binDir, arch: 'x64' })).to.equal(true);
+    expect(await readFile(target, 'utf8')).to.equal('amd64');
+    expect((await stat(target)).mode & 0o777).to.equal(0o755);
+    expect(await readdir(binDir)).to.deep.equal(['holdfast']);
+    await installPlugin({ from, binDir, arch: 'arm64' });
+    expect(await readFile(target, 'utf8')).to.equal('arm64');
+  });
+
+  it('leaves alone what is right, and replaces as a whole what is not', async () => {
+    await installPlugin({ from, binDir, arch: 'x64' });
+    const { ino } = await stat(target);
+    expect(await installPlugin({ from, binDir, arch: 'x64' })).to.equal(false);
+    expect((await stat(target)).ino).to.equal(ino);
+    await chmod(target, 0o600);
+    expect(await installPlugin({ from, binDir, arch: 'x64' })).to.equal(true);
+    await writeFile(join(from, 'holdfast-linux-amd64'), 'newer');
+    const running = await open(target);
+    expect(await installPlugin({ from, binDir, arch: 'x64' })).to.equal(true);
+    expect(await readFile(target, 'utf8')).to.equal('newer');
+    expect(await running.readFile('utf8')).to.equal('amd64');
+    await running.close();
+  });
+
+  const failures: { name: string; change: () => Promise<void> | void; arch?: string; says: string }[] = [
+    { name: 'there is no such architecture', change: () => undefined, arch: 's390x', says: 's390x' },
+    {
+      name: 'the binary is not in the image',
+      change: () => rm(join(from, 'holdfast-linux-amd64')),
+      says: 'linux-amd64',
+    },
+    { name: 'the folder is not there', change: () => rm(binDir, { recursive: true }), says: 'bin' },
+    { name: 'a folder has its name', change: () => mkdir(target), says: 'bin/holdfast' },
+  ];
+  for (const { name, change, arch = 'x64', says } of failures) {
+    it(`says so where ${name}, and leaves nothing behind`, async () => {
+      await change();
+      const failure = await installPlugin({ from, binDir, arch }).catch((error: unknown) => (error as Error).message);
+      expect(failure).to.include('--cni-bin-dir').and.to.include(says);
+      const left = await readdir(folder, { recursive: true });
+      expect(left.filter((path) => path.includes('.holdfast'))).to.deep.equal([]);
+    });
+  }
+});

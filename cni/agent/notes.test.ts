@@ -1,0 +1,193 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { silentLogger } from '../../kube/log.js';
+import { TransportError } from '../../kube/errors.js';
+import { askOf } from '../../test/cni-requests.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { NoteReplay } from './note-replay.js';
+import { DeletionNotes, type Note, noteName } from './notes.js';
+
+const AT = { containerId: 'c1', interfaceName: 'net1' };
+const OTHER = { containerId: 'sb-2', interfaceName: 'net1' };
+const ASK = askOf('DEL');
+const OTHER_ASK = askOf('DEL', { CNI_CONTAINERID: 'sb-2' });
+
+describe('notes of deletions', () => {
+  let root: string;
+  let folder: string;
+  let clock: ManualClock;
+  let notes: DeletionNotes;
+
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'holdfast-'));
+    folder = join(root, 'deletions');
+    clock = new ManualClock(Date.now());
+    notes = new DeletionNotes({ folder, clock, log: silentLogger });
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  it('are the request as the plugin had it, in files for root only', async () => {
+    await notes.write(AT, ASK);
+    await notes.write(OTHER, OTHER_ASK);
+    expect(await notes.list()).to.have.deep.members([
+      { name: 'c1-net1.json', at: { command: 'DEL', ...AT } },
+      { name: noteName(OTHER), at: { command: 'DEL', ...OTHER } },
+    ]);
+    expect(JSON.parse(await readFile(join(folder, 'c1-net1.json'), 'utf8'))).to.deep.equal(ASK);
+    expect((await stat(folder)).mode & 0o777).to.equal(0o700);
+    expect((await stat(join(folder, 'c1-net1.json'))).mode & 0o777).to.equal(0o600);
+    expect(await readdir(folder)).to.have.length(2);
+  });
+
+  it('are one for each interface, and go when they are removed', async () => {
+    expect(await notes.has(AT)).to.equal(false);
+    await notes.write(AT, ASK);
+    await notes.write(AT, ASK);
+    expect(await notes.list()).to.have.length(1);
+    expect([await notes.has(AT), await notes.has(OTHER)]).to.deep.equal([true, false]);
+    await notes.remove(AT);
+    await notes.remove(AT);
+    expect([await notes.has(AT), await notes.list()]).to.deep.equal([false, []]);
+  });
+
+  it('are none where there is no folder', async () => {
+    expect(await notes.list()).to.deep.equal([]);
+  });
+
+  const unreadable: { name: string; text: string }[] = [
+    { name: 'c1-net1.json', text: '{"env":' },
+    { name: 'c1-net1.json', text: '' },
+    { name: 'c1-net1.json', text: JSON.stringify(askOf('ADD')) },
+    { name: 'c1-net1.json', text: JSON.stringify(askOf('DEL', { CNI_IFNAME: 'net2' })) },
+    { name: 'c1-net1.json', text: JSON.stringify(askOf('DEL', { CNI_IFNAME: undefined })) },
+  ];
+  for (const { name, text } of unreadable) {
+    it(`are set aside where they cannot be read: ${text.slice(0, 60)}`, async () => {
+      await notes.write(OTHER, OTHER_ASK);
+      await writeFile(join(folder, name), text);
+      expect(await notes.list()).to.have.length(1);
+      expect(await readdir(folder)).to.have.members([noteName(OTHER), `${name}.unreadable`]);
+      expect(await notes.list()).to.have.length(1);
+    });
+  }
+
+  it('do not stumble over a folder that looks like one', async () => {
+    await mkdir(join(folder, 'c1-net1.json'), { recursive: true });
+    await notes.write(OTHER, OTHER_ASK);
+    expect(await notes.list()).to.have.length(1);
+  });
+
+  it('that a dead plugin was writing go after some time', async () => {
+    await notes.write(AT, ASK);
+    const unfinished = join(folder, '.note-123');
+    await writeFile(unfinished, '{"env"');
+    expect(await notes.list()).to.have.length(1);
+    expect(await readdir(folder)).to.have.length(2);
+    const old = clock.now() / 1000 - 601;
+    await utimes(unfinished, old, old);
+    expect(await notes.list()).to.have.length(1);
+    expect(await readdir(folder)).to.have.length(1);
+  });
+
+  it('have names that are safe, and differ for each interface', () => {
+    const text = fc.oneof(fc.string(), fc.constantFrom('a', 'a-b', 'b', 'a/b', '..', 'x'.repeat(300)));
+    const place = fc.record({ containerId: text, interfaceName: text });
+    fc.assert(
+      fc.property(place, place, (a, b) => {
+        for (const at of [a, b]) expect(noteName(at)).to.match(/^[0-9A-Za-z][0-9A-Za-z._-]{0,170}\.json$/);
+        // a container's ID has no slash, which the protocol says
+        fc.pre(![a, b].some(({ containerId }) => containerId.includes('/')));
+        const isSame = a.containerId === b.containerId && a.interfaceName === b.interfaceName;
+        expect(noteName(a) === noteName(b)).to.equal(isSame);
+      }),
+    );
+  });
+
+  describe('are made good', () => {
+    let pending: number[];
+    let tried: string[];
+    let replay: (note: Note) => Promise<void>;
+    let loop: NoteReplay;
+
+    beforeEach(() => {
+      pending = [];
+      tried = [];
+      replay = ({ at }) => notes.remove(at);
+      loop = new NoteReplay({
+        notes,
+        replay: (note) => {
+          tried.push(note.at.containerId);
+          return replay(note);
+        },
+        clock,
+        random: () => 1,
+        log: silentLogger,
+        metrics: { pending: (count) => pending.push(count) },
+      });
+    });
+    afterEach(() => loop.stop());
+
+    it('at the start, and again when somebody tells or time has passed', async () => {
+      await notes.write(AT, ASK);
+      loop.start();
+      await clock.idle();
+      expect([tried, pending]).to.deep.equal([['c1'], [1, 0]]);
+      await notes.write(OTHER, OTHER_ASK);
+      clock.set(clock.now() + 30_000);
+      await clock.idle();
+      expect(tried).to.deep.equal(['c1', 'sb-2']);
+      await notes.write(AT, ASK);
+      loop.poke();
+      await clock.idle();
+      // one that has just failed waits a second
+      clock.set(clock.now() + 1_000);
+      await clock.idle();
+      expect(tried).to.deep.equal(['c1', 'sb-2', 'c1']);
+      expect(await notes.list()).to.deep.equal([]);
+    });
+
+    it('with growing pauses while the API server is away, which is asked once each time', async () => {
+      await notes.write(AT, ASK);
+      await notes.write(OTHER, OTHER_ASK);
+      replay = () => Promise.reject(new TransportError('unsent', 'refused'));
+      loop.start();
+      const pauses: number[] = [];
+      for (let round = 0; round < 8; round++) {
+        await clock.idle();
+        pauses.push((clock.next ?? 0) - clock.now());
+        clock.set(clock.next ?? 0);
+      }
+      await clock.idle();
+      expect(pauses).to.deep.equal([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+      expect(tried).to.have.length(9);
+      replay = ({ at }) => notes.remove(at);
+      clock.set(clock.next ?? 0);
+      await clock.idle();
+      expect(await notes.list()).to.deep.equal([]);
+      expect(pending.at(-1)).to.equal(0);
+    });
+
+    it('even where one of them cannot be', async () => {
+      await notes.write(AT, ASK);
+      await notes.write(OTHER, OTHER_ASK);
+      replay = ({ at }) => (at.containerId === 'c1' ? Promise.reject(new Error('refused')) : notes.remove(at));
+      loop.start();
+      await clock.idle();
+      expect(await notes.list()).to.have.length(1);
+      expect(pending.at(-1)).to.equal(1);
+    });
+
+    it('no more once they are told to stop', async () => {
+      await notes.write(AT, ASK);
+      replay = () => Promise.reject(new Error('refused'));
+      loop.start();
+      await clock.idle();
+      await loop.stop();
+      clock.set(clock.now() + 60_000);
+      expect(tried).to.have.length(1);
+    });
+  });
+});

@@ -1,0 +1,248 @@
+import { execFile, spawn } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { type Server, type Socket, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type Answer, type Ask, readAsk } from '../agent/exchange.js';
+import { DeletionNotes, noteName } from '../agent/notes.js';
+import { SocketServer } from '../agent/server.js';
+import { systemClock } from '../../kube/clock.js';
+import { silentLogger } from '../../kube/log.js';
+import { askOf } from '../../test/cni-requests.js';
+
+const run = promisify(execFile);
+const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch;
+
+interface Outcome {
+  exit: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+describe('the CNI plugin', () => {
+  let binaries: string;
+  let folder: string;
+  let socket: string;
+  const closing: (() => Promise<void>)[] = [];
+
+  before(async function () {
+    this.timeout(300_000); // the first time it is compiled
+    binaries = await mkdtemp(join(tmpdir(), 'holdfast-'));
+    await run(process.execPath, [join(import.meta.dirname, 'build.js'), binaries]);
+  });
+  after(() => rm(binaries, { recursive: true }));
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+    socket = join(folder, 'agent.sock');
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
+    await rm(folder, { recursive: true });
+  });
+
+  function start({ env, config }: Ask, more: Record<string, string> = {}) {
+    const child = spawn(join(binaries, `holdfast-linux-${ARCHITECTURE}`), [], {
+      env: { HOLDFAST_SOCKET: socket, OTHER: 'not sent', ...env, ...more },
+    });
+    child.stdin.on('error', () => undefined); // it need not read all
+    child.stdin.end(config);
+    return child;
+  }
+
+  function call(ask: Ask, more: Record<string, string> = {}): Promise<Outcome> {
+    const child = start(ask, more);
+    const outcome: Outcome = { exit: null, stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (outcome.stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (outcome.stderr += text));
+    return new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (exit) => resolve({ ...outcome, exit }));
+    });
+  }
+
+  async function serve(answer: (text: string, signal: AbortSignal) => Promise<Answer>): Promise<void> {
+    const server = new SocketServer({ path: socket, answer, clock: systemClock, log: silentLogger });
+    await server.listen();
+    closing.push(() => server.stop());
+  }
+
+  /** An agent that is not ours, or not well. */
+  async function serveOddly(behave: (socket: Socket) => void): Promise<void> {
+    const sockets = new Set<Socket>();
+    const server: Server = createServer({ allowHalfOpen: true }, (each) => {
+      sockets.add(each.on('error', () => undefined));
+      behave(each);
+    });
+    await new Promise<void>((resolve) => server.listen(socket, resolve));
+    closing.push(async () => {
+      for (const each of sockets) each.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    });
+  }
+
+  function errorIn({ exit, stdout }: Outcome): { code: number; msg: string; cniVersion: string; details?: string } {
+    expect(exit).to.equal(1);
+    return JSON.parse(stdout) as { code: number; msg: string; cniVersion: string };
+  }
+
+  it('needs nothing on the host', async () => {
+    const path = join(binaries, `holdfast-linux-${ARCHITECTURE}`);
+    const binary = await readFile(path);
+    // the section that names a dynamic linker
+    expect(binary.includes('/ld-linux')).to.equal(false);
+    expect(binary.includes('/ld-musl')).to.equal(false);
+    expect((await stat(path)).mode & 0o111).to.equal(0o111);
+    expect((await readdir(binaries)).sort()).to.deep.equal(['holdfast-linux-amd64', 'holdfast-linux-arm64']);
+  });
+
+  it("hands over the runtime's variables and stdin, and prints the answer as it is", async () => {
+    const seen: Ask[] = [];
+    await serve((text) => {
+      seen.push(readAsk(text));
+      return Promise.resolve({ exit: 0, output: '{"ips": ["<ä>"]}' });
+    });
+    const ask = askOf('ADD', { CNI_ARGS: 'A=<&>;B=ä' }, { name: 'bl<ü>e' });
+    expect(await call(ask)).to.deep.equal({ exit: 0, stdout: '{"ips": ["<ä>"]}', stderr: '' });
+    expect(seen).to.deep.equal([ask]);
+  });
+
+  it('fails as it is told', async () => {
+    await serve(() => Promise.resolve({ exit: 1, output: '{"code": 7}' }));
+    expect(await call(askOf('DEL'))).to.deep.equal({ exit: 1, stdout: '{"code": 7}', stderr: '' });
+    expect(await readdir(folder)).to.deep.equal(['agent.sock']);
+  });
+
+  it('brings the refusal of a config that is too long', async () => {
+    await serve(() => Promise.reject(new Error('it is not asked')));
+    expect(errorIn(await call({ ...askOf('ADD'), config: 'x'.repeat(8 * 1024 * 1024) }))).to.include({ code: 6 });
+  });
+
+  it('serves many at once', async () => {
+    await serve((text) => Promise.resolve({ exit: 0, output: readAsk(text).env.CNI_CONTAINERID ?? '' }));
+    const ids = Array.from({ length: 100 }, (_, index) => `c${index}`);
+    const outcomes = await Promise.all(ids.map((id) => call(askOf('ADD', { CNI_CONTAINERID: id }))));
+    expect(outcomes.map(({ stdout }) => stdout)).to.deep.equal(ids);
+  });
+
+  it('lets the agent know when it is killed', async () => {
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const aborted = new Promise<void>((resolve) => {
+      void serve(async (_text, signal) => {
+        begin();
+        await new Promise((gone) => signal.addEventListener('abort', gone));
+        resolve();
+        return { exit: 0, output: '' };
+      }).then(async () => {
+        const child = start(askOf('ADD'));
+        await begun;
+        child.kill('SIGKILL');
+      });
+    });
+    await aborted;
+  });
+
+  it('says by itself that CNI_COMMAND is absent, without waiting for stdin', async () => {
+    const outcome = errorIn(await call({ env: {}, config: '' }));
+    expect(outcome).to.include({ code: 4, cniVersion: '1.1.0' });
+    expect(outcome.msg).to.include('CNI_COMMAND');
+  });
+
+  const unwell: { name: string; behave: (socket: Socket) => void; says: string }[] = [
+    { name: 'hangs up', behave: (each) => each.end(), says: 'hung up' },
+    { name: 'breaks off', behave: (each) => each.end('{"exit":0,'), says: 'cannot be read' },
+    { name: 'talks nonsense', behave: (each) => each.end('HTTP/1.1 400 Bad Request\r\n\r\n'), says: 'cannot be read' },
+    { name: 'leaves out the exit code', behave: (each) => each.end('{"output":"{}"}'), says: 'no exit code' },
+    { name: 'leaves out the output', behave: (each) => each.end('{"exit":0}'), says: 'no output' },
+    { name: 'says nothing', behave: () => undefined, says: 'no answer within 200ms' },
+    {
+      name: 'does not come to an end',
+      behave: (each) => each.write('{"exit":0,"output":""}'),
+      says: 'no answer within',
+    },
+  ];
+  const agents: { name: string; prepare: () => Promise<void>; says: string }[] = [
+    { name: 'is not there', prepare: () => Promise.resolve(), says: 'no such file' },
+    { name: 'is dead', prepare: () => writeFile(socket, ''), says: 'refused' },
+    ...unwell.map(({ name, behave, says }) => ({ name, prepare: () => serveOddly(behave), says })),
+  ];
+  for (const { name, prepare, says } of agents) {
+    describe(`while the agent ${name}`, () => {
+      const SOON = { HOLDFAST_TIMEOUT: '200ms' };
+
+      it('asks to try again', async () => {
+        await prepare();
+        for (const command of ['ADD', 'CHECK', 'GC', 'VERSION']) {
+          const outcome = await call(askOf(command), SOON);
+          expect(errorIn(outcome)).to.include({ code: 11, cniVersion: '1.0.0' });
+          expect(errorIn(outcome).details).to.include(says);
+          expect(outcome.stderr).to.include(says);
+        }
+        expect(errorIn(await call(askOf('STATUS', {}, { cniVersion: '1.1.0' }), SOON)).code).to.equal(50);
+        expect(errorIn(await call({ ...askOf('ADD'), config: 'x' }, SOON)).cniVersion).to.equal('1.1.0');
+      });
+
+      it('lets a pod end, and leaves a note of it that the agent can read', async () => {
+        await prepare();
+        const ask = askOf('DEL', { CNI_CONTAINERID: 'sb-1' }, { name: '<ä>' });
+        expect(await call(ask, SOON)).to.include({ exit: 0, stdout: '' });
+        const deletions = join(folder, 'deletions');
+        const notes = new DeletionNotes({ folder: deletions, clock: systemClock, log: silentLogger });
+        const at = { containerId: 'sb-1', interfaceName: 'net1' };
+        expect(await notes.list()).to.deep.equal([{ name: noteName(at), at: { command: 'DEL', ...at } }]);
+        expect(readAsk(await readFile(join(deletions, noteName(at)), 'utf8'))).to.deep.equal(ask);
+        expect(await readdir(deletions)).to.have.length(1);
+        expect((await stat(deletions)).mode & 0o777).to.equal(0o700);
+      });
+    });
+  }
+
+  it('makes the folder of notes, as after a reboot', async () => {
+    socket = join(folder, 'run', 'agent.sock');
+    expect(await call(askOf('DEL'))).to.include({ exit: 0 });
+    expect(await readdir(join(dirname(socket), 'deletions'))).to.deep.equal(['c1-net1.json']);
+  });
+
+  it('fails a DEL with code 11 where it can leave no note', async () => {
+    await writeFile(join(folder, 'deletions'), '');
+    const outcome = errorIn(await call(askOf('DEL')));
+    expect(outcome).to.include({ code: 11 });
+    expect(outcome.details).to.include('no note could be left');
+    await rm(join(folder, 'deletions'));
+    expect(errorIn(await call(askOf('DEL', { CNI_IFNAME: undefined }))).code).to.equal(11);
+  });
+
+  it('gives up after its time also where stdin does not end', async () => {
+    const child = spawn(join(binaries, `holdfast-linux-${ARCHITECTURE}`), [], {
+      env: { ...askOf('DEL').env, HOLDFAST_SOCKET: socket, HOLDFAST_TIMEOUT: '200ms' },
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    const exit = await new Promise((resolve) => child.once('close', resolve));
+    expect(exit).to.equal(0);
+    expect(await readdir(join(folder, 'deletions'))).to.deep.equal(['c1-net1.json']);
+  });
+
+  it('names notes as the agent does', async function () {
+    this.timeout(60_000);
+    const text = fc.oneof(
+      fc.string({ minLength: 1, maxLength: 20 }),
+      fc.string({ minLength: 1, unit: fc.constantFrom('a', '-', '.', '_', 'Z', '9', 'ä', '/') }),
+      fc.constantFrom('a'.repeat(64), 'a'.repeat(200), '..'),
+    );
+    const variable = text.filter((value) => !value.includes('\0'));
+    const deletions = join(folder, 'deletions');
+    await mkdir(deletions);
+    await chmod(deletions, 0o700);
+    await fc.assert(
+      fc.asyncProperty(variable, variable, async (containerId, interfaceName) => {
+        await call(askOf('DEL', { CNI_CONTAINERID: containerId, CNI_IFNAME: interfaceName }));
+        expect(await readdir(deletions)).to.deep.equal([noteName({ containerId, interfaceName })]);
+        await rm(join(deletions, noteName({ containerId, interfaceName })));
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
