@@ -34,8 +34,8 @@ const RANGE = ['range', 'range_start', 'range_end', 'exclude'];
 /** Those of whereabouts that stand for addresses, and its name for an address space. */
 const WHEREABOUTS = [...RANGE, 'ipRanges', 'gateway', 'network_name'];
 /**
- * What else whereabouts knows (pkg/types, IPAMConfig) or CNI lets stand there: about its storage, its locks and the pod's routes. It
- * stays without effect, so that a NAD moves over by its type alone.
+ * What else whereabouts knows (pkg/types, IPAMConfig) or CNI lets stand there: about its storage and its locks, which stays without
+ * effect, so that a NAD moves over by its type alone; and the pod's routes and DNS, which agents hand on and pools do not depend on.
  */
 const IGNORED = new Set([
   ...['name', 'routes', 'dns', 'addresses', 'datastore', 'kubernetes', 'configuration_path', 'log_file', 'log_level'],

@@ -74,6 +74,13 @@ describe('readCommandLine', () => {
     expect(configOf(['all'], { POD_NAMESPACE: 'pods', HOLDFAST_NAMESPACE: 'ours' }).namespace).to.equal('ours');
   });
 
+  it('takes the node of an agent from the pod, unless told otherwise', () => {
+    const nodeOf = (args: string[], environment: Environment) =>
+      readCommandLine(['agent', ...args], environment)?.config as { nodeName: string };
+    expect(nodeOf([], { NODE_NAME: 'node-1' }).nodeName).to.equal('node-1');
+    expect(nodeOf(['--node-name=node-2'], { NODE_NAME: 'node-1' }).nodeName).to.equal('node-2');
+  });
+
   it('takes an empty variable for none', () => {
     expect(configOf(['all'], { HOLDFAST_WORKERS: '' }).workers).to.equal(64);
   });
@@ -91,8 +98,10 @@ describe('readCommandLine', () => {
   });
 
   const refusals: { name: string; args: string[]; environment?: Environment; expect: string[] }[] = [
-    { name: 'no process', args: [], expect: ['no process is named', 'controller, webhook, ipam, all'] },
-    { name: 'an unknown process', args: ['agent'], expect: ['"agent"', 'controller, webhook, ipam, all'] },
+    { name: 'no process', args: [], expect: ['no process is named', 'controller, webhook, ipam, agent, all'] },
+    { name: 'an unknown process', args: ['agents'], expect: ['"agents"', 'controller, webhook, ipam, agent, all'] },
+    { name: 'an agent without its node', args: ['agent'], expect: ['--node-name must be given', 'NODE_NAME'] },
+    { name: 'an agent that elects', args: ['agent', '--leader-elect'], expect: ['--leader-elect'] },
     { name: 'an unknown flag', args: ['all', '--worker=1'], expect: ['--worker', '--workers'] },
     { name: 'an argument too many', args: ['all', 'more'], expect: ['too many arguments'] },
     { name: 'a flag without its value', args: ['all', '--workers'], expect: ['--workers'] },

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import * as names from '../api/names.js';
 import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
+import { createAgentMetrics } from '../cni/agent/metrics.js';
 import { createControllerMetrics } from '../controller/metrics.js';
 import { createClaimMetrics } from '../ipam/claims/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
@@ -26,7 +27,7 @@ const CLAIM_REFERENCES_LABEL = 'ipam.holdfast.dev/claim-references';
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 const SETTINGS_OF_NODES = Object.values<Setting<unknown>>(AGENT_SETTINGS);
 /** Read by the CNI plugin. */
-const PLUGIN_VARIABLES = ['HOLDFAST_SOCKET'];
+const PLUGIN_VARIABLES = ['HOLDFAST_SOCKET', 'HOLDFAST_TIMEOUT'];
 
 interface Document {
   readonly path: string;
@@ -120,7 +121,8 @@ describe('the documents', () => {
 
   it('explain every flag', () => {
     const text = documentOf('docs/operate.md');
-    expect(SETTINGS.map(({ flag }) => flag).filter((flag) => !text.includes(`| \`--${flag}\` |`))).to.deep.equal([]);
+    const settings = [...SETTINGS, ...SETTINGS_OF_NODES];
+    expect(settings.map(({ flag }) => flag).filter((flag) => !text.includes(`| \`--${flag}\` |`))).to.deep.equal([]);
   });
 
   it('explain every reason of an event, and no other', () => {
@@ -137,6 +139,7 @@ describe('the documents', () => {
     createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
     createValidationMetrics(metrics);
     createPodLeaseMetrics(metrics);
+    createAgentMetrics(metrics);
     const described = await metrics.registry.getMetricsAsJSON();
     const ours = described.map(({ name }) => name).filter((name) => name.startsWith('holdfast_'));
     const explained = [...documentOf('docs/operate.md').matchAll(/^\| `(holdfast_\w+)` \|/gm)].map(([, name]) => name);
