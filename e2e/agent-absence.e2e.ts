@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { AgentPods, NET1, notesOn } from './faults/agent-pods.js';
+import { behindLine } from './faults/agent-line.js';
+import { describeStory, itOnWire } from './story/describe.js';
+import { until, untilValue } from './story/wait.js';
+import { bareAddress } from '../test/bare-address.js';
+
+const DATA = podInterfaceName('data');
+
+describeStory('While the agent of a node is away', (story) => {
+  itOnWire('no pod gets an address of it, which its event says, and it starts once the agent is back', async (on) => {
+    const { wire, agents } = on;
+    const pods = new AgentPods(story(), wire);
+    await story().addresses.network('blue', ['10.60.0.0/24']);
+    const { containerId, netns } = wire.sandbox(await running(pods, 'before'));
+    await agents.on('node-1').stop();
+    try {
+      const pod = await pods.create('pod1', 'node-1');
+      await story().event('pod1', 'FailedCreatePodSandBox', /the agent of this node does not answer/);
+      const config = await pods.config('blue');
+      const call = { config, pod, containerId, netns, interfaceName: NET1 };
+      for (const verb of ['ADD', 'CHECK', 'GC'] as const) {
+        const { exitCode, answer } = await wire.call('node-1', { ...call, verb });
+        expect({ exitCode, ...(answer as object) }).to.include({ exitCode: 1, code: 11 });
+      }
+      const { answer } = await wire.call('node-1', { ...call, verb: 'STATUS' });
+      expect(answer).to.include({ code: 50 });
+    } finally {
+      await agents.on('node-1').start();
+    }
+    expect(await pods.running('pod1')).to.have.length(1);
+  });
+
+  itOnWire('pods end all the same, and what they had is free once the agent is back', async ({ bed, wire, agents }) => {
+    const pods = new AgentPods(story(), wire);
+    await story().addresses.network('blue', ['10.60.1.0/24', 'fd00:60:1::/64']);
+    for (const name of ['goes', 'stays']) await pods.create(name, 'node-1');
+    const [went, stays] = await Promise.all([pods.running('goes'), pods.running('stays')]);
+    await agents.on('node-1').kill();
+    try {
+      const { containerId } = wire.sandbox(await pods.get('goes'));
+      await pods.delete('goes');
+      await pods.gone('goes');
+      expect(notesOn(bed, 'node-1')).to.deep.equal([`${containerId}-${NET1}.json`]);
+      expect(await story().addresses.held()).to.have.members([...went, ...stays]);
+    } finally {
+      // so that the note is all that frees them
+      await agents.on('node-1').start({ args: ['--collect-after=1h'] });
+    }
+    await story().addresses.waitHeld(stays);
+    await untilValue('the note to be gone', () => notesOn(bed, 'node-1'), isEmpty);
+    await agents.on('node-1').stop();
+    await agents.on('node-1').start();
+  });
+});
+
+describeStory('While the agent of a node cannot reach the API server', (story) => {
+  itOnWire('pods end all the same: addresses of pods are freed later, that of a VM is kept', async (on) => {
+    const { bed, wire } = on;
+    const pods = new AgentPods(story(), wire);
+    await story().addresses.network('blue', ['10.60.2.0/24', 'fd00:60:2::/64']);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const claimed = (await story().addresses.of('vm1.data')).map(bareAddress);
+    const [launcher] = await story().launchers('vm1');
+    const node = launcher?.spec?.nodeName ?? '';
+    await pods.create('pod1', node);
+    const own = await pods.running('pod1');
+    await behindLine({ ...on, node, args: ['--collect-after=1h'] }, async ({ line }) => {
+      line.cut();
+      const { containerId } = wire.sandbox(await pods.get('pod1'));
+      await pods.delete('pod1');
+      await story().stop('vm1');
+      await pods.gone('pod1');
+      expect(notesOn(bed, node)).to.include(`${containerId}-${NET1}.json`);
+      expect(await story().addresses.held()).to.have.members([...claimed, ...own]);
+      line.mend();
+      await story().addresses.waitHeld(claimed);
+      await untilValue('the notes to be gone', () => notesOn(bed, node), isEmpty);
+    });
+    await story().start('vm1');
+    const [again] = await story().launchers('vm1');
+    expect(await pods.running(again!.metadata.name, DATA)).to.have.members(claimed);
+  });
+});
+
+describeStory('While the API server is away', (story) => {
+  itOnWire('sandboxes of pods and VMs end, and those made afterwards have the same addresses', async (on) => {
+    const { bed, wire } = on;
+    const pods = new AgentPods(story(), wire);
+    await story().addresses.network('blue', ['10.60.3.0/24']);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const claimed = (await story().addresses.of('vm1.data')).map(bareAddress);
+    const [launcher] = await story().launchers('vm1');
+    const own = await running(pods, 'pod1', launcher?.spec?.nodeName);
+    const before = await pods.onWire(own);
+    const sandboxes = [own, launcher!].map((pod) => wire.sandbox(pod).containerId);
+    await bed.apiServer.kill();
+    try {
+      await Promise.all([own, launcher!].map((pod) => wire.restartSandbox(pod)));
+      expect(notesOn(bed, own.spec!.nodeName!)).to.include(`${sandboxes[0]!}-${NET1}.json`);
+    } finally {
+      await bed.apiServer.start();
+    }
+    await until(
+      'both to be on the wire again',
+      async () => {
+        const found = await Promise.all([pods.onWire(own), pods.onWire(launcher!, DATA)]);
+        return found.flat().join() === [...before, ...claimed].join();
+      },
+      { timeoutMs: 60_000 },
+    );
+    await untilValue('the notes to be gone', () => notesOn(bed, own.spec!.nodeName!), isEmpty, { timeoutMs: 60_000 });
+    await story().addresses.waitHeld([...before, ...claimed]);
+  });
+});
+
+async function running(pods: AgentPods, name: string, node = 'node-1') {
+  await pods.create(name, node);
+  await pods.running(name);
+  return pods.get(name);
+}
+
+function isEmpty(list: readonly string[]): boolean {
+  return list.length === 0;
+}

@@ -1,0 +1,83 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { NETWORKS_ANNOTATION } from '../../api/names.js';
+import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { Pod } from '../../api/pod.js';
+import type { Bed } from '../bed/bed.js';
+import { nodeFolder } from '../bed/network/open.js';
+import type { BedWire } from '../bed/node/bed-wire.js';
+import { NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
+import type { Story } from '../story/story.js';
+import { until, untilValue } from '../story/wait.js';
+import { bareAddress } from '../../test/bare-address.js';
+
+/** Of ordinary pods, whose only network is a story's. */
+export const NET1 = 'net1';
+
+/** Ordinary pods of a story, and what they have on the wire. */
+export class AgentPods {
+  readonly #story: Story;
+  readonly #wire: BedWire;
+
+  constructor(story: Story, wire: BedWire) {
+    this.#story = story;
+    this.#wire = wire;
+  }
+
+  /** Makes a pod on a node. @param nad whose interface it has as {@link NET1} */
+  create(name: string, node: string, nad = 'blue'): Promise<Pod> {
+    const { namespace, client } = this.#story;
+    const spec = { nodeName: node, containers: [{ name: 'main', image: 'example.com/nothing' }] };
+    const metadata = { name, namespace, annotations: { [NETWORKS_ANNOTATION]: nad } };
+    return client.create(PODS, { metadata, spec });
+  }
+
+  /** Waits until the pod runs. @returns its addresses on the wire, without prefix lengths, sorted */
+  async running(name: string, interfaceName = NET1): Promise<string[]> {
+    const pod = await untilValue(
+      `pod ${name} to run`,
+      () => this.get(name),
+      ({ status }) => status?.phase === 'Running',
+      { timeoutMs: 60_000 },
+    );
+    return until(`pod ${name} to be on the wire`, () => this.onWire(pod, interfaceName));
+  }
+
+  /** What an interface has, without prefix lengths, sorted. */
+  async onWire(pod: Pod, interfaceName = NET1): Promise<string[]> {
+    return (await this.#wire.addresses(pod, interfaceName)).map(bareAddress).sort();
+  }
+
+  get(name: string): Promise<Pod> {
+    return this.#story.client.get(PODS, this.#story.ref(name));
+  }
+
+  /** @param byForce without a word to the kubelet */
+  async delete(name: string, byForce = false): Promise<void> {
+    const options = byForce ? { gracePeriodSeconds: 0 } : {};
+    await this.#story.client.delete(PODS, this.#story.ref(name), options);
+  }
+
+  async gone(name: string): Promise<void> {
+    const find = () => this.#story.client.find(PODS, this.#story.ref(name));
+    await until(`pod ${name} to be gone`, async () => (await find()) === undefined, { timeoutMs: 60_000 });
+  }
+
+  /** The config of a network, as a runtime hands it to a plugin. */
+  async config(nad: string): Promise<Record<string, unknown>> {
+    const { client } = this.#story;
+    const found: NetworkAttachmentDefinition = await client.get(NETWORK_ATTACHMENT_DEFINITIONS, this.#story.ref(nad));
+    return JSON.parse(found.spec?.config ?? '{}') as Record<string, unknown>;
+  }
+}
+
+/** The notes of deletions that the agent of a node has still to make good. */
+export function notesOn(bed: Bed, node: string): string[] {
+  const folder = join(runDirOf(bed, node), 'deletions');
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
+}
+
+/** Where the agent of a node has its socket. */
+export function runDirOf(bed: Bed, node: string): string {
+  return join(nodeFolder(bed, node), 'run-holdfast');
+}
