@@ -1,0 +1,171 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { AddressLease } from '../../api/address-lease.js';
+import { Client } from '../../kube/client.js';
+import { systemClock } from '../../kube/clock.js';
+import { silentLogger } from '../../kube/log.js';
+import { Transport } from '../../kube/transport.js';
+import type { AgentConfig } from '../../process/agent-config.js';
+import { readCommandLine } from '../../process/command-line.js';
+import type { ProcessContext } from '../../process/context.js';
+import { InformerRegistry } from '../../process/informers.js';
+import { Metrics } from '../../process/metrics.js';
+import type { Part } from '../../process/part.js';
+import { askOf } from '../../test/cni-requests.js';
+import { FaultServer, type SeenRequest } from '../../test/fault-server.js';
+import { adminPool } from '../../test/pool-objects.js';
+import type { Answer, Ask } from './exchange.js';
+import { createAgent } from './main.js';
+
+const CONFIG = JSON.stringify({ cniVersion: '1.0.0', name: 'blue', type: 'bridge', ipam: { type: 'holdfast' } });
+const POD = {
+  metadata: {
+    namespace: 'vms',
+    name: 'p1',
+    uid: 'p1-uid',
+    resourceVersion: '5',
+    annotations: { 'k8s.v1.cni.cncf.io/networks': 'blue@net1' },
+  },
+  spec: { nodeName: 'node-1' },
+  status: { phase: 'Pending' },
+};
+const LISTS: Readonly<Record<string, unknown[]>> = {
+  addresspools: [adminPool('blue')],
+  pods: [POD],
+  'network-attachment-definitions': [
+    { metadata: { namespace: 'vms', name: 'blue', uid: 'n', resourceVersion: '4' }, spec: { config: CONFIG } },
+  ],
+};
+
+describe('the agent', () => {
+  let server: FaultServer;
+  let folder: string;
+  let context: ProcessContext;
+  let agent: Part | undefined;
+  let leases: Map<string, AddressLease>;
+  let isAway: boolean;
+
+  before(async () => {
+    server = await FaultServer.start(answer);
+  });
+  after(() => server.stop());
+
+  beforeEach(async () => {
+    leases = new Map();
+    isAway = false;
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+    for (const each of ['bin', 'cni']) await mkdir(join(folder, each));
+    for (const each of ['amd64', 'arm64']) await writeFile(join(folder, 'cni', `holdfast-linux-${each}`), 'plugin');
+    context = makeContext();
+  });
+  afterEach(async () => {
+    await agent?.stop();
+    agent = undefined;
+    await context.informers.stop();
+    await context.client.transport.close();
+    server.reset();
+    await rm(folder, { recursive: true });
+  });
+
+  /** As much of an API server as an agent sees. */
+  function answer({ method, path, query, body }: SeenRequest) {
+    if (isAway) return { reset: true };
+    const [plural = '', name] = path.split('/').slice(path.includes('/namespaces/') ? -2 : -1);
+    if (query.get('watch') !== null) return { lines: [], then: 'open' as const };
+    if (method === 'POST') return { status: 201, body: store({ ...(JSON.parse(body) as AddressLease) }) };
+    if (method === 'PATCH') {
+      const lease = leases.get(plural)!;
+      const patch = JSON.parse(body) as AddressLease;
+      return { body: store({ ...lease, spec: { ...lease.spec, ...patch.spec } }) };
+    }
+    if (name === undefined) {
+      const items = plural === 'addressleases' ? [...leases.values()] : (LISTS[plural] ?? []);
+      return { body: { metadata: { resourceVersion: '10' }, items } };
+    }
+    return { status: 404, body: { kind: 'Status', reason: 'NotFound', code: 404, details: { name } } };
+  }
+
+  function store(lease: AddressLease): AddressLease {
+    const { name } = lease.metadata;
+    const stored = {
+      ...lease,
+      metadata: { ...lease.metadata, uid: `${name}-uid`, resourceVersion: String(20 + leases.size) },
+    };
+    leases.set(name, stored);
+    return stored;
+  }
+
+  function makeContext(): ProcessContext {
+    const [clock, log, random, metrics] = [systemClock, silentLogger, Math.random, new Metrics()];
+    const transport = new Transport(server.credentials(), { userAgent: 'test', metrics: metrics.kube, clock, random });
+    const client = new Client(transport);
+    const informers = new InformerRegistry({ client, log, metrics: metrics.kube, clock, random });
+    return { client, informers, log, metrics, clock, random };
+  }
+
+  async function start(): Promise<Part> {
+    const flags = [
+      'agent',
+      '--node-name=node-1',
+      `--run-dir=${join(folder, 'run')}`,
+      `--cni-bin-dir=${join(folder, 'bin')}`,
+    ];
+    const config = readCommandLine(flags, {})?.config as AgentConfig;
+    agent = createAgent(context, config, join(folder, 'cni'));
+    await agent.start();
+    return agent;
+  }
+
+  function ask(given: Ask): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const socket = createConnection(join(folder, 'run', 'agent.sock'), () =>
+        socket.write(`${JSON.stringify(given)}\n`),
+      );
+      let got = '';
+      socket.setEncoding('utf8').on('data', (text: string) => (got += text));
+      socket.on('error', reject);
+      socket.on('end', () => resolve(JSON.parse(got) as Answer));
+    });
+  }
+
+  it('installs the plugin, answers it from its first moment on, and leaves no socket', async () => {
+    const part = await start();
+    expect(await readFile(join(folder, 'bin', 'holdfast'), 'utf8')).to.equal('plugin');
+    const added = await ask(askOf('ADD'));
+    expect(added, added.output).to.include({ exit: 0 });
+    expect(part.ready?.()).to.equal(undefined);
+    const { ips } = JSON.parse(added.output) as { ips: { address: string }[] };
+    expect(ips).to.have.length(1);
+    expect(ips[0]!.address).to.match(/^10\.0\.0\.\d+\/24$/);
+    const [lease] = leases.values();
+    expect(lease!.spec).to.include({ node: 'node-1', containerID: 'c1', interface: 'net1' });
+    expect(await ask(askOf('DEL'))).to.deep.equal({ exit: 0, output: '' });
+    expect([...leases.values()].map(({ spec }) => spec.releasedAt)).not.to.include(undefined);
+    await part.stop();
+    expect(await readdir(join(folder, 'run'))).to.deep.equal([]);
+    expect(part.ready?.()).to.include('not listening');
+  });
+
+  it('says what is missing while the API server is away, and lets pods end all the same', async () => {
+    isAway = true;
+    const part = await start();
+    expect(part.ready?.()).to.include('not listed yet').and.to.include('pods');
+    const status = await ask(askOf('STATUS', {}, { cniVersion: '1.1.0' }));
+    expect(JSON.parse(status.output)).to.include({ code: 50 });
+    expect(await ask(askOf('DEL'))).to.deep.equal({ exit: 0, output: '' });
+    expect(await readdir(join(folder, 'run', 'deletions'))).to.deep.equal(['c1-net1.json']);
+  });
+
+  it('makes good what is noted, once the API server is there again', async () => {
+    await start();
+    await ask(askOf('ADD'));
+    isAway = true;
+    expect(await ask(askOf('DEL'))).to.include({ exit: 0 });
+    expect([...leases.values()].map(({ spec }) => spec.releasedAt)).to.deep.equal([undefined]);
+    isAway = false;
+    await server.until(() => [...leases.values()].every(({ spec }) => spec.releasedAt !== undefined));
+  });
+});
