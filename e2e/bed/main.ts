@@ -7,6 +7,7 @@ Brings up a KubeVirt cluster on loopback and keeps it up until Ctrl-C.
   --nodes N           simulated nodes (2)
   --work-dir FOLDER   where data, logs and kubeconfigs go (a new folder below the temporary folder)
   --keep-logs         leave the logs in place at the end
+HOLDFAST_BED_NETWORK=simulated in the environment gives pods no real networks, as on machines that do not allow them.
 `;
 
 /** Keeps a bed up for people who want to look at it with kubectl. */

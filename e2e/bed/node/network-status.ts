@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
-import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../../api/names.js';
+import { DEFAULT_NETWORK_ANNOTATION, NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../../api/names.js';
 import { interfaceOf, parseNetworkSelections } from '../../../api/network-selection.js';
 import { madeUpMac } from './guest-interfaces.js';
 import type { KubeletPod } from './pod.js';
-
-const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
 
 /** One attachment as Multus writes it (multi-net-spec §5.3). */
 interface Attachment {
@@ -17,7 +15,7 @@ interface Attachment {
 }
 
 /**
- * The network-status that Multus writes once all CNI plugins have answered: the pod's own network first, then one attachment
+ * For pods without a wire: the network-status that Multus writes once all CNI plugins have answered: the pod's own network first, then one attachment
  * per element of the networks annotation.
  * @throws {NetworkSelectionError} where Multus would refuse the annotation
  */
