@@ -84,9 +84,10 @@ class Agent implements Part {
     const { informers, log } = this.#context;
     const { cniBinDir } = this.#config;
     informers.start();
+    // where another agent serves the node, this one does nothing
+    await this.#server.listen();
     this.#claims.start();
     this.#leases.start();
-    await this.#server.listen();
     this.#replay.start();
     if (cniBinDir === undefined) return;
     const isNew = await installPlugin({ from: this.#plugins, binDir: cniBinDir, arch: process.arch });
