@@ -28,6 +28,8 @@ const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 const SETTINGS_OF_NODES = Object.values<Setting<unknown>>(AGENT_SETTINGS);
 /** Read by the CNI plugin. */
 const PLUGIN_VARIABLES = ['HOLDFAST_SOCKET', 'HOLDFAST_TIMEOUT'];
+/** Of the test bed. */
+const BED_VARIABLES = ['HOLDFAST_BED_NETWORK'];
 
 interface Document {
   readonly path: string;
@@ -108,7 +110,7 @@ describe('the documents', () => {
     const settings = [...SETTINGS, ...SETTINGS_OF_NODES];
     const flags = [...settings.map(({ flag }) => flag), 'help', 'version'];
     expect(unknown(flagsIn, (flag) => flags.includes(flag))).to.deep.equal([]);
-    const variables = [...settings.map(variableOf), ...PLUGIN_VARIABLES];
+    const variables = [...settings.map(variableOf), ...PLUGIN_VARIABLES, ...BED_VARIABLES];
     const find = (code: string) => code.match(/\bHOLDFAST_[A-Z_]+\b/g) ?? [];
     expect(unknown(find, (variable) => variables.includes(variable))).to.deep.equal([]);
   });
