@@ -1,7 +1,12 @@
-export interface LoadResult {
-  perSecond: number;
+/** Of latencies. */
+export interface Percentiles {
   p50Ms: number;
+  p95Ms: number;
   p99Ms: number;
+}
+
+export interface LoadResult extends Percentiles {
+  perSecond: number;
   seconds: number;
 }
 
@@ -26,8 +31,12 @@ export async function runLoad(
   };
   await Promise.all(Array.from({ length: concurrency }, worker));
   const seconds = (performance.now() - began) / 1000;
-  latencies.sort((a, b) => a - b);
-  const percentile = (part: number) =>
-    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))] ?? 0;
-  return { perSecond: count / seconds, p50Ms: percentile(0.5), p99Ms: percentile(0.99), seconds };
+  return { perSecond: count / seconds, seconds, ...percentilesOf(latencies) };
+}
+
+/** @param latencies in ms, in any order */
+export function percentilesOf(latencies: readonly number[]): Percentiles {
+  const sorted = [...latencies].sort((a, b) => a - b);
+  const percentile = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+  return { p50Ms: percentile(0.5), p95Ms: percentile(0.95), p99Ms: percentile(0.99) };
 }

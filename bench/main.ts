@@ -7,13 +7,14 @@ import { benchAdmissions } from './admissions.js';
 import { benchAllocator } from './allocator.js';
 import { benchBed } from './bed.js';
 import { benchClaims } from './claims.js';
+import { benchCni } from './cni.js';
 import { benchMemory } from './memory.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchStartup } from './startup.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses]
-/** Those that need no cluster. */
-const ALONE: Record<string, () => Promise<Figure[]>> = { allocator: benchAllocator };
+// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses] [cni]
+/** Those that need no bed. */
+const ALONE: Record<string, () => Promise<Figure[]>> = { allocator: benchAllocator, cni: benchCni };
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {
   admissions: benchAdmissions,
   claims: benchClaims,

@@ -28,25 +28,27 @@ const PROGRESS_EVERY_MS = 15_000;
  */
 export async function ensureBinaries(progress: Progress): Promise<Binaries> {
   const controlplane = await ensureControlPlaneBinary(progress);
-  const kubevirt = await ensureModule('kubevirt', progress);
+  const kubevirt = await ensureModule(join(SOURCES, 'kubevirt'), progress);
   return { controlplane, virtApi: join(kubevirt, 'virt-api'), virtController: join(kubevirt, 'virt-controller') };
 }
 
 /** Only etcd and the Kubernetes processes, for tests that need no KubeVirt. */
 export async function ensureControlPlaneBinary(progress: Progress): Promise<string> {
-  return join(await ensureModule('controlplane', progress), 'controlplane');
+  return join(await ensureModule(join(SOURCES, 'controlplane'), progress), 'controlplane');
 }
 
 /** The folder of Multus, the CNI plugins, and what holds the namespaces they work in (`netbed`, `hotplug`). */
 export function ensureNetworkBinaries(progress: Progress): Promise<string> {
-  return ensureModule('network', progress);
+  return ensureModule(join(SOURCES, 'network'), progress);
 }
 
-/** @returns the folder that holds the binaries of a module, which is there only as a whole */
-async function ensureModule(module: string, progress: Progress): Promise<string> {
-  const source = join(SOURCES, module);
+/**
+ * @param source folder of a Go module
+ * @returns the folder that holds the module's binaries, which is there only as a whole
+ */
+export async function ensureModule(source: string, progress: Progress): Promise<string> {
   const goVersion = await findGo();
-  const folder = join(cacheFolder(), `${module}-${await hashOfSources(source, goVersion)}`);
+  const folder = join(cacheFolder(), `${basename(source)}-${await hashOfSources(source, goVersion)}`);
   if (!existsSync(folder)) await build(source, folder, progress);
   return folder;
 }

@@ -1,0 +1,20 @@
+import { benchClaimed } from './cni/claimed.js';
+import { startCniCluster } from './cni/cluster.js';
+import { benchLastAddresses } from './cni/last.js';
+import { benchPods } from './cni/pods.js';
+import type { Figure } from './report.js';
+
+/**
+ * The way of an address to a pod, by the plugin's process, the agent of the node and the API server: on a cluster of its own,
+ * without KubeVirt, for the machine shall have nothing else to do.
+ */
+export async function benchCni(): Promise<Figure[]> {
+  const cluster = await startCniCluster((line) => process.stderr.write(`  ${line}\n`));
+  try {
+    const claimed = await benchClaimed(cluster);
+    const last = await benchLastAddresses(cluster);
+    return [...claimed, ...last, ...(await benchPods(cluster))];
+  } finally {
+    await cluster.stop();
+  }
+}

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import type { ControlPlane } from '../../e2e/bed/control-plane.js';
+import { findFreePorts } from '../../e2e/bed/ports.js';
+import type { Child } from '../../e2e/bed/processes.js';
+import { waitReady } from '../../e2e/bed/ready.js';
+import { writeServiceAccountKubeconfig } from '../../e2e/bed/service-accounts.js';
+import { nodeFlags } from '../../e2e/holdfast/image.js';
+import { AGENTS_NAMESPACE } from '../../e2e/holdfast/install.js';
+import { type Usage, usageOf } from '../usage.js';
+import { sum } from './sum.js';
+
+export const AGENT_ACCOUNT = { namespace: AGENTS_NAMESPACE, name: 'holdfast-agent' };
+
+/** `holdfast agent` as it is shipped, for one node. */
+export class AgentOfNode {
+  readonly node: string;
+  readonly #plane: ControlPlane;
+  readonly #runDir: string;
+  #child: Child | undefined;
+  #metricsPort = 0;
+
+  constructor(plane: ControlPlane, node: string) {
+    this.#plane = plane;
+    this.node = node;
+    this.#runDir = join(plane.dataDir, 'run', node);
+  }
+
+  /** Where the plugin finds it. */
+  get socket(): string {
+    return join(this.#runDir, 'agent.sock');
+  }
+
+  /** Starts the process and waits until it says that it is ready. */
+  async start(): Promise<void> {
+    const [health = 0, metrics = 0] = await findFreePorts(2);
+    this.#metricsPort = metrics;
+    const kubeconfig = await writeServiceAccountKubeconfig(this.#plane, AGENT_ACCOUNT, { node: this.node });
+    const args = [
+      ...(await nodeFlags()),
+      'dist/holdfast.js',
+      'agent',
+      `--kubeconfig=${kubeconfig}`,
+      `--node-name=${this.node}`,
+      `--run-dir=${this.#runDir}`,
+      `--health-bind-address=127.0.0.1:${String(health)}`,
+      `--metrics-bind-address=127.0.0.1:${String(metrics)}`,
+    ];
+    const child = this.#plane.processes.start({ name: `agent-${this.node}`, command: process.execPath, args });
+    this.#child = child;
+    await waitReady(child, async () => (await fetch(`http://127.0.0.1:${String(health)}/readyz`)).ok);
+  }
+
+  async stop(): Promise<void> {
+    await this.#child?.stop();
+  }
+
+  usage(): Promise<Usage> {
+    return usageOf(this.#child?.pid ?? 0);
+  }
+
+  /** Answers of the API server so far. */
+  async requests(): Promise<{ reads: number; writes: number }> {
+    const text = await (await fetch(`http://127.0.0.1:${String(this.#metricsPort)}/metrics`)).text();
+    const series = text.split('\n').filter((line) => line.startsWith('holdfast_kube_request_seconds_count{'));
+    const countOf = (some: string[]) => sum(some, (line) => Number(line.slice(line.lastIndexOf(' '))));
+    const reads = countOf(series.filter((line) => line.includes('method="GET"')));
+    return { reads, writes: countOf(series) - reads };
+  }
+}

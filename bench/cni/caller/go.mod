@@ -1,0 +1,4 @@
+// Plays container runtimes in a bench.
+module holdfast.dev/bench/caller
+
+go 1.24

@@ -1,0 +1,126 @@
+import { untilValue } from '../../e2e/story/wait.js';
+import type { Figure } from '../report.js';
+import type { Ran } from './caller.js';
+import type { CniCluster } from './cluster.js';
+import { type BenchNetwork, type PodInterface, addressesOf, callFor, createNetwork } from './interfaces.js';
+import { type BenchVm, createLauncher, createVms } from './launchers.js';
+import {
+  type Calls,
+  type Work,
+  failuresOf,
+  latenciesOf,
+  latencyFigures,
+  rateOf,
+  runCalls,
+  runWork,
+} from './measure.js';
+import { costs } from './rounds.js';
+import { sum } from './sum.js';
+
+const VMS = 200;
+/** Over a bare start of the process: what is left is a socket and one GET. */
+const OVER_START_MS = 12;
+/** VMI, VM, claim and lease. */
+const PREFETCHED = 4;
+/** What is refreshed meanwhile counts, too. */
+const READS = 1.2;
+
+/** Launchers of VMs whose claims have addresses. */
+export async function benchClaimed(cluster: CniCluster): Promise<Figure[]> {
+  const network = await createNetwork(cluster, 'claimed', '10.66.0.0/16');
+  const warmUp = await createVms(cluster, network, { batch: 'warm', count: VMS });
+  await prefetched(cluster, network, { vms: warmUp, concurrency: 8 });
+  const figures: Figure[] = [];
+  for (const concurrency of [1, 16, 64]) {
+    const vms = await createVms(cluster, network, { batch: `known-${String(concurrency)}`, count: VMS });
+    const { start, ...rest } = await prefetched(cluster, network, { vms, concurrency });
+    figures.push(...prefetchedFigures(concurrency, start, rest));
+  }
+  for (const concurrency of [1, 16]) {
+    const vms = await createVms(cluster, network, { batch: `new-${String(concurrency)}`, count: VMS });
+    const added = await unprepared(cluster, network, { vms, concurrency });
+    const name = (what: string) => `cni: claimed ADD at ${String(concurrency)}, asked as soon as bound, ${what}`;
+    figures.push(...latencyFigures(name, added), failures(name('failures'), added));
+  }
+  return figures;
+}
+
+interface Prefetched {
+  /** Of the plugin's process, which only asks the agent for its answer. */
+  readonly start: Calls;
+  readonly added: Work;
+  readonly deleted: Work;
+  /** Interfaces that did not get what their claim has. */
+  readonly wrong: number;
+}
+
+/** ADDs for launchers that were bound a moment before: their agents have seen all that they will need. */
+async function prefetched(
+  cluster: CniCluster,
+  network: BenchNetwork,
+  { vms, concurrency }: { vms: readonly BenchVm[]; concurrency: number },
+): Promise<Prefetched> {
+  const before = await reads(cluster);
+  const interfaces: PodInterface[] = [];
+  for (const [n, vm] of vms.entries()) interfaces.push(await createLauncher(cluster, network, { vm, n }));
+  await untilValue(
+    'agents have looked at all launchers',
+    () => reads(cluster),
+    (count) => count >= before + vms.length * PREFETCHED,
+  );
+  const load = { count: vms.length, concurrency };
+  const added = await runWork(cluster, (n) => callFor(cluster, 'ADD', interfaces[n]!), load);
+  const start = await runCalls((n) => callFor(cluster, 'VERSION', interfaces[n]!), load);
+  const deleted = await runWork(cluster, (n) => callFor(cluster, 'DEL', interfaces[n]!), load);
+  const isRight = (ran: Ran, { addresses }: BenchVm) =>
+    ran.exit === 0 && addressesOf(ran).join(' ') === addresses.join(' ');
+  const wrong = vms.filter((vm, n) => !isRight(added.ran[n]!, vm)).length;
+  return { start, added, deleted, wrong };
+}
+
+/** ADDs that come as soon as the launcher is bound: the agent may not even know the pod. */
+function unprepared(
+  cluster: CniCluster,
+  network: BenchNetwork,
+  { vms, concurrency }: { vms: readonly BenchVm[]; concurrency: number },
+): Promise<Calls> {
+  const add = async (n: number) => callFor(cluster, 'ADD', await createLauncher(cluster, network, { vm: vms[n]!, n }));
+  return runCalls(add, { count: vms.length, concurrency });
+}
+
+async function reads({ nodes }: CniCluster): Promise<number> {
+  return sum(await Promise.all(nodes.map(({ agent }) => agent.requests())), (requests) => requests.reads);
+}
+
+function prefetchedFigures(
+  concurrency: number,
+  start: Calls,
+  { added, deleted, wrong }: Omit<Prefetched, 'start'>,
+): Figure[] {
+  const nameOf = (kind: string) => (what: string) => `cni: claimed ${kind} at ${String(concurrency)}, ${what}`;
+  const [ofAdd, ofDel] = [nameOf('ADD'), nameOf('DEL')];
+  const over = latenciesOf(added).p50Ms - latenciesOf(start).p50Ms;
+  const target = concurrency === 1 ? { target: { atMost: OVER_START_MS } } : {};
+  return [
+    { name: ofAdd('rate'), value: rateOf(added), unit: '/s' },
+    ...latencyFigures(ofAdd, added),
+    { name: ofAdd('p50 over a bare start'), value: over, unit: 'ms', ...target },
+    failures(ofAdd('failures'), added),
+    { name: ofAdd('wrong addresses'), value: wrong, unit: '', target: { atMost: 0 } },
+    ...costs(ofAdd, added).map((figure) => withPromise(figure)),
+    ...latencyFigures(ofDel, deleted),
+    failures(ofDel('failures'), deleted),
+    ...costs(ofDel, deleted).map((figure) => withPromise(figure)),
+  ];
+}
+
+/** One read of each lease, and nothing is written. */
+function withPromise(figure: Figure): Figure {
+  if (figure.name.endsWith('reads of each')) return { ...figure, target: { atMost: READS } };
+  if (figure.name.endsWith('writes of each')) return { ...figure, target: { atMost: 0 } };
+  return figure;
+}
+
+function failures(name: string, calls: Calls): Figure {
+  return { name, value: failuresOf(calls), unit: '', target: { atMost: 0 } };
+}

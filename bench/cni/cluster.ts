@@ -1,0 +1,123 @@
+import { type ControlPlane, startControlPlane } from '../../e2e/bed/control-plane.js';
+import { createKinds, kubeVirtKind } from '../../e2e/bed/kinds.js';
+import { KUBEVIRT_NAMESPACE } from '../../e2e/bed/kubevirt.js';
+import { type Manifest, createAll } from '../../e2e/bed/objects.js';
+import { findFreePorts } from '../../e2e/bed/ports.js';
+import { capture } from '../../e2e/bed/processes.js';
+import { waitReady } from '../../e2e/bed/ready.js';
+import { writeServiceAccountKubeconfig } from '../../e2e/bed/service-accounts.js';
+import { nodeFlags } from '../../e2e/holdfast/image.js';
+import { HOLDFAST_NAMESPACE, endpointOf, withoutSelector } from '../../e2e/holdfast/install.js';
+import { applyManifests, readKustomization } from '../../e2e/holdfast/manifests.js';
+import { AddressStory } from '../../e2e/story/addresses.js';
+import { clientAs } from '../../e2e/story/service-account.js';
+import type { Client } from '../../kube/client.js';
+import { AGENT_ACCOUNT, AgentOfNode } from './agent.js';
+import { Caller } from './caller.js';
+
+export const NAMESPACE = 'bench';
+const NODES = 10;
+/** What would run in pods, or ask a process that does not run here. */
+const LEFT_OUT = new Set([
+  'Deployment',
+  'DaemonSet',
+  'PodDisruptionBudget',
+  'NetworkPolicy',
+  'MutatingWebhookConfiguration',
+]);
+const IPAM = { namespace: HOLDFAST_NAMESPACE, name: 'holdfast-ipam' };
+const VIRT_CONTROLLER = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-controller' };
+
+/** A node on which nothing runs but its agent. */
+export interface BenchNode {
+  readonly agent: AgentOfNode;
+  /** The agent's identity: the floor writes what the agent writes, through the same admission. */
+  readonly client: Client;
+}
+
+/** An API server with what is shipped in force, ipam, and nodes with agents: nothing else that needs the machine. */
+export interface CniCluster {
+  readonly plane: ControlPlane;
+  readonly addresses: AddressStory;
+  readonly ipam: Client;
+  /** The only one who may make launchers. */
+  readonly virtController: Client;
+  readonly nodes: readonly BenchNode[];
+  readonly caller: Caller;
+  stop(): Promise<void>;
+}
+
+export async function startCniCluster(progress: (line: string) => void): Promise<CniCluster> {
+  await capture(process.execPath, ['build.js']);
+  const plane = await startControlPlane({ progress });
+  try {
+    const names = Array.from({ length: NODES }, (_, n) => `node-${String(n)}`);
+    await install(plane, names);
+    const agents = names.map((name) => new AgentOfNode(plane, name));
+    await Promise.all(agents.map((agent) => agent.start()));
+    const clientOf = (account: typeof IPAM, node?: string) => clientAs(plane, account, node ? { node } : undefined);
+    const nodes = await Promise.all(
+      agents.map(async (agent) => ({ agent, client: await clientOf(AGENT_ACCOUNT, agent.node) })),
+    );
+    const [ipam, virtController] = await Promise.all([clientOf(IPAM), clientOf(VIRT_CONTROLLER)]);
+    const caller = await Caller.start(plane.processes, progress);
+    progress(`${String(NODES)} agents are ready`);
+    const stop = async () => {
+      const clients = [ipam, virtController, ...nodes.map(({ client }) => client)];
+      await Promise.all(clients.map(({ transport }) => transport.close()));
+      await plane.stop();
+    };
+    return { plane, addresses: new AddressStory(plane, NAMESPACE), ipam, virtController, nodes, caller, stop };
+  } catch (error) {
+    await plane.stop();
+    throw error;
+  }
+}
+
+async function install(plane: ControlPlane, nodes: readonly string[]): Promise<void> {
+  const { client } = plane;
+  const kinds = { kubevirts: 'KubeVirt', virtualmachines: 'VirtualMachine' };
+  const instances = { virtualmachineinstances: 'VirtualMachineInstance' };
+  const crds = Object.entries({ ...kinds, ...instances }).map(([plural, kind]) => kubeVirtKind(plural, kind));
+  await createKinds(client, crds);
+  const [validation = 0] = await findFreePorts(1);
+  const shipped = (await readKustomization()).filter(({ kind }) => !LEFT_OUT.has(kind));
+  await applyManifests(client, [...shipped.map(withoutSelector), endpointOf(IPAM.name, validation)]);
+  await createAll(client, [...surroundings(), ...nodes.map((name) => core('Node', { name }))]);
+  await startIpam(plane, validation);
+}
+
+/** What the pods and their maker need; the rights of virt-controller are not what is measured. */
+function surroundings(): Manifest[] {
+  return [
+    ...[NAMESPACE, KUBEVIRT_NAMESPACE].map((name) => core('Namespace', { name })),
+    core('ServiceAccount', { namespace: NAMESPACE, name: 'default' }),
+    core('ServiceAccount', VIRT_CONTROLLER),
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: VIRT_CONTROLLER.name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ kind: 'ServiceAccount', ...VIRT_CONTROLLER }],
+    },
+  ];
+}
+
+function core(kind: string, metadata: { namespace?: string; name: string }): Manifest {
+  return { apiVersion: 'v1', kind, metadata };
+}
+
+async function startIpam(plane: ControlPlane, validation: number): Promise<void> {
+  const [health = 0, metrics = 0] = await findFreePorts(2);
+  const args = [
+    ...(await nodeFlags()),
+    'dist/holdfast.js',
+    'ipam',
+    `--kubeconfig=${await writeServiceAccountKubeconfig(plane, IPAM)}`,
+    `--health-bind-address=127.0.0.1:${String(health)}`,
+    `--metrics-bind-address=127.0.0.1:${String(metrics)}`,
+    `--validation-bind-address=127.0.0.1:${String(validation)}`,
+  ];
+  const child = plane.processes.start({ name: 'ipam', command: process.execPath, args });
+  await waitReady(child, async () => (await fetch(`http://127.0.0.1:${String(health)}/readyz`)).ok);
+}

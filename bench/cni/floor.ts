@@ -1,0 +1,56 @@
+import { LEASE_OWNER_NAMESPACE } from '../../api/names.js';
+import { createLease } from '../../ipam/core/lease.js';
+import { type Pool, addressesOf } from '../../ipam/core/pool.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { writeLease } from '../../process/lease-writes.js';
+import { runLoad } from '../load.js';
+import { type CniCluster, NAMESPACE } from './cluster.js';
+import { type PodInterface, callFor } from './interfaces.js';
+import { type Calls, type Load, runCalls } from './measure.js';
+
+export interface Floor {
+  /** A start of the plugin that asks the agent for nothing but its answer. */
+  readonly start: Calls;
+  /** A start, and a bare create of a lease by the agent's identity: the least that an ADD can be. */
+  readonly floor: Calls;
+}
+
+/** In the same pool, and so for the same watchers. */
+export async function measureFloor(
+  cluster: CniCluster,
+  interfaces: readonly PodInterface[],
+  { pool, ...load }: Load & { pool: Pool },
+): Promise<Floor> {
+  const { first } = addressesOf(pool, 4, 'open').ranges[0]!;
+  const create = async (n: number) => {
+    const { node, interfaceName, containerId } = interfaces[n]!;
+    const write = createLease({
+      address: { family: 4, value: first + BigInt(n) },
+      addressSpace: pool.addressSpace,
+      pool: pool.name,
+      owner: { kind: 'Pod', namespace: NAMESPACE, name: `floor-${String(n)}`, uid: `floor-${String(n)}` },
+      node: node.agent.node,
+      containerID: containerId,
+      interface: interfaceName,
+    });
+    await writeLease(node.client, write);
+  };
+  const start = await runCalls((n) => callFor(cluster, 'VERSION', interfaces[n]!), load);
+  const floor = await runCalls(async (n) => {
+    const ran = await callFor(cluster, 'VERSION', interfaces[n]!);
+    const began = performance.now();
+    await create(n);
+    return { ...ran, ms: ran.ms + performance.now() - began };
+  }, load);
+  await removeLeases(cluster);
+  return { start, floor };
+}
+
+/** All leases of pods, whatever they are worth. */
+export async function removeLeases({ plane, ipam }: CniCluster): Promise<void> {
+  const { items } = await plane.client.list(ADDRESS_LEASES, {
+    labelSelector: `${LEASE_OWNER_NAMESPACE}=${NAMESPACE}`,
+  });
+  const remove = (n: number) => ipam.delete(ADDRESS_LEASES, { name: items[n]!.metadata.name }).then(() => undefined);
+  await runLoad(remove, { count: items.length, concurrency: 16 });
+}

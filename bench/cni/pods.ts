@@ -1,0 +1,62 @@
+import { formatAddress } from '../../ipam/core/address.js';
+import { addressesOf } from '../../ipam/core/pool.js';
+import { leaseNamed } from '../../e2e/story/addresses.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { runLoad } from '../load.js';
+import type { Figure } from '../report.js';
+import type { CniCluster } from './cluster.js';
+import { removeLeases } from './floor.js';
+import { type BenchNetwork, bindPods, callFor, createNetwork } from './interfaces.js';
+import { agentRss, failuresOf, latenciesOf, runCalls } from './measure.js';
+import { cell, round } from './rounds.js';
+
+const EXISTING_LEASES = 20_000;
+
+/** 200 pods of 10 nodes on a /16, with more and more of them at once, and then among many leases. */
+export async function benchPods(cluster: CniCluster): Promise<Figure[]> {
+  const network = await createNetwork(cluster, 'plain', '10.64.0.0/16');
+  const figures = await cells(cluster, network, { concurrencies: [1, 4, 16, 64], what: '' });
+  await fill(cluster, network);
+  for (const { agent } of cluster.nodes) {
+    await agent.stop();
+    await agent.start();
+  }
+  const what = `, among ${EXISTING_LEASES.toLocaleString('en')} leases`;
+  return [...figures, ...(await cells(cluster, network, { concurrencies: [1, 16, 64], what }))];
+}
+
+async function cells(
+  cluster: CniCluster,
+  network: BenchNetwork,
+  { concurrencies, what }: { concurrencies: readonly number[]; what: string },
+): Promise<Figure[]> {
+  const figures = await firstAdds(cluster, network, what);
+  await round(cluster, network, 8); // warmed up before it is measured
+  for (const concurrency of concurrencies) figures.push(...(await cell(cluster, network, { concurrency, what })));
+  figures.push({ name: `cni: RSS of the largest agent${what}`, value: await agentRss(cluster), unit: 'MiB' });
+  return figures;
+}
+
+/** Of agents that have just started, one after the other. */
+async function firstAdds(cluster: CniCluster, network: BenchNetwork, what: string): Promise<Figure[]> {
+  const count = cluster.nodes.length;
+  const interfaces = await bindPods(cluster, network, count);
+  const added = await runCalls((n) => callFor(cluster, 'ADD', interfaces[n]!), { count, concurrency: 1 });
+  await runCalls((n) => callFor(cluster, 'DEL', interfaces[n]!), { count, concurrency: 1 });
+  await removeLeases(cluster);
+  const name = `cni: first ADD of an agent${what}`;
+  return [
+    { name: `${name}, p50`, value: latenciesOf(added).p50Ms, unit: 'ms' },
+    { name: `${name}, failures`, value: failuresOf(added), unit: '', target: { atMost: 0 } },
+  ];
+}
+
+/** Leases of nobody, from the end of the pool. */
+async function fill({ ipam }: CniCluster, { pool }: BenchNetwork): Promise<void> {
+  const { last } = addressesOf(pool, 4, 'open').ranges[0]!;
+  const create = async (n: number) => {
+    const address = formatAddress({ family: 4, value: last - BigInt(n) });
+    await ipam.create(ADDRESS_LEASES, leaseNamed(pool.addressSpace, address, { pool: pool.name }));
+  };
+  await runLoad(create, { count: EXISTING_LEASES, concurrency: 64 });
+}

@@ -1,0 +1,116 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import type { Figure } from '../report.js';
+import type { Ran } from './caller.js';
+import type { CniCluster } from './cluster.js';
+import { type Floor, measureFloor, removeLeases } from './floor.js';
+import { type BenchNetwork, type PodInterface, addressesOf, bindPods, callFor } from './interfaces.js';
+import {
+  type Work,
+  failuresOf,
+  joinedCalls,
+  joinedWork,
+  latenciesOf,
+  latencyFigures,
+  rateOf,
+  runWork,
+} from './measure.js';
+import { sum } from './sum.js';
+
+const PODS = 200;
+/** Of each cell: the 99th percentile of 200 is but the second worst of them. */
+const ROUNDS = 3;
+/** whereabouts 3a262bd, 200 pods of 10 nodes on a /16 on two such cores, ADDs a second at 16 and 64: as it is, and with node slices. */
+const WHEREABOUTS = { usual: 9.1, slices: 33.5 };
+const CROWDED = 16;
+
+interface Round extends Floor {
+  readonly added: Work;
+  readonly deleted: Work;
+  /** Interfaces with an address that another one has, too, or of which they have no lease. */
+  readonly wrong: number;
+  /** Addresses that are held after all DELs. */
+  readonly leaked: number;
+}
+
+/** 200 pods get addresses and give them back, so many at once; again with other pods, and all rounds count as one. */
+export async function cell(
+  cluster: CniCluster,
+  network: BenchNetwork,
+  { concurrency, what }: { concurrency: number; what: string },
+): Promise<Figure[]> {
+  const rounds: Round[] = [];
+  for (let n = 0; n < ROUNDS; n++) rounds.push(await round(cluster, network, concurrency));
+  process.stderr.write(`  ADD and DEL at ${String(concurrency)}${what} done\n`);
+  const start = joinedCalls(rounds.map((each) => each.start));
+  const floor = joinedCalls(rounds.map((each) => each.floor));
+  const added = joinedWork(rounds.map((each) => each.added));
+  const deleted = joinedWork(rounds.map((each) => each.deleted));
+  const name = (kind: string) => (which: string) => `cni: ${kind} at ${String(concurrency)}${what}, ${which}`;
+  const [ofStart, ofFloor, ofAdd, ofDel] = ['start', 'floor', 'ADD', 'DEL'].map(name) as [Namer, Namer, Namer, Namer];
+  const none = { target: { atMost: 0 } };
+  const floorP99 = latenciesOf(floor).p99Ms;
+  return [
+    ...latencyFigures(ofStart, start),
+    { name: ofFloor('rate'), value: rateOf(floor), unit: '/s' },
+    ...latencyFigures(ofFloor, floor),
+    { name: ofAdd('rate'), value: rateOf(added), unit: '/s' },
+    ...comparisons(ofAdd, rateOf(added), concurrency),
+    ...latencyFigures(ofAdd, added),
+    { name: ofAdd('p99, of the floor'), value: latenciesOf(added).p99Ms / floorP99, unit: '', target: { atMost: 3 } },
+    { name: ofAdd('failures'), value: failuresOf(added), unit: '', ...none },
+    { name: ofAdd('duplicates'), value: sum(rounds, ({ wrong }) => wrong), unit: '', ...none },
+    ...costs(ofAdd, added),
+    { name: ofDel('rate'), value: rateOf(deleted), unit: '/s' },
+    ...latencyFigures(ofDel, deleted),
+    { name: ofDel('failures'), value: failuresOf(deleted), unit: '', ...none },
+    { name: ofDel('leaks'), value: sum(rounds, ({ leaked }) => leaked), unit: '', ...none },
+    ...costs(ofDel, deleted),
+  ];
+}
+
+type Namer = (which: string) => string;
+
+function comparisons(name: Namer, rate: number, concurrency: number): Figure[] {
+  if (concurrency < CROWDED) return [];
+  return [
+    { name: name('rate, of whereabouts'), value: rate / WHEREABOUTS.usual, unit: '', target: { atLeast: 10 } },
+    { name: name('rate, of whereabouts with node slices'), value: rate / WHEREABOUTS.slices, unit: '' },
+  ];
+}
+
+export function costs(name: Namer, { reads, writes, agentCpuMs, cpuMs, ran }: Work): Figure[] {
+  return [
+    { name: name('reads of each'), value: reads / ran.length, unit: '' },
+    { name: name('writes of each'), value: writes / ran.length, unit: '' },
+    { name: name('CPU of all agents'), value: agentCpuMs / ran.length, unit: 'ms' },
+    { name: name('CPU of everything'), value: cpuMs / ran.length, unit: 'ms' },
+  ];
+}
+
+/** Pods are new in each: one that comes back gets its address back, which is other work. */
+export async function round(cluster: CniCluster, network: BenchNetwork, concurrency: number): Promise<Round> {
+  const interfaces = await bindPods(cluster, network, PODS);
+  const load = { count: PODS, concurrency };
+  const floor = await measureFloor(cluster, interfaces, { ...load, pool: network.pool });
+  const added = await runWork(cluster, (n) => callFor(cluster, 'ADD', interfaces[n]!), load);
+  const wrong = countWrong(interfaces, added.ran, await cluster.addresses.leases());
+  const deleted = await runWork(cluster, (n) => callFor(cluster, 'DEL', interfaces[n]!), load);
+  const leaked = (await cluster.addresses.held()).length;
+  await removeLeases(cluster);
+  return { ...floor, added, deleted, wrong, leaked };
+}
+
+function countWrong(
+  interfaces: readonly PodInterface[],
+  ran: readonly Ran[],
+  leases: ReadonlyMap<string, AddressLease>,
+): number {
+  const seen = new Set<string>();
+  const isWrong = (one: Ran, { metadata }: PodInterface['pod']) => {
+    const [address = ''] = addressesOf(one).map((each) => each.split('/')[0]!);
+    const isDuplicate = seen.has(address);
+    seen.add(address);
+    return isDuplicate || leases.get(address)?.spec.owner?.uid !== metadata.uid;
+  };
+  return interfaces.filter(({ pod }, n) => ran[n]!.exit === 0 && isWrong(ran[n]!, pod)).length;
+}
