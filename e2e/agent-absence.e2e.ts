@@ -89,7 +89,7 @@ describeStory('While the API server is away', (story) => {
   itOnWire('sandboxes of pods and VMs end, and those made afterwards have the same addresses', async (on) => {
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.60.3.0/24']);
+    await story().addresses.network('blue', ['10.60.3.0/24'], { cooldownSeconds: 60 });
     await story().createVm('vm1', { data: 'blue' });
     await story().running('vm1');
     const claimed = (await story().addresses.of('vm1.data')).map(bareAddress);

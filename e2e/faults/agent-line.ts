@@ -123,8 +123,8 @@ export interface LineOptions {
 export interface LinedAgent {
   readonly line: AgentLine;
   /** Starts the agent, and waits until it is ready. */
-  start(): Promise<void>;
-  launch(): Promise<void>;
+  readonly start: () => Promise<void>;
+  readonly launch: () => Promise<void>;
 }
 
 /** Tells a story in which the agent of a node reaches the API server by a line only. Afterwards it runs as before. */

@@ -4,6 +4,7 @@ import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { Bed } from '../bed/bed.js';
+import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
 import { nodeFolder } from '../bed/network/open.js';
 import type { BedWire } from '../bed/node/bed-wire.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
@@ -25,8 +26,10 @@ export class AgentPods {
   }
 
   /** Makes a pod on a node. @param nad whose interface it has as {@link NET1} */
-  create(name: string, node: string, nad = 'blue'): Promise<Pod> {
+  async create(name: string, node: string, nad = 'blue'): Promise<Pod> {
     const { namespace, client } = this.#story;
+    const account = this.#story.ref('default'); // a new namespace is without it for a moment, and pods need it
+    await until('the namespace to have its service account', () => client.find(SERVICE_ACCOUNTS, account));
     const spec = { nodeName: node, containers: [{ name: 'main', image: 'example.com/nothing' }] };
     const metadata = { name, namespace, annotations: { [NETWORKS_ANNOTATION]: nad } };
     return client.create(PODS, { metadata, spec });

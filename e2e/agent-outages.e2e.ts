@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { podInterfaceName } from '../api/pod-interface.js';
+import type { Pod } from '../api/pod.js';
+import { leaseName } from '../ipam/core/lease-name.js';
+import { parseAddress } from '../ipam/core/address.js';
+import { behindLine } from './faults/agent-line.js';
+import { AgentPods } from './faults/agent-pods.js';
+import { describeStory, itOnWire, type OnWire } from './story/describe.js';
+import { bridgeOf } from './story/networks.js';
+import { until, untilValue } from './story/wait.js';
+import { bareAddress } from '../test/bare-address.js';
+
+const DATA = podInterfaceName('data');
+/** A machine that is busy takes its time for each call. */
+const STALENESS_MS = 15_000;
+
+describeStory('A VM whose launcher is bound when the API server goes away', (story) => {
+  itOnWire(
+    'gets its address from what the agent knows, not for ever, and from the API server once it is back',
+    async (on) => {
+      const { bed, wire } = on;
+      const pods = new AgentPods(story(), wire);
+      const network = await story().addresses.network('blue', ['10.66.0.0/24', 'fd00:66::/64']);
+      bed.switches.set({ holdNetworks: true }, { namespace: story().namespace });
+      await story().createVm('vm1', { data: 'blue' });
+      const claimed = await story().addresses.of('vm1.data');
+      const pod = (await untilValue(
+        'the launcher to be bound',
+        async () => (await story().launchers('vm1'))[0],
+        (found) => found?.spec?.nodeName !== undefined,
+      ))!;
+      const node = pod.spec?.nodeName ?? '';
+      await wire.wire.join(node, bridgeOf(network));
+      const config = await pods.config('blue');
+      const args = [`--max-staleness=${String(STALENESS_MS)}ms`, '--add-timeout=2s'];
+      await behindLine({ ...on, node, args }, async ({ line }) => {
+        const leases = claimed.map((ip) => `/${leaseName(network, parseAddress(bareAddress(ip)))}`);
+        const isPrefetched = () => leases.every((lease) => line.asked.some((what) => what.endsWith(lease)));
+        await until('its leases to be read ahead', isPrefetched);
+        await bed.apiServer.kill();
+        try {
+          expect(await attached(on, pod, config)).to.deep.equal({ addresses: [...claimed].sort() });
+          const refused = await untilValue(
+            'nothing to be given any more',
+            () => attached(on, pod, config),
+            ({ code }) => code !== undefined,
+            { timeoutMs: 3 * STALENESS_MS, everyMs: 1_000 },
+          );
+          expect(refused.code).to.equal(11);
+          expect(refused.msg).to.match(/API server is away/);
+        } finally {
+          await bed.apiServer.start();
+        }
+      });
+      bed.switches.clear();
+      await story().running('vm1');
+      expect(await pods.running(pod.metadata.name, DATA)).to.deep.equal(claimed.map(bareAddress).sort());
+      await story().addresses.waitHeld(claimed.map(bareAddress));
+    },
+  );
+});
+
+/** The bridge plugin called for a new sandbox of a pod, as a runtime does that needs no API server; nothing is left of it. */
+async function attached(
+  { wire }: OnWire,
+  pod: Pod,
+  config: object,
+): Promise<{ addresses: string[] } & { code?: number; msg?: string }> {
+  const node = pod.spec?.nodeName ?? '';
+  const containerId = randomBytes(32).toString('hex');
+  const netns = await wire.wire.addPod(node, containerId);
+  const call = { plugin: 'bridge', config, pod, containerId, netns, interfaceName: DATA };
+  const { exitCode, answer } = await wire.call(node, { ...call, verb: 'ADD' });
+  const interfaces = await wire.wire.interfaces(`pod/${containerId}`);
+  const found = interfaces.find(({ name }) => name === DATA)?.addresses ?? [];
+  const addresses = found.filter(({ linkLocal }) => !linkLocal).map(({ address }) => address);
+  const { exitCode: ended } = await wire.call(node, { ...call, verb: 'DEL' });
+  expect(ended).to.equal(0);
+  await wire.wire.removePod(containerId);
+  const { code, msg } = answer as { code?: number; msg?: string };
+  return { addresses: addresses.sort(), ...(exitCode !== 0 && { code, msg }) };
+}

@@ -1,0 +1,109 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../api/pod-interface.js';
+import type { Pod } from '../api/pod.js';
+import { type AgentLine, behindLine } from './faults/agent-line.js';
+import { AgentPods } from './faults/agent-pods.js';
+import { describeStory, itOnWire, type OnWire } from './story/describe.js';
+import type { Story } from './story/story.js';
+import { untilValue } from './story/wait.js';
+
+const DATA = podInterfaceName('data');
+
+/** Tells a story in which the agents of both nodes are behind lines. */
+async function behindLines(on: OnWire, tell: (lines: readonly AgentLine[]) => Promise<void>): Promise<void> {
+  await behindLine({ ...on, node: 'node-1' }, (first) =>
+    behindLine({ ...on, node: 'node-2' }, (second) => tell([first.line, second.line])),
+  );
+}
+
+function asking(address: string): Record<string, string> {
+  return { 'network.kubevirt.io/addresses': JSON.stringify({ data: [address] }) };
+}
+
+/** What was the VM's is another one's. */
+async function giveAway(story: Story, address: string): Promise<void> {
+  await story.createVm('heir', { data: 'blue' }, { running: false, annotations: asking(address) });
+  await story.addresses.are('heir.data', [`${address}/24`]);
+}
+
+async function launcherOnWire(story: Story, pods: AgentPods): Promise<string[]> {
+  const [launcher] = await story.launchers('vm1');
+  return pods.running(launcher!.metadata.name, DATA);
+}
+
+describeStory('An agent whose watches say nothing any more', (story) => {
+  itOnWire('never gives the address of a claim that is gone to the VM that has its name now', async (on) => {
+    const pods = new AgentPods(story(), on.wire);
+    await story().addresses.network('blue', ['10.65.0.0/24']);
+    await behindLines(on, async (lines) => {
+      await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.10') });
+      await story().running('vm1');
+      expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.0.10']);
+      for (const line of lines) line.blind();
+      await story().deleteVm('vm1', 'Background');
+      await story().gone('vm1');
+      await story().waitForClaims([]);
+      await giveAway(story(), '10.65.0.10');
+      await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.20') });
+      await story().running('vm1');
+      expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.0.20']);
+      for (const line of lines) line.unblind();
+    });
+  });
+
+  itOnWire('gives a VM the address to which its claim has moved', async (on) => {
+    const pods = new AgentPods(story(), on.wire);
+    await story().addresses.network('blue', ['10.65.1.0/24']);
+    await behindLines(on, async (lines) => {
+      await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.1.10') });
+      await story().running('vm1');
+      await story().stop('vm1');
+      for (const line of lines) line.blind();
+      await story().requestAddresses('vm1', { data: ['10.65.1.20'] });
+      await story().addresses.are('vm1.data', ['10.65.1.20/24']);
+      await giveAway(story(), '10.65.1.10');
+      await story().start('vm1');
+      expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.1.20']);
+      for (const line of lines) line.unblind();
+    });
+  });
+});
+
+describeStory('An agent that is cut off', (story) => {
+  itOnWire('says "try again" rather than give out an address that may be another one\'s by now', async (on) => {
+    const pods = new AgentPods(story(), on.wire);
+    await story().addresses.network('blue', ['10.65.2.0/24']);
+    on.bed.switches.set({ holdNetworks: true }, { namespace: story().namespace, name: 'vm1' });
+    await behindLines(on, async (lines) => {
+      await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.2.10') });
+      await story().addresses.are('vm1.data', ['10.65.2.10/24']);
+      const launcher = await untilValue(
+        'the launcher to be bound',
+        async () => (await story().launchers('vm1'))[0],
+        (pod) => pod?.spec?.nodeName !== undefined,
+      );
+      expect(await added(on, pods, launcher!)).to.deep.include({ exitCode: 0, addresses: ['10.65.2.10/24'] });
+      for (const line of lines) line.cut();
+      await story().deleteVm('vm1', 'Background');
+      await story().gone('vm1');
+      await giveAway(story(), '10.65.2.10');
+      expect(await added(on, pods, launcher!)).to.deep.include({ exitCode: 1, code: 11 });
+      for (const line of lines) line.mend();
+    });
+  });
+});
+
+/** ADD of our plugin for a launcher, in a container of its own. */
+async function added({ wire }: OnWire, pods: AgentPods, pod: Pod): Promise<object> {
+  const config = await pods.config('blue');
+  const { exitCode, answer } = await wire.call(pod.spec?.nodeName ?? '', {
+    verb: 'ADD',
+    config,
+    pod,
+    containerId: 'c'.repeat(64),
+    netns: '/proc/self/ns/net',
+    interfaceName: DATA,
+  });
+  const { code, ips = [] } = answer as { code?: number; ips?: { address: string }[] };
+  return { exitCode, code, addresses: ips.map(({ address }) => address) };
+}

@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import type { Pod } from '../api/pod.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import type { PluginCall } from './bed/node/bed-wire.js';
+import { behindLine } from './faults/agent-line.js';
+import { AgentPods, NET1 } from './faults/agent-pods.js';
+import { describeStory, itOnWire, type OnWire } from './story/describe.js';
+import { until, untilValue } from './story/wait.js';
+
+const NODE = 'node-1';
+
+interface Failure {
+  code?: number;
+  msg?: string;
+}
+
+/** What a call of our plugin fails with; nothing where it succeeds. */
+async function failureOf({ wire }: OnWire, call: PluginCall, node = NODE): Promise<Failure> {
+  const { exitCode, answer } = await wire.call(node, call);
+  return exitCode === 0 ? {} : (answer as Failure);
+}
+
+describeStory('CHECK', (story) => {
+  itOnWire('writes nothing, is content with what the pod is leased, and is not once the lease is gone', async (on) => {
+    const pods = new AgentPods(story(), on.wire);
+    const network = await story().addresses.network('blue', ['10.63.0.0/24', 'fd00:63::/64']);
+    await behindLine({ ...on, node: NODE }, async ({ line }) => {
+      await pods.create('pod1', NODE);
+      const [first = '', second = ''] = await pods.running('pod1');
+      const pod = await pods.get('pod1');
+      const check = await checkOf(pods, pod, [`${first}/24`, `${second}/64`]);
+      const before = line.writes.length;
+      for (let count = 0; count < 5; count++) expect(await failureOf(on, check)).to.deep.equal({});
+      const strange = await failureOf(on, await checkOf(pods, pod, ['10.63.0.0/24']));
+      expect(strange.msg).to.match(/has 10\.63\.0\.0, and nothing is known of a lease of it/);
+      expect(line.writes).to.have.length(before);
+
+      const lease = (await story().addresses.leases()).get(first);
+      await on.bed.client.delete(ADDRESS_LEASES, { name: lease!.metadata.name });
+      const isLost = ({ code }: Failure) => code !== undefined;
+      const lost = await untilValue('CHECK to fail', () => failureOf(on, check), isLost);
+      expect(lost.msg).to.include(`interface ${NET1} of pod ${story().namespace}/pod1 has ${first}`);
+      expect(line.writes, network).to.have.length(before);
+    });
+  });
+});
+
+describeStory('GC', (story) => {
+  itOnWire('frees what sandboxes of its node had that are no more, and nothing else', async (on) => {
+    const { bed, wire } = on;
+    const pods = new AgentPods(story(), wire);
+    await story().addresses.network('blue', ['10.63.1.0/24'], { cooldownSeconds: 60 });
+    await Promise.all([pods.create('stays', NODE), pods.create('lost', NODE), pods.create('far', 'node-2')]);
+    const [stays = '', lost = '', far = ''] = (
+      await Promise.all(['stays', 'lost', 'far'].map((name) => pods.running(name)))
+    ).flat();
+    const valid = await attachmentsOf(['stays']);
+    bed.switches.set({ holdNetworks: true }, { namespace: story().namespace });
+    const end = await wire.loseSandbox(await pods.get('lost'));
+    const config = { ...(await pods.config('blue')), cniVersion: '1.1.0' };
+    const collect = (more: object, node: string) => failureOf(on, { verb: 'GC', config: { ...config, ...more } }, node);
+
+    expect(await collect({}, NODE)).to.deep.equal({});
+    expect(await collect({ 'cni.dev/valid-attachments': await attachmentsOf(['far']) }, 'node-2')).to.deep.equal({});
+    expect(await collect({ 'cni.dev/valid-attachments': [], name: 'another' }, NODE)).to.deep.equal({});
+    expect(await story().addresses.held()).to.have.members([stays, lost, far]);
+    expect(await collect({ 'cni.dev/valid-attachments': valid }, NODE)).to.deep.equal({});
+    expect(await story().addresses.held()).to.have.members([stays, far]);
+
+    bed.switches.clear();
+    expect(await pods.running('lost')).to.deep.equal([lost]);
+    await end(); // the late DEL of the sandbox that was lost
+    await story().addresses.waitHeld([stays, lost, far]);
+
+    async function attachmentsOf(names: readonly string[]): Promise<object[]> {
+      const found = await Promise.all(names.map((name) => pods.get(name)));
+      return found.map((pod) => ({ containerID: wire.sandbox(pod).containerId, ifname: NET1 }));
+    }
+  });
+});
+
+describeStory('STATUS', (story) => {
+  itOnWire(
+    'says why no pod would get an address: the agent starts, nobody serves the network, the pool is full',
+    async (on) => {
+      const pods = new AgentPods(story(), on.wire);
+      await story().addresses.network('blue', ['10.63.2.0/30']);
+      const config = { ...(await pods.config('blue')), cniVersion: '1.1.0' };
+      const status = (more: object = {}) => failureOf(on, { verb: 'STATUS', config: { ...config, ...more } });
+      await until('the pool to be known', async () => (await status()).code === undefined);
+      await behindLine({ ...on, node: NODE }, async ({ line, launch }) => {
+        await on.agents.on(NODE).stop();
+        line.cut();
+        await launch();
+        const isAnswered = ({ msg = '' }: Failure) => !msg.includes('does not answer');
+        const starting = await untilValue('the agent to answer', () => status(), isAnswered);
+        expect(starting).to.include({ code: 50 });
+        expect(starting.msg).to.match(/not/);
+        line.mend();
+        await on.agents.on(NODE).waitReady();
+        await until('all to be well', async () => (await status()).code === undefined);
+      });
+      const unserved = await status({ name: 'nobodys' });
+      expect(unserved).to.include({ code: 50, msg: 'no AddressPool serves network nobodys' });
+
+      await pods.create('pod1', NODE);
+      await pods.create('pod2', 'node-2');
+      await Promise.all([pods.running('pod1'), pods.running('pod2')]);
+      const full = await untilValue(
+        'the pool to be full',
+        () => status(),
+        ({ code }) => code !== undefined,
+      );
+      expect(full.code).to.equal(50);
+      expect(full.msg).to.match(/^pool \S+ is full: 2 of 2 leased$/);
+      await pods.delete('pod1');
+      await until('an address to be free', async () => (await status()).code === undefined);
+    },
+  );
+});
+
+async function checkOf(pods: AgentPods, pod: Pod, addresses: readonly string[]): Promise<PluginCall> {
+  const config = await pods.config('blue');
+  const ips = addresses.map((address) => ({ version: address.includes(':') ? '6' : '4', address, interface: 0 }));
+  const prevResult = { cniVersion: '0.4.0', interfaces: [{ name: NET1, sandbox: '/' }], ips };
+  return { verb: 'CHECK', config: { ...config, prevResult }, pod, interfaceName: NET1 };
+}
