@@ -34,4 +34,8 @@ export type Grant = readonly GrantedAddress[];
 export interface Call {
   /** Aborts when time is up, and when the agent stops. */
   readonly signal: AbortSignal;
+  /** Waits for others to do something, and lets other requests work meanwhile. Absent where nobody else wants to. */
+  readonly rest?: Rest;
 }
+
+export type Rest = (wait: () => Promise<void>) => Promise<void>;

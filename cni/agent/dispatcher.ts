@@ -78,7 +78,9 @@ export class Dispatcher {
   async #perform(request: Request, ask: Ask, caller: AbortSignal): Promise<object | undefined> {
     const { verbs } = this.#options;
     const work = (limitMs: number, key?: string) =>
-      this.#inTime(limitMs, caller, (signal) => this.#turns.run(key, signal, () => verbs.perform(request, { signal })));
+      this.#inTime(limitMs, caller, (signal) =>
+        this.#turns.run(key, signal, (rest) => verbs.perform(request, { signal, rest })),
+      );
     switch (request.command) {
       case 'ADD':
         return work(this.#options.addTimeoutMs, keyOf(request));

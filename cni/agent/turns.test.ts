@@ -54,6 +54,49 @@ describe('Turns', () => {
     await Promise.all(all);
   });
 
+  it('let others work while somebody rests, who goes on only when there is room', async () => {
+    const turns = new Turns(1);
+    const [nap, other] = [new Job(), new Job()];
+    const log: string[] = [];
+    const rested = turns.run('a', NEVER, async (rest) => {
+      await rest(nap.run);
+      log.push('awake');
+    });
+    const worked = turns.run('b', NEVER, other.run);
+    await turn();
+    expect(other.begun).to.equal(true);
+    nap.end();
+    await turn();
+    expect(log).to.deep.equal([]);
+    other.end();
+    await Promise.all([rested, worked]);
+    expect(log).to.deep.equal(['awake']);
+    await turns.run(undefined, NEVER, () => Promise.resolve());
+  });
+
+  it('let whoever gives up while he rests say his last words, and count no worker twice', async () => {
+    const turns = new Turns(1);
+    const [nap, other, third] = [new Job(), new Job(), new Job()];
+    const late = new AbortController();
+    const rested = turns.run('a', late.signal, async (rest) => {
+      await rest(nap.run);
+      return 'too late';
+    });
+    const worked = turns.run('b', NEVER, other.run);
+    await turn();
+    nap.end();
+    await turn();
+    late.abort();
+    expect(await rested).to.equal('too late');
+    const last = turns.run('c', NEVER, third.run);
+    await turn();
+    expect(third.begun).to.equal(false);
+    other.end();
+    await turn();
+    third.end();
+    await Promise.all([worked, last]);
+  });
+
   it('begin nothing for those who have given up, and keep the others in order', async () => {
     const turns = new Turns(1);
     const [first, second, third] = [new Job(), new Job(), new Job()];

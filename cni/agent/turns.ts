@@ -1,3 +1,5 @@
+import type { Rest } from './attachment.js';
+
 /** What resolves once somebody may go on, and how to leave the line before. */
 interface Waiter {
   go(): void;
@@ -17,7 +19,7 @@ export class Turns {
    * @param key none for work that disturbs nobody
    * @throws the signal's reason where it aborts before the work begins; from then on the work itself has to listen to it
    */
-  async run<T>(key: string | undefined, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async run<T>(key: string | undefined, signal: AbortSignal, work: (rest: Rest) => Promise<T>): Promise<T> {
     if (key === undefined) return this.#withWorker(signal, work);
     const before = this.#last.get(key);
     let leave: () => void = () => undefined;
@@ -36,12 +38,23 @@ export class Turns {
     }
   }
 
-  async #withWorker<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async #withWorker<T>(signal: AbortSignal, work: (rest: Rest) => Promise<T>): Promise<T> {
     await this.#take(signal);
-    try {
-      return await work();
-    } finally {
+    const mine = { isWorking: true };
+    const rest: Rest = async (wait) => {
+      mine.isWorking = false;
       this.#give();
+      await wait();
+      // whose time is up has nothing left to do but to say so
+      mine.isWorking = await this.#take(signal).then(
+        () => true,
+        () => false,
+      );
+    };
+    try {
+      return await work(rest);
+    } finally {
+      if (mine.isWorking) this.#give();
     }
   }
 

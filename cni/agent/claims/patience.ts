@@ -21,7 +21,9 @@ export class Patience {
 
   /** @throws {CniError} 11 with what was waited for, once time is up */
   async wait(reason: string): Promise<void> {
-    await this.#clock.sleep(this.#backoff.next(), this.#call.signal);
+    const { signal, rest } = this.#call;
+    const nap = () => this.#clock.sleep(this.#backoff.next(), signal);
+    await (rest === undefined ? nap() : rest(nap));
     this.check(reason);
   }
 
