@@ -1,0 +1,109 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { behindLine } from './faults/agent-line.js';
+import { AgentPods } from './faults/agent-pods.js';
+import { describeStory, itOnWire, type OnWire } from './story/describe.js';
+import type { Story } from './story/story.js';
+import { until, untilValue } from './story/wait.js';
+import { bareAddress } from '../test/bare-address.js';
+
+const DATA = podInterfaceName('data');
+const NODE = 'node-1';
+/** An agent's restart takes longer than addresses cool down in the bed. */
+const COOLING = { cooldownSeconds: 60 };
+
+describeStory('An agent killed right after any of its writes', (story) => {
+  itOnWire('leaves no pod without its address, no address with two and none without a pod', async (on) => {
+    const deaths = await dieAfterEachWrite(on, (nth) => tellOfPod(nth, story(), on));
+    const kinds = deaths.map((what) => what.replace(/ .*/, ''));
+    // both families are leased, freed with the sandbox, taken again by the next one, and freed with the pod
+    expect(kinds.filter((kind) => kind === 'POST')).to.have.length.of.at.least(2);
+    expect(deaths).to.have.length.of.at.least(8);
+  });
+});
+
+describeStory('An agent killed while an ADD waits for a claim', (story) => {
+  itOnWire('is asked again, and the VM comes up with the address of its claim', async ({ bed, wire, agents }) => {
+    const pods = new AgentPods(story(), wire);
+    await story().addresses.network('blue', ['10.61.200.0/24']);
+    await bed.ipam.stop();
+    try {
+      await story().createVm('vm1', { data: 'blue' });
+      const node = await until('the launcher to be bound', async () => {
+        return (await story().launchers('vm1'))[0]?.spec?.nodeName;
+      });
+      const inFlight = async () => (await agents.on(node).metrics()).includes('holdfast_cni_requests_in_flight 1');
+      await until('ADD to wait', inFlight);
+      await agents.on(node).kill();
+      await agents.on(node).start();
+      await until('another ADD to wait', inFlight);
+    } finally {
+      await bed.ipam.start();
+    }
+    await story().running('vm1');
+    const claimed = (await story().addresses.of('vm1.data')).map(bareAddress);
+    const [launcher] = await story().launchers('vm1');
+    expect(await pods.running(launcher!.metadata.name, DATA)).to.deep.equal(claimed);
+    await story().addresses.waitHeld(claimed);
+  });
+});
+
+/**
+ * Tells a story again and again, in which the agent is killed right after the n-th of its writes and started again at once, until a
+ * story has fewer writes. @returns the writes after which it died
+ */
+async function dieAfterEachWrite(on: OnWire, tell: (nth: number) => Promise<void>): Promise<string[]> {
+  const deaths: string[] = [];
+  const current = { nth: 0, writes: 0, restarted: undefined as Promise<void> | undefined };
+  let restart = (): Promise<void> => Promise.resolve();
+  const onWrite = (what: string) => {
+    current.writes++;
+    if (!what.includes('/addressleases') || current.writes !== current.nth) return undefined;
+    deaths.push(what);
+    current.restarted = restart();
+    return current.restarted;
+  };
+  await behindLine({ ...on, node: NODE, onWrite }, async (agent) => {
+    restart = async () => {
+      await on.agents.on(NODE).kill();
+      await agent.start();
+    };
+    for (;;) {
+      Object.assign(current, { nth: current.nth + 1, writes: 0, restarted: undefined });
+      await tell(current.nth);
+      if (current.restarted === undefined) return;
+      await current.restarted;
+    }
+  });
+  return deaths;
+}
+
+/** From the pod's beginning to its end, with a sandbox made anew. Nothing is left of it. */
+async function tellOfPod(nth: number, story: Story, { wire }: OnWire): Promise<void> {
+  const [name, nad] = [`pod${String(nth)}`, `net${String(nth)}`];
+  const pods = new AgentPods(story, wire);
+  await story.addresses.network(nad, [`10.61.${String(nth)}.0/24`, `fd00:61:${String(nth)}::/64`], COOLING);
+  await pods.create(name, NODE, nad);
+  await pods.running(name);
+  const first = await settled();
+  const pod = await pods.get(name);
+  const { containerId } = wire.sandbox(pod);
+  await wire.restartSandbox(pod);
+  await until(
+    'another sandbox',
+    () => (wire.networks.find(pod.metadata.uid!)?.containerId ?? containerId) !== containerId,
+  );
+  expect(await settled()).to.deep.equal(first);
+  await pods.delete(name);
+  await pods.gone(name);
+  await story.addresses.waitHeld([]);
+
+  /** What the pod has is what is leased. */
+  async function settled(): Promise<string[]> {
+    const look = async () => ({ wire: await pods.onWire(await pods.get(name)), held: await story.addresses.held() });
+    const { held } = await untilValue('the pod to have what is held', look, ({ wire: found, held: leased }) => {
+      return found.length === 2 && found.join() === leased.join();
+    });
+    return held;
+  }
+}
