@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { NETWORKS_ANNOTATION } from '../../api/names.js';
+import { networkStatuses } from '../../api/network-status.js';
+import type { Pod } from '../../api/pod.js';
+import type { Resource } from '../../kube/resource.js';
+import { PODS } from '../../kube/resources.js';
+import type { Place } from '../bed/network/wire.js';
+import { itOnWire, type OnWire } from './describe.js';
+import type { Story } from './story.js';
+import { until, untilValue } from './wait.js';
+import { untilOnWire } from './wire.js';
+
+/** An element of a pod's networks annotation. */
+export interface NetworkElement {
+  readonly name: string;
+  readonly interface?: string;
+  readonly ips?: readonly string[];
+  readonly 'ipam-claim-reference'?: string;
+}
+
+export interface PlainPod {
+  /** Bound to it without a scheduler; any node by default. */
+  readonly node?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly networks: readonly NetworkElement[];
+}
+
+/** What Multus reports of one interface. */
+export interface InterfaceReport {
+  readonly name: string;
+  readonly interface?: string;
+  readonly ips?: readonly string[];
+  readonly dns?: { readonly nameservers?: readonly string[]; readonly search?: readonly string[] };
+}
+
+const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+
+/** One test's pods on the wire: what their neighbours, and their users, see of them. */
+export class WireStory {
+  readonly on: OnWire;
+  readonly #story: Story;
+
+  constructor(story: Story, on: OnWire) {
+    this.#story = story;
+    this.on = on;
+  }
+
+  /** Makes an ordinary pod. */
+  createPod(name: string, options: PlainPod): Promise<Pod> {
+    return this.#story.client.create(PODS, plainPod(this.#story.ref(name), options));
+  }
+
+  /** Waits until a pod runs. */
+  async runningPod(name: string): Promise<Pod> {
+    return untilValue(
+      `pod ${name} to run`,
+      () => this.#story.client.get(PODS, this.#story.ref(name)),
+      ({ status }) => status?.phase === 'Running',
+    );
+  }
+
+  /** An ordinary pod that runs, with the one network on `net1`. */
+  async neighbour(nad: string, node?: string, name = 'neighbour'): Promise<Pod> {
+    await this.createPod(name, { networks: [{ name: nad }], ...(node !== undefined && { node }) });
+    return this.runningPod(name);
+  }
+
+  async deletePod(name: string): Promise<void> {
+    await this.#story.client.delete(PODS, this.#story.ref(name), { gracePeriodSeconds: 0 });
+  }
+
+  /** Waits for the kubelet's words about a pod without a sandbox. */
+  async sandboxRefusal(name: string, words: RegExp): Promise<string> {
+    return (await this.#story.event(name, 'FailedCreatePodSandBox', words)).message ?? '';
+  }
+
+  /** The one launcher of a VM. */
+  async launcher(vm: string): Promise<Pod> {
+    const [launcher, ...others] = await this.#story.launchers(vm);
+    expect(launcher, `a launcher of ${vm}`).not.to.equal(undefined);
+    expect(others, `other launchers of ${vm}`).to.deep.equal([]);
+    return launcher!;
+  }
+
+  /** Waits until the interface has exactly these addresses in its namespace, and network-status says so. */
+  async has(pod: Pod, interfaceName: string, addresses: readonly string[]): Promise<void> {
+    const { bed, wire } = this.on;
+    await untilOnWire({ client: bed.client, wire }, pod, { interface: interfaceName, addresses });
+  }
+
+  /** The address that an ordinary pod has on an interface, in its namespace and in network-status. @returns it, with prefix length */
+  async addressOf(pod: Pod, interfaceName = 'net1'): Promise<string> {
+    const addresses = await this.on.wire.addresses(pod, interfaceName);
+    expect(addresses, `addresses of ${interfaceName} of ${pod.metadata.name}`).to.have.length(1);
+    await this.has(pod, interfaceName, addresses);
+    return addresses[0]!;
+  }
+
+  /** What Multus has written of an interface, now. */
+  async report(pod: Pod, interfaceName: string): Promise<InterfaceReport | undefined> {
+    const { name } = pod.metadata;
+    const current = await this.#story.client.get(PODS, this.#story.ref(name));
+    return networkStatuses(current).find((each) => each.interface === interfaceName);
+  }
+
+  /** A guest that starts tells its neighbours its MAC address, by DHCP or ARP; the plugin that makes the interface does not. */
+  async boots(launcher: Pod, interfaceName: string): Promise<void> {
+    const { wire } = this.on.wire;
+    for (const address of await this.on.wire.addresses(launcher, interfaceName)) {
+      await wire.announce(this.on.wire.place(launcher), interfaceName, bare(address));
+    }
+  }
+
+  /** Waits until the neighbour hears every answer of these addresses. */
+  async reaches(neighbour: Pod, addresses: readonly string[]): Promise<void> {
+    for (const address of addresses) await this.#untilAnswered(this.on.wire.place(neighbour), bare(address));
+  }
+
+  /** True where nobody answers for an address. */
+  async isSilent(neighbour: Pod, address: string): Promise<boolean> {
+    const from = this.on.wire.place(neighbour);
+    const { received } = await this.on.wire.wire.ping(from, bare(address), { count: 3, timeoutMs: 300 });
+    return received === 0;
+  }
+
+  /** What the pod's own `ip route` says. */
+  async routes(pod: Pod, family: 4 | 6 = 4): Promise<string> {
+    const { wire } = this.on.wire;
+    const args = [`-${family}`, 'route', 'show'];
+    const { stdout } = await wire.run(this.on.wire.place(pod), { command: '/usr/sbin/ip', args });
+    return stdout;
+  }
+
+  /** Whatever starts meanwhile starts on another node. */
+  async away<T>(node: string, act: () => Promise<T>): Promise<T> {
+    await this.#cordon(node, true);
+    try {
+      return await act();
+    } finally {
+      await this.#cordon(node, false);
+    }
+  }
+
+  /** The machine that a pod was on is off, or its guest is: nobody answers there any more. */
+  async fallsSilent(place: Place, interfaceName: string): Promise<void> {
+    await this.on.wire.wire.flushAddresses(place, interfaceName);
+  }
+
+  /** The other one of the bed's two nodes. */
+  otherNode(node: string): string {
+    return this.on.bed.nodes.find((each) => each !== node)!;
+  }
+
+  async #untilAnswered(from: Place, address: string): Promise<void> {
+    await untilValue(
+      `${address} to answer ${from}`,
+      () => this.on.wire.wire.ping(from, address, { count: 3 }),
+      ({ received, duplicates }) => received === 3 && duplicates === 0,
+    );
+  }
+
+  async #cordon(name: string, unschedulable: boolean): Promise<void> {
+    const body = { spec: { unschedulable } };
+    await this.#story.client.patch(NODES, { name }, { type: 'merge', body });
+  }
+}
+
+/** A test whose story is on the wire; elsewhere it is pending, with its name. */
+export function itOnTheWire(title: string, story: () => Story, tell: (wire: WireStory) => Promise<void>): void {
+  itOnWire(title, (on) => tell(new WireStory(story(), on)));
+}
+
+/** Waits until no sandbox of the pod is left. */
+export async function sandboxGone({ on }: WireStory, pod: Pod): Promise<void> {
+  const { uid = '' } = pod.metadata;
+  await until(`the sandbox of ${pod.metadata.name} to be gone`, () => on.wire.networks.find(uid) === undefined);
+}
+
+export function bare(address: string): string {
+  return address.replace(/\/.*/, '');
+}
+
+function plainPod(ref: { namespace: string; name: string }, { node, labels, networks }: PlainPod): Pod {
+  const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(networks) };
+  const metadata = { ...ref, annotations, ...(labels && { labels: { ...labels } }) };
+  const containers = [{ name: 'c', image: 'registry.test/c' }];
+  const spec = { containers, terminationGracePeriodSeconds: 0, ...(node !== undefined && { nodeName: node }) };
+  return { metadata, spec };
+}

@@ -1,0 +1,181 @@
+import { expect } from 'chai';
+import { CLAIM_REFERENCE_KEY } from '../api/names.js';
+import type { Pod } from '../api/pod.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { PODS } from '../kube/resources.js';
+import { describeStory } from './story/describe.js';
+import { clientAs } from './story/service-account.js';
+import { untilValue } from './story/wait.js';
+import { environment } from './hooks.js';
+import { pastWebhook, refusedPod, stripReferences, untilAdmitted } from './story/wire-admission.js';
+import { bare, itOnTheWire, type WireStory } from './story/wire-story.js';
+
+const DATA = podInterfaceName('data');
+const REFERENCES_ALLOWED = { 'ipam.holdfast.dev/claim-references': 'allowed' };
+
+describeStory('A launcher whose reference is gone when its networks are set up', (story) => {
+  itOnTheWire('gets the addresses of its claim all the same', story, async (wire) => {
+    const { switches } = wire.on.bed;
+    await story().addresses.network('blue', ['10.75.0.0/24']);
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    const addresses = await story().addresses.of('vm1.data');
+    const letGo = switches.set({ holdNetworks: true }, story().ref('vm1'));
+    await startWithoutWaiting();
+    const launcher = await boundLauncher();
+    expect((await story().references('vm1'))[0]).to.deep.equal({ [DATA]: 'vm1.data' });
+    await pastWebhook(story(), () => stripReferences(story(), launcher));
+    expect((await story().references('vm1'))[0]).to.deep.equal({});
+    letGo();
+    await story().running('vm1');
+    await wire.has(await wire.launcher('vm1'), DATA, addresses);
+    expect(await story().addresses.held()).to.deep.equal(addresses.map(bare));
+  });
+
+  itOnTheWire('gets them again in a new sandbox', story, async (wire) => {
+    await story().addresses.network('blue', ['10.75.1.0/24']);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const addresses = await story().addresses.of('vm1.data');
+    const launcher = await wire.launcher('vm1');
+    const { containerId } = wire.on.wire.sandbox(launcher);
+    await pastWebhook(story(), () => stripReferences(story(), launcher));
+    await wire.on.wire.restartSandbox(launcher);
+    await untilValue(
+      'another sandbox',
+      () => wire.on.wire.networks.find(launcher.metadata.uid ?? '')?.containerId,
+      (found) => found !== undefined && found !== containerId,
+    );
+    await wire.has(launcher, DATA, addresses);
+    expect(await story().addresses.held()).to.deep.equal(addresses.map(bare));
+  });
+
+  async function startWithoutWaiting(): Promise<void> {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${story().namespace}/virtualmachines/vm1/start`;
+    await story().client.transport.request({ method: 'PUT', path, body: {}, accept: '*/*' });
+  }
+
+  async function boundLauncher(): Promise<Pod> {
+    const [launcher] = await untilValue(
+      'a launcher that is bound',
+      () => story().launchers('vm1'),
+      ([found]) => found?.spec?.nodeName !== undefined,
+    );
+    return launcher!;
+  }
+});
+
+describeStory('Somebody else’s pod', (story) => {
+  /** A VM that runs, and its addresses. */
+  async function runningVm(wire: WireStory, cidr: string): Promise<{ launcher: Pod; addresses: string[] }> {
+    await story().addresses.network('blue', [cidr]);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const addresses = await story().addresses.of('vm1.data');
+    const launcher = await wire.launcher('vm1');
+    await wire.has(launcher, DATA, addresses);
+    return { launcher, addresses };
+  }
+
+  /** The VM has what it had, and nobody else has anything of it. */
+  async function vmIsUnharmed(wire: WireStory, addresses: readonly string[]): Promise<void> {
+    await wire.has(await wire.launcher('vm1'), DATA, addresses);
+    const lease = (await story().addresses.leases()).get(bare(addresses[0]!));
+    expect(lease?.spec.owner).to.include({ kind: 'IPAMClaim', name: 'vm1.data' });
+    expect(lease?.spec.releasedAt).to.equal(undefined);
+  }
+
+  itOnTheWire(
+    'that names a VM’s claim is refused at admission, and by the agent where admission lets it in',
+    story,
+    async (wire) => {
+      const { addresses } = await runningVm(wire, '10.75.2.0/24');
+      const element = { name: 'blue', [CLAIM_REFERENCE_KEY]: 'vm1.data' };
+      const thief = () => wire.createPod('thief', { networks: [element] });
+      expect(await refusedPod(thief)).to.include('only launcher pods');
+      await story().labelNamespace(REFERENCES_ALLOWED);
+      await untilAdmitted(thief);
+      const words = await wire.sandboxRefusal('thief', /ipam-claim-reference/);
+      expect(words).to.include('"vm1.data"').and.to.include('only the pods of its VM may have its addresses');
+      await vmIsUnharmed(wire, addresses);
+      // nor while the VM is stopped
+      await story().stop('vm1');
+      await untilAdmitted(() => wire.createPod('second', { networks: [element] }));
+      await wire.sandboxRefusal('second', /only the pods of its VM may have its addresses/);
+      expect(await story().addresses.held()).to.deep.equal(addresses.map(bare));
+    },
+  );
+
+  itOnTheWire(
+    'with the labels of a launcher is refused at admission, and by the agent where admission lets it in',
+    story,
+    async (wire) => {
+      const { launcher, addresses } = await runningVm(wire, '10.75.3.0/24');
+      const labels = Object.fromEntries(
+        Object.entries(launcher.metadata.labels ?? {}).filter(([key]) => key.startsWith('kubevirt.io')),
+      );
+      expect(labels).to.include({ 'kubevirt.io': 'virt-launcher' });
+      const element = { name: 'blue', interface: DATA, [CLAIM_REFERENCE_KEY]: 'vm1.data' };
+      const impostor = (name: string) => () => wire.createPod(name, { networks: [element], labels });
+      expect(await refusedPod(impostor('first'))).to.include('no VirtualMachineInstance');
+      await story().labelNamespace(REFERENCES_ALLOWED);
+      await pastWebhook(story(), () => untilAdmitted(impostor('second')));
+      expect(await wire.sandboxRefusal('second', /VirtualMachineInstance/)).to.include(`${story().namespace}/second`);
+      await vmIsUnharmed(wire, addresses);
+    },
+  );
+
+  itOnTheWire(
+    'that names a claim on a network without allowPersistentIPs hears it: it is never ignored',
+    story,
+    async (wire) => {
+      const network = `${story().namespace}-plain`;
+      await story().network('plain', { network, subnets: [{ cidr: '10.75.4.0/24' }], persistent: false });
+      await story().labelNamespace(REFERENCES_ALLOWED);
+      await story().claims.plain('mine', network);
+      const element = { name: 'plain', [CLAIM_REFERENCE_KEY]: 'mine' };
+      await untilAdmitted(() => wire.createPod('pod-1', { networks: [element] }));
+      const words = await wire.sandboxRefusal('pod-1', /does not allow persistent addresses/);
+      expect(words)
+        .to.include(`${story().namespace}/plain`)
+        .and.to.include('"allowPersistentIPs"')
+        .and.to.include('"mine"');
+      const leases = [...(await story().addresses.leases()).values()];
+      expect(leases.filter(({ spec }) => spec.owner?.kind === 'Pod')).to.deep.equal([]);
+    },
+  );
+
+  itOnTheWire('that names a claim of nobody has its addresses, and one pod at a time', story, async (wire) => {
+    const network = await story().addresses.network('blue', ['10.75.5.0/24']);
+    await story().labelNamespace(REFERENCES_ALLOWED);
+    await story().claims.plain('mine', network);
+    const addresses = await story().addresses.of('mine');
+    const element = { name: 'blue', [CLAIM_REFERENCE_KEY]: 'mine' };
+    await untilAdmitted(() => wire.createPod('pod-1', { networks: [element] }));
+    await wire.has(await wire.runningPod('pod-1'), 'net1', addresses);
+    await wire.createPod('pod-2', { networks: [element] });
+    expect(await wire.sandboxRefusal('pod-2', /is used by pod/)).to.include(`${story().namespace}/pod-1`);
+    await wire.deletePod('pod-1');
+    await wire.has(await wire.runningPod('pod-2'), 'net1', addresses);
+  });
+
+  itOnTheWire('that is a second launcher of a running VM waits, and the VM keeps its address', story, async (wire) => {
+    const { launcher, addresses } = await runningVm(wire, '10.75.6.0/24');
+    const controller = await clientAs(environment(), { namespace: 'kubevirt', name: 'kubevirt-controller' });
+    try {
+      const { annotations = {}, labels = {}, ownerReferences = [] } = launcher.metadata;
+      const networks = annotations['k8s.v1.cni.cncf.io/networks'] ?? '';
+      const nodeName = wire.otherNode(launcher.spec!.nodeName!);
+      const spec = { nodeName, containers: [{ name: 'compute', image: 'registry.test/c' }] };
+      const metadata = { ...story().ref('second'), labels, ownerReferences };
+      const copy = { metadata: { ...metadata, annotations: { 'k8s.v1.cni.cncf.io/networks': networks } }, spec };
+      await controller.create(PODS, copy);
+      const words = await wire.sandboxRefusal('second', /is used by pod/);
+      expect(words).to.include(`${story().namespace}/${launcher.metadata.name}`);
+      await wire.has(launcher, DATA, addresses);
+    } finally {
+      await wire.deletePod('second');
+      await controller.transport.close();
+    }
+    await vmIsUnharmed(wire, addresses);
+  });
+});

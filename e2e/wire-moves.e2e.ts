@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import type { Pod } from '../api/pod.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { describeStory } from './story/describe.js';
+import { untilValue } from './story/wait.js';
+import { bare, itOnTheWire, sandboxGone, type WireStory } from './story/wire-story.js';
+
+const DATA = podInterfaceName('data');
+
+describeStory('The address of a VM that moves', (story) => {
+  /** A VM that runs, and its claim's addresses. */
+  async function runningVm(wire: WireStory, cidr: string): Promise<{ source: Pod; addresses: string[] }> {
+    await story().addresses.network('blue', [cidr]);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    const addresses = await story().addresses.of('vm1.data');
+    const source = await wire.launcher('vm1');
+    await wire.has(source, DATA, addresses);
+    return { source, addresses };
+  }
+
+  /** Waits until the target has its networks. */
+  async function targetOf(wire: WireStory, source: Pod): Promise<Pod> {
+    const launchers = await untilValue(
+      'source and target to have networks',
+      () => story().launchers('vm1'),
+      (found) => found.length === 2 && found.every(({ metadata }) => wire.on.wire.networks.find(metadata.uid ?? '')),
+    );
+    return launchers.find(({ metadata }) => metadata.uid !== source.metadata.uid)!;
+  }
+
+  async function leaseOf(address: string): Promise<object | undefined> {
+    return (await story().addresses.leases()).get(bare(address));
+  }
+
+  const isUsedBy = (pod: Pod) =>
+    story().claims.with('vm1.data', `to be used by ${pod.metadata.name}`, ({ status }) => {
+      return status?.ownerPod?.name === pod.metadata.name;
+    });
+
+  itOnTheWire(
+    'is set up on the target while the source has it, and its DEL there changes nothing',
+    story,
+    async (wire) => {
+      const { switches } = wire.on.bed;
+      const { source, addresses } = await runningVm(wire, '10.71.0.0/24');
+      const neighbour = await wire.neighbour('blue');
+      await isUsedBy(source);
+      const lease = await leaseOf(addresses[0]!);
+      const move = switches.set({ migration: 'hold' }, { namespace: story().namespace });
+      switches.set({ delayNetworkEnd: true }, story().ref('vm1'));
+
+      const migration = await story().migrations.begin('vm1');
+      await story().migrations.copying(migration);
+      const target = await targetOf(wire, source);
+      expect(target.spec?.nodeName).not.to.equal(source.spec?.nodeName);
+      expect((await wire.report(target, DATA))?.ips).to.deep.equal(addresses.map(bare));
+      await wire.has(source, DATA, addresses);
+      await wire.reaches(neighbour, addresses);
+      await isUsedBy(source);
+
+      move();
+      expect(await story().migrations.ended(migration)).to.equal('Succeeded');
+      await wire.has(target, DATA, addresses);
+      await wire.reaches(neighbour, addresses);
+      expect(wire.on.wire.networks.find(source.metadata.uid!), 'the sandbox of the source').not.to.equal(undefined);
+
+      switches.clear();
+      await sandboxGone(wire, source);
+      await story().migrations.oneLauncher('vm1');
+      await isUsedBy(target);
+      expect(await leaseOf(addresses[0]!)).to.deep.equal(lease);
+      await wire.has(target, DATA, addresses);
+      await wire.reaches(neighbour, addresses);
+    },
+  );
+
+  itOnTheWire('goes there and back again', story, async (wire) => {
+    const { source, addresses } = await runningVm(wire, '10.71.1.0/24');
+    const neighbour = await wire.neighbour('blue');
+    const nodes: (string | undefined)[] = [source.spec?.nodeName];
+    for (let move = 0; move < 2; move++) {
+      await story().migrate('vm1', 'Succeeded');
+      const launcher = await wire.launcher('vm1');
+      nodes.push(launcher.spec?.nodeName);
+      await wire.has(launcher, DATA, addresses);
+      await wire.reaches(neighbour, addresses);
+    }
+    expect(nodes[1]).not.to.equal(nodes[0]);
+    expect(nodes[2]).to.equal(nodes[0]);
+  });
+
+  for (const end of ['fails', 'is aborted'] as const) {
+    itOnTheWire(`stays with the source where its migration ${end}`, story, async (wire) => {
+      const { switches } = wire.on.bed;
+      const { source, addresses } = await runningVm(wire, '10.71.2.0/24');
+      const neighbour = await wire.neighbour('blue');
+      await isUsedBy(source);
+      const lease = await leaseOf(addresses[0]!);
+      const scope = { namespace: story().namespace };
+      const free = switches.set({ migration: 'hold' }, scope);
+      const migration = await story().migrations.begin('vm1');
+      await story().migrations.copying(migration);
+      const target = await targetOf(wire, source);
+      expect((await wire.report(target, DATA))?.ips).to.deep.equal(addresses.map(bare));
+      if (end === 'fails') {
+        switches.set({ migration: 'fail' }, scope);
+        free();
+        expect(await story().migrations.ended(migration)).to.equal('Failed');
+      } else await story().migrations.abort('vm1', migration);
+
+      await sandboxGone(wire, target);
+      await story().migrations.oneLauncher('vm1');
+      expect((await wire.launcher('vm1')).metadata.uid).to.equal(source.metadata.uid);
+      await wire.has(source, DATA, addresses);
+      await wire.reaches(neighbour, addresses);
+      expect(await leaseOf(addresses[0]!)).to.deep.equal(lease);
+      await isUsedBy(source);
+
+      switches.clear();
+      await story().migrate('vm1', 'Succeeded');
+      await wire.has(await wire.launcher('vm1'), DATA, addresses);
+    });
+  }
+});
