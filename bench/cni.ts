@@ -1,6 +1,7 @@
 import { benchClaimed } from './cni/claimed.js';
 import { startCniCluster } from './cni/cluster.js';
 import { benchLastAddresses } from './cni/last.js';
+import { progress } from './cni/measure.js';
 import { benchPods } from './cni/pods.js';
 import type { Figure } from './report.js';
 
@@ -9,7 +10,7 @@ import type { Figure } from './report.js';
  * without KubeVirt, for the machine shall have nothing else to do.
  */
 export async function benchCni(): Promise<Figure[]> {
-  const cluster = await startCniCluster((line) => process.stderr.write(`  ${line}\n`));
+  const cluster = await startCniCluster(progress);
   try {
     const claimed = await benchClaimed(cluster);
     const last = await benchLastAddresses(cluster);

@@ -10,6 +10,7 @@ import {
   failuresOf,
   latenciesOf,
   latencyFigures,
+  progress,
   rateOf,
   runCalls,
   runWork,
@@ -35,12 +36,14 @@ export async function benchClaimed(cluster: CniCluster): Promise<Figure[]> {
     const vms = await createVms(cluster, network, { batch: `known-${String(concurrency)}`, count: VMS });
     const { start, ...rest } = await prefetched(cluster, network, { vms, concurrency });
     figures.push(...prefetchedFigures(concurrency, start, rest));
+    progress(`claimed ADD at ${String(concurrency)} done`);
   }
   for (const concurrency of [1, 16]) {
     const vms = await createVms(cluster, network, { batch: `new-${String(concurrency)}`, count: VMS });
     const added = await unprepared(cluster, network, { vms, concurrency });
     const name = (what: string) => `cni: claimed ADD at ${String(concurrency)}, asked as soon as bound, ${what}`;
-    figures.push(...latencyFigures(name, added), failures(name('failures'), added));
+    figures.push(...latencyFigures(name, added), failures(name('failures'), added), ...costs(name, added));
+    progress(`claimed ADD at ${String(concurrency)}, asked as soon as bound, done`);
   }
   return figures;
 }
@@ -78,14 +81,14 @@ async function prefetched(
   return { start, added, deleted, wrong };
 }
 
-/** ADDs that come as soon as the launcher is bound: the agent may not even know the pod. */
+/** ADDs that come as soon as the launcher is bound: the agent may not even know the pod. Their costs hold those of prefetching. */
 function unprepared(
   cluster: CniCluster,
   network: BenchNetwork,
   { vms, concurrency }: { vms: readonly BenchVm[]; concurrency: number },
-): Promise<Calls> {
+): Promise<Work> {
   const add = async (n: number) => callFor(cluster, 'ADD', await createLauncher(cluster, network, { vm: vms[n]!, n }));
-  return runCalls(add, { count: vms.length, concurrency });
+  return runWork(cluster, add, { count: vms.length, concurrency });
 }
 
 async function reads({ nodes }: CniCluster): Promise<number> {

@@ -41,7 +41,10 @@ export async function createVms(
     vms.push({ name, claim, vmi });
   };
   await runLoad(create, { count, concurrency: 16 });
-  return Promise.all(vms.map(async (vm) => ({ ...vm, addresses: await cluster.addresses.of(vm.claim) })));
+  const ready: BenchVm[] = [];
+  // in turn: a crowd that asks again and again is a load of its own
+  for (const vm of vms) ready.push({ ...vm, addresses: await cluster.addresses.of(vm.claim) });
+  return ready;
 }
 
 /** Makes the VM's launcher, bound to one of the nodes, as virt-controller and the webhook make it. */

@@ -89,8 +89,13 @@ export function latencyFigures(name: (what: string) => string, calls: Calls): Fi
 export function failuresOf({ ran }: Calls): number {
   const failed = ran.filter(({ exit }) => exit !== 0);
   const [first] = failed;
-  if (first !== undefined) process.stderr.write(`  failed with code ${String(codeOf(first))}: ${first.output}\n`);
+  if (first !== undefined) progress(`failed with code ${String(codeOf(first))}: ${first.output}`);
   return failed.length;
+}
+
+/** For whoever waits: a cell takes a while. */
+export function progress(line: string): void {
+  process.stderr.write(`  ${line}\n`);
 }
 
 /** MiB of the largest agent. */

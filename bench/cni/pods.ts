@@ -7,7 +7,7 @@ import type { Figure } from '../report.js';
 import type { CniCluster } from './cluster.js';
 import { removeLeases } from './floor.js';
 import { type BenchNetwork, bindPods, callFor, createNetwork } from './interfaces.js';
-import { agentRss, failuresOf, latenciesOf, runCalls } from './measure.js';
+import { agentRss, failuresOf, latenciesOf, progress, runCalls } from './measure.js';
 import { cell, round } from './rounds.js';
 
 const EXISTING_LEASES = 20_000;
@@ -17,6 +17,7 @@ export async function benchPods(cluster: CniCluster): Promise<Figure[]> {
   const network = await createNetwork(cluster, 'plain', '10.64.0.0/16');
   const figures = await cells(cluster, network, { concurrencies: [1, 4, 16, 64], what: '' });
   await fill(cluster, network);
+  progress(`${String(EXISTING_LEASES)} leases made`);
   for (const { agent } of cluster.nodes) {
     await agent.stop();
     await agent.start();

@@ -11,6 +11,7 @@ import {
   joinedWork,
   latenciesOf,
   latencyFigures,
+  progress,
   rateOf,
   runWork,
 } from './measure.js';
@@ -40,7 +41,7 @@ export async function cell(
 ): Promise<Figure[]> {
   const rounds: Round[] = [];
   for (let n = 0; n < ROUNDS; n++) rounds.push(await round(cluster, network, concurrency));
-  process.stderr.write(`  ADD and DEL at ${String(concurrency)}${what} done\n`);
+  progress(`ADD and DEL at ${String(concurrency)}${what} done`);
   const start = joinedCalls(rounds.map((each) => each.start));
   const floor = joinedCalls(rounds.map((each) => each.floor));
   const added = joinedWork(rounds.map((each) => each.added));
