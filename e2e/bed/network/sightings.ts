@@ -23,9 +23,10 @@ export interface PingResult {
   readonly error?: string;
 }
 
-/** A message of ARP or NDP. */
+/** A message of ARP or NDP, or one that a kernel sends by itself when an interface comes up. */
 export interface Frame {
-  readonly kind: 'arp-request' | 'arp-reply' | 'ndp-solicitation' | 'ndp-advertisement';
+  readonly kind:
+    'arp-request' | 'arp-reply' | 'ndp-solicitation' | 'ndp-advertisement' | 'router-solicitation' | 'multicast-report';
   /** The sender claims this address, at `mac`; undefined where it claims none. */
   readonly ip?: string;
   readonly mac: string;
@@ -48,11 +49,19 @@ export interface Neighbour {
   readonly deleted: boolean;
 }
 
+/** Where a bridge has seen a MAC address last, after that has changed. */
+export interface Learnt {
+  readonly mac: string;
+  /** Name of its interface. */
+  readonly port: string;
+}
+
 export interface Sighting {
   /** Since the epoch. */
   readonly atMs: number;
   readonly frame?: Frame;
   readonly neighbour?: Neighbour;
+  readonly learnt?: Learnt;
 }
 
 export interface InterfaceState {

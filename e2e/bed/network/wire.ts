@@ -4,8 +4,8 @@ import type { Child, Processes } from '../processes.js';
 import type { InterfaceState, PingOptions, PingResult, Sighting, SpaceContents } from './sightings.js';
 import { WireConnection, type Lasting } from './wire-connection.js';
 
-/** `node/<name>`, `pod/<id>` or `host/<name>`: where something happens. */
-export type Place = `node/${string}` | `pod/${string}` | `host/${string}`;
+/** `node/<name>`, `pod/<id>`, `host/<name>` or the switch between them: where something happens. */
+export type Place = `node/${string}` | `pod/${string}` | `host/${string}` | 'fabric';
 
 /** What a program left that ran inside a place. */
 export interface CommandResult {
@@ -106,7 +106,10 @@ export class Wire {
     return this.#connection.begin('ping', { intervalMs: 20, ...options, from, target }, () => undefined);
   }
 
-  /** ARP and NDP frames of an interface, and changes of the place's neighbour table for it, from now on. */
+  /**
+   * ARP and NDP frames of an interface, and changes of the place's neighbour table for it, from now on. Of a bridge (a
+   * segment has one in `fabric`), also what its forwarding table learns.
+   */
   async watch(place: Place, interfaceName: string): Promise<Watch> {
     const sightings: Sighting[] = [];
     const body = { in: place, interface: interfaceName };

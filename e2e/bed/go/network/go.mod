@@ -9,6 +9,7 @@ tool (
 	github.com/containernetworking/plugins/plugins/main/bridge
 	github.com/containernetworking/plugins/plugins/main/loopback
 	github.com/containernetworking/plugins/plugins/main/macvlan
+	github.com/containernetworking/plugins/plugins/meta/tuning
 	gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus
 )
 

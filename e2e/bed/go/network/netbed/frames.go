@@ -9,15 +9,18 @@ const (
 	etherARP  = 0x0806
 	etherIPv6 = 0x86dd
 
+	routerSolicitation     = 133
 	neighbourSolicitation  = 135
 	neighbourAdvertisement = 136
+	multicastReport        = 143
 )
 
 var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// frame is a message of ARP or NDP by which somebody says, or asks, who has an address.
+// frame is a message of ARP or NDP by which somebody says, or asks, who has an address; or one that a kernel sends by itself
+// when an interface comes up, and by which switches learn where its MAC address is.
 type frame struct {
-	// Kind is arp-request, arp-reply, ndp-solicitation or ndp-advertisement.
+	// Kind is arp-request, arp-reply, ndp-solicitation, ndp-advertisement, router-solicitation or multicast-report.
 	Kind string `json:"kind"`
 	// IP that the sender claims, at Mac; empty where it only asks.
 	IP  string `json:"ip,omitempty"`
@@ -32,7 +35,7 @@ type frame struct {
 	Outgoing bool `json:"outgoing"`
 }
 
-// parseFrame returns nil for what is neither ARP nor NDP about neighbours.
+// parseFrame returns nil for what is neither ARP nor NDP nor a report of multicast groups.
 func parseFrame(data []byte) *frame {
 	if len(data) < 14 {
 		return nil
@@ -42,8 +45,16 @@ func parseFrame(data []byte) *frame {
 	case etherARP:
 		return parseARP(body)
 	case etherIPv6:
-		if len(body) >= 64 && body[6] == 58 {
-			return parseNDP(net.HardwareAddr(data[6:12]), net.IP(body[8:24]), body[40:])
+		const hopByHop, icmp = 0, 58
+		source := net.HardwareAddr(data[6:12])
+		if len(body) >= 49 && body[6] == hopByHop && body[40] == icmp && body[48] == multicastReport {
+			return &frame{Kind: "multicast-report", Mac: source.String()}
+		}
+		if len(body) >= 48 && body[6] == icmp && body[40] == routerSolicitation {
+			return &frame{Kind: "router-solicitation", Mac: source.String()}
+		}
+		if len(body) >= 64 && body[6] == icmp {
+			return parseNDP(source, net.IP(body[8:24]), body[40:])
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ type sighting struct {
 	AtMs      float64    `json:"atMs"`
 	Frame     *frame     `json:"frame,omitempty"`
 	Neighbour *neighbour `json:"neighbour,omitempty"`
+	Learnt    *learnt    `json:"learnt,omitempty"`
 }
 
 // neighbour is an entry of the space's own table as it is after a change.
@@ -31,12 +32,19 @@ type neighbour struct {
 	Deleted bool   `json:"deleted"`
 }
 
+// learnt is where a bridge has seen a MAC address last, after that has changed.
+type learnt struct {
+	Mac  string `json:"mac"`
+	Port string `json:"port"`
+}
+
 var neighbourStates = map[int]string{
 	netlink.NUD_INCOMPLETE: "incomplete", netlink.NUD_REACHABLE: "reachable", netlink.NUD_STALE: "stale", netlink.NUD_DELAY: "delay",
 	netlink.NUD_PROBE: "probe", netlink.NUD_FAILED: "failed", netlink.NUD_NOARP: "noarp", netlink.NUD_PERMANENT: "permanent",
 }
 
-// watch reports who claims addresses on an interface, and what its neighbour table learns, until it is stopped.
+// watch reports who claims addresses on an interface, and what its neighbour table learns, until it is stopped; of a bridge,
+// also what its forwarding table learns.
 func (b *bed) watch(ctx context.Context, request watchRequest, emit emit) (any, error) {
 	s, err := b.find(request.In)
 	if err != nil {
@@ -53,7 +61,12 @@ func (b *bed) watch(ctx context.Context, request watchRequest, emit emit) (any, 
 	if err := netlink.NeighSubscribeWithOptions(updates, end, netlink.NeighSubscribeOptions{Namespace: &space}); err != nil {
 		return nil, fmt.Errorf("neighbours of %s: %w", request.In, err)
 	}
-	go reportNeighbours(updates, index, emit)
+	ports, err := netlink.NewHandleAt(space)
+	if err != nil {
+		return nil, err
+	}
+	defer ports.Close()
+	go reportNeighbours(updates, index, ports, emit)
 	emit("started")
 	buffer := make([]byte, 2048)
 	for ctx.Err() == nil {
@@ -73,8 +86,14 @@ func (b *bed) watch(ctx context.Context, request watchRequest, emit emit) (any, 
 	return done{}, nil
 }
 
-func reportNeighbours(updates <-chan netlink.NeighUpdate, index int, emit emit) {
+func reportNeighbours(updates <-chan netlink.NeighUpdate, index int, ports *netlink.Handle, emit emit) {
 	for update := range updates {
+		if update.Family == unix.AF_BRIDGE && update.MasterIndex == index && update.Type == unix.RTM_NEWNEIGH {
+			if port, err := ports.LinkByIndex(update.LinkIndex); err == nil {
+				emit(sighting{AtMs: now(), Learnt: &learnt{update.HardwareAddr.String(), port.Attrs().Name}})
+			}
+			continue
+		}
 		if update.LinkIndex != index || update.IP == nil || update.Family == unix.AF_BRIDGE {
 			continue
 		}
