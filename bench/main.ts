@@ -9,12 +9,17 @@ import { benchBed } from './bed.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
 import { benchMemory } from './memory.js';
+import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchStartup } from './startup.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses] [cni]
+// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses] [cni] [migration]
 /** Those that need no bed. */
-const ALONE: Record<string, () => Promise<Figure[]>> = { allocator: benchAllocator, cni: benchCni };
+const ALONE: Record<string, () => Promise<Figure[]>> = {
+  allocator: benchAllocator,
+  cni: benchCni,
+  migration: benchMigration,
+};
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {
   admissions: benchAdmissions,
   claims: benchClaims,

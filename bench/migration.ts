@@ -1,0 +1,44 @@
+import { CASES } from '../e2e/bed/network/migration/cases.js';
+import { MoveOnWire, type Moved, type Traffic } from '../e2e/bed/network/migration/move.js';
+import { WireStage } from '../e2e/bed/network/wire-stage.js';
+import type { Figure } from './report.js';
+
+/** What a third host meets while a guest moves, for settings of the network; nothing where the machine allows no real networks. */
+export async function benchMigration(): Promise<Figure[]> {
+  const stage = await WireStage.open();
+  if (typeof stage === 'string') {
+    process.stderr.write(`  ${stage}\n`);
+    return [];
+  }
+  const figures: Figure[] = [];
+  try {
+    for (const [index, [name, make]] of Object.entries(CASES).entries()) {
+      const segment = `move${String(index)}`;
+      const moved = await new MoveOnWire(stage, { segment, ...make(segment) }).run();
+      process.stderr.write(`  ${name}: ${JSON.stringify(moved)}\n`);
+      figures.push(...figuresOf(name, moved));
+    }
+  } finally {
+    await stage.plane.stop();
+  }
+  return figures;
+}
+
+function figuresOf(name: string, moved: Moved): Figure[] {
+  const { ipv4, ipv6, switchMoves, conversation } = moved;
+  return [
+    ...trafficOf(`${name}: IPv4`, ipv4),
+    ...trafficOf(`${name}: IPv6`, ipv6),
+    { name: `${name}: the switch changes its mind too early`, value: switchMoves.before, unit: 'times' },
+    { name: `${name}: TCP connections broken, of 1`, value: conversation === 'kept' ? 0 : 1, unit: '' },
+  ];
+}
+
+function trafficOf(name: string, { lost, misdirected, neighbourMoves }: Traffic): Figure[] {
+  return [
+    { name: `${name}, answered by the target too early`, value: misdirected, unit: 'packets' },
+    { name: `${name}, lost before the guest moves`, value: lost.before + lost.setUp + lost.copy, unit: 'packets' },
+    { name: `${name}, lost as it moves`, value: lost.after, unit: 'packets' },
+    { name: `${name}, the client changes its mind too early`, value: neighbourMoves.before, unit: 'times' },
+  ];
+}

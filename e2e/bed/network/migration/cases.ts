@@ -1,0 +1,47 @@
+import { bridgeNetwork } from '../wire-stage.js';
+import type { Move } from './move.js';
+
+const MAC = '02:00:00:00:00:07';
+const IPAM = { type: 'static' };
+
+/**
+ * Keeps the kernel of a launcher still: it answers no ARP, and speaks no IPv6. Guests behind it are not concerned, and
+ * virt-handler finds the IPv4 address on the interface.
+ */
+export const QUIET = {
+  type: 'tuning',
+  sysctl: { 'net.ipv4.conf.IFNAME.arp_ignore': '8', 'net.ipv6.conf.IFNAME.disable_ipv6': '1' },
+};
+
+export type Case = Omit<Move, 'segment'>;
+
+/** What to try of settings of a NAD, and of the MAC address in the VM's spec. @param segment name of the bridge */
+export const CASES: Readonly<Record<string, (segment: string) => Case>> = {
+  'bridge, MAC in the spec': (segment) => bridge(segment, { mac: MAC }),
+  'bridge, MAC in the spec, guest speaks every 100 ms': (segment) =>
+    bridge(segment, { mac: MAC, guestSpeaksEveryMs: 100 }),
+  'bridge, MAC in the spec, promiscMode': (segment) => bridge(segment, { mac: MAC }, { promiscMode: true }),
+  'bridge, MAC in the spec, enabledad': (segment) => bridge(segment, { mac: MAC }, { enabledad: true }),
+  'bridge, MAC in the spec, quiet': (segment) => quietBridge(segment, { mac: MAC }),
+  'bridge, own MACs': (segment) => bridge(segment, {}),
+  'bridge, own MACs, a stranger asks': (segment) => bridge(segment, { stranger: true }),
+  'bridge, own MACs, enabledad, a stranger asks': (segment) => bridge(segment, { stranger: true }, { enabledad: true }),
+  'bridge, own MACs, quiet, a stranger asks': (segment) => quietBridge(segment, { stranger: true }),
+  'macvlan, MAC in the spec': (segment) => macvlan(segment, { mac: MAC }),
+  'macvlan, own MACs': (segment) => macvlan(segment, {}),
+};
+
+function bridge(segment: string, more: Partial<Case>, settings: object = {}): Case {
+  return { as: 'bridge', config: bridgeNetwork(segment, IPAM, settings), ...more };
+}
+
+function quietBridge(segment: string, more: Partial<Case>): Case {
+  const plugins = [bridgeNetwork(segment, IPAM), QUIET];
+  return { as: 'bridge', config: { cniVersion: '1.0.0', plugins }, ...more };
+}
+
+function macvlan(segment: string, more: Partial<Case>): Case {
+  const capabilities = { ips: true };
+  const config = { cniVersion: '1.0.0', type: 'macvlan', master: segment, capabilities, ipam: IPAM };
+  return { as: 'nic', config, ...more };
+}
