@@ -1,6 +1,5 @@
-import { podInterfaceName } from '../../api/pod-interface.js';
 import { checkKept, checkPool, checkReferences, showLaunchers, showLeases } from './look.js';
-import { CAPACITY, CLAIM, type Holding, type Stage, VM } from './stage.js';
+import { CAPACITY, type Holding, type Stage, VM } from './stage.js';
 
 export async function start(stage: Stage, holding: Holding): Promise<void> {
   stage.narrator.chapter('The VM starts');
@@ -42,26 +41,4 @@ export async function startAgain(stage: Stage, holding: Holding): Promise<void> 
   await showLaunchers(stage);
   await checkReferences(stage, 'the new launcher pod points at the claim');
   await checkKept(stage, holding, 'started again');
-}
-
-export async function restart(stage: Stage, holding: Holding): Promise<void> {
-  stage.narrator.chapter('The VM restarts');
-  await stage.story.restart(VM);
-  await showLaunchers(stage);
-  await checkReferences(stage, 'the new launcher pod points at the claim');
-  await checkKept(stage, holding, 'restarted');
-}
-
-export async function migrate(stage: Stage, holding: Holding): Promise<void> {
-  const { story, narrator } = stage;
-  narrator.chapter('The VM migrates to another node while it runs');
-  await story.migrate(VM, 'Succeeded', async () => {
-    const both = await story.migrations.bothReferences(VM);
-    await showLaunchers(stage);
-    const shared = both.length === 2 && both.every((references) => references[podInterfaceName('data')] === CLAIM);
-    narrator.check('source and target show the same claim', shared);
-  });
-  narrator.show('migration', 'Succeeded');
-  await showLaunchers(stage);
-  await checkKept(stage, holding, 'on the other node');
 }

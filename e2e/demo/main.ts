@@ -1,10 +1,15 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { onBed, startEnvironment } from '../environment.js';
 import { Story } from '../story/story.js';
 import { Narrator } from './narrator.js';
+import { PAGE } from './page.js';
+import { parsePage } from './page/document.js';
+import { Follower } from './page/follow.js';
+import { openTerminal } from './page/terminal.js';
 import { tellTale } from './tale.js';
 
-// make demo [KEEP=1]: the main job on a real control plane, told on the terminal.
+// make demo [KEEP=1]: a page of the documents followed word for word, and then trouble, on a real control plane.
 const keep = (process.env.KEEP ?? '') !== '';
 const narrator = new Narrator();
 
@@ -15,6 +20,7 @@ const environment = await startEnvironment((line) => {
 
 process.exitCode = 1; // until the tale has been told to its end
 try {
+  await followPage();
   const story = await Story.begin(environment, 'demo');
   await tellTale(story, narrator, environment.bed);
   const broken = narrator.end();
@@ -33,11 +39,22 @@ function introduce(): void {
   if (onBed) {
     narrator.chapter('A Kubernetes and KubeVirt control plane comes up on loopback, and Holdfast beside it');
     narrator.say('Real: etcd, kube-apiserver, controller-manager, scheduler, virt-api, virt-controller, Holdfast.');
-    narrator.say('Simulated: two nodes, that is kubelet, Multus and virt-handler. No guest runs, no packet flows.');
+    narrator.say('Real, where this machine allows network namespaces: Multus, the bridge plugin, bridges, packets.');
+    narrator.say('Simulated: two nodes, that is kubelet and virt-handler. No guest runs: its pod answers for it.');
   } else {
     narrator.chapter('A cluster with KubeVirt, Multus and Holdfast, which E2E_KUBECONFIG names');
   }
-  narrator.say('Addresses are what claims hold, and nobody else gets. No CNI plugin puts them on an interface yet.');
+}
+
+async function followPage(): Promise<void> {
+  const { title, sections } = parsePage(await readFile(PAGE, 'utf8'));
+  const terminal = await openTerminal(environment);
+  narrator.part(title);
+  narrator.say('What follows is docs/bridge-in-five-minutes.md, word for word, with what is seen.');
+  if (!terminal.hasNetworks)
+    narrator.say('The networks of pods are simulated here: no ping, and no addresses of plain pods.');
+  if (terminal.kubectl === undefined) narrator.say('kubectl is not installed here: the demo does what it would do.');
+  await new Follower(terminal, narrator).follow(sections);
 }
 
 async function stayUp(): Promise<void> {

@@ -16,6 +16,11 @@ export class Narrator {
     stdout.write(paint(2, `   ${this.#elapsed()}  ${line}\n`));
   }
 
+  /** Several chapters. */
+  part(title: string): void {
+    stdout.write(`\n${paint(7, ` ${title} `)}\n`);
+  }
+
   chapter(title: string): void {
     this.#step++;
     stdout.write(`\n${paint(1, `${String(this.#step)}. ${title}`)}\n`);
@@ -23,6 +28,23 @@ export class Narrator {
 
   say(line: string): void {
     stdout.write(`   ${line}\n`);
+  }
+
+  /** Prose of any length, in lines that can be read. */
+  tell(prose: string): void {
+    stdout.write(prose.replace(/(.{1,110})(?: |$)/g, '   $1\n'));
+  }
+
+  /** What somebody types at a terminal. */
+  command(text: string): void {
+    const [first = '', ...rest] = text.split('\n');
+    stdout.write(`\n   ${paint(2, '$')} ${paint(1, first)}\n`);
+    for (const line of rest) stdout.write(`${paint(2, `   ${line}`)}\n`);
+  }
+
+  /** And what it answers. */
+  output(text: string): void {
+    for (const line of text.split('\n')) stdout.write(`   ${line}\n`);
   }
 
   /** A fact read from the cluster. */

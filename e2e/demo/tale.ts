@@ -3,13 +3,14 @@ import { Observer } from '../story/observer.js';
 import type { Story } from '../story/story.js';
 import { createVm, defineNetworks, lookAtPool } from './beginning.js';
 import { judge, remove, removeAll, reuse } from './ending.js';
-import { migrate, restart, start, startAgain, stop } from './life.js';
+import { start, startAgain, stop } from './life.js';
 import type { Narrator } from './narrator.js';
 import { COOLDOWN_SECONDS, type Stage } from './stage.js';
 import { trouble } from './trouble.js';
 
 /** The life of one VM with two secondary networks, told step by step with the objects as they are. */
 export async function tellTale(story: Story, narrator: Narrator, bed: BedWithHoldfast | undefined): Promise<void> {
+  narrator.part('A network with too few addresses, and trouble');
   const stage: Stage = { story, narrator, bed, ...(await defineNetworks(story, narrator)) };
   const observer = observe(stage);
   try {
@@ -26,8 +27,6 @@ async function tellLife(stage: Stage): Promise<void> {
   await start(stage, holding);
   await stop(stage, holding);
   await startAgain(stage, holding);
-  await restart(stage, holding);
-  await migrate(stage, holding);
   await trouble(stage, holding);
   await remove(stage, holding);
   await reuse(stage, holding);

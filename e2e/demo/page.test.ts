@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { PAGE } from './page.js';
+import { type Page, parsePage } from './page/document.js';
+import { programOf, understand } from './page/program.js';
+import { commandsOf } from './page/shell.js';
+import { PROGRAMS } from './page/terminal.js';
+
+const README = join(import.meta.dirname, '..', '..', 'README.md');
+
+describe('the page that the demo follows', () => {
+  let page: Page = { title: '', sections: [] };
+
+  before(async () => {
+    page = parsePage(await readFile(PAGE, 'utf8'));
+  });
+
+  const steps = () => page.sections.flatMap((section) => section.steps);
+  const typed = () => steps().flatMap(({ run, commands }) => (run === 'here' ? commands : []));
+
+  it('holds nothing that the demo does not understand', () => {
+    expect(typed().length).to.be.greaterThan(30);
+    for (const command of typed()) understand(command, programOf(command, PROGRAMS));
+  });
+
+  it('is run as a whole, but for the installation', () => {
+    const done = steps().filter(({ run }) => run === 'done');
+    expect(done.flatMap(({ commands }) => commands.map(({ text }) => text))).to.deep.equal([
+      'kubectl apply --server-side -k overlay',
+    ]);
+  });
+
+  it('shows what follows from commands that only look, or are refused', () => {
+    const changing = steps().filter(({ commands, shown }) => shown && !programOf(commands.at(-1)!, PROGRAMS).looks);
+    for (const { shown } of changing) expect(shown?.lines[0]).to.match(/ is invalid: | denied /);
+    expect(changing).to.have.length(1);
+  });
+
+  it('asks for a real network where it pings', () => {
+    const pings = steps().filter(({ commands }) => commands.some(({ words }) => words.includes('exec')));
+    expect(pings).not.to.be.empty;
+    for (const { line, commands, shown } of pings) {
+      expect(commands.length, `line ${String(line)}`).to.equal(1);
+      expect(shown?.needsWire, `line ${String(line)}`).to.equal(true);
+    }
+  });
+
+  it('removes what it made', () => {
+    expect(typed().at(-1)?.text).to.equal('kubectl delete namespace tryout');
+  });
+
+  it('is what the README says in short', async () => {
+    const [, block = ''] = /## On your cluster\n[^]*?```sh\n([^]*?)```/.exec(await readFile(README, 'utf8')) ?? [];
+    const short = commandsOf(block.split('\n'));
+    expect(short).not.to.be.empty;
+    for (const { text, input } of short) {
+      const same = typed().find((command) => command.text === text && command.input === input);
+      expect(same, text).not.to.equal(undefined);
+    }
+  });
+});

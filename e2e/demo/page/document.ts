@@ -1,0 +1,125 @@
+import { type Command, commandsOf } from './shell.js';
+
+/** A page that somebody follows at a terminal. */
+export interface Page {
+  readonly title: string;
+  readonly sections: readonly Section[];
+}
+
+export interface Section {
+  readonly title: string;
+  readonly steps: readonly Step[];
+}
+
+/** A block of commands, and what is seen after the last of them. */
+export interface Step {
+  /** Of the block's opening, 1-based. */
+  readonly line: number;
+  /** The paragraph before the block, without Markdown. */
+  readonly prose: string;
+  readonly commands: readonly Command[];
+  /** `done`: was done before the demo began, by other means. */
+  readonly run: 'here' | 'done';
+  readonly shown: Shown | undefined;
+}
+
+/** What the page says that the last command prints. */
+export interface Shown {
+  readonly lines: readonly string[];
+  /** True only where pods have real networks. */
+  readonly needsWire: boolean;
+}
+
+/** Behind the opening of a fenced block. */
+const KINDS = ['sh', 'sh done', 'text', 'text wire'] as const;
+type Kind = (typeof KINDS)[number];
+
+/**
+ * Reads a page of blocks that are run (`sh`), were run before (`sh done`), or show what the block before them prints (`text`;
+ * `text wire`: where pods have real networks).
+ * @throws {Error} naming the line, for a block that is none of these
+ */
+export function parsePage(markdown: string): Page {
+  const reader = new Reader();
+  const lines = markdown.split('\n');
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? '';
+    const fence = /^```(.*)$/.exec(line);
+    if (fence === null) reader.text(line);
+    else {
+      const end = lines.indexOf('```', at + 1);
+      if (end < 0) throw new Error(`line ${String(at + 1)}: the block has no end`);
+      reader.block(at + 1, fence[1] ?? '', lines.slice(at + 1, end));
+      at = end;
+    }
+  }
+  return { title: reader.title, sections: reader.sections };
+}
+
+class Reader {
+  title = '';
+  readonly sections: { title: string; steps: Mutable[] }[] = [];
+  #prose: string[] = [];
+  /** The block that may be shown next. */
+  #last: Mutable | undefined;
+
+  text(line: string): void {
+    const [, marks = '', heading = ''] = /^(#+) (.*)$/.exec(line) ?? [];
+    if (marks === '#') this.title = heading;
+    if (marks === '##') this.sections.push({ title: heading, steps: [] });
+    if (marks !== '' || line.trim() === '') this.#paragraph();
+    else this.#prose.push(line);
+    if (line.trim() !== '') this.#last = undefined;
+  }
+
+  block(line: number, info: string, lines: readonly string[]): void {
+    const kind = KINDS.find((one) => one === info);
+    if (kind === undefined) {
+      throw new Error(`line ${String(line)}: a block "${info}" cannot be followed: there are ${KINDS.join(', ')}`);
+    }
+    if (kind === 'sh' || kind === 'sh done') this.#commands(line, kind, lines);
+    else this.#shown(line, { lines, needsWire: kind === 'text wire' });
+  }
+
+  /** Of several paragraphs the last one leads to the block. */
+  #paragraph(): void {
+    if (this.#prose.length > 0) this.#prose.push('');
+  }
+
+  #commands(line: number, kind: Kind, lines: readonly string[]): void {
+    const section = this.sections.at(-1);
+    if (section === undefined) throw new Error(`line ${String(line)}: a block stands before the first section`);
+    const paragraphs = this.#prose.join('\n').trim().split('\n\n');
+    this.#prose = [];
+    const run = kind === 'sh' ? 'here' : 'done';
+    this.#last = { line, prose: plain(paragraphs.at(-1) ?? ''), commands: read(line, lines), run, shown: undefined };
+    section.steps.push(this.#last);
+  }
+
+  #shown(line: number, shown: Shown): void {
+    if (this.#last === undefined) throw new Error(`line ${String(line)}: no commands stand before what is shown`);
+    this.#last.shown = shown;
+    this.#last = undefined;
+  }
+}
+
+type Mutable = { -readonly [Key in keyof Step]: Step[Key] };
+
+function read(line: number, lines: readonly string[]): Command[] {
+  try {
+    const commands = commandsOf(lines);
+    if (commands.length > 0) return commands;
+  } catch (error) {
+    throw new Error(`line ${String(line)}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+  throw new Error(`line ${String(line)}: the block is empty`);
+}
+
+function plain(markdown: string): string {
+  return markdown
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/[*`]/g, '')
+    .replace(/\s+/g, ' ');
+}

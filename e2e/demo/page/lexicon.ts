@@ -1,0 +1,95 @@
+/** What nobody sees as the page shows it: figures, and how long ago something was. */
+const VARYING = [
+  { page: String.raw`\d+\.\d+(?:\/\d+\.\d+)*`, real: String.raw`\d+(?:\.\d+)?(?:\/\d+(?:\.\d+)?)*` },
+  { page: String.raw`(?<=^| )(?:\d+[dhms]){1,2}(?= |$)`, real: String.raw`(?:\d+[dhms]){1,2}(?: \(x\d+ over \S+\))?` },
+  { page: String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, real: String.raw`\S+Z` },
+];
+/** Names that differ from one cluster to another, and always mean the same on one. */
+const NAMES = [
+  { page: String.raw`\d{1,3}(?:\.\d{1,3}){3}`, real: String.raw`\d{1,3}(?:\.\d{1,3}){3}` },
+  { page: String.raw`\d{1,3}(?:-\d{1,3}){3}`, real: String.raw`\d{1,3}(?:-\d{1,3}){3}` },
+  { page: String.raw`\bnode-\d+\b`, real: String.raw`[a-z0-9][a-z0-9.-]*` },
+  { page: String.raw`\bvirt-launcher-[a-z0-9-]+-[a-z0-9]{5}\b`, real: String.raw`virt-launcher-[a-z0-9-]+` },
+  { page: String.raw`\bkubevirt-migrate-vm-[a-z0-9]{5}\b`, real: String.raw`kubevirt-migrate-vm-[a-z0-9]+` },
+];
+const EVERY_NAME = new RegExp(NAMES.map(({ page }) => page).join('|'), 'g');
+/** Names first: an address looks like figures. */
+const PIECES = new RegExp([...NAMES, ...VARYING].map(({ page }) => `(${page})`).join('|'), 'g');
+/** A line that stands for any number of lines, or a word for any other. */
+const MORE = '…';
+
+type Meanings = ReadonlyMap<string, string>;
+
+/** What the names on a page mean on this cluster. No two names mean the same. */
+export class Lexicon {
+  #meanings: Meanings = new Map();
+
+  /** Says it with this cluster's names, where they are known. */
+  translate(text: string): string {
+    return text.replace(EVERY_NAME, (name) => fromDotted(name, this.#meanings.get(dotted(name))) ?? name);
+  }
+
+  /**
+   * Whether what is seen is what the page shows, but for the order of lines, spaces between words, figures and ages. Names that
+   * the page shows for the first time mean from now on what is seen in their place.
+   */
+  agrees(shown: readonly string[], seen: readonly string[]): boolean {
+    const wanted = shown.map(words).filter((line) => line !== '' && line !== MORE);
+    const found = seen.map(words).filter((line) => line !== '');
+    if (found.length !== wanted.length && !shown.includes(MORE)) return false;
+    const meanings = matchAll(wanted, found, this.#meanings);
+    if (meanings === undefined) return false;
+    this.#meanings = meanings;
+    return true;
+  }
+}
+
+function matchAll([first, ...rest]: readonly string[], seen: readonly string[], known: Meanings): Meanings | undefined {
+  if (first === undefined) return known;
+  for (const [index, line] of seen.entries()) {
+    const meanings = matchLine(first, line, known);
+    const all = meanings && matchAll(rest, seen.toSpliced(index, 1), meanings);
+    if (all !== undefined) return all;
+  }
+  return undefined;
+}
+
+function matchLine(shown: string, seen: string, known: Meanings): Meanings | undefined {
+  const names: string[] = [];
+  let pattern = '';
+  let from = 0;
+  for (const match of shown.matchAll(PIECES)) {
+    const kind = (match.slice(1) as (string | undefined)[]).findIndex((text) => text !== undefined);
+    const real = [...NAMES, ...VARYING][kind]?.real ?? '';
+    pattern += escape(shown.slice(from, match.index)) + (kind < NAMES.length ? `(${real})` : real);
+    if (kind < NAMES.length) names.push(dotted(match[0]));
+    from = match.index + match[0].length;
+  }
+  const values = new RegExp(`^${pattern}${escape(shown.slice(from))}$`).exec(seen)?.slice(1);
+  return values && names.reduce<Meanings | undefined>((all, name, index) => learn(all, name, values[index]), known);
+}
+
+function learn(known: Meanings | undefined, name: string, value = ''): Meanings | undefined {
+  if (known === undefined) return undefined;
+  const meaning = known.get(name);
+  if (meaning !== undefined) return meaning === dotted(value) ? known : undefined;
+  if ([...known.values()].includes(dotted(value))) return undefined;
+  return new Map([...known, [name, dotted(value)]]);
+}
+
+/** In names of leases, addresses have dashes. */
+function dotted(name: string): string {
+  return /^\d+(-\d+){3}$/.test(name) ? name.replaceAll('-', '.') : name;
+}
+
+function fromDotted(like: string, meaning: string | undefined): string | undefined {
+  return like === dotted(like) ? meaning : meaning?.replaceAll('.', '-');
+}
+
+function words(line: string): string {
+  return line.trim().replace(/\s+/g, ' ');
+}
+
+function escape(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&').replaceAll(MORE, '\\S+');
+}

@@ -1,0 +1,33 @@
+import { callSubresource } from '../../story/vm.js';
+import { MIGRATIONS } from './kinds.js';
+import { onlyFlags, type Program } from './program.js';
+
+type Verb = 'start' | 'stop' | 'restart';
+
+function order(verb: Verb | 'migrate'): Program {
+  return {
+    begins: `virtctl ${verb}`,
+    looks: false,
+    isOurs: () => true,
+    understand(args) {
+      onlyFlags(args, []);
+      const [name = ''] = args.names;
+      return async ({ client, namespace }) => {
+        if (verb === 'migrate') await client.create(MIGRATIONS, migrationOf({ namespace, name }));
+        else await callSubresource(client, { namespace, name }, verb);
+        return `VM ${name} was scheduled to ${verb}`;
+      };
+    },
+  };
+}
+
+function migrationOf({ namespace, name }: { namespace: string; name: string }) {
+  const metadata = { namespace, generateName: 'kubevirt-migrate-vm-' } as unknown as {
+    namespace: string;
+    name: string;
+  };
+  return { metadata, spec: { vmiName: name } };
+}
+
+/** What virtctl does: it is never installed with the bed. */
+export const VIRTCTL: readonly Program[] = (['start', 'stop', 'restart', 'migrate'] as const).map(order);
