@@ -14,6 +14,7 @@ export async function benchCni(): Promise<Figure[]> {
   try {
     const claimed = await benchClaimed(cluster);
     const last = await benchLastAddresses(cluster);
+    progress('last addresses done');
     return [...claimed, ...last, ...(await benchPods(cluster))];
   } finally {
     await cluster.stop();

@@ -1,11 +1,9 @@
-import { LEASE_OWNER_NAMESPACE } from '../../api/names.js';
 import { createLease } from '../../ipam/core/lease.js';
 import { type Pool, addressesOf } from '../../ipam/core/pool.js';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { writeLease } from '../../process/lease-writes.js';
-import { runLoad } from '../load.js';
 import { type CniCluster, NAMESPACE } from './cluster.js';
 import { type PodInterface, callFor } from './interfaces.js';
+import { removeLeases } from './leases.js';
 import { type Calls, type Load, runCalls } from './measure.js';
 
 export interface Floor {
@@ -42,15 +40,6 @@ export async function measureFloor(
     await create(n);
     return { ...ran, ms: ran.ms + performance.now() - began };
   }, load);
-  await removeLeases(cluster);
+  await removeLeases(cluster, pool);
   return { start, floor };
-}
-
-/** All leases of pods, whatever they are worth. */
-export async function removeLeases({ plane, ipam }: CniCluster): Promise<void> {
-  const { items } = await plane.client.list(ADDRESS_LEASES, {
-    labelSelector: `${LEASE_OWNER_NAMESPACE}=${NAMESPACE}`,
-  });
-  const remove = (n: number) => ipam.delete(ADDRESS_LEASES, { name: items[n]!.metadata.name }).then(() => undefined);
-  await runLoad(remove, { count: items.length, concurrency: 16 });
 }

@@ -6,8 +6,8 @@ import { percentilesOf, runLoad } from '../load.js';
 import type { Figure } from '../report.js';
 import type { Ran } from './caller.js';
 import type { CniCluster } from './cluster.js';
-import { removeLeases } from './floor.js';
 import { type BenchNetwork, bindPods, callFor, codeOf, createNetwork } from './interfaces.js';
+import { removeLeases } from './leases.js';
 import { runCalls } from './measure.js';
 
 const LAST = 4;
@@ -30,7 +30,7 @@ async function contend(cluster: CniCluster, network: BenchNetwork): Promise<Ran[
   const load = { count: CONTENDERS, concurrency: CONTENDERS };
   const { ran } = await runCalls((n) => callFor(cluster, 'ADD', interfaces[n]!), load);
   await runCalls((n) => callFor(cluster, 'DEL', interfaces[n]!), load);
-  await removeLeases(cluster);
+  await removeLeases(cluster, network.pool);
   return [...ran];
 }
 

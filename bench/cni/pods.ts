@@ -5,8 +5,8 @@ import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { runLoad } from '../load.js';
 import type { Figure } from '../report.js';
 import type { CniCluster } from './cluster.js';
-import { removeLeases } from './floor.js';
 import { type BenchNetwork, bindPods, callFor, createNetwork } from './interfaces.js';
+import { removeLeases } from './leases.js';
 import { agentRss, failuresOf, latenciesOf, progress, runCalls } from './measure.js';
 import { cell, round } from './rounds.js';
 
@@ -44,7 +44,7 @@ async function firstAdds(cluster: CniCluster, network: BenchNetwork, what: strin
   const interfaces = await bindPods(cluster, network, count);
   const added = await runCalls((n) => callFor(cluster, 'ADD', interfaces[n]!), { count, concurrency: 1 });
   await runCalls((n) => callFor(cluster, 'DEL', interfaces[n]!), { count, concurrency: 1 });
-  await removeLeases(cluster);
+  await removeLeases(cluster, network.pool);
   const name = `cni: first ADD of an agent${what}`;
   return [
     { name: `${name}, p50`, value: latenciesOf(added).p50Ms, unit: 'ms' },

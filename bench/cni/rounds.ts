@@ -2,8 +2,9 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { Figure } from '../report.js';
 import type { Ran } from './caller.js';
 import type { CniCluster } from './cluster.js';
-import { type Floor, measureFloor, removeLeases } from './floor.js';
+import { type Floor, measureFloor } from './floor.js';
 import { type BenchNetwork, type PodInterface, addressesOf, bindPods, callFor } from './interfaces.js';
+import { leasesOf, removeLeases } from './leases.js';
 import {
   type Work,
   failuresOf,
@@ -94,24 +95,21 @@ export async function round(cluster: CniCluster, network: BenchNetwork, concurre
   const load = { count: PODS, concurrency };
   const floor = await measureFloor(cluster, interfaces, { ...load, pool: network.pool });
   const added = await runWork(cluster, (n) => callFor(cluster, 'ADD', interfaces[n]!), load);
-  const wrong = countWrong(interfaces, added.ran, await cluster.addresses.leases());
+  const wrong = countWrong(interfaces, added.ran, await leasesOf(cluster, network.pool));
   const deleted = await runWork(cluster, (n) => callFor(cluster, 'DEL', interfaces[n]!), load);
-  const leaked = (await cluster.addresses.held()).length;
-  await removeLeases(cluster);
+  const leaked = (await leasesOf(cluster, network.pool)).filter(({ spec }) => spec.releasedAt === undefined).length;
+  await removeLeases(cluster, network.pool);
   return { ...floor, added, deleted, wrong, leaked };
 }
 
-function countWrong(
-  interfaces: readonly PodInterface[],
-  ran: readonly Ran[],
-  leases: ReadonlyMap<string, AddressLease>,
-): number {
+function countWrong(interfaces: readonly PodInterface[], ran: readonly Ran[], leases: readonly AddressLease[]): number {
+  const owners = new Map(leases.map(({ spec }) => [spec.address, spec.owner?.uid]));
   const seen = new Set<string>();
   const isWrong = (one: Ran, { metadata }: PodInterface['pod']) => {
     const [address = ''] = addressesOf(one).map((each) => each.split('/')[0]!);
     const isDuplicate = seen.has(address);
     seen.add(address);
-    return isDuplicate || leases.get(address)?.spec.owner?.uid !== metadata.uid;
+    return isDuplicate || owners.get(address) !== metadata.uid;
   };
   return interfaces.filter(({ pod }, n) => ran[n]!.exit === 0 && isWrong(ran[n]!, pod)).length;
 }

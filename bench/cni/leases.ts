@@ -1,0 +1,20 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import { LEASE_OWNER_NAMESPACE, LEASE_POOL } from '../../api/names.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { runLoad } from '../load.js';
+import { type CniCluster, NAMESPACE } from './cluster.js';
+
+/** Those that pods have, or had. */
+export async function leasesOf({ plane }: CniCluster, pool: Pool): Promise<AddressLease[]> {
+  const labelSelector = `${LEASE_OWNER_NAMESPACE}=${NAMESPACE},${LEASE_POOL}=${pool.name}`;
+  return (await plane.client.list(ADDRESS_LEASES, { labelSelector })).items;
+}
+
+/** So that what comes next finds the pool as it was. */
+export async function removeLeases(cluster: CniCluster, pool: Pool): Promise<void> {
+  const leases = await leasesOf(cluster, pool);
+  const remove = (n: number) =>
+    cluster.ipam.delete(ADDRESS_LEASES, { name: leases[n]!.metadata.name }).then(() => undefined);
+  await runLoad(remove, { count: leases.length, concurrency: 16 });
+}
