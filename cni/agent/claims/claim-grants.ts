@@ -1,6 +1,5 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { objectKey } from '../../../api/meta.js';
-import type { Clock, Random } from '../../../kube/clock.js';
 import { IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { PoolDirectory } from '../../../process/pools/directory.js';
 import { unread } from '../api-failure.js';
@@ -10,7 +9,7 @@ import { type ShownAddress, grantedAddress, shownAddresses } from './claim-lease
 import type { ClaimLeases, SeenLease } from './claim-leases.js';
 import type { Entitlements } from './entitlements.js';
 import type { OtherUsers } from './other-users.js';
-import { Patience } from './patience.js';
+import { Patience, type PatienceDeps } from './patience.js';
 import type { Sightings } from './sightings.js';
 
 /** What an attachment was given, and by which claim and leases. */
@@ -21,14 +20,12 @@ export interface ClaimGrant {
   readonly leases: readonly string[];
 }
 
-export interface ClaimGrantsDeps {
+export interface ClaimGrantsDeps extends PatienceDeps {
   readonly entitlements: Pick<Entitlements, 'of'>;
   readonly leases: Pick<ClaimLeases, 'held'>;
   readonly users: Pick<OtherUsers, 'standingInTheWay'>;
   readonly sightings: Sightings;
   readonly directory: Pick<PoolDirectory, 'pool'>;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly maxStalenessMs: number;
 }
 
@@ -46,8 +43,7 @@ export class ClaimGrants {
    * @throws {CniError} 11 with what is in the way; 100 where the right is lost meanwhile
    */
   async grant(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<ClaimGrant> {
-    const { clock, random } = this.#deps;
-    const patience = new Patience(clock, random, call);
+    const patience = new Patience(this.#deps, attachment, call);
     let current = claim;
     for (let attempts = 0; ; attempts++) {
       const granted = await this.attempt(attachment, current, call);

@@ -270,6 +270,20 @@ describe('the entitlement of an interface', () => {
     );
   });
 
+  it('waits no longer once the pod is being deleted, whose end waits for the answer', async () => {
+    const clock = new JumpingClock();
+    const world = worldWithVm(clock);
+    world.remove('ipamclaims', 'vms/vm1.data');
+    const pod = world.launcher();
+    let steps = 0;
+    clock.onStep = () => {
+      const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:10Z' };
+      if (++steps === 2) world.podInformer.set({ ...pod, metadata });
+    };
+    expect(await world.add(pod)).to.match(/^11 .* does not exist yet; the pod is being deleted/);
+    expect(steps).to.equal(2);
+  });
+
   it('is not asked of the API server for a pod without a reference', async () => {
     const world = worldWithVm();
     await world.add(world.tenantPod());

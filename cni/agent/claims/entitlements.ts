@@ -2,7 +2,6 @@ import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
 import { controllingVmi } from '../../../api/pod.js';
 import type { Lister } from '../../../kube/cache.js';
-import type { Clock, Random } from '../../../kube/clock.js';
 import { NAMESPACES } from '../../../kube/resources.js';
 import type { Doubt } from '../../../process/claims/cluster-view.js';
 import type { Gate } from '../../../process/gates.js';
@@ -12,7 +11,7 @@ import type { Attachment, Call } from '../attachment.js';
 import { CniCode, CniError } from '../cni-error.js';
 import type { Judgement, Seeker } from './judgement.js';
 import { judgeLauncher } from './launcher-claim.js';
-import { Patience } from './patience.js';
+import { Patience, type PatienceDeps } from './patience.js';
 import { judgePod } from './pod-claim.js';
 import { SightedView } from './sighted-view.js';
 import type { Sightings } from './sightings.js';
@@ -20,12 +19,10 @@ import type { Sightings } from './sightings.js';
 /** Whether an attachment has the addresses of a claim, or its own. */
 export type Entitlement = { readonly kind: 'claim'; readonly claim: IPAMClaim } | { readonly kind: 'none' };
 
-export interface EntitlementsDeps {
+export interface EntitlementsDeps extends PatienceDeps {
   readonly sightings: Sightings;
   readonly networks: Pick<Lister<NetworkAttachment>, 'get'>;
   readonly gate: Gate;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly maxStalenessMs: number;
 }
 
@@ -42,8 +39,8 @@ export class Entitlements {
    * @throws {CniError} 11 where the answer may be another one later, 100 where somebody has to change something
    */
   async of(attachment: Attachment, call: Call): Promise<Entitlement> {
-    const { clock, random, maxStalenessMs } = this.#deps;
-    const patience = new Patience(clock, random, call);
+    const { clock, maxStalenessMs } = this.#deps;
+    const patience = new Patience(this.#deps, attachment, call);
     for (;;) {
       const judgement = await this.judge(attachment, clock.now() - maxStalenessMs, call);
       switch (judgement.kind) {
