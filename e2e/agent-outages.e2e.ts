@@ -29,6 +29,7 @@ describeStory('A VM whose launcher is bound when the API server goes away', (sto
         'the launcher to be bound',
         async () => (await story().launchers('vm1'))[0],
         (found) => found?.spec?.nodeName !== undefined,
+        { timeoutMs: 60_000 },
       ))!;
       const node = pod.spec?.nodeName ?? '';
       await wire.wire.join(node, bridgeOf(network));

@@ -81,6 +81,7 @@ describeStory('An agent that is cut off', (story) => {
         'the launcher to be bound',
         async () => (await story().launchers('vm1'))[0],
         (pod) => pod?.spec?.nodeName !== undefined,
+        { timeoutMs: 60_000 },
       );
       expect(await added(on, pods, launcher!)).to.deep.include({ exitCode: 0, addresses: ['10.65.2.10/24'] });
       for (const line of lines) line.cut();

@@ -15,6 +15,9 @@ import { bareAddress } from '../../test/bare-address.js';
 /** Of ordinary pods, whose only network is a story's. */
 export const NET1 = 'net1';
 
+/** Controllers of Kubernetes that lost the API server come back late. */
+const AFTER_OUTAGE = { timeoutMs: 90_000 };
+
 /** Ordinary pods of a story, and what they have on the wire. */
 export class AgentPods {
   readonly #story: Story;
@@ -28,8 +31,9 @@ export class AgentPods {
   /** Makes a pod on a node. @param nad whose interface it has as {@link NET1} */
   async create(name: string, node: string, nad = 'blue'): Promise<Pod> {
     const { namespace, client } = this.#story;
-    const account = this.#story.ref('default'); // a new namespace is without it for a moment, and pods need it
-    await until('the namespace to have its service account', () => client.find(SERVICE_ACCOUNTS, account));
+    const account = this.#story.ref('default'); // pods need it, and a new namespace gets it later
+    const hasAccount = () => client.find(SERVICE_ACCOUNTS, account);
+    await until('the namespace to have its service account', hasAccount, AFTER_OUTAGE);
     const spec = { nodeName: node, containers: [{ name: 'main', image: 'example.com/nothing' }] };
     const metadata = { name, namespace, annotations: { [NETWORKS_ANNOTATION]: nad } };
     return client.create(PODS, { metadata, spec });
