@@ -248,7 +248,9 @@ const ipOf = (last: Last) => `10.0.0.${last}/24`;
 
 const leaseName = (last: Last) => `blue.10-0-0-${last}`;
 
-describe('the addresses of claims, whatever happens meanwhile', () => {
+describe('the addresses of claims, whatever happens meanwhile', function () {
+  this.timeout(120_000);
+
   it('are given to whose claim had them within the time of staleness, and never to whom they may have been passed on', async () => {
     let granted = 0;
     let recalled = 0;
