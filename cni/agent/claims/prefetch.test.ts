@@ -63,6 +63,15 @@ describe('prefetch', () => {
     expect(await later(THIRD_MS)).to.include(LEASE);
   });
 
+  it('looks once the network is known, which may be later than the pod', async () => {
+    const network = world.nads.cache.get('vms/blue')!;
+    world.nads.delete('vms/blue');
+    world.launcher();
+    expect(await settled()).to.deep.equal([]);
+    world.nads.set(network);
+    expect(await later(THIRD_MS)).to.include(LEASE);
+  });
+
   const ends: { name: string; end: (pod: Pod) => unknown }[] = [
     { name: 'has had its ADD', end: (pod) => world.add(pod) },
     { name: 'runs', end: (pod) => world.addPod({ ...pod, status: { phase: 'Running' } }) },

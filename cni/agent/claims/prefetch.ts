@@ -89,7 +89,14 @@ export class Prefetch {
       }
     }
     // a pod that runs has been asked for, or is by its hotplug in a moment
-    return expected.length > 0 && isPending(pod) ? { retryAfterMs: maxStalenessMs / 3 } : undefined;
+    const isAwaited = expected.length > 0 || this.#hasUnknownNetwork(pod);
+    return isAwaited && isPending(pod) ? { retryAfterMs: maxStalenessMs / 3 } : undefined;
+  }
+
+  /** After a start of the agent its pods may be known before their networks are. */
+  #hasUnknownNetwork(pod: NodePod): boolean {
+    const { networks } = this.#deps;
+    return selectionsOf(pod).some(({ nad }) => networks.get(joinKey(nad.namespace, nad.name)) === undefined);
   }
 
   /** Those for which our plugin will be called. */
