@@ -56,7 +56,7 @@ export async function cell(
     { name: ofFloor('rate'), value: rateOf(floor), unit: '/s' },
     ...latencyFigures(ofFloor, floor),
     { name: ofAdd('rate'), value: rateOf(added), unit: '/s' },
-    ...comparisons(ofAdd, rateOf(added), concurrency),
+    ...(what === '' && concurrency >= CROWDED ? comparisons(ofAdd, rateOf(added)) : []),
     ...latencyFigures(ofAdd, added),
     { name: ofAdd('p99, of the floor'), value: latenciesOf(added).p99Ms / floorP99, unit: '', target: { atMost: 3 } },
     { name: ofAdd('failures'), value: failuresOf(added), unit: '', ...none },
@@ -72,8 +72,7 @@ export async function cell(
 
 type Namer = (which: string) => string;
 
-function comparisons(name: Namer, rate: number, concurrency: number): Figure[] {
-  if (concurrency < CROWDED) return [];
+function comparisons(name: Namer, rate: number): Figure[] {
   return [
     { name: name('rate, of whereabouts'), value: rate / WHEREABOUTS.usual, unit: '', target: { atLeast: 10 } },
     { name: name('rate, of whereabouts with node slices'), value: rate / WHEREABOUTS.slices, unit: '' },
