@@ -63,6 +63,13 @@ describe('prefetch', () => {
     expect(await later(THIRD_MS)).to.include(LEASE);
   });
 
+  it('looks no more at a pod whose ADD does not come for minutes', async () => {
+    world.launcher();
+    let looks = 0;
+    for (let round = 0; round < 60; round++) if ((await later(THIRD_MS)).includes(LEASE)) looks++;
+    expect(looks).to.equal(30);
+  });
+
   it('looks once the network is known, which may be later than the pod', async () => {
     const network = world.nads.cache.get('vms/blue')!;
     world.nads.delete('vms/blue');

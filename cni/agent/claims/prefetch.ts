@@ -19,6 +19,8 @@ import type { NodePods } from '../pods/node-pods.js';
 
 /** Of a node that starts many VMs at once; an ADD does not wait for them. */
 const WORKERS = 4;
+/** A pod whose ADD has not come by then waits for something else, or had it from an agent before this one. */
+const LOOKS = 30;
 
 export interface PrefetchDeps {
   readonly pods: Pick<NodePods, 'get' | 'onChange'>;
@@ -41,8 +43,8 @@ export class Prefetch {
   readonly #deps: PrefetchDeps;
   readonly #queue: WorkQueue;
   readonly #loop: ControllerLoop;
-  /** The networks annotation of each launcher, by its UID. */
-  readonly #known = new Map<string, string>();
+  /** The networks annotation of each launcher, and how often it was looked at with that, by its UID. */
+  readonly #known = new Map<string, { readonly value: string; looks: number }>();
 
   constructor(deps: PrefetchDeps) {
     const { clock, random, log, pods } = deps;
@@ -69,16 +71,18 @@ export class Prefetch {
       return;
     }
     const before = this.#known.get(uid);
-    this.#known.set(uid, value);
+    if (before?.value === value) return;
+    this.#known.set(uid, { value, looks: 0 });
     // after a start of the agent, pods that run already ask for nothing
-    const isNews = before === undefined ? isPending(pod) : before !== value;
-    if (isNews) this.#queue.add(uid);
+    if (before !== undefined || isPending(pod)) this.#queue.add(uid);
   }
 
   async #sync(uid: string, signal: AbortSignal): Promise<SyncResult> {
     const { pods, rehearse, isGranted, maxStalenessMs, log } = this.#deps;
-    const pod = this.#known.has(uid) ? pods.get(uid) : undefined;
-    if (pod === undefined) return undefined;
+    const known = this.#known.get(uid);
+    const pod = pods.get(uid);
+    if (known === undefined || pod === undefined) return undefined;
+    known.looks++;
     const expected = this.#attachmentsOf(pod).filter(({ interfaceName }) => !isGranted(pod, interfaceName));
     for (const attachment of expected) {
       try {
@@ -90,7 +94,7 @@ export class Prefetch {
     }
     // a pod that runs has been asked for, or is by its hotplug in a moment
     const isAwaited = expected.length > 0 || this.#hasUnknownNetwork(pod);
-    return isAwaited && isPending(pod) ? { retryAfterMs: maxStalenessMs / 3 } : undefined;
+    return isAwaited && isPending(pod) && known.looks < LOOKS ? { retryAfterMs: maxStalenessMs / 3 } : undefined;
   }
 
   /** After a start of the agent its pods may be known before their networks are. */
