@@ -18,6 +18,7 @@ const CHURN_MS = 60_000;
 const KILL_EVERY_MS = 5_000;
 const COOLDOWN_MS = 1_000; // twice the --max-staleness of the bed
 const PATIENCE = { timeoutMs: 180_000 };
+const PAUSE_MS = 200;
 const DATA = podInterfaceName('data');
 /** Of the machine that looks who answers. */
 const PROBER = '10.67.0.250';
@@ -31,27 +32,42 @@ describeStory('60 pods and 20 VMs on one network that come and go', (story) => {
     const [observer, podObserver] = [new Observer(on.bed.client, scope), new PodObserver(on.bed.client, scope)];
     observer.start();
     podObserver.start();
-    const crowd = new Crowd(story(), on);
-    await crowd.begin();
-    const stop = new AbortController();
-    const killing = killInTurn(on, stop.signal);
+    let kills: number;
+    let wanted: string[];
+    let ofPods: string[];
     try {
-      await crowd.churn(CHURN_MS, async () => {
-        await on.bed.apiServer.kill();
-        await on.bed.apiServer.start();
-      });
+      const crowd = new Crowd(story(), on);
+      await crowd.begin();
+      kills = await whileAgentsDie(on, () => crowd.churn(CHURN_MS, () => restartApiServer(on)));
+      wanted = await crowd.settled();
     } finally {
-      stop.abort();
-      await killing;
+      // whatever fails: nothing may go on watching
+      [, ofPods] = await Promise.all([observer.stop(), podObserver.stop()]);
     }
-    const wanted = await crowd.settled();
-    await observer.stop();
-    expect([...observer.violations, ...(await podObserver.stop())].slice(0, 10).join('\n')).to.equal('');
+    expect([...observer.violations, ...ofPods].slice(0, 10).join('\n')).to.equal('');
     expect(podObserver.releases).to.be.greaterThan(20);
-    expect(await killing).to.be.greaterThan(5);
+    expect(kills).to.be.greaterThan(5);
     await answeredOnce(on, bridgeOf(space), wanted);
   });
 });
+
+async function restartApiServer({ bed }: OnWire): Promise<void> {
+  await bed.apiServer.kill();
+  await bed.apiServer.start();
+}
+
+/** @returns how often one was killed */
+async function whileAgentsDie(on: OnWire, act: () => Promise<void>): Promise<number> {
+  const stop = new AbortController();
+  const killing = killInTurn(on, stop.signal);
+  try {
+    await act();
+  } finally {
+    stop.abort();
+    await killing;
+  }
+  return killing;
+}
 
 class Crowd {
   readonly #story: Story;
@@ -59,7 +75,7 @@ class Crowd {
   readonly #nodes: readonly string[];
   readonly #names: string[] = [];
   #made = 0;
-  #migrations = 0;
+  #moves = 0;
   #arePaused = false;
 
   constructor(story: Story, { bed, wire }: OnWire) {
@@ -78,7 +94,7 @@ class Crowd {
   async churn(durationMs: number, halfWay: () => Promise<void>): Promise<void> {
     const end = Date.now() + durationMs;
     const lanes = [0, 1, 2, 3];
-    const trouble = systemClock.sleep(durationMs / 2).then(() => this.#withoutMigrations(halfWay));
+    const trouble = systemClock.sleep(durationMs / 2).then(() => this.#withoutMoves(halfWay));
     await Promise.all([
       ...lanes.map((lane) => this.#moveVms(lane, end)),
       ...lanes.map(() => this.#replacePods(end)),
@@ -128,29 +144,40 @@ class Crowd {
       const name = `vm${String((lane + round * 4) % VM_COUNT)}`;
       const ref = this.#story.ref(name);
       await until(`${name} to run`, () => vm.waitRunning(this.#story.client, ref), PATIENCE);
-      if (round % 2 === 0) {
-        await this.#migrate(name);
-      } else {
-        await patiently(() => vm.callSubresource(this.#story.client, ref, 'restart'));
+      if (this.#arePaused) {
+        await systemClock.sleep(PAUSE_MS);
+        continue;
+      }
+      this.#moves++;
+      try {
+        await (round % 2 === 0 ? this.#migrate(name) : this.#restart(name));
+      } finally {
+        this.#moves--;
       }
     }
   }
 
   async #migrate(name: string): Promise<void> {
-    if (this.#arePaused) return;
-    this.#migrations++;
-    try {
-      const migration = await patiently(() => this.#story.migrations.begin(name));
-      await until(`migration ${migration} to end`, () => this.#story.migrations.ended(migration), PATIENCE);
-    } finally {
-      this.#migrations--;
-    }
+    const migration = await patiently(() => this.#story.migrations.begin(name));
+    await until(`migration ${migration} to end`, () => this.#story.migrations.ended(migration), PATIENCE);
   }
 
-  /** One that is in flight while the API server is away may be forgotten by KubeVirt for minutes. */
-  async #withoutMigrations(act: () => Promise<void>): Promise<void> {
+  async #restart(name: string): Promise<void> {
+    const ref = this.#story.ref(name);
+    const { uid } = (await vm.waitRunning(this.#story.client, ref)).metadata;
+    await patiently(() => vm.callSubresource(this.#story.client, ref, 'restart'));
+    await untilValue(
+      `${name} to run again`,
+      () => vm.waitRunning(this.#story.client, ref),
+      ({ metadata }) => metadata.uid !== uid,
+      PATIENCE,
+    );
+  }
+
+  /** What is in flight while the API server is away may be forgotten by KubeVirt for minutes. */
+  async #withoutMoves(act: () => Promise<void>): Promise<void> {
     this.#arePaused = true;
-    await until('migrations to end', () => this.#migrations === 0, PATIENCE);
+    await until('moves to end', () => this.#moves === 0, PATIENCE);
     await act();
     this.#arePaused = false;
   }
