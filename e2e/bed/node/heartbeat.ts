@@ -14,7 +14,7 @@ const LEASES: Resource = {
   kind: 'Lease',
   namespaced: true,
 };
-const EVERY_MS = 10_000;
+const EVERY_MS = 3_000;
 
 interface HeartbeatOptions {
   /** An admin's: real kubelets have an identity each. */
@@ -31,6 +31,7 @@ export class Heartbeat {
   readonly #abort = new AbortController();
   #beating: Promise<void> | undefined;
   #reportedUp = true;
+  #reports: Promise<void> = Promise.resolve();
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
@@ -44,7 +45,7 @@ export class Heartbeat {
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
-    await Promise.all([this.#report(true), this.#renewLease()]);
+    await Promise.all([this.#report(), this.#renewLease()]);
     this.#beating = this.#beat();
   }
 
@@ -58,7 +59,7 @@ export class Heartbeat {
     if (isUp === this.#reportedUp) return;
     this.#reportedUp = isUp;
     log.info({ node }, isUp ? 'node is back' : 'node is lost');
-    await Promise.all([this.#report(isUp), ...(isUp ? [this.#renewLease()] : [])]);
+    await Promise.all([this.#report(), ...(isUp ? [this.#renewLease()] : [])]);
   }
 
   async stop(): Promise<void> {
@@ -75,17 +76,24 @@ export class Heartbeat {
       if (switches.isLost(node)) continue;
       const body = { metadata: { annotations: heartbeatAnnotations(clock.now()) } };
       try {
-        await Promise.all([client.patch(NODES, { name: node }, { type: 'merge', body }), this.#renewLease()]);
+        const annotated = client.patch(NODES, { name: node }, { type: 'merge', body });
+        // after an outage of the API server the node may be taken for lost until its kubelet says otherwise
+        await Promise.all([annotated, this.#renewLease(), this.#report()]);
       } catch (error) {
         log.warn({ node, error: messageOf(error) }, 'heartbeat failed'); // the API server may be away: tests do that
       }
     }
   }
 
-  async #report(isUp: boolean): Promise<void> {
-    const { client, node, clock } = this.#options;
-    const body = { status: nodeStatus(node, isUp, clock.now()) };
-    await client.patch(NODES, { name: node }, { type: 'strategic', body }, { subresource: 'status' });
+  /** One after the other: what is written last is what is true. */
+  #report(): Promise<void> {
+    const report = this.#reports.then(async () => {
+      const { client, node, clock, switches } = this.#options;
+      const body = { status: nodeStatus(node, !switches.isLost(node), clock.now()) };
+      await client.patch(NODES, { name: node }, { type: 'strategic', body }, { subresource: 'status' });
+    });
+    this.#reports = report.catch(() => undefined);
+    return report;
   }
 
   async #renewLease(): Promise<void> {
