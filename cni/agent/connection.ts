@@ -7,6 +7,8 @@ import { type Answer, failure } from './exchange.js';
 const MAX_REQUEST_BYTES = 1024 * 1024;
 /** The plugin writes at once what it has read. */
 const READ_MS = 10_000;
+/** For whoever has his answer, and does not hang up. */
+const LINGER_MS = 1_000;
 const NEWLINE = 0x0a;
 
 export interface ConnectionOptions {
@@ -24,7 +26,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #options: ConnectionOptions;
   readonly #gone = new AbortController();
-  readonly #cancelTimer: () => void;
+  #cancelTimer: () => void;
   #chunks: Buffer[] = [];
   #size = 0;
   #state: 'reading' | 'working' | 'done' = 'reading';
@@ -83,7 +85,10 @@ export class Connection {
 
   #reply(answer: Answer): void {
     this.#state = 'done';
-    if (!this.#socket.destroyed) this.#socket.end(JSON.stringify(answer), () => this.#socket.destroySoon());
+    if (this.#socket.destroyed) return;
+    this.#socket.end(JSON.stringify(answer));
+    // who still writes would lose the answer with the connection
+    this.#cancelTimer = this.#options.clock.setTimer(LINGER_MS, () => this.#socket.destroy());
   }
 
   #closed(): void {

@@ -165,6 +165,35 @@ describe('the agent on its socket', () => {
     expect(read(await ask('{}\n')).output).to.equal('{}');
   });
 
+  it('hears out whoever still writes, so that the answer is not lost with the connection', async () => {
+    await start();
+    // no error is forgiven here: neither EPIPE nor ECONNRESET
+    const answers = Array.from({ length: 20 }, async () => {
+      const socket = createConnection(path);
+      socket.end(Buffer.alloc(4 << 20, 'x'));
+      const chunks: Buffer[] = [];
+      for await (const chunk of socket) chunks.push(chunk as Buffer);
+      return codeOf(Buffer.concat(chunks).toString());
+    });
+    for (const code of await Promise.all(answers)) expect(code).to.equal(6);
+  });
+
+  it('hangs up on whoever has his answer and does not', async () => {
+    const clock = new ManualClock(0);
+    await start(ECHO, clock);
+    const socket = createConnection({ path, allowHalfOpen: true });
+    socket.write('{}\n');
+    socket.resume();
+    await new Promise((resolve) => socket.once('end', resolve));
+    await clock.idle();
+    const closed = new Promise((resolve) => socket.once('error', resolve));
+    clock.set(1_000);
+    const writing = setInterval(() => socket.write('x'), 1);
+    expect(await closed).to.have.property('code', 'EPIPE');
+    clearInterval(writing);
+    socket.destroy();
+  });
+
   it('gives up what still runs some time after it was told to stop', async () => {
     const clock = new ManualClock(0);
     let begin: () => void = () => undefined;
