@@ -8,6 +8,7 @@ import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { refusal } from './refusal.js';
 import { serviceAccountClient } from './service-account.js';
+import { until } from './wait.js';
 
 const ROLE_BINDINGS: Resource = {
   group: 'rbac.authorization.k8s.io',
@@ -35,6 +36,8 @@ export class Tenant {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
       subjects: [{ kind: 'ServiceAccount', namespace, name: 'tenant' }],
     } as never);
+    // the API server hears of a binding a moment after it has stored it
+    await until('the tenant to have his rights', () => client.list(PODS, { namespace }));
     return new Tenant(client, namespace);
   }
 
