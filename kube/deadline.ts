@@ -1,5 +1,6 @@
 import type { Clock } from './clock.js';
 import { TransportError } from './errors.js';
+import { unlessAborted } from './unless-aborted.js';
 
 /** One signal for two reasons to give up: the caller's own, and time. */
 export class Deadline {
@@ -30,19 +31,8 @@ export class Deadline {
   }
 
   /** What `promise` gives, unless the signal aborts first; then it rejects with the signal's reason. */
-  async race<T>(promise: Promise<T>): Promise<T> {
-    const { signal } = this.#controller;
-    signal.throwIfAborted();
-    let onAbort: () => void = () => undefined;
-    const aborted = new Promise<never>((_resolve, reject) => {
-      onAbort = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
-    try {
-      return await Promise.race([promise, aborted]);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
+  race<T>(promise: Promise<T>): Promise<T> {
+    return unlessAborted(promise, this.#controller.signal);
   }
 
   /** Frees the timer and the listener. */

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../kube/unless-aborted.js';
 import type { Rest } from './attachment.js';
 
 /** What resolves once somebody may go on, and how to leave the line before. */
@@ -83,20 +84,5 @@ export class Turns {
     }
     this.#line.delete(next);
     next.go();
-  }
-}
-
-/** What the promise gives, unless the signal aborts first. @throws the signal's reason */
-export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let onAbort: () => void = () => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -3,6 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
+import { unlessAborted } from '../../kube/unless-aborted.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
 import type { Attachment, Call, Grant } from './attachment.js';
 import { CniCode, CniError } from './cni-error.js';
@@ -14,7 +15,6 @@ import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, Request } from 
 import { addResult } from './result.js';
 import type { Readiness } from './readiness.js';
 import { unavailable } from './status.js';
-import { unlessAborted } from './turns.js';
 
 export interface VerbsDeps {
   readonly pods: { find(ref: PodRef, call: Call): Promise<NodePod> };

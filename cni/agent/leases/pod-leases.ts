@@ -3,11 +3,11 @@ import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
-import { Deadline } from '../../../kube/deadline.js';
 import { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import { unlessAborted } from '../../../kube/unless-aborted.js';
 import type { AgentConfig } from '../../../process/agent-config.js';
 import type { InformerRegistry } from '../../../process/informers.js';
 import type { Metrics } from '../../../process/metrics.js';
@@ -167,13 +167,7 @@ export class PodLeases {
   }
 
   async #synced({ signal }: Call): Promise<void> {
-    if (this.hasSynced) return;
-    const deadline = new Deadline(this.#deps.clock, signal);
-    try {
-      await deadline.race(this.#own.synced());
-    } finally {
-      deadline.clear();
-    }
+    if (!this.hasSynced) await unlessAborted(this.#own.synced(), signal);
   }
 
   async #sweepForEver(signal: AbortSignal): Promise<void> {

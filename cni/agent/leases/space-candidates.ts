@@ -6,7 +6,7 @@ import { leaseName } from '../../../ipam/core/lease-name.js';
 import { type LeaseRecord, readLease, stateOf } from '../../../ipam/core/lease.js';
 import type { Pool } from '../../../ipam/core/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
-import { Deadline } from '../../../kube/deadline.js';
+import { unlessAborted } from '../../../kube/unless-aborted.js';
 import type { Change, Informer } from '../../../kube/informer.js';
 
 /** Of a lease of an address space, whoever has it, no more than that its address is taken: there may be very many. */
@@ -65,13 +65,8 @@ export class SpaceCandidates {
   }
 
   /** @throws {Error} where the signal aborts first, or the following ends */
-  async synced(signal: AbortSignal): Promise<void> {
-    const deadline = new Deadline(this.#deps.clock, signal);
-    try {
-      await deadline.race(this.#deps.feed.synced());
-    } finally {
-      deadline.clear();
-    }
+  synced(signal: AbortSignal): Promise<void> {
+    return unlessAborted(this.#deps.feed.synced(), signal);
   }
 
   stop(): Promise<void> {
