@@ -5,6 +5,7 @@ import type { IpamConfig } from '../../process/config.js';
 import type { Gate } from '../../process/gates.js';
 import type { ClaimPod, ClaimPods } from '../claims/pods.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
+import { collectRoundMs } from '../core/lease-times.js';
 import { Expiry, type ReleasedLeases } from './expiry.js';
 import { PhantomSearch, type UnseenLeases } from './phantoms.js';
 import type { CollectorReport } from './report.js';
@@ -35,9 +36,6 @@ export interface Collector {
   stop(): Promise<void>;
 }
 
-const MIN_ROUND_MS = 100;
-const MAX_ROUND_MS = 30_000;
-
 /** To be made once in a process: it follows the book for good. */
 export function createCollector(deps: CollectorDeps): Collector {
   return new LeaseCollector(deps);
@@ -53,7 +51,7 @@ class LeaseCollector implements Collector {
   constructor(deps: CollectorDeps) {
     const { directory, gate, config } = deps;
     this.#deps = deps;
-    this.#roundMs = Math.min(Math.max(config.collectAfterMs / 2, MIN_ROUND_MS), MAX_ROUND_MS);
+    this.#roundMs = collectRoundMs(config.collectAfterMs);
     const timesOf = leaseTimesBy(directory, config.maxStalenessMs);
     this.#expiry = new Expiry({ ...deps, timesOf, isOpen: () => gate.isOpen() });
   }

@@ -3,6 +3,8 @@ import type { Pool } from './pool.js';
 
 /** A released address cools down for so many times as long as agents may answer from their caches. */
 const STALENESS_FACTOR = 2;
+const MIN_ROUND_MS = 100;
+const MAX_ROUND_MS = 30_000;
 
 /** @returns how long a released address is nobody's, whatever its pool says; in ms */
 export function leastCooldownMs(maxStalenessMs: number): number {
@@ -15,4 +17,9 @@ export function leaseTimesOf(
   maxStalenessMs: number,
 ): LeaseTimes {
   return { cooldownMs: Math.max(cooldownMs, leastCooldownMs(maxStalenessMs)), stickyMs };
+}
+
+/** @returns the time between two looks for leaked leases: half as long as a suspicion has to last, within bounds; in ms */
+export function collectRoundMs(collectAfterMs: number): number {
+  return Math.min(Math.max(collectAfterMs / 2, MIN_ROUND_MS), MAX_ROUND_MS);
 }

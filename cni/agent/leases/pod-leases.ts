@@ -1,5 +1,6 @@
 import { BITS } from '../../../ipam/core/address.js';
 import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
+import { collectRoundMs } from '../../../ipam/core/lease-times.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
@@ -37,9 +38,6 @@ export interface PodLeasesDeps {
   /** Default: informers of its own. */
   readonly follow?: CandidatesDeps['follow'];
 }
-
-const MIN_ROUND_MS = 100;
-const MAX_ROUND_MS = 30_000;
 
 /** The addresses of pods without a claim: each is leased by the agent of the pod's node. */
 export class PodLeases {
@@ -172,7 +170,7 @@ export class PodLeases {
 
   async #sweepForEver(signal: AbortSignal): Promise<void> {
     const { clock, log, config } = this.#deps;
-    const roundMs = Math.min(Math.max(config.collectAfterMs / 2, MIN_ROUND_MS), MAX_ROUND_MS);
+    const roundMs = collectRoundMs(config.collectAfterMs);
     while (!signal.aborted) {
       try {
         await this.#sweep.round(signal);
