@@ -133,8 +133,6 @@ function followPools(informers: ProcessContext['informers']): PoolDirectory {
     networks: networks.cache,
     areNetworksServed: () => networks.isServed,
   });
-  pools.onChange((change) => directory.changed(change));
-  networks.onChange((change) => directory.changed(change));
-  networks.onServed(() => directory.changed());
+  directory.follow({ pools, networks });
   return directory;
 }

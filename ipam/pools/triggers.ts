@@ -5,7 +5,7 @@ import type { Change } from '../../kube/informer.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { Address } from '../core/address.js';
 import { stateOf } from '../core/lease.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { PoolChanges, PoolDirectory } from '../../process/pools/directory.js';
 import { networkKey } from '../../process/pools/resolution.js';
 import type { LeaseChange, LeaseSource, PoolUsage } from './usage.js';
 
@@ -15,9 +15,7 @@ interface Changing<S> {
   onChange(handler: (change: S) => void): void;
 }
 
-export interface PoolSources {
-  pools: Changing<Change<AddressPool>>;
-  networks: Changing<Change<NetworkAttachment>> & { onServed?(handler: () => void): void };
+export interface PoolSources extends PoolChanges {
   claims: Changing<Change<IPAMClaim>>;
   book: LeaseSource & { onGivenUp?(handler: (addressSpace: string, address: Address) => void): void };
   /** The keys of claims whose pods changed. */
@@ -31,9 +29,7 @@ export interface PoolSources {
 export function followPools(sources: PoolSources, add: (keys: readonly string[]) => void): void {
   const { pools, networks, claims, book, pods, directory, usage, cache } = sources;
   // first, so that whoever asks because of the change is answered with it
-  pools.onChange((change) => directory.changed(change));
-  networks.onChange((change) => directory.changed(change));
-  networks.onServed?.(() => directory.changed());
+  directory.follow({ pools, networks });
   directory.onChange((changed) => add(keysOfNetworks(changed, directory)));
   pools.onChange((change) => {
     if (change.type === 'removed') {

@@ -2,6 +2,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
+import type { Change } from '../../kube/informer.js';
 import type { NetworkAttachment } from '../shrink.js';
 import type { Address } from '../../ipam/core/address.js';
 import { type Pool, subnetOf } from '../../ipam/core/pool.js';
@@ -25,6 +26,15 @@ export interface PoolListers {
   areNetworksServed?: () => boolean;
 }
 
+/** They tell of changes of the caches; informers do. */
+export interface PoolChanges {
+  pools: { onChange(handler: (change: Change<AddressPool>) => void): void };
+  networks: {
+    onChange(handler: (change: Change<NetworkAttachment>) => void): void;
+    onServed?(handler: () => void): void;
+  };
+}
+
 /** All of one network. `state` is equal where nothing changed that a claim could notice. */
 interface NetworkEntry {
   admin: JudgedPool[];
@@ -40,7 +50,7 @@ interface Remembered {
   read: ReadPool;
 }
 
-/** Which pool serves whom. Follows the caches of pools and NADs: tell it of their changes. */
+/** Which pool serves whom. Follows the caches of pools and NADs: tell it of their changes, or who tells them. */
 export class PoolDirectory {
   readonly #listers: PoolListers;
   readonly #handlers: ((networks: ReadonlySet<string>) => void)[] = [];
@@ -109,6 +119,13 @@ export class PoolDirectory {
   /** Told of the networks for whose claims something else may be true now; soon after the change, several changes at once. */
   onChange(handler: (networks: ReadonlySet<string>) => void): void {
     this.#handlers.push(handler);
+  }
+
+  /** Hears of changes by itself. Follow before others do: who asks because of a change is then answered with it. */
+  follow({ pools, networks }: PoolChanges): void {
+    pools.onChange((change) => this.changed(change));
+    networks.onChange((change) => this.changed(change));
+    networks.onServed?.(() => this.changed());
   }
 
   /** The caches of pools or NADs have changed. Given the change, one of a pool's status is passed over. */
