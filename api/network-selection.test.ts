@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { CLAIM_REFERENCE_KEY } from './names.js';
+import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from './names.js';
 import {
   NetworkSelectionError,
   type NetworkSelection,
   interfaceOf,
   parseNetworkSelections,
+  selectionsOf,
   withClaimReferences,
 } from './network-selection.js';
 
@@ -56,6 +57,15 @@ describe('the networks annotation', () => {
       expect(parseNetworkSelections(given, 'vms')).to.deep.equal(expected);
     });
   }
+
+  it("is read of a pod, in the pod's namespace; a pod without it asks for nothing", () => {
+    const metadata = { namespace: 'vms', name: 'p1' };
+    const blue = { position: 1, nad: { namespace: 'vms', name: 'blue' }, requestsAddresses: false };
+    expect(selectionsOf({ metadata: { ...metadata, annotations: { [NETWORKS_ANNOTATION]: 'blue' } } })).to.deep.equal([
+      blue,
+    ]);
+    expect(selectionsOf({ metadata })).to.deep.equal([]);
+  });
 
   const unreadable = [
     { name: 'broken JSON', given: '[{"name":"blue"', expect: /^it is not JSON: / },

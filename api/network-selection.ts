@@ -1,6 +1,6 @@
 import { describeValue, isRecord } from './json.js';
-import { joinKey } from './meta.js';
-import { CLAIM_REFERENCE_KEY } from './names.js';
+import { type KubeObject, joinKey } from './meta.js';
+import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from './names.js';
 
 /**
  * One element of the networks annotation (multi-net-spec §4.1), as far as Holdfast reads it.
@@ -31,6 +31,14 @@ export function interfaceOf(selection: NetworkSelection): string {
 export function describeSelection(selection: NetworkSelection): string {
   const nad = joinKey(selection.nad.namespace, selection.nad.name);
   return `network element ${selection.position - 1} (${interfaceOf(selection)} on ${nad})`;
+}
+
+/**
+ * What a pod asks for; without the annotation, nothing.
+ * @throws {NetworkSelectionError} naming the element and the key that is wrong
+ */
+export function selectionsOf({ metadata }: KubeObject): NetworkSelection[] {
+  return parseNetworkSelections(metadata.annotations?.[NETWORKS_ANNOTATION] ?? '', metadata.namespace ?? '');
 }
 
 /**

@@ -2,7 +2,7 @@ import {
   type NetworkSelection,
   NetworkSelectionError,
   interfaceOf,
-  parseNetworkSelections,
+  selectionsOf,
 } from '../../api/network-selection.js';
 import { objectKey } from '../../api/meta.js';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
@@ -24,10 +24,8 @@ export function attachmentOf(asked: Asked, pod: NodePod): Attachment {
 }
 
 function selectionOf(pod: NodePod, interfaceName: string): NetworkSelection | undefined {
-  const text = pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '';
   try {
-    const selections = parseNetworkSelections(text, pod.metadata.namespace);
-    return selections.find((selection) => interfaceOf(selection) === interfaceName);
+    return selectionsOf(pod).find((selection) => interfaceOf(selection) === interfaceName);
   } catch (error) {
     if (!(error instanceof NetworkSelectionError)) throw error;
     const message = `annotation ${NETWORKS_ANNOTATION} of pod ${objectKey(pod)} cannot be read: ${error.message}`;

@@ -1,8 +1,7 @@
 import { type IPAMClaim, nadOf, vmNetworkOf } from '../../api/ipam-claim.js';
 import { secondaryNetworks } from '../../api/kubevirt.js';
 import { joinKey } from '../../api/meta.js';
-import { NETWORKS_ANNOTATION } from '../../api/names.js';
-import { type NetworkSelection, interfaceOf, parseNetworkSelections } from '../../api/network-selection.js';
+import { type NetworkSelection, interfaceOf, selectionsOf } from '../../api/network-selection.js';
 import { type NetworkStatus, networkStatuses } from '../../api/network-status.js';
 import { ordinalInterfaceName, podInterfaceName } from '../../api/pod-interface.js';
 import type { Pod } from '../../api/pod.js';
@@ -10,12 +9,12 @@ import type { Observed } from './observe.js';
 
 /** The names of the claims that the pod asks for. */
 export function referencesOf(pod: Pod): string[] {
-  return selectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
+  return readableSelectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
 }
 
 /** True where the pod asks for a claim of that name on that interface and NAD, `namespace/name`. */
 export function asksFor(pod: Pod, claimName: string, wanted: { podInterface: string; nad: string }): boolean {
-  return (selectionsOf(pod) ?? []).some(
+  return (readableSelectionsOf(pod) ?? []).some(
     (selection) =>
       selection.claimReference === claimName &&
       interfaceOf(selection) === wanted.podInterface &&
@@ -33,7 +32,7 @@ export function refersTo(pod: Pod, claim: IPAMClaim): boolean {
  * without naming a claim, or Multus reports that interface. An annotation that cannot be read counts as carrying every claim.
  */
 export function carries(pod: Pod, claim: IPAMClaim, observed: Observed): boolean {
-  const selections = selectionsOf(pod);
+  const selections = readableSelectionsOf(pod);
   if (selections === undefined) return true;
   const isIts = attachmentTest(claim, observed);
   const asked = selections.some((selection) =>
@@ -72,9 +71,9 @@ function keyOf(selection: NetworkSelection): string {
   return joinKey(selection.nad.namespace, selection.nad.name);
 }
 
-function selectionsOf(pod: Pod): NetworkSelection[] | undefined {
+function readableSelectionsOf(pod: Pod): NetworkSelection[] | undefined {
   try {
-    return parseNetworkSelections(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '', pod.metadata.namespace ?? '');
+    return selectionsOf(pod);
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine } from '../../api/kubevirt.js';
 import { controllerOf } from '../../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_VM_LABEL, NETWORKS_ANNOTATION } from '../../api/names.js';
-import { interfaceOf, parseNetworkSelections } from '../../api/network-selection.js';
+import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../../api/names.js';
+import { interfaceOf, selectionsOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../../kube/resources.js';
@@ -25,10 +25,10 @@ export async function waitForClaims(client: Client, namespace: string, names: re
 
 /** The claims that a launcher pod points at, by interface name. */
 export function references(pod: Pod): Record<string, string> {
-  const value = pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '';
-  const selections = parseNetworkSelections(value, pod.metadata.namespace ?? '');
   return Object.fromEntries(
-    selections.flatMap((one) => (one.claimReference === undefined ? [] : [[interfaceOf(one), one.claimReference]])),
+    selectionsOf(pod).flatMap((one) =>
+      one.claimReference === undefined ? [] : [[interfaceOf(one), one.claimReference]],
+    ),
   );
 }
 

@@ -1,7 +1,6 @@
 import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../api/meta.js';
-import { NETWORKS_ANNOTATION } from '../../api/names.js';
-import { parseNetworkSelections } from '../../api/network-selection.js';
+import { selectionsOf } from '../../api/network-selection.js';
 import { networkStatuses } from '../../api/network-status.js';
 import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
 import type { Lister } from '../../kube/cache.js';
@@ -76,12 +75,8 @@ function timesOf({ metadata }: Pod): Pick<ObjectMeta, 'creationTimestamp' | 'del
 
 /** An annotation that cannot be read refers to nothing: Multus gives such a pod no network either. */
 function referencesOf(pod: Pod): readonly string[] {
-  const value = pod.metadata.annotations?.[NETWORKS_ANNOTATION];
-  if (value === undefined) return NONE;
   try {
-    const names = parseNetworkSelections(value, pod.metadata.namespace ?? '').flatMap(
-      ({ claimReference }) => claimReference ?? [],
-    );
+    const names = selectionsOf(pod).flatMap(({ claimReference }) => claimReference ?? []);
     return names.length === 0 ? NONE : [...new Set(names)];
   } catch {
     return NONE;

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
-import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../../../api/names.js';
-import { type NetworkSelection, describeSelection, parseNetworkSelections } from '../../../api/network-selection.js';
+import { CLAIM_REFERENCE_KEY } from '../../../api/names.js';
+import { type NetworkSelection, describeSelection, selectionsOf } from '../../../api/network-selection.js';
 import { describeHolder, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../../api/vm-claims.js';
 import { chooseClaim, matchNetwork } from '../../../process/claims/element-claim.js';
 import { type Workload, findWorkload } from '../../../process/claims/workload.js';
@@ -119,9 +119,8 @@ function doubtAll({ selection, workload, vmNetwork, network }: Launcher, { doubt
 }
 
 /** Its annotation has been read before: the interface is an element of it. */
-function requestedInterfaces({ metadata }: NodePod): ReadonlySet<string | undefined> {
-  const value = metadata.annotations?.[NETWORKS_ANNOTATION] ?? '';
-  return new Set(parseNetworkSelections(value, metadata.namespace).map((selection) => selection.interface));
+function requestedInterfaces(pod: NodePod): ReadonlySet<string | undefined> {
+  return new Set(selectionsOf(pod).map((selection) => selection.interface));
 }
 
 /** `"ipam-claim-reference" of network element 0 (net1 on a/blue) of pod a/p is "vm1.data"` */

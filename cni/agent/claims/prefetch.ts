@@ -4,7 +4,7 @@ import {
   type NetworkSelection,
   NetworkSelectionError,
   interfaceOf,
-  parseNetworkSelections,
+  selectionsOf,
 } from '../../../api/network-selection.js';
 import { controllingVmi, isTerminal } from '../../../api/pod.js';
 import type { Lister } from '../../../kube/cache.js';
@@ -100,12 +100,12 @@ export class Prefetch {
   /** After a start of the agent its pods may be known before their networks are. */
   #hasUnknownNetwork(pod: NodePod): boolean {
     const { networks } = this.#deps;
-    return selectionsOf(pod).some(({ nad }) => networks.get(joinKey(nad.namespace, nad.name)) === undefined);
+    return readableSelectionsOf(pod).some(({ nad }) => networks.get(joinKey(nad.namespace, nad.name)) === undefined);
   }
 
   /** Those for which our plugin will be called. */
   #attachmentsOf(pod: NodePod): Attachment[] {
-    return selectionsOf(pod).flatMap((selection): Attachment[] => {
+    return readableSelectionsOf(pod).flatMap((selection): Attachment[] => {
       const nad = this.#deps.networks.get(joinKey(selection.nad.namespace, selection.nad.name));
       if (nad?.config.ok !== true || nad.delegation.kind !== 'holdfast') return [];
       const interfaceName = interfaceOf(selection);
@@ -120,9 +120,9 @@ function isPending({ status }: NodePod): boolean {
 }
 
 /** Multus gives a pod whose annotation cannot be read no network. */
-function selectionsOf({ metadata }: NodePod): readonly NetworkSelection[] {
+function readableSelectionsOf(pod: NodePod): readonly NetworkSelection[] {
   try {
-    return parseNetworkSelections(metadata.annotations?.[NETWORKS_ANNOTATION] ?? '', metadata.namespace);
+    return selectionsOf(pod);
   } catch (error) {
     if (error instanceof NetworkSelectionError) return [];
     throw error;
