@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ObjectMeta } from '../../api/meta.js';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
+import { cniArgs } from '../../e2e/bed/network/multus.js';
 import { type Pool, compilePool } from '../../ipam/core/pool.js';
 import type { Client } from '../../kube/client.js';
 import { PODS } from '../../kube/resources.js';
@@ -95,23 +96,13 @@ export function callFor(
   command: 'ADD' | 'DEL' | 'VERSION',
   { pod, node, interfaceName, containerId, config }: PodInterface,
 ): Promise<Ran> {
-  const { name, namespace = '', uid = '' } = pod.metadata;
-  const args = {
-    IgnoreUnknown: 'true',
-    K8S_POD_NAMESPACE: namespace,
-    K8S_POD_NAME: name,
-    K8S_POD_INFRA_CONTAINER_ID: containerId,
-    K8S_POD_UID: uid,
-  };
   const env = {
     CNI_COMMAND: command,
     CNI_CONTAINERID: containerId,
     CNI_NETNS: `/var/run/netns/${containerId.slice(0, 8)}`,
     CNI_IFNAME: interfaceName,
     CNI_PATH: '/opt/cni/bin',
-    CNI_ARGS: Object.entries(args)
-      .map(([key, value]) => `${key}=${value}`)
-      .join(';'),
+    CNI_ARGS: cniArgs(pod, containerId),
     HOLDFAST_SOCKET: node.agent.socket,
   };
   return caller.call(env, config);
