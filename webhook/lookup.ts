@@ -17,7 +17,7 @@ import {
 import type { Gate } from '../process/gates.js';
 import { BY_OWNER_UID } from '../process/indexes.js';
 import type { NetworkAttachment } from '../process/shrink.js';
-import type { ClusterView, Doubt } from '../process/claims/cluster-view.js';
+import { type ClusterView, type Doubt, doubtId } from '../process/claims/cluster-view.js';
 import { type PodReview, type Verdict, reviewPod } from './pod-mutation.js';
 
 /** All live reads of one review together; the API server itself waits for 5 s. */
@@ -107,12 +107,12 @@ class LayeredView implements ClusterView {
   }
 
   hasLooked(doubt: Doubt): boolean {
-    return this.#looks.has(idOf(doubt));
+    return this.#looks.has(doubtId(doubt));
   }
 
   /** Reads an object live. Where that fails, the caches go on to speak for it. */
   look(doubt: Doubt, end: number): Promise<void> {
-    const id = idOf(doubt);
+    const id = doubtId(doubt);
     const look = this.#looks.get(id) ?? this.#readInto(doubt, end);
     this.#looks.set(id, look);
     return look;
@@ -158,8 +158,4 @@ class LayeredView implements ClusterView {
     const deadlineMs = Math.max(1, end - this.#options.clock.now());
     return this.#options.client.find(resource, splitKey(key), { deadlineMs });
   }
-}
-
-function idOf({ kind, key }: Doubt): string {
-  return `${kind} ${key}`;
 }

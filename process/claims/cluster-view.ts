@@ -23,3 +23,8 @@ export interface Doubt {
   /** The name; `namespace/name` for a network. */
   readonly key: string;
 }
+
+/** The same for all doubts about one object. */
+export function doubtId({ kind, key }: Doubt): string {
+  return `${kind} ${key}`;
+}

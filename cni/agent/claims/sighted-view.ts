@@ -11,7 +11,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../../kube/resources.js';
-import type { ClusterView, Doubt } from '../../../process/claims/cluster-view.js';
+import { type ClusterView, type Doubt, doubtId } from '../../../process/claims/cluster-view.js';
 import { type Gate, isServed } from '../../../process/gates.js';
 import type { NetworkAttachment } from '../../../process/shrink.js';
 import type { Sightings } from './sightings.js';
@@ -73,7 +73,7 @@ export class SightedView implements ClusterView {
   hasLooked(doubt: Doubt): boolean {
     const { resource, key } = this.#target(doubt);
     const { sightings, now } = this.#options;
-    return this.#failures.has(idOf(doubt)) || sightings.recall(resource, key, now) !== undefined;
+    return this.#failures.has(doubtId(doubt)) || sightings.recall(resource, key, now) !== undefined;
   }
 
   /** Never rejects. */
@@ -82,15 +82,15 @@ export class SightedView implements ClusterView {
     try {
       await this.#options.sightings.read(resource, key, signal);
     } catch (error) {
-      this.#failures.set(idOf(doubt), error);
+      this.#failures.set(doubtId(doubt), error);
       this.blindness ??= messageOf(error);
     }
   }
 
   /** Why one of the doubts stays. */
   failureOf(doubts: readonly Doubt[]): unknown {
-    const failed = doubts.find((doubt) => this.#failures.has(idOf(doubt)));
-    return failed && this.#failures.get(idOf(failed));
+    const failed = doubts.find((doubt) => this.#failures.has(doubtId(doubt)));
+    return failed && this.#failures.get(doubtId(failed));
   }
 
   #recall<T extends KubeObject>(resource: Resource<T>, key: string): T | undefined {
@@ -114,8 +114,4 @@ export class SightedView implements ClusterView {
   #key(name: string): string {
     return joinKey(this.#options.namespace, name);
   }
-}
-
-function idOf({ kind, key }: Doubt): string {
-  return `${kind} ${key}`;
 }
