@@ -3,6 +3,7 @@ import { systemClock } from '../../../kube/clock.js';
 import { NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS } from '../../../kube/resources.js';
 import { startControlPlane, type ControlPlane } from '../control-plane.js';
 import { createKinds } from '../kinds.js';
+import type { Attachment } from '../node/network-status.js';
 import { nodeObject } from '../node/node-object.js';
 import { KUBELET_PODS, type KubeletPod } from '../node/pod.js';
 import { createAll } from '../objects.js';
@@ -12,14 +13,6 @@ import { openWire, type Wire } from './wire.js';
 
 export const STAGE_NAMESPACE = 'wire';
 const NODES = ['node-1', 'node-2'] as const;
-
-interface Attachment {
-  name: string;
-  interface: string;
-  ips?: string[];
-  mac: string;
-  default?: boolean;
-}
 
 /** A control plane with two nodes on the wire, for tests that need neither KubeVirt nor Holdfast. */
 export class WireStage {

@@ -5,7 +5,7 @@ import { madeUpMac } from './guest-interfaces.js';
 import type { KubeletPod } from './pod.js';
 
 /** One attachment as Multus writes it (multi-net-spec §5.3). */
-interface Attachment {
+export interface Attachment {
   name: string;
   interface: string;
   ips?: string[];
