@@ -3,8 +3,9 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { CASES, QUIET } from './bed/network/migration/cases.js';
 import { INTERFACE } from './bed/network/migration/launcher.js';
 import { MoveOnWire, type Moved } from './bed/network/migration/move.js';
+import { onWireStage } from './bed/network/on-stage.js';
 import type { AddressState } from './bed/network/sightings.js';
-import { bridgeNetwork, WireStage } from './bed/network/wire-stage.js';
+import { bridgeNetwork, type WireStage } from './bed/network/wire-stage.js';
 import type { Place } from './bed/network/wire.js';
 import { describeStory, itOnWire } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
@@ -14,21 +15,12 @@ import { untilOnWire } from './story/wire.js';
 /** What docs/migration-on-the-wire.md says, held to the real plugins and this kernel; bench/migration.ts has all figures. */
 describe('The target of a live migration, set up while the guest runs on the source', function () {
   this.timeout(120_000);
-  let stage: WireStage | undefined;
+  let stage: WireStage;
   let moves = 0;
 
-  before(async function () {
-    const opened = await WireStage.open();
-    if (typeof opened === 'string') {
-      console.log(`    ${opened}`);
-      this.skip();
-    }
+  onWireStage((opened) => {
     stage = opened;
   });
-
-  after(() => stage?.plane.stop());
-
-  afterEach(() => stage?.clear());
 
   it('takes packets and breaks connections when it has the MAC address of the guest', async () => {
     const { ipv4, ipv6, conversation, switchMoves, targetSaid } = await move('bridge, MAC in the spec');
@@ -68,29 +60,29 @@ describe('The target of a live migration, set up while the guest runs on the sou
 
   it('cannot be without its interface where there is IPAM', async () => {
     const config = bridgeNetwork('bare', { type: 'static' }, { disableContainerInterface: true });
-    await stage!.createNetwork('bare', config);
-    const pod = await stage!.createPod('node-1', [{ name: 'bare', ips: ['192.168.51.1/24'] }]);
-    const failure = await stage!.networks.attach(pod).catch((error: unknown) => error);
+    await stage.createNetwork('bare', config);
+    const pod = await stage.createPod('node-1', [{ name: 'bare', ips: ['192.168.51.1/24'] }]);
+    const failure = await stage.networks.attach(pod).catch((error: unknown) => error);
     expect(String(failure)).to.include('cannot use IPAM when DisableContainerInterface flag is set');
   });
 
   /** The source of a migration, on a network that looks for duplicates. */
   async function startGuarded(name: string, addresses: readonly string[], gateway?: string): Promise<void> {
-    for (const node of ['node-1', 'node-2']) await stage!.wire.join(node, name);
+    for (const node of ['node-1', 'node-2']) await stage.wire.join(node, name);
     const ipam = { type: 'static', addresses: addresses.map((address) => ({ address, gateway })) };
-    await stage!.createNetwork(name, { cniVersion: '1.0.0', type: 'bridge', bridge: name, enabledad: true, ipam });
-    const source = await stage!.networks.attach(await stage!.createPod('node-1', [{ name, interface: INTERFACE }]));
+    await stage.createNetwork(name, { cniVersion: '1.0.0', type: 'bridge', bridge: name, enabledad: true, ipam });
+    const source = await stage.networks.attach(await stage.createPod('node-1', [{ name, interface: INTERFACE }]));
     await settled(source.place);
   }
 
   /** More than one target may be needed: nobody hears a probe that is sent before the port of the bridge forwards. */
   async function untilTarget(name: string, outcome: RegExp): Promise<void> {
     const attempt = async () => {
-      const pod = await stage!.createPod('node-2', [{ name, interface: INTERFACE }]);
+      const pod = await stage.createPod('node-2', [{ name, interface: INTERFACE }]);
       try {
-        const { place } = await stage!.networks.attach(pod);
+        const { place } = await stage.networks.attach(pod);
         const failed = (await settled(place)).filter(({ dadFailed, linkLocal }) => dadFailed && !linkLocal);
-        await stage!.networks.detach(pod);
+        await stage.networks.detach(pod);
         return `does not use ${failed.map(({ address }) => address).join()}`;
       } catch (error) {
         return String(error);
@@ -103,14 +95,14 @@ describe('The target of a live migration, set up while the guest runs on the sou
   function settled(place: Place): Promise<readonly AddressState[]> {
     return untilValue(
       `the addresses of ${place} to be settled`,
-      async () => (await stage!.wire.interfaces(place)).find(({ name }) => name === INTERFACE)!.addresses,
+      async () => (await stage.wire.interfaces(place)).find(({ name }) => name === INTERFACE)!.addresses,
       (addresses) => addresses.every(({ tentative, dadFailed }) => dadFailed || !tentative),
     );
   }
 
   function move(name: string): Promise<Moved> {
     const segment = `mv${++moves}`;
-    return new MoveOnWire(stage!, { segment, ...CASES[name]!(segment) }).run();
+    return new MoveOnWire(stage, { segment, ...CASES[name]!(segment) }).run();
   }
 });
 

@@ -4,37 +4,29 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { until, untilValue } from '../story/wait.js';
+import { onWireStage } from './network/on-stage.js';
 import { nodeFolder } from './network/open.js';
 import type { PodNetworks } from './network/pod-networks.js';
-import { bridgeNetwork, WireStage } from './network/wire-stage.js';
+import { bridgeNetwork, type WireStage } from './network/wire-stage.js';
 import { openWire, type Wire } from './network/wire.js';
 import { capture } from './processes.js';
 
 /** The wire by itself: what it shows of packets and of guests, and that nothing of it is left. */
 describe('The wire under the bed', function () {
   this.timeout(120_000);
-  let stage: WireStage | undefined;
+  let stage: WireStage;
   let wire: Wire;
   let networks: PodNetworks;
 
-  before(async function () {
-    const opened = await WireStage.open();
-    if (typeof opened === 'string') {
-      console.log(`    ${opened}`);
-      this.skip();
-    }
+  onWireStage((opened) => {
     stage = opened;
     ({ wire, networks } = opened);
   });
 
-  after(() => stage?.plane.stop());
-
-  afterEach(() => stage?.clear());
-
   it('sees who claims an address, and what the neighbours learn of it', async () => {
-    await stage!.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
+    await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
     const { place } = await networks.attach(
-      await stage!.createPod('node-1', [{ name: 'blue', ips: ['192.168.10.1/24'] }]),
+      await stage.createPod('node-1', [{ name: 'blue', ips: ['192.168.10.1/24'] }]),
     );
     await wire.addHost('witness', 'br1', ['192.168.10.100/24', 'fd00:10::100/64']);
     const watch = await wire.watch('host/witness', 'eth0');
@@ -60,9 +52,9 @@ describe('The wire under the bed', function () {
   });
 
   it('lets a guest take an address over, and finds duplicates of IPv6', async () => {
-    await stage!.createNetwork('guarded', bridgeNetwork('br1', { type: 'static' }, { enabledad: true }));
+    await stage.createNetwork('guarded', bridgeNetwork('br1', { type: 'static' }, { enabledad: true }));
     const { place } = await networks.attach(
-      await stage!.createPod('node-1', [{ name: 'guarded', ips: ['192.168.10.1/24'] }]),
+      await stage.createPod('node-1', [{ name: 'guarded', ips: ['192.168.10.1/24'] }]),
     );
     await wire.flushAddresses(place, 'net1');
     await wire.setMac(place, 'net1', '02:00:00:00:00:07');
@@ -104,7 +96,7 @@ describe('The wire under the bed', function () {
 
   it('shows a plugin on a node the folders of that node, and nothing of them to the machine', async () => {
     const agent = createServer((socket) => socket.end('the agent of node-2'));
-    agent.listen(join(nodeFolder(stage!.plane, 'node-2'), 'run-holdfast', 'agent.sock'));
+    agent.listen(join(nodeFolder(stage.plane, 'node-2'), 'run-holdfast', 'agent.sock'));
     await once(agent, 'listening');
     const script = `
       const socket = require('node:net').connect('/run/holdfast/agent.sock');
@@ -114,13 +106,13 @@ describe('The wire under the bed', function () {
     expect((await wire.run('node/node-1', ask)).stdout).to.equal('ENOENT\n');
     agent.close();
     const mounts = await readFile('/proc/self/mountinfo', 'utf8');
-    expect(mounts).not.to.include(stage!.plane.dataDir);
+    expect(mounts).not.to.include(stage.plane.dataDir);
   });
 
   it('stands beside another wire, and ends with its process even after SIGKILL', async () => {
-    const other = await openWire(stage!.plane.processes, () => undefined);
-    const dir = join(stage!.plane.dataDir, 'other');
-    await other!.addNode({ name: 'node-1', dir, apiPort: Number(new URL(stage!.plane.server).port) });
+    const other = await openWire(stage.plane.processes, () => undefined);
+    const dir = join(stage.plane.dataDir, 'other');
+    await other!.addNode({ name: 'node-1', dir, apiPort: Number(new URL(stage.plane.server).port) });
     await other!.join('node-1', 'br1');
     const netns = await other!.addPod('node-1', 'pod');
     const namespace = await other!.run('node/node-1', { command: '/bin/readlink', args: ['/proc/self/ns/net'] });
