@@ -164,14 +164,9 @@ class Crowd {
 
   async #restart(name: string): Promise<void> {
     const ref = this.#story.ref(name);
-    const { uid } = (await vm.waitRunning(this.#story.client, ref)).metadata;
+    const before = await vm.waitRunning(this.#story.client, ref);
     await patiently(() => vm.callSubresource(this.#story.client, ref, 'restart'));
-    await untilValue(
-      `${name} to run again`,
-      () => vm.waitRunning(this.#story.client, ref),
-      ({ metadata }) => metadata.uid !== uid,
-      PATIENCE,
-    );
+    await until(`${name} to run again`, () => this.#story.replaced(name, before), PATIENCE);
   }
 
   /** What is in flight while the API server is away may be forgotten by KubeVirt for minutes. */
