@@ -20,7 +20,20 @@ export interface AddressPoolSpec {
   stickyMAC?: {
     /** For how long, like `24h` (metav1.Duration). */
     ttl: string;
+    /** Those of deleted VMs, too. Default: those of pods alone. */
+    retain?: boolean;
   };
+  /** Prefix lengths of the blocks that nodes are lent. Default: 26 and 122. */
+  blockSize?: {
+    /** 16 to 32. */
+    ipv4?: number;
+    /** 64 to 128. */
+    ipv6?: number;
+  };
+  /** Labels of the nodes that have the network: blocks are lent and free addresses are shown to them alone; absent: to all. At most 32. */
+  nodeSelector?: Record<string, string>;
+  /** Nodes show how many addresses are free, so that the scheduler counts them. */
+  publishCapacity?: boolean;
   /** The namespaces whose workloads may draw from it; absent: all. At most 256. */
   namespaces?: string[];
 }
@@ -54,7 +67,21 @@ export interface AddressPoolStatus {
   free: number;
   /** Not in use, and leased on request alone. */
   reserved: number;
+  /** Absent where no blocks are lent. */
+  blocks?: PoolBlocks;
   conditions?: Condition[];
+}
+
+/** The aligned slices of a pool of which nodes are lent some. Counts are capped at 2^53 - 1. */
+export interface PoolBlocks {
+  /** Those with an address that may be leased to anybody. */
+  total: number;
+  /** Of which each address is in use or cools down. */
+  full: number;
+  /** An AddressBlock each. */
+  lent: number;
+  /** The slice from which the next claim is served, a CIDR. */
+  current?: string;
 }
 
 /** Types of a pool's conditions. */

@@ -2,8 +2,18 @@ import type { AddressPoolSpec, PoolSubnet } from './address-pool.js';
 import { describeValue, isRecord } from './json.js';
 import type { NetworkConfigProblem } from './network-attachment.js';
 
+/** Of a pool's spec, what a NAD may say besides its subnets. */
+export const POOL_FIELDS = [
+  'addressSpace',
+  'cooldownSeconds',
+  'stickyMAC',
+  'blockSize',
+  'nodeSelector',
+  'publishCapacity',
+] as const;
+
 /** What `"ipam": {"type": "holdfast", …}` says. Shapes are checked here, addresses where the pool is made of it. */
-export interface HoldfastIpamConfig extends Pick<AddressPoolSpec, 'addressSpace' | 'cooldownSeconds' | 'stickyMAC'> {
+export interface HoldfastIpamConfig extends Pick<AddressPoolSpec, (typeof POOL_FIELDS)[number]> {
   /** Of the `ipam` object in the NAD, such as `spec.config.plugins[0].ipam`. */
   path: string;
   /** Empty: an admin's pool serves. */
@@ -28,7 +38,7 @@ export interface WhereaboutsRange {
 
 type Read = { ok: true; config: HoldfastIpamConfig } | { ok: false; problem: NetworkConfigProblem };
 
-const OWN = ['type', 'subnets', 'addressSpace', 'cooldownSeconds', 'stickyMAC'];
+const OWN = ['type', 'subnets', ...POOL_FIELDS];
 const SUBNET = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved'];
 const RANGE = ['range', 'range_start', 'range_end', 'exclude'];
 /** Those of whereabouts that stand for addresses, and its name for an address space. */
@@ -77,6 +87,9 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
     readText(ipam.addressSpace, `${path}.addressSpace`) ?? readText(ipam.network_name, `${path}.network_name`);
   const cooldownSeconds = readSeconds(ipam.cooldownSeconds, `${path}.cooldownSeconds`);
   const stickyMAC = readSticky(ipam.stickyMAC, `${path}.stickyMAC`);
+  const blockSize = readBlockSize(ipam.blockSize, `${path}.blockSize`);
+  const nodeSelector = readLabels(ipam.nodeSelector, `${path}.nodeSelector`);
+  const publishCapacity = readFlag(ipam.publishCapacity, `${path}.publishCapacity`);
   return {
     path,
     subnets,
@@ -85,6 +98,9 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
     ...(addressSpace !== undefined && { addressSpace }),
     ...(cooldownSeconds !== undefined && { cooldownSeconds }),
     ...(stickyMAC !== undefined && { stickyMAC }),
+    ...(blockSize !== undefined && { blockSize }),
+    ...(nodeSelector !== undefined && { nodeSelector }),
+    ...(publishCapacity !== undefined && { publishCapacity }),
   };
 }
 
@@ -146,11 +162,41 @@ function refuseUnknown(object: Record<string, unknown>, path: string, known: rea
   }
 }
 
-function readSticky(value: unknown, path: string): { ttl: string } | undefined {
+function readSticky(value: unknown, path: string): AddressPoolSpec['stickyMAC'] {
   if (isAbsent(value)) return undefined;
-  const ttl = readText(readObject(value, path).ttl, `${path}.ttl`);
+  const sticky = readObject(value, path);
+  const ttl = readText(sticky.ttl, `${path}.ttl`);
   if (ttl === undefined) throw new ShapeError(`${path}.ttl`, 'is absent: write a duration such as "24h"');
-  return { ttl };
+  const retain = readFlag(sticky.retain, `${path}.retain`);
+  return { ttl, ...(retain !== undefined && { retain }) };
+}
+
+function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize'] {
+  if (isAbsent(value)) return undefined;
+  const size = readObject(value, path);
+  refuseUnknown(size, path, ['ipv4', 'ipv6']);
+  const lengths = (['ipv4', 'ipv6'] as const).flatMap((family) => {
+    const length = size[family];
+    if (isAbsent(length)) return [];
+    if (typeof length === 'number' && Number.isInteger(length)) return [[family, length] as const];
+    throw new ShapeError(`${path}.${family}`, `is ${describeValue(length)}: write a prefix length, without quotes`);
+  });
+  return Object.fromEntries(lengths);
+}
+
+function readLabels(value: unknown, path: string): Record<string, string> | undefined {
+  if (isAbsent(value)) return undefined;
+  const labels = Object.entries(readObject(value, path)).map(([label, text]) => {
+    if (typeof text === 'string') return [label, text] as const;
+    throw new ShapeError(`${path}.${label}`, `is ${describeValue(text)}: write the value of the label in quotes`);
+  });
+  return Object.fromEntries(labels);
+}
+
+function readFlag(value: unknown, path: string): boolean | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value === 'boolean') return value;
+  throw new ShapeError(path, `is ${describeValue(value)}: write true or false, without quotes`);
 }
 
 function readSeconds(value: unknown, path: string): number | undefined {

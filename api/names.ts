@@ -38,13 +38,18 @@ export const CLAIM_VM_NETWORK = `${OURS}/vm-network`;
 export const CLAIM_NAD = `${OURS}/network-attachment-definition`;
 /** Of a VM's template, and so of its VMI: JSON object of network names in the VM and lists of addresses. */
 export const REQUESTED_ADDRESSES_ANNOTATION = 'network.kubevirt.io/addresses';
+/** The MAC address that the VM's spec names, lower case, with colons. */
+export const CLAIM_MAC = `${OURS}/mac`;
 /** JSON list of addresses that the claim's next addresses should be. */
 export const CLAIM_REQUESTED_ADDRESSES = `${OURS}/requested-addresses`;
 export const IPAM_API_VERSION = `${OURS}/v1alpha1`;
 export const ADDRESS_POOL_KIND = 'AddressPool';
 export const ADDRESS_LEASE_KIND = 'AddressLease';
+export const ADDRESS_BLOCK_KIND = 'AddressBlock';
 /** Keeps a pool while addresses of it are leased. */
 export const POOL_FINALIZER = `${OURS}/leased`;
+/** Keeps a block until its node does not pick from it any more. */
+export const BLOCK_FINALIZER = `${OURS}/lent`;
 /** Of a derived pool: the namespace of the NADs that it was derived from. */
 export const POOL_NAD_NAMESPACE = `${OURS}/nad-namespace`;
 /** Of a lease: what its spec says, to select by. Values over 63 characters are cut and hashed. */

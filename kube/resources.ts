@@ -1,3 +1,4 @@
+import type { AddressBlock } from '../api/address-block.js';
 import type { AddressLease } from '../api/address-lease.js';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
@@ -104,5 +105,12 @@ export const ADDRESS_LEASES: Resource<AddressLease> = {
   version: 'v1alpha1',
   plural: 'addressleases',
   kind: 'AddressLease',
+  namespaced: false,
+};
+export const ADDRESS_BLOCKS: Resource<AddressBlock> = {
+  group: 'ipam.holdfast.dev',
+  version: 'v1alpha1',
+  plural: 'addressblocks',
+  kind: 'AddressBlock',
   namespaced: false,
 };

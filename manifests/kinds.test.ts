@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import type { Resource } from '../kube/resource.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
@@ -22,6 +22,7 @@ const TYPE_FIELDS = ['apiVersion?', 'kind?', 'metadata'];
 const KINDS: { resource: Resource; file: string; shortName: string }[] = [
   { resource: ADDRESS_POOLS, file: 'api/address-pool.ts', shortName: 'apool' },
   { resource: ADDRESS_LEASES, file: 'api/address-lease.ts', shortName: 'alease' },
+  { resource: ADDRESS_BLOCKS, file: 'api/address-block.ts', shortName: 'ablock' },
 ];
 
 function withoutTypeFields(shape: Shape): Shape {
@@ -36,11 +37,13 @@ function fieldsOf(schema: Schema, path = ''): [string, Schema][] {
     [`${path}.${name}`, property],
     ...fieldsOf(property, `${path}.${name}`),
   ]);
-  if (schema.items === undefined) return below;
-  return [...below, [`${path}[]`, schema.items], ...fieldsOf(schema.items, `${path}[]`)];
+  const { items, additionalProperties: values } = schema;
+  if (values !== undefined) return [...below, [`${path}[]`, values], ...fieldsOf(values, `${path}[]`)];
+  if (items === undefined) return below;
+  return [...below, [`${path}[]`, items], ...fieldsOf(items, `${path}[]`)];
 }
 
-function isBounded({ type, maxLength, maxItems, maximum, enum: values, format }: Schema): boolean {
+function isBounded({ type, maxLength, maxItems, maximum, enum: values, format, ...map }: Schema): boolean {
   switch (type) {
     case 'string':
       return maxLength !== undefined || values !== undefined || format === 'date-time';
@@ -49,7 +52,10 @@ function isBounded({ type, maxLength, maxItems, maximum, enum: values, format }:
     case 'integer':
       return maximum !== undefined || format === 'int64';
     default:
-      return type === 'object';
+      return (
+        type === 'boolean' ||
+        (type === 'object' && (map.additionalProperties === undefined || map.maxProperties !== undefined))
+      );
   }
 }
 

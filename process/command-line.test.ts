@@ -28,7 +28,7 @@ describe('readCommandLine', () => {
       healthBindAddress: ':8081',
       metricsBindAddress: ':8080',
       leaderElect: false,
-      featureGates: { persistentIPs: true },
+      featureGates: { persistentIPs: true, nodeBlocks: false, publishCapacity: true, stickyMAC: true },
       featureGatesFromKubevirt: false,
       logLevel: 'info',
       workers: 64,

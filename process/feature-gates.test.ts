@@ -9,7 +9,7 @@ describe('feature gates', () => {
     { name: 'named twice mean the last', given: 'PersistentIPs=false,PersistentIPs=true', expect: true },
   ];
   for (const { name, given, expect: wanted } of readings) {
-    it(name, () => expect(parseFeatureGates(given)).to.deep.equal({ persistentIPs: wanted }));
+    it(name, () => expect(parseFeatureGates(given)).to.deep.equal({ ...DEFAULT_FEATURE_GATES, persistentIPs: wanted }));
   }
 
   const refusals = [

@@ -2,12 +2,29 @@
 export interface FeatureGates {
   /** Claims for the interfaces of VMs on networks that allow persistent addresses. */
   readonly persistentIPs: boolean;
+  /** Nodes are lent blocks of pools, from which their agents pick addresses for pods. */
+  readonly nodeBlocks: boolean;
+  /** Pools that say so show their free addresses on nodes, and pods ask for them. */
+  readonly publishCapacity: boolean;
+  /** Pools that say so keep released addresses for the MAC address that had them. */
+  readonly stickyMAC: boolean;
 }
 
-const GATES = { PersistentIPs: 'persistentIPs' } as const satisfies Record<string, keyof FeatureGates>;
+const GATES = {
+  PersistentIPs: 'persistentIPs',
+  NodeBlocks: 'nodeBlocks',
+  PublishCapacity: 'publishCapacity',
+  StickyMAC: 'stickyMAC',
+} as const satisfies Record<string, keyof FeatureGates>;
 type GateName = keyof typeof GATES;
 
-export const DEFAULT_FEATURE_GATES: FeatureGates = Object.freeze({ persistentIPs: true });
+export const DEFAULT_FEATURE_GATES: FeatureGates = Object.freeze({
+  persistentIPs: true,
+  // for all pools at once: whoever has few nodes does better without
+  nodeBlocks: false,
+  publishCapacity: true,
+  stickyMAC: true,
+});
 
 /** The gates that there are, as users write them. */
 export const FEATURE_GATE_NAMES: readonly string[] = Object.keys(GATES);

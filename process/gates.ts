@@ -29,7 +29,7 @@ export function openGate(
   return gate;
 }
 
-export function gateByFlag(gates: FeatureGates): Gate {
+export function gateByFlag(gates: Pick<FeatureGates, 'persistentIPs'>): Gate {
   return { isOpen: () => gates.persistentIPs };
 }
 

@@ -10,6 +10,7 @@ export type Shape =
   | 'boolean'
   | { readonly enum: readonly string[] }
   | { readonly list: Shape }
+  | { readonly map: Shape }
   | { readonly fields: Readonly<Record<string, Shape>> };
 
 /** The part of an OpenAPI v3 schema that Kubernetes calls structural. */
@@ -17,12 +18,14 @@ export interface Schema {
   readonly type?: string;
   readonly description?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema;
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly enum?: readonly string[];
   readonly format?: string;
   readonly maxLength?: number;
   readonly maxItems?: number;
+  readonly maxProperties?: number;
   readonly maximum?: number;
 }
 
@@ -37,17 +40,20 @@ export function shapeOfSchema(schema: Schema, path = ''): Shape {
       return 'number';
     case 'array':
       return { list: shapeOfSchema(schema.items ?? {}, `${path}[]`) };
-    case 'object': {
-      const required = new Set(schema.required);
-      const fields = Object.entries(schema.properties ?? {}).map(
-        ([name, property]) =>
-          [required.has(name) ? name : `${name}?`, shapeOfSchema(property, `${path}.${name}`)] as const,
-      );
-      return { fields: Object.fromEntries(fields) };
-    }
+    case 'object':
+      return shapeOfObject(schema, path);
     default:
       throw new TypeError(`${path} has type ${schema.type ?? 'undefined'}, which no shape is for`);
   }
+}
+
+function shapeOfObject({ additionalProperties: values, properties, required = [] }: Schema, path: string): Shape {
+  if (values !== undefined) return { map: shapeOfSchema(values, `${path}{}`) };
+  const fields = Object.entries(properties ?? {}).map(
+    ([name, property]) =>
+      [required.includes(name) ? name : `${name}?`, shapeOfSchema(property, `${path}.${name}`)] as const,
+  );
+  return { fields: Object.fromEntries(fields) };
 }
 
 /** The shape of an exported interface of a source file. */
@@ -75,6 +81,8 @@ function shapeOfType(type: ts.Type, checker: ts.TypeChecker, path: string): Shap
   }
   if (!(type.flags & ts.TypeFlags.Object))
     throw new TypeError(`${path} is ${checker.typeToString(type)}: no shape is for it`);
+  const valueType = checker.getIndexTypeOfType(type, ts.IndexKind.String);
+  if (valueType !== undefined) return { map: shapeOfType(valueType, checker, `${path}{}`) };
   const fields = checker.getPropertiesOfType(type).map((property) => {
     const isOptional = (property.flags & ts.SymbolFlags.Optional) !== 0;
     const fieldType = checker.getTypeOfSymbol(property);

@@ -149,6 +149,16 @@ export const POOL_CASES: readonly PoolCase[] = [
     given: { stickyMAC: { ttl: '24' } },
     expect: ['spec.stickyMAC.ttl', '"24" is no duration', '24h'],
   },
+  {
+    name: 'no IPv4 block beyond a /16',
+    given: { blockSize: { ipv4: 8 } },
+    expect: ['spec.blockSize.ipv4', '16'],
+  },
+  {
+    name: 'no IPv6 block of another length',
+    given: { blockSize: { ipv6: 26 } },
+    expect: ['spec.blockSize.ipv6', '64'],
+  },
   { name: 'no ttl of nothing', given: { stickyMAC: { ttl: '0s' } }, expect: ['more than 0'] },
   {
     name: 'no pattern for a namespace',

@@ -21,12 +21,12 @@ export function leaseName(addressSpace: string, address: Address): string {
 }
 
 /** The space itself, or a hash of it where it is no valid name, too long, or could be read as another one's hash. */
-function spacePart(space: string): string {
-  const valid = space.length <= MAX_SPACE && space.split('.').every((label) => DNS_1123_LABEL.test(label));
-  return valid && !LOOKS_HASHED.test(space) ? space : withHash(space);
+export function spacePart(space: string, most = MAX_SPACE): string {
+  const valid = space.length <= most && space.split('.').every((label) => DNS_1123_LABEL.test(label));
+  return valid && !LOOKS_HASHED.test(space) ? space : withHash(space, most);
 }
 
-function withHash(space: string): string {
+function withHash(space: string, most: number): string {
   const hash = shortHash(space, HASH_DIGITS);
   const labels = space
     .toLowerCase()
@@ -35,7 +35,7 @@ function withHash(space: string): string {
     // the last one is to have room for the hash
     .map((label) => trimmed(label.slice(0, MAX_LABEL - HASH_DIGITS - 1)))
     .filter((label) => label !== '');
-  const head = trimmed(labels.join('.').slice(0, MAX_SPACE - HASH_DIGITS - 1));
+  const head = trimmed(labels.join('.').slice(0, most - HASH_DIGITS - 1));
   return head === '' ? hash : `${head}-${hash}`;
 }
 
@@ -43,7 +43,8 @@ function trimmed(label: string): string {
   return label.replace(/^[-.]+|[-.]+$/g, '');
 }
 
-function addressLabel({ family, value }: Address): string {
+/** `10-1-0-17`; IPv6 in full: eight groups of four digits. */
+export function addressLabel({ family, value }: Address): string {
   if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 0xffn)).join('-');
   const digits = value.toString(16).padStart(32, '0');
   return digits.replace(/.{4}(?=.)/g, '$&-');

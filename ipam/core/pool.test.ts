@@ -30,7 +30,10 @@ describe('compilePool', () => {
       addressSpace: 'Shared_1',
       subnets: [{ cidr: '2001:db8::/64' }, { cidr: '10.0.0.0/24', gateway: '10.0.0.1' }],
       cooldownSeconds: 90,
-      stickyMAC: { ttl: '1h30m' },
+      stickyMAC: { ttl: '1h30m', retain: true },
+      blockSize: { ipv4: 28 },
+      nodeSelector: { wired: 'yes' },
+      publishCapacity: true,
       namespaces: ['a', 'b'],
     });
     const { subnets, ...rest } = pool;
@@ -42,6 +45,10 @@ describe('compilePool', () => {
       families: [4, 6],
       cooldownMs: 90_000,
       stickyMs: 5_400_000,
+      retainsClaims: true,
+      blockSize: { 4: 28, 6: 122 },
+      nodeSelector: { wired: 'yes' },
+      publishesCapacity: true,
       namespaces: new Set(['a', 'b']),
     });
     expect(subnets.map(({ gateway }) => gateway)).to.deep.equal([undefined, parseAddress('10.0.0.1')]);
@@ -57,6 +64,9 @@ describe('compilePool', () => {
       families: [4],
       cooldownMs: 0,
       stickyMs: 0,
+      retainsClaims: false,
+      blockSize: { 4: 26, 6: 122 },
+      publishesCapacity: false,
     });
   });
 

@@ -5,6 +5,7 @@ import type { Address, Family } from './address.js';
 import { containsAddress } from './cidr.js';
 import { parseDuration } from './duration.js';
 import { PoolProblems } from './pool-problems.js';
+import { readBlockSize, readFlag, readNodeSelector, readRetain } from './pool-nodes.js';
 import type { PoolProblem } from './pool-problems.js';
 import { RangeSet } from './ranges.js';
 import { readSubnet } from './subnet.js';
@@ -27,6 +28,13 @@ export interface Pool {
   readonly cooldownMs: number;
   /** How long a released address is kept for its MAC address; 0: not at all. */
   readonly stickyMs: number;
+  /** Those of deleted VMs, too. */
+  readonly retainsClaims: boolean;
+  /** Prefix lengths of the blocks that nodes are lent. */
+  readonly blockSize: Readonly<Record<Family, number>>;
+  /** Labels of the nodes that have the network; absent: all nodes do. */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly publishesCapacity: boolean;
   /** Whose workloads may draw from it; absent: all. */
   readonly namespaces?: ReadonlySet<string>;
 }
@@ -54,6 +62,7 @@ export function compilePool({
     given.addressSpace === undefined ? network : readName('spec.addressSpace', given.addressSpace, problems);
   const subnets = readSubnets(given.subnets, problems);
   const namespaces = readNamespaces(given.namespaces, problems);
+  const nodeSelector = readNodeSelector(given.nodeSelector, problems);
   const pool: Pool = {
     name: metadata.name,
     uid: metadata.uid ?? '',
@@ -63,6 +72,10 @@ export function compilePool({
     families: ([4, 6] as const).filter((family) => subnets.some(({ cidr }) => cidr.family === family)),
     cooldownMs: readCooldown(given.cooldownSeconds, problems),
     stickyMs: readSticky(given.stickyMAC, problems),
+    retainsClaims: readRetain(given.stickyMAC, problems),
+    blockSize: readBlockSize(given.blockSize, problems),
+    ...(nodeSelector !== undefined && { nodeSelector }),
+    publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: given.publishCapacity }, problems),
     ...(namespaces !== undefined && { namespaces }),
   };
   return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };

@@ -1,5 +1,5 @@
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import type { HoldfastIpamConfig } from '../../api/holdfast-ipam.js';
+import { type HoldfastIpamConfig, POOL_FIELDS } from '../../api/holdfast-ipam.js';
 import { claimName, labelValue } from '../../api/ipam-claim.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
@@ -21,16 +21,15 @@ export function derivedPoolName(namespace: string, network: string): string {
 /** The pool that a NAD of the network asks for. Problems name fields of the NAD. */
 export function derivedSpec(network: string, config: HoldfastIpamConfig): DerivedSpec {
   if (config.subnets.length === 0 && config.ranges.length === 0) return { kind: 'none' };
-  const { addressSpace, cooldownSeconds, stickyMAC } = config;
   const converted =
     config.subnets.length > 0 ? { ok: true as const, subnets: config.subnets } : subnetsOfRanges(config);
   if (!converted.ok) return { kind: 'invalid', problems: [converted.problem] };
   const spec: AddressPoolSpec = {
     network,
-    ...(addressSpace !== undefined && { addressSpace }),
     subnets: converted.subnets,
-    ...(cooldownSeconds !== undefined && { cooldownSeconds }),
-    ...(stickyMAC !== undefined && { stickyMAC }),
+    ...Object.fromEntries(
+      POOL_FIELDS.flatMap((field) => (config[field] === undefined ? [] : [[field, config[field]]])),
+    ),
   };
   const compiled = compilePool({ metadata: { name: network }, spec });
   if (compiled.ok) return { kind: 'spec', spec, pool: compiled.pool };

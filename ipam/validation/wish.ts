@@ -55,7 +55,18 @@ export function describeDifference(there: Wish, here: Wish): string | undefined 
   if (theirs.cooldownMs !== ours.cooldownMs) {
     return sentence('cooldownSeconds', written.cooldownSeconds, writing.cooldownSeconds);
   }
-  if (theirs.stickyMs !== ours.stickyMs) return sentence('stickyMAC', written.stickyMAC, writing.stickyMAC);
+  if (theirs.stickyMs !== ours.stickyMs || theirs.retainsClaims !== ours.retainsClaims) {
+    return sentence('stickyMAC', written.stickyMAC, writing.stickyMAC);
+  }
+  if (!isDeepStrictEqual(theirs.blockSize, ours.blockSize)) {
+    return sentence('blockSize', written.blockSize, writing.blockSize);
+  }
+  if (!isDeepStrictEqual(theirs.nodeSelector, ours.nodeSelector)) {
+    return sentence('nodeSelector', written.nodeSelector, writing.nodeSelector);
+  }
+  if (theirs.publishesCapacity !== ours.publishesCapacity) {
+    return sentence('publishCapacity', written.publishCapacity, writing.publishCapacity);
+  }
   const count = Math.max(theirs.subnets.length, ours.subnets.length);
   for (let index = 0; index < count; index++) {
     if (isDeepStrictEqual(theirs.subnets[index], ours.subnets[index])) continue;

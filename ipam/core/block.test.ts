@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import { type AddressBlock, BlockRelease, ReleaseReason } from '../../api/address-block.js';
+import {
+  type BlockRecord,
+  answerBlock,
+  isUsable,
+  keepBlock,
+  lendBlock,
+  letBlockGo,
+  markBlock,
+  readBlock,
+  takeBlockBack,
+} from './block.js';
+import { parseCidr } from './cidr.js';
+
+function blockWith(status: AddressBlock['status'], metadata: object = {}): BlockRecord {
+  const made = lendBlock('blue', parseCidr('10.1.0.64/26'), 'node1');
+  if (made.verb !== 'create') throw new Error('a block is lent by creating it');
+  const { block } = made;
+  return readBlock({
+    ...block,
+    metadata: { ...block.metadata, uid: 'u1', resourceVersion: '7', ...metadata },
+    ...(status && { status }),
+  });
+}
+
+describe('a block', () => {
+  it('is lent under the name of its slice, with a finalizer', () => {
+    const { metadata, pool, node } = blockWith(undefined);
+    expect({ name: metadata.name, pool, node }).to.deep.equal({
+      name: 'blue.10-1-0-64-26',
+      pool: 'blue',
+      node: 'node1',
+    });
+    expect(metadata.finalizers).to.deep.equal(['ipam.holdfast.dev/lent']);
+  });
+
+  it('under another name locks nothing, and is not read', () => {
+    expect(() => blockWith(undefined, { name: 'blue.10-1-0-0-26' })).to.throw(TypeError, /blue\.10-1-0-64-26 only/);
+  });
+
+  it('is compared before it is swapped', () => {
+    expect(markBlock(blockWith(undefined), ReleaseReason.Excess)).to.deep.equal({
+      verb: 'patch-status',
+      name: 'blue.10-1-0-64-26',
+      body: {
+        metadata: { uid: 'u1', resourceVersion: '7' },
+        status: { release: 'marked-for-release', reason: 'ExcessAddresses' },
+      },
+    });
+  });
+
+  const words = [undefined, ...Object.values(BlockRelease), 'asked-politely'];
+  const moves: { name: string; from: (string | undefined)[]; move: (block: BlockRecord) => object }[] = [
+    { name: 'is asked for', from: [undefined], move: (block) => markBlock(block, ReleaseReason.Pressure) },
+    { name: 'is answered for', from: [BlockRelease.Marked], move: (block) => answerBlock(block, true) },
+    {
+      name: 'is left to its node',
+      from: [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused],
+      move: keepBlock,
+    },
+    { name: 'is taken back', from: [BlockRelease.Ready], move: (block) => takeBlockBack(block, false) },
+    {
+      name: 'is taken back where no node is left to answer',
+      from: [BlockRelease.Ready, BlockRelease.Marked],
+      move: (block) => takeBlockBack(block, true),
+    },
+  ];
+  for (const { name, from, move } of moves) {
+    for (const word of words) {
+      const may = from.includes(word);
+      it(`${name} ${may ? 'where' : 'never where'} it says ${word ?? 'nothing'}`, () => {
+        const block = blockWith(word === undefined ? undefined : { release: word });
+        if (may) expect(move(block)).to.have.property('verb', 'patch-status');
+        else expect(() => move(block)).to.throw(TypeError, 'cannot');
+      });
+    }
+  }
+
+  for (const word of words) {
+    const wanted = word === undefined || word === BlockRelease.Refused;
+    it(`is ${wanted ? '' : 'not '}picked from where it says ${word ?? 'nothing'}`, () => {
+      expect(isUsable(blockWith(word === undefined ? undefined : { release: word }))).to.equal(wanted);
+    });
+  }
+
+  it('is not picked from any more once it is being deleted', () => {
+    expect(isUsable(blockWith(undefined, { deletionTimestamp: '2026-01-01T00:00:00Z' }))).to.equal(false);
+  });
+
+  it('goes without touching the finalizers of others', () => {
+    const block = blockWith({ release: BlockRelease.Released }, { finalizers: ['ipam.holdfast.dev/lent', 'a/b'] });
+    expect(letBlockGo(block)).to.deep.include({
+      body: { metadata: { uid: 'u1', resourceVersion: '7', finalizers: ['a/b'] } },
+    });
+  });
+});

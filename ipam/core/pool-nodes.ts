@@ -1,0 +1,69 @@
+import { describeValue, isRecord } from '../../api/json.js';
+import type { Family } from './address.js';
+import type { Place, PoolProblems } from './pool-problems.js';
+
+/** What a pool's spec says of nodes, and its switches. */
+
+/** A /26 and a /122: 64 addresses each. */
+export const DEFAULT_BLOCK_SIZE: Readonly<Record<Family, number>> = { 4: 26, 6: 122 };
+
+const SHORTEST: Readonly<Record<Family, number>> = { 4: 16, 6: 64 };
+const LONGEST: Readonly<Record<Family, number>> = { 4: 32, 6: 128 };
+const KEYS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
+const MAX_LABELS = 32;
+
+export function readBlockSize(value: unknown, problems: PoolProblems): Readonly<Record<Family, number>> {
+  if (isAbsent(value)) return DEFAULT_BLOCK_SIZE;
+  const field = 'spec.blockSize';
+  if (!isRecord(value)) {
+    problems.add(field, `${describeValue(value)} is no object: write it like {ipv4: 26, ipv6: 122}`);
+    return DEFAULT_BLOCK_SIZE;
+  }
+  return { 4: readPrefix(value, 4, problems), 6: readPrefix(value, 6, problems) };
+}
+
+function readPrefix(sizes: Record<string, unknown>, family: Family, problems: PoolProblems): number {
+  const size = sizes[KEYS[family]];
+  if (isAbsent(size)) return DEFAULT_BLOCK_SIZE[family];
+  const [shortest, longest] = [SHORTEST[family], LONGEST[family]];
+  if (typeof size === 'number' && Number.isInteger(size) && size >= shortest && size <= longest) return size;
+  problems.add(
+    `spec.blockSize.${KEYS[family]}`,
+    `${describeValue(size)} is no prefix length of a block: write a whole number from ${shortest} to ${longest}`,
+  );
+  return DEFAULT_BLOCK_SIZE[family];
+}
+
+export function readNodeSelector(value: unknown, problems: PoolProblems): Readonly<Record<string, string>> | undefined {
+  if (isAbsent(value)) return undefined;
+  const field = 'spec.nodeSelector';
+  if (!isRecord(value)) {
+    problems.add(field, `${describeValue(value)} is no set of labels: write it like {network: blue}`);
+    return undefined;
+  }
+  const labels = Object.entries(value);
+  if (labels.length > MAX_LABELS)
+    problems.add(field, `it has ${labels.length} labels: it may have ${MAX_LABELS}, so leave some out`);
+  for (const [label, text] of labels) {
+    if (typeof text === 'string') continue;
+    problems.add(`${field}[${label}]`, `${describeValue(text)} is no text: write the value of the label in quotes`);
+  }
+  return Object.fromEntries(labels.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+export function readRetain(stickyMAC: unknown, problems: PoolProblems): boolean {
+  const value = isRecord(stickyMAC) ? stickyMAC.retain : undefined;
+  return readFlag({ field: 'spec.stickyMAC.retain', value }, problems);
+}
+
+/** Absent: false. */
+export function readFlag({ field, value }: Place<unknown>, problems: PoolProblems): boolean {
+  if (isAbsent(value)) return false;
+  if (typeof value === 'boolean') return value;
+  problems.add(field, `${describeValue(value)} is neither true nor false: write one of them, without quotes`);
+  return false;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
