@@ -16,6 +16,7 @@ export const NAMESPACES: Resource = {
   kind: 'Namespace',
   namespaced: false,
 };
+export const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 
 export const CONFIG_MAPS: Resource<KubeObject & { data?: Record<string, string> }> = {
   group: '',

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { vm, vmi } from '../test/workload-objects.js';
-import { shrinkNad, shrinkVm, shrinkVmi } from './shrink.js';
+import { shrinkNad, shrinkNode, shrinkVm, shrinkVmi } from './shrink.js';
 
 describe('what is cached', () => {
   it('of a VM: its identity, finalizers, and networks by name and NAD', () => {
@@ -53,5 +53,11 @@ describe('what is cached', () => {
       config: { ok: true, network: { name: 'blue', allowPersistentIPs: false } },
       delegation: { kind: 'other', type: 'host-local' },
     });
+  });
+
+  it('of a node: its identity and labels, which its heartbeats do not change', () => {
+    const metadata = { name: 'n1', uid: 'u', resourceVersion: '5', labels: { zone: 'a' } };
+    const full = { metadata: { ...metadata, annotations: { big: 'x' } }, status: { conditions: ['x'] } };
+    expect(shrinkNode(full)).to.deep.equal({ metadata });
   });
 });

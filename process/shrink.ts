@@ -77,6 +77,12 @@ export function shrinkNamespace({ metadata }: KubeObject): KubeObject {
   return { metadata: { ...identityOf(metadata), ...(labels && { labels }) } };
 }
 
+/** Its heartbeats change nothing of this. */
+export function shrinkNode({ metadata }: KubeObject): KubeObject {
+  const { labels } = metadata;
+  return { metadata: { ...identityOf(metadata), ...(labels && { labels }) } };
+}
+
 function shrinkVmiSpec({ networks, domain }: VmiSpec): VmiSpec {
   const unplugging = (domain?.devices?.interfaces ?? []).filter(({ state }) => state !== undefined);
   return {

@@ -9,6 +9,7 @@ import {
   KUBEVIRTS,
   NAMESPACES,
   NETWORK_ATTACHMENT_DEFINITIONS,
+  NODES,
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../kube/resources.js';
@@ -20,6 +21,7 @@ import {
   shrinkKubeVirt,
   shrinkNad,
   shrinkNamespace,
+  shrinkNode,
   shrinkPool,
   shrinkVm,
   shrinkVmi,
@@ -51,6 +53,8 @@ export const NADS: Watched<NetworkAttachmentDefinition, NetworkAttachment> = {
   optional: true,
 };
 export const ALL_NAMESPACES: Watched<KubeObject> = { resource: NAMESPACES, shrink: shrinkNamespace };
+/** Their names, labels, and whether they are being deleted. */
+export const NODE_WATCH: Watched<KubeObject> = { resource: NODES, shrink: shrinkNode };
 /** The feature gates of KubeVirt, where ours follows them. */
 export const KUBEVIRT_OBJECTS: Watched<KubeVirt> = { resource: KUBEVIRTS, shrink: shrinkKubeVirt, optional: true };
 /** Not optional: while the kind is not served, nothing is known of what may be leased. */
