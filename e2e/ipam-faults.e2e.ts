@@ -33,10 +33,14 @@ describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
 async function nothingLeftOfOthers({ client }: Story): Promise<void> {
   const namesLeft = async () => {
     const [pools, leases] = await Promise.all([client.list(ADDRESS_POOLS), client.list(ADDRESS_LEASES)]);
-    return [...pools.items, ...leases.items].map(({ metadata }) => metadata.name);
+    const ofPools = pools.items.map(({ metadata, status }) => {
+      const said = (status?.conditions ?? []).map(({ type, message }) => `${type}: ${message}`);
+      return [metadata.name, `deleted ${metadata.deletionTimestamp ?? 'never'}`, ...said].join('; ');
+    });
+    return [...ofPools, ...leases.items.map(({ metadata }) => metadata.name)];
   };
   const isEmpty = (names: readonly string[]) => names.length === 0;
-  await untilValue('pools and leases of earlier stories to be gone', namesLeft, isEmpty, { timeoutMs: 60_000 });
+  await untilValue('pools and leases of earlier stories to be gone', namesLeft, isEmpty, { timeoutMs: 120_000 });
 }
 
 /** `PATCH ipamclaims/status` of a method and a path. */

@@ -133,7 +133,10 @@ describeStory('A pool that an admin makes', (story) => {
   });
 
   it('is refused as the second one for the same users', async () => {
-    await story().addresses.pool(`${story().namespace}-admin`, spec('10.30.12.0/24'));
+    const first = `${story().namespace}-admin`;
+    await story().addresses.pool(first, spec('10.30.12.0/24'));
+    // known to whoever refuses
+    await story().addresses.poolWith(first, 'to serve', has(PoolCondition.Ready, 'True'));
     const second = story().addresses.pool(`${story().namespace}-more`, spec('10.30.13.0/24'));
     expect(await refusal(second)).to.include(`${story().namespace}-admin`);
   });
