@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import { holdfastConfig, nad } from '../../test/pool-objects.js';
 import { type Derivation, planDerivation } from './derivation.js';
-import { derivedPool } from './derived-pool.js';
+import { derivedPool } from '../core/derived-pool.js';
 
 const subnets = (cidr: string) => ({ subnets: [{ cidr }] });
 const OLD = nad('vms/old', holdfastConfig(subnets('10.9.0.0/24')), 1);

@@ -4,7 +4,7 @@ import { EventReason } from '../../api/names.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, compilePool } from '../core/pool.js';
-import { derivedPool, derivedPoolName } from './derived-pool.js';
+import { derivedPool, derivedPoolName } from '../core/derived-pool.js';
 import { type NadNotice, type Wish, readWishes } from './wishes.js';
 import { named } from './status.js';
 import { outsideOf } from './usage.js';

@@ -10,7 +10,7 @@ import type { SyncResult } from '../../kube/loop.js';
 import type { Lister } from '../../kube/cache.js';
 import { addFinalizer, applyDerivation, mayGo, removeFinalizer, wantsFinalizer } from './apply.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
-import { derivedPoolName } from './derived-pool.js';
+import { derivedPoolName } from '../core/derived-pool.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
 import { Notices, tellOfConditions } from './notices.js';
 import { blockersOf, conditionsOf, countsOf } from './status.js';

@@ -2,7 +2,7 @@ import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import { EventReason } from '../../api/names.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { Pool } from '../core/pool.js';
-import { type DerivedSpec, derivedSpec } from './derived-pool.js';
+import { type DerivedSpec, derivedSpec } from '../core/derived-pool.js';
 
 /** The pool that one NAD asks for. */
 export interface Wish {

@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { Pool } from '../core/pool.js';
-import { derivedPool, derivedSpec } from '../pools/derived-pool.js';
+import { derivedPool, derivedSpec } from '../core/derived-pool.js';
 import { servedOf } from './serving.js';
 
 const SHOWN = 120;

@@ -3,7 +3,7 @@ import { type HoldfastIpamConfig, POOL_FIELDS } from '../../api/holdfast-ipam.js
 import { claimName, labelValue } from '../../api/ipam-claim.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import { type Pool, type PoolProblem, compilePool } from '../core/pool.js';
+import { type Pool, type PoolProblem, compilePool } from './pool.js';
 import { subnetsOfRanges } from './whereabouts.js';
 
 /** `none`: the NAD leaves its addresses to an admin's pool. */

@@ -1,8 +1,8 @@
 import type { PoolSubnet } from '../../api/address-pool.js';
 import type { HoldfastIpamConfig, WhereaboutsRange } from '../../api/holdfast-ipam.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import { type Address, AddressError, formatAddress, parseAddress, parseAddressOrPrefix } from '../core/address.js';
-import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf } from '../core/cidr.js';
+import { type Address, AddressError, formatAddress, parseAddress, parseAddressOrPrefix } from './address.js';
+import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf } from './cidr.js';
 
 export type Subnets = { ok: true; subnets: PoolSubnet[] } | { ok: false; problem: NetworkConfigProblem };
 
