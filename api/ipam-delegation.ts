@@ -5,6 +5,9 @@ import { type NetworkAttachmentDefinition, type NetworkConfigProblem, readCniCon
 /** The IPAM plugin's name in a CNI config. */
 export const HOLDFAST_IPAM = 'holdfast';
 
+/** That of the IPAM whose keys Holdfast understands, so that a NAD can move over. */
+export const WHEREABOUTS_IPAM = 'whereabouts';
+
 /** To whom a NAD leaves its addresses. `invalid`: to Holdfast, perhaps, but it cannot be understood. */
 export type IpamDelegation =
   | { kind: 'none' }
@@ -13,7 +16,7 @@ export type IpamDelegation =
   | { kind: 'invalid'; problem: NetworkConfigProblem };
 
 /** An `ipam` object and its path in the NAD. */
-interface Place {
+export interface IpamPlace {
   path: string;
   ipam: Record<string, unknown>;
   type: string;
@@ -26,7 +29,7 @@ interface Place {
 export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelegation {
   const config = readCniConfig(nad);
   if (!config.ok) return { kind: 'invalid', problem: config.problem };
-  const places = config.value === undefined ? [] : placesOf(config.value);
+  const places = config.value === undefined ? [] : ipamPlaces(config.value);
   const ours = places.find(({ type }) => type === HOLDFAST_IPAM);
   if (ours === undefined) return places[0] === undefined ? { kind: 'none' } : { kind: 'other', type: places[0].type };
   const other = places.find((place) => place !== ours);
@@ -35,7 +38,8 @@ export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelega
   return read.ok ? { kind: 'holdfast', config: read.config } : { kind: 'invalid', problem: read.problem };
 }
 
-function placesOf(config: Record<string, unknown>): Place[] {
+/** The `ipam` objects of a CNI config that name an IPAM: that of the top level, and those of the plugins of a list. */
+export function ipamPlaces(config: Record<string, unknown>): IpamPlace[] {
   const plugins: unknown[] = Array.isArray(config.plugins) ? config.plugins : [];
   const candidates: [string, unknown][] = [
     ['spec.config', config],
@@ -49,7 +53,7 @@ function placesOf(config: Record<string, unknown>): Place[] {
   });
 }
 
-function twice(ours: Place, other: Place): IpamDelegation {
+function twice(ours: IpamPlace, other: IpamPlace): IpamDelegation {
   const [first, second] = [ours.path, other.path].sort();
   const message = `is the second of two: ${first ?? ''} delegates, too. Keep one of them`;
   return { kind: 'invalid', problem: { field: second ?? '', message } };

@@ -11,6 +11,7 @@ const OTHER = nad('vms/other', holdfastConfig(subnets('10.8.0.0/24')), 3);
 const BARE = nad('vms/bare', holdfastConfig(), 4);
 const BROKEN = nad('vms/broken', holdfastConfig({ subnet: 'x' }), 5);
 const FOREIGN = nad('vms/foreign', { name: 'blue', ipam: { type: 'dhcp' } }, 0);
+const MOVING = nad('vms/moving', { name: 'blue', ipam: { type: 'whereabouts', range: '10.9.0.0/24' } }, 0);
 const POOL = derivedPool('vms', { network: 'blue', subnets: [{ cidr: '10.9.0.0/24' }] });
 const DELETING = { ...POOL, metadata: { ...POOL.metadata, deletionTimestamp: 'x' } };
 
@@ -54,6 +55,14 @@ const rows: Row[] = [
     expect: ['tell broken NetworkAttachmentInvalid', 'NetworkInvalid'],
   },
   { name: 'deleted where none asks for it', nads: [FOREIGN], given: { pool: POOL }, expect: ['delete', 'NetworkGone'] },
+  { name: 'kept for one that is to move over', nads: [MOVING], given: { pool: POOL }, expect: ['NetworkGone'] },
+  { name: 'not made before one moves over', nads: [MOVING], expect: ['NetworkGone'] },
+  {
+    name: 'as the first NAD says that has moved over',
+    nads: [MOVING, OTHER],
+    given: { pool: POOL },
+    expect: ['update 10.8.0.0/24', 'NetworksAgree'],
+  },
   { name: 'kept while it is leased from', nads: [], given: { pool: POOL, blockers: 1 }, expect: ['NetworkGone'] },
   { name: 'not deleted twice', nads: [], given: { pool: DELETING }, expect: ['NetworkGone'] },
   { name: 'not changed while it goes', nads: [OTHER], given: { pool: DELETING }, expect: ['NetworksAgree'] },

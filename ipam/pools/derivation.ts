@@ -1,4 +1,5 @@
 import { type AddressPool, type AddressPoolSpec, nadNamespaceOf } from '../../api/address-pool.js';
+import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
@@ -84,12 +85,18 @@ function decide({ nad, spec, pool }: Wish, derivation: Derivation): DerivationAc
 }
 
 function planWithout(derivation: Derivation, invalid: readonly NetworkAttachment[]): Omit<DerivationPlan, 'notices'> {
-  const { pool, blockers, network, namespace } = derivation;
+  const { pool, blockers, network, namespace, nads } = derivation;
   const [broken] = invalid;
   if (broken !== undefined) {
     // whoever mends it wants to find the pool as it was
     const message = `NAD ${objectKey(broken)} cannot be used: the pool stays as it is; correct the NAD`;
     return { actions: [], agreement: { agree: false, reason: 'NetworkInvalid', message } };
+  }
+  const moving = nads.find(({ delegation }) => delegation.kind === 'other' && delegation.type === WHEREABOUTS_IPAM);
+  if (pool !== undefined && moving !== undefined) {
+    // made before its NAD moves over, so that what is in use is leased by then
+    const message = `NAD ${objectKey(moving)} still delegates to ${WHEREABOUTS_IPAM}: the pool waits for it to move over, and serves nobody by it`;
+    return { actions: [], agreement: { agree: false, reason: 'NetworkGone', message } };
   }
   const message = `no NAD of namespace ${namespace} and network ${network} asks for it any more: it goes when no address of it is leased`;
   const agreement: Agreement = { agree: false, reason: 'NetworkGone', message };
