@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { BlockRelease } from '../../../api/address-block.js';
+import { formatAddress, parseAddress } from '../../../ipam/core/address.js';
+import { type BlockGiven, blockRecord } from '../../../test/block-objects.js';
+import { compiledPool } from '../../../test/lease-objects.js';
+import { BlockCandidates } from './block-candidates.js';
+import { LentBlocks } from './lent-blocks.js';
+
+/** Open are 10.0.0.2 to 10.0.0.30; the blocks of it have four addresses. */
+const POOL = compiledPool({ subnets: [{ cidr: '10.0.0.0/27', gateway: '10.0.0.1' }, { cidr: 'fd00::/64' }] });
+const NOTED_MS = 5 * 60_000;
+const MARKED = { release: BlockRelease.Marked };
+
+describe('addresses of the blocks of a node', () => {
+  let lent: LentBlocks;
+  let candidates: BlockCandidates;
+  let version: number;
+
+  beforeEach(() => {
+    lent = new LentBlocks(15_000);
+    lent.leasesKnown();
+    candidates = new BlockCandidates(lent);
+    version = 0;
+  });
+
+  const show = (cidr: string, given: BlockGiven = {}) => {
+    const object = blockRecord(cidr, ++version, given);
+    lent.observe({ type: 'changed', object });
+    return object;
+  };
+  let draws = 0;
+  const random = () => (draws++ * 0.618_033_988_75) % 1;
+  const pick = (now = 0, pool = POOL, family: 4 | 6 = 4) => {
+    const address = candidates.pick(pool, family, { now, random });
+    return address && formatAddress(address);
+  };
+  const settle = (address: string | undefined, isTaken: boolean, now = 0) =>
+    candidates.settle(POOL, parseAddress(address ?? ''), { isTaken, now });
+  /** All that can be picked, in order. */
+  const all = (now = 0, pool = POOL): string[] => {
+    const found: string[] = [];
+    for (let next = pick(now, pool); next !== undefined; next = pick(now, pool)) found.push(next);
+    for (const address of found) settle(address, false, now);
+    return found.sort();
+  };
+  const SECOND = ['10.0.0.4', '10.0.0.5', '10.0.0.6', '10.0.0.7'];
+
+  it('are those of usable blocks that the pool leases to anybody', () => {
+    expect(all()).to.deep.equal([]);
+    show('10.0.0.0/30');
+    expect(all()).to.deep.equal(['10.0.0.2', '10.0.0.3']);
+    show('10.0.0.4/30');
+    show('10.0.0.8/30', MARKED);
+    expect(all()).to.deep.equal(['10.0.0.2', '10.0.0.3', ...SECOND]);
+    show('fd00::40/122');
+    expect(pick(0, POOL, 6)).to.match(/^fd00::[4-7]/);
+  });
+
+  it('are none of a block from the turn on in which it is asked for', () => {
+    show('10.0.0.4/30');
+    expect(all()).to.deep.equal(SECOND);
+    show('10.0.0.4/30', MARKED);
+    expect(pick()).to.equal(undefined);
+    show('10.0.0.4/30', { release: BlockRelease.Refused });
+    expect(all()).to.deep.equal(SECOND);
+    lent.observe({ type: 'removed', object: blockRecord('10.0.0.4/30', 9) });
+    expect(pick()).to.equal(undefined);
+  });
+
+  it('are none that the pool does not have any more', () => {
+    show('10.0.0.4/30');
+    expect(all()).to.deep.equal(SECOND);
+    expect(all(0, compiledPool({ subnets: [{ cidr: '10.0.0.0/27', exclude: ['10.0.0.4/31'] }] }))).to.deep.equal([
+      '10.0.0.6',
+      '10.0.0.7',
+    ]);
+    const moved = compiledPool({ addressSpace: 'other', subnets: [{ cidr: '10.0.0.0/27' }] });
+    expect(all(0, moved)).to.deep.equal(SECOND);
+  });
+
+  it('are none that is leased on this node, is being tried, or was found taken', () => {
+    show('10.0.0.4/30');
+    candidates.leased('blue', parseAddress('10.0.0.4'));
+    candidates.leased('red', parseAddress('10.0.0.5'));
+    expect(candidates.try(POOL, parseAddress('10.0.0.6'))).to.equal(true);
+    expect(candidates.try(POOL, parseAddress('10.0.0.6'))).to.equal(false);
+    expect(candidates.isKnown(POOL, parseAddress('10.0.0.6'))).to.equal(true);
+    expect(candidates.isKnown(POOL, parseAddress('10.0.0.7'))).to.equal(false);
+    expect(all()).to.deep.equal(['10.0.0.5', '10.0.0.7']);
+    settle('10.0.0.6', true);
+    expect(all()).to.deep.equal(['10.0.0.5', '10.0.0.7']);
+    candidates.unleased('blue', parseAddress('10.0.0.4'));
+    expect(all()).to.deep.equal(['10.0.0.4', '10.0.0.5', '10.0.0.7']);
+  });
+
+  it('that were found taken are tried again after minutes, or once a lease of this node has come and gone', () => {
+    show('10.0.0.4/30');
+    const [one, two] = [pick(), pick()];
+    settle(one, true, 0);
+    settle(two, true, 1_000);
+    expect(all(NOTED_MS - 1)).to.have.length(2);
+    expect(all(NOTED_MS)).to.include(one).and.to.have.length(3);
+    candidates.leased('blue', parseAddress(two!));
+    candidates.unleased('blue', parseAddress(two!));
+    expect(all(NOTED_MS)).to.deep.equal(SECOND);
+  });
+
+  it('that are tried stay so though a lease of them comes and goes, and those leased though a try ends', () => {
+    show('10.0.0.4/30');
+    const picked = pick();
+    candidates.leased('blue', parseAddress(picked!));
+    candidates.unleased('blue', parseAddress(picked!));
+    expect(all()).to.have.length(3);
+    candidates.leased('blue', parseAddress(picked!));
+    settle(picked, false);
+    expect(all()).to.have.length(3);
+  });
+
+  it('that are being tried make their block one that is in use', () => {
+    show('10.0.0.4/30');
+    const picked = pick();
+    const block = show('10.0.0.4/30', MARKED);
+    expect(lent.isInUse(block)).to.equal(true);
+    settle(picked, false);
+    expect(lent.isInUse(block)).to.equal(false);
+  });
+
+  it('are drawn at random', () => {
+    show('10.0.0.4/30');
+    const first = new Set<string | undefined>();
+    for (let n = 0; n < 20; n++) {
+      const fresh = new BlockCandidates(lent);
+      const address = fresh.pick(POOL, 4, { now: 0, random });
+      first.add(address && formatAddress(address));
+    }
+    expect(first.size).to.equal(4);
+  });
+
+  it('are told by place, too', () => {
+    show('10.0.0.4/30');
+    show('10.0.0.8/30', MARKED);
+    const usable = ['10.0.0.3', '10.0.0.4', '10.0.0.7', '10.0.0.8', '10.1.0.1'].filter((text) =>
+      candidates.isUsable(POOL, parseAddress(text)),
+    );
+    expect(usable).to.deep.equal(['10.0.0.4', '10.0.0.7']);
+  });
+
+  it('that are asked for, or given back, are nowhere to be picked by this node', () => {
+    expect(candidates.elsewhere(POOL)).to.equal(POOL);
+    show('10.0.0.4/30');
+    expect(candidates.elsewhere(POOL)).to.equal(POOL);
+    show('10.0.0.8/30', MARKED);
+    const elsewhere = candidates.elsewhere(POOL);
+    const open = [3, 4, 7, 8, 11, 12].filter((last) => elsewhere.subnets[0]!.open.has(0x0a000000n + BigInt(last)));
+    expect(open).to.deep.equal([3, 4, 7, 12]);
+    expect(elsewhere.subnets[0]!.requestable).to.equal(POOL.subnets[0]!.requestable);
+    expect(candidates.elsewhere(POOL)).to.equal(elsewhere);
+    show('10.0.0.8/30');
+    expect(candidates.elsewhere(POOL)).to.equal(POOL);
+  });
+});

@@ -1,0 +1,24 @@
+import type { AddressBlock, AddressBlockStatus } from '../api/address-block.js';
+import { type BlockRecord, lendBlock, readBlock } from '../ipam/core/block.js';
+import { parseCidr } from '../ipam/core/cidr.js';
+
+/** A block of node n1 as the API server has it. */
+export function blockOf(
+  cidr: string,
+  version: number,
+  { pool = 'blue', node = 'n1', ...status }: BlockGiven = {},
+): AddressBlock {
+  const write = lendBlock(pool, parseCidr(cidr), node);
+  if (write.verb !== 'create') throw new TypeError(write.verb);
+  const { metadata } = write.block;
+  return { ...write.block, metadata: { ...metadata, uid: 'u1', resourceVersion: String(version) }, status };
+}
+
+export function blockRecord(cidr: string, version: number, given: BlockGiven = {}): BlockRecord {
+  return readBlock(blockOf(cidr, version, given));
+}
+
+export interface BlockGiven extends AddressBlockStatus {
+  pool?: string;
+  node?: string;
+}
