@@ -1,0 +1,37 @@
+import { expect } from 'chai';
+import { capacityResource, isCapacityResource, readQuantity } from './capacity.js';
+
+/** What the API server takes for the name of an extended resource: a DNS name, a slash, a qualified name. */
+const QUALIFIED = /^ipam\.holdfast\.dev\/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+
+describe('the extended resource of a pool', () => {
+  it('has the name of the pool', () => {
+    expect(capacityResource('blue')).to.equal('ipam.holdfast.dev/blue');
+    expect(isCapacityResource(capacityResource('blue'))).to.equal(true);
+    expect(isCapacityResource('devices.kubevirt.io/kvm')).to.equal(false);
+  });
+
+  it('is a valid name for the longest pools, and another one for each', () => {
+    const pools = ['a'.repeat(63), 'a'.repeat(64), 'a'.repeat(65), `${'a'.repeat(51)}.-${'b'.repeat(200)}`];
+    const names = pools.map(capacityResource);
+    for (const name of names) expect(name).to.match(QUALIFIED);
+    expect(new Set(names).size).to.equal(pools.length);
+  });
+
+  const quantities: [unknown, number | undefined][] = [
+    ['10', 10],
+    [7, 7],
+    ['2k', 2000],
+    ['3M', 3_000_000],
+    ['0', 0],
+    ['1500m', undefined],
+    ['-1', undefined],
+    [undefined, undefined],
+    [{}, undefined],
+  ];
+  for (const [given, expected] of quantities) {
+    it(`reads ${given === undefined ? 'nothing' : JSON.stringify(given)} as ${expected ?? 'nothing'}`, () => {
+      expect(readQuantity(given)).to.equal(expected);
+    });
+  }
+});
