@@ -1,0 +1,60 @@
+import { block, itPlans, nodeWith, said, unfit, LONG_AGO, DELAY, NOW } from '../../test/block-scene.js';
+
+describe('the plan of blocks, lending', () => {
+  describe('a slice', () => {
+    itPlans([
+      { name: 'a node with a lease and no block is lent one', scene: { unlent: [64] }, does: ['lend 3 n1'] },
+      { name: 'a node without leases is lent nothing', scene: { nodes: { n1: nodeWith(0) }, unlent: [64] }, does: [] },
+      { name: 'a node that does not fit is lent nothing', scene: { nodes: { n1: unfit }, unlent: [64] }, does: [] },
+      { name: 'nothing is lent where nothing is left', scene: {}, does: [] },
+      { name: 'the best slice comes first', scene: { unlent: [64, 63] }, does: ['lend 3 n1'] },
+      {
+        name: 'a node gets as many as it takes to have enough',
+        scene: { unlent: [5, 3, 2] },
+        does: ['lend 3 n1', 'lend 2 n1'],
+      },
+      {
+        name: 'a node with too few free addresses is lent another block',
+        scene: { blocks: [block(0, { used: 57, free: 7 })], unlent: [64] },
+        does: ['lend 3 n1'],
+      },
+      {
+        name: 'a node with just enough is not',
+        scene: { blocks: [block(0, { used: 56, free: 8 })], unlent: [64] },
+        does: [],
+      },
+      {
+        name: 'free addresses of a block that is withdrawn are not counted',
+        scene: { blocks: [block(0, { used: 1, isSlice: false })], unlent: [64] },
+        does: ['lend 3 n1'],
+      },
+      {
+        name: 'nor are those of a block whose word nobody knows',
+        scene: { blocks: [block(0, said('asked-politely'))], unlent: [64] },
+        does: ['lend 3 n1'],
+      },
+      {
+        name: 'who has least is lent first',
+        scene: {
+          nodes: { n1: nodeWith(64), n2: nodeWith(1) },
+          blocks: [block(0, { used: 62, free: 2 })],
+          unlent: [64],
+        },
+        does: ['lend 3 n2'],
+      },
+      { name: 'a pool that is idle lends nothing', scene: { phase: 'idle', unlent: [64] }, does: [] },
+      { name: 'a pool that is being deleted lends nothing', scene: { phase: 'ending', unlent: [64] }, does: [] },
+      {
+        name: 'nothing is lent while claims were short of space a moment ago',
+        scene: { unlent: [64], claimsPressedAt: { 4: NOW - 1 } },
+        does: [],
+        at: DELAY - 1,
+      },
+      {
+        name: 'it is lent again once they were not for the whole delay',
+        scene: { unlent: [64], claimsPressedAt: { 4: LONG_AGO } },
+        does: ['lend 3 n1'],
+      },
+    ]);
+  });
+});

@@ -1,0 +1,185 @@
+import {
+  block,
+  gone,
+  itPlans,
+  nodeWith,
+  said,
+  since,
+  unfit,
+  LONG_AGO,
+  DELAY,
+  NOW,
+  Marked,
+  Pressure,
+  NodeGone,
+} from '../../test/block-scene.js';
+
+describe('the plan of blocks, asking', () => {
+  describe('for what a node has too much', () => {
+    itPlans([
+      {
+        name: 'a block too much is not asked for at once',
+        scene: { blocks: [block(0, { used: 1, free: 63 }), block(1)] },
+        does: [],
+        at: DELAY,
+      },
+      {
+        name: 'nor a moment before the delay has passed',
+        scene: { blocks: [block(0, { used: 1, free: 63 }), block(1)], memories: { u1: since(LONG_AGO + 1) } },
+        does: [],
+        at: 1,
+      },
+      {
+        name: 'it is asked for after it was too much for the whole delay',
+        scene: { blocks: [block(0, { used: 1, free: 63 }), block(1)], memories: { u1: since(LONG_AGO) } },
+        does: ['mark 1 ExcessAddresses'],
+      },
+      {
+        name: 'it is not too much where the node has no more than maxFree',
+        scene: { blocks: [block(0, { used: 56, free: 8 }), block(1)], memories: { u1: since(LONG_AGO) } },
+        does: [],
+      },
+      {
+        name: 'it is where the node has one more',
+        scene: { blocks: [block(0, { used: 55, free: 9 }), block(1)], memories: { u1: since(LONG_AGO) } },
+        does: ['mark 1 ExcessAddresses'],
+      },
+      {
+        name: 'it is not where fewer than minFree would be left',
+        scene: {
+          blocks: [block(0, { used: 1, free: 7 }), block(1, { free: 66, size: 66 })],
+          memories: { u1: since(LONG_AGO) },
+        },
+        does: [],
+      },
+      {
+        name: 'of two blocks too much of each other one stays',
+        scene: { blocks: [block(0), block(1)], memories: { u0: since(LONG_AGO), u1: since(LONG_AGO) } },
+        does: ['mark 0 ExcessAddresses'],
+      },
+      {
+        name: 'a block that pods of its node use is never asked for',
+        scene: { nodes: { n1: unfit }, blocks: [block(0, { used: 1 })], memories: { u0: since(LONG_AGO) } },
+        does: [],
+      },
+      {
+        name: 'the last block is asked for where the node has no leases any more',
+        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0)], memories: { u0: since(LONG_AGO) } },
+        does: ['mark 0 ExcessAddresses'],
+      },
+      {
+        name: 'or is not the pool’s node any more',
+        scene: { nodes: { n1: unfit }, blocks: [block(0)], memories: { u0: since(LONG_AGO) } },
+        does: ['mark 0 ExcessAddresses'],
+      },
+      {
+        name: 'what was unwanted for another reason was not too much for that long',
+        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0)], memories: { u0: since(LONG_AGO, NodeGone) } },
+        does: [],
+        at: DELAY,
+      },
+      {
+        name: 'a block of a node that is gone is asked for at once',
+        scene: { nodes: { n1: gone }, blocks: [block(0)] },
+        does: ['mark 0 NodeGone'],
+      },
+      {
+        name: 'also of one that nothing is known of',
+        scene: { nodes: {}, blocks: [block(0)] },
+        does: ['mark 0 NodeGone'],
+      },
+      {
+        name: 'not before its leases are proven leaked',
+        scene: { nodes: { n1: { ...gone, leases: { 4: 1, 6: 0 } } }, blocks: [block(0, { used: 1 })] },
+        does: [],
+      },
+      {
+        name: 'a block that somebody deletes is asked for at once',
+        scene: { blocks: [block(0, { deleting: true })] },
+        does: ['mark 0 Withdrawn'],
+      },
+      {
+        name: 'a block that the pool does not have any more is asked for at once',
+        scene: { blocks: [block(0, { isSlice: false })] },
+        does: ['mark 0 Withdrawn'],
+      },
+      {
+        name: 'blocks of a pool that is being deleted are asked for at once',
+        scene: { phase: 'ending', blocks: [block(0), block(1, { used: 1 })] },
+        does: ['mark 0 Withdrawn'],
+      },
+      {
+        name: 'an idle pool asks for nothing',
+        scene: { phase: 'idle', blocks: [block(0, { isSlice: false })], memories: { u0: since(LONG_AGO) } },
+        does: [],
+      },
+      {
+        name: 'after a refusal it is not asked for again at once, for whatever reason',
+        scene: { blocks: [block(0, { isSlice: false })], memories: { u0: { refusedAt: NOW - 1 } } },
+        does: [],
+        at: DELAY - 1,
+      },
+      {
+        name: 'after a refusal and the delay it is',
+        scene: { blocks: [block(0, { isSlice: false })], memories: { u0: { refusedAt: LONG_AGO } } },
+        does: ['mark 0 Withdrawn'],
+      },
+    ]);
+  });
+
+  describe('for what others lack', () => {
+    itPlans([
+      {
+        name: 'where a node goes without, another that can spare it is asked for an unused block at once',
+        scene: { nodes: { n1: nodeWith(1), n2: nodeWith(1) }, blocks: [block(0, { used: 1, free: 63 }), block(1)] },
+        does: ['mark 1 PoolExhausted'],
+        at: DELAY,
+      },
+      {
+        name: 'but not one that would go without itself',
+        scene: { nodes: { n1: nodeWith(1), n2: nodeWith(1) }, blocks: [block(0)] },
+        does: [],
+      },
+      {
+        name: 'claims have it from whoever has it',
+        scene: { blocks: [block(0)], claimsPressedAt: { 4: NOW } },
+        does: ['mark 0 PoolExhausted'],
+        at: DELAY,
+      },
+      {
+        name: 'first from those who do not need it',
+        scene: {
+          nodes: { n1: nodeWith(1), n2: nodeWith(0) },
+          blocks: [block(0), block(1), block(2, { node: 'n2' })],
+          claimsPressedAt: { 4: NOW },
+        },
+        does: ['mark 2 PoolExhausted'],
+        at: DELAY,
+      },
+      {
+        name: 'claims have no block that pods use',
+        scene: { blocks: [block(0, { used: 1 })], claimsPressedAt: { 4: NOW } },
+        does: [],
+        at: DELAY,
+      },
+      {
+        name: 'one that comes back already is enough',
+        scene: { blocks: [block(0), block(1, said(Marked, Pressure))], claimsPressedAt: { 4: NOW } },
+        does: [],
+        at: DELAY,
+      },
+      {
+        name: 'nobody is asked while there is space outside of blocks',
+        scene: { blocks: [block(0)], unlent: [1], claimsPressedAt: { 4: NOW } },
+        does: [],
+        at: DELAY,
+      },
+      {
+        name: 'a block that was refused a moment ago is not asked for under pressure',
+        scene: { blocks: [block(0)], claimsPressedAt: { 4: NOW }, memories: { u0: { refusedAt: NOW - 1 } } },
+        does: [],
+        at: DELAY - 1,
+      },
+    ]);
+  });
+});

@@ -1,0 +1,168 @@
+import {
+  block,
+  itPlans,
+  nodeWith,
+  said,
+  since,
+  LONG_AGO,
+  DELAY,
+  NOW,
+  Marked,
+  Ready,
+  Refused,
+  Released,
+  Pressure,
+  NodeGone,
+  Withdrawn,
+} from '../../test/block-scene.js';
+
+describe('the plan of blocks, of those on their way back', () => {
+  describe('leaves them', () => {
+    itPlans([
+      { name: 'what was refused is cleared', scene: { blocks: [block(0, said(Refused))] }, does: ['keep 0'] },
+      {
+        name: 'also where it still is too much',
+        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0, said(Refused))], memories: { u0: since(LONG_AGO) } },
+        does: ['keep 0'],
+      },
+      { name: 'also of an idle pool', scene: { phase: 'idle', blocks: [block(0, said(Refused))] }, does: ['keep 0'] },
+      ...[Marked, Ready].flatMap((word) => [
+        {
+          name: `what says ${word} is left to its node that needs it again`,
+          scene: { blocks: [block(0, said(word))], unlent: [64], memories: { u0: since(LONG_AGO) } },
+          does: ['keep 0'],
+        },
+        {
+          name: `what says ${word} is left to its node whose pods use it`,
+          scene: { blocks: [block(0, { ...said(word), used: 2 })] },
+          does: ['keep 0'],
+        },
+        {
+          name: `what says ${word} is left to its node that is no longer short of it, and no longer has too much`,
+          scene: { blocks: [block(0, { used: 56, free: 8 }), block(1, said(word))] },
+          does: ['keep 1'],
+        },
+        {
+          name: `what says ${word} under a pressure that is over is left to its node`,
+          scene: { blocks: [block(0, said(word, Pressure))], claimsPressedAt: { 4: LONG_AGO } },
+          does: ['keep 0'],
+        },
+        {
+          name: `what says ${word} is not touched where it still is too much`,
+          scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0, said(word))], memories: { u0: since(NOW - 1) } },
+          does: [],
+          ...(word === Ready && { at: DELAY - 1 }),
+        },
+        {
+          name: `what says ${word} is not touched by an idle pool`,
+          scene: { phase: 'idle' as const, blocks: [block(0, said(word))] },
+          does: [],
+        },
+        {
+          name: `what says ${word} though its node was gone is left to the node that is there again`,
+          scene: { blocks: [block(0, said(word, NodeGone))], memories: { u0: since(LONG_AGO, NodeGone) } },
+          does: ['keep 0'],
+        },
+      ]),
+    ]);
+  });
+
+  describe('takes them', () => {
+    itPlans([
+      {
+        name: 'what was given back is taken after the whole delay',
+        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0, said(Ready))], memories: { u0: since(LONG_AGO) } },
+        does: ['take-back 0'],
+      },
+      {
+        name: 'a restart begins the delay anew',
+        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0, said(Ready))] },
+        does: [],
+        at: DELAY,
+      },
+      {
+        name: 'under pressure it is taken at once',
+        scene: { blocks: [block(0, said(Ready, Pressure))], claimsPressedAt: { 4: NOW } },
+        does: ['take-back 0'],
+        at: DELAY,
+      },
+      {
+        name: 'also what was asked for when there was time',
+        scene: {
+          nodes: { n1: nodeWith(0) },
+          blocks: [block(0, said(Ready))],
+          claimsPressedAt: { 4: NOW },
+          memories: { u0: since(NOW) },
+        },
+        does: ['take-back 0'],
+        at: DELAY,
+      },
+      {
+        name: 'what is withdrawn and given back is taken at once',
+        scene: { blocks: [block(0, { ...said(Ready, Withdrawn), isSlice: false })] },
+        does: ['take-back 0'],
+      },
+      {
+        name: 'nothing is taken that its node has not answered for',
+        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0, said(Marked))], memories: { u0: since(LONG_AGO) } },
+        does: [],
+      },
+      {
+        name: 'not even of a pool that is being deleted',
+        scene: { phase: 'ending', blocks: [block(0, said(Marked, Withdrawn))] },
+        does: [],
+      },
+      {
+        name: 'where the node is gone nobody answers, and it is taken after the delay',
+        scene: { nodes: {}, blocks: [block(0, said(Marked, NodeGone))], memories: { u0: since(LONG_AGO, NodeGone) } },
+        does: ['take-back 0 unanswered'],
+      },
+      {
+        name: 'not before',
+        scene: { nodes: {}, blocks: [block(0, said(Marked, NodeGone))], memories: { u0: since(NOW - 1, NodeGone) } },
+        does: [],
+        at: DELAY - 1,
+      },
+      {
+        name: 'the time in which it was merely too much does not count',
+        scene: { nodes: {}, blocks: [block(0, said(Marked))], memories: { u0: since(LONG_AGO) } },
+        does: [],
+        at: DELAY,
+      },
+    ]);
+  });
+
+  describe('ends them', () => {
+    itPlans([
+      { name: 'what was taken back is deleted', scene: { blocks: [block(0, said(Released))] }, does: ['delete 0'] },
+      {
+        name: 'then it goes',
+        scene: { blocks: [block(0, { ...said(Released), deleting: true })] },
+        does: ['let-go 0'],
+      },
+      {
+        name: 'also where its pool is idle',
+        scene: { phase: 'idle', blocks: [block(0, said(Released))] },
+        does: ['delete 0'],
+      },
+      {
+        name: 'blocks of a pool that is no more are deleted, whatever they say',
+        scene: {
+          phase: 'ended',
+          blocks: [block(0), block(1, said(Marked)), block(2, said(Refused)), block(3, said(Ready))],
+        },
+        does: ['delete 0', 'delete 1', 'delete 2', 'delete 3'],
+      },
+      {
+        name: 'then they go',
+        scene: { phase: 'ended', blocks: [block(0, { deleting: true })] },
+        does: ['let-go 0'],
+      },
+      ...(['serving', 'idle', 'ending', 'ended'] as const).map((phase) => ({
+        name: `a word of another version is left alone where the pool is ${phase}`,
+        scene: { phase, nodes: {}, blocks: [block(0, { ...said('asked-politely'), deleting: true, isSlice: false })] },
+        does: [],
+      })),
+    ]);
+  });
+});
