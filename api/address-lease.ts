@@ -21,6 +21,8 @@ export interface AddressLeaseSpec {
   interface?: string;
   /** Lower case, with colons. */
   mac?: string;
+  /** It is of the static table: an admin reserved it for its MAC address, and after each owner it is reserved again. */
+  reserved?: true;
   /** RFC 3339: the owner is gone, and the address cools down, or waits for its MAC address. */
   releasedAt?: string;
 }

@@ -2,7 +2,9 @@ import type { Condition, KubeObject, OwnerReference } from './meta.js';
 import { controllerOf } from './meta.js';
 import { isKubeVirtGroup } from './kubevirt.js';
 import { shortHash } from './hash.js';
+import { parseMac } from './mac-address.js';
 import {
+  CLAIM_MAC,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
@@ -112,4 +114,9 @@ export function vmNetworkOf(claim: IPAMClaim): string | undefined {
 /** `namespace/name` of the NAD for which the claim was made, where it is known. */
 export function nadOf(claim: IPAMClaim): string | undefined {
   return claim.metadata.annotations?.[CLAIM_NAD];
+}
+
+/** The MAC address that the VM's spec names for the interface: lower case, with colons. */
+export function macOf(claim: IPAMClaim): string | undefined {
+  return parseMac(claim.metadata.annotations?.[CLAIM_MAC] ?? '');
 }

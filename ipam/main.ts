@@ -212,6 +212,7 @@ class Ipam implements Part {
       gate: this.#gate,
       heldByStopped: (pool, family) => usage.of(pool, directory.pool(pool)).stoppedOf(family),
       maxStalenessMs: this.#config.maxStalenessMs,
+      stickyMAC: this.#config.featureGates.stickyMAC,
       clock,
       events: this.#events,
       metrics: this.#claimMetrics,

@@ -2,6 +2,7 @@ import { type IPAMClaim, ownerOf } from '../api/ipam-claim.js';
 import { type Condition, type ObjectMeta, type OwnerReference, controllerOf } from '../api/meta.js';
 import {
   CLAIM_FINALIZER,
+  CLAIM_MAC,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
@@ -51,7 +52,7 @@ function addOwner(claim: IPAMClaim, small: ObjectMeta): void {
 
 function shrinkAnnotations(claim: IPAMClaim): Record<string, string> | undefined {
   const remembered = controllerOf(claim) === undefined ? [CLAIM_OWNER_NAME, CLAIM_OWNER_UID] : [];
-  const annotations = pick(claim.metadata.annotations, [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, ...remembered]);
+  const annotations = pick(claim.metadata.annotations, [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, CLAIM_MAC, ...remembered]);
   const nad = annotations?.[CLAIM_NAD];
   if (annotations !== undefined && nad !== undefined) annotations[CLAIM_NAD] = interned(nad);
   return annotations;

@@ -36,6 +36,7 @@ export function leaseOf(
       ...spec,
       ...(more.releasedAt !== undefined && { releasedAt: new Date(more.releasedAt).toISOString() }),
       ...(more.mac !== undefined && { mac: more.mac }),
+      ...(more.reserved !== undefined && { reserved: more.reserved }),
     },
   };
 }
@@ -46,4 +47,5 @@ export interface LeaseGiven {
   born?: string;
   releasedAt?: number;
   mac?: string;
+  reserved?: true;
 }

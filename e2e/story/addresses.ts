@@ -6,7 +6,7 @@ import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE, POOL_NAD_NAMESPACE } from '../../
 import { HOLDFAST_NAMESPACE } from '../holdfast/install.js';
 import { parseAddress } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
-import { leaseLabels } from '../../ipam/core/lease.js';
+import { leaseLabels } from '../../ipam/core/lease-labels.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
 import { clientAs } from './service-account.js';

@@ -6,7 +6,7 @@ import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../process/lease-writes.js';
-import type { Choice, Refusal } from '../core/allocator.js';
+import { type Choice, type Refusal, addressOf } from '../core/allocator.js';
 import { type LeaseRecord, type LeaseWrite, releaseLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
@@ -14,7 +14,7 @@ import { shrinkClaim } from '../shrink.js';
 import type { SpoiledAddresses } from './spoiled.js';
 import { statusPatch } from './status.js';
 import type { ClaimVerdict } from './step.js';
-import { addressOf, take } from './take.js';
+import { take } from './take.js';
 
 export interface ApplyContext {
   client: LeaseClient & Pick<Client, 'get'>;

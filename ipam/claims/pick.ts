@@ -1,7 +1,15 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import { AllocationReason } from '../../api/names.js';
-import { type AddressWish, type Chosen, type SpaceView, type Terms, choose } from '../core/allocator.js';
+import {
+  type AddressWish,
+  type Choice,
+  type Chosen,
+  type SpaceView,
+  type Terms,
+  addressOf,
+  choose,
+} from '../core/allocator.js';
 import type { Pool } from '../core/pool.js';
 import { fullSubject } from '../core/refusals.js';
 import type { ClaimWaiters } from './waiting.js';
@@ -14,8 +22,8 @@ export interface Market {
 }
 
 /**
- * Addresses for a claim, or why there are none: of what is left, older claims that wait come first. Who wants one address in particular takes
- * it from nobody who waits for any.
+ * Addresses for a claim, or why there are none: of what is left, older claims that wait come first. Who wants one address in particular, or has
+ * one kept for its MAC address, takes it from nobody who waits for any.
  */
 export function pick(claim: IPAMClaim, pool: Pool, wish: AddressWish, { view, terms, waiters }: Market): Chosen {
   const chosen = choose(pool, wish, view, terms);
@@ -27,9 +35,18 @@ export function pick(claim: IPAMClaim, pool: Pool, wish: AddressWish, { view, te
     const { retryAt: _first, ...refusal } = chosen.refusal;
     return refusal.reason === AllocationReason.Exhausted ? { ok: false, refusal } : chosen;
   }
-  const family = wish.families.find((each) => view.space.free(pool.name, each) <= BigInt(ahead));
+  const ofIts = chosen.choices
+    .filter((choice) => isKeptFor(wish.mac, choice))
+    .map((choice) => addressOf(choice).family);
+  const family = wish.families
+    .filter((each) => !ofIts.includes(each))
+    .find((each) => view.space.free(pool.name, each) <= BigInt(ahead));
   if (family === undefined) return chosen;
   const older = ahead === 1 ? '1 older claim waits' : `${ahead} older claims wait`;
   const message = `${fullSubject(pool, family)}: ${older} for what is free`;
   return { ok: false, refusal: { reason: AllocationReason.Exhausted, message, family } };
+}
+
+function isKeptFor(mac: string | undefined, choice: Choice): boolean {
+  return choice.kind === 'take' && mac !== undefined && choice.lease.mac === mac;
 }

@@ -1,4 +1,4 @@
-import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type IPAMClaim, macOf } from '../../api/ipam-claim.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
@@ -41,6 +41,8 @@ export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'>
   heldByStopped: (pool: string, family: Family) => number;
   /** How long agents may answer from caches: nobody gets an address sooner than twice that after its release. */
   maxStalenessMs: number;
+  /** Addresses are kept for their MAC addresses: the gate StickyMAC. */
+  stickyMAC: boolean;
   clock: Pick<Clock, 'now'>;
   events: Pick<EventRecorder, 'event'>;
   metrics: ClaimMetrics;
@@ -186,16 +188,17 @@ class Round {
   }
 
   async #take(step: Extract<Step, { kind: 'take' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
-    const { book, waiters, promises, clock, heldByStopped, maxStalenessMs, metrics } = this.#dependencies;
+    const { book, waiters, promises, clock, heldByStopped, stickyMAC, metrics } = this.#dependencies;
     const { purpose, addresses, families } = step;
     const terms = {
-      ...leaseTimesOf(pool, maxStalenessMs),
+      ...leaseTimesOf(pool, this.#dependencies),
       now: clock.now(),
       // counted only where it is told
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
       promisedTo: (address: Address) => promises.against(claim, pool.addressSpace, address),
     };
-    const wish = { addresses, families, owner: leaseOwnerOf(claim) };
+    const mac = stickyMAC ? macOf(claim) : undefined;
+    const wish = { addresses, families, owner: leaseOwnerOf(claim), ...(mac !== undefined && { mac }) };
     const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters });
     // nothing is awaited from the choice until it is held, or waited for
     const outcome = chosen.ok

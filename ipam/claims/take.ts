@@ -1,5 +1,4 @@
-import { ownerOf } from '../../api/ipam-claim.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type IPAMClaim, macOf, ownerOf } from '../../api/ipam-claim.js';
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import { AllocationReason, IPAM_CLAIM_KIND } from '../../api/names.js';
 import { findUnlessGone } from '../../kube/absence.js';
@@ -7,8 +6,7 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import { isAlreadyExists, isConflict, isForbidden, isInvalid, isNotFound, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { type LeaseClient, mayHaveActed, writeLease } from '../../process/lease-writes.js';
-import type { Address } from '../core/address.js';
-import type { Choice, Refusal } from '../core/allocator.js';
+import { type Choice, type Refusal, addressOf } from '../core/allocator.js';
 import { type LeaseRecord, type LeaseWrite, createLease, readLease, stateOf, takeLease } from '../core/lease.js';
 import { leaseName } from '../core/lease-name.js';
 import type { Pool } from '../core/pool.js';
@@ -51,12 +49,14 @@ export async function take(choice: Choice, context: TakeContext): Promise<Taken>
   const { claim, pool, client, book, call } = context;
   const address = addressOf(choice);
   const podInterface = claim.spec.interface;
+  const mac = macOf(claim);
   const request = {
     address,
     addressSpace: pool.addressSpace,
     pool: pool.name,
     owner: leaseOwnerOf(claim),
     ...(podInterface && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
+    ...(mac !== undefined && { mac }),
   };
   const write: LeaseWrite = choice.kind === 'create' ? createLease(request) : takeLease(choice.lease, request);
   try {
@@ -67,10 +67,6 @@ export async function take(choice: Choice, context: TakeContext): Promise<Taken>
   } catch (error) {
     return judge(error, choice, context);
   }
-}
-
-export function addressOf(choice: Choice): Address {
-  return choice.kind === 'create' ? choice.address : choice.lease.address;
 }
 
 async function judge(error: unknown, choice: Choice, context: TakeContext): Promise<Taken> {

@@ -4,6 +4,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_OWNER_NAME, CLAIM_OWNER_UID } from '../../api/names.js';
 import type { EventSubject } from '../../kube/events.js';
 import { silentLogger } from '../../kube/log.js';
+import { DEFAULT_FEATURE_GATES } from '../../process/feature-gates.js';
 import { Metrics } from '../../process/metrics.js';
 import { LeakWorld } from '../../test/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
@@ -31,7 +32,7 @@ class Bed {
       directory: POOL as never,
       report: createCollectorReport({ log: silentLogger, metrics, events: { event } }),
       gate: { isOpen: () => this.open },
-      config: { collectAfterMs: 60_000, maxStalenessMs: 30_000 },
+      config: { collectAfterMs: 60_000, maxStalenessMs: 30_000, featureGates: DEFAULT_FEATURE_GATES },
     });
   }
 

@@ -25,7 +25,7 @@ export interface CollectorDeps {
   readonly report: CollectorReport;
   /** Closed: nothing is freed. */
   readonly gate: Gate;
-  readonly config: Pick<IpamConfig, 'collectAfterMs' | 'maxStalenessMs'>;
+  readonly config: Pick<IpamConfig, 'collectAfterMs' | 'maxStalenessMs' | 'featureGates'>;
 }
 
 /** Frees what nobody needs: leaked leases are released, released ones deleted after their time. */
@@ -52,7 +52,10 @@ class LeaseCollector implements Collector {
     const { directory, gate, config } = deps;
     this.#deps = deps;
     this.#roundMs = collectRoundMs(config.collectAfterMs);
-    const timesOf = leaseTimesBy(directory, config.maxStalenessMs);
+    const timesOf = leaseTimesBy(directory, {
+      maxStalenessMs: config.maxStalenessMs,
+      stickyMAC: config.featureGates.stickyMAC,
+    });
     this.#expiry = new Expiry({ ...deps, timesOf, isOpen: () => gate.isOpen() });
   }
 

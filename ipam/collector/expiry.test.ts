@@ -35,7 +35,7 @@ describe('dueLeases', () => {
   });
 
   it('wait for their MAC address where the pool is sticky', () => {
-    const times = { cooldownMs: 60_000, stickyMs: 3_600_000 };
+    const times = { cooldownMs: 60_000, stickyMs: 3_600_000, retainsClaims: true };
     expect(dueAt(100, () => times)).to.deep.equal({
       due: ['blue.10-0-0-1', 'blue.10-0-0-2', 'blue.10-0-0-3'],
       next: 3_600,
@@ -66,12 +66,19 @@ describe('dueLeases', () => {
 describe('how long a released lease is kept', () => {
   const record = readLease(release(new LeakWorld(), '10.0.0.1', 0));
   const served = (cooldownMs: number, stickyMs = 0) => ({
-    pool: () => ({ cooldownMs, stickyMs }),
+    pool: () => ({ cooldownMs, stickyMs, retainsClaims: true }),
     verdict: () => ({}),
   });
+  const STICKY = { cooldownMs: 60_000, stickyMs: 5, retainsClaims: true };
   const rows = [
-    { name: 'as the pool says', given: served(90_000, 5), expect: { cooldownMs: 90_000, stickyMs: 5 } },
-    { name: 'twice as long as caches may answer, at least', given: served(10_000), expect: COOLING },
+    { name: 'as the pool says', given: served(90_000, 5), expect: { ...STICKY, cooldownMs: 90_000 } },
+    {
+      name: 'without regard to MAC addresses while the gate is closed',
+      given: served(90_000, 5),
+      stickyMAC: false,
+      expect: { ...STICKY, cooldownMs: 90_000, stickyMs: 0 },
+    },
+    { name: 'twice as long as caches may answer, at least', given: served(10_000, 5), expect: STICKY },
     {
       name: 'just that where the pool is gone',
       given: { pool: () => undefined, verdict: () => undefined },
@@ -83,8 +90,10 @@ describe('how long a released lease is kept', () => {
       expect: undefined,
     },
   ];
-  for (const { name, given, expect: expected } of rows) {
-    it(name, () => expect(leaseTimesBy(given as never, 30_000)(record)).to.deep.equal(expected));
+  for (const { name, given, stickyMAC = true, expect: expected } of rows) {
+    it(name, () =>
+      expect(leaseTimesBy(given as never, { maxStalenessMs: 30_000, stickyMAC })(record)).to.deep.equal(expected),
+    );
   }
 });
 

@@ -1,6 +1,7 @@
+import type { AddressLease } from '../../api/address-lease.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { isConflict, messageOf } from '../../kube/errors.js';
+import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { writeLease } from '../../process/lease-writes.js';
 import { type LeaseRecord, type LeaseTimes, expireLease, expiresAt, mayExpire } from '../core/lease.js';
 import { inParallel } from './parallel.js';
@@ -13,6 +14,7 @@ export type TimesOf = (lease: LeaseRecord) => LeaseTimes | undefined;
 export interface ReleasedLeases {
   released(): Iterable<LeaseRecord>;
   forget(name: string, uid: string): void;
+  wrote(lease: AddressLease): void;
   onChange(handler: (change: { before?: LeaseRecord; after?: LeaseRecord }) => void): void;
 }
 
@@ -55,7 +57,7 @@ export function dueLeases(
   return { due, next };
 }
 
-/** Deletes released leases when their time is over. */
+/** Deletes released leases when their time is over; those of the static table are reserved again. */
 export class Expiry {
   readonly #deps: ExpiryDeps;
   #abort: AbortController | undefined;
@@ -142,13 +144,14 @@ export class Expiry {
     const { book, client, clock, report } = this.#deps;
     const { name, uid } = lease.metadata;
     try {
-      await writeLease(client, expireLease(lease), signal === undefined ? {} : { signal });
-      book.forget(name, uid);
+      const left = await writeLease(client, expireLease(lease), signal === undefined ? {} : { signal });
+      if (left === undefined) book.forget(name, uid);
+      else book.wrote(left);
       report.expired(lease);
       return 'deleted';
     } catch (error) {
-      if (isConflict(error)) {
-        // somebody took it, or wrote to it
+      if (isConflict(error) || isNotFound(error)) {
+        // somebody took it, wrote to it, or deleted it
         this.#changed.set(uid, clock.now() + PAUSE_AFTER_FAILURE_MS);
         return 'changed';
       }

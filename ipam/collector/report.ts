@@ -5,7 +5,7 @@ import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';
 import { subjectsOf } from '../claims/report.js';
 import { formatAddress } from '../core/address.js';
-import type { LeaseRecord } from '../core/lease.js';
+import { type LeaseRecord, isOfTable } from '../core/lease.js';
 import type { Innocence } from './round.js';
 import { type Charge, type Suspect, describeOwner } from './suspects.js';
 
@@ -17,7 +17,7 @@ export interface CollectorReport {
   collected(suspect: Suspect, claim?: IPAMClaim): void;
   spared(suspect: Suspect, why: Innocence): void;
   expired(lease: LeaseRecord): void;
-  /** A released lease could not be deleted. */
+  /** A released lease could not be deleted, or reserved again. */
   notExpired(lease: LeaseRecord, message: string): void;
 }
 
@@ -36,7 +36,10 @@ export function createCollectorReport({ log, metrics, events }: ReportDeps): Col
     ['charge'],
   );
   const spared = metrics.counter('leases_spared_total', 'Leases that looked leaked and were kept, by why.', ['why']);
-  const expiries = metrics.counter('leases_expired_total', 'Released leases that were deleted after their time.');
+  const expiries = metrics.counter(
+    'leases_expired_total',
+    'Released leases that were deleted, or reserved again, after their time.',
+  );
   return {
     suspected: (count) => suspects.set(count),
     collected: (suspect, claim) => {
@@ -54,10 +57,11 @@ export function createCollectorReport({ log, metrics, events }: ReportDeps): Col
     },
     expired: (lease) => {
       expiries.inc();
-      log.debug({ lease: lease.metadata.name }, 'released lease is deleted: its time is over');
+      const end = isOfTable(lease) ? 'reserved again' : 'deleted';
+      log.debug({ lease: lease.metadata.name }, `released lease is ${end}: its time is over`);
     },
     notExpired: (lease, message) =>
-      log.warn({ lease: lease.metadata.name }, `released lease cannot be deleted: ${message}`),
+      log.warn({ lease: lease.metadata.name }, `released lease cannot be ended: ${message}`),
   };
 }
 

@@ -9,7 +9,8 @@ import type { Pool } from './pool.js';
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const MAC = '02:00:00:00:00:ab';
 const TERMS: Terms = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
-const STICKY: Terms = { ...TERMS, stickyMs: 3_600_000 };
+const FOREIGN = { ...leaseOwner('new'), namespace: 'b' };
+const STICKY: Terms = { ...TERMS, stickyMs: 3_600_000, retainsClaims: true };
 
 interface Question {
   pool?: Pool;
@@ -88,8 +89,18 @@ describe('choose', () => {
         ['take 10.0.0.3'],
       ],
       [
-        'another one while that of the MAC address cools down',
-        { leases: { 3: released(10, { mac: MAC }) }, wish: { mac: MAC }, terms: STICKY },
+        'another one where the pool does not keep the addresses of claims',
+        { leases: { 3: released(120, { mac: MAC }) }, wish: { mac: MAC }, terms: { ...TERMS, stickyMs: 3_600_000 } },
+        ['create 10.0.0.4'],
+      ],
+      [
+        'another one where that of the MAC address is kept no longer than it cools down',
+        { leases: { 3: released(10, { mac: MAC }) }, wish: { mac: MAC }, terms: { ...STICKY, stickyMs: 60_000 } },
+        ['create 10.0.0.4'],
+      ],
+      [
+        'another one while that of a MAC address of another namespace cools down',
+        { leases: { 3: released(10, { mac: MAC }) }, wish: { mac: MAC, owner: FOREIGN }, terms: STICKY },
         ['create 10.0.0.4'],
       ],
       [
@@ -114,6 +125,19 @@ describe('choose', () => {
         'of those the next where somebody is taking the first',
         { leases: { ...FULL, 2: released(70), 5: released(90) }, hold: ['5'] },
         ['take 10.0.0.2'],
+      ],
+      [
+        'rather one that has cooled down than one that is kept for a MAC address, however old',
+        { leases: { ...FULL, 2: released(70), 5: released(900, { mac: MAC }) }, terms: STICKY },
+        ['take 10.0.0.2'],
+      ],
+      [
+        'where nothing else is left, of those that are kept for MAC addresses the one released first',
+        {
+          leases: { ...FULL, 2: released(30), 4: released(70, { mac: MAC }), 5: released(90, { mac: MAC }) },
+          terms: STICKY,
+        },
+        ['take 10.0.0.5'],
       ],
     ];
     for (const [what, question, choices] of granted) {
@@ -143,6 +167,18 @@ describe('choose', () => {
         { leases: { 5: released(120, { mac: MAC }) }, ...exactly('10.0.0.5'), terms: STICKY },
         `10.0.0.5 is kept for MAC address ${MAC} until 2026-01-01T00:58:00.000Z`,
         until(3480),
+      ],
+      [
+        'any other address to a VM that is made anew before its own has cooled down',
+        { leases: { 5: released(20, { mac: MAC }) }, wish: { mac: MAC }, terms: STICKY },
+        '10.0.0.5 cools down until 2026-01-01T00:00:40.000Z',
+        until(40),
+      ],
+      [
+        'any other address to whom the static table gives one that cools down',
+        { leases: { 5: released(20, { mac: MAC, reserved: true }) }, wish: { mac: MAC } },
+        '10.0.0.5 cools down until 2026-01-01T00:00:40.000Z',
+        until(40),
       ],
       [
         'what an admin has reserved',
@@ -194,6 +230,17 @@ describe('choose', () => {
         until(40),
       ],
       [
+        'what is kept for a MAC address until it has cooled down',
+        { leases: { ...FULL, 2: released(10, { mac: MAC }), 3: released(5) }, terms: STICKY },
+        'pool blue is full: 4 of 6 leased, 2 cooling down',
+        until(50),
+      ],
+      [
+        'what is of the static table, however long it was released',
+        { leases: { ...FULL, 2: released(900, { mac: MAC, reserved: true }) }, terms: STICKY },
+        'pool blue is full: 6 of 6 leased',
+      ],
+      [
         'all where one of the families is full',
         { pool: DUAL, leases: FULL, wish: { families: [6, 4] } },
         'pool blue is full for IPv4: 6 of 6 leased',
@@ -242,7 +289,7 @@ describe('choose', () => {
     });
 
     it('does not take it for a MAC address that it was kept for', () => {
-      const terms = { ...promising(false), stickyMs: 3_600_000 };
+      const terms = { ...STICKY, ...promising(false), stickyMs: 3_600_000 };
       const leases = { 5: released(61, { mac: MAC }) };
       expect(chosen({ wish: { mac: MAC }, terms, leases })).to.deep.equal(['create 10.0.0.6']);
     });

@@ -2,7 +2,16 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { AllocationReason } from '../../api/names.js';
 import type { AddressSpace } from './address-space.js';
 import type { Address, Family } from './address.js';
-import { type LeaseRecord, type LeaseTimes, type Takeability, isSameUser, mayTake } from './lease.js';
+import {
+  type LeaseRecord,
+  type LeaseTimes,
+  type Takeability,
+  expiresAt,
+  isOfTable,
+  isSameUser,
+  mayTake,
+  underPressure,
+} from './lease.js';
 import { type Pool, addressesOf, subnetOf } from './pool.js';
 import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, promisedTo, tooEarly } from './refusals.js';
 
@@ -20,8 +29,16 @@ export interface AddressWish {
 /** The released leases of a pool and family. */
 export interface Cooling {
   readonly count: number;
-  /** The one that anybody may take first, and that nobody is taking; `at`: from when on, in milliseconds since the epoch. */
-  readonly first?: { readonly lease: LeaseRecord; readonly at: number };
+  /** Of those that wait for no MAC address the one that has cooled down first, and that nobody is taking. */
+  readonly first?: Cooled;
+  /** Of those that wait for their MAC addresses: anybody may take it where nothing else is left. */
+  readonly kept?: Cooled;
+}
+
+export interface Cooled {
+  readonly lease: LeaseRecord;
+  /** When it has cooled down, in milliseconds since the epoch. */
+  readonly at: number;
 }
 
 /** All leases, as one pool sees them. */
@@ -31,8 +48,8 @@ export interface SpaceView {
   /** A write that leases the address is under way. */
   isPending(address: Address): boolean;
   /** A lease of the pool without a living owner that is kept for a MAC address. */
-  stickyLease(family: Family, mac: string): LeaseRecord | undefined;
-  /** Leaves out what the pool leases on request alone, or no more. */
+  stickyLease(family: Family, mac: string, times: LeaseTimes): LeaseRecord | undefined;
+  /** Leaves out those of the static table, and what the pool leases on request alone, or no more. */
   cooling(family: Family, times: LeaseTimes): Cooling;
 }
 
@@ -74,6 +91,10 @@ export type Chosen =
   { readonly ok: true; readonly choices: readonly Choice[] } | { readonly ok: false; readonly refusal: Refusal };
 
 type Found = { readonly choice: Choice } | { readonly refusal: Refusal };
+
+export function addressOf(choice: Choice): Address {
+  return choice.kind === 'create' ? choice.address : choice.lease.address;
+}
 
 interface Question {
   readonly pool: Pool;
@@ -126,28 +147,45 @@ function rivalFor(address: Address, lease: LeaseRecord | undefined, { wish, term
   return promisee?.isWish && wasItsOwn ? undefined : promisee;
 }
 
-/** The address that waits for the MAC address; else one that is free; else one that has cooled down and was not deleted yet. */
+/** The address that waits for the MAC address; else one that is free; else one that has cooled down, those kept for other MAC addresses last. */
 function anyOf(family: Family, question: Question): Found {
-  const { pool, wish, view, terms } = question;
-  const sticky = wish.mac === undefined ? undefined : view.stickyLease(family, wish.mac);
-  if (sticky !== undefined && isLeasable(pool, sticky.address) && !view.isPending(sticky.address)) {
-    const isIts = takeability(sticky, question) === true && rivalFor(sticky.address, sticky, question) === undefined;
-    if (isIts) return { choice: { kind: 'take', lease: sticky } };
-  }
+  const { pool, view, terms } = question;
+  const kept = keptFor(family, question);
+  if (kept !== undefined) return kept;
   const address = view.space.next(pool.name, family);
   if (address !== undefined) return { choice: { kind: 'create', address } };
   const cooling = view.cooling(family, terms);
-  const { first } = cooling;
-  if (first !== undefined && takeability(first.lease, question) === true) {
-    return { choice: { kind: 'take', lease: first.lease } };
+  const pressed = { ...question, terms: { ...terms, ...underPressure(terms) } };
+  for (const cooled of [cooling.first, cooling.kept]) {
+    if (cooled !== undefined && takeability(cooled.lease, pressed) === true) {
+      return { choice: { kind: 'take', lease: cooled.lease } };
+    }
   }
   return { refusal: exhausted(family, question, cooling) };
 }
 
-function exhausted(family: Family, { pool, terms }: Question, { count, first }: Cooling): Refusal {
+/** @returns undefined where it can have, and waits for, no address in particular */
+function keptFor(family: Family, question: Question): Found | undefined {
+  const { pool, wish, view, terms } = question;
+  const lease = wish.mac === undefined ? undefined : view.stickyLease(family, wish.mac, terms);
+  if (lease === undefined || !isLeasable(pool, lease.address) || view.isPending(lease.address)) return undefined;
+  if (rivalFor(lease.address, lease, question) !== undefined) return undefined;
+  const answer = takeability(lease, question);
+  if (answer === true) return { choice: { kind: 'take', lease } };
+  if (!('until' in answer) || !willBeKept(lease, answer.until, question)) return undefined;
+  return conflict(tooEarly(lease, answer.until, terms), lease.address, answer.until);
+}
+
+/** A VM that is made anew has the address that it had, or none yet: with another one it would come up too soon. */
+function willBeKept(lease: LeaseRecord, until: number, { wish, terms }: Question): boolean {
+  return isOfTable(lease) || (lease.owner?.namespace === wish.owner.namespace && until < expiresAt(lease, terms));
+}
+
+function exhausted(family: Family, { pool, terms }: Question, { count, first, kept }: Cooling): Refusal {
+  const retryAt = Math.min(first?.at ?? Infinity, kept?.at ?? Infinity);
   const size = addressesOf(pool, family, 'open').size;
   const message = fullPool(pool, family, { size, cooling: count, heldByStopped: terms.heldByStopped?.(family) ?? 0 });
-  return { reason: AllocationReason.Exhausted, message, family, ...(first !== undefined && { retryAt: first.at }) };
+  return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
 }
 
 function takeability(lease: LeaseRecord, { pool, wish, terms }: Question): Takeability {

@@ -11,12 +11,24 @@ export function leastCooldownMs(maxStalenessMs: number): number {
   return STALENESS_FACTOR * maxStalenessMs;
 }
 
+/** What all pools have in common. */
+export interface LeaseRules {
+  /** For how long agents may answer from their caches. */
+  readonly maxStalenessMs: number;
+  /** Whether addresses are kept for their MAC addresses: the gate StickyMAC. */
+  readonly stickyMAC: boolean;
+}
+
 /** As the pool says, but never shorter than agents need to hear of a release. */
 export function leaseTimesOf(
-  { cooldownMs, stickyMs }: Pick<Pool, 'cooldownMs' | 'stickyMs'>,
-  maxStalenessMs: number,
+  { cooldownMs, stickyMs, retainsClaims }: Pick<Pool, 'cooldownMs' | 'stickyMs' | 'retainsClaims'>,
+  { maxStalenessMs, stickyMAC }: LeaseRules,
 ): LeaseTimes {
-  return { cooldownMs: Math.max(cooldownMs, leastCooldownMs(maxStalenessMs)), stickyMs };
+  return {
+    cooldownMs: Math.max(cooldownMs, leastCooldownMs(maxStalenessMs)),
+    stickyMs: stickyMAC ? stickyMs : 0,
+    retainsClaims,
+  };
 }
 
 /** @returns the time between two looks for leaked leases: half as long as a suspicion has to last, within bounds; in ms */

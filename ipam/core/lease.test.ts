@@ -8,7 +8,6 @@ import {
   createLease,
   expireLease,
   expiresAt,
-  leaseLabels,
   mayExpire,
   mayTake,
   readLease,
@@ -16,9 +15,10 @@ import {
   stateOf,
   takeLease,
 } from './lease.js';
+import { leaseLabels } from './lease-labels.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
-const TIMES = { cooldownMs: 60_000, stickyMs: 3_600_000 };
+const TIMES = { cooldownMs: 60_000, stickyMs: 3_600_000, retainsClaims: true };
 const MAC = '02:00:00:00:00:ab';
 const VM1: LeaseOwner = { kind: 'IPAMClaim', namespace: 'a', name: 'vm1.blue', uid: 'claim-1', workloadUID: 'vm-1' };
 const VM2: LeaseOwner = { kind: 'IPAMClaim', namespace: 'b', name: 'vm2.blue', uid: 'claim-2', workloadUID: 'vm-2' };
@@ -275,7 +275,7 @@ describe('a lease', () => {
     }
 
     it('no sooner for being sticky than it cools down', () => {
-      expect(expiresAt(released(0, { mac: MAC }), { cooldownMs: 60_000, stickyMs: 1_000 })).to.equal(NOW + 60_000);
+      expect(expiresAt(released(0, { mac: MAC }), { ...TIMES, stickyMs: 1_000 })).to.equal(NOW + 60_000);
     });
 
     it('as this object in this state, and only where it is released', () => {

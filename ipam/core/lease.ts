@@ -1,19 +1,8 @@
 import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
-import { labelValue } from '../../api/ipam-claim.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
-import {
-  ADDRESS_LEASE_KIND,
-  IPAM_API_VERSION,
-  LEASE_FAMILY,
-  LEASE_MAC,
-  LEASE_NODE,
-  LEASE_OWNER_KIND,
-  LEASE_OWNER_NAME,
-  LEASE_OWNER_NAMESPACE,
-  LEASE_OWNER_UID,
-  LEASE_POOL,
-} from '../../api/names.js';
-import { type Address, formatAddress, formatFamily, parseAddress } from './address.js';
+import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../../api/names.js';
+import { type Address, formatAddress, parseAddress } from './address.js';
+import { NO_LABELS, leaseLabels } from './lease-labels.js';
 import { leaseName } from './lease-name.js';
 
 export type { LeaseWrite } from '../../api/address-lease.js';
@@ -32,6 +21,8 @@ export interface LeaseRecord extends KubeObject {
   interface?: string;
   /** Lower case, with colons. */
   mac?: string;
+  /** It is of the static table: after its owner it is reserved for its MAC address again. */
+  reserved?: true;
   /** Milliseconds since the epoch. */
   releasedAt?: number;
 }
@@ -59,8 +50,10 @@ export interface LeaseRequest {
 export interface LeaseTimes {
   /** Before this nobody but the owner, or the workload, that released it may have it. The effective one: never less than agents answer from cache. */
   cooldownMs: number;
-  /** Before this nobody but its MAC address may have it. 0: the pool is not sticky. */
+  /** Before this nobody but its MAC address may have it, while anything else is free. 0: the pool is not sticky. */
   stickyMs: number;
+  /** Those of claims wait for their MAC addresses, too. Default: those of pods alone. */
+  retainsClaims?: boolean;
 }
 
 /** Yes; or from when on; or who has it. */
@@ -92,6 +85,7 @@ export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
       containerID: spec.containerID,
       interface: spec.interface,
       mac: spec.mac?.toLowerCase(),
+      reserved: spec.reserved,
       releasedAt: spec.releasedAt === undefined ? undefined : readTime(name, spec.releasedAt),
     }),
   };
@@ -122,16 +116,15 @@ export function mayTake(record: LeaseRecord, request: LeaseRequest, times: Lease
   // whoever takes a lease that is being deleted loses it with the last finalizer
   if (state === 'held' || record.metadata.deletionTimestamp !== undefined)
     return { holder: record.owner ?? 'reserved' };
-  if (state === 'reserved') {
-    return (record.pool === request.pool && isItsMac(record, request)) || { holder: 'reserved' };
-  }
+  if (isOfTable(record) && !(record.pool === request.pool && isItsMac(record, request))) return { holder: 'reserved' };
+  if (state === 'reserved') return true;
   const until = takeableFrom(record, request, times, now);
   return now >= until || { until };
 }
 
 /**
  * Makes a released or reserved lease that of the request; nothing of the earlier owner is left.
- * @throws {TypeError} where somebody holds it, or it is for another address or pool
+ * @throws {TypeError} where somebody holds it, or it is for another address or pool, or reserved for another MAC address or nobody
  */
 export function takeLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
   const { name } = record.metadata;
@@ -139,12 +132,18 @@ export function takeLease(record: LeaseRecord, request: LeaseRequest): LeaseWrit
   if (leaseName(request.addressSpace, request.address) !== name || request.pool !== record.pool) {
     throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot become one of another address or pool`);
   }
+  if (isOfTable(record) && !isItsMac(record, request)) {
+    throw new TypeError(
+      `AddressLease ${name} is reserved for ${record.mac ?? 'nobody'}: no other MAC address can take it`,
+    );
+  }
   const { owner, pool } = request;
   const usage = usageOf(request);
   const labels = leaseLabels({ address: formatAddress(request.address), pool, owner, ...defined(usage) });
+  const table = stateOf(record) === 'reserved' ? { reserved: true } : {};
   return patch(record, {
     labels: { ...NO_LABELS, ...labels },
-    spec: { owner: { ...owner, workloadUID: owner.workloadUID ?? null }, ...orNull(usage), releasedAt: null },
+    spec: { owner: { ...owner, workloadUID: owner.workloadUID ?? null }, ...orNull(usage), ...table, releasedAt: null },
   });
 }
 
@@ -160,7 +159,8 @@ export function moveLease(record: LeaseRecord, usage: LeaseUsage): LeaseWrite {
   if (owner === undefined || stateOf(record) !== 'held') {
     throw new TypeError(`AddressLease ${metadata.name} is ${stateOf(record)}: nobody uses it elsewhere`);
   }
-  const fields = usageOf(usage);
+  // what the static table says is not the owner's to change
+  const fields = usageOf(isOfTable(record) ? { ...usage, ...defined({ mac: record.mac }) } : usage);
   const labels = leaseLabels({ address: formatAddress(address), pool, owner, ...defined(fields) });
   return patch(record, { labels: { ...NO_LABELS, ...labels }, spec: orNull(fields) });
 }
@@ -177,50 +177,52 @@ export function releaseLease(record: LeaseRecord, now: number): LeaseWrite {
   return patch(record, { spec: { releasedAt: new Date(now).toISOString() } });
 }
 
-/** @throws {TypeError} where it is not released */
+/**
+ * The end of a released lease: it is deleted; where it is of the static table, reserved again, with nothing left of the last owner.
+ * @throws {TypeError} where it is not released
+ */
 export function expireLease(record: LeaseRecord): LeaseWrite {
-  const { name, uid, resourceVersion } = record.metadata;
+  const { metadata, address, pool, mac } = record;
+  const { name, uid, resourceVersion } = metadata;
   if (stateOf(record) !== 'released')
     throw new TypeError(`AddressLease ${name} is ${stateOf(record)}: it cannot expire`);
-  return { verb: 'delete', name, uid, resourceVersion };
+  if (!isOfTable(record)) return { verb: 'delete', name, uid, resourceVersion };
+  const labels = leaseLabels({ address: formatAddress(address), pool, ...defined({ mac }) });
+  const spec = { owner: null, node: null, containerID: null, interface: null, releasedAt: null };
+  return patch(record, { labels: { ...NO_LABELS, ...labels }, spec });
 }
 
 export function mayExpire(record: LeaseRecord, times: LeaseTimes, now: number): boolean {
   return record.metadata.deletionTimestamp === undefined && now >= expiresAt(record, times);
 }
 
-/** When a released lease is of no use to anybody any more, in milliseconds since the epoch; Infinity for all others. */
+/** When a released lease has had its time ({@link expireLease}), in milliseconds since the epoch; Infinity for all others. */
 export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
   if (record.releasedAt === undefined) return Infinity;
-  const stickyMs = record.mac === undefined ? 0 : times.stickyMs;
+  const stickyMs = isKept(record, times) && !isOfTable(record) ? times.stickyMs : 0;
   return record.releasedAt + Math.max(times.cooldownMs, stickyMs);
 }
 
-/** What a lease can be found by. */
-export function leaseLabels(
-  spec: Pick<AddressLeaseSpec, 'address' | 'pool' | 'owner' | 'node' | 'mac'>,
-): Record<string, string> {
-  const { owner } = spec;
-  const values = defined({
-    [LEASE_POOL]: spec.pool,
-    [LEASE_FAMILY]: formatFamily(parseAddress(spec.address).family),
-    [LEASE_NODE]: spec.node,
-    [LEASE_OWNER_KIND]: owner?.kind,
-    [LEASE_OWNER_NAMESPACE]: owner?.namespace,
-    [LEASE_OWNER_NAME]: owner?.name,
-    [LEASE_OWNER_UID]: owner?.uid,
-    [LEASE_MAC]: spec.mac?.toLowerCase().replaceAll(':', '-'),
-  });
-  return Object.fromEntries(Object.entries(values).map(([label, value]) => [label, labelValue(value)]));
+/** Whether a lease without a living owner waits for its MAC address, for a time or for good. */
+export function isKept(record: LeaseRecord, { stickyMs, retainsClaims = false }: LeaseTimes): boolean {
+  if (record.mac === undefined || isOfTable(record)) return record.mac !== undefined;
+  return stickyMs > 0 && (retainsClaims || record.owner?.kind !== 'IPAMClaim');
 }
 
-/** For a merge patch, which keeps what it does not name. */
-const NO_LABELS = Object.fromEntries(
-  [LEASE_NODE, LEASE_OWNER_KIND, LEASE_OWNER_NAMESPACE, LEASE_OWNER_NAME, LEASE_OWNER_UID, LEASE_MAC].map((label) => [
-    label,
-    null,
-  ]),
-);
+/** Of several leases that are kept for one MAC address: those of the static table come first, then the one that was released last. */
+export function byPreference(a: LeaseRecord, b: LeaseRecord): number {
+  return Number(isOfTable(b)) - Number(isOfTable(a)) || (b.releasedAt ?? 0) - (a.releasedAt ?? 0);
+}
+
+/** An admin made it, whoever has it now. */
+export function isOfTable(record: Pick<LeaseRecord, 'owner' | 'releasedAt' | 'reserved'>): boolean {
+  return record.reserved === true || stateOf(record) === 'reserved';
+}
+
+/** The times that count where nothing else is free: an address waits for its MAC address no longer than it cools down. */
+export function underPressure(times: LeaseTimes): LeaseTimes {
+  return { cooldownMs: times.cooldownMs, stickyMs: 0 };
+}
 
 /** From when on the request may have a released lease, in milliseconds since the epoch. */
 function takeableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): number {
@@ -228,7 +230,14 @@ function takeableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTi
   // pools never change: another pool of the address space gets the address only once this lease is gone
   if (pool !== request.pool) return Math.max(expiresAt(record, times), now + COLLECTOR_TURN_MS);
   if (owner !== undefined && isSameUser(owner, request.owner)) return 0;
-  return isItsMac(record, request) ? releasedAt + times.cooldownMs : expiresAt(record, times);
+  if (!isItsMac(record, request)) return expiresAt(record, times);
+  return isBack(record, request, times) ? 0 : releasedAt + times.cooldownMs;
+}
+
+/** A pod has come back with its MAC address. No agent answers from a cache what a pod had: there is nobody to protect it from. */
+function isBack(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes): boolean {
+  const { owner } = record;
+  return owner?.kind === 'Pod' && owner.namespace === request.owner.namespace && isKept(record, times);
 }
 
 /** Whom the cool-down protects others from. */

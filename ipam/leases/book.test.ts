@@ -7,6 +7,7 @@ import { LeaseBook } from './book.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
+const STICKY = { ...TIMES, stickyMs: 3_600_000, retainsClaims: true };
 
 type Tell = Parameters<Parameters<LeaseBook['attach']>[0]['onChange']>[0];
 
@@ -243,14 +244,15 @@ describe('LeaseBook', () => {
       const { book, tell } = follow();
       const view = book.view(pool());
       tell(added(lease('10.0.0.1', 99, { uid: 'u1', mac })));
-      expect(view.stickyLease(4, mac)).to.equal(undefined);
+      expect(view.stickyLease(4, mac, STICKY)).to.equal(undefined);
       tell(added(lease('10.0.0.2', 100, { uid: 'u2', mac, releasedAt: NOW })));
       tell(added(lease('10.0.0.3', 101, { uid: 'u3', mac, releasedAt: NOW + 1 })));
-      expect(view.stickyLease(4, mac.toUpperCase())?.address).to.deep.equal(parseAddress('10.0.0.3'));
-      expect(view.stickyLease(6, mac)).to.equal(undefined);
+      expect(view.stickyLease(4, mac.toUpperCase(), STICKY)?.address).to.deep.equal(parseAddress('10.0.0.3'));
+      expect(view.stickyLease(6, mac, STICKY)).to.equal(undefined);
+      expect(view.stickyLease(4, mac, { ...STICKY, retainsClaims: false })).to.equal(undefined);
       const { owner: _nobody, ...spec } = lease('10.0.0.4', 102, { mac }).spec;
       tell(added({ ...lease('10.0.0.4', 102, { uid: 'u4' }), spec }));
-      expect(view.stickyLease(4, mac)?.address).to.deep.equal(parseAddress('10.0.0.4'));
+      expect(view.stickyLease(4, mac, STICKY)?.address).to.deep.equal(parseAddress('10.0.0.4'));
     });
 
     it('the released lease that may be taken first, and is not being taken', () => {

@@ -4,7 +4,7 @@ import { AddressSpace } from '../core/address-space.js';
 import type { Address, Family } from '../core/address.js';
 import type { SpaceView } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
-import { type LeaseRecord, readLease } from '../core/lease.js';
+import { type LeaseRecord, byPreference, isKept, readLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import { CoolingQueues } from './cooling-queues.js';
 import { GoneLeases } from './gone-leases.js';
@@ -190,7 +190,8 @@ export class LeaseBook {
       space: this.space(addressSpace),
       leaseAt: (address) => this.#leases.get(leaseName(addressSpace, address)),
       isPending: (address) => this.#pending.has(leaseName(addressSpace, address)),
-      stickyLease: (family, mac) => this.#keptFor(mac.toLowerCase(), pool, family),
+      stickyLease: (family, mac, times) =>
+        this.#keptFor(mac.toLowerCase(), pool, family).find((lease) => isKept(lease, times)),
       cooling: (family, times) => {
         const isPassedOver = ({ metadata: { name } }: LeaseRecord) =>
           this.#pending.has(name) || this.#promised.has(name);
@@ -269,13 +270,12 @@ export class LeaseBook {
   }
 
   /** An admin's word comes first, then who had the address last. */
-  #keptFor(mac: string, pool: Pool, family: Family): LeaseRecord | undefined {
+  #keptFor(mac: string, pool: Pool, family: Family): LeaseRecord[] {
     const found = this.#leases
       .keptFor(mac)
       .filter((lease) => lease.pool === pool.name && lease.address.family === family)
       .filter(({ addressSpace }) => addressSpace === pool.addressSpace);
-    const freedAt = ({ releasedAt = Number.POSITIVE_INFINITY }: LeaseRecord) => releasedAt;
-    return found.sort((a, b) => (freedAt(a) < freedAt(b) ? 1 : -1))[0];
+    return found.sort(byPreference);
   }
 
   #tell(change: LeaseChange): void {

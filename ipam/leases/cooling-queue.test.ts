@@ -14,13 +14,25 @@ function released(n: number, at: number, mac?: string) {
 }
 
 describe('CoolingQueue', () => {
-  it('puts those that wait for a MAC address in their own time', () => {
-    const sticky = released(1, 0, MAC);
-    const plain = released(2, 50);
-    const queue = new CoolingQueue({ cooldownMs: 100, stickyMs: 1000 }, [sticky, plain]);
-    expect(queue.look(() => false)).to.deep.equal({ count: 2, first: { lease: plain, at: NOW + 150 } });
+  it('shows those that wait for their MAC addresses for themselves, by when they have cooled down', () => {
+    const [kept, older, plain] = [released(1, 20, MAC), released(2, 10, MAC), released(3, 50)];
+    const times = { cooldownMs: 100, stickyMs: 1000, retainsClaims: true };
+    const queue = new CoolingQueue(times, [kept, plain, older]);
+    const first = { lease: plain, at: NOW + 150 };
+    expect(queue.look(() => false)).to.deep.equal({ count: 3, first, kept: { lease: older, at: NOW + 110 } });
+    expect(queue.look((lease) => lease === older).kept).to.deep.equal({ lease: kept, at: NOW + 120 });
     queue.delete(plain);
-    expect(queue.look(() => false)).to.deep.equal({ count: 1, first: { lease: sticky, at: NOW + 1000 } });
+    queue.delete(older);
+    expect(queue.look(() => false)).to.deep.equal({ count: 1, kept: { lease: kept, at: NOW + 120 } });
+  });
+
+  it('is made anew where other leases wait for their MAC addresses', () => {
+    const times = { cooldownMs: 100, stickyMs: 1000 };
+    const queue = new CoolingQueue(times, [released(1, 0, MAC)]);
+    expect(queue.look(() => false).kept, 'the pool does not keep those of claims').to.equal(undefined);
+    expect(
+      [times, { ...times, retainsClaims: true }, { ...times, stickyMs: 0 }].map((each) => queue.isFor(each)),
+    ).to.deep.equal([true, false, false]);
   });
 
   it('leaves out those that are being deleted', () => {
@@ -38,22 +50,28 @@ describe('CoolingQueue', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400, size: 'max' }), (steps) => {
-        const queue = new CoolingQueue({ cooldownMs: 10, stickyMs: 0 }, []);
+        const queue = new CoolingQueue({ cooldownMs: 10, stickyMs: 1, retainsClaims: true }, []);
         const model = new Map<number, ReturnType<typeof released>>();
         for (const { n, at, end, pending } of steps) {
           const known = model.get(n);
           if (known !== undefined) queue.delete(known);
           model.delete(n);
           if (!end) {
-            model.set(n, released(n, at));
+            model.set(n, released(n, at, n % 3 === 0 ? MAC : undefined));
             queue.add(model.get(n)!);
           }
           const passed = [...model.values()].slice(0, pending);
-          const others = [...model.values()].slice(pending).map(({ releasedAt }) => releasedAt! + 10);
-          const { count, first } = queue.look((lease) => passed.includes(lease));
+          const others = [...model.values()].slice(pending);
+          const { count, first, kept } = queue.look((lease) => passed.includes(lease));
           expect(count).to.equal(model.size);
-          expect(first?.at).to.equal(others.length === 0 ? undefined : Math.min(...others));
-          expect(first === undefined || !passed.includes(first.lease)).to.equal(true);
+          for (const [found, mac] of [
+            [first, undefined],
+            [kept, MAC],
+          ] as const) {
+            const ends = others.filter((lease) => lease.mac === mac).map(({ releasedAt }) => releasedAt! + 10);
+            expect(found?.at).to.equal(ends.length === 0 ? undefined : Math.min(...ends));
+            expect(found === undefined || !passed.includes(found.lease)).to.equal(true);
+          }
         }
       }),
       { numRuns: 30 },

@@ -1,6 +1,6 @@
 import type { Family } from '../core/address.js';
 import type { Cooling } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseTimes, stateOf } from '../core/lease.js';
+import { type LeaseRecord, type LeaseTimes, isOfTable, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 import { CoolingQueue } from './cooling-queue.js';
 
@@ -53,6 +53,6 @@ function* coolingIn(pool: Pool, family: Family, leases: Iterable<LeaseRecord>): 
 /** The pool may have been changed since it was leased. */
 function isOpenIn(pool: Pool, lease: LeaseRecord): boolean {
   const { address, addressSpace } = lease;
-  if (stateOf(lease) !== 'released' || addressSpace !== pool.addressSpace) return false;
+  if (stateOf(lease) !== 'released' || isOfTable(lease) || addressSpace !== pool.addressSpace) return false;
   return subnetOf(pool, address)?.open.has(address.value) ?? false;
 }

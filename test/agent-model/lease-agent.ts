@@ -7,6 +7,7 @@ import { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
 import type { InformerRegistry, Watched } from '../../process/informers.js';
+import { DEFAULT_FEATURE_GATES } from '../../process/feature-gates.js';
 import { Metrics } from '../../process/metrics.js';
 import { LeaseApi, type LeaseCluster } from './lease-api.js';
 import { LeaseFeed } from './lease-feed.js';
@@ -48,7 +49,11 @@ export class LeaseAgent {
       random,
       log: silentLogger,
       metrics: this.metrics,
-      config: { maxStalenessMs: MAX_STALENESS_MS, collectAfterMs: COLLECT_AFTER_MS },
+      config: {
+        maxStalenessMs: MAX_STALENESS_MS,
+        collectAfterMs: COLLECT_AFTER_MS,
+        featureGates: DEFAULT_FEATURE_GATES,
+      },
     });
     this.leases.start();
   }

@@ -125,6 +125,7 @@ export class ModelProcess {
       gate: { isOpen: isGateOpen },
       heldByStopped: () => 0,
       maxStalenessMs: MAX_STALENESS_MS,
+      stickyMAC: true,
       clock: { now: () => world.now },
       events,
       metrics: { stepped: () => undefined, took: () => undefined, released: () => undefined, waiting: () => undefined },

@@ -34,7 +34,7 @@ export interface PodLeasesDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly config: Pick<AgentConfig, 'maxStalenessMs' | 'collectAfterMs'>;
+  readonly config: Pick<AgentConfig, 'maxStalenessMs' | 'collectAfterMs' | 'featureGates'>;
   /** Default: informers of its own. */
   readonly follow?: CandidatesDeps['follow'];
 }
@@ -90,16 +90,16 @@ export class PodLeases {
   async grant(attachment: Attachment, pool: Pool, call: Call): Promise<Grant> {
     const { nodeName, clock, log, config } = this.#deps;
     const { namespace, name, uid } = attachment.pod.metadata;
-    const { maxStalenessMs } = config;
     const key = `${uid} ${attachment.interfaceName}`;
     const isLatest = () => this.#latest.get(key) === attachment;
     this.#latest.set(key, attachment);
-    const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics };
+    const rules = { maxStalenessMs: config.maxStalenessMs, stickyMAC: config.featureGates.stickyMAC };
+    const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics, rules };
     try {
       await this.#synced(call);
       const candidates = this.#candidates.of(pool);
       const wish = { attachment, pool, candidates, isLatest, call };
-      const leases = await new Reservation({ ...parts, nodeName, clock, log, maxStalenessMs }, wish).run();
+      const leases = await new Reservation({ ...parts, nodeName, clock, log }, wish).run();
       return leases.map((lease) => grantedBy(lease, pool));
     } catch (error) {
       throw asCniError(error, `lease an address of pool ${pool.name} to pod ${namespace}/${name}`, call.signal);

@@ -1,5 +1,5 @@
 import { type Address, type Family, sameAddress } from '../../../ipam/core/address.js';
-import { leaseTimesOf } from '../../../ipam/core/lease-times.js';
+import { type LeaseRules, leaseTimesOf } from '../../../ipam/core/lease-times.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { type LeaseRecord, type LeaseTimes, mayTake, stateOf } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
@@ -20,7 +20,7 @@ export interface ReservationDeps {
   readonly clock: Pick<Clock, 'now'>;
   readonly metrics: PodLeaseMetrics;
   readonly log: Logger;
-  readonly maxStalenessMs: number;
+  readonly rules: LeaseRules;
 }
 
 /** What one ADD wants. */
@@ -60,7 +60,7 @@ export class Reservation {
     this.#wish = wish;
     const { containerId, interfaceName } = wish.attachment;
     this.#place = { containerId, interfaceName };
-    this.#times = leaseTimesOf(wish.pool, deps.maxStalenessMs);
+    this.#times = leaseTimesOf(wish.pool, deps.rules);
   }
 
   /**

@@ -1,0 +1,239 @@
+import { expect } from 'chai';
+import type { AddressLeaseSpec, LeaseOwner } from '../../api/address-lease.js';
+import { parseAddress } from './address.js';
+import {
+  type LeaseRecord,
+  type LeaseRequest,
+  type LeaseTimes,
+  type Takeability,
+  byPreference,
+  expireLease,
+  expiresAt,
+  isKept,
+  mayTake,
+  moveLease,
+  readLease,
+  releaseLease,
+  stateOf,
+  takeLease,
+  underPressure,
+} from './lease.js';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 3_600_000 };
+const RETAINING: LeaseTimes = { ...TIMES, retainsClaims: true };
+const MAC = '02:00:00:00:00:ab';
+const OTHER_MAC = '02:00:00:00:00:02';
+const POD: LeaseOwner = { kind: 'Pod', namespace: 'a', name: 'web', uid: 'pod-1' };
+const POD_2: LeaseOwner = { ...POD, uid: 'pod-2' };
+const CLAIM: LeaseOwner = { kind: 'IPAMClaim', namespace: 'a', name: 'vm.blue', uid: 'claim-1', workloadUID: 'vm-1' };
+const CLAIM_2: LeaseOwner = { ...CLAIM, uid: 'claim-2', workloadUID: 'vm-2' };
+
+function record(spec: Partial<AddressLeaseSpec> = {}): LeaseRecord {
+  return readLease({
+    metadata: { name: 'blue.10-1-0-17', uid: 'u1', resourceVersion: '7' },
+    spec: { address: '10.1.0.17', addressSpace: 'blue', pool: 'blue', mac: MAC, ...spec },
+  });
+}
+
+/** Released that many ms ago. */
+function released(ms: number, owner: LeaseOwner, spec: Partial<AddressLeaseSpec> = {}): LeaseRecord {
+  return record({ owner, releasedAt: new Date(NOW - ms).toISOString(), ...spec });
+}
+
+function request(owner: LeaseOwner, more: Partial<LeaseRequest> = {}): LeaseRequest {
+  return { address: parseAddress('10.1.0.17'), addressSpace: 'blue', pool: 'blue', owner, mac: MAC, ...more };
+}
+
+const TABLE = { reserved: true } as const;
+const RESERVED = { holder: 'reserved' } as const;
+
+describe('a lease with a MAC address may be taken', () => {
+  const later = (ms: number) => ({ until: NOW + ms });
+  const cases: { name: string; given: LeaseRecord; by: LeaseRequest; times?: LeaseTimes; expect: Takeability }[] = [
+    { name: 'at once by a pod that comes back', given: released(1, POD), by: request(POD_2), expect: true },
+    { name: 'at once by a VM with the MAC of a pod', given: released(1, POD), by: request(CLAIM), expect: true },
+    {
+      name: 'by a pod of another namespace once it has cooled down',
+      given: released(1, POD),
+      by: request({ ...POD_2, namespace: 'b' }),
+      expect: later(59_999),
+    },
+    {
+      name: 'not at once where the pool is not sticky',
+      given: released(1, POD),
+      by: request(POD_2),
+      times: { ...TIMES, stickyMs: 0 },
+      expect: later(59_999),
+    },
+    {
+      name: 'by a VM that is made anew once it has cooled down: agents may answer the old one from their caches',
+      given: released(1, CLAIM),
+      by: request(CLAIM_2),
+      times: RETAINING,
+      expect: later(59_999),
+    },
+    {
+      name: 'by another MAC address when its time is over',
+      given: released(60_000, POD),
+      by: request(POD_2, { mac: OTHER_MAC }),
+      expect: later(3_540_000),
+    },
+    {
+      name: 'by anybody once a claim’s has cooled down, where the pool does not retain those',
+      given: released(60_000, CLAIM),
+      by: request(POD_2, { mac: OTHER_MAC }),
+      expect: true,
+    },
+    {
+      name: 'by nobody else sooner where it does',
+      given: released(60_000, CLAIM),
+      by: request(POD_2, { mac: OTHER_MAC }),
+      times: RETAINING,
+      expect: later(3_540_000),
+    },
+    {
+      name: 'by anybody once it has cooled down, where nothing else is left',
+      given: released(60_000, POD),
+      by: request(POD_2, { mac: OTHER_MAC }),
+      times: underPressure(RETAINING),
+      expect: true,
+    },
+    {
+      name: 'by nobody else before it has, whatever is left',
+      given: released(59_999, POD),
+      by: request(POD_2, { mac: OTHER_MAC }),
+      times: underPressure(RETAINING),
+      expect: later(1),
+    },
+    { name: 'by its MAC address where it is reserved', given: record(), by: request(CLAIM), expect: true },
+    { name: 'and where it is reserved again', given: record(TABLE), by: request(CLAIM), expect: true },
+    {
+      name: 'by its MAC address at once where a pod had it of the static table, sticky or not',
+      given: released(1, POD, TABLE),
+      by: request(POD_2),
+      times: { ...TIMES, stickyMs: 0 },
+      expect: true,
+    },
+    {
+      name: 'by its MAC address after the cool-down where a claim had it of the static table',
+      given: released(1, CLAIM, TABLE),
+      by: request(CLAIM_2),
+      expect: later(59_999),
+    },
+    {
+      name: 'of the static table by nobody else, however long it was released',
+      given: released(1e9, POD, TABLE),
+      by: request(POD_2, { mac: OTHER_MAC }),
+      times: underPressure(TIMES),
+      expect: RESERVED,
+    },
+    {
+      name: 'not even by who had it, under another MAC address',
+      given: released(1, POD, TABLE),
+      by: request(POD, { mac: OTHER_MAC }),
+      expect: RESERVED,
+    },
+    {
+      name: 'of the static table by no other pool',
+      given: released(1e9, POD, TABLE),
+      by: request(POD_2, { pool: 'red' }),
+      expect: RESERVED,
+    },
+  ];
+  for (const { name, given, by, times = TIMES, expect: wanted } of cases) {
+    it(name, () => expect(mayTake(given, by, times, NOW)).to.deep.equal(wanted));
+  }
+});
+
+describe('a lease waits for its MAC address', () => {
+  const cases: { name: string; given: LeaseRecord; times?: LeaseTimes; kept: boolean; expires: number }[] = [
+    { name: 'where a pod had it', given: released(0, POD), kept: true, expires: 3_600_000 },
+    { name: 'not where a claim had it', given: released(0, CLAIM), kept: false, expires: 60_000 },
+    {
+      name: 'where a claim had it and the pool retains those',
+      given: released(0, CLAIM),
+      times: RETAINING,
+      kept: true,
+      expires: 3_600_000,
+    },
+    {
+      name: 'not in a pool that is not sticky',
+      given: released(0, POD),
+      times: { ...RETAINING, stickyMs: 0 },
+      kept: false,
+      expires: 60_000,
+    },
+    { name: 'not where it has none', given: released(0, POD, { mac: undefined! }), kept: false, expires: 60_000 },
+    { name: 'for good where it is reserved', given: record(), kept: true, expires: Infinity },
+    { name: 'for good where it is of the static table', given: released(0, CLAIM, TABLE), kept: true, expires: 60_000 },
+    {
+      name: 'not where it is reserved for nobody',
+      given: record({ mac: undefined! }),
+      kept: false,
+      expires: Infinity,
+    },
+  ];
+  for (const { name, given, times = TIMES, kept, expires } of cases) {
+    it(name, () => {
+      expect(isKept(given, times)).to.equal(kept);
+      expect(expiresAt(given, times) - NOW).to.equal(expires);
+    });
+  }
+});
+
+describe('a lease of the static table', () => {
+  const bodyOf = (write: ReturnType<typeof takeLease>) => {
+    if (write.verb !== 'patch') throw new TypeError(write.verb);
+    return write.body as { metadata: { labels: object }; spec: object };
+  };
+
+  it('says so once somebody has it, and goes on saying so', () => {
+    expect(bodyOf(takeLease(record(), request(POD))).spec).to.include({ reserved: true, mac: MAC });
+    expect(bodyOf(takeLease(released(1, POD, TABLE), request(POD_2))).spec).not.to.have.property('reserved');
+  });
+
+  it('is taken by its MAC address alone', () => {
+    const others = [record(), record({ mac: undefined! }), released(60_000, POD, TABLE)];
+    for (const given of others) {
+      expect(() => takeLease(given, request(POD, { mac: OTHER_MAC }))).to.throw(TypeError, 'is reserved for');
+    }
+  });
+
+  it('keeps its MAC address though its pod moves to a sandbox with another one', () => {
+    const held = record({ owner: POD, ...TABLE });
+    const { spec, metadata } = bodyOf(moveLease(held, { node: 'n1', containerID: 'c2', mac: OTHER_MAC }));
+    expect(spec).to.include({ mac: MAC, containerID: 'c2' });
+    expect(metadata.labels).to.include({ 'ipam.holdfast.dev/mac': '02-00-00-00-00-ab' });
+  });
+
+  it('is reserved again in one write when its time is over, with nothing left of its owner', () => {
+    expect(bodyOf(expireLease(released(60_000, POD, TABLE)))).to.deep.equal({
+      metadata: {
+        uid: 'u1',
+        resourceVersion: '7',
+        labels: {
+          'ipam.holdfast.dev/pool': 'blue',
+          'ipam.holdfast.dev/family': 'IPv4',
+          'ipam.holdfast.dev/mac': '02-00-00-00-00-ab',
+          'ipam.holdfast.dev/node': null,
+          'ipam.holdfast.dev/owner-kind': null,
+          'ipam.holdfast.dev/owner-namespace': null,
+          'ipam.holdfast.dev/owner-name': null,
+          'ipam.holdfast.dev/owner-uid': null,
+        },
+      },
+      spec: { owner: null, node: null, containerID: null, interface: null, releasedAt: null },
+    });
+    expect(stateOf(record(TABLE))).to.equal('reserved');
+    expect(() => expireLease(record(TABLE))).to.throw(TypeError, 'it cannot expire');
+    expect(() => releaseLease(record(TABLE), NOW)).to.throw(TypeError, 'it cannot be released');
+  });
+
+  it('comes before all others that are kept for its MAC address, then comes the one released last', () => {
+    const given = [released(50, POD), released(10, POD), released(99, POD, TABLE), record()];
+    const order = [...given].sort(byPreference).map((each) => given.indexOf(each));
+    expect(order.slice(2)).to.deep.equal([1, 0]);
+    expect(order.slice(0, 2)).to.have.members([2, 3]);
+  });
+});
