@@ -3,6 +3,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import * as names from '../api/names.js';
+import { createOwnBlockMetrics } from '../cni/agent/blocks/metrics.js';
 import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
 import { createAgentMetrics } from '../cni/agent/metrics.js';
 import { createControllerMetrics } from '../controller/metrics.js';
@@ -141,6 +142,7 @@ describe('the documents', () => {
     createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
     createValidationMetrics(metrics);
     createPodLeaseMetrics(metrics);
+    createOwnBlockMetrics(metrics);
     createAgentMetrics(metrics);
     const described = await metrics.registry.getMetricsAsJSON();
     const ours = described.map(({ name }) => name).filter((name) => name.startsWith('holdfast_'));

@@ -35,7 +35,7 @@ describe('addresses of the blocks of a node', () => {
     return address && formatAddress(address);
   };
   const settle = (address: string | undefined, isTaken: boolean, now = 0) =>
-    candidates.settle(POOL, parseAddress(address ?? ''), { isTaken, now });
+    candidates.settle(POOL, parseAddress(address ?? ''), { outcome: isTaken ? 'lost' : 'failed', now });
   /** All that can be picked, in order. */
   const all = (now = 0, pool = POOL): string[] => {
     const found: string[] = [];

@@ -6,6 +6,9 @@ import type { Random } from '../../../kube/clock.js';
 import type { LentBlocks } from './lent-blocks.js';
 import { narrowed } from './narrowed.js';
 
+/** What became of a try. `lost`: somebody else has the address; `failed`: nothing is known of it. */
+export type PickOutcome = 'ours' | 'lost' | 'failed';
+
 /** A pool as it was last asked about, cut to the blocks that there were then. */
 interface Cut {
   readonly pool: Pool;
@@ -54,23 +57,26 @@ export class BlockCandidates {
     return address;
   }
 
-  /** Nobody else of this agent picks it, and its block counts as used; {@link settle} must follow. @returns false where somebody tries it already */
+  /**
+   * Nobody else of this agent picks it, and its block counts as used; {@link settle} must follow.
+   * @returns false where somebody tries it already, or it was found taken lately
+   */
   try(pool: Pool, address: Address): boolean {
     const name = leaseName(pool.addressSpace, address);
-    if (this.#tried.has(name)) return false;
+    if (this.#tried.has(name) || this.#noted.has(name)) return false;
     this.#tried.add(name);
     this.#lent.hold(tryOf(name), { pool: pool.name, address });
     this.#spaceOf(pool.addressSpace).occupy(address);
     return true;
   }
 
-  /** @param isTaken by whomever */
-  settle({ addressSpace }: Pool, address: Address, { isTaken, now }: { isTaken: boolean; now: number }): void {
+  /** @param outcome `ours`: its lease has been told of */
+  settle({ addressSpace }: Pool, address: Address, { outcome, now }: { outcome: PickOutcome; now: number }): void {
     const name = leaseName(addressSpace, address);
     this.#tried.delete(name);
     this.#lent.letGo(tryOf(name));
     this.#noted.delete(name);
-    if (isTaken) this.#noted.set(name, { addressSpace, address, until: now + NOTED_MS });
+    if (outcome === 'lost') this.#noted.set(name, { addressSpace, address, until: now + NOTED_MS });
     this.#vacate(addressSpace, address);
   }
 

@@ -8,6 +8,8 @@ import { type SeenLease, SpaceCandidates, type SpaceFeed, shrinkSeen } from './s
 export interface CandidatesDeps {
   readonly clock: Clock;
   readonly random: Random;
+  /** A space is followed from the first ADD on, and not only once guessing at its addresses has failed. */
+  readonly isEager: boolean;
   /** Makes what follows leases; it is started and stopped here. */
   readonly follow: (watched: Watched<AddressLease, SeenLease>) => SpaceFeed;
 }
@@ -15,7 +17,7 @@ export interface CandidatesDeps {
 /** A node whose pods do not ask for a network any more need not follow its leases. */
 const IDLE_MS = 15 * 60_000;
 
-/** The address spaces from which pods of this node draw: each is followed from its first ADD on. */
+/** The address spaces from which pods of this node draw. */
 export class Candidates {
   readonly #deps: CandidatesDeps;
   readonly #spaces = new Map<string, SpaceCandidates>();
@@ -29,6 +31,7 @@ export class Candidates {
     const { addressSpace } = pool;
     const space = this.#spaces.get(addressSpace) ?? this.#open(addressSpace);
     space.use(pool);
+    if (this.#deps.isEager) space.follow();
     return space;
   }
 
@@ -49,8 +52,8 @@ export class Candidates {
   #open(addressSpace: string): SpaceCandidates {
     const { follow, clock, random } = this.#deps;
     const fieldSelector = `spec.addressSpace=${addressSpace}`;
-    const feed = follow({ resource: ADDRESS_LEASES, fieldSelector, shrink: shrinkSeen });
-    const space = new SpaceCandidates(addressSpace, { feed, clock, random });
+    const open = () => follow({ resource: ADDRESS_LEASES, fieldSelector, shrink: shrinkSeen });
+    const space = new SpaceCandidates(addressSpace, { open, clock, random });
     this.#spaces.set(addressSpace, space);
     return space;
   }

@@ -16,6 +16,7 @@ import type { Clock } from '../../../kube/clock.js';
 import { TransportError, isAlreadyExists, isConflict, isNotFound } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { type LeaseClient, mayHaveActed, writeLease } from '../../../process/lease-writes.js';
+import type { LentBlocks } from '../blocks/lent-blocks.js';
 import type { PodLeaseMetrics, WriteKind } from './metrics.js';
 import { type OwnLeases, type Place, isHeldAt } from './own-leases.js';
 
@@ -31,6 +32,8 @@ export interface PodRequest extends LeaseRequest {
 export interface WriterDeps {
   readonly client: LeaseClient & Pick<Client, 'get'>;
   readonly own: OwnLeases;
+  /** Is told of writes under way that give addresses; absent: nobody asks. */
+  readonly uses?: Pick<LentBlocks, 'hold' | 'letGo'> | undefined;
   readonly clock: Pick<Clock, 'now' | 'sleep'>;
   readonly metrics: PodLeaseMetrics;
 }
@@ -45,6 +48,7 @@ const RELEASE_ATTEMPTS = 5;
 /** Writes leases of pods of this node. Where there is no answer, the lease itself says what has become of the write. */
 export class LeaseWriter {
   readonly #deps: WriterDeps;
+  #writes = 0;
 
   constructor(deps: WriterDeps) {
     this.#deps = deps;
@@ -109,7 +113,19 @@ export class LeaseWriter {
     return false;
   }
 
-  async #give(kind: WriteKind, request: PodRequest, { write, call }: Attempt): Promise<Written> {
+  /** From before the first request until its end is known, or is a doubt, the address counts as used. */
+  async #give(kind: WriteKind, request: PodRequest, attempt: Attempt): Promise<Written> {
+    const { uses } = this.#deps;
+    const by = `write ${++this.#writes}`;
+    uses?.hold(by, request);
+    try {
+      return await this.#tryToGive(kind, request, attempt);
+    } finally {
+      uses?.letGo(by);
+    }
+  }
+
+  async #tryToGive(kind: WriteKind, request: PodRequest, { write, call }: Attempt): Promise<Written> {
     const { client, own, clock, metrics } = this.#deps;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -137,7 +153,7 @@ export class LeaseWriter {
   async #lookAfter(error: unknown, request: PodRequest, call: CallOptions): Promise<Written | undefined> {
     const isAborted = error instanceof TransportError && error.fault === 'aborted';
     if (!isAborted && !mayHaveActed(error)) throw error;
-    this.#deps.own.doubt(nameOf(request), placeOf(request));
+    this.#deps.own.doubt({ ...request, name: nameOf(request) }, placeOf(request));
     // a request that was given up may be on its way all the same
     if (isAborted) throw error;
     return this.#lookAt(request, call);

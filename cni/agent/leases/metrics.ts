@@ -3,10 +3,14 @@ import type { Metrics } from '../../../process/metrics.js';
 /** What is done to a lease, and why it is. */
 export type WriteKind = 'create' | 'take' | 'move' | 'release';
 
+/** Where an address for a pod that asked for none was found: in a block of the node, by guessing, or among what the leases leave free. */
+export type PickSource = 'block' | 'blind' | 'watched';
+
 /** What is measured of the leases of pods. */
 export interface PodLeaseMetrics {
   /** @param attempts to get one address, until there was one or none could be had */
   reserved(attempts: number): void;
+  picked(source: PickSource): void;
   /** `lost`: somebody else was faster. */
   wrote(kind: WriteKind, outcome: 'done' | 'lost' | 'failed'): void;
   held(count: number): void;
@@ -19,6 +23,9 @@ export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'
   const attempts = metrics.histogram('agent_reserve_attempts', 'Attempts to get one address for a pod.', {
     buckets: [1, 2, 3, 4, 8, 16, 32, 64],
   });
+  const picks = metrics.counter('agent_picks_total', 'Addresses that were picked for pods, by where they were found.', [
+    'source',
+  ]);
   const writes = metrics.counter('agent_lease_writes_total', 'Writes of leases of pods, by what they do and outcome.', [
     'write',
     'outcome',
@@ -27,6 +34,7 @@ export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'
   const swept = metrics.counter('agent_leases_swept_total', 'Leases of pods that are gone that were released.');
   return {
     reserved: (count) => attempts.observe(count),
+    picked: (source) => picks.inc({ source }),
     wrote: (write, outcome) => writes.inc({ write, outcome }),
     held: (count) => held.set(count),
     swept: () => swept.inc(),

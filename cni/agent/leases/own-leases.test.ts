@@ -88,8 +88,9 @@ describe('the leases of a node', () => {
 
   it('that may be held at a place are in doubt until the lease is seen there, or read for it', () => {
     const { name } = record(1).metadata;
-    own.doubt(name, PLACE);
-    own.doubt(name, { ...PLACE, containerId: 'c2' });
+    const doubted = { name, pool: 'blue', address: record(1).address };
+    own.doubt(doubted, PLACE);
+    own.doubt(doubted, { ...PLACE, containerId: 'c2' });
     tell({ type: 'added', object: record(9, { releasedAt: 1 }) });
     expect(own.doubtsAbout(PLACE)).to.deep.equal([name]);
     tell({ type: 'changed', object: record(10), before: record(9) });

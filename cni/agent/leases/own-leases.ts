@@ -1,9 +1,9 @@
 import type { AddressLease } from '../../../api/address-lease.js';
+import type { Address } from '../../../ipam/core/address.js';
 import { type LeaseRecord, readLease, stateOf } from '../../../ipam/core/lease.js';
 import { Cache } from '../../../kube/cache.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { Change, Informer } from '../../../kube/informer.js';
-import { rememberRecent } from '../../../kube/recent-entries.js';
 import { isNewer } from '../../../kube/resource-version.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import type { InformerRegistry, Watched } from '../../../process/informers.js';
@@ -25,10 +25,27 @@ export interface Unseen {
 export type OwnFeed = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'synced' | 'onChange'>;
 
 /** A write whose end nobody knows. */
-interface Doubt {
+export interface Doubt {
   /** Of the lease. */
   readonly name: string;
   readonly place: Place;
+  /** In the clock's ms. */
+  readonly since: number;
+}
+
+/** Is told, in the same turn, of what pods of this node have, and of what they may have. */
+export interface LeaseListener {
+  /** A lease of the node, in whatever state, is another than it was: undefined where there is none. */
+  changed(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void;
+  /** An address may be leased to a pod of the node, or may not, until {@link resolved}. */
+  doubted(key: string, request: DoubtedRequest): void;
+  resolved(key: string): void;
+}
+
+/** What was to be written, and may have been. */
+export interface DoubtedRequest {
+  readonly pool: string;
+  readonly address: Address;
 }
 
 /** Writes without an answer are few, and looked at soon. */
@@ -45,12 +62,13 @@ export class OwnLeases {
   readonly #leases = new Cache<LeaseRecord>({
     pod: ({ owner }) => (owner?.kind === 'Pod' ? [owner.uid] : []),
     container: ({ containerID }) => (containerID === undefined ? [] : [containerID]),
+    released: (lease) => (stateOf(lease) === 'released' ? [lease.pool] : []),
   });
   /** By name. */
   readonly #unseen = new Map<string, Unseen>();
   /** Leases that may be held at a place and may not. */
   readonly #doubts = new Map<string, Doubt>();
-
+  #listener: LeaseListener | undefined;
   #held = 0;
 
   constructor(informers: Pick<InformerRegistry, 'get'>, nodeName: string, clock: Pick<Clock, 'now'>) {
@@ -64,6 +82,11 @@ export class OwnLeases {
     };
     this.#feed = informers.get(watched);
     this.#feed.onChange((change) => this.#observe(change));
+  }
+
+  /** To be set before anything is known. */
+  tell(listener: LeaseListener): void {
+    this.#listener = listener;
   }
 
   /** The first full list is there. */
@@ -87,6 +110,11 @@ export class OwnLeases {
   /** Of a pod's UID, in whatever state. */
   ofPod(uid: string): readonly LeaseRecord[] {
     return this.#leases.byIndex('pod', uid);
+  }
+
+  /** Of a pool, by name: those that are released, and may be taken in time. */
+  releasedOf(pool: string): readonly LeaseRecord[] {
+    return this.#leases.byIndex('released', pool);
   }
 
   /** Of pods, and held. */
@@ -119,8 +147,17 @@ export class OwnLeases {
   }
 
   /** The place was to have a lease, and nobody knows whether it has. What is learned of earlier states does not end the doubt. */
-  doubt(name: string, place: Place): void {
-    rememberRecent(this.#doubts, keyOf(name, place), { name, place }, DOUBTS);
+  doubt(request: DoubtedRequest & { readonly name: string }, place: Place): void {
+    const key = keyOf(request.name, place);
+    const [oldest] = this.#doubts.keys();
+    if (this.#doubts.size >= DOUBTS && oldest !== undefined && !this.#doubts.has(key)) this.#resolve(oldest);
+    this.#doubts.set(key, { name: request.name, place, since: this.#clock.now() });
+    this.#listener?.doubted(key, request);
+  }
+
+  /** Writes whose end nobody has asked about. */
+  doubts(): readonly Doubt[] {
+    return [...this.#doubts.values()];
   }
 
   /** The names of leases that the place may have, and is not known to have. */
@@ -133,7 +170,7 @@ export class OwnLeases {
 
   /** The lease was read after the doubt came up. */
   resolved(name: string, place: Place): void {
-    this.#doubts.delete(keyOf(name, place));
+    this.#resolve(keyOf(name, place));
   }
 
   #observe({ type, object }: Change<LeaseRecord>): void {
@@ -154,17 +191,25 @@ export class OwnLeases {
     if (known !== undefined && !isNewer(known, resourceVersion)) this.#delete(name);
   }
 
+  #resolve(key: string): void {
+    if (this.#doubts.delete(key)) this.#listener?.resolved(key);
+  }
+
   #set(record: LeaseRecord): void {
-    this.#count(this.#leases.set(record), -1);
+    const before = this.#leases.set(record);
+    this.#count(before, -1);
     this.#count(record, 1);
+    this.#listener?.changed(before, record);
     const { containerID: containerId, interface: interfaceName } = record;
     if (containerId === undefined || interfaceName === undefined || stateOf(record) !== 'held') return;
     this.resolved(record.metadata.name, { containerId, interfaceName });
   }
 
   #delete(name: string): void {
-    this.#count(this.#leases.delete(name), -1);
+    const before = this.#leases.delete(name);
+    this.#count(before, -1);
     this.#unseen.delete(name);
+    if (before !== undefined) this.#listener?.changed(before, undefined);
   }
 
   #count(record: LeaseRecord | undefined, by: 1 | -1): void {

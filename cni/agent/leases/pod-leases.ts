@@ -15,6 +15,8 @@ import type { Metrics } from '../../../process/metrics.js';
 import type { PoolDirectory } from '../../../process/pools/directory.js';
 import type { Attachment, Call, Grant, GrantedAddress } from '../attachment.js';
 import { CniCode, CniError } from '../cni-error.js';
+import { createOwnBlockMetrics } from '../blocks/metrics.js';
+import { OwnBlocks } from '../blocks/own-blocks.js';
 import { Candidates, type CandidatesDeps } from './candidates.js';
 import { LeaseWriter, readable } from './lease-writer.js';
 import { type PodLeaseMetrics, createPodLeaseMetrics } from './metrics.js';
@@ -45,6 +47,8 @@ export class PodLeases {
   readonly #own: OwnLeases;
   readonly #writer: LeaseWriter;
   readonly #candidates: Candidates;
+  /** Absent: nodes are lent none. */
+  readonly #blocks: OwnBlocks | undefined;
   readonly #sweep: Sweep;
   readonly #metrics: PodLeaseMetrics;
   /** By pod and interface, of those that are under way the ADD that came last. */
@@ -57,10 +61,12 @@ export class PodLeases {
     this.#deps = deps;
     this.#metrics = createPodLeaseMetrics(deps.metrics);
     this.#own = new OwnLeases(informers, nodeName, clock);
-    this.#writer = new LeaseWriter({ client, own: this.#own, clock, metrics: this.#metrics });
+    this.#blocks = config.featureGates.nodeBlocks ? followBlocks(deps, this.#own) : undefined;
+    const { uses } = this.#blocks ?? {};
+    this.#writer = new LeaseWriter({ client, own: this.#own, uses, clock, metrics: this.#metrics });
     const { collectAfterMs } = config;
     const follow: CandidatesDeps['follow'] = deps.follow ?? ((watched) => followWith(deps, watched));
-    this.#candidates = new Candidates({ clock, random, follow });
+    this.#candidates = new Candidates({ clock, random, isEager: this.#blocks === undefined, follow });
     const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics };
     this.#sweep = new Sweep({ ...parts, pods, client, clock, log, collectAfterMs });
   }
@@ -72,6 +78,7 @@ export class PodLeases {
 
   start(): void {
     this.#deps.informers.start();
+    this.#blocks?.start();
     this.#rounds ??= this.#sweepForEver(this.#abort.signal);
   }
 
@@ -79,6 +86,7 @@ export class PodLeases {
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#rounds;
+    await this.#blocks?.stop();
     await this.#candidates.stop();
   }
 
@@ -97,8 +105,9 @@ export class PodLeases {
     const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics, rules };
     try {
       await this.#synced(call);
-      const candidates = this.#candidates.of(pool);
-      const wish = { attachment, pool, candidates, isLatest, call };
+      const blocks = this.#blocks;
+      const candidates = this.#candidates.of(blocks?.elsewhere(pool) ?? pool);
+      const wish = { attachment, pool, candidates, blocks, isLatest, call };
       const leases = await new Reservation({ ...parts, nodeName, clock, log }, wish).run();
       return leases.map((lease) => grantedBy(lease, pool));
     } catch (error) {
@@ -165,7 +174,8 @@ export class PodLeases {
   }
 
   async #synced({ signal }: Call): Promise<void> {
-    if (!this.hasSynced) await unlessAborted(this.#own.synced(), signal);
+    if (this.hasSynced && this.#blocks?.hasSynced !== false) return;
+    await unlessAborted(Promise.all([this.#own.synced(), this.#blocks?.synced()]), signal);
   }
 
   async #sweepForEver(signal: AbortSignal): Promise<void> {
@@ -182,6 +192,10 @@ export class PodLeases {
       await clock.sleep(roundMs, signal);
     }
   }
+}
+
+function followBlocks({ metrics, ...deps }: PodLeasesDeps, own: OwnLeases): OwnBlocks {
+  return new OwnBlocks({ ...deps, own, metrics: createOwnBlockMetrics(metrics) });
 }
 
 function followWith(

@@ -7,10 +7,12 @@ import type { Clock } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Attachment, Call } from '../attachment.js';
+import type { BlockPicks } from '../blocks/own-blocks.js';
+import { AnyAddress } from './any-address.js';
 import type { LeaseWriter, PodRequest, Written } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
 import { type OwnLeases, type Place, isHeldAt } from './own-leases.js';
-import { contended, full, superseded, taken, takenJustNow, unleasable } from './refusals.js';
+import { superseded, taken, takenJustNow, unleasable } from './refusals.js';
 import type { SpaceCandidates } from './space-candidates.js';
 
 export interface ReservationDeps {
@@ -28,6 +30,8 @@ export interface Wish {
   readonly attachment: Attachment;
   readonly pool: Pool;
   readonly candidates: SpaceCandidates;
+  /** Those of the node; absent: nodes are lent none. */
+  readonly blocks: BlockPicks | undefined;
   /** False once an ADD of a later sandbox of the pod has come in: what that one has is not taken from it. */
   readonly isLatest: () => boolean;
   readonly call: Call;
@@ -39,10 +43,6 @@ interface Got {
   readonly isNew: boolean;
 }
 
-/** Addresses of one family that are tried. */
-const ATTEMPTS = 64;
-/** So many are picked blindly before the first list of leases is there: in a pool that is not full one is enough. */
-const BLIND_ATTEMPTS = 4;
 /** What others do to the very lease that is wanted is met so often. */
 const RACES = 4;
 /** For taking back what a failed ADD has got, when its own time may be over. */
@@ -54,6 +54,7 @@ export class Reservation {
   readonly #wish: Wish;
   readonly #place: Place;
   readonly #times: LeaseTimes;
+  readonly #any: AnyAddress;
 
   constructor(deps: ReservationDeps, wish: Wish) {
     this.#deps = deps;
@@ -61,6 +62,8 @@ export class Reservation {
     const { containerId, interfaceName } = wish.attachment;
     this.#place = { containerId, interfaceName };
     this.#times = leaseTimesOf(wish.pool, deps.rules);
+    const requestFor = (address: Address) => this.#requestFor(address);
+    this.#any = new AnyAddress(deps, { ...wish, times: this.#times, requestFor });
   }
 
   /**
@@ -86,7 +89,7 @@ export class Reservation {
       const got = await this.#again(known);
       if (got !== undefined) return got;
     }
-    const lease = wanted === undefined ? await this.#any(family) : await this.#exactly(wanted);
+    const lease = wanted === undefined ? await this.#any.lease(family) : await this.#exactly(wanted);
     return { lease, isNew: true };
   }
 
@@ -166,69 +169,6 @@ export class Reservation {
     }
     if (written.kind === 'lost') throw takenJustNow(address);
     return written.lease;
-  }
-
-  async #any(family: Family): Promise<LeaseRecord> {
-    const { pool } = this.#wish;
-    const count = { attempts: 0 };
-    try {
-      const lease = (await this.#free(family, count)) ?? (await this.#cooled(family, count));
-      if (lease !== undefined) return lease;
-      if (count.attempts >= ATTEMPTS) throw contended(pool, count.attempts);
-      throw full(pool, family, this.#coolingOf(family).length);
-    } finally {
-      this.#deps.metrics.reserved(count.attempts);
-    }
-  }
-
-  async #free(family: Family, count: { attempts: number }): Promise<LeaseRecord | undefined> {
-    const { pool, candidates, call } = this.#wish;
-    while (count.attempts < ATTEMPTS) {
-      if (count.attempts >= BLIND_ATTEMPTS && !candidates.hasSynced) await candidates.synced(call.signal);
-      const address = candidates.pick(pool, family);
-      if (address === undefined && candidates.hasSynced) return undefined;
-      if (address === undefined) await candidates.synced(call.signal);
-      else {
-        count.attempts++;
-        const written = await this.#tried(address, (request) => this.#deps.writer.create(request, call));
-        if (written.kind === 'ours') return written.lease;
-      }
-    }
-    return undefined;
-  }
-
-  /** No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first. */
-  async #cooled(family: Family, count: { attempts: number }): Promise<LeaseRecord | undefined> {
-    const { writer, clock } = this.#deps;
-    const { candidates, call } = this.#wish;
-    while (count.attempts < ATTEMPTS) {
-      const lease = this.#coolingOf(family).find(
-        (each) => mayTake(each, this.#requestFor(each.address), this.#times, clock.now()) === true,
-      );
-      if (lease === undefined || !candidates.try(lease.address)) return undefined;
-      count.attempts++;
-      const written = await this.#tried(lease.address, (request) => writer.take(lease, request, call));
-      if (written.kind === 'ours') return written.lease;
-    }
-    return undefined;
-  }
-
-  /** The pool may have been narrowed since. */
-  #coolingOf(family: Family): LeaseRecord[] {
-    const { pool, candidates } = this.#wish;
-    const isOpen = ({ address }: LeaseRecord) => subnetOf(pool, address)?.open.has(address.value) === true;
-    return candidates.releasedOf(pool, family).filter(isOpen);
-  }
-
-  async #tried(address: Address, write: (request: PodRequest) => Promise<Written>): Promise<Written> {
-    let isTaken = false;
-    try {
-      const written = await write(this.#requestFor(address));
-      isTaken = true;
-      return written;
-    } finally {
-      this.#wish.candidates.settle(address, isTaken);
-    }
   }
 
   async #giveBack(lease: LeaseRecord): Promise<void> {

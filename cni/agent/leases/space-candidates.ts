@@ -20,7 +20,8 @@ export interface SeenLease extends KubeObject {
 export type SpaceFeed = Pick<Informer<AddressLease, SeenLease>, 'hasSynced' | 'synced' | 'onChange' | 'start' | 'stop'>;
 
 export interface CandidateDeps {
-  readonly feed: SpaceFeed;
+  /** Makes what follows the leases of the space, when it is needed. */
+  readonly open: () => SpaceFeed;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -30,7 +31,7 @@ const NOTED_MS = 10_000;
 
 /**
  * Which addresses of an address space may be free: neither leased, as far as the watch has told, nor being tried by this agent. Before the first
- * list it knows next to nothing; whether an address is free, the write decides in any case.
+ * list it knows next to nothing; whether an address is free, the write decides in any case. Nothing is watched before somebody asks for it.
  */
 export class SpaceCandidates {
   readonly #name: string;
@@ -44,6 +45,7 @@ export class SpaceCandidates {
   readonly #tried = new Set<string>();
   /** By name; those that were found taken first come first. */
   readonly #noted = new Map<string, { address: Address; until: number }>();
+  #feed: SpaceFeed | undefined;
   /** In the clock's ms. */
   #usedAt = 0;
 
@@ -51,12 +53,19 @@ export class SpaceCandidates {
   constructor(name: string, deps: CandidateDeps) {
     this.#name = name;
     this.#deps = deps;
-    deps.feed.onChange((change) => this.#observe(change));
-    deps.feed.start();
   }
 
   get hasSynced(): boolean {
-    return this.#deps.feed.hasSynced;
+    return this.#feed?.hasSynced === true;
+  }
+
+  /** Lists the leases of the space and follows them from now on. */
+  follow(): SpaceFeed {
+    if (this.#feed !== undefined) return this.#feed;
+    this.#feed = this.#deps.open();
+    this.#feed.onChange((change) => this.#observe(change));
+    this.#feed.start();
+    return this.#feed;
   }
 
   /** When somebody last asked, in the clock's ms. */
@@ -64,13 +73,13 @@ export class SpaceCandidates {
     return this.#usedAt;
   }
 
-  /** @throws {Error} where the signal aborts first, or the following ends */
+  /** Follows the space, and waits for the first list. @throws {Error} where the signal aborts first, or the following ends */
   synced(signal: AbortSignal): Promise<void> {
-    return unlessAborted(this.#deps.feed.synced(), signal);
+    return unlessAborted(this.follow().synced(), signal);
   }
 
-  stop(): Promise<void> {
-    return this.#deps.feed.stop();
+  async stop(): Promise<void> {
+    await this.#feed?.stop();
   }
 
   /** To be told of a pool before it is asked about. */

@@ -60,6 +60,7 @@ export class Sweep {
     }
     const now = clock.now();
     await this.#lookForUnseen(now, signal);
+    await this.#endDoubts(now, signal);
     const suspects = new Map<string, Suspect>();
     const cases: LeaseRecord[] = [];
     for (const lease of own.all().filter((each) => this.#looksLeaked(each))) {
@@ -105,6 +106,20 @@ export class Sweep {
     const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
     if (pod === undefined || pod.metadata.uid !== uid) return 'is gone';
     return isTerminal(pod) ? 'has ended' : undefined;
+  }
+
+  /** No DEL has asked about them: by now such a write is done, or never will be. */
+  async #endDoubts(now: number, signal: AbortSignal): Promise<void> {
+    const { own, writer, log, collectAfterMs } = this.#deps;
+    for (const { name, place, since } of own.doubts()) {
+      if (now - since < collectAfterMs || signal.aborted) continue;
+      try {
+        await writer.read(name, { signal });
+        own.resolved(name, place);
+      } catch (error) {
+        log.debug({ lease: name, err: error }, `a lease in doubt cannot be read: ${messageOf(error)}`);
+      }
+    }
   }
 
   /** What we wrote long ago, and no watch has shown, may have been deleted while none ran. */

@@ -1,0 +1,192 @@
+import type { Address, Family } from '../../../ipam/core/address.js';
+import { type LeaseRecord, type LeaseTimes, mayTake } from '../../../ipam/core/lease.js';
+import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { BlockPicks, PickOutcome } from '../blocks/own-blocks.js';
+import type { Call } from '../attachment.js';
+import type { LeaseWriter, PodRequest, Written } from './lease-writer.js';
+import type { PickSource, PodLeaseMetrics } from './metrics.js';
+import type { OwnLeases } from './own-leases.js';
+import { contended, full } from './refusals.js';
+import type { SpaceCandidates } from './space-candidates.js';
+
+export interface AnyAddressDeps {
+  readonly own: OwnLeases;
+  readonly writer: LeaseWriter;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly metrics: PodLeaseMetrics;
+}
+
+/** What is searched, and for whom. */
+export interface Search {
+  readonly pool: Pool;
+  readonly candidates: SpaceCandidates;
+  /** Those of the node; absent: nodes are lent none. */
+  readonly blocks: BlockPicks | undefined;
+  readonly times: LeaseTimes;
+  readonly requestFor: (address: Address) => PodRequest;
+  readonly call: Call;
+}
+
+/** Of one family, until there is an address or none can be had. */
+interface Count {
+  attempts: number;
+}
+
+/** Addresses of one family that are tried. */
+const ATTEMPTS = 64;
+/** So many are picked blindly before the first list of leases is there: in a pool that is not full one is enough. */
+const BLIND_ATTEMPTS = 4;
+/** So many of the node's own blocks: where more of them are taken, claims have come to live there. */
+const BLOCK_ATTEMPTS = 8;
+
+/**
+ * An address for a pod that asks for none in particular. The node's own blocks come first; then the whole pool, a few times blindly. Only
+ * where that gives nothing are the leases of the address space listed and followed, and the choice is among what is free.
+ */
+export class AnyAddress {
+  readonly #deps: AnyAddressDeps;
+  readonly #search: Search;
+
+  constructor(deps: AnyAddressDeps, search: Search) {
+    this.#deps = deps;
+    this.#search = search;
+  }
+
+  /**
+   * @throws {CniError} where none can be had
+   * @throws {Error} where the API server cannot be asked
+   */
+  async lease(family: Family): Promise<LeaseRecord> {
+    const { pool } = this.#search;
+    const { metrics } = this.#deps;
+    const count = { attempts: 0 };
+    try {
+      const lease =
+        (await this.#ofBlocks(family, count)) ??
+        (await this.#free(family, count)) ??
+        (await this.#cooled(family, count));
+      if (lease !== undefined) return lease;
+      if (count.attempts >= ATTEMPTS) throw contended(pool, count.attempts);
+      throw full(pool, family, this.#coolingOf(family).length);
+    } finally {
+      metrics.reserved(count.attempts);
+    }
+  }
+
+  /** Free as far as this node knows; else what it has released itself, and has cooled down. */
+  async #ofBlocks(family: Family, count: Count): Promise<LeaseRecord | undefined> {
+    const { pool, blocks, call } = this.#search;
+    const { writer } = this.#deps;
+    if (blocks === undefined) return undefined;
+    while (count.attempts < BLOCK_ATTEMPTS) {
+      const address = blocks.pick(pool, family);
+      const cooled = address === undefined ? this.#cooledOfBlocks(family, blocks) : undefined;
+      const tried = address ?? cooled?.address;
+      if (tried === undefined) return undefined;
+      count.attempts++;
+      const settle = (outcome: PickOutcome) => blocks.settle(pool, tried, outcome);
+      const lease = await this.#tried(
+        tried,
+        (request) => (cooled === undefined ? writer.create(request, call) : writer.take(cooled, request, call)),
+        settle,
+      );
+      if (lease !== undefined) return this.#got(lease, 'block');
+    }
+    return undefined;
+  }
+
+  /** It is being tried from now on. */
+  #cooledOfBlocks(family: Family, blocks: BlockPicks): LeaseRecord | undefined {
+    const { pool } = this.#search;
+    const released = this.#deps.own
+      .releasedOf(pool.name)
+      .filter(({ address }) => address.family === family && blocks.isUsable(pool, address))
+      .sort(byRelease);
+    return released.find((lease) => this.#mayTake(lease) && blocks.try(pool, lease.address));
+  }
+
+  async #free(family: Family, count: Count): Promise<LeaseRecord | undefined> {
+    const { pool, candidates, blocks, call } = this.#search;
+    const blindly = count.attempts + BLIND_ATTEMPTS;
+    while (count.attempts < ATTEMPTS) {
+      if (count.attempts >= blindly && !candidates.hasSynced) await candidates.synced(call.signal);
+      const { hasSynced } = candidates;
+      const address = candidates.pick(this.#elsewhere(), family);
+      if (address === undefined && hasSynced) return undefined;
+      if (address === undefined) await candidates.synced(call.signal);
+      else if (!hasSynced && blocks?.isKnown(pool, address) === true) candidates.settle(address, true);
+      else {
+        count.attempts++;
+        const lease = await this.#triedElsewhere(address, (request) => this.#deps.writer.create(request, call));
+        if (lease !== undefined) return this.#got(lease, hasSynced ? 'watched' : 'blind');
+      }
+    }
+    return undefined;
+  }
+
+  /** No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first. */
+  async #cooled(family: Family, count: Count): Promise<LeaseRecord | undefined> {
+    const { writer } = this.#deps;
+    const { candidates, call } = this.#search;
+    while (count.attempts < ATTEMPTS) {
+      const found = this.#coolingOf(family).find((each) => this.#mayTake(each));
+      if (found === undefined || !candidates.try(found.address)) return undefined;
+      count.attempts++;
+      const lease = await this.#triedElsewhere(found.address, (request) => writer.take(found, request, call));
+      if (lease !== undefined) return this.#got(lease, 'watched');
+    }
+    return undefined;
+  }
+
+  /** The pool may have been narrowed since. */
+  #coolingOf(family: Family): LeaseRecord[] {
+    const pool = this.#elsewhere();
+    const isOpen = ({ address }: LeaseRecord) => subnetOf(pool, address)?.open.has(address.value) === true;
+    return this.#search.candidates.releasedOf(pool, family).filter(isOpen);
+  }
+
+  /** Of what a node gives back nothing is picked, not even blindly: as things are in this very turn. */
+  #elsewhere(): Pool {
+    const { pool, blocks, candidates } = this.#search;
+    const elsewhere = blocks?.elsewhere(pool) ?? pool;
+    candidates.use(elsewhere);
+    return elsewhere;
+  }
+
+  #mayTake(lease: LeaseRecord): boolean {
+    const { requestFor, times } = this.#search;
+    return mayTake(lease, requestFor(lease.address), times, this.#deps.clock.now()) === true;
+  }
+
+  #triedElsewhere(
+    address: Address,
+    write: (request: PodRequest) => Promise<Written>,
+  ): Promise<LeaseRecord | undefined> {
+    return this.#tried(address, write, (outcome) => this.#search.candidates.settle(address, outcome !== 'failed'));
+  }
+
+  async #tried(
+    address: Address,
+    write: (request: PodRequest) => Promise<Written>,
+    settle: (outcome: PickOutcome) => void,
+  ): Promise<LeaseRecord | undefined> {
+    let outcome: PickOutcome = 'failed';
+    try {
+      const written = await write(this.#search.requestFor(address));
+      outcome = written.kind;
+      return written.kind === 'ours' ? written.lease : undefined;
+    } finally {
+      settle(outcome);
+    }
+  }
+
+  #got(lease: LeaseRecord, source: PickSource): LeaseRecord {
+    this.#deps.metrics.picked(source);
+    return lease;
+  }
+}
+
+function byRelease(a: LeaseRecord, b: LeaseRecord): number {
+  return (a.releasedAt ?? 0) - (b.releasedAt ?? 0);
+}
