@@ -21,8 +21,8 @@ export interface AddressLeaseSpec {
   interface?: string;
   /** Lower case, with colons. */
   mac?: string;
-  /** It is of the static table: an admin reserved it for its MAC address, and after each owner it is reserved again. */
-  reserved?: true;
+  /** True, or absent. It is of the static table: an admin reserved it for its MAC address, and after each owner it is reserved again. */
+  reserved?: boolean;
   /** RFC 3339: the owner is gone, and the address cools down, or waits for its MAC address. */
   releasedAt?: string;
 }

@@ -28,6 +28,20 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
   { name: 'a held one', given: lease(NAME, { owner: VM1 }) },
   { name: 'one that is reserved for a MAC address', given: lease(NAME, { mac: '02:00:00:00:00:ab' }) },
   {
+    name: 'one that is reserved for it again',
+    given: lease(NAME, { mac: '02:00:00:00:00:ab', reserved: true }),
+  },
+  {
+    name: 'not one that is reserved so for nobody',
+    given: lease(NAME, { reserved: true }),
+    expect: ['spec.reserved', 'set mac as well'],
+  },
+  {
+    name: 'nothing but true in reserved',
+    given: lease(NAME, { mac: '02:00:00:00:00:ab', reserved: false as unknown as true }),
+    expect: ['spec.reserved', 'reserved is true or absent'],
+  },
+  {
     name: 'all that is known of its use',
     given: lease(NAME, {
       owner: VM2,
@@ -197,12 +211,27 @@ describe('AddressLeases, on a kube-apiserver', function () {
 
   it('are found by field and label, and show who has what', async () => {
     const address = parseAddress('10.1.0.40');
-    await writeLease(plane.client, createLease({ address, addressSpace: 'blue', pool: 'p1', owner: VM1, node: 'n1' }));
+    await writeLease(
+      plane.client,
+      createLease({ address, addressSpace: 'blue', pool: 'p1', owner: VM1, node: 'n1', mac: '02:00:00:00:00:ab' }),
+    );
     const name = leaseName('blue', address);
-    const queries = ['spec.node=n1', 'spec.pool=p1', 'spec.node=n1,spec.addressSpace=blue'].map((fieldSelector) => ({
+    const queries = [
+      'spec.node=n1',
+      'spec.pool=p1',
+      'spec.node=n1,spec.addressSpace=blue',
+      'spec.mac=02:00:00:00:00:ab,spec.pool=p1',
+    ].map((fieldSelector) => ({
       fieldSelector,
     }));
-    const selectors = ['pool=p1', 'node=n1', 'owner-uid=claim-1', 'owner-namespace=a', 'family=IPv4'];
+    const selectors = [
+      'pool=p1',
+      'node=n1',
+      'owner-uid=claim-1',
+      'owner-namespace=a',
+      'family=IPv4',
+      'mac=02-00-00-00-00-ab',
+    ];
     const byLabel = selectors.map((selector) => ({ labelSelector: `ipam.holdfast.dev/${selector}` }));
     for (const query of [...queries, ...byLabel]) {
       const { items } = await plane.client.list(ADDRESS_LEASES, query);

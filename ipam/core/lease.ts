@@ -85,7 +85,7 @@ export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
       containerID: spec.containerID,
       interface: spec.interface,
       mac: spec.mac?.toLowerCase(),
-      reserved: spec.reserved,
+      reserved: spec.reserved === true ? true : undefined,
       releasedAt: spec.releasedAt === undefined ? undefined : readTime(name, spec.releasedAt),
     }),
   };

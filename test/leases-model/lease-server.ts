@@ -108,8 +108,9 @@ function check({ metadata }: AddressLease, { uid, resourceVersion }: Preconditio
 
 /** The rules of the CRD about one state. */
 function refuseSpec(lease: AddressLease): string | undefined {
-  const { owner, releasedAt } = lease.spec;
+  const { owner, releasedAt, reserved, mac } = lease.spec;
   if (owner === undefined && releasedAt !== undefined) return 'spec.releasedAt: set owner as well';
+  if (reserved !== undefined && mac === undefined) return 'spec.reserved: set mac as well';
   try {
     readLease(lease);
     return undefined;
@@ -128,12 +129,33 @@ function refuseChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string
   if (before.releasedAt !== undefined && after.releasedAt !== undefined && before.releasedAt !== after.releasedAt) {
     return 'releasedAt never changes once it is set';
   }
-  return mayHaveOwner(before, after) ? undefined : refuseOwner(before);
+  if (!mayHaveOwner(before, after)) return refuseOwner(before);
+  return refuseTable(before, after);
+}
+
+/** Of what is reserved, and what is of the static table. */
+function refuseTable(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
+  const { mac } = before;
+  const isTaken = before.owner === undefined && after.owner !== undefined;
+  const isLeft = before.owner !== undefined && after.owner === undefined;
+  const isKept = after.reserved === true && mac !== undefined && after.mac === mac;
+  if (isTaken && !isKept) {
+    return mac === undefined
+      ? 'spec.owner: the address is reserved for nobody: delete the lease to let it go'
+      : `spec.owner: the address is reserved for MAC address ${mac}: who takes it keeps it, and sets reserved in the same write`;
+  }
+  if (before.reserved === true && !isKept)
+    return `spec.reserved: the address is reserved for MAC address ${mac}, and stays so`;
+  if (before.reserved !== after.reserved && before.owner !== undefined) {
+    return 'spec.reserved: a lease that somebody has is reserved for no MAC address afterwards: leave reserved out';
+  }
+  const use = after.node ?? after.containerID ?? after.interface;
+  return isLeft && use !== undefined ? 'spec.owner: a lease without an owner is used nowhere' : undefined;
 }
 
 function mayHaveOwner(before: AddressLeaseSpec, after: AddressLeaseSpec): boolean {
   if (before.owner === undefined) return true;
-  if (after.owner === undefined) return false;
+  if (after.owner === undefined) return before.reserved === true && before.releasedAt !== undefined;
   const keys = ['kind', 'namespace', 'name', 'uid', 'workloadUID'] as const;
   const isSame = keys.every((key) => before.owner?.[key] === after.owner?.[key]);
   return isSame || (before.releasedAt !== undefined && after.releasedAt === undefined);

@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+import type { AddressLease } from '../api/address-lease.js';
+import { expireLease, readLease, releaseLease, takeLease } from '../ipam/core/lease.js';
+import type { Client } from '../kube/client.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { writeLease } from '../process/lease-writes.js';
+import { GuardedCluster, untilRefused } from '../test/guarded-cluster.js';
+import { AGENT, CLAIM, NODES, ON_NODE_1, ON_NODE_2, RESERVED, changed, lease, request } from '../test/node-leases.js';
+import { refusalOf } from '../test/outcome.js';
+
+const RELEASED = Date.parse('2026-01-01T00:00:00Z');
+const RELEASED_AT = { releasedAt: new Date(RELEASED).toISOString() };
+const MAC = ON_NODE_1.mac;
+const OTHER_MAC = '02:00:00:00:00:02';
+const TABLE = { reserved: true } as const;
+/** By which an agent takes a lease for a pod of its node. */
+const taking = (more: object = {}) => ({
+  metadata: { labels: lease().metadata.labels },
+  spec: { ...lease().spec, ...more },
+});
+const AGAIN = { owner: null, node: null, containerID: null, interface: null, releasedAt: null };
+
+const FOREIGN =
+  'the agent of node node-1 changes leases of pods of that node, and takes released ones, or those reserved';
+const { mac: _nobodys, ...printer } = RESERVED.spec;
+const FOR_NOBODY: AddressLease = { ...RESERVED, spec: printer };
+
+/** By kind and admission policy together: whichever refuses first. */
+describe('the static table of addresses, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+  let agent: Client;
+  let ipam: Client;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await cluster.admin.create(NODES, { metadata: { name: 'node-1' } });
+    agent = await cluster.withToken(AGENT, { node: 'node-1' });
+    ipam = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-ipam' });
+    await untilRefused(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
+  });
+
+  after(() => cluster.stop());
+
+  describe('an agent', () => {
+    const cases: { name: string; from: AddressLease; to: object; expect?: string }[] = [
+      { name: 'takes what is reserved for the MAC address of its pod', from: RESERVED, to: taking(TABLE) },
+      {
+        name: 'does not use it up',
+        from: RESERVED,
+        to: taking(),
+        expect: 'who takes it keeps it, and sets reserved in the same write',
+      },
+      {
+        name: 'takes nothing that is reserved for another MAC address',
+        from: changed(RESERVED, { spec: { mac: OTHER_MAC } }),
+        to: taking(TABLE),
+        expect: `the address is reserved for MAC address ${OTHER_MAC}: who takes it keeps it`,
+      },
+      {
+        name: 'takes nothing that is reserved for nobody',
+        from: FOR_NOBODY,
+        to: taking(TABLE),
+        expect: 'the address is reserved for nobody: delete the lease to let it go',
+      },
+      {
+        name: 'changes no MAC address for which nobody has come yet',
+        from: RESERVED,
+        to: { spec: { mac: OTHER_MAC } },
+        expect: `10.0.0.5 is reserved for ${MAC}: ${FOREIGN}`,
+      },
+      {
+        name: 'touches nothing that is reserved without taking it',
+        from: RESERVED,
+        to: { metadata: { labels: { mine: 'yes' } } },
+        expect: 'an agent leases addresses to pods, and spec.owner.kind is ""',
+      },
+      {
+        name: 'takes what a pod of another node has released, for its MAC address',
+        from: changed(lease(ON_NODE_2), { spec: { ...RELEASED_AT, ...TABLE } }),
+        to: taking({ releasedAt: null }),
+      },
+      {
+        name: 'takes nothing that was released of the table for another MAC address',
+        from: changed(lease({ ...ON_NODE_2, mac: OTHER_MAC }), { spec: { ...RELEASED_AT, ...TABLE } }),
+        to: taking({ releasedAt: null }),
+        expect: `the address is reserved for MAC address ${OTHER_MAC}, and stays so`,
+      },
+      {
+        name: 'takes nothing from a pod of another node',
+        from: changed(lease(ON_NODE_2), { spec: TABLE }),
+        to: { metadata: taking().metadata, spec: { node: 'node-1' } },
+        expect: `10.0.0.5 belongs to Pod a/db on node node-2: ${FOREIGN}`,
+      },
+      {
+        name: 'releases what a pod of its node has',
+        from: changed(lease(), { spec: TABLE }),
+        to: { spec: RELEASED_AT },
+      },
+      {
+        name: 'does not reserve it again: ipam does, once it has cooled down',
+        from: changed(lease(), { spec: { ...RELEASED_AT, ...TABLE } }),
+        to: { spec: AGAIN },
+        expect: 'an agent leases addresses to pods, and spec.owner.kind is ""',
+      },
+      {
+        name: 'takes nothing out of the table',
+        from: changed(lease(), { spec: TABLE }),
+        to: { spec: { reserved: null } },
+        expect: 'and stays so: keep reserved and mac, or delete the lease',
+      },
+      {
+        name: 'puts nothing into the table that it has',
+        from: lease(),
+        to: { spec: TABLE },
+        expect: 'a lease that somebody has is reserved for no MAC address afterwards',
+      },
+    ];
+    for (const { name, from, to, expect: words } of cases) {
+      it(name, async () => {
+        const { metadata } = await cluster.admin.create(ADDRESS_LEASES, from);
+        try {
+          await expectWords(agent.patch(ADDRESS_LEASES, metadata, { type: 'merge', body: to }), words);
+        } finally {
+          await cluster.admin.delete(ADDRESS_LEASES, metadata);
+        }
+      });
+    }
+
+    it('makes nothing that would be reserved afterwards', () =>
+      expectWords(
+        agent.create(ADDRESS_LEASES, changed(lease(), { spec: TABLE }), { dryRun: true }),
+        'an agent reserves nothing',
+      ));
+  });
+
+  it('gives an address to a pod, then to a VM, again and again, and is what the admin wrote in between', async () => {
+    let current = await cluster.admin.create(ADDRESS_LEASES, RESERVED);
+    const turns = [
+      { client: agent, by: request(ON_NODE_1) },
+      { client: ipam, by: request({ owner: CLAIM, mac: MAC }) },
+    ];
+    for (const { client, by } of [...turns, ...turns]) {
+      const held = await writeLease(client, takeLease(readLease(current), by));
+      expect(held?.spec).to.deep.include({ mac: MAC, reserved: true, owner: by.owner });
+      const released = await writeLease(client, releaseLease(readLease(held!), RELEASED));
+      current = (await writeLease(ipam, expireLease(readLease(released!))))!;
+      expect(current.spec).to.deep.equal({ ...RESERVED.spec, reserved: true });
+      expect(current.metadata.labels).to.deep.equal({
+        'ipam.holdfast.dev/pool': 'blue',
+        'ipam.holdfast.dev/family': 'IPv4',
+        'ipam.holdfast.dev/mac': '02-00-00-00-00-01',
+      });
+    }
+    await cluster.admin.delete(ADDRESS_LEASES, current.metadata);
+  });
+});
+
+async function expectWords(attempt: Promise<unknown>, words: string | undefined): Promise<void> {
+  if (words === undefined) {
+    await attempt;
+    return;
+  }
+  const { message } = await refusalOf(attempt);
+  expect(message).to.include(words);
+  expect(message).not.to.match(/evaluation error|no such key/);
+}
