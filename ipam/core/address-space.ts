@@ -1,12 +1,18 @@
 import type { Address, Family } from './address.js';
 import { OccupiedSet } from './occupied.js';
 import { type Pool, addressesOf } from './pool.js';
-import type { RangeSet } from './ranges.js';
+import { type Range, RangeSet } from './ranges.js';
 import { Rotation } from './rotation.js';
 import { VacatedOrder } from './vacated.js';
 
 /** Vacated addresses of a family that are kept back; those vacated before count as never used. */
 const REMEMBERED = 65_536;
+
+/** Which addresses of a pool are lent, as a whole: compared by identity. */
+export type Lent = Readonly<Record<Family, RangeSet>>;
+
+/** An address is occupied from now on, or is so no longer. */
+export type OccupancyHandler = (address: Address, isOccupied: boolean) => void;
 
 /**
  * The addresses among which none is leased twice, whatever pools they are leased from: pools of one space may overlap, and what is
@@ -14,10 +20,23 @@ const REMEMBERED = 65_536;
  */
 export class AddressSpace {
   readonly #halves: Readonly<Record<Family, HalfSpace>>;
+  readonly #handlers = new Set<OccupancyHandler>();
 
   /** @param remembered how many vacated addresses of a family are kept back until all others were used */
   constructor(remembered = REMEMBERED) {
-    this.#halves = { 4: new HalfSpace(remembered), 6: new HalfSpace(remembered) };
+    const tell = (address: Address, isOccupied: boolean) => {
+      for (const handler of this.#handlers) handler(address, isOccupied);
+    };
+    this.#halves = {
+      4: new HalfSpace(remembered, (value, isOccupied) => tell({ family: 4, value }, isOccupied)),
+      6: new HalfSpace(remembered, (value, isOccupied) => tell({ family: 6, value }, isOccupied)),
+    };
+  }
+
+  /** Called in the turn of the change. @returns ends it */
+  onChange(handler: OccupancyHandler): () => void {
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
   }
 
   /** A pool that is there already is changed; what is occupied stays so, within the pool or not. */
@@ -29,6 +48,12 @@ export class AddressSpace {
   removePool(name: string): void {
     this.#halves[4].removePool(name);
     this.#halves[6].removePool(name);
+  }
+
+  /** {@link next} gives what is lent only when no other address of the pool is free. */
+  setLent(pool: string, lent: Lent): void {
+    this.#halves[4].setLent(pool, lent[4]);
+    this.#halves[6].setLent(pool, lent[6]);
   }
 
   /** An address that is occupied already stays so. */
@@ -45,6 +70,11 @@ export class AddressSpace {
     return this.#halves[family].isOccupied(value);
   }
 
+  /** The occupied addresses of a range, in order; takes time by those that are or were so lately. */
+  occupiedIn(family: Family, range: Range): Iterable<bigint> {
+    return this.#halves[family].occupiedIn(range);
+  }
+
   /**
    * After a restart, the address that was leased last: what was freed before is not leased again at once. Does nothing once
    * {@link next} has chosen for the pool.
@@ -56,7 +86,19 @@ export class AddressSpace {
 
   /** A free address that anybody may have, the same one until it is occupied; undefined where there is none. */
   next(pool: string, family: Family): Address | undefined {
-    return address(family, this.#halves[family].rotationOf(pool)?.next());
+    const half = this.#halves[family];
+    return address(family, half.unlentOf(pool)?.next() ?? half.rotationOf(pool)?.next());
+  }
+
+  /** What {@link next} would choose. */
+  peek(pool: string, family: Family): Address | undefined {
+    const half = this.#halves[family];
+    return address(family, half.unlentOf(pool)?.peek() ?? half.rotationOf(pool)?.peek());
+  }
+
+  /** Some of the pool is lent, and of the rest nothing is free. */
+  isPressed(pool: string, family: Family): boolean {
+    return this.#halves[family].unlentOf(pool)?.free === 0n;
   }
 
   /**
@@ -82,9 +124,13 @@ class HalfSpace {
   readonly #ofPool = new Map<string, SharedRotation>();
   /** By the text of its ranges. */
   readonly #shared = new Map<string, SharedRotation>();
+  /** By pool. */
+  readonly #lent = new Map<string, LentPart>();
+  readonly #changed: (value: bigint, isOccupied: boolean) => void;
 
-  constructor(remembered: number) {
+  constructor(remembered: number, changed: (value: bigint, isOccupied: boolean) => void) {
     this.#vacated = new VacatedOrder(remembered);
+    this.#changed = changed;
   }
 
   rotationOf(pool: string): Rotation | undefined {
@@ -98,7 +144,7 @@ class HalfSpace {
     this.removePool(name);
     if (key === '') return;
     const known = this.#shared.get(key);
-    const shared = known ?? { key, rotation: this.#makeRotation(open, before), pools: 0 };
+    const shared = known ?? { key, open, rotation: this.#makeRotation(open, before?.rotation), pools: 0 };
     shared.pools++;
     this.#shared.set(key, shared);
     this.#ofPool.set(name, shared);
@@ -108,43 +154,83 @@ class HalfSpace {
     const shared = this.#ofPool.get(name);
     if (shared === undefined) return;
     this.#ofPool.delete(name);
+    delete this.#lent.get(name)?.unlent;
     shared.pools--;
     if (shared.pools === 0) this.#shared.delete(shared.key);
   }
 
+  setLent(pool: string, lent: RangeSet): void {
+    const before = this.#lent.get(pool);
+    if ((before?.lent ?? RangeSet.EMPTY) === lent) return;
+    if (lent.isEmpty) this.#lent.delete(pool);
+    else this.#lent.set(pool, { lent, ...(before?.unlent && { earlier: before.unlent }) });
+  }
+
+  /** The pool's addresses that are not lent; undefined where none is. Made when it is asked for: blocks come and go by the hundred. */
+  unlentOf(pool: string): Rotation | undefined {
+    const part = this.#lent.get(pool);
+    const shared = part && this.#ofPool.get(pool);
+    if (part === undefined || shared === undefined) return undefined;
+    part.unlent ??= this.#makeRotation(shared.open.subtract(part.lent), part.earlier ?? shared.rotation);
+    return part.unlent;
+  }
+
   occupy(value: bigint): void {
     if (this.#vacated.delete(value)) {
-      for (const { rotation } of this.#shared.values()) rotation.tookAgain(value);
+      for (const rotation of this.#rotations()) rotation.tookAgain(value);
     } else if (this.#taken.add(value)) {
-      for (const { rotation } of this.#shared.values()) rotation.took(value);
-    }
+      for (const rotation of this.#rotations()) rotation.took(value);
+    } else return;
+    this.#changed(value, true);
   }
 
   vacate(value: bigint): void {
     if (!this.isOccupied(value)) return;
     const forgotten = this.#vacated.add(value);
-    for (const { rotation } of this.#shared.values()) rotation.gaveBack(value);
-    if (forgotten === undefined) return;
-    this.#taken.delete(forgotten);
-    for (const { rotation } of this.#shared.values()) rotation.forgot(forgotten);
+    for (const rotation of this.#rotations()) rotation.gaveBack(value);
+    if (forgotten !== undefined) {
+      this.#taken.delete(forgotten);
+      for (const rotation of this.#rotations()) rotation.forgot(forgotten);
+    }
+    this.#changed(value, false);
   }
 
   isOccupied(value: bigint): boolean {
     return this.#taken.has(value) && !this.#vacated.has(value);
   }
 
-  #makeRotation(open: RangeSet, before: SharedRotation | undefined): Rotation {
+  *occupiedIn(range: Range): Iterable<bigint> {
+    for (const { first, last } of this.#taken.runsIn(range.first, range.last)) {
+      for (let value = first; value <= last; value++) if (!this.#vacated.has(value)) yield value;
+    }
+  }
+
+  *#rotations(): Iterable<Rotation> {
+    for (const { rotation } of this.#shared.values()) yield rotation;
+    for (const { unlent } of this.#lent.values()) if (unlent !== undefined) yield unlent;
+  }
+
+  #makeRotation(open: RangeSet, before: Rotation | undefined): Rotation {
     const rotation = new Rotation(open, { set: this.#taken, vacated: this.#vacated });
-    if (before !== undefined) rotation.follow(before.rotation);
+    if (before !== undefined) rotation.follow(before);
     return rotation;
   }
 }
 
 interface SharedRotation {
   readonly key: string;
+  readonly open: RangeSet;
   readonly rotation: Rotation;
   /** How many draw from it. */
   pools: number;
+}
+
+interface LentPart {
+  readonly lent: RangeSet;
+  /** Of the rest; absent until it is asked for. */
+  unlent?: Rotation;
+  /** Where to go on. */
+  readonly earlier?: Rotation;
 }
 
 function address(family: Family, value: bigint | undefined): Address | undefined {

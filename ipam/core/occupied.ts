@@ -1,3 +1,5 @@
+import type { Range } from './ranges.js';
+
 /** Neighbouring runs of a set, in order. A run of one value keeps it once: both arrays hold the same bigint. */
 interface Chunk {
   readonly firsts: bigint[];
@@ -81,6 +83,12 @@ export class OccupiedSet {
   /** @returns how many values from `first` to `last`, both included, are in it; takes time by the runs in between */
   countIn(first: bigint, last: bigint): number {
     let count = 0;
+    for (const run of this.runsIn(first, last)) count += Number(run.last - run.first) + 1;
+    return count;
+  }
+
+  /** The values from `first` to `last`, both included, that are in it, as runs in order. */
+  *runsIn(first: bigint, last: bigint): Iterable<Range> {
     const start = this.#find(first);
     for (
       let place: Place | undefined = start.run < 0 ? this.#following(start) : start;
@@ -89,9 +97,8 @@ export class OccupiedSet {
     ) {
       const from = this.#first(place) > first ? this.#first(place) : first;
       const to = this.#last(place) < last ? this.#last(place) : last;
-      if (to >= from) count += Number(to - from) + 1;
+      if (to >= from) yield { first: from, last: to };
     }
-    return count;
   }
 
   #find(value: bigint): Place {

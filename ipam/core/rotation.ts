@@ -67,12 +67,16 @@ export class Rotation {
 
   /** The same one until it is taken. */
   next(): bigint | undefined {
-    if (this.#isUsedUp) return this.#vacated.oldest();
-    const found = this.#nextFrom(this.#cursor);
-    if (found === undefined) return undefined;
+    const found = this.peek();
+    if (found === undefined || this.#isUsedUp) return found;
     this.#cursor = found;
     this.#hasChosen = true;
     return found;
+  }
+
+  /** What {@link next} would choose. */
+  peek(): bigint | undefined {
+    return this.#isUsedUp ? this.#vacated.oldest() : this.#nextFrom(this.#cursor);
   }
 
   random(random: () => number): bigint | undefined {

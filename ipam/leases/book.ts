@@ -1,6 +1,6 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Change, Informer } from '../../kube/informer.js';
-import { AddressSpace } from '../core/address-space.js';
+import { AddressSpace, type Lent } from '../core/address-space.js';
 import type { Address, Family } from '../core/address.js';
 import type { SpaceView } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
@@ -44,6 +44,7 @@ export class LeaseBook {
   readonly #cooling = new CoolingQueues();
   readonly #changed: ((change: LeaseChange) => void)[] = [];
   readonly #givenUp: ((addressSpace: string, address: Address) => void)[] = [];
+  #lentOf: ((pool: string) => Lent) | undefined;
 
   constructor(pools: Iterable<Pool> = []) {
     for (const pool of pools) this.setPool(pool);
@@ -66,6 +67,11 @@ export class LeaseBook {
   /** Called where an address is free again though no lease has changed: the write that was to lease it was given up. */
   onGivenUp(handler: (addressSpace: string, address: Address) => void): void {
     this.#givenUp.push(handler);
+  }
+
+  /** Who looks for any address of a pool is shown what is lent only where nothing else is free. @param lentOf the same object until it changes */
+  sparesLent(lentOf: (pool: string) => Lent): void {
+    this.#lentOf = lentOf;
   }
 
   /**
@@ -186,8 +192,10 @@ export class LeaseBook {
   view(pool: Pool): SpaceView {
     this.setPool(pool);
     const { addressSpace } = pool;
+    const space = this.space(addressSpace);
+    if (this.#lentOf !== undefined) space.setLent(pool.name, this.#lentOf(pool.name));
     return {
-      space: this.space(addressSpace),
+      space,
       leaseAt: (address) => this.#leases.get(leaseName(addressSpace, address)),
       isPending: (address) => this.#pending.has(leaseName(addressSpace, address)),
       stickyLease: (family, mac, times) =>
