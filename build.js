@@ -1,32 +1,42 @@
-// Bundles the executable: dist/holdfast.js, and beside it one file for each process and for what they share; and dist/cni/, the CNI plugin.
-import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+// Bundles the executable: dist/holdfast.js, and beside it one file for each process and for what they share; dist/kubectl-holdfast.cjs, the
+// plugin of kubectl; and dist/cni/, the CNI plugin.
+import { chmod, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { build } from 'esbuild';
 import { buildPlugin } from './cni/plugin/build.js';
 
 // A build from before may hold chunks that nothing names any more.
 await rm('dist', { recursive: true, force: true });
 
-const { metafile } = await build({
-  entryPoints: ['holdfast.ts'],
-  outdir: 'dist',
+const usual = {
   bundle: true,
-  splitting: true,
-  format: 'esm',
   platform: 'node',
   target: 'node20',
-  chunkNames: '[name]-[hash]',
   // Identifiers keep their names, so that a stack trace can be read.
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none',
-  // CommonJS packages inside the bundle call require() for Node's own modules.
-  banner: { js: "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);" },
   metafile: true,
   logLevel: 'warning',
+};
+const processes = await build({
+  ...usual,
+  entryPoints: ['holdfast.ts'],
+  outdir: 'dist',
+  splitting: true,
+  format: 'esm',
+  chunkNames: '[name]-[hash]',
+  // CommonJS packages inside the bundle call require() for Node's own modules.
+  banner: { js: "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);" },
 });
+// One file, to be put into any folder under a name without extension: outside of a package Node takes that for CommonJS.
+const KUBECTL_PLUGIN = 'dist/kubectl-holdfast.cjs';
+const cli = await build({ ...usual, entryPoints: ['cli/main.ts'], outfile: KUBECTL_PLUGIN, format: 'cjs' });
+await chmod(KUBECTL_PLUGIN, 0o755);
+const inputs = { ...processes.metafile.inputs, ...cli.metafile.inputs };
+const outputs = { ...processes.metafile.outputs, ...cli.metafile.outputs };
 
 // Licences ask to go where the code goes.
-const bundled = Object.keys(metafile.inputs).flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
+const bundled = Object.keys(inputs).flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
 const notices = [];
 for (const folder of [...new Set(bundled)].sort()) {
   const { name, version } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
@@ -36,7 +46,7 @@ for (const folder of [...new Set(bundled)].sort()) {
 }
 await writeFile('dist/THIRD-PARTY-LICENSES.txt', notices.join(`\n${'-'.repeat(80)}\n\n`));
 
-const files = Object.entries(metafile.outputs).map(([path, { bytes }]) => ({ path, bytes }));
+const files = Object.entries(outputs).map(([path, { bytes }]) => ({ path, bytes }));
 for (const path of await buildPlugin('dist/cni')) files.push({ path, bytes: (await stat(path)).size });
 files.sort((a, b) => b.bytes - a.bytes);
 for (const { path, bytes } of files) console.log(`${(bytes / 1024).toFixed(0).padStart(6)} KiB  ${path}`);

@@ -29,7 +29,7 @@ export const LAYERS: readonly Layer[] = [
   { root: 'ipam', below: ['api', 'kube', 'process', 'ipam/core'] },
   { root: 'cni/plugin', below: [] },
   { root: 'cni', below: ['api', 'kube', 'process', 'ipam/core'] },
-  { root: 'cli', below: ['api', 'kube', 'ipam/core'] },
+  { root: 'cli', below: ['api', 'kube', 'ipam/core', 'process/version.ts', 'process/lease-writes.ts'] },
   {
     root: 'holdfast.ts',
     below: ['process', 'kube/errors.ts', 'controller/main.ts', 'webhook/main.ts', 'ipam/main.ts', 'cni/agent/main.ts'],

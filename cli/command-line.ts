@@ -1,0 +1,122 @@
+import { Command, CommanderError, type OutputConfiguration } from 'commander';
+import { VERSION } from '../process/version.js';
+import type { Reservation } from './reserve.js';
+import type { ClusterChoice } from './session.js';
+import type { MigrateOptions } from './whereabouts/migrate.js';
+
+/** What the user asked for. */
+export type Request = { readonly cluster: ClusterChoice } & (
+  | { readonly command: 'migrate whereabouts'; readonly options: MigrateOptions }
+  | { readonly command: 'reserve' | 'unreserve'; readonly reservation: Reservation }
+);
+
+/** Arguments that cannot be. The message names them and what is allowed. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Options as commander gives them. */
+interface Given extends ClusterChoice {
+  readonly apply?: true;
+  readonly namespace?: string;
+  readonly network?: string;
+  readonly skipConflicts?: true;
+  readonly output?: string;
+  readonly mac?: string;
+}
+
+/**
+ * Reads the arguments after the program's name.
+ * @returns undefined where help or version was asked for and printed
+ * @throws {UsageError}
+ */
+export function readCommandLine(args: readonly string[], output: OutputConfiguration = {}): Request | undefined {
+  let request: Request | undefined;
+  const program = buildProgram((made) => (request = made));
+  for (const command of withDescendants(program)) {
+    command.exitOverride().configureOutput({ ...output, writeErr: () => undefined });
+  }
+  try {
+    program.parse(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return undefined;
+    throw new UsageError(usageOf(error), { cause: error });
+  }
+  return request;
+}
+
+function usageOf({ code, message }: CommanderError): string {
+  // of a command without its subcommand commander prints the help and says nothing
+  return code === 'commander.help' ? 'what is to be done? See --help' : message.replace(/^error: /, '');
+}
+
+function buildProgram(take: (request: Request) => void): Command {
+  const program = new Command('kubectl-holdfast')
+    .description('Persistent IP addresses for KubeVirt virtual machines: what an administrator does now and then.')
+    .version(VERSION, '--version', 'print the version')
+    .helpOption('--help', 'print this help')
+    .helpCommand(false);
+  addMigrate(program, take);
+  addReserve(program, take);
+  return program;
+}
+
+function addMigrate(program: Command, take: (request: Request) => void): void {
+  const migrate = program
+    .command('migrate')
+    .description('move over from another IPAM')
+    .helpOption('--help', 'print this help')
+    .helpCommand(false);
+  withCluster(migrate.command('whereabouts'))
+    .description('lease to pods what whereabouts has given them; shows the plan, and writes nothing without --apply')
+    .option('--apply', 'make the pools and the leases of the plan')
+    .option('--namespace <name>', 'where whereabouts keeps its IPPools', 'kube-system')
+    .option('--network <name>', 'of this CNI network alone')
+    .option('--skip-conflicts', 'with --apply: pass over what has conflicts; without it nothing is written then')
+    .option('-o, --output <format>', 'json')
+    .action((given: Given) => {
+      const { namespace = 'kube-system', network, output } = given;
+      if (output !== undefined && output !== 'json') {
+        throw new UsageError(`-o: "${output}" cannot be used: there is json; leave it out for text`);
+      }
+      const options: MigrateOptions = {
+        apply: given.apply === true,
+        namespace,
+        skipConflicts: given.skipConflicts === true,
+        json: output === 'json',
+        ...(network !== undefined && { network }),
+      };
+      take({ command: 'migrate whereabouts', cluster: clusterOf(given), options });
+    });
+}
+
+function addReserve(program: Command, take: (request: Request) => void): void {
+  withCluster(program.command('reserve <pool> <address>'))
+    .description('keep an address for a MAC address, or from everybody')
+    .option('--mac <address>', 'of the interface that shall have it, like 02:00:00:00:00:01; without it nobody gets it')
+    .action((pool: string, address: string, given: Given) => {
+      const reservation = { pool, address, ...(given.mac !== undefined && { mac: given.mac }) };
+      take({ command: 'reserve', cluster: clusterOf(given), reservation });
+    });
+  withCluster(program.command('unreserve <pool> <address>'))
+    .description('let go what was reserved')
+    .action((pool: string, address: string, given: Given) => {
+      take({ command: 'unreserve', cluster: clusterOf(given), reservation: { pool, address } });
+    });
+}
+
+function withCluster(command: Command): Command {
+  return command
+    .helpOption('--help', 'print this help')
+    .option('--kubeconfig <path>', 'where the cluster is; default: KUBECONFIG, ~/.kube/config')
+    .option('--context <name>', 'of the kubeconfig; default: its current one');
+}
+
+function clusterOf({ kubeconfig, context }: Given): ClusterChoice {
+  return { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
+}
+
+function withDescendants(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withDescendants)];
+}

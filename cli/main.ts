@@ -1,0 +1,42 @@
+#!/usr/bin/env node
+import { systemClock } from '../kube/clock.js';
+import { messageOf } from '../kube/errors.js';
+import { type Request, UsageError, readCommandLine } from './command-line.js';
+import { reserve, unreserve } from './reserve.js';
+import { WIDTH, withCluster } from './session.js';
+import { migrateWhereabouts } from './whereabouts/migrate.js';
+
+/** `kubectl holdfast`. Exit codes: 0 done, 1 failed or refused, 2 not understood. */
+async function main(): Promise<number> {
+  const request = readCommandLine(process.argv.slice(2));
+  if (request === undefined) return 0;
+  return (await perform(request)) ? 0 : 1;
+}
+
+async function perform(request: Request): Promise<boolean> {
+  const print = (line: string) => void process.stdout.write(`${line}\n`);
+  const tell = (line: string) => void process.stderr.write(`${line}\n`);
+  return withCluster(request.cluster, async (client) => {
+    switch (request.command) {
+      case 'migrate whereabouts':
+        return migrateWhereabouts(request.options, { client, clock: systemClock, width: WIDTH, print, tell });
+      case 'reserve':
+        print(await reserve(request.reservation, client));
+        return true;
+      case 'unreserve':
+        print(await unreserve(request.reservation, client));
+        return true;
+    }
+  });
+}
+
+main().then(
+  (exitCode) => {
+    process.exitCode = exitCode;
+  },
+  (error: unknown) => {
+    const usage = error instanceof UsageError;
+    process.stderr.write(`kubectl holdfast: ${messageOf(error)}\n${usage ? 'See: kubectl holdfast --help\n' : ''}`);
+    process.exitCode = usage ? 2 : 1;
+  },
+);

@@ -1,0 +1,127 @@
+import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
+import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../api/names.js';
+import { type Address, AddressError, formatAddress, parseAddress } from '../ipam/core/address.js';
+import { formatCidr } from '../ipam/core/cidr.js';
+import { leaseLabels } from '../ipam/core/lease-labels.js';
+import { leaseName } from '../ipam/core/lease-name.js';
+import { readLease, stateOf } from '../ipam/core/lease.js';
+import { type Pool, compilePool, subnetOf } from '../ipam/core/pool.js';
+import type { Client } from '../kube/client.js';
+import { isAlreadyExists } from '../kube/errors.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
+import { Refusal } from './refusal.js';
+
+export interface Reservation {
+  /** The AddressPool's name. */
+  readonly pool: string;
+  readonly address: string;
+  /** Whom it is for; without it: nobody. */
+  readonly mac?: string;
+}
+
+const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5,19}$/;
+
+/**
+ * Makes the lease that keeps an address for a MAC address, or from everybody.
+ * @returns what was done, in words
+ * @throws {Refusal} where it cannot be
+ */
+export async function reserve(wanted: Reservation, client: Pick<Client, 'find' | 'create' | 'get'>): Promise<string> {
+  const { pool, address } = await findPlace(wanted, client);
+  const subnet = subnetOf(pool, address);
+  const text = formatAddress(address);
+  if (subnet === undefined) {
+    const cidrs = pool.subnets.map(({ cidr }) => formatCidr(cidr)).join(', ');
+    throw new Refusal(`${text} is not in AddressPool ${pool.name}, which has ${cidrs}`);
+  }
+  if (!subnet.requestable.has(address.value)) {
+    throw new Refusal(
+      `AddressPool ${pool.name} leases ${text} to nobody: it is excluded, the gateway, or outside of its ranges`,
+    );
+  }
+  const lease = reservationOf(pool, address, macOf(wanted));
+  const { name } = lease.metadata;
+  try {
+    await client.create(ADDRESS_LEASES, lease);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    return there(lease, await client.get(ADDRESS_LEASES, { name }));
+  }
+  return `addresslease.ipam.holdfast.dev/${name} reserved`;
+}
+
+/**
+ * Deletes such a lease.
+ * @throws {Refusal} where there is none, or somebody has the address
+ */
+export async function unreserve(wanted: Reservation, client: Pick<Client, 'find' | 'delete'>): Promise<string> {
+  const { pool, address } = await findPlace(wanted, client);
+  const name = leaseName(pool.addressSpace, address);
+  const found = await client.find(ADDRESS_LEASES, { name });
+  if (found === undefined) throw new Refusal(`there is no AddressLease ${name}: the address is not reserved`);
+  const record = readLease(found);
+  const { owner } = record;
+  if (owner !== undefined) {
+    const state = stateOf(record) === 'held' ? 'has' : 'had';
+    throw new Refusal(
+      `${owner.kind} ${owner.namespace}/${owner.name} ${state} ${formatAddress(address)}: it is no reservation now; try again once that is over`,
+    );
+  }
+  const { uid, resourceVersion } = record.metadata;
+  await client.delete(ADDRESS_LEASES, { name }, { uid, resourceVersion });
+  return `addresslease.ipam.holdfast.dev/${name} deleted: the address is free`;
+}
+
+async function findPlace(
+  { pool: name, address: text }: Reservation,
+  client: Pick<Client, 'find'>,
+): Promise<{ pool: Pool; address: Address }> {
+  const address = readAddress(text);
+  const object = await client.find(ADDRESS_POOLS, { name });
+  if (object === undefined) throw new Refusal(`there is no AddressPool ${name}: kubectl get apools lists them`);
+  const compiled = compilePool(object);
+  if (compiled.ok) return { pool: compiled.pool, address };
+  const problems = compiled.problems.map(({ field, message }) => `${field} ${message}`).join('; ');
+  throw new Refusal(`AddressPool ${name} is invalid: ${problems}`);
+}
+
+function readAddress(text: string): Address {
+  try {
+    return parseAddress(text);
+  } catch (error) {
+    if (error instanceof AddressError) throw new Refusal(error.message);
+    throw error;
+  }
+}
+
+function macOf({ mac }: Reservation): string | undefined {
+  const lower = mac?.toLowerCase().replaceAll('-', ':');
+  if (lower === undefined || MAC.test(lower)) return lower;
+  throw new Refusal(`"${mac ?? ''}" is no MAC address: write it like 02:00:00:00:00:01`);
+}
+
+function reservationOf(pool: Pool, address: Address, mac: string | undefined): AddressLease {
+  const spec: AddressLeaseSpec = {
+    address: formatAddress(address),
+    addressSpace: pool.addressSpace,
+    pool: pool.name,
+    ...(mac !== undefined && { mac }),
+  };
+  const metadata = { name: leaseName(pool.addressSpace, address), labels: leaseLabels(spec) };
+  return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec };
+}
+
+/** What is there already is fine where it is the same. */
+function there(wanted: AddressLease, found: AddressLease): string {
+  const { name } = wanted.metadata;
+  const { owner, pool, mac } = found.spec;
+  if (owner !== undefined) {
+    throw new Refusal(
+      `${wanted.spec.address} is leased to ${owner.kind} ${owner.namespace}/${owner.name}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: look at AddressLease ${name}`,
+    );
+  }
+  if (pool === wanted.spec.pool && mac === wanted.spec.mac) return `addresslease.ipam.holdfast.dev/${name} unchanged`;
+  throw new Refusal(
+    `${wanted.spec.address} is reserved otherwise: for ${mac ?? 'nobody'}, from AddressPool ${pool}: delete AddressLease ${name} first`,
+  );
+}

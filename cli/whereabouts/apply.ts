@@ -1,0 +1,198 @@
+import { nadNamespaceOf } from '../../api/address-pool.js';
+import { isBeingDeleted } from '../../api/meta.js';
+import { formatAddress } from '../../ipam/core/address.js';
+import {
+  type LeaseRecord,
+  createLease,
+  expireLease,
+  readLease,
+  releaseLease,
+  stateOf,
+  takeLease,
+} from '../../ipam/core/lease.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { TransportError, classify, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
+import { writeLease } from '../../process/lease-writes.js';
+import type { LivePods } from './attachments.js';
+import { describeHolder, stateOfLease } from './leases.js';
+import type { PlannedLease, PlannedPool } from './plan-types.js';
+
+export interface ApplyDeps {
+  readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
+  readonly clock: Pick<Clock, 'now' | 'sleep'>;
+  /** How many writes are under way at once. */
+  readonly width: number;
+  /** Told after each lease. */
+  readonly progress: (done: number, of: number) => void;
+}
+
+/** What could not be done, and why. */
+export interface Failure {
+  /** Of the pool or lease. */
+  readonly name: string;
+  readonly message: string;
+}
+
+/** What came of it: names. */
+export interface Applied {
+  readonly poolsMade: string[];
+  readonly leasesMade: string[];
+  /** Their owners had them already. */
+  readonly leasesThere: string[];
+  failed: Failure[];
+}
+
+/** A busy API server, or none for a moment, is asked again. */
+const ATTEMPTS = 5;
+const PAUSE_MS = 500;
+
+/** Makes pools first. Of those that cannot be made nothing is leased. @returns the names of those that are there */
+export async function makePools(
+  pools: readonly PlannedPool[],
+  deps: ApplyDeps,
+  applied: Applied,
+): Promise<ReadonlySet<string>> {
+  const there = new Set<string>();
+  for (const { pool, state } of pools) {
+    const { name } = pool.metadata;
+    try {
+      if (state === 'create' && (await makePool(pool, deps))) applied.poolsMade.push(name);
+      there.add(name);
+    } catch (error) {
+      applied.failed.push({ name, message: messageOf(error) });
+    }
+  }
+  return there;
+}
+
+/** Leases one address after the other, several at once; what fails is noted, and the others go on. */
+export async function makeLeases(
+  leases: readonly PlannedLease[],
+  pods: Pick<LivePods, 'has'>,
+  deps: ApplyDeps,
+  applied: Applied,
+): Promise<void> {
+  let done = 0;
+  await each(leases, deps.width, async (planned) => {
+    try {
+      const made = planned.state !== 'done' && (await makeLease(planned, pods, deps));
+      (made ? applied.leasesMade : applied.leasesThere).push(planned.name);
+    } catch (error) {
+      applied.failed.push({ name: planned.name, message: messageOf(error) });
+    }
+    deps.progress(++done, leases.length);
+  });
+}
+
+/** Lets go what pods have that are gone. @returns the names of leases that were released */
+export async function releaseGone(
+  leases: readonly PlannedLease[],
+  deps: ApplyDeps,
+  applied: Applied,
+): Promise<string[]> {
+  const released: string[] = [];
+  await each(leases, deps.width, async ({ name, request }) => {
+    try {
+      const record = await find(name, deps);
+      if (record?.owner?.uid !== request.owner.uid || stateOf(record) !== 'held') return;
+      await writeLease(deps.client, releaseLease(record, deps.clock.now()));
+      released.push(name);
+    } catch (error) {
+      // somebody else has been faster
+      if (classify(error) !== 'stale') applied.failed.push({ name, message: messageOf(error) });
+    }
+  });
+  return released;
+}
+
+/** @returns false where it is there */
+async function makePool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<boolean> {
+  return again(deps, async () => {
+    try {
+      await deps.client.create(ADDRESS_POOLS, pool);
+      return true;
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    const found = await deps.client.get(ADDRESS_POOLS, { name: pool.metadata.name });
+    const [space, wanted] = [found, pool].map(({ spec }) => spec.addressSpace ?? spec.network);
+    if (nadNamespaceOf(found) === nadNamespaceOf(pool) && space === wanted && !isBeingDeleted(found)) return false;
+    throw new Error('another pool of this name has been made meanwhile: look at it, and begin again');
+  });
+}
+
+/** Creating the lease is the lock. @returns false where its owner had it already */
+async function makeLease(
+  { name, request }: PlannedLease,
+  pods: Pick<LivePods, 'has'>,
+  deps: ApplyDeps,
+): Promise<boolean> {
+  return again(deps, async () => {
+    try {
+      await writeLease(deps.client, createLease(request));
+      return true;
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    const record = await find(name, deps);
+    if (record === undefined) throw new TransportError('broken', 'the lease has come and gone');
+    const state = stateOfLease(record, request, pods);
+    if (state === 'done') return false;
+    if (state === undefined) {
+      throw new Error(`${formatAddress(request.address)} is in use twice: ${describeHolder(record)}`);
+    }
+    await replace(record, request, deps);
+    return true;
+  });
+}
+
+/** What an owner that is gone has left becomes the new one's; the address is never without a lease, but where the pool is another one. */
+async function replace(
+  record: LeaseRecord,
+  request: PlannedLease['request'],
+  { client, clock }: ApplyDeps,
+): Promise<void> {
+  let current = record;
+  if (stateOf(current) === 'held') {
+    const released = await writeLease(client, releaseLease(current, clock.now()));
+    if (released !== undefined) current = readLease(released);
+  }
+  if (current.pool === request.pool) {
+    await writeLease(client, takeLease(current, request));
+    return;
+  }
+  await writeLease(client, expireLease(current));
+  await writeLease(client, createLease(request));
+}
+
+async function find(name: string, { client }: ApplyDeps): Promise<LeaseRecord | undefined> {
+  try {
+    return readLease(await client.get(ADDRESS_LEASES, { name }));
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** A write whose answer was lost is found to be done by the next attempt. */
+async function again<T>({ clock }: ApplyDeps, attempt: () => Promise<T>): Promise<T> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const isOurs = error instanceof Error && error.constructor === Error;
+      if (isOurs || classify(error) === 'invalid' || attempts === ATTEMPTS) throw error;
+    }
+    await clock.sleep(PAUSE_MS * attempts);
+  }
+}
+
+async function each<T>(items: readonly T[], width: number, run: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  const work = async () => {
+    for (const item of left) await run(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, work));
+}

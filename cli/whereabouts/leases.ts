@@ -1,0 +1,150 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import { type IPAMClaim, ownerOf } from '../../api/ipam-claim.js';
+import { objectKey } from '../../api/meta.js';
+import type { Pod } from '../../api/pod.js';
+import { formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import { type LeaseRecord, type LeaseRequest, isOfTable, readLease, stateOf } from '../../ipam/core/lease.js';
+import { type LivePods, selectionsIn } from './attachments.js';
+import type { Claimant } from './claimants.js';
+import type { Conflict, Observed, PlannedLease } from './plan-types.js';
+
+/** What is there already. */
+export interface Taken {
+  /** By name; a text says why it cannot be read. */
+  readonly leases: ReadonlyMap<string, LeaseRecord | string>;
+  readonly claims: ClaimAddresses;
+  readonly pods: LivePods;
+}
+
+export function readTaken({ leases, claims }: Pick<Observed, 'leases' | 'claims'>, pods: LivePods): Taken {
+  const read = new Map<string, LeaseRecord | string>();
+  for (const lease of leases)
+    read.set(
+      lease.metadata.name,
+      readOrWhy(() => readLease(lease)),
+    );
+  return { leases: read, claims: new ClaimAddresses(claims), pods };
+}
+
+/** The lease of an address in use; or why it cannot be made. */
+export function planLease(claimants: readonly Claimant[], taken: Taken): PlannedLease | Conflict | undefined {
+  const [claimant, ...others] = claimants;
+  if (claimant === undefined) return undefined;
+  const { address, pool, nad, pod, source } = claimant;
+  const subject = `${formatAddress(address)} in address space ${pool.addressSpace}`;
+  const networks = [...new Set(claimants.map((each) => each.nad.network))];
+  const conflict = (kind: Conflict['kind'], message: string): Conflict => ({ kind, subject, message, networks });
+  if (others.length > 0) {
+    const pods = claimants.map((each) => `pod ${objectKey(each.pod)} (${each.source})`).join(' and ');
+    return conflict(
+      'address',
+      `is in use by ${pods}: delete all of them but one, or give their NADs an "addressSpace" each if these are different wires`,
+    );
+  }
+  const claim = taken.claims.showing(nad.network, formatAddress(address));
+  if (claim !== undefined && !isForClaim(claimant, claim)) {
+    const shows = `IPAMClaim ${objectKey(claim)} shows it`;
+    return conflict('claim', `is in use by pod ${objectKey(pod)}, and ${shows}: delete the pod, or that claim's VM`);
+  }
+  const request = requestOf(claimant, claim);
+  const name = leaseName(pool.addressSpace, address);
+  const planned = { request, name, network: nad.network, nad: nad.key, pod: ownerPod(pod), source };
+  const record = taken.leases.get(name);
+  if (record === undefined) return { ...planned, state: 'create' };
+  if (typeof record === 'string') return conflict('lease', `its lease cannot be read: ${record}`);
+  const state = stateOfLease(record, request, taken.pods);
+  if (state !== undefined) return { ...planned, state, record };
+  return conflict('lease', `is in use by pod ${objectKey(pod)}, and ${describeHolder(record)}`);
+}
+
+/** Undefined where somebody else has it who may live, or it is kept for somebody else. */
+export function stateOfLease(
+  record: LeaseRecord,
+  request: LeaseRequest,
+  pods: Pick<LivePods, 'has'>,
+): 'done' | 'replace' | undefined {
+  const { metadata, owner, mac, pool } = record;
+  if (metadata.deletionTimestamp !== undefined) return undefined;
+  const state = stateOf(record);
+  if (state === 'held' && owner?.uid === request.owner.uid) return 'done';
+  if (isOfTable(record) && !(mac !== undefined && mac === request.mac && pool === request.pool)) return undefined;
+  return state !== 'held' || isLeftBehind(record, pods) ? 'replace' : undefined;
+}
+
+/** What an earlier run leased, and whereabouts has given to another pod since. */
+function isLeftBehind({ owner }: LeaseRecord, pods: Pick<LivePods, 'has'>): boolean {
+  return owner?.kind === 'Pod' && !pods.has(owner.uid);
+}
+
+export function describeHolder(record: LeaseRecord): string {
+  const { metadata, owner } = record;
+  const lease = `AddressLease ${metadata.name}`;
+  if (metadata.deletionTimestamp !== undefined) return `${lease} is being deleted: wait until it is gone`;
+  if (owner === undefined || isOfTable(record)) return `${lease} reserves it: delete that lease, or the pod`;
+  return `${lease} is held by ${owner.kind} ${owner.namespace}/${owner.name} (uid ${owner.uid}): delete one of the two`;
+}
+
+function requestOf(claimant: Claimant, claim: IPAMClaim | undefined): LeaseRequest {
+  const { address, pool, pod, containerID, interface: podInterface, mac } = claimant;
+  const of = { address, addressSpace: pool.addressSpace, pool: pool.name };
+  // a claim's lease moves with its VM: it says nothing of a node
+  if (claim !== undefined) return { ...of, owner: ownerClaim(claim) };
+  const node = pod.spec?.nodeName;
+  return {
+    ...of,
+    owner: ownerPod(pod),
+    ...(node && { node }),
+    ...(containerID !== undefined && { containerID }),
+    ...(podInterface !== undefined && { interface: podInterface }),
+    ...(mac !== undefined && { mac }),
+  };
+}
+
+function ownerPod({ metadata: { namespace = '', name, uid = '' } }: Pod): LeaseOwner {
+  return { kind: 'Pod', namespace, name, uid };
+}
+
+function ownerClaim(claim: IPAMClaim): LeaseOwner {
+  const { namespace = '', name, uid = '' } = claim.metadata;
+  const workload = ownerOf(claim);
+  return { kind: 'IPAMClaim', namespace, name, uid, ...(workload && { workloadUID: workload.uid }) };
+}
+
+/** The pod is the one that the claim is for. */
+function isForClaim({ pod, claim: held, interface: podInterface }: Claimant, claim: IPAMClaim): boolean {
+  if (pod.metadata.namespace !== claim.metadata.namespace) return false;
+  if (held === objectKey(claim) || claim.status?.ownerPod?.name === pod.metadata.name) return true;
+  return selectionsIn(pod).some(
+    ({ claimReference, interface: asked }) =>
+      claimReference === claim.metadata.name &&
+      (podInterface === undefined || (asked ?? podInterface) === podInterface),
+  );
+}
+
+/** What claims show: it is promised to them. */
+class ClaimAddresses {
+  readonly #claims = new Map<string, IPAMClaim>();
+
+  constructor(claims: readonly IPAMClaim[]) {
+    for (const claim of claims) {
+      for (const text of claim.status?.ips ?? []) {
+        const address = readOrWhy(() => parseAddressOrPrefix(text).address);
+        if (typeof address !== 'string') this.#claims.set(`${claim.spec.network} ${formatAddress(address)}`, claim);
+      }
+    }
+  }
+
+  showing(network: string, address: string): IPAMClaim | undefined {
+    return this.#claims.get(`${network} ${address}`);
+  }
+}
+
+function readOrWhy<T>(read: () => T): T | string {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof TypeError) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,138 @@
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { LivePods } from './attachments.js';
+import { type Applied, type ApplyDeps, makeLeases, makePools, releaseGone } from './apply.js';
+import { namespacesOfPools, observe } from './observe.js';
+import type { Observed, Plan, PlannedLease } from './plan-types.js';
+import { planMigration } from './plan.js';
+import { printApplied, printNext, printPlan } from './print.js';
+
+export interface MigrateOptions {
+  /** Without it nothing is written. */
+  readonly apply: boolean;
+  /** Where whereabouts keeps its objects. */
+  readonly namespace: string;
+  /** Of this CNI network alone. */
+  readonly network?: string;
+  /** Moves what can be moved though the plan has conflicts. */
+  readonly skipConflicts: boolean;
+  readonly json: boolean;
+}
+
+export interface MigrateDeps {
+  readonly client: Pick<Client, 'get' | 'list' | 'listAs' | 'create' | 'patch' | 'delete'>;
+  readonly clock: Pick<Clock, 'now' | 'sleep'>;
+  readonly width: number;
+  /** A line for the user. */
+  readonly print: (line: string) => void;
+  /** How far it is; not part of the result. */
+  readonly tell: (line: string) => void;
+}
+
+/** Lines of progress are a second apart. */
+const PROGRESS_MS = 1_000;
+
+/**
+ * Makes Holdfast know what whereabouts has given out. It deletes and changes nothing of whereabouts, and no NAD; killed at any point, it goes on
+ * when it is run again.
+ * @returns whether all is done, or planned, that was to be
+ */
+export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateDeps): Promise<boolean> {
+  const observed = await observe(deps.client, options.namespace);
+  if (observed.ipPools.length === 0) await tellOfNamespaces(options, deps);
+  const plan = planMigration(observed, options.network);
+  if (!options.json) for (const line of printPlan(plan)) deps.print(line);
+  if (!options.apply) {
+    if (options.json) deps.print(JSON.stringify({ plan: asJson(plan) }, undefined, 2));
+    else deps.print(`Nothing is written yet: ${summaryOf(plan)}. --apply does it.`);
+    return plan.conflicts.length === 0;
+  }
+  if (plan.conflicts.length > 0 && !options.skipConflicts) {
+    if (options.json) deps.print(JSON.stringify({ plan: asJson(plan) }, undefined, 2));
+    deps.tell(
+      `nothing is written: there are ${plan.conflicts.length} conflicts; resolve them, or pass over them with --skip-conflicts`,
+    );
+    return false;
+  }
+  return apply(plan, observed, options, deps);
+}
+
+async function apply(plan: Plan, observed: Observed, options: MigrateOptions, deps: MigrateDeps): Promise<boolean> {
+  const applied: Applied = { poolsMade: [], leasesMade: [], leasesThere: [], failed: [] };
+  await carryOut(plan, observed, applied, deps);
+  // whereabouts goes on meanwhile
+  const now = await observe(deps.client, options.namespace);
+  const later = planMigration(now, options.network);
+  const known = new Set([...applied.leasesMade, ...applied.leasesThere]);
+  const news = later.leases.filter(({ name, state }) => state !== 'done' || !known.has(name));
+  await carryOut({ ...later, leases: news }, now, applied, deps);
+  const made = new Set([...applied.poolsMade, ...applied.leasesMade, ...applied.leasesThere]);
+  applied.failed = applied.failed.filter(({ name }) => !made.has(name));
+  const pods = new LivePods(now.pods);
+  const gone = plan.leases.filter(({ name, pod }) => known.has(name) && !pods.has(pod.uid));
+  const released = await releaseGone(
+    gone.filter(isOfPod),
+    applyDeps(deps, () => undefined),
+    applied,
+  );
+  const conflicts = later.conflicts.length;
+  if (options.json) {
+    deps.print(
+      JSON.stringify(
+        { plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts },
+        undefined,
+        2,
+      ),
+    );
+  } else {
+    for (const line of [...printApplied(applied, released), ...printNext(plan.changes)]) deps.print(line);
+  }
+  if (conflicts > 0) deps.tell(`${conflicts} conflicts are left: see them with a run without --apply`);
+  return applied.failed.length === 0 && conflicts === 0;
+}
+
+async function carryOut(plan: Plan, { pods }: Observed, applied: Applied, deps: MigrateDeps): Promise<void> {
+  let told = deps.clock.now();
+  const progress = (done: number, of: number) => {
+    const now = deps.clock.now();
+    if (now - told < PROGRESS_MS && done < of) return;
+    told = now;
+    deps.tell(`${done} of ${of} leases`);
+  };
+  const usual = applyDeps(deps, progress);
+  const there = await makePools(plan.pools, usual, applied);
+  const leases = plan.leases.filter(({ request }) => there.has(request.pool));
+  await makeLeases(leases, new LivePods(pods), usual, applied);
+}
+
+function applyDeps({ client, clock, width }: MigrateDeps, progress: ApplyDeps['progress']): ApplyDeps {
+  return { client, clock, width, progress };
+}
+
+function isOfPod({ request }: PlannedLease): boolean {
+  return request.owner.kind === 'Pod';
+}
+
+async function tellOfNamespaces({ namespace }: MigrateOptions, { client, tell }: MigrateDeps): Promise<void> {
+  const others = await namespacesOfPools(client);
+  const hint = others.length === 0 ? 'nor in any other' : `but in ${others.join(', ')}: choose with --namespace`;
+  tell(`there are no IPPools in namespace ${namespace}, ${hint}`);
+}
+
+function summaryOf({ pools, leases, leftOut, conflicts }: Plan): string {
+  const open = leases.filter(({ state }) => state !== 'done').length;
+  const made = pools.filter(({ state }) => state === 'create').length;
+  return `${made} pools and ${open} leases to make, ${leases.length - open} leases there, ${leftOut.length} left out, ${conflicts.length} conflicts`;
+}
+
+/** Without what JSON has no words for. */
+function asJson({ leases, pools, ...rest }: Plan): object {
+  return {
+    pools: pools.map(({ pool, network, state }) => ({ name: pool.metadata.name, network, state, spec: pool.spec })),
+    leases: leases.map(({ name, network, nad, pod, source, state, request }) => {
+      const { address: _address, ...fields } = request;
+      return { name, state, network, nad, pod, source, ...fields };
+    }),
+    ...rest,
+  };
+}

@@ -1,0 +1,35 @@
+import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
+import type { MovingNad } from './nads.js';
+import type { NadChange } from './plan-types.js';
+
+/**
+ * The NAD's move: its IPAM's type, and the address space where it shares one with other networks. All other keys stay as they are.
+ * @param addressSpace to be named; undefined: the network's name is right
+ */
+export function changeOf({ key, network, place, cniConfig }: MovingNad, addressSpace?: string): NadChange {
+  const space: [string, unknown][] = addressSpace === undefined ? [] : [['addressSpace', addressSpace]];
+  const fields = Object.entries(place.ipam).flatMap(([field, value]): [string, unknown][] =>
+    field === 'type' ? [[field, HOLDFAST_IPAM], ...space] : [[field, value]],
+  );
+  const ipam = Object.fromEntries(fields);
+  return {
+    nad: key,
+    network,
+    path: place.path,
+    removed: linesOf({ type: place.type }),
+    added: linesOf({ type: ipam.type, ...(addressSpace !== undefined && { addressSpace }) }),
+    config: JSON.stringify(replaced(cniConfig, place.ipam, ipam)),
+  };
+}
+
+function linesOf(fields: object): string[] {
+  return Object.entries(fields).map(([field, value]) => `${JSON.stringify(field)}: ${JSON.stringify(value)}`);
+}
+
+/** The same config with one object in place of another one. */
+function replaced(value: unknown, before: object, after: object): unknown {
+  if (value === before) return after;
+  if (Array.isArray(value)) return value.map((element) => replaced(element, before, after));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaced(each, before, after)]));
+}

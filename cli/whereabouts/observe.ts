@@ -1,0 +1,90 @@
+import type { KubeObject } from '../../api/meta.js';
+import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
+import type { Pod } from '../../api/pod.js';
+import type { Client, ListOptions } from '../../kube/client.js';
+import { isNotFound } from '../../kube/errors.js';
+import type { Resource } from '../../kube/resource.js';
+import {
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  IPAM_CLAIMS,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+} from '../../kube/resources.js';
+import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS } from './kinds.js';
+import type { Observed } from './plan-types.js';
+
+type Reader = Pick<Client, 'list' | 'listAs'>;
+
+/**
+ * Reads all that a plan is made of, from the API server itself. whereabouts before pods: an address that it gives out meanwhile shows in its
+ * pod; leases before pods, too: an owner that is not among them is gone.
+ * @param namespace where whereabouts keeps its objects
+ */
+export async function observe(client: Reader, namespace: string): Promise<Observed> {
+  const [ipPools, reservations, slices, leases] = await Promise.all([
+    client.list(IP_POOLS, { namespace }),
+    listServed(client, IP_RESERVATIONS, { namespace }),
+    listServed(client, NODE_SLICE_POOLS, { namespace }),
+    client.list(ADDRESS_LEASES),
+  ]);
+  const [nads, pools, claims] = await Promise.all([
+    client.list(NETWORK_ATTACHMENT_DEFINITIONS),
+    client.list(ADDRESS_POOLS),
+    client.list(IPAM_CLAIMS),
+  ]);
+  const pods = await client.listAs(PODS, onlyWhatCounts);
+  return {
+    ipPools: ipPools.items,
+    reservations,
+    slices,
+    leases: leases.items,
+    nads: nads.items,
+    pools: pools.items,
+    claims: claims.items,
+    pods: pods.items,
+  };
+}
+
+/** In which namespaces there are IPPools. */
+export async function namespacesOfPools(client: Reader): Promise<string[]> {
+  const { items } = await client.list(IP_POOLS, { metadataOnly: true });
+  return [...new Set(items.map(({ metadata }) => metadata.namespace ?? ''))].sort();
+}
+
+/** Older versions of whereabouts know fewer kinds. */
+async function listServed<T extends KubeObject>(
+  client: Reader,
+  resource: Resource<T>,
+  options: ListOptions,
+): Promise<readonly T[]> {
+  try {
+    return (await client.list(resource, options)).items;
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
+  }
+}
+
+/** Of a cluster's pods the whole would be hundreds of megabytes. */
+function onlyWhatCounts({ metadata, spec, status }: Pod): Pod {
+  const { name, namespace, uid, ownerReferences, labels } = metadata;
+  const annotations = Object.fromEntries(
+    [NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION].flatMap((key) => {
+      const value = metadata.annotations?.[key];
+      return value === undefined ? [] : [[key, value]];
+    }),
+  );
+  return {
+    metadata: {
+      name,
+      annotations,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(ownerReferences && { ownerReferences }),
+      ...(labels && { labels }),
+    },
+    spec: { ...(spec?.nodeName && { nodeName: spec.nodeName }) },
+    status: { ...(status?.phase && { phase: status.phase }) },
+  };
+}

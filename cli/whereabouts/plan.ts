@@ -1,0 +1,84 @@
+import { nadNamespaceOf } from '../../api/address-pool.js';
+import { objectKey } from '../../api/meta.js';
+import { controllingVmi } from '../../api/pod.js';
+import { formatAddress } from '../../ipam/core/address.js';
+import { LivePods } from './attachments.js';
+import { type Claimant, findClaimants } from './claimants.js';
+import { planLease, readTaken } from './leases.js';
+import { changeOf } from './nad-change.js';
+import { movingNads } from './nads.js';
+import type { Conflict, Observed, Plan, PlannedLease, VmNote } from './plan-types.js';
+import { readSightings } from './sightings.js';
+import { Targets } from './targets.js';
+
+/**
+ * What has to be made so that Holdfast knows all that whereabouts has given out. Never throws, whatever stands in its objects: what cannot be
+ * understood is named. The same objects give the same plan.
+ * @param network of this CNI network alone; without it: of all
+ */
+export function planMigration(observed: Observed, network?: string): Plan {
+  const { nads, conflicts } = movingNads(observed.nads);
+  const targets = new Targets(nads, observed.pools);
+  const pods = new LivePods(observed.pods);
+  const read = readSightings(observed, nads);
+  const { byAddress, leftOut } = findClaimants(read.sightings, { nads, pods, targets });
+  const taken = readTaken(observed, pods);
+  const leases: PlannedLease[] = [];
+  const found: Conflict[] = [...conflicts, ...targets.conflicts];
+  const vms: VmNote[] = [];
+  for (const claimants of byAddress.values()) {
+    const planned = planLease(claimants, taken);
+    if (planned === undefined) continue;
+    if ('request' in planned) leases.push(planned);
+    else found.push(planned);
+    vms.push(...claimants.flatMap((claimant) => vmOf(claimant) ?? []));
+  }
+  // a reservation repeats what an IPPool says
+  const all = { leases, conflicts: found, leftOut: withoutRepetitions([...read.leftOut, ...leftOut]), vms };
+  const used = new Set(leases.map(({ request }) => request.pool));
+  return only(network, {
+    ...all,
+    // an administrator's pool that nobody draws from has nothing to do with this
+    pools: targets.all.filter(({ pool }) => nadNamespaceOf(pool) !== undefined || used.has(pool.metadata.name)),
+    changes: nads.map((nad) => changeOf(nad, targets.namedSpaces.get(nad.key))),
+  });
+}
+
+function vmOf({ pod, nad, address }: Claimant): VmNote | undefined {
+  const vmi = controllingVmi(pod);
+  if (vmi === undefined) return undefined;
+  return {
+    vm: objectKey({ metadata: { ...pod.metadata, name: vmi.name } }),
+    nad: nad.key,
+    network: nad.network,
+    address: formatAddress(address),
+    claim: nad.allowsPersistentIPs,
+  };
+}
+
+/** Of one pod that is gone, pool and reservation both speak: once is enough. */
+function withoutRepetitions(leftOut: Plan['leftOut']): Plan['leftOut'] {
+  const seen = new Set<string>();
+  return leftOut.filter(({ reason, address, message, networks }) => {
+    if (address === undefined) return true;
+    const key = JSON.stringify([reason, address, message, networks]);
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}
+
+function only(network: string | undefined, plan: Plan): Plan {
+  if (network === undefined) return plan;
+  const isOf = (each: { network: string }) => each.network === network;
+  const concerns = (each: { networks: readonly string[] }) => each.networks.includes(network);
+  return {
+    pools: plan.pools.filter(isOf),
+    leases: plan.leases.filter(isOf),
+    changes: plan.changes.filter(isOf),
+    vms: plan.vms.filter(isOf),
+    leftOut: plan.leftOut.filter(concerns),
+    // what cannot be read may be of any network
+    conflicts: plan.conflicts.filter((each) => each.networks.length === 0 || concerns(each)),
+  };
+}

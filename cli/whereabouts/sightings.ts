@@ -1,0 +1,198 @@
+import { describeValue, isRecord } from '../../api/json.js';
+import { objectKey } from '../../api/meta.js';
+import { type Address, AddressError, BITS, formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { containsAddress, formatCidr, networkOf } from '../../ipam/core/cidr.js';
+import type { WhereaboutsObject } from './kinds.js';
+import type { MovingNad } from './nads.js';
+import { ipPoolName, readReservationName, sliceNames, spellingsOf } from './names.js';
+import type { LeftOut, LeftOutReason, Observed } from './plan-types.js';
+import { cidrsOf } from './spaces.js';
+
+/** What whereabouts says of one address in use. */
+export interface Sighting {
+  readonly source: string;
+  readonly address: Address;
+  /** The NADs that it can belong to, oldest first; one at least. */
+  readonly nads: readonly MovingNad[];
+  /** Absent where it cannot be read, as in old versions. */
+  readonly pod?: { readonly namespace: string; readonly name: string };
+  readonly containerID?: string;
+  readonly interface?: string;
+  /** `namespace/name` of the IPAMClaim that holds it. */
+  readonly claim?: string;
+}
+
+interface Found {
+  readonly sightings: Sighting[];
+  readonly leftOut: LeftOut[];
+}
+
+/** Reads IPPools and reservations. Never throws: what cannot be read is left out, and named. */
+export function readSightings(
+  { ipPools, reservations, slices }: Pick<Observed, 'ipPools' | 'reservations' | 'slices'>,
+  nads: readonly MovingNad[],
+): Found {
+  const found: Found = { sightings: [], leftOut: [] };
+  const byPool = nadsByPool(nads, slices);
+  for (const pool of ipPools) readPool(pool, byPool.get(pool.metadata.name) ?? slicedNads(pool, nads), found);
+  const networkNames = [...new Set(nads.map(({ networkName }) => networkName))].filter((name) => name !== '');
+  for (const reservation of reservations) readReservation(reservation, { nads, networkNames }, found);
+  return found;
+}
+
+function nadsByPool(nads: readonly MovingNad[], slices: readonly WhereaboutsObject[]): Map<string, MovingNad[]> {
+  const byPool = new Map<string, MovingNad[]>();
+  for (const nad of nads) {
+    const { network, networkName, config } = nad;
+    const ranges = config.ranges.flatMap(({ range }) => spellingsOf(range));
+    const names = [
+      ...ranges.map((range) => ipPoolName(range, networkName)),
+      ...sliceNames(slices, network, networkName),
+    ];
+    for (const name of new Set(names)) byPool.set(name, [...(byPool.get(name) ?? []), nad]);
+  }
+  return byPool;
+}
+
+/** Of a slice that no NodeSlicePool names any more: the node is gone. */
+function slicedNads({ metadata, spec }: WhereaboutsObject, nads: readonly MovingNad[]): MovingNad[] {
+  const range = isRecord(spec) ? spec.range : undefined;
+  const first = typeof range === 'string' ? addressIn(range) : undefined;
+  if (typeof range !== 'string' || first === undefined) return [];
+  return nads.filter((nad) => {
+    if (nad.place.ipam.node_slice_size === undefined || !cidrsOf(nad).some((cidr) => containsAddress(cidr, first)))
+      return false;
+    const prefix = nad.networkName === '' ? '' : `${nad.networkName}-`;
+    return metadata.name.startsWith(prefix) && metadata.name.endsWith(`-${ipPoolName(range)}`);
+  });
+}
+
+function addressIn(range: string): Address | undefined {
+  try {
+    return parseAddressOrPrefix(range).address;
+  } catch (error) {
+    if (error instanceof AddressError) return undefined;
+    throw error;
+  }
+}
+
+function readPool(object: WhereaboutsObject, nads: readonly MovingNad[], found: Found): void {
+  const source = `IPPool ${objectKey(object)}`;
+  const leave = (reason: LeftOutReason, message: string) =>
+    found.leftOut.push({ reason, source, message, networks: networksOf(nads) });
+  if (!isRecord(object.spec)) return void leave('unreadable', `spec is ${describeValue(object.spec)}`);
+  const { range, allocations = {} } = object.spec;
+  if (allocations !== null && !isRecord(allocations)) {
+    return void leave('unreadable', `spec.allocations is ${describeValue(allocations)}`);
+  }
+  const entries = Object.entries(allocations ?? {});
+  if (nads.length === 0) {
+    return void leave('no-nad', `no NAD of whereabouts is for it: ${entries.length} allocations`);
+  }
+  const read = typeof range === 'string' ? readRange(range) : undefined;
+  if (read === undefined) return void leave('unreadable', `spec.range is ${describeValue(range)}`);
+  for (const [offset, allocation] of entries) {
+    readAllocation(
+      { ...read, offset, allocation, source: `${source} allocation ${describeValue(offset)}`, nads },
+      found,
+    );
+  }
+}
+
+/** Offsets count from the address as it is written, host bits and all. */
+function readRange(range: string): Pick<Place, 'first' | 'prefixLength'> | undefined {
+  try {
+    const { address: first, prefixLength } = parseAddressOrPrefix(range);
+    return prefixLength === undefined ? undefined : { first, prefixLength };
+  } catch (error) {
+    if (error instanceof AddressError) return undefined;
+    throw error;
+  }
+}
+
+interface Place {
+  readonly first: Address;
+  readonly prefixLength: number;
+  readonly offset: string;
+  readonly allocation: unknown;
+  readonly source: string;
+  readonly nads: readonly MovingNad[];
+}
+
+function readAllocation({ first, prefixLength, offset, allocation, source, nads }: Place, found: Found): void {
+  const networks = networksOf(nads);
+  if (!/^\d{1,39}$/.test(offset)) {
+    const message = 'the key is no offset from the first address of the range';
+    found.leftOut.push({ reason: 'unreadable', source, message, networks });
+    return;
+  }
+  const value = first.value + BigInt(offset);
+  const range = networkOf(first, prefixLength);
+  if (value >> BigInt(BITS[first.family]) !== 0n || !containsAddress(range, { family: first.family, value })) {
+    const message = `the offset leads out of ${formatCidr(range)}`;
+    found.leftOut.push({ reason: 'outside', source, message, networks });
+    return;
+  }
+  const address = { family: first.family, value };
+  if (!isRecord(allocation)) {
+    const message = `it is ${describeValue(allocation)}, not an object`;
+    found.leftOut.push({ reason: 'unreadable', source, message, networks, address: formatAddress(address) });
+    return;
+  }
+  const { id, podref, ifname, ipamclaimref } = allocation;
+  found.sightings.push({ source, address, nads, ...usageOf({ id, podref, ifname, ipamclaimref }) });
+}
+
+function readReservation(
+  object: WhereaboutsObject,
+  { nads, networkNames }: { nads: readonly MovingNad[]; networkNames: readonly string[] },
+  found: Found,
+): void {
+  const source = `OverlappingRangeIPReservation ${objectKey(object)}`;
+  const read = readReservationName(object.metadata.name, networkNames);
+  if (read === undefined) {
+    const message = 'its name is no address';
+    found.leftOut.push({ reason: 'unreadable', source, message, networks: [] });
+    return;
+  }
+  const { address, networkName } = read;
+  const own = nads.filter(
+    (nad) => nad.networkName === networkName && cidrsOf(nad).some((cidr) => containsAddress(cidr, address)),
+  );
+  const known = { networks: networksOf(own), address: formatAddress(address) };
+  if (own.length === 0) {
+    found.leftOut.push({ reason: 'no-nad', source, message: 'no NAD of whereabouts has a range with it', ...known });
+    return;
+  }
+  if (!isRecord(object.spec)) {
+    const message = `spec is ${describeValue(object.spec)}`;
+    found.leftOut.push({ reason: 'unreadable', source, message, ...known });
+    return;
+  }
+  const { containerid: id, podref, ifname, ipamclaimref } = object.spec;
+  found.sightings.push({ source, address, nads: own, ...usageOf({ id, podref, ifname, ipamclaimref }) });
+}
+
+type Usage = Pick<Sighting, 'pod' | 'containerID' | 'interface' | 'claim'>;
+
+/** Of each field what can be what it is said to be. */
+function usageOf({ id, podref, ifname, ipamclaimref }: Record<string, unknown>): Usage {
+  const pod = readKey(podref);
+  const claim = readKey(ipamclaimref);
+  return {
+    ...(pod && { pod }),
+    ...(claim && { claim: `${claim.namespace}/${claim.name}` }),
+    ...(typeof id === 'string' && /^[\w.-]{1,253}$/.test(id) && { containerID: id }),
+    ...(typeof ifname === 'string' && /^[^\s/]{1,15}$/.test(ifname) && { interface: ifname }),
+  };
+}
+
+function readKey(value: unknown): { namespace: string; name: string } | undefined {
+  const match = typeof value === 'string' ? /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/.exec(value) : undefined;
+  const [, namespace, name] = match ?? [];
+  return namespace === undefined || name === undefined ? undefined : { namespace, name };
+}
+
+function networksOf(nads: readonly MovingNad[]): string[] {
+  return [...new Set(nads.map(({ network }) => network))];
+}

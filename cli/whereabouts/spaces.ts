@@ -1,0 +1,47 @@
+import { type Cidr, firstOf, lastOf } from '../../ipam/core/cidr.js';
+import type { MovingNad } from './nads.js';
+
+/**
+ * The address space of each NAD, by its key. whereabouts keeps an address unique among all ranges of one `network_name`, and of none: NADs whose
+ * ranges overlap there share an address space here, whatever their networks are called. One that names its address space has meant it.
+ * @param nads oldest first: the oldest of those that share names the space
+ */
+export function addressSpaces(nads: readonly MovingNad[]): Map<string, string> {
+  const spaces = new Map<string, string>();
+  const left = new Set(nads);
+  for (const nad of nads) {
+    if (!left.has(nad)) continue;
+    const sharing = sharingWith(nad, left);
+    const space = sharing.map(({ config }) => config.addressSpace).find((named) => named !== undefined) ?? nad.network;
+    for (const each of sharing) {
+      left.delete(each);
+      spaces.set(each.key, each.config.addressSpace ?? space);
+    }
+  }
+  return spaces;
+}
+
+/** All that share a range with it, or with one that does. */
+function sharingWith(nad: MovingNad, among: ReadonlySet<MovingNad>): MovingNad[] {
+  const found = new Set([nad]);
+  // a set goes on with what is added meanwhile
+  for (const one of found) {
+    for (const other of among) if (one.networkName === other.networkName && overlap(one, other)) found.add(other);
+  }
+  // in the order of their age
+  return [...among].filter((each) => found.has(each));
+}
+
+function overlap(one: MovingNad, other: MovingNad): boolean {
+  const others = cidrsOf(other);
+  return cidrsOf(one).some((cidr) => others.some((each) => meet(cidr, each)));
+}
+
+function meet(one: Cidr, other: Cidr): boolean {
+  return one.family === other.family && firstOf(one) <= lastOf(other) && firstOf(other) <= lastOf(one);
+}
+
+/** Of the ranges that it names. */
+export function cidrsOf({ asked }: MovingNad): Cidr[] {
+  return asked.kind === 'spec' ? asked.pool.subnets.map(({ cidr }) => cidr) : [];
+}
