@@ -1,10 +1,17 @@
+import { isNewer } from '../../kube/resource-version.js';
+
 interface Past {
   readonly cap: number;
   /** In milliseconds since the epoch. */
   readonly until: number;
 }
 
-/** What was sent and never seen is forgotten after this: the answer was lost, and so was what it was about. */
+interface Sent extends Past {
+  /** Of the node with it, once the API server has answered. */
+  readonly version?: string;
+}
+
+/** What was sent and neither answered nor seen is forgotten after this: it never arrived. */
 const LOST_MS = 60_000;
 
 /**
@@ -16,7 +23,7 @@ export class Belief {
   #seen: number | undefined;
   #past: Past[] = [];
   /** In the order of sending. */
-  #sent: Past[] = [];
+  #sent: Sent[] = [];
 
   constructor(settleMs: number) {
     this.#settleMs = settleMs;
@@ -28,17 +35,23 @@ export class Belief {
     return last === undefined ? this.#seen : last.cap;
   }
 
-  /** What the watch shows. */
-  see(cap: number | undefined, now: number): void {
+  /**
+   * What the watch shows.
+   * @param version of the node
+   */
+  see(cap: number | undefined, version: string, now: number): void {
     this.#forget(now);
-    if (cap === this.#seen) return;
     const until = now + this.#settleMs;
-    if (this.#seen !== undefined) this.#past.push({ cap: this.#seen, until });
+    const isOver = (sent: Sent) => sent.version !== undefined && !isNewer(sent.version, version);
+    const arrived = Math.max(
+      this.#sent.findLastIndex(isOver),
+      cap === this.#seen ? -1 : this.#sent.findIndex((sent) => sent.cap === cap),
+    );
+    // what was there, whether the watch has shown it or not, and is not any more
+    for (const sent of this.#sent.slice(0, arrived + 1)) this.#past.push({ cap: sent.cap, until });
+    this.#sent = this.#sent.slice(arrived + 1);
+    if (cap !== this.#seen && this.#seen !== undefined) this.#past.push({ cap: this.#seen, until });
     this.#seen = cap;
-    const index = this.#sent.findIndex((sent) => sent.cap === cap);
-    // those before it were there, and are not any more
-    for (const { cap: earlier } of this.#sent.slice(0, index + 1)) this.#past.push({ cap: earlier, until });
-    if (index >= 0) this.#sent = this.#sent.slice(index + 1);
   }
 
   /** Before the write. */
@@ -46,8 +59,14 @@ export class Belief {
     this.#sent.push({ cap, until: now + LOST_MS });
   }
 
-  /** The API server has said that it did not take what was sent last, or that it stood there already. */
-  unsend(): void {
+  /** The API server has taken what was sent last. */
+  answered(version: string): void {
+    const last = this.#sent.pop();
+    if (last !== undefined) this.#sent.push({ ...last, version });
+  }
+
+  /** The API server has said that it did not take what was sent last. */
+  refused(): void {
     this.#sent.pop();
   }
 

@@ -1,106 +1,127 @@
-/** A pod that no node had enough for. */
-export interface WaitingPod {
-  readonly uid: string;
-  /** How many addresses of the pool it needs. */
+/** Pods that no node had enough for, and that are alike: they need the same, and may run on the same nodes. */
+export interface WaitingKind {
+  /** The same for the same kind in every round, and in every pool that it needs addresses of. */
+  readonly key: string;
+  readonly pods: number;
+  /** How many addresses of the pool each of them needs. */
   readonly requested: number;
-  /** Nodes that it may run on. */
+  /** Nodes that they may run on. */
   readonly nodes: readonly string[];
-  /** The node that is given what it needs of another pool: it can be bound only where it finds all. */
+  /** The node that is given what they need of another pool: a pod can be bound only where it finds all. */
   readonly prefers?: string | undefined;
 }
 
-/** What is known of a node's share and waiting pods that could have used it. Times are milliseconds since the epoch. */
+/** What a kind is offered. Times are milliseconds since the epoch. */
 export interface Offer {
-  /** Since when it has a share and nothing of it was used. */
+  readonly node?: string;
+  /** When the node was chosen. */
+  readonly at: number;
+  /** Since when a pod of the kind could be bound there, and nothing of it was used. */
   readonly since?: number;
+  /** What the node had then. */
   readonly share: number;
-  /** When it was found that no waiting pod uses it: the scheduler has reasons that are not looked at here. */
-  readonly declinedAt?: number;
+  /** By node: when it was found that no pod of the kind uses what is there. The scheduler has reasons that are not looked at here. */
+  readonly declined: ReadonlyMap<string, number>;
 }
 
 export interface Placement {
   /** What nodes need for pods that wait: at least. */
   readonly needed: ReadonlyMap<string, number>;
+  /** By the kind's key: the node. */
   readonly placed: ReadonlyMap<string, string>;
   readonly offers: ReadonlyMap<string, Offer>;
 }
 
 export interface PlacementInput {
   readonly budget: number;
-  readonly shares: ReadonlyMap<string, number>;
-  readonly waiting: readonly WaitingPod[];
+  /** What pods that come now find on each node. */
+  readonly usable: ReadonlyMap<string, number>;
+  readonly waiting: readonly WaitingKind[];
   readonly offers: ReadonlyMap<string, Offer>;
   readonly now: number;
+  /** For how long a kind may leave what it is offered unused. */
   readonly patienceMs: number;
 }
 
+/** What is offered comes late where others have to lose it first; after so many times the patience it is taken not to come at all. */
+const LATE = 4;
+const NONE: ReadonlyMap<string, number> = new Map();
+
 /**
- * Chooses for waiting pods the nodes that are to have what they need: first those that nobody has declined, then the one that was declined
- * longest ago. So each node on which a pod may run has its turn, and none of them keeps the last address from a pod that could use it elsewhere.
+ * Chooses for waiting pods the nodes that are to have what they need. Each kind keeps its node until pods of it are bound, or have declined
+ * it by staying away for long; then it comes after all other kinds, and tries the node next that it has never declined, or longest ago. So
+ * each kind has its turn on each node on which it may run, and none keeps the last address from those that could use it.
  */
 export function place(input: PlacementInput): Placement {
-  const offers = look(input);
-  const needed = new Map<string, number>();
-  const placed = new Map<string, string>();
-  let left = input.budget;
-  const choices = input.waiting
-    .filter(({ requested, nodes }) => requested <= input.budget && nodes.length > 0)
-    .map((pod) => ({ pod, node: bestNode(pod, offers, input.shares) }))
-    .sort((a, b) => declined(offers, a.node) - declined(offers, b.node));
-  for (const { pod, node } of choices) {
-    if (pod.requested > left) continue;
-    left -= pod.requested;
-    needed.set(node, (needed.get(node) ?? 0) + pod.requested);
-    placed.set(pod.uid, node);
+  const { waiting, budget } = input;
+  const kinds = waiting.filter(({ requested, nodes }) => requested <= budget && nodes.length > 0);
+  const offers = new Map(kinds.map((kind) => [kind.key, review(kind, input)]));
+  const placement = { needed: new Map<string, number>(), placed: new Map<string, string>(), offers };
+  const inTurn = [...kinds].sort((a, b) => turn(offers.get(a.key)) - turn(offers.get(b.key)));
+  let left = budget;
+  const give = (kind: WaitingKind, node: string, pods: number) => {
+    const amount = Math.min(pods, Math.floor(left / kind.requested)) * kind.requested;
+    left -= amount;
+    placement.needed.set(node, (placement.needed.get(node) ?? 0) + amount);
+  };
+  for (const kind of inTurn) {
+    if (kind.requested > left) {
+      withdraw(offers, kind);
+      continue;
+    }
+    const node = offers.get(kind.key)?.node ?? choose(kind, input, offers);
+    placement.placed.set(kind.key, node);
+    give(kind, node, 1);
   }
-  return { needed, placed, offers };
-}
-
-function look({ shares, waiting, offers, now, patienceMs }: PlacementInput): Map<string, Offer> {
-  const awaited = new Map<string, number>();
-  for (const { requested, nodes } of waiting) {
-    for (const node of nodes) awaited.set(node, Math.min(requested, awaited.get(node) ?? requested));
+  // one of each kind comes before many of one
+  for (const kind of inTurn) {
+    const node = placement.placed.get(kind.key);
+    if (node !== undefined) give(kind, node, kind.pods - 1);
   }
-  return new Map(
-    [...shares].map(([node, share]) => {
-      const before = offers.get(node);
-      const least = awaited.get(node);
-      return [node, next(before, { share, now, isAwaited: least !== undefined && share >= least, patienceMs })];
-    }),
-  );
+  return placement;
 }
 
-interface Sight {
-  share: number;
-  now: number;
-  /** It is enough for a pod that waits. */
-  isAwaited: boolean;
-  patienceMs: number;
+/** Is what the kind was offered still to be left to it? */
+function review(kind: WaitingKind, { offers, usable, now, patienceMs }: PlacementInput): Offer {
+  const before = offers.get(kind.key) ?? { at: now, share: 0, declined: NONE };
+  const { node, declined } = before;
+  if (node === undefined || !kind.nodes.includes(node)) return { at: now, share: 0, declined };
+  const offer = lookAgain(before, { share: usable.get(node) ?? 0, requested: kind.requested, now });
+  const isDeclined = offer.since !== undefined && now - offer.since >= patienceMs;
+  const isLate = now - offer.at >= LATE * patienceMs;
+  return isDeclined || isLate ? { at: now, share: 0, declined: new Map(declined).set(node, now) } : offer;
 }
 
-function next(before: Offer | undefined, { share, now, isAwaited, patienceMs }: Sight): Offer {
-  const declinedAt = before?.declinedAt;
-  const note = { share, ...(declinedAt !== undefined && { declinedAt }) };
-  if (!isAwaited) return note;
+function lookAgain(before: Offer, { share, requested, now }: { share: number; requested: number; now: number }): Offer {
   // somebody has used of it: it is good for others, too
-  if (before !== undefined && share < before.share) return { share, since: now };
-  const since = before?.since ?? now;
-  return now - since < patienceMs ? { ...note, since } : { share, since: now, declinedAt: now };
+  const fresh = share < before.share;
+  const { since = now, ...kept } = before;
+  const offer = { ...kept, share, at: fresh ? now : before.at };
+  return share < requested ? offer : { ...offer, since: fresh ? now : since };
 }
 
-function bestNode(
-  { requested, nodes, prefers }: WaitingPod,
-  offers: ReadonlyMap<string, Offer>,
-  shares: PlacementInput['shares'],
+/** Nothing is left for it: it has not declined anything. */
+function withdraw(offers: Map<string, Offer>, { key }: WaitingKind): void {
+  const { at = 0, declined = NONE } = offers.get(key) ?? {};
+  offers.set(key, { at, share: 0, declined });
+}
+
+function choose(
+  { key, requested, nodes, prefers }: WaitingKind,
+  { usable, now }: PlacementInput,
+  offers: Map<string, Offer>,
 ): string {
-  if (prefers !== undefined && nodes.includes(prefers)) return prefers;
-  const hasEnough = (node: string) => ((shares.get(node) ?? 0) >= requested ? 0 : 1);
-  const [best = ''] = [...nodes].sort(
-    (a, b) => declined(offers, a) - declined(offers, b) || hasEnough(a) - hasEnough(b) || (a < b ? -1 : 1),
-  );
-  return best;
+  const { declined = NONE } = offers.get(key) ?? {};
+  const since = (node: string) => declined.get(node) ?? 0;
+  const lacks = (node: string) => ((usable.get(node) ?? 0) >= requested ? 0 : 1);
+  const [first = ''] = [...nodes].sort((a, b) => since(a) - since(b) || lacks(a) - lacks(b) || (a < b ? -1 : 1));
+  const node = prefers !== undefined && nodes.includes(prefers) ? prefers : first;
+  offers.set(key, { node, at: now, share: usable.get(node) ?? 0, declined });
+  return node;
 }
 
-function declined(offers: ReadonlyMap<string, Offer>, node: string): number {
-  return offers.get(node)?.declinedAt ?? 0;
+/** Those that have something keep it; then those that have declined nothing, or nothing lately. */
+function turn(offer: Offer | undefined): number {
+  if (offer?.node !== undefined) return -1;
+  return Math.max(0, ...(offer?.declined.values() ?? []));
 }

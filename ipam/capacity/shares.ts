@@ -1,5 +1,5 @@
 import { cut, fill } from './levels.js';
-import { type Offer, type Placement, type WaitingPod, place } from './offers.js';
+import { type Offer, type Placement, type WaitingKind, place } from './offers.js';
 
 /** More than this is never shown as free: whoever has a big IPv6 network does not run out. */
 export const MAX_SHARE = 10_000;
@@ -12,6 +12,8 @@ export interface ShareNode {
   readonly name: string;
   /** What pods that are bound to it, and stay, ask for. */
   readonly requested: number;
+  /** What pods ask for that are being deleted: to a scheduler they are still there. */
+  readonly leaving: number;
   /** What it shows, or was told last to show; absent: nothing. */
   readonly shown?: number;
   /** The most that a scheduler may believe that it shows. */
@@ -27,7 +29,7 @@ export interface ShareInput {
   readonly budget: number;
   readonly nodes: readonly ShareNode[];
   /** Pods that no node had enough for. */
-  readonly waiting: readonly WaitingPod[];
+  readonly waiting: readonly WaitingKind[];
   /** What this function made of the last round. */
   readonly offers: ReadonlyMap<string, Offer>;
   readonly now: number;
@@ -39,7 +41,7 @@ export interface SharePlan {
   /** What nodes shall show that show something else. */
   readonly caps: ReadonlyMap<string, number>;
   readonly offers: ReadonlyMap<string, Offer>;
-  /** By the UID of the pod: the node that is given what it needs. */
+  /** By the key of a kind: the node that is given what it needs. */
   readonly placed: ReadonlyMap<string, string>;
   /** Somebody is to get more, once others are known to have less. */
   readonly unfinished: boolean;
@@ -53,7 +55,8 @@ export interface SharePlan {
 export function planShares(input: ShareInput): SharePlan {
   const budget = Math.max(0, input.budget);
   const shares = new Map(input.nodes.map((node) => [node.name, shareOf(node)]));
-  const placement = place({ ...input, budget, shares });
+  const usable = new Map(input.nodes.map((node) => [node.name, shareOf(node) - node.leaving]));
+  const placement = place({ ...input, budget, usable });
   const wanted = wantedShares({ ...input, budget }, shares, placement);
   return { ...writes(input, budget, { wanted, placement }), offers: placement.offers, placed: placement.placed };
 }
@@ -78,7 +81,13 @@ function wantedShares(
   const ordinary = new Set(nodes.flatMap(({ name, ordinary: is }) => (is ? [name] : [])));
   const isOrdinary = (name: string) => ordinary.has(name);
   const kept = (name: string) => Math.max(needed.get(name) ?? 0, owns.get(name) ?? 0);
-  // those first where few can run; what a block holds, and what a pod waits for, last
+  const leaving = new Map(nodes.map(({ name, leaving: count }) => [name, count]));
+  const usable = (name: string) => (shares.get(name) ?? 0) - (leaving.get(name) ?? 0);
+  // what nobody can use yet first, then where few can run; what a block holds, and what a pod waits for, last
+  cut(wanted, budget, {
+    floor: (name) => Math.max(kept(name), usable(name)),
+    isCut: (name) => (leaving.get(name) ?? 0) > 0,
+  });
   cut(wanted, budget, { floor: kept, isCut: (name) => !isOrdinary(name) });
   cut(wanted, budget, { floor: kept, isCut: isOrdinary });
   cut(wanted, budget, { floor: (name) => needed.get(name) ?? 0, isCut: () => true });
