@@ -1,0 +1,198 @@
+import { BlockCandidates, type PickOutcome } from '../../cni/agent/blocks/block-candidates.js';
+import { type AnswerOutcome, LentBlocks } from '../../cni/agent/blocks/lent-blocks.js';
+import { AddressSpace } from '../../ipam/core/address-space.js';
+import type { Address } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import { type LeaseRecord, createLease, releaseLease, stateOf } from '../../ipam/core/lease.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import { isNewer } from '../../kube/resource-version.js';
+import type { BlockCluster, Outcome } from './cluster.js';
+import type { Pick, Writer } from './judge.js';
+import { Lagging } from './log.js';
+
+const ANSWER_INTERVAL_MS = 15_000;
+/** Addresses that are tried for an ADD. */
+const ATTEMPTS = 3;
+
+export interface ModelPod {
+  readonly uid: string;
+  readonly node: string;
+  isAlive: boolean;
+  /** An ADD or DEL is under way. */
+  isBusy: boolean;
+}
+
+export const WATCHES = ['blocks', 'leases', 'pools'] as const;
+
+/** One life of a node's agent: the real core of what it knows of blocks, and the writes that the rest of it makes, in turn. */
+export class ModelBlockAgent {
+  readonly lent = new LentBlocks(ANSWER_INTERVAL_MS);
+  readonly watches: Readonly<Record<(typeof WATCHES)[number], Lagging<never>>>;
+  readonly #candidates = new BlockCandidates(this.lent);
+  readonly #cluster: BlockCluster;
+  readonly #by: Writer;
+  readonly #random: () => number;
+  /** By name: of this node, in whatever state; what was written is known before the watch tells of it. */
+  readonly #leases = new Map<string, LeaseRecord>();
+  /** Names of leases of which nobody knows whether they were made. */
+  readonly #doubts = new Map<string, Address>();
+  readonly #pools: Lagging<never>;
+
+  constructor(cluster: BlockCluster, node: string, { life, random }: { life: number; random: () => number }) {
+    this.#cluster = cluster;
+    this.#random = random;
+    this.#by = { kind: 'agent', name: `agent ${node}/${life}`, node, born: cluster.now, isZombie: false };
+    const blocks = new Lagging(
+      cluster.blocks,
+      (block) => block.node === node,
+      (change) => this.lent.observe(change),
+    );
+    const leases = new Lagging(
+      cluster.leases,
+      (lease) => lease.node === node,
+      ({ type, object }) => {
+        if (type === 'removed') this.#gone(object);
+        else this.#learned(object);
+      },
+    );
+    this.#pools = new Lagging(cluster.pools) as unknown as Lagging<never>;
+    this.watches = { blocks, leases, pools: this.#pools } as unknown as ModelBlockAgent['watches'];
+  }
+
+  get name(): string {
+    return this.#by.name;
+  }
+
+  read(watch: (typeof WATCHES)[number], count?: number): void {
+    this.watches[watch].read(count);
+    if (watch === 'leases') this.lent.leasesKnown();
+  }
+
+  add(pod: ModelPod): void {
+    if (pod.isBusy || !pod.isAlive || !this.#isReady || this.#heldBy(pod) !== undefined) return;
+    pod.isBusy = true;
+    this.#try(pod, ATTEMPTS);
+  }
+
+  del(pod: ModelPod): void {
+    const lease = this.#heldBy(pod);
+    if (pod.isBusy || lease === undefined) return;
+    pod.isBusy = true;
+    this.#cluster.sendLease(this.#by, releaseLease(lease, this.#cluster.now), (_outcome, released) => {
+      pod.isBusy = false;
+      if (released !== undefined) this.#learned(released);
+    });
+  }
+
+  /** Answers for the blocks for which it is time. */
+  answer(): void {
+    const { now } = this.#cluster;
+    for (const block of this.lent.answersDue(now)) {
+      const write = this.lent.answer(block, now);
+      if (write === undefined) continue;
+      this.#cluster.sendBlock(this.#by, write, (outcome) => {
+        this.lent.answered(block, ANSWERED[outcome], this.#cluster.now);
+      });
+    }
+  }
+
+  /** Looks at a write that got no answer. */
+  resolve(pick: number): void {
+    const doubts = [...this.#doubts];
+    const [name, address] = doubts[pick % Math.max(1, doubts.length)] ?? [];
+    if (name === undefined || address === undefined) return;
+    this.#cluster.sendRead(
+      this.#by,
+      () => this.#cluster.leases.current.get(name),
+      (found) => {
+        if (found === 'unknown') return;
+        if (found.value !== undefined) this.#learned(found.value);
+        this.#doubts.delete(name);
+        this.lent.letGo(`doubt ${name}`);
+      },
+    );
+  }
+
+  get #isReady(): boolean {
+    return Object.values(this.watches).every(({ hasSynced }) => hasSynced);
+  }
+
+  get #pool(): Pool | undefined {
+    const [known] = this.#pools.list() as unknown as readonly { pool: Pool }[];
+    return known?.pool;
+  }
+
+  #try(pod: ModelPod, attempts: number): void {
+    const address = attempts === 0 ? undefined : this.#choose();
+    const pool = this.#pool;
+    if (pool === undefined || address === undefined) {
+      pod.isBusy = false;
+      return;
+    }
+    const pick: Pick = { by: this.#by, address };
+    this.#cluster.judge.picked(pick);
+    const { uid, node } = pod;
+    const owner = { kind: 'Pod', namespace: 'apps', name: uid, uid } as const;
+    const request = { address, addressSpace: pool.addressSpace, pool: pool.name, owner, node, containerID: uid };
+    this.#cluster.sendLease(this.#by, createLease(request), (outcome, lease) => {
+      this.#cluster.judge.settled(pick);
+      if (lease !== undefined) this.#learned(lease);
+      if (outcome === 'unknown') this.#doubt(pool, address);
+      this.#candidates.settle(pool, address, { outcome: PICKED[outcome], now: this.#cluster.now });
+      if (outcome === 'refused') this.#try(pod, attempts - 1);
+      else pod.isBusy = false;
+    });
+  }
+
+  /** Of the node's own blocks; else any that is free for all it knows, but none of a block that it has given back. */
+  #choose(): Address | undefined {
+    const pool = this.#pool;
+    if (pool === undefined) return undefined;
+    const { now } = this.#cluster;
+    const own = this.#candidates.pick(pool, 4, { now, random: this.#random });
+    if (own !== undefined) return own;
+    const elsewhere = this.#candidates.elsewhere(pool);
+    const space = new AddressSpace();
+    space.setPool(elsewhere);
+    const address = space.random(elsewhere.name, 4, this.#random);
+    if (address === undefined || this.#candidates.isKnown(pool, address)) return undefined;
+    return this.#candidates.try(pool, address) ? address : undefined;
+  }
+
+  #doubt(pool: Pool, address: Address): void {
+    const name = leaseName(pool.addressSpace, address);
+    this.#doubts.set(name, address);
+    this.lent.hold(`doubt ${name}`, { pool: pool.name, address });
+  }
+
+  #heldBy({ uid }: ModelPod): LeaseRecord | undefined {
+    return [...this.#leases.values()].find((lease) => lease.owner?.uid === uid && stateOf(lease) === 'held');
+  }
+
+  #learned(lease: LeaseRecord): void {
+    const { name, resourceVersion } = lease.metadata;
+    const known = this.#leases.get(name);
+    if (known !== undefined && !isNewer(resourceVersion, known.metadata.resourceVersion)) return;
+    if (lease.node !== this.#by.node) {
+      this.#gone(lease);
+      return;
+    }
+    this.#leases.set(name, lease);
+    this.#candidates.leased(lease.addressSpace, lease.address);
+    const isHeld = stateOf(lease) === 'held' && lease.owner?.kind === 'Pod';
+    if (isHeld) this.lent.hold(name, { pool: lease.pool, address: lease.address });
+    else this.lent.letGo(name);
+  }
+
+  #gone({ metadata: { name, resourceVersion }, addressSpace, address }: LeaseRecord): void {
+    const known = this.#leases.get(name);
+    // what was written after that stays
+    if (known === undefined || isNewer(known.metadata.resourceVersion, resourceVersion)) return;
+    this.#leases.delete(name);
+    this.lent.letGo(name);
+    this.#candidates.unleased(addressSpace, address);
+  }
+}
+
+const ANSWERED: Readonly<Record<Outcome, AnswerOutcome>> = { done: 'done', refused: 'lost', unknown: 'unknown' };
+const PICKED: Readonly<Record<Outcome, PickOutcome>> = { done: 'ours', refused: 'lost', unknown: 'failed' };

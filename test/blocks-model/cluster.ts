@@ -1,0 +1,190 @@
+import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
+import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
+import type { ObjectMeta } from '../../api/meta.js';
+import type { BlockPolicy } from '../../ipam/blocks/observed.js';
+import { type BlockRecord, readBlock } from '../../ipam/core/block.js';
+import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import { StatusError } from '../../kube/errors.js';
+import { compiledPool } from '../lease-objects.js';
+import { ObjectStore, versions } from '../object-store.js';
+import { BlockJudge, type Writer } from './judge.js';
+import { Log } from './log.js';
+
+export const POLICY: BlockPolicy = { minFree: 1, maxFree: 5, excessDelayMs: 180_000 };
+export const NODES = ['n1', 'n2', 'n3'] as const;
+export const SHAPES = ['usual', 'narrow', 'fine', 'coarse'] as const;
+export type Shape = (typeof SHAPES)[number];
+
+const SUBNETS: Readonly<Record<Shape, { ranges?: string[]; size: number }>> = {
+  usual: { size: 30 },
+  narrow: { ranges: ['10.0.0.1-10.0.0.13'], size: 30 },
+  fine: { size: 31 },
+  coarse: { size: 29 },
+};
+
+type Meta = ObjectMeta & { uid: string; resourceVersion: string };
+export interface NodeRecord {
+  readonly metadata: Meta;
+  readonly isEnding: boolean;
+}
+export interface PoolRecord {
+  readonly metadata: Meta;
+  readonly pool: Pool;
+  readonly isEnding: boolean;
+}
+
+/**
+ * How a request ends for its sender. `lost`: it is done, and nobody says so; `failed`: it was not done, and nobody says so; `late`: nobody says
+ * anything, and it is done some time later.
+ */
+export type Ending = 'answered' | 'lost' | 'failed' | 'late';
+/** `refused`: the API server's word that it was not done. */
+export type Outcome = 'done' | 'refused' | 'unknown';
+
+function zombie(by: Writer): Writer {
+  return { ...by, isZombie: true };
+}
+
+interface Pending {
+  readonly by: Writer;
+  readonly serve: () => Outcome;
+  readonly answer: (outcome: Outcome) => void;
+}
+
+/** The API server of the model, and the requests that are on their way to it. */
+export class BlockCluster {
+  readonly blocks = new Log<BlockRecord>();
+  readonly leases = new Log<LeaseRecord>();
+  readonly nodes = new Log<NodeRecord>();
+  readonly pools = new Log<PoolRecord>();
+  readonly judge: BlockJudge;
+  /** In ms. */
+  now = Date.UTC(2026, 0, 1);
+  readonly #pending: Pending[] = [];
+  readonly #next = versions();
+  readonly #blocks: ObjectStore<AddressBlock>;
+  readonly #leases: ObjectStore<AddressLease>;
+  #writer: Writer = { kind: 'admin', name: 'admin', born: 0, isZombie: false };
+
+  constructor() {
+    this.judge = new BlockJudge(this, POLICY.excessDelayMs);
+    this.#blocks = new ObjectStore<AddressBlock>(this.#next, ({ before, after }) => {
+      const { name } = (after ?? before)!.metadata;
+      const was = before && readBlock(before);
+      const is = after && readBlock(after);
+      this.judge.blockWritten(was, is, this.#writer);
+      this.blocks.tell(name, is);
+    });
+    this.#leases = new ObjectStore<AddressLease>(this.#next, ({ before, after }) => {
+      const { name } = (after ?? before)!.metadata;
+      const is = after && readLease(after);
+      this.judge.leaseWritten(before && readLease(before), is, this.#writer);
+      this.leases.tell(name, is);
+    });
+    for (const name of NODES) this.setNode(name, 'there');
+    this.setPool('usual');
+  }
+
+  setNode(name: string, state: 'there' | 'ending' | 'gone'): void {
+    const known = this.nodes.current.get(name);
+    const uid = known?.metadata.uid ?? `${name}-${this.#next()}`;
+    const metadata = { name, uid, resourceVersion: String(this.#next()) };
+    this.nodes.tell(name, state === 'gone' ? undefined : { metadata, isEnding: state === 'ending' });
+  }
+
+  setPool(shape: Shape | 'ending' | 'gone'): void {
+    const known = this.pools.current.get('blue');
+    if (shape === 'gone' || shape === 'ending') {
+      if (known === undefined) return;
+      const metadata = { ...known.metadata, resourceVersion: String(this.#next()) };
+      this.pools.tell('blue', shape === 'gone' ? undefined : { ...known, metadata, isEnding: true });
+      return;
+    }
+    // who is being deleted stays so
+    const uid = known?.metadata.uid ?? `blue-${this.#next()}`;
+    const { ranges, size } = SUBNETS[shape];
+    const subnet = { cidr: '10.0.0.0/27', ...(ranges && { ranges }) };
+    const pool = compiledPool({ subnets: [subnet], blockSize: { ipv4: size } });
+    const metadata = { name: 'blue', uid, resourceVersion: String(this.#next()) };
+    this.pools.tell('blue', { metadata, pool, isEnding: known?.isEnding ?? false });
+  }
+
+  sendBlock(by: Writer, write: BlockWrite, answer: (outcome: Outcome) => void): void {
+    this.#send(by, () => this.#writeBlock(write), answer);
+  }
+
+  sendLease(by: Writer, write: LeaseWrite, answer: (outcome: Outcome, lease?: LeaseRecord) => void): void {
+    let lease: LeaseRecord | undefined;
+    const serve = () => {
+      const given = write.verb === 'create' ? ({ verb: 'create', object: write.lease } as const) : write;
+      const written = this.#leases.write(given);
+      lease = written && readLease(written);
+    };
+    this.#send(by, serve, (outcome) => answer(outcome, outcome === 'done' ? lease : undefined));
+  }
+
+  /** A GET. @param answer what there is; `unknown`: nobody said so */
+  sendRead<T>(by: Writer, read: () => T, answer: (found: { readonly value: T } | 'unknown') => void): void {
+    let value: T;
+    const serve = () => {
+      value = read();
+    };
+    this.#send(by, serve, (outcome) => answer(outcome === 'done' ? { value } : 'unknown'));
+  }
+
+  /** At once. @throws {StatusError} */
+  writeBlock(by: Writer, write: BlockWrite): void {
+    this.#as(by, () => this.#writeBlock(write));
+  }
+
+  get isIdle(): boolean {
+    return this.#pending.length === 0;
+  }
+
+  serve(pick: number, ending: Ending): void {
+    const [next] = this.#pending.splice(pick % Math.max(1, this.#pending.length), 1);
+    if (next === undefined) return;
+    if (ending === 'late') this.#pending.push({ ...next, by: zombie(next.by), answer: () => undefined });
+    const outcome = ending === 'late' || ending === 'failed' ? 'unknown' : this.#as(next.by, next.serve);
+    next.answer(ending === 'answered' ? outcome : 'unknown');
+  }
+
+  /** Nobody waits for answers any more. @param fate of what is under way, in turn */
+  crash(name: string, fate: readonly ('done' | 'dropped' | 'late')[]): void {
+    const own = this.#pending.filter(({ by }) => by.name === name && !by.isZombie);
+    own.forEach((each, index) => {
+      const then = fate[index % Math.max(1, fate.length)] ?? 'dropped';
+      this.#pending.splice(this.#pending.indexOf(each), 1);
+      if (then === 'done') this.#as(each.by, each.serve);
+      if (then === 'late') this.#pending.push({ ...each, by: zombie(each.by), answer: () => undefined });
+    });
+  }
+
+  #writeBlock(write: BlockWrite): void {
+    this.#blocks.write(write.verb === 'create' ? { verb: 'create', object: write.block } : write);
+  }
+
+  #send(by: Writer, serve: () => void, answer: (outcome: Outcome) => void): void {
+    const judged = (): Outcome => {
+      try {
+        serve();
+        return 'done';
+      } catch (error) {
+        if (error instanceof StatusError) return 'refused';
+        throw error;
+      }
+    };
+    this.#pending.push({ by, serve: judged, answer });
+  }
+
+  #as<O>(writer: Writer, write: () => O): O {
+    const before = this.#writer;
+    this.#writer = writer;
+    try {
+      return write();
+    } finally {
+      this.#writer = before;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import { BlockRelease } from '../../api/address-block.js';
+import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
+import { planBlocks } from '../../ipam/blocks/plan.js';
+import { ExcessTimers } from '../../ipam/blocks/timers.js';
+import type { LeaseRecord, LeaseWrite } from '../../ipam/core/lease.js';
+import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../../ipam/core/lease.js';
+import { addressesOf } from '../../ipam/core/pool.js';
+import { RangeSet } from '../../ipam/core/ranges.js';
+import { firstOf, lastOf } from '../../ipam/core/cidr.js';
+import { type BlockCluster, POLICY } from './cluster.js';
+import type { Writer } from './judge.js';
+import { Lagging } from './log.js';
+import { observe } from './observe.js';
+
+const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
+
+export const FEEDS = ['blocks', 'leases', 'nodes', 'pools'] as const;
+
+/** One life of an ipam that takes itself for the leader: the real plan, made of what it has read. */
+export class ModelIpam {
+  readonly #cluster: BlockCluster;
+  readonly #by: Writer;
+  readonly #timers = new ExcessTimers();
+  readonly #caches;
+  #claimsPressedAt: number | undefined;
+  /** Writes of its last look that have no answer. */
+  #waiting = 0;
+
+  constructor(cluster: BlockCluster, name: string) {
+    this.#cluster = cluster;
+    this.#by = { kind: 'ipam', name, born: cluster.now, isZombie: false };
+    this.#caches = {
+      blocks: new Lagging(cluster.blocks),
+      leases: new Lagging(cluster.leases),
+      nodes: new Lagging(cluster.nodes),
+      pools: new Lagging(cluster.pools),
+    };
+  }
+
+  get name(): string {
+    return this.#by.name;
+  }
+
+  read(feed: (typeof FEEDS)[number], count?: number): void {
+    this.#caches[feed].read(count);
+  }
+
+  relist(feed: (typeof FEEDS)[number]): void {
+    this.#caches[feed].relist();
+  }
+
+  /** Observes, plans, and writes; the next look waits for all answers. */
+  look(): void {
+    if (this.#waiting > 0 || !this.#hasSynced) return;
+    const { blocks, leases, nodes, pools } = this.#caches;
+    const known = {
+      pool: pools.get('blue'),
+      blocks: blocks.list(),
+      leases: leases.list(),
+      nodes: nodes.list(),
+      claimsPressedAt: this.#claimsPressedAt,
+    };
+    const terms = { policy: POLICY, now: this.#cluster.now };
+    const { actions, memories } = planBlocks(observe(known), this.#timers.of('blue'), terms);
+    this.#timers.set('blue', memories);
+    for (const action of actions) this.#apply(action);
+  }
+
+  /** A claim gets an address: outside of blocks; where there is none, any. */
+  claim(uid: string, pick: number): void {
+    const pool = this.#caches.pools.get('blue')?.pool;
+    if (pool === undefined || !this.#hasSynced) return;
+    const taken = this.#caches.leases.list().map(({ address: { value } }) => ({ first: value, last: value }));
+    const lent = this.#caches.blocks.list().map(({ cidr }) => ({ first: firstOf(cidr), last: lastOf(cidr) }));
+    const free = addressesOf(pool, 4, 'open').subtract(RangeSet.of(taken));
+    const unlent = free.subtract(RangeSet.of(lent));
+    if (unlent.isEmpty) this.#claimsPressedAt = this.#cluster.now;
+    const [range] = unlent.isEmpty ? free.ranges.slice(pick % Math.max(1, free.ranges.length)) : unlent.ranges;
+    if (range === undefined) return;
+    const owner = { kind: 'IPAMClaim', namespace: 'vms', name: uid, uid } as const;
+    const address = { family: 4, value: range.first } as const;
+    this.#write(createLease({ address, addressSpace: pool.addressSpace, pool: pool.name, owner }));
+  }
+
+  /** Frees what is left of owners that are no more, by a live look at them, and deletes what has cooled down. */
+  collect(isAlive: (uid: string) => boolean): void {
+    for (const lease of this.#caches.leases.list()) {
+      const write = this.#endOf(lease, isAlive);
+      if (write !== undefined) this.#write(write);
+    }
+  }
+
+  get #hasSynced(): boolean {
+    return Object.values(this.#caches).every(({ hasSynced }) => hasSynced);
+  }
+
+  #apply(action: BlockAction): void {
+    this.#waiting++;
+    const answered = () => {
+      this.#waiting--;
+    };
+    const isOver = this.#proofOf(action);
+    if (isOver === undefined) {
+      this.#cluster.sendBlock(this.#by, writeOf(action), answered);
+      return;
+    }
+    this.#cluster.sendRead(this.#by, isOver, (found) => {
+      if (found === 'unknown' || !found.value) answered();
+      else this.#cluster.sendBlock(this.#by, writeOf(action), answered);
+    });
+  }
+
+  /** What is taken without an answer rests on what the API server itself says of the node, or the pool: caches of kinds lag differently. */
+  #proofOf(action: BlockAction): (() => boolean) | undefined {
+    const { nodes, pools } = this.#cluster;
+    if (action.kind === 'take-back' && action.isNodeGone) return () => !nodes.current.has(action.block.node);
+    const isEnd = action.kind === 'delete' && action.block.release !== BlockRelease.Released;
+    return isEnd ? () => pools.current.get(action.block.pool)?.isEnding !== false : undefined;
+  }
+
+  #endOf(lease: LeaseRecord, isAlive: (uid: string) => boolean): LeaseWrite | undefined {
+    const { now } = this.#cluster;
+    if (mayExpire(lease, TIMES, now)) return expireLease(lease);
+    const isLeaked = stateOf(lease) === 'held' && !isAlive(lease.owner?.uid ?? '');
+    return isLeaked ? releaseLease(lease, now) : undefined;
+  }
+
+  #write(write: LeaseWrite): void {
+    this.#cluster.sendLease(this.#by, write, () => undefined);
+  }
+}

@@ -1,0 +1,197 @@
+import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
+import { type Address, formatAddress } from '../../ipam/core/address.js';
+import type { BlockRecord } from '../../ipam/core/block.js';
+import { type Cidr, containsAddress, firstOf, formatCidr, lastOf } from '../../ipam/core/cidr.js';
+import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import type { Log } from './log.js';
+import type { NodeRecord, PoolRecord } from './cluster.js';
+
+/** Whose write it is. */
+export interface Writer {
+  readonly kind: 'ipam' | 'agent' | 'admin';
+  /** Of one life of a process. */
+  readonly name: string;
+  readonly node?: string;
+  /** When its life began, in ms. */
+  readonly born: number;
+  /** Nobody waits for its answer, perhaps nobody is left who would: it was given up, and arrived all the same. */
+  readonly isZombie: boolean;
+}
+
+interface Truth {
+  readonly blocks: Log<BlockRecord>;
+  readonly leases: Log<LeaseRecord>;
+  readonly nodes: Log<NodeRecord>;
+  readonly pools: Log<PoolRecord>;
+  /** In ms. */
+  readonly now: number;
+}
+
+/** An address that an agent has begun to lease. */
+export interface Pick {
+  readonly by: Writer;
+  readonly address: Address;
+}
+
+type Word = BlockRecord['release'];
+
+/** The words that ipam and agents may put in place of which. */
+const IPAM: readonly (readonly [Word, Word])[] = [
+  [undefined, BlockRelease.Marked],
+  [BlockRelease.Marked, undefined],
+  [BlockRelease.Ready, undefined],
+  [BlockRelease.Refused, undefined],
+  [BlockRelease.Ready, BlockRelease.Released],
+  [BlockRelease.Marked, BlockRelease.Released],
+];
+const AGENT: readonly (readonly [Word, Word])[] = [
+  [BlockRelease.Marked, BlockRelease.Ready],
+  [BlockRelease.Marked, BlockRelease.Refused],
+];
+
+/** Checks each write that the API server makes, and each pick of an agent, by rules of its own. */
+export class BlockJudge {
+  readonly #truth: Truth;
+  readonly #excessDelayMs: number;
+  /** Under way. */
+  readonly #picks = new Set<Pick>();
+  /** Names of leases that were made after nobody waited for them any more. */
+  readonly #strays = new Set<string>();
+  /** UIDs of blocks whose node has been absent since they were lent. */
+  readonly #forsaken = new Set<string>();
+  /** UIDs of blocks whose pool has been away, or ending, since they were lent. */
+  readonly #orphaned = new Set<string>();
+  /** How often each word was put in place of which: what was not met was not tried. */
+  readonly met = new Map<string, number>();
+
+  constructor(truth: Truth, excessDelayMs: number) {
+    this.#truth = truth;
+    this.#excessDelayMs = excessDelayMs;
+  }
+
+  /** To be called after each event. */
+  look(): void {
+    const { blocks, nodes, pools } = this.#truth;
+    for (const { metadata, node, pool } of blocks.current.values()) {
+      if (!nodes.current.has(node)) this.#forsaken.add(metadata.uid);
+      if (pools.current.get(pool)?.isEnding !== false) this.#orphaned.add(metadata.uid);
+    }
+  }
+
+  /** An agent is about to lease an address that it has chosen itself. {@link settled} must follow, unless it ends. */
+  picked(pick: Pick): void {
+    const block = this.#blocksAt(pick.address).find(({ node }) => node === pick.by.node);
+    const isGivenBack = block?.release === BlockRelease.Ready || block?.release === BlockRelease.Released;
+    const isForsaken = block !== undefined && this.#forsaken.has(block.metadata.uid);
+    demand(!isGivenBack || isForsaken, `${pick.by.name} picks from a block that is given back`, block);
+    this.#picks.add(pick);
+  }
+
+  settled(pick: Pick): void {
+    this.#picks.delete(pick);
+  }
+
+  /** The process is no more: what it picked may come to be all the same. */
+  ended(name: string): void {
+    for (const pick of this.#picks) if (pick.by.name === name) this.#picks.delete(pick);
+  }
+
+  leaseWritten(was: LeaseRecord | undefined, is: LeaseRecord | undefined, by: Writer): void {
+    const name = (is ?? was)!.metadata.name;
+    if (is === undefined || stateOf(is) !== 'held') this.#strays.delete(name);
+    else if (was === undefined && by.isZombie) this.#strays.add(name);
+    const isOther = was !== undefined && is !== undefined && was.owner?.uid !== is.owner?.uid;
+    if (isOther && stateOf(was) === 'held') throw new Error(`${name} was leased twice`);
+  }
+
+  blockWritten(was: BlockRecord | undefined, is: BlockRecord | undefined, by: Writer): void {
+    this.look();
+    if (was === undefined) this.#judgeLoan(is!);
+    else if (is === undefined) this.#judgeEnd(was, by);
+    else this.#judgeChange(was, is, by);
+  }
+
+  #judgeLoan(is: BlockRecord): void {
+    for (const other of this.#truth.blocks.current.values()) {
+      const isApart = other.pool !== is.pool || !overlap(other.cidr, is.cidr);
+      // only where somebody changed the size of blocks meanwhile: the name locks one size
+      const isOtherSize = other.cidr.prefixLength !== is.cidr.prefixLength;
+      demand(isApart || isOtherSize, `lent though ${other.metadata.name} is lent to ${other.node}`, is);
+    }
+  }
+
+  #judgeEnd(was: BlockRecord, by: Writer): void {
+    if (by.kind === 'admin') return;
+    const isOver = was.release === BlockRelease.Released || this.#orphaned.has(was.metadata.uid);
+    demand(by.kind === 'ipam' && isOver, 'deleted though it is not given back', was);
+    demand(was.release !== 'unknown', 'deleted by one who does not know its word', was);
+  }
+
+  #judgeChange(was: BlockRecord, is: BlockRecord, by: Writer): void {
+    if (was.release === is.release) {
+      if (is.metadata.deletionTimestamp !== was.metadata.deletionTimestamp) this.#judgeEnd(was, by);
+      return;
+    }
+    // whoever was away is back, and is let alone
+    if (is.release === undefined && this.#truth.nodes.current.has(is.node)) this.#forsaken.delete(is.metadata.uid);
+    if (by.kind === 'admin') return;
+    const edges = by.kind === 'ipam' ? IPAM : AGENT;
+    const edge = `${was.release} → ${is.release}`;
+    this.met.set(edge, (this.met.get(edge) ?? 0) + 1);
+    demand(
+      edges.some(([from, to]) => from === was.release && to === is.release),
+      `${by.name} wrote ${edge}`,
+      is,
+    );
+    if (is.release === BlockRelease.Marked) this.#judgeMark(is, by);
+    if (by.kind === 'agent') demand(by.node === is.node, `${by.name} answered for another node`, is);
+    if (is.release === BlockRelease.Ready) this.#judgeAnswer(is);
+    if (is.release === BlockRelease.Released) this.#judgeReturn(was, is);
+  }
+
+  /** Delays are remembered by a process alone, and begin with it. */
+  #judgeMark(is: BlockRecord, { born }: Writer): void {
+    const isDue = this.#truth.now - born >= this.#excessDelayMs;
+    demand(is.reason !== ReleaseReason.Excess || isDue, 'asked for before the delay has passed', is);
+  }
+
+  /** What is promised holds from now on. */
+  #judgeAnswer(is: BlockRecord): void {
+    const pick = [...this.#picks].find(({ by, address }) => by.node === is.node && containsAddress(is.cidr, address));
+    if (pick !== undefined)
+      throw new Error(`${is.metadata.name} is given back, and ${formatAddress(pick.address)} picked`);
+    this.#demandUnused(is);
+  }
+
+  #judgeReturn(was: BlockRecord, is: BlockRecord): void {
+    const isForsaken = this.#forsaken.has(is.metadata.uid);
+    demand(was.release === BlockRelease.Ready || isForsaken, 'taken without an answer though its node is there', is);
+    if (!isForsaken) this.#demandUnused(is);
+  }
+
+  #demandUnused(block: BlockRecord): void {
+    const used = this.#truth.leases
+      .list()
+      .find((lease) => isUseOf(lease, block) && !this.#strays.has(lease.metadata.name));
+    demand(used === undefined, `${used?.metadata.name} of its node is held`, block);
+  }
+
+  #blocksAt(address: Address): BlockRecord[] {
+    return this.#truth.blocks.list().filter(({ cidr }) => containsAddress(cidr, address));
+  }
+}
+
+export function isUseOf(lease: LeaseRecord, { cidr, node, pool }: BlockRecord): boolean {
+  const isOfNode = lease.owner?.kind === 'Pod' && lease.node === node && lease.pool === pool;
+  return isOfNode && stateOf(lease) === 'held' && containsAddress(cidr, lease.address);
+}
+
+export function overlap(one: Cidr, other: Cidr): boolean {
+  return one.family === other.family && firstOf(one) <= lastOf(other) && firstOf(other) <= lastOf(one);
+}
+
+function demand(holds: boolean, complaint: string, block: BlockRecord | undefined): void {
+  if (holds) return;
+  const { cidr, node, release = 'nothing' } = block!;
+  throw new Error(`${complaint}: block ${formatCidr(cidr)} of ${node}, which says ${release}`);
+}

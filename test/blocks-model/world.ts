@@ -1,0 +1,209 @@
+import { type BlockRecord, deleteBlock } from '../../ipam/core/block.js';
+import type { LeaseRecord } from '../../ipam/core/lease.js';
+import { ModelBlockAgent, type ModelPod, WATCHES } from './agent.js';
+import { BlockCluster, type Ending, NODES } from './cluster.js';
+import { FEEDS, ModelIpam } from './ipam.js';
+import type { Writer } from './judge.js';
+
+const ADMIN: Writer = { kind: 'admin', name: 'admin', born: 0, isZombie: false };
+const ROUND_MS = 20_000;
+/** After so many rounds without faults all blocks have come to rest: two delays, and what is said and done in between. */
+const ROUNDS = 40;
+/** What a process says that is newer than this one. */
+export const FOREIGN = 'lent-on-trial';
+
+/** Two ipams, of which one is deposed and does not know it, agents, pods, claims and an admin, on one API server. */
+export class BlockWorld {
+  readonly cluster = new BlockCluster();
+  readonly ipams: ModelIpam[];
+  readonly agents: ModelBlockAgent[];
+  readonly #pods: ModelPod[] = [];
+  /** UIDs. */
+  readonly #claims = new Set<string>();
+  #count = 0;
+  #draws = 0;
+
+  constructor() {
+    this.ipams = [this.#startIpam(), this.#startIpam()];
+    this.agents = NODES.map((_, node) => this.#startAgent(node));
+    this.calm();
+  }
+
+  /** Everybody hears of everything, and does what is to be done. */
+  calm(): void {
+    for (const agent of this.agents) {
+      for (const watch of WATCHES) agent.read(watch);
+      agent.resolve(0);
+      agent.answer();
+    }
+    const [leader] = this.ipams;
+    for (const feed of FEEDS) leader!.read(feed);
+    this.collect(0);
+    leader!.look();
+    while (!this.cluster.isIdle) this.cluster.serve(0, 'answered');
+  }
+
+  startPod(node: number): void {
+    const pod = { uid: `pod-${++this.#count}`, node: NODES[node]!, isAlive: true, isBusy: false };
+    this.#pods.push(pod);
+    this.agents[node]!.add(pod);
+  }
+
+  /** The runtime tries once more. */
+  add(pick: number): void {
+    const pod = choose(this.#living, pick);
+    if (pod !== undefined) this.#agentOf(pod).add(pod);
+  }
+
+  /** A pod ends. @param isToldOf its runtime tears it down; else somebody finds out later */
+  endPod(pick: number, isToldOf: boolean): void {
+    const pod = choose(
+      this.#living.filter(({ isBusy }) => !isBusy),
+      pick,
+    );
+    if (pod === undefined) return;
+    pod.isAlive = false;
+    if (isToldOf) this.#agentOf(pod).del(pod);
+  }
+
+  claim(process: number, pick: number): void {
+    const uid = `claim-${++this.#count}`;
+    this.#claims.add(uid);
+    this.ipams[process]!.claim(uid, pick);
+  }
+
+  endClaim(pick: number): void {
+    const uid = choose([...this.#claims], pick);
+    if (uid !== undefined) this.#claims.delete(uid);
+  }
+
+  collect(process: number): void {
+    const living = new Set(this.#living.map(({ uid }) => uid));
+    this.ipams[process]!.collect((uid) => living.has(uid) || this.#claims.has(uid));
+  }
+
+  crashIpam(process: number, fate: Parameters<BlockCluster['crash']>[1]): void {
+    this.cluster.crash(this.ipams[process]!.name, fate);
+    this.ipams[process] = this.#startIpam();
+  }
+
+  crashAgent(node: number, fate: Parameters<BlockCluster['crash']>[1]): void {
+    const { name } = this.agents[node]!;
+    this.cluster.crash(name, fate);
+    this.cluster.judge.ended(name);
+    for (const pod of this.#pods) if (pod.node === NODES[node]) pod.isBusy = false;
+    this.agents[node] = this.#startAgent(node);
+  }
+
+  deleteBlock(pick: number): void {
+    const block = this.#block(pick);
+    if (block !== undefined) this.cluster.writeBlock(ADMIN, deleteBlock(block));
+  }
+
+  /** Somebody of another version says something; or takes it back. */
+  sayWord(pick: number, word: string | null): void {
+    const block = this.#block(pick);
+    if (block === undefined || (word === null) !== (block.release === 'unknown')) return;
+    const body = { metadata: {}, status: { release: word } };
+    this.cluster.writeBlock(ADMIN, { verb: 'patch-status', name: block.metadata.name, body });
+  }
+
+  serve(pick: number, ending: Ending): void {
+    this.cluster.serve(pick, ending);
+  }
+
+  pass(ms: number): void {
+    this.cluster.now += ms;
+  }
+
+  /** @throws {Error} where an address is held by two, or what is lent overlaps */
+  check(): void {
+    this.cluster.judge.look();
+    const holders = new Map<string, LeaseRecord>();
+    for (const lease of this.cluster.leases.list()) {
+      const key = `${lease.addressSpace} ${lease.address.value}`;
+      if (holders.has(key)) throw new Error(`${key} is leased twice`);
+      holders.set(key, lease);
+    }
+  }
+
+  /** All faults end, pods go on: whatever was on its way back is its node's, or the pool's. */
+  settle(): void {
+    for (const block of this.#foreign()) this.sayWord(this.cluster.blocks.list().indexOf(block), null);
+    this.cluster.setPool('usual');
+    if (this.cluster.pools.current.get('blue')?.isEnding === true) {
+      this.cluster.setPool('gone');
+      this.cluster.setPool('usual');
+    }
+    for (const name of NODES) this.cluster.setNode(name, 'there');
+    this.#rounds();
+    // what an admin withdraws stays asked for as long as pods use it
+    this.#demandRest(this.cluster.blocks.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined));
+  }
+
+  /** All pods and claims end, too: every slice can be lent again. */
+  settleEmpty(): void {
+    this.#claims.clear();
+    for (const pod of this.#pods) pod.isAlive = false;
+    this.#rounds();
+    this.#demandRest(this.cluster.blocks.list());
+    const [left] = this.cluster.blocks.list();
+    if (left !== undefined) throw new Error(`${left.metadata.name} is lent to ${left.node}, where no pod is`);
+    const [lease] = this.cluster.leases.list();
+    if (lease !== undefined) throw new Error(`${lease.metadata.name} is held by nobody who lives`);
+  }
+
+  #rounds(): void {
+    for (let round = 0; round < ROUNDS; round++) {
+      this.cluster.now += ROUND_MS;
+      this.calm();
+      this.check();
+    }
+  }
+
+  #demandRest(blocks: readonly BlockRecord[]): void {
+    for (const [node, { lent }] of this.agents.entries()) {
+      const own = this.cluster.blocks.list().filter((block) => block.node === NODES[node]);
+      if (namesOf(own) !== namesOf(lent.all()))
+        throw new Error(`${NODES[node]} has ${namesOf(own)}, not ${namesOf(lent.all())}`);
+    }
+    const stuck = blocks.find(({ release }) => release !== undefined);
+    if (stuck !== undefined) throw new Error(`${stuck.metadata.name} of ${stuck.node} is still ${stuck.release}`);
+  }
+
+  #foreign(): BlockRecord[] {
+    return this.cluster.blocks.list().filter(({ release }) => release === 'unknown');
+  }
+
+  get #living(): ModelPod[] {
+    return this.#pods.filter(({ isAlive }) => isAlive);
+  }
+
+  #agentOf({ node }: ModelPod): ModelBlockAgent {
+    return this.agents[NODES.findIndex((name) => name === node)]!;
+  }
+
+  #block(pick: number): BlockRecord | undefined {
+    return choose(this.cluster.blocks.list(), pick);
+  }
+
+  #startIpam(): ModelIpam {
+    return new ModelIpam(this.cluster, `ipam ${++this.#count}`);
+  }
+
+  #startAgent(node: number): ModelBlockAgent {
+    const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
+    return new ModelBlockAgent(this.cluster, NODES[node]!, { life: ++this.#count, random });
+  }
+}
+
+function choose<T>(among: readonly T[], pick: number): T | undefined {
+  return among[pick % Math.max(among.length, 1)];
+}
+
+function namesOf(blocks: readonly BlockRecord[]): string {
+  return blocks
+    .map(({ metadata: { name, uid } }) => `${name} (${uid})`)
+    .sort()
+    .join();
+}

@@ -1,0 +1,141 @@
+import type { KubeObject, ObjectMeta } from '../api/meta.js';
+import { StatusError } from '../kube/errors.js';
+
+/** One write to objects of one kind, as the life of a lease or a block words it. */
+export type ObjectWrite<O> =
+  | { readonly verb: 'create'; readonly object: O }
+  | { readonly verb: 'patch' | 'patch-status'; readonly name: string; readonly body: object }
+  | ({ readonly verb: 'delete'; readonly name: string } & Preconditions);
+
+interface Preconditions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+export type Stored<O> = O & { metadata: ObjectMeta & { uid: string; resourceVersion: string } };
+
+/** What a watch tells: how an object was and is. */
+export interface ObjectEvent<O> {
+  readonly before: Stored<O> | undefined;
+  /** undefined: it is gone. */
+  readonly after: Stored<O> | undefined;
+}
+
+/** The next resourceVersion: one counter for all kinds of a cluster. */
+export function versions(): () => number {
+  let version = 0;
+  return () => ++version;
+}
+
+/**
+ * The objects of one kind under the API server's rules: a name is taken once, uid and resourceVersion are preconditions, a status is written by
+ * itself, who has finalizers goes with the last of them. What is handed out never changes.
+ */
+export class ObjectStore<O extends KubeObject & { status?: object }> {
+  readonly objects = new Map<string, Stored<O>>();
+  readonly #next: () => number;
+  readonly #observe: (event: ObjectEvent<O>) => void;
+
+  /** @param observe is told of each write that is made, at once */
+  constructor(next: () => number, observe: (event: ObjectEvent<O>) => void = () => undefined) {
+    this.#next = next;
+    this.#observe = observe;
+  }
+
+  /**
+   * @returns the object as it is now; undefined where it is no more
+   * @throws {StatusError} 409 AlreadyExists, 409 Conflict, 404 NotFound
+   */
+  write(write: ObjectWrite<O>): Stored<O> | undefined {
+    switch (write.verb) {
+      case 'create':
+        return this.#create(write.object);
+      case 'delete':
+        return this.#delete(this.#find(write.name, write));
+      default: {
+        const { metadata, ...body } = write.body as { metadata?: Preconditions };
+        const found = this.#find(write.name, metadata);
+        const { spec, status } = body as { spec?: object; status?: object };
+        const patch = write.verb === 'patch' ? { metadata: changesOf(metadata), spec } : { status };
+        return this.#store(found, merged(found, patch) as Stored<O>);
+      }
+    }
+  }
+
+  #create(object: O): Stored<O> {
+    const { name } = object.metadata;
+    if (this.objects.has(name)) throw refusal('AlreadyExists', name);
+    const uid = `uid-${this.#next()}`;
+    const { status: _status, ...made } = object;
+    return this.#store(undefined, { ...made, metadata: { ...object.metadata, uid } } as unknown as Stored<O>)!;
+  }
+
+  #delete(found: Stored<O>): Stored<O> | undefined {
+    const { metadata } = found;
+    if ((metadata.finalizers ?? []).length === 0) {
+      this.#remove(found);
+      return;
+    }
+    if (metadata.deletionTimestamp !== undefined) return found;
+    return this.#store(found, { ...found, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+  }
+
+  #store(before: Stored<O> | undefined, given: Stored<O>): Stored<O> | undefined {
+    const { deletionTimestamp, finalizers = [] } = given.metadata;
+    if (before !== undefined && deletionTimestamp !== undefined && finalizers.length === 0) {
+      this.#remove(before);
+      return;
+    }
+    const after = { ...given, metadata: { ...given.metadata, resourceVersion: String(this.#next()) } };
+    this.objects.set(after.metadata.name, after);
+    this.#observe({ before, after });
+    return after;
+  }
+
+  #remove(before: Stored<O>): undefined {
+    this.#next();
+    this.objects.delete(before.metadata.name);
+    this.#observe({ before, after: undefined });
+    return undefined;
+  }
+
+  #find(name: string, { uid, resourceVersion }: Preconditions = {}): Stored<O> {
+    const found = this.objects.get(name);
+    if (found === undefined) throw refusal('NotFound', name);
+    const holds =
+      (uid === undefined || uid === found.metadata.uid) &&
+      (resourceVersion === undefined || resourceVersion === found.metadata.resourceVersion);
+    if (!holds) throw refusal('Conflict', name);
+    return found;
+  }
+}
+
+/** A merge patch (RFC 7386); what it leaves alone is shared, not copied. */
+function merged(target: object, patch: object): object {
+  const result: Record<string, unknown> = { ...target };
+  for (const [key, value] of Object.entries(patch) as [string, unknown][]) {
+    if (value === null) Reflect.deleteProperty(result, key);
+    else if (isRecord(value)) result[key] = merged(isRecord(result[key]) ? result[key] : {}, value);
+    else if (value !== undefined) result[key] = value;
+  }
+  return result;
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function changesOf({ uid: _uid, resourceVersion: _version, ...changes }: Preconditions & object = {}): object {
+  return changes;
+}
+
+function refusal(reason: 'AlreadyExists' | 'Conflict' | 'NotFound', name: string): StatusError {
+  const status = reason === 'NotFound' ? 404 : 409;
+  return new StatusError({
+    request: 'the simulation',
+    status,
+    reason,
+    message: `${reason}: ${name}`,
+    details: { name },
+  });
+}
