@@ -67,6 +67,11 @@ export const LEASE_FAMILY = `${OURS}/family`;
 /** Label of a namespace whose VMs shall have no persistent addresses: value `disabled`. */
 export const PERSISTENT_IPS_LABEL = `${OURS}/persistent-ips`;
 export const PERSISTENT_IPS_DISABLED = 'disabled';
+/** Label of a namespace whose pods ask for the addresses that they will need: value `enabled`. */
+export const CAPACITY_LABEL = `${OURS}/capacity`;
+export const CAPACITY_ENABLED = 'enabled';
+/** Extended resources: how many addresses of a pool a node has to give, and a pod asks for. */
+export const CAPACITY_PREFIX = `${OURS}/`;
 /** Opted out for good, as Holdfast's own namespace is: no admission webhook may hold up what the cluster itself needs to run. */
 export const UNSERVED_NAMESPACE = 'kube-system';
 
