@@ -1,5 +1,6 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import { formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
 import {
   type LeaseRecord,
   createLease,
@@ -12,11 +13,15 @@ import {
 import type { Pool } from '../../ipam/core/pool.js';
 import { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { writeLease } from '../../process/lease-writes.js';
 import { MAX_STALENESS_MS } from './lease-agent.js';
 import type { LeaseCluster } from './lease-api.js';
 
-const TIMES = { cooldownMs: 2 * MAX_STALENESS_MS, stickyMs: 0 };
+export const TIMES = { cooldownMs: 2 * MAX_STALENESS_MS, stickyMs: 600_000 };
+/** The static table. */
+const RESERVED = ['10.0.0.6', 'fd00::6'];
+const RESERVED_FOR = '02:00:00:00:00:01';
 const CLAIMED = ['10.0.0.2', '10.0.0.3', 'fd00::2', 'fd00::3'];
 
 /** ipam, which leases from the same pool to claims and deletes what has cooled down; and what agents must never do to a lease. */
@@ -39,6 +44,9 @@ export class IpamSide {
     this.#clock = clock;
     this.#wrong = wrong;
     this.#client = new Client(cluster.server);
+    void this.#write(async () => {
+      for (const address of RESERVED) await this.#client.create(ADDRESS_LEASES, reservation(address, pool));
+    });
   }
 
   /** What is released for long enough is deleted. */
@@ -80,9 +88,23 @@ export class IpamSide {
     const { name } = was.metadata;
     if (after === undefined) this.#wrong(`${name} was deleted by an agent`);
     if (was.owner?.kind === 'IPAMClaim' && stateOf(was) === 'held') this.#wrong(`${name} of a claim was changed`);
-    const isOther = was.owner?.uid !== after?.spec.owner?.uid;
-    if (isOther && !mayExpire(was, TIMES, this.#clock.now()))
-      this.#wrong(`${name} was taken before it had cooled down`);
+    if (after === undefined) return;
+    const is = readLease(after);
+    this.#judgeTable(was, is);
+    if (was.owner !== undefined && was.owner.uid !== is.owner?.uid) this.#judgeTake(was, is);
+  }
+
+  #judgeTake(was: LeaseRecord, is: LeaseRecord): void {
+    const isBack = was.owner?.kind === 'Pod' && was.mac !== undefined && was.mac === is.mac;
+    const hasCooled = this.#clock.now() >= (was.releasedAt ?? Infinity) + TIMES.cooldownMs;
+    if (!isBack && !hasCooled) this.#wrong(`${was.metadata.name} was taken before it had cooled down`);
+  }
+
+  #judgeTable(was: LeaseRecord, is: LeaseRecord): void {
+    const { name } = was.metadata;
+    const wasOfTable = was.owner === undefined || was.reserved === true;
+    if (wasOfTable && was.mac !== is.mac) this.#wrong(`${name} is reserved for another MAC address now`);
+    if (wasOfTable !== (is.reserved === true)) this.#wrong(`${name} was put into the static table, or taken out of it`);
   }
 
   async #write(work: () => Promise<unknown>): Promise<void> {
@@ -94,4 +116,9 @@ export class IpamSide {
   #records(): LeaseRecord[] {
     return [...this.#cluster.server.leases.values()].map(readLease);
   }
+}
+
+function reservation(text: string, { addressSpace, name }: Pool): AddressLease {
+  const metadata = { name: leaseName(addressSpace, parseAddress(text)) };
+  return { metadata, spec: { address: text, addressSpace, pool: name, mac: RESERVED_FOR } };
 }

@@ -21,6 +21,8 @@ export interface LeaseAgentGiven {
   readonly pools: readonly Pool[];
   readonly clock: Clock;
   readonly random: Random;
+  /** Addresses are kept for MAC addresses. Default: they are. */
+  readonly stickyMAC?: boolean;
 }
 
 /** One life of the agent of a node, as far as the leases of pods go: its caches are as old as a test wants them. */
@@ -34,7 +36,7 @@ export class LeaseAgent {
   readonly feeds = new Map<string, LeaseFeed<KubeObject>>();
   readonly #cluster: LeaseCluster;
 
-  constructor({ cluster, nodeName, pools, clock, random }: LeaseAgentGiven) {
+  constructor({ cluster, nodeName, pools, clock, random, stickyMAC = true }: LeaseAgentGiven) {
     this.#cluster = cluster;
     this.api = new LeaseApi(cluster);
     const follow = (watched: Watched<AddressLease, KubeObject>) => this.#feed(watched);
@@ -52,7 +54,7 @@ export class LeaseAgent {
       config: {
         maxStalenessMs: MAX_STALENESS_MS,
         collectAfterMs: COLLECT_AFTER_MS,
-        featureGates: DEFAULT_FEATURE_GATES,
+        featureGates: { ...DEFAULT_FEATURE_GATES, stickyMAC },
       },
     });
     this.leases.start();

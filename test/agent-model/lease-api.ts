@@ -84,13 +84,17 @@ export class LeaseApi implements Wire {
   }
 }
 
-/** @param fieldSelector of one of the CRD's selectable fields */
+/** @param fieldSelector of the CRD's selectable fields */
 export function isSelected({ spec }: AddressLease, fieldSelector: string): boolean {
-  const [field = '', value] = fieldSelector.split('=');
-  const key = field.replace(/^spec\./, '');
-  if (key !== 'node' && key !== 'addressSpace' && key !== 'pool') throw new TypeError(`${field} cannot be selected by`);
-  return spec[key] === value;
+  return fieldSelector.split(',').every((part) => {
+    const [field = '', value] = part.split('=');
+    const key = SELECTABLE.find((each) => field === `spec.${each}`);
+    if (key === undefined) throw new TypeError(`${field} cannot be selected by`);
+    return spec[key] === value;
+  });
 }
+
+const SELECTABLE = ['node', 'addressSpace', 'pool', 'mac'] as const;
 
 function textOf({ method, path, body, query }: Request): string {
   const name = PATH.exec(path)?.[3] ?? (body as KubeObject | undefined)?.metadata.name;

@@ -42,6 +42,8 @@ export class LeaseScene {
   readonly #pools: readonly Pool[];
   readonly #admin = new Client(this.cluster.server);
   agent: LeaseAgent;
+  /** Of the agents that start from now on. */
+  stickyMAC = true;
   #draws = 0;
 
   constructor(pool: Pool, ...others: Pool[]) {
@@ -55,7 +57,14 @@ export class LeaseScene {
   start(nodeName = NODE): LeaseAgent {
     // evenly spread, and the same each time
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
-    this.agent = new LeaseAgent({ cluster: this.cluster, nodeName, pools: this.#pools, clock: this.clock, random });
+    this.agent = new LeaseAgent({
+      cluster: this.cluster,
+      nodeName,
+      pools: this.#pools,
+      clock: this.clock,
+      random,
+      stickyMAC: this.stickyMAC,
+    });
     return this.agent;
   }
 

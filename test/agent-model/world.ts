@@ -5,7 +5,7 @@ import { compiledPool } from '../lease-objects.js';
 import { LeaseServer } from '../leases-model/lease-server.js';
 import { ManualClock } from '../manual-clock.js';
 import { ModelAgent } from './agent-process.js';
-import { IpamSide } from './ipam-side.js';
+import { IpamSide, TIMES } from './ipam-side.js';
 import { COLLECT_AFTER_MS } from './lease-agent.js';
 import { LeaseCluster } from './lease-api.js';
 import { attachmentOf } from './lease-scene.js';
@@ -13,7 +13,10 @@ import { attachmentOf } from './lease-scene.js';
 export const NODES = ['n1', 'n2'] as const;
 const INTERFACES = ['net1', 'net2'] as const;
 /** Few addresses for many pods. */
-const POOL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }] });
+const POOL = compiledPool({
+  subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }],
+  stickyMAC: { ttl: `${TIMES.stickyMs / 1_000}s` },
+});
 
 /** An interface of a sandbox of a pod. */
 interface Interface {
@@ -33,6 +36,8 @@ interface Interface {
 interface ModelPod {
   readonly name: string;
   readonly node: number;
+  /** That it asks for; several have the same. */
+  readonly mac: string | undefined;
   isAlive: boolean;
   /** Of its current sandbox. */
   container: string;
@@ -58,7 +63,8 @@ export class AgentWorld {
   startPod(node: number): void {
     this.#count += 1;
     const name = `p${this.#count}`;
-    this.#pods.push({ name, node, isAlive: true, container: '' });
+    const mac = this.#count % 4 === 0 ? undefined : `02:00:00:00:00:0${this.#count % 4}`;
+    this.#pods.push({ name, node, mac, isAlive: true, container: '' });
     this.cluster.setPod({ metadata: { namespace: 'apps', name, uid: `${name}-uid` }, status: { phase: 'Running' } });
     this.startSandbox(this.#pods.length - 1);
   }
@@ -100,7 +106,9 @@ export class AgentWorld {
     );
     if (each === undefined) return;
     const { pod, container, name } = each;
-    const attachment = attachmentOf({ pod: pod.name, container, interface: name });
+    // one of its interfaces: a MAC address is one interface's
+    const mac = name === 'net1' ? pod.mac : undefined;
+    const attachment = attachmentOf({ pod: pod.name, container, interface: name, ...(mac !== undefined && { mac }) });
     const agent = this.#agentOf(each);
     this.#begin(each, async (signal) => {
       each.isDeleted = false;

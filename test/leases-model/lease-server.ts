@@ -133,24 +133,28 @@ function refuseChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string
   return refuseTable(before, after);
 }
 
-/** Of what is reserved, and what is of the static table. */
+/** Of what is of the static table. */
 function refuseTable(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
-  const { mac } = before;
-  const isTaken = before.owner === undefined && after.owner !== undefined;
-  const isLeft = before.owner !== undefined && after.owner === undefined;
-  const isKept = after.reserved === true && mac !== undefined && after.mac === mac;
-  if (isTaken && !isKept) {
-    return mac === undefined
-      ? 'spec.owner: the address is reserved for nobody: delete the lease to let it go'
-      : `spec.owner: the address is reserved for MAC address ${mac}: who takes it keeps it, and sets reserved in the same write`;
-  }
-  if (before.reserved === true && !isKept)
-    return `spec.reserved: the address is reserved for MAC address ${mac}, and stays so`;
-  if (before.reserved !== after.reserved && before.owner !== undefined) {
+  const keepsIt = after.reserved === true && before.mac !== undefined && after.mac === before.mac;
+  if (before.owner === undefined) return keepsIt || after.owner === undefined ? undefined : refuseTaking(before);
+  if (before.reserved === true && !keepsIt)
+    return `spec.reserved: the address is reserved for MAC address ${before.mac}, and stays so`;
+  if (before.reserved !== after.reserved) {
     return 'spec.reserved: a lease that somebody has is reserved for no MAC address afterwards: leave reserved out';
   }
-  const use = after.node ?? after.containerID ?? after.interface;
-  return isLeft && use !== undefined ? 'spec.owner: a lease without an owner is used nowhere' : undefined;
+  return after.owner === undefined && isUsed(after)
+    ? 'spec.owner: a lease without an owner is used nowhere'
+    : undefined;
+}
+
+function isUsed({ node, containerID, interface: podInterface }: AddressLeaseSpec): boolean {
+  return [node, containerID, podInterface].some((field) => field !== undefined);
+}
+
+function refuseTaking({ mac }: AddressLeaseSpec): string {
+  return mac === undefined
+    ? 'spec.owner: the address is reserved for nobody: delete the lease to let it go'
+    : `spec.owner: the address is reserved for MAC address ${mac}: who takes it keeps it, and sets reserved in the same write`;
 }
 
 function mayHaveOwner(before: AddressLeaseSpec, after: AddressLeaseSpec): boolean {

@@ -1,5 +1,5 @@
 import type { Address, Family } from '../../../ipam/core/address.js';
-import { type LeaseRecord, type LeaseTimes, mayTake } from '../../../ipam/core/lease.js';
+import { type LeaseRecord, type LeaseTimes, mayTake, underPressure } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockPicks, PickOutcome } from '../blocks/own-blocks.js';
@@ -125,12 +125,14 @@ export class AnyAddress {
     return undefined;
   }
 
-  /** No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first. */
+  /** No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first; those that wait for a MAC address last. */
   async #cooled(family: Family, count: Count): Promise<LeaseRecord | undefined> {
     const { writer } = this.#deps;
-    const { candidates, call } = this.#search;
+    const { candidates, call, times } = this.#search;
+    const pressed = underPressure(times);
     while (count.attempts < ATTEMPTS) {
-      const found = this.#coolingOf(family).find((each) => this.#mayTake(each));
+      const cooling = this.#coolingOf(family);
+      const found = cooling.find((each) => this.#mayTake(each)) ?? cooling.find((each) => this.#mayTake(each, pressed));
       if (found === undefined || !candidates.try(found.address)) return undefined;
       count.attempts++;
       const lease = await this.#triedElsewhere(found.address, (request) => writer.take(found, request, call));
@@ -154,8 +156,8 @@ export class AnyAddress {
     return elsewhere;
   }
 
-  #mayTake(lease: LeaseRecord): boolean {
-    const { requestFor, times } = this.#search;
+  #mayTake(lease: LeaseRecord, times = this.#search.times): boolean {
+    const { requestFor } = this.#search;
     return mayTake(lease, requestFor(lease.address), times, this.#deps.clock.now()) === true;
   }
 

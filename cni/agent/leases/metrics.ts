@@ -3,8 +3,8 @@ import type { Metrics } from '../../../process/metrics.js';
 /** What is done to a lease, and why it is. */
 export type WriteKind = 'create' | 'take' | 'move' | 'release';
 
-/** Where an address for a pod that asked for none was found: in a block of the node, by guessing, or among what the leases leave free. */
-export type PickSource = 'block' | 'blind' | 'watched';
+/** Where an address for a pod that asked for none was found: kept for its MAC address, in a block of the node, by guessing, or among what the leases leave free. */
+export type PickSource = 'kept' | 'block' | 'blind' | 'watched';
 
 /** What is measured of the leases of pods. */
 export interface PodLeaseMetrics {

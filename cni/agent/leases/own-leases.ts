@@ -1,6 +1,7 @@
 import type { AddressLease } from '../../../api/address-lease.js';
 import type { Address } from '../../../ipam/core/address.js';
 import { type LeaseRecord, readLease, stateOf } from '../../../ipam/core/lease.js';
+import type { Pool } from '../../../ipam/core/pool.js';
 import { Cache } from '../../../kube/cache.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { Change, Informer } from '../../../kube/informer.js';
@@ -115,6 +116,11 @@ export class OwnLeases {
   /** Of a pool, by name: those that are released, and may be taken in time. */
   releasedOf(pool: string): readonly LeaseRecord[] {
     return this.#leases.byIndex('released', pool);
+  }
+
+  /** Of a pool: those that are released, and had this MAC address. */
+  keptFor(pool: Pick<Pool, 'name'>, mac: string): readonly LeaseRecord[] {
+    return this.releasedOf(pool.name).filter((lease) => lease.mac === mac);
   }
 
   /** Of pods, and held. */

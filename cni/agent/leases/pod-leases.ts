@@ -96,7 +96,7 @@ export class PodLeases {
    *   cannot be asked; 100 where the API server refuses the lease
    */
   async grant(attachment: Attachment, pool: Pool, call: Call): Promise<Grant> {
-    const { nodeName, clock, log, config } = this.#deps;
+    const { client, nodeName, clock, log, config } = this.#deps;
     const { namespace, name, uid } = attachment.pod.metadata;
     const key = `${uid} ${attachment.interfaceName}`;
     const isLatest = () => this.#latest.get(key) === attachment;
@@ -108,7 +108,7 @@ export class PodLeases {
       const blocks = this.#blocks;
       const candidates = this.#candidates.of(blocks?.elsewhere(pool) ?? pool);
       const wish = { attachment, pool, candidates, blocks, isLatest, call };
-      const leases = await new Reservation({ ...parts, nodeName, clock, log }, wish).run();
+      const leases = await new Reservation({ ...parts, client, nodeName, clock, log }, wish).run();
       return leases.map((lease) => grantedBy(lease, pool));
     } catch (error) {
       throw asCniError(error, `lease an address of pool ${pool.name} to pod ${namespace}/${name}`, call.signal);

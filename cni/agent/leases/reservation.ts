@@ -3,12 +3,14 @@ import { type LeaseRules, leaseTimesOf } from '../../../ipam/core/lease-times.js
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { type LeaseRecord, type LeaseTimes, mayTake, stateOf } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Attachment, Call } from '../attachment.js';
 import type { BlockPicks } from '../blocks/own-blocks.js';
 import { AnyAddress } from './any-address.js';
+import { KeptAddress } from './kept-address.js';
 import type { LeaseWriter, PodRequest, Written } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
 import { type OwnLeases, type Place, isHeldAt } from './own-leases.js';
@@ -18,6 +20,7 @@ import type { SpaceCandidates } from './space-candidates.js';
 export interface ReservationDeps {
   readonly own: OwnLeases;
   readonly writer: LeaseWriter;
+  readonly client: Pick<Client, 'listAs'>;
   readonly nodeName: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly metrics: PodLeaseMetrics;
@@ -48,13 +51,15 @@ const RACES = 4;
 /** For taking back what a failed ADD has got, when its own time may be over. */
 const ROLL_BACK = { deadlineMs: 3_000 };
 
-/** One ADD's way to its leases: those that the pod has already, those it asks for, else any. All families, or none. */
+/** One ADD's way to its leases: those that the pod has already, those it asks for, those kept for its MAC address, else any. All families, or none. */
 export class Reservation {
   readonly #deps: ReservationDeps;
   readonly #wish: Wish;
   readonly #place: Place;
   readonly #times: LeaseTimes;
   readonly #any: AnyAddress;
+  /** Absent: the pod asks for no MAC address, or none counts. */
+  readonly #kept: KeptAddress | undefined;
 
   constructor(deps: ReservationDeps, wish: Wish) {
     this.#deps = deps;
@@ -64,6 +69,9 @@ export class Reservation {
     this.#times = leaseTimesOf(wish.pool, deps.rules);
     const requestFor = (address: Address) => this.#requestFor(address);
     this.#any = new AnyAddress(deps, { ...wish, times: this.#times, requestFor });
+    const { mac } = wish.attachment;
+    if (mac !== undefined && deps.rules.stickyMAC)
+      this.#kept = new KeptAddress(deps, { ...wish, mac, times: this.#times, requestFor });
   }
 
   /**
@@ -89,7 +97,8 @@ export class Reservation {
       const got = await this.#again(known);
       if (got !== undefined) return got;
     }
-    const lease = wanted === undefined ? await this.#any.lease(family) : await this.#exactly(wanted);
+    if (wanted !== undefined) return { lease: await this.#exactly(wanted), isNew: true };
+    const lease = (await this.#kept?.lease(family)) ?? (await this.#any.lease(family));
     return { lease, isNew: true };
   }
 

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../api/meta.js';
 import { AddressSpace } from '../../../ipam/core/address-space.js';
 import type { Address, Family } from '../../../ipam/core/address.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
-import { type LeaseRecord, readLease, stateOf } from '../../../ipam/core/lease.js';
+import { type LeaseRecord, isOfTable, readLease, stateOf } from '../../../ipam/core/lease.js';
 import type { Pool } from '../../../ipam/core/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { unlessAborted } from '../../../kube/unless-aborted.js';
@@ -12,8 +12,8 @@ import type { Change, Informer } from '../../../kube/informer.js';
 /** Of a lease of an address space, whoever has it, no more than that its address is taken: there may be very many. */
 export interface SeenLease extends KubeObject {
   address: Address;
-  /** All of it, where it is released: it may be taken. */
-  released?: LeaseRecord;
+  /** All of it, where it may be taken: it is released, or reserved for a MAC address. */
+  untaken?: LeaseRecord;
 }
 
 /** What follows the leases of an address space; an Informer does. */
@@ -40,7 +40,8 @@ export class SpaceCandidates {
   readonly #pools = new Map<string, Pool>();
   /** Names of leases that the watch has shown. */
   readonly #leased = new Set<string>();
-  readonly #released = new Map<string, LeaseRecord>();
+  /** Those that are released, or reserved for a MAC address. */
+  readonly #untaken = new Map<string, LeaseRecord>();
   /** Names of leases of which a write is under way. */
   readonly #tried = new Set<string>();
   /** By name; those that were found taken first come first. */
@@ -116,21 +117,30 @@ export class SpaceCandidates {
     this.#vacate(name, address);
   }
 
-  /** Released leases of the pool that nobody of this agent tries to take, those released first come first. */
+  /** Released leases of the pool that anybody may have in time, and nobody of this agent tries to take; those released first come first. */
   releasedOf(pool: Pool, family: Family): readonly LeaseRecord[] {
+    const found = this.#untakenOf(pool).filter((lease) => lease.address.family === family && !isOfTable(lease));
+    return found.sort((a, b) => (a.releasedAt ?? 0) - (b.releasedAt ?? 0));
+  }
+
+  /** Leases of the pool with this MAC address that nobody has, and nobody of this agent tries to take. */
+  keptFor(pool: Pool, mac: string): readonly LeaseRecord[] {
+    return this.#untakenOf(pool).filter((lease) => lease.mac === mac);
+  }
+
+  #untakenOf(pool: Pool): LeaseRecord[] {
     this.#forgetNotes();
-    const found = [...this.#released].filter(
-      ([name, lease]) =>
-        lease.pool === pool.name && lease.address.family === family && !this.#tried.has(name) && !this.#noted.has(name),
+    const isLeftAlone = (name: string) => !this.#tried.has(name) && !this.#noted.has(name);
+    return [...this.#untaken].flatMap(([name, lease]) =>
+      lease.pool === pool.name && isLeftAlone(name) ? [lease] : [],
     );
-    return found.map(([, lease]) => lease).sort((a, b) => (a.releasedAt ?? 0) - (b.releasedAt ?? 0));
   }
 
   #observe({ type, object }: Change<SeenLease>): void {
     const { name } = object.metadata;
     if (type === 'removed') {
       this.#leased.delete(name);
-      this.#released.delete(name);
+      this.#untaken.delete(name);
       this.#vacate(name, object.address);
       return;
     }
@@ -138,8 +148,8 @@ export class SpaceCandidates {
     this.#noted.delete(name);
     this.#leased.add(name);
     this.#space.occupy(object.address);
-    if (object.released === undefined) this.#released.delete(name);
-    else this.#released.set(name, object.released);
+    if (object.untaken === undefined) this.#untaken.delete(name);
+    else this.#untaken.set(name, object.untaken);
   }
 
   #forgetNotes(): void {
@@ -160,9 +170,10 @@ export class SpaceCandidates {
 export function shrinkSeen(lease: AddressLease): SeenLease {
   const record = readLease(lease);
   const { name, uid } = record.metadata;
+  const state = stateOf(record);
   return {
     metadata: { name, uid },
     address: record.address,
-    ...(stateOf(record) === 'released' && { released: record }),
+    ...((state === 'released' || (state === 'reserved' && record.mac !== undefined)) && { untaken: record }),
   };
 }

@@ -1,0 +1,120 @@
+import type { Address, Family } from '../../../ipam/core/address.js';
+import { type LeaseRecord, type LeaseTimes, byPreference, isKept, mayTake, stateOf } from '../../../ipam/core/lease.js';
+import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import type { Call } from '../attachment.js';
+import { type LeaseWriter, type PodRequest, type Written, readable } from './lease-writer.js';
+import type { PodLeaseMetrics } from './metrics.js';
+import type { OwnLeases } from './own-leases.js';
+import type { SpaceCandidates } from './space-candidates.js';
+
+export interface KeptAddressDeps {
+  readonly own: OwnLeases;
+  readonly writer: LeaseWriter;
+  readonly client: Pick<Client, 'listAs'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly metrics: PodLeaseMetrics;
+}
+
+/** For whom it is looked, and where. */
+export interface KeptSearch {
+  readonly pool: Pool;
+  /** That the pod asks for: lower case, with colons. */
+  readonly mac: string;
+  readonly candidates: SpaceCandidates;
+  readonly times: LeaseTimes;
+  readonly requestFor: (address: Address) => PodRequest;
+  readonly call: Call;
+}
+
+/** What others do to the very lease that is wanted is met so often. */
+const RACES = 3;
+
+/**
+ * The addresses that are kept for the MAC address of a pod: it had them, or an admin reserved them, in a pool that is sticky or not. Caches choose,
+ * writes decide; where nobody follows the leases of the space, the API server's cache is asked once, by the MAC address itself.
+ */
+export class KeptAddress {
+  readonly #deps: KeptAddressDeps;
+  readonly #search: KeptSearch;
+  /** Of all families. */
+  #listed: Promise<readonly LeaseRecord[]> | undefined;
+
+  constructor(deps: KeptAddressDeps, search: KeptSearch) {
+    this.#deps = deps;
+    this.#search = search;
+  }
+
+  /**
+   * @returns undefined where none is kept, or somebody else was faster: any will do then
+   * @throws {Error} where the API server cannot be asked
+   */
+  async lease(family: Family): Promise<LeaseRecord | undefined> {
+    const { candidates } = this.#search;
+    for (const kept of await this.#keptOf(family)) {
+      if (!candidates.try(kept.address)) continue;
+      let isTaken = false;
+      try {
+        const lease = await this.#take(kept);
+        isTaken = true;
+        if (lease === undefined) continue;
+        this.#deps.metrics.picked('kept');
+        return lease;
+      } finally {
+        candidates.settle(kept.address, isTaken);
+      }
+    }
+    return undefined;
+  }
+
+  async #take(kept: LeaseRecord): Promise<LeaseRecord | undefined> {
+    const { writer } = this.#deps;
+    const { requestFor, call } = this.#search;
+    let lease: LeaseRecord | undefined = kept;
+    for (let race = 0; race < RACES && lease !== undefined && this.#isFor(lease); race++) {
+      const written: Written = await writer.take(lease, requestFor(lease.address), call);
+      if (written.kind === 'ours') return written.lease;
+      lease = await writer.read(kept.metadata.name, call);
+    }
+    return undefined;
+  }
+
+  /** Those that it may have now, the best first. */
+  async #keptOf(family: Family): Promise<LeaseRecord[]> {
+    const { own } = this.#deps;
+    const { pool, mac, candidates } = this.#search;
+    const known = new Map([...candidates.keptFor(pool, mac), ...own.keptFor(pool, mac)].map(byName));
+    const here = this.#fitting(known.values(), family);
+    if (here.length > 0 || candidates.hasSynced) return here;
+    this.#listed ??= this.#list();
+    return this.#fitting(await this.#listed, family);
+  }
+
+  #fitting(leases: Iterable<LeaseRecord>, family: Family): LeaseRecord[] {
+    return [...leases].filter((lease) => lease.address.family === family && this.#isFor(lease)).sort(byPreference);
+  }
+
+  #isFor(lease: LeaseRecord): boolean {
+    const { pool, requestFor, times } = this.#search;
+    const { address } = lease;
+    if (stateOf(lease) === 'held' || !isKept(lease, times)) return false;
+    // the pool may have been narrowed since
+    if (subnetOf(pool, address)?.requestable.has(address.value) !== true) return false;
+    return mayTake(lease, requestFor(address), times, this.#deps.clock.now()) === true;
+  }
+
+  async #list(): Promise<readonly LeaseRecord[]> {
+    const { pool, mac, call } = this.#search;
+    const fieldSelector = `spec.mac=${mac},spec.pool=${pool.name}`;
+    // from the API server's cache, however old: the write decides
+    const options = { fieldSelector, resourceVersion: '0', signal: call.signal };
+    const { items } = await this.#deps.client.listAs(ADDRESS_LEASES, readable, options);
+    return items.filter((lease) => lease !== undefined);
+  }
+}
+
+function byName(lease: LeaseRecord): [string, LeaseRecord] {
+  return [lease.metadata.name, lease];
+}
