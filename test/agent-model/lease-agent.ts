@@ -9,6 +9,7 @@ import { silentLogger } from '../../kube/log.js';
 import type { InformerRegistry, Watched } from '../../process/informers.js';
 import { DEFAULT_FEATURE_GATES } from '../../process/feature-gates.js';
 import { Metrics } from '../../process/metrics.js';
+import { BlockFeed } from './block-store.js';
 import { LeaseApi, type LeaseCluster } from './lease-api.js';
 import { LeaseFeed } from './lease-feed.js';
 
@@ -23,7 +24,15 @@ export interface LeaseAgentGiven {
   readonly random: Random;
   /** Addresses are kept for MAC addresses. Default: they are. */
   readonly stickyMAC?: boolean;
+  /** Nodes are lent blocks. Default: they are not. */
+  readonly nodeBlocks?: boolean | undefined;
 }
+
+/** What a test has in hand of a cache. */
+type Feed = Pick<LeaseFeed<KubeObject>, 'hasSynced' | 'start' | 'list' | 'deliver'>;
+
+/** Key of the feed of blocks. */
+export const BLOCKS = 'blocks';
 
 /** One life of the agent of a node, as far as the leases of pods go: its caches are as old as a test wants them. */
 export class LeaseAgent {
@@ -32,14 +41,15 @@ export class LeaseAgent {
   readonly metrics = new Metrics();
   /** Its cache of pods. */
   readonly pods = { hasSynced: false, known: new Map<string, Pod>(), get: (uid: string) => this.pods.known.get(uid) };
-  /** By field selector. */
-  readonly feeds = new Map<string, LeaseFeed<KubeObject>>();
+  /** By field selector; {@link BLOCKS}. */
+  readonly feeds = new Map<string, Feed>();
   readonly #cluster: LeaseCluster;
 
-  constructor({ cluster, nodeName, pools, clock, random, stickyMAC = true }: LeaseAgentGiven) {
+  constructor({ cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true }: LeaseAgentGiven) {
     this.#cluster = cluster;
     this.api = new LeaseApi(cluster);
-    const follow = (watched: Watched<AddressLease, KubeObject>) => this.#feed(watched);
+    const follow = (watched: Watched<AddressLease, KubeObject>) =>
+      watched.resource.plural === 'addressblocks' ? this.#blockFeed(nodeName) : this.#feed(watched);
     this.leases = new PodLeases({
       client: new Client(this.api),
       informers: { get: follow as unknown as InformerRegistry['get'], start: () => this.#start() },
@@ -54,7 +64,7 @@ export class LeaseAgent {
       config: {
         maxStalenessMs: MAX_STALENESS_MS,
         collectAfterMs: COLLECT_AFTER_MS,
-        featureGates: { ...DEFAULT_FEATURE_GATES, stickyMAC },
+        featureGates: { ...DEFAULT_FEATURE_GATES, nodeBlocks, stickyMAC },
       },
     });
     this.leases.start();
@@ -82,6 +92,12 @@ export class LeaseAgent {
 
   #start(): void {
     for (const feed of this.feeds.values()) feed.start();
+  }
+
+  #blockFeed(nodeName: string): BlockFeed {
+    const feed = new BlockFeed(this.#cluster.blocks, nodeName);
+    this.feeds.set(BLOCKS, feed);
+    return feed;
   }
 
   #feed(watched: Watched<AddressLease, KubeObject>): LeaseFeed<KubeObject> {

@@ -4,12 +4,14 @@ import type { Pod } from '../../api/pod.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import type { Request, Wire } from '../../kube/transport.js';
 import { LeaseServer } from '../leases-model/lease-server.js';
+import { BlockStore } from './block-store.js';
 
 /** What goes wrong with a request: nothing of it happens, or all of it, and there is this error in place of an answer. */
 export type Fault = { readonly error: Error; readonly applied: boolean } | undefined;
 
-/** What the API server has: leases under the rules of their CRD, and pods. */
+/** What the API server has: leases under the rules of their CRD, blocks, and pods. */
 export class LeaseCluster {
+  readonly blocks = new BlockStore();
   readonly server: LeaseServer;
   /** By key. */
   readonly pods = new Map<string, Pod>();
@@ -28,7 +30,7 @@ export class LeaseCluster {
   }
 }
 
-const PATH = /\/(?:namespaces\/([^/]+)\/)?(addressleases|pods)(?:\/([^/]+))?$/;
+const PATH = /\/(?:namespaces\/([^/]+)\/)?(addressleases|addressblocks|pods)(?:\/([^/]+)(?:\/status)?)?$/;
 
 /** One agent's way to the API server. */
 export class LeaseApi implements Wire {
@@ -61,7 +63,9 @@ export class LeaseApi implements Wire {
   }
 
   async #write(request: Request, fault: Fault): Promise<unknown> {
+    const [, , plural, name = ''] = PATH.exec(request.path) ?? [];
     try {
+      if (plural === 'addressblocks') return this.#cluster.blocks.patch(name, request.body as never);
       return await this.#cluster.server.request(request);
     } catch (error) {
       throw fault?.error ?? error;

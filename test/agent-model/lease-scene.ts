@@ -41,6 +41,8 @@ export class LeaseScene {
   readonly pool: Pool;
   readonly #pools: readonly Pool[];
   readonly #admin = new Client(this.cluster.server);
+  /** Set before a life of the agent begins. */
+  nodeBlocks = false;
   agent: LeaseAgent;
   /** Of the agents that start from now on. */
   stickyMAC = true;
@@ -57,12 +59,14 @@ export class LeaseScene {
   start(nodeName = NODE): LeaseAgent {
     // evenly spread, and the same each time
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
+    const { cluster, clock, nodeBlocks } = this;
     this.agent = new LeaseAgent({
-      cluster: this.cluster,
+      cluster,
       nodeName,
       pools: this.#pools,
-      clock: this.clock,
+      clock,
       random,
+      nodeBlocks,
       stickyMAC: this.stickyMAC,
     });
     return this.agent;
