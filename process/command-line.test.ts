@@ -42,6 +42,9 @@ describe('readCommandLine', () => {
       maxStalenessMs: 30_000,
       collectAfterMs: 60_000,
       unhonouredAfterMs: 60_000,
+      blockMinFree: 8,
+      blockMaxFree: 72,
+      excessReleaseDelayMs: 180_000,
       validationBindAddress: ':9444',
       validationCertDir: undefined,
       validationConfiguration: 'holdfast-ipam',
@@ -98,8 +101,8 @@ describe('readCommandLine', () => {
   });
 
   const refusals: { name: string; args: string[]; environment?: Environment; expect: string[] }[] = [
-    { name: 'no process', args: [], expect: ['no process is named', 'controller, webhook, ipam, agent, all'] },
-    { name: 'an unknown process', args: ['agents'], expect: ['"agents"', 'controller, webhook, ipam, agent, all'] },
+    { name: 'no process', args: [], expect: ['no process is named', 'controller, webhook, ipam, agent, capacity, all'] },
+    { name: 'an unknown process', args: ['agents'], expect: ['"agents"', 'controller, webhook, ipam, agent, capacity, all'] },
     { name: 'an agent without its node', args: ['agent'], expect: ['--node-name must be given', 'NODE_NAME'] },
     { name: 'an agent that elects', args: ['agent', '--leader-elect'], expect: ['--leader-elect'] },
     { name: 'an unknown flag', args: ['all', '--worker=1'], expect: ['--worker', '--workers'] },
@@ -123,6 +126,11 @@ describe('readCommandLine', () => {
       args: ['all', '--max-staleness=30'],
       expect: ['--max-staleness: "30"', 'like 500ms, 30s or 5m'],
     },
+    ...['ipam', 'all'].map((process) => ({
+      name: `nodes that are to have less than they are lent, of ${process}`,
+      args: [process, '--block-min-free=8', '--block-max-free=7'],
+      expect: ['--block-max-free is 7, less than --block-min-free, 8', 'at least as much'],
+    })),
     {
       name: 'a duration out of range',
       args: ['all', '--max-staleness=2h'],

@@ -1,3 +1,4 @@
+import { BLOCK_SETTINGS, type BlockConfig } from './block-config.js';
 import { DEFAULT_FEATURE_GATES, FEATURE_GATE_NAMES, formatFeatureGates, parseFeatureGates } from './feature-gates.js';
 import type { FeatureGates } from './feature-gates.js';
 import {
@@ -48,7 +49,7 @@ export interface WebhookConfig extends CommonConfig {
   readonly webhookUrl?: string | undefined;
 }
 
-export interface IpamConfig extends CommonConfig {
+export interface IpamConfig extends CommonConfig, BlockConfig {
   /** How many claims are worked on at once. */
   readonly claimWorkers: number;
   /** For how long agents may answer from their caches while the API server is away; a released address cools down for twice that. */
@@ -199,6 +200,7 @@ const HOUR_MS = 3_600_000;
 
 export const IPAM_SETTINGS: Settings<IpamConfig> = {
   ...COMMON,
+  ...BLOCK_SETTINGS,
   tlsMinVersion: WEBHOOK_SETTINGS.tlsMinVersion,
   claimWorkers: {
     flag: 'claim-workers',
