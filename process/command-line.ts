@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import type { OutputConfiguration } from 'commander';
 import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
+import { type BlockConfig, blockProblem } from './block-config.js';
 import { ALL_SETTINGS, CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
 import type { AllConfig, ControllerConfig, IpamConfig, WebhookConfig } from './config.js';
 import { variableOf } from './setting.js';
@@ -85,10 +86,17 @@ function buildProgram(environment: Environment, take: (request: Request) => void
   };
   add('controller', CONTROLLER_SETTINGS, (config) => take({ process: 'controller', config }));
   add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config }));
-  add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config }));
+  add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config: checked(config) }));
   add('agent', AGENT_SETTINGS, (config) => take({ process: 'agent', config }));
-  add('all', ALL_SETTINGS, (config) => take({ process: 'all', config }));
+  add('all', ALL_SETTINGS, (config) => take({ process: 'all', config: checked(config) }));
   return program;
+}
+
+/** Settings that are good each by itself may not go together. */
+function checked<Config extends BlockConfig>(config: Config): Config {
+  const problem = blockProblem(config);
+  if (problem !== undefined) throw new UsageError(problem);
+  return config;
 }
 
 function flagsOf(setting: Setting<unknown>): string {
