@@ -6,6 +6,7 @@ import type { ProcessContext } from '../process/context.js';
 import { type Gate, openGate } from '../process/gates.js';
 import { Leadership, ownIdentity } from '../process/leadership.js';
 import type { Part } from '../process/part.js';
+import { Blocks } from './blocks/blocks.js';
 import { createClaimMetrics } from './claims/metrics.js';
 import { Promises } from './claims/promises.js';
 import { createClaimSync } from './claims/sync.js';
@@ -29,6 +30,8 @@ import { createViews } from './views.js';
 const NAME = 'holdfast-ipam';
 /** Pools are few, and each is written once a second at most. */
 const POOL_WORKERS = 4;
+/** Each writes several blocks at once. */
+const BLOCK_WORKERS = 2;
 
 /**
  * Pools, leases, and the addresses of claims. Every replica follows the cluster and serves admission; the one that leads works.
@@ -42,6 +45,7 @@ export function createIpam(context: ProcessContext, config: IpamConfig, identity
 interface Term {
   readonly claims: WorkQueue;
   readonly pools: WorkQueue;
+  readonly blocks: WorkQueue | undefined;
   readonly loops: readonly ControllerLoop[];
 }
 
@@ -54,6 +58,7 @@ class Ipam implements Part {
   readonly #events: EventRecorder;
   readonly #metrics;
   readonly #claimMetrics;
+  readonly #blocks: Blocks | undefined;
   readonly #waiters = new ClaimWaiters((keys) => this.#addClaims(keys));
   readonly #promises: Promises;
   readonly #collector: Collector;
@@ -73,6 +78,9 @@ class Ipam implements Part {
     this.#claimMetrics = createClaimMetrics(metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     this.#gate = openGate(config, context.informers, () => this.#addAll());
+    if (config.featureGates.nodeBlocks) {
+      this.#blocks = new Blocks({ context, config, views: this.#views, gate: this.#gate });
+    }
     this.#collector = this.#createCollector();
     this.#unhonoured = this.#createUnhonoured();
     const { book, watched, directory } = this.#views;
@@ -155,10 +163,18 @@ class Ipam implements Part {
     users.onChange((key) => this.#addClaims([key]));
     book.onChange((change) => this.#addClaims(keysOfLease(change, this.#waiters)));
     book.onGivenUp((space, address) => this.#addClaims(keysOfVacancy(space, address, this.#waiters)));
+    this.#blocks?.follow((keys) => this.#addBlocks(keys));
+    this.#blocks?.onChange((keys) => {
+      for (const key of keys) this.#term?.pools.add(key);
+    });
   }
 
   #addClaims(keys: readonly string[]): void {
     for (const key of keys) this.#term?.claims.add(key);
+  }
+
+  #addBlocks(pools: readonly string[]): void {
+    for (const pool of pools) this.#term?.blocks?.add(pool);
   }
 
   #addAll(): void {
@@ -166,6 +182,7 @@ class Ipam implements Part {
     const { watched, book } = this.#views;
     for (const key of allPoolKeys(watched.pools.cache, watched.networks.cache)) this.#term.pools.add(key);
     this.#addClaims(allKeys(watched.claims.cache, book));
+    this.#addBlocks(this.#blocks?.allPools() ?? []);
   }
 
   #beginTerm(): void {
@@ -174,7 +191,9 @@ class Ipam implements Part {
     this.#promises.begin();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
     const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS);
-    this.#term = { claims: claims.queue, pools: pools.queue, loops: [claims.loop, pools.loop] };
+    const blocks = this.#blocks && this.#createLoop('blocks', this.#blocks.createSync(), BLOCK_WORKERS);
+    const loops = [claims.loop, pools.loop, ...(blocks ? [blocks.loop] : [])];
+    this.#term = { claims: claims.queue, pools: pools.queue, blocks: blocks?.queue, loops };
     this.#metrics.leads(true);
     for (const loop of this.#term.loops) loop.start();
     this.#collector.start();
@@ -209,6 +228,7 @@ class Ipam implements Part {
       client,
       waiters: this.#waiters,
       promises: this.#promises,
+      ...(this.#blocks && { blocks: this.#blocks }),
       gate: this.#gate,
       heldByStopped: (pool, family) => usage.of(pool, directory.pool(pool)).stoppedOf(family),
       maxStalenessMs: this.#config.maxStalenessMs,
@@ -229,6 +249,7 @@ class Ipam implements Part {
       directory,
       book,
       usage,
+      ...(this.#blocks && { blocks: this.#blocks }),
       isGateOpen: () => this.#gate.isOpen(),
       events: this.#events,
       clock,

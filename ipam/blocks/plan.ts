@@ -1,4 +1,5 @@
 import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
+import { BLOCK_FINALIZER } from '../../api/names.js';
 import type { Family } from '../core/address.js';
 import type { BlockAction } from './action.js';
 import { Draft } from './draft.js';
@@ -44,9 +45,11 @@ function settle(block: ObservedBlock, { phase }: ObservedPool, draft: Draft): vo
   else if (phase === 'idle') draft.carryOn(block);
 }
 
-function end({ record: block }: ObservedBlock, why: string, draft: Draft): void {
-  const kind = block.metadata.deletionTimestamp === undefined ? 'delete' : 'let-go';
-  draft.actions.push({ kind, block, why });
+function end({ record: block }: ObservedBlock, why: string, { actions }: Draft): void {
+  const { deletionTimestamp, finalizers = [] } = block.metadata;
+  if (deletionTimestamp === undefined) actions.push({ kind: 'delete', block, why });
+  // else only others hold it
+  else if (finalizers.includes(BLOCK_FINALIZER)) actions.push({ kind: 'let-go', block, why });
 }
 
 function decide(pool: ObservedPool, draft: Draft): void {

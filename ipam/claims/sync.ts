@@ -12,6 +12,7 @@ import type { Refusal } from '../core/allocator.js';
 import type { LeaseRecord } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
+import type { Blocks } from '../blocks/blocks.js';
 import { releaseAll, takeAll, waitsForPool, writeStatus } from './apply.js';
 import type { ClaimMetrics } from './metrics.js';
 import { readClaim, readUsers } from './live.js';
@@ -35,6 +36,8 @@ export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'>
   client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
   waiters: ClaimWaiters;
   promises: Pick<Promises, 'against' | 'settled'>;
+  /** Absent where nodes are lent none. */
+  blocks?: Pick<Blocks, 'press'>;
   /** Closed: nothing is allocated, nothing freed, no status written. */
   gate: Gate;
   /** How many addresses of a pool are held for VMs that do not run; for messages. */
@@ -188,7 +191,7 @@ class Round {
   }
 
   async #take(step: Extract<Step, { kind: 'take' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
-    const { book, waiters, promises, clock, heldByStopped, stickyMAC, metrics } = this.#dependencies;
+    const { book, waiters, promises, blocks, clock, heldByStopped, stickyMAC, metrics } = this.#dependencies;
     const { purpose, addresses, families } = step;
     const terms = {
       ...leaseTimesOf(pool, this.#dependencies),
@@ -199,7 +202,9 @@ class Round {
     };
     const mac = stickyMAC ? macOf(claim) : undefined;
     const wish = { addresses, families, owner: leaseOwnerOf(claim), ...(mac !== undefined && { mac }) };
-    const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters });
+    const view = book.view(pool);
+    for (const family of families) if (view.space.isPressed(pool.name, family)) blocks?.press(pool.name, family);
+    const chosen = pick(claim, pool, wish, { view, terms, waiters });
     // nothing is awaited from the choice until it is held, or waited for
     const outcome = chosen.ok
       ? await takeAll(chosen.choices, { claim, pool }, this.#context())

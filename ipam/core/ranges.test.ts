@@ -40,6 +40,10 @@ describe('RangeSet', () => {
         expectNumbers(a.union(b), new Set([...x, ...y]));
         expectNumbers(a.intersect(b), new Set([...x].filter((number) => y.has(number))));
         expectNumbers(a.subtract(b), new Set([...x].filter((number) => !y.has(number))));
+        for (const range of right) {
+          const meets = [...naive([range])].some((number) => x.has(number));
+          if (range.first <= range.last) expect(a.overlaps(range)).to.equal(meets);
+        }
         expect(a.subtract(b).isEmpty).to.equal([...x].every((number) => y.has(number)));
       }),
     );

@@ -37,15 +37,12 @@ export class RangeSet {
 
   /** In O(log n) of the ranges. */
   has(value: bigint): boolean {
-    let [low, high] = [0, this.ranges.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const range = this.ranges[middle];
-      if (range === undefined || value < range.first) high = middle;
-      else if (value > range.last) low = middle + 1;
-      else return true;
-    }
-    return false;
+    return this.#meets(value, value);
+  }
+
+  /** In O(log n) of the ranges. */
+  overlaps({ first, last }: Range): boolean {
+    return this.#meets(first, last);
   }
 
   union(other: RangeSet): RangeSet {
@@ -66,6 +63,18 @@ export class RangeSet {
   /** What is here and not in the other. */
   subtract(other: RangeSet): RangeSet {
     return this.intersect(other.#outside(this.ranges));
+  }
+
+  #meets(first: bigint, last: bigint): boolean {
+    let [low, high] = [0, this.ranges.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const range = this.ranges[middle];
+      if (range === undefined || last < range.first) high = middle;
+      else if (first > range.last) low = middle + 1;
+      else return true;
+    }
+    return false;
   }
 
   /** What is not in the set: all of it that lies within the bounds of sorted ranges, and perhaps some that does not. */

@@ -8,6 +8,7 @@ import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
 import type { Lister } from '../../kube/cache.js';
+import type { Blocks } from '../blocks/blocks.js';
 import { addFinalizer, applyDerivation, mayGo, removeFinalizer, wantsFinalizer } from './apply.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
 import { derivedPoolName } from '../core/derived-pool.js';
@@ -26,6 +27,8 @@ export interface PoolsDependencies {
   directory: PoolDirectory;
   book: LeaseSource;
   usage: PoolUsage;
+  /** Absent where nodes are lent none. */
+  blocks?: Pick<Blocks, 'statusOf' | 'holdingUp'>;
   /** Closed: no pool is made, changed or deleted. */
   isGateOpen: () => boolean;
   events: Pick<EventRecorder, 'event'>;
@@ -110,7 +113,7 @@ async function syncPool(
     return undefined;
   }
   if (wantsFinalizer(pool)) await addFinalizer(pool, client, call);
-  if (isBeingDeleted(pool) && blockersOf(usage.of(name, directory.pool(name))) === 0) {
+  if (isDone(pool, dependencies)) {
     // what the cache does not know of may have been leased by somebody else
     if (!(await mayGo(pool, client, call))) return { retry: `AddressPool ${name} is leased from, says the API server` };
     log.info({ pool: name }, 'no address is leased: the deleted pool goes');
@@ -124,8 +127,16 @@ async function syncPool(
   return undefined;
 }
 
+/** It is being deleted, and nobody has anything of it. */
+function isDone(pool: AddressPool, { usage, directory, blocks }: PoolsDependencies): boolean {
+  const { name } = pool.metadata;
+  if (!isBeingDeleted(pool) || blockersOf(usage.of(name, directory.pool(name))) > 0) return false;
+  // each that goes calls for another look
+  return (blocks?.holdingUp(name) ?? 0) === 0;
+}
+
 function wantedStatus(pool: AddressPool, verdict: PoolVerdict, dependencies: PoolsDependencies) {
-  const { directory, usage, book } = dependencies;
+  const { directory, usage, book, blocks } = dependencies;
   const { name, generation } = pool.metadata;
   const compiled = directory.pool(name);
   if (compiled !== undefined) book.setPool(compiled);
@@ -145,6 +156,7 @@ function wantedStatus(pool: AddressPool, verdict: PoolVerdict, dependencies: Poo
   });
   return {
     ...countsOf(compiled, used, free),
+    ...(compiled !== undefined && blocks !== undefined && { blocks: blocks.statusOf(compiled) }),
     ...(generation !== undefined && { observedGeneration: generation }),
     findings,
   };

@@ -1,0 +1,81 @@
+import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.js';
+import { ADDRESS_BLOCKS, NODES } from '../../kube/resources.js';
+import { type BlockAction, writeOf } from './action.js';
+import type { BlockBook } from './book.js';
+
+export type BlockClient = Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
+
+export interface ApplyContext {
+  client: BlockClient;
+  blocks: Pick<BlockBook, 'wrote' | 'forget'>;
+  call: CallOptions;
+}
+
+/**
+ * - `done`: what is there now is known
+ * - `lost`: somebody was faster, and what is there now is known
+ * - `node-there`: the node that the cache does not know of is there
+ * - `unreadable`: what has the name is no block that Holdfast could have made
+ */
+export type BlockOutcome = 'done' | 'lost' | 'node-there' | 'unreadable';
+
+/**
+ * Performs one write. Its precondition is the block as it was judged, and so is its loss no failure: the next plan is made of what is there.
+ * @throws {Error} where it cannot be known whether anything was written
+ */
+export async function applyBlockAction(action: BlockAction, context: ApplyContext): Promise<BlockOutcome> {
+  if (action.kind === 'take-back' && action.isNodeGone && (await isThere(action.block.node, context)))
+    return 'node-there';
+  const write = writeOf(action);
+  try {
+    const after = await perform(write, context);
+    if (after !== undefined) context.blocks.wrote(after);
+  } catch (error) {
+    if (!isAlreadyExists(error) && !isConflict(error) && !isNotFound(error)) throw error;
+    return (await learn(write, action, context)) ? 'lost' : 'unreadable';
+  }
+  // a finalizer may hold what was deleted
+  if (action.kind === 'delete') await learn(write, action, context);
+  if (action.kind === 'let-go') context.blocks.forget(action.block);
+  return 'done';
+}
+
+async function isThere(node: string, { client, call }: ApplyContext): Promise<boolean> {
+  return (await findUnlessGone(client, NODES, { name: node }, call)) !== undefined;
+}
+
+async function perform(write: BlockWrite, { client, call }: ApplyContext): Promise<AddressBlock | undefined> {
+  switch (write.verb) {
+    case 'create':
+      return client.create(ADDRESS_BLOCKS, write.block, call);
+    case 'patch-status': {
+      const options = { ...call, subresource: 'status' };
+      return client.patch(ADDRESS_BLOCKS, { name: write.name }, { type: 'merge', body: write.body }, options);
+    }
+    case 'patch':
+      await client.patch(ADDRESS_BLOCKS, { name: write.name }, { type: 'merge', body: write.body }, call);
+      return undefined;
+    case 'delete': {
+      const { name, uid, resourceVersion } = write;
+      await client.delete(ADDRESS_BLOCKS, { name }, { ...call, uid, resourceVersion });
+      return undefined;
+    }
+  }
+}
+
+/** Looks at what has the name now. @returns false where it cannot be read */
+async function learn(write: BlockWrite, action: BlockAction, { client, blocks, call }: ApplyContext): Promise<boolean> {
+  const name = write.verb === 'create' ? write.block.metadata.name : write.name;
+  const found = await findUnlessGone(client, ADDRESS_BLOCKS, { name }, call);
+  if (action.kind !== 'lend' && found?.metadata.uid !== action.block.metadata.uid) blocks.forget(action.block);
+  if (found === undefined) return true;
+  try {
+    blocks.wrote(found);
+    return true;
+  } catch {
+    return false;
+  }
+}

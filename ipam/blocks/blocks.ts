@@ -1,0 +1,143 @@
+import type { PoolBlocks } from '../../api/address-pool.js';
+import type { KubeObject } from '../../api/meta.js';
+import type { Change } from '../../kube/informer.js';
+import type { Sync } from '../../kube/loop.js';
+import type { IpamConfig } from '../../process/config.js';
+import type { ProcessContext } from '../../process/context.js';
+import type { Gate } from '../../process/gates.js';
+import { NODE_WATCH } from '../../process/watched.js';
+import type { Family } from '../core/address.js';
+import { formatCidr } from '../core/cidr.js';
+import type { Pool } from '../core/pool.js';
+import type { Views } from '../views.js';
+import { ADDRESS_BLOCK_WATCH } from '../watched.js';
+import { BlockBook } from './book.js';
+import { ClaimPressure } from './claim-pressure.js';
+import { createBlockMetrics } from './metrics.js';
+import { NodeUse } from './node-use.js';
+import { PoolSlices } from './pool-slices.js';
+import { createBlockSync } from './sync.js';
+import { followBlocks } from './triggers.js';
+
+export interface BlocksDependencies {
+  context: Pick<ProcessContext, 'client' | 'informers' | 'clock' | 'log' | 'metrics'>;
+  config: Pick<IpamConfig, 'blockMinFree' | 'blockMaxFree' | 'excessReleaseDelayMs'>;
+  views: Views;
+  gate: Gate;
+}
+
+const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** The blocks of all pools. There is one where nodes are lent such; else nothing of blocks is known. */
+export class Blocks {
+  readonly #dependencies: BlocksDependencies;
+  readonly #book = new BlockBook();
+  readonly #pressure = new ClaimPressure();
+  readonly #slices: PoolSlices;
+  readonly #nodeUse: NodeUse;
+  readonly #nodes;
+  readonly #metrics;
+
+  constructor(dependencies: BlocksDependencies) {
+    this.#dependencies = dependencies;
+    const { context, views } = dependencies;
+    this.#metrics = createBlockMetrics(context.metrics);
+    this.#book.onChange((change) => this.#metrics.changed(change));
+    this.#book.attach(context.informers.get(ADDRESS_BLOCK_WATCH));
+    this.#nodes = context.informers.get(NODE_WATCH);
+    this.#slices = new PoolSlices(views.book);
+    this.#nodeUse = new NodeUse(views.book);
+    views.book.sparesLent((pool) => this.#book.lentOf(pool));
+  }
+
+  /** @param add is told the pools whose blocks are to be synced. */
+  follow(add: (pools: readonly string[]) => void): void {
+    const { watched, book, directory } = this.#dependencies.views;
+    const nodes: { onChange(handler: (change: Change<KubeObject>) => void): void } = this.#nodes;
+    followBlocks(
+      {
+        pools: watched.pools,
+        nodes,
+        book,
+        blocks: this.#book,
+        directory,
+        nodeUse: this.#nodeUse,
+        pressure: this.#pressure,
+        slices: this.#slices,
+      },
+      add,
+    );
+  }
+
+  /** Told the pools of which there is a block more or less, or another one. */
+  onChange(handler: (pools: readonly string[]) => void): void {
+    this.#book.onChange(({ before, after }) => handler([after?.pool ?? before?.pool ?? []].flat()));
+  }
+
+  /** Every pool that there is, and those that are gone and have blocks. */
+  allPools(): string[] {
+    const pools = this.#dependencies.views.watched.pools.cache.list();
+    return [...new Set([...pools.map(({ metadata }) => metadata.name), ...this.#book.pools()])];
+  }
+
+  /** A claim found nothing free outside of blocks. */
+  press(pool: string, family: Family): void {
+    this.#pressure.press(pool, family, this.#dependencies.context.clock.now());
+  }
+
+  /** For one term of leadership. */
+  createSync(): Sync {
+    const { context, config, views, gate } = this.#dependencies;
+    const { watched, directory, usage } = views;
+    return createBlockSync({
+      pools: watched.pools.cache,
+      directory,
+      usage,
+      nodes: this.#nodes.cache,
+      blocks: this.#book,
+      nodeUse: this.#nodeUse,
+      slices: this.#slices,
+      pressure: this.#pressure,
+      client: context.client,
+      policy: {
+        minFree: config.blockMinFree,
+        maxFree: config.blockMaxFree,
+        excessDelayMs: config.excessReleaseDelayMs,
+      },
+      gate,
+      clock: context.clock,
+      metrics: this.#metrics,
+      log: context.log,
+    });
+  }
+
+  /** What the status of a pool says of them. */
+  statusOf(pool: Pool): PoolBlocks {
+    const use = this.#slices.of(pool);
+    const { total } = use;
+    const current = this.#currentOf(pool);
+    return {
+      total: Number(total > MOST ? MOST : total),
+      full: use.full,
+      lent: this.#book.countOf(pool.name),
+      ...(current !== undefined && { current }),
+    };
+  }
+
+  /** How many of them go before the pool can, once no address of it is leased. Of what another version says nobody here knows when it goes. */
+  holdingUp(pool: string): number {
+    if (!this.#dependencies.gate.isOpen()) return 0;
+    return this.#book.ofPool(pool).filter(({ release }) => release !== 'unknown').length;
+  }
+
+  /** The slice of which a claim would get an address now, of the first family that has one. */
+  #currentOf(pool: Pool): string | undefined {
+    const { space } = this.#dependencies.views.book.view(pool);
+    for (const family of pool.families) {
+      const next = space.peek(pool.name, family);
+      const slice = next && this.#slices.of(pool).slices[family].sliceOf(next.value);
+      if (slice !== undefined) return formatCidr(slice);
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,122 @@
+import type { AddressBlock } from '../../api/address-block.js';
+import type { Change, Informer } from '../../kube/informer.js';
+import { isNewer, newerOf } from '../../kube/resource-version.js';
+import type { Lent } from '../core/address-space.js';
+import type { Family } from '../core/address.js';
+import { type BlockRecord, readBlock } from '../core/block.js';
+import { RangeSet } from '../core/ranges.js';
+import { rangeOf } from '../core/slices.js';
+import { GoneLeases } from '../leases/gone-leases.js';
+
+/** What happened to one block. */
+export interface BlockChange {
+  readonly before?: BlockRecord;
+  readonly after?: BlockRecord;
+}
+
+interface PoolBlocks {
+  readonly byName: Map<string, BlockRecord>;
+  /** Made when it is asked for. */
+  lent?: Lent;
+}
+
+const NOTHING: Lent = { 4: RangeSet.EMPTY, 6: RangeSet.EMPTY };
+
+/** All blocks as this process knows them: what the watch has told, and what it wrote itself since. */
+export class BlockBook {
+  readonly #pools = new Map<string, PoolBlocks>();
+  readonly #poolOf = new Map<string, string>();
+  readonly #gone = new GoneLeases();
+  readonly #changed: ((change: BlockChange) => void)[] = [];
+
+  /** Follows the watch from now on; what it knows already is told. */
+  attach(informer: Pick<Informer<AddressBlock, BlockRecord>, 'onChange'>): void {
+    informer.onChange((change) => this.#observe(change));
+  }
+
+  /** Called in the same turn in which a block comes, changes or goes. Handlers only enqueue. */
+  onChange(handler: (change: BlockChange) => void): void {
+    this.#changed.push(handler);
+  }
+
+  /** Names of pools, of those that are gone, too. */
+  pools(): readonly string[] {
+    return [...this.#pools.keys()];
+  }
+
+  ofPool(pool: string): readonly BlockRecord[] {
+    return [...(this.#pools.get(pool)?.byName.values() ?? [])];
+  }
+
+  countOf(pool: string): number {
+    return this.#pools.get(pool)?.byName.size ?? 0;
+  }
+
+  /** What of the pool has a block, in whatever state; the same object until that changes. */
+  lentOf(pool: string): Lent {
+    const blocks = this.#pools.get(pool);
+    if (blocks === undefined) return NOTHING;
+    blocks.lent ??= readLent([...blocks.byName.values()]);
+    return blocks.lent;
+  }
+
+  /** The answer to a write of ours: visible at once. */
+  wrote(block: AddressBlock): void {
+    const record = readBlock(block);
+    if (!this.#gone.hidesAnswer(record.metadata)) this.#store(record);
+  }
+
+  /** We deleted it, or found that it is gone. */
+  forget({ metadata: { name, uid } }: BlockRecord): void {
+    const known = this.#remove(name, uid);
+    this.#gone.deleted(name, uid, known?.metadata.resourceVersion ?? '0');
+  }
+
+  #observe({ type, object }: Change<BlockRecord>): void {
+    const { name, uid, resourceVersion } = object.metadata;
+    if (type === 'removed') {
+      const known = this.#remove(name, uid);
+      this.#gone.removed(name, uid, newerOf(resourceVersion, known?.metadata.resourceVersion ?? '0'));
+    } else if (!this.#gone.hidesEvent(object.metadata)) this.#store(object);
+  }
+
+  #store(record: BlockRecord): void {
+    const { name, uid, resourceVersion } = record.metadata;
+    const blocks: PoolBlocks = this.#pools.get(record.pool) ?? { byName: new Map<string, BlockRecord>() };
+    const before = blocks.byName.get(name);
+    if (before !== undefined && !isNewer(resourceVersion, before.metadata.resourceVersion)) return;
+    blocks.byName.set(name, record);
+    // a name says which slice
+    if (before === undefined) delete blocks.lent;
+    this.#pools.set(record.pool, blocks);
+    this.#poolOf.set(name, record.pool);
+    if (before === undefined || before.metadata.uid === uid) this.#tell({ ...(before && { before }), after: record });
+    else {
+      this.#tell({ before });
+      this.#tell({ after: record });
+    }
+  }
+
+  #remove(name: string, uid: string): BlockRecord | undefined {
+    const pool = this.#poolOf.get(name) ?? '';
+    const blocks = this.#pools.get(pool);
+    const before = blocks?.byName.get(name);
+    if (blocks === undefined || before?.metadata.uid !== uid) return undefined;
+    blocks.byName.delete(name);
+    delete blocks.lent;
+    this.#poolOf.delete(name);
+    if (blocks.byName.size === 0) this.#pools.delete(pool);
+    this.#tell({ before });
+    return before;
+  }
+
+  #tell(change: BlockChange): void {
+    for (const handler of this.#changed) handler(change);
+  }
+}
+
+function readLent(blocks: readonly BlockRecord[]): Lent {
+  const ofFamily = (family: Family) =>
+    RangeSet.of(blocks.flatMap(({ cidr }) => (cidr.family === family ? [rangeOf(cidr)] : [])));
+  return { 4: ofFamily(4), 6: ofFamily(6) };
+}

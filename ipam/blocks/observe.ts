@@ -1,0 +1,87 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
+import type { Lister } from '../../kube/cache.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { Family } from '../core/address.js';
+import type { BlockRecord } from '../core/block.js';
+import type { Pool } from '../core/pool.js';
+import type { RangeSet } from '../core/ranges.js';
+import { blockersOf } from '../pools/status.js';
+import type { PoolUsage } from '../pools/usage.js';
+import type { BlockBook } from './book.js';
+import type { ClaimPressure } from './claim-pressure.js';
+import type { NodeUse } from './node-use.js';
+import type { ObservedBlock, ObservedNode, ObservedPool, PoolPhase } from './observed.js';
+import type { PoolSlices } from './pool-slices.js';
+import type { SliceUse } from './slice-use.js';
+
+/** All that the blocks of a pool depend on. */
+export interface BlockViews {
+  pools: Pick<Lister<AddressPool>, 'get'>;
+  directory: Pick<PoolDirectory, 'pool' | 'verdict'>;
+  usage: Pick<PoolUsage, 'of'>;
+  /** By name. */
+  nodes: Pick<Lister<KubeObject>, 'get'>;
+  blocks: Pick<BlockBook, 'ofPool' | 'lentOf'>;
+  nodeUse: Pick<NodeUse, 'nodesOf' | 'leasesOf' | 'usedIn'>;
+  slices: Pick<PoolSlices, 'of'>;
+  pressure: Pick<ClaimPressure, 'of'>;
+}
+
+/** @param spoiled what cannot be lent, for something that is no block has its name */
+export function observeBlocks(name: string, views: BlockViews, spoiled: RangeSet): ObservedPool {
+  const { directory, blocks, slices, pressure } = views;
+  const pool = directory.pool(name);
+  const use = pool && slices.of(pool);
+  const lent = blocks.lentOf(name);
+  const without = (family: Family) => (spoiled.isEmpty ? lent[family] : lent[family].union(spoiled));
+  const unlent = (family: Family) => use?.unlent(family, without(family)) ?? [];
+  const records = blocks.ofPool(name);
+  return {
+    name,
+    phase: phaseOf(name, views),
+    blocks: records.map((record) => observeBlock(record, use, views)),
+    nodes: observeNodes(name, pool, records, views),
+    unlent: { 4: unlent(4), 6: unlent(6) },
+    claimsPressedAt: pressure.of(name),
+  };
+}
+
+function phaseOf(name: string, { pools, directory, usage }: BlockViews): PoolPhase {
+  const pool = pools.get(name);
+  if (pool === undefined) return 'ended';
+  if (isBeingDeleted(pool)) return blockersOf(usage.of(name, directory.pool(name))) === 0 ? 'ended' : 'ending';
+  return directory.verdict(name)?.kind === 'served' ? 'serving' : 'idle';
+}
+
+function observeBlock(record: BlockRecord, use: SliceUse | undefined, { nodeUse }: BlockViews): ObservedBlock {
+  const { cidr } = record;
+  return {
+    record,
+    used: nodeUse.usedIn(record),
+    free: use?.freeIn(cidr) ?? 0,
+    size: use?.sizeOf(cidr) ?? 0,
+    isSlice: use?.lends(cidr) ?? false,
+  };
+}
+
+function observeNodes(
+  name: string,
+  pool: Pool | undefined,
+  records: readonly BlockRecord[],
+  { nodes, nodeUse }: BlockViews,
+): ReadonlyMap<string, ObservedNode> {
+  const found = new Map<string, ObservedNode>();
+  for (const node of [...nodeUse.nodesOf(name), ...records.map((record) => record.node)]) {
+    if (found.has(node)) continue;
+    const object = nodes.get(node);
+    const isEligible = object !== undefined && pool !== undefined && mayBeLent(object, pool);
+    found.set(node, { isThere: object !== undefined, isEligible, leases: nodeUse.leasesOf(name, node) });
+  }
+  return found;
+}
+
+function mayBeLent(node: KubeObject, { nodeSelector = {} }: Pool): boolean {
+  const labels = node.metadata.labels ?? {};
+  return !isBeingDeleted(node) && Object.entries(nodeSelector).every(([label, value]) => labels[label] === value);
+}

@@ -1,0 +1,116 @@
+import type { AddressSpace } from '../core/address-space.js';
+import type { Family } from '../core/address.js';
+import type { Cidr } from '../core/cidr.js';
+import type { Pool } from '../core/pool.js';
+import type { RangeSet } from '../core/ranges.js';
+import { Slices, rangeOf } from '../core/slices.js';
+import type { OpenSlice } from './observed.js';
+
+/** What of an address space is read here. */
+export type Occupancy = Pick<AddressSpace, 'occupiedIn' | 'onChange'>;
+
+/** Slices of a pool that are compared before the best of those is lent of which addresses are in use. */
+const COMPARED = 65_536;
+
+/** How many addresses of each slice of a pool are occupied, change by change; of those alone where any is. */
+export class SliceUse {
+  readonly pool: Pool;
+  readonly slices: Readonly<Record<Family, Slices>>;
+  readonly #space: Occupancy;
+  /** By the slice's first address. */
+  readonly #occupied: Readonly<Record<Family, Map<bigint, number>>> = { 4: new Map(), 6: new Map() };
+  readonly #end: () => void;
+  #full = 0;
+
+  constructor(pool: Pool, space: Occupancy) {
+    this.pool = pool;
+    this.#space = space;
+    this.slices = { 4: new Slices(pool, 4), 6: new Slices(pool, 6) };
+    for (const family of pool.families) {
+      for (const range of this.slices[family].open.ranges) {
+        for (const value of space.occupiedIn(family, range)) this.#count(family, value, 1);
+      }
+    }
+    this.#end = space.onChange(({ family, value }, isOccupied) => {
+      if (this.slices[family].open.has(value)) this.#count(family, value, isOccupied ? 1 : -1);
+    });
+  }
+
+  /** Follows no longer. */
+  end(): void {
+    this.#end();
+  }
+
+  get total(): bigint {
+    return this.slices[4].count + this.slices[6].count;
+  }
+
+  /** How many slices have no free address. */
+  get full(): number {
+    return this.#full;
+  }
+
+  /** How many addresses of it anybody may have, and nobody has; of any CIDR, capped at 2^53 - 1. */
+  freeIn(cidr: Cidr): number {
+    const occupied = this.slices[cidr.family].has(cidr) ? this.#occupiedOf(cidr) : this.#countIn(cidr);
+    return this.sizeOf(cidr) - occupied;
+  }
+
+  /** How many addresses of it anybody may have, in use or not; capped. */
+  sizeOf(cidr: Cidr): number {
+    return cap(this.slices[cidr.family].openIn(rangeOf(cidr)));
+  }
+
+  /** It is a slice of those that may be lent. */
+  lends(cidr: Cidr): boolean {
+    const slices = this.slices[cidr.family];
+    // whoever would have all of a pool would keep all others from it
+    return slices.count >= 2n && slices.has(cidr);
+  }
+
+  /** What may be lent, best first: whole slices that nobody has an address of in order, then others, those with most free addresses first. */
+  *unlent(family: Family, lent: RangeSet): Iterable<OpenSlice> {
+    const slices = this.slices[family];
+    if (slices.count < 2n) return;
+    const others: OpenSlice[] = [];
+    let compared = 0;
+    for (const cidr of slices.all()) {
+      const { first, last } = rangeOf(cidr);
+      compared++;
+      if (lent.overlaps({ first, last })) continue;
+      const free = this.freeIn(cidr);
+      if (free === cap(last - first + 1n)) yield { cidr, free };
+      else if (free > 0 && compared <= COMPARED) others.push({ cidr, free });
+    }
+    yield* others.sort((a, b) => b.free - a.free);
+  }
+
+  #count(family: Family, value: bigint, by: 1 | -1): void {
+    const slice = this.slices[family].sliceOf(value);
+    if (slice === undefined) return;
+    const before = this.#occupiedOf(slice);
+    const size = this.sizeOf(slice);
+    const after = before + by;
+    if (after === 0) this.#occupied[family].delete(slice.base);
+    else this.#occupied[family].set(slice.base, after);
+    if (after === size) this.#full++;
+    else if (before === size) this.#full--;
+  }
+
+  #occupiedOf({ family, base }: Cidr): number {
+    return this.#occupied[family].get(base) ?? 0;
+  }
+
+  #countIn(cidr: Cidr): number {
+    const { open } = this.slices[cidr.family];
+    let count = 0;
+    for (const value of this.#space.occupiedIn(cidr.family, rangeOf(cidr))) if (open.has(value)) count++;
+    return count;
+  }
+}
+
+const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+
+function cap(count: bigint): number {
+  return Number(count > MOST ? MOST : count);
+}

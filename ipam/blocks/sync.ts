@@ -1,0 +1,116 @@
+import type { CallOptions } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import type { Logger } from '../../kube/log.js';
+import type { SyncResult } from '../../kube/loop.js';
+import type { Gate } from '../../process/gates.js';
+import { inParallel } from '../collector/parallel.js';
+import { formatCidr } from '../core/cidr.js';
+import type { BlockAction } from './action.js';
+import { type BlockClient, type BlockOutcome, applyBlockAction } from './apply.js';
+import type { BlockBook } from './book.js';
+import type { BlockMetrics } from './metrics.js';
+import { type BlockViews, observeBlocks } from './observe.js';
+import type { BlockPolicy } from './observed.js';
+import { planBlocks } from './plan.js';
+import { SpoiledSlices } from './spoiled-slices.js';
+import { ExcessTimers } from './timers.js';
+
+export interface BlockSyncDependencies extends BlockViews {
+  blocks: BlockViews['blocks'] & Pick<BlockBook, 'wrote' | 'forget'>;
+  client: BlockClient;
+  policy: BlockPolicy;
+  /** Closed: nothing is lent, and nothing asked for or taken back. */
+  gate: Gate;
+  clock: Pick<Clock, 'now'>;
+  metrics: Pick<BlockMetrics, 'did' | 'lost'>;
+  log: Logger;
+}
+
+/** Looks at one pool: each counts all its nodes. */
+const INTERVAL_MS = 200;
+const WIDTH = 8;
+/** A cache that lags behind the API server. */
+const LATER_MS = 5_000;
+
+/** The sync of one term of leadership. Its keys: names of pools, of such, too, as are gone and have blocks. */
+export function createBlockSync(
+  dependencies: BlockSyncDependencies,
+): (pool: string, signal?: AbortSignal) => Promise<SyncResult> {
+  const timers = new ExcessTimers();
+  const spoiled = new SpoiledSlices();
+  const lookedAt = new Map<string, number>();
+  const { gate, clock, policy } = dependencies;
+  return async (pool, signal) => {
+    if (!gate.isOpen()) return undefined;
+    const now = clock.now();
+    const inMs = (lookedAt.get(pool) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - now;
+    if (inMs > 0) return { retryAfterMs: inMs };
+    lookedAt.set(pool, now);
+    const observed = observeBlocks(pool, dependencies, spoiled.of(pool, now));
+    const { actions, memories, lookAt } = planBlocks(observed, timers.of(pool), { policy, now });
+    timers.set(pool, memories);
+    if (observed.phase === 'ended' && observed.blocks.length === 0) lookedAt.delete(pool);
+    const work = new Work(dependencies, spoiled, signal);
+    await work.perform(actions);
+    if (work.retryMs !== undefined) return { retryAfterMs: work.retryMs };
+    return lookAt === undefined ? undefined : { retryAfterMs: Math.max(0, lookAt - clock.now()) };
+  };
+}
+
+/** The writes of one plan. Each is told to the book of blocks, which calls for the next look. */
+class Work {
+  /** When to look again, though nobody may tell of a change. */
+  retryMs: number | undefined;
+  readonly #dependencies: BlockSyncDependencies;
+  readonly #spoiled: SpoiledSlices;
+  readonly #signal: AbortSignal | undefined;
+  readonly #errors: unknown[] = [];
+
+  constructor(dependencies: BlockSyncDependencies, spoiled: SpoiledSlices, signal: AbortSignal | undefined) {
+    this.#dependencies = dependencies;
+    this.#spoiled = spoiled;
+    this.#signal = signal;
+  }
+
+  /** @throws {unknown} the first error, after all have been tried */
+  async perform(actions: readonly BlockAction[]): Promise<void> {
+    await inParallel(actions, WIDTH, (action) => this.#try(action), this.#signal);
+    if (this.#errors.length > 0) throw this.#errors[0];
+  }
+
+  async #try(action: BlockAction): Promise<void> {
+    const { client, blocks, gate } = this.#dependencies;
+    // it may have closed while others were written
+    if (!gate.isOpen()) return;
+    const call: CallOptions = this.#signal === undefined ? {} : { signal: this.#signal };
+    try {
+      this.#note(action, await applyBlockAction(action, { client, blocks, call }));
+    } catch (error) {
+      this.#errors.push(error);
+    }
+  }
+
+  #note(action: BlockAction, outcome: BlockOutcome): void {
+    const { metrics, log, clock } = this.#dependencies;
+    const fields = describe(action);
+    if (outcome === 'done') {
+      metrics.did(action);
+      log.info(fields, action.why);
+      return;
+    }
+    metrics.lost(action.kind);
+    if (outcome === 'lost') log.debug(fields, 'somebody was faster');
+    else if (outcome === 'node-there') log.debug(fields, 'the node is there, says the API server');
+    else log.warn(fields, 'what has its name is no block that could be read: it is not lent');
+    if (outcome === 'unreadable' && action.kind === 'lend') this.#spoiled.add(action.pool, action.slice, clock.now());
+    this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? INTERVAL_MS : LATER_MS);
+  }
+}
+
+function describe(action: BlockAction): object {
+  const { kind } = action;
+  if (kind === 'lend') return { action: kind, pool: action.pool, block: formatCidr(action.slice), node: action.node };
+  const { pool, cidr, node } = action.block;
+  const reason = 'reason' in action ? { reason: action.reason } : {};
+  return { action: kind, pool, block: formatCidr(cidr), node, ...reason };
+}

@@ -1,0 +1,80 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import type { KubeObject } from '../../api/meta.js';
+import type { Change } from '../../kube/informer.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
+import { stateOf } from '../core/lease.js';
+import type { LeaseChange } from '../leases/book.js';
+import type { BlockBook } from './book.js';
+import type { ClaimPressure } from './claim-pressure.js';
+import type { NodeUse } from './node-use.js';
+import type { PoolSlices } from './pool-slices.js';
+
+/** Which pools' blocks a change concerns. */
+
+interface Changing<C> {
+  onChange(handler: (change: C) => void): void;
+}
+
+export interface BlockSources {
+  pools: Changing<Change<AddressPool>>;
+  nodes: Changing<Change<KubeObject>>;
+  book: Changing<LeaseChange>;
+  blocks: Changing<{ before?: { pool: string }; after?: { pool: string } }> & Pick<BlockBook, 'pools' | 'ofPool'>;
+  directory: Changing<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsWith'>;
+  nodeUse: Pick<NodeUse, 'poolsOf'>;
+  pressure: Pick<ClaimPressure, 'onPress' | 'forget'>;
+  slices: Pick<PoolSlices, 'forget'>;
+}
+
+/** Tells the names of pools whose blocks are to be synced; `add` does nothing while another process leads. */
+export function followBlocks(sources: BlockSources, add: (pools: readonly string[]) => void): void {
+  const { pools, nodes, book, blocks, directory, pressure, slices } = sources;
+  directory.onChange((networks) => add(poolsOfNetworks(networks, directory)));
+  pools.onChange(({ type, object: { metadata } }) => {
+    if (type === 'removed') {
+      slices.forget(metadata.name);
+      pressure.forget(metadata.name);
+    }
+    // a deletion may wait for nothing but blocks
+    if (type === 'removed' || metadata.deletionTimestamp !== undefined) add([metadata.name]);
+  });
+  nodes.onChange((change) => {
+    if (isNews(change)) add(poolsOfNode(change.object.metadata.name, sources));
+  });
+  book.onChange((change) => add(poolsOfLease(change, directory)));
+  blocks.onChange(({ before, after }) => add([(after ?? before)?.pool ?? []].flat()));
+  pressure.onPress((pool) => add([pool]));
+}
+
+export function poolsOfNetworks(networks: Iterable<string>, directory: Pick<PoolDirectory, 'poolsOf'>): string[] {
+  return [...networks].flatMap((network) => directory.poolsOf(network).map(({ name }) => name));
+}
+
+/** Its pool, where pods of another number of nodes have addresses now; and where an address came into use or is free again, all pools that have it. */
+export function poolsOfLease(
+  { before, after }: LeaseChange,
+  directory: Pick<PoolDirectory, 'poolsWith'>,
+): readonly string[] {
+  const lease = after ?? before;
+  if (lease === undefined) return [];
+  if (before === undefined || after === undefined) {
+    return [...new Set([lease.pool, ...directory.poolsWith(lease.addressSpace, lease.address)])];
+  }
+  const isSame = before.node === after.node && stateOf(before) === stateOf(after);
+  return isSame ? [] : [lease.pool];
+}
+
+/** Those from which it has something. */
+function poolsOfNode(node: string, { blocks, nodeUse }: BlockSources): string[] {
+  const lending = blocks.pools().filter((pool) => blocks.ofPool(pool).some((block) => block.node === node));
+  return [...new Set([...nodeUse.poolsOf(node), ...lending])];
+}
+
+/** Its heartbeats are none. */
+function isNews({ type, object, before }: Change<KubeObject>): boolean {
+  return type !== 'changed' || before === undefined || whatCounts(object) !== whatCounts(before);
+}
+
+function whatCounts({ metadata: { uid, deletionTimestamp, labels } }: KubeObject): string {
+  return JSON.stringify([uid, deletionTimestamp, labels]);
+}
