@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import type { OutputConfiguration } from 'commander';
 import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
 import { type BlockConfig, blockProblem } from './block-config.js';
+import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
 import { ALL_SETTINGS, CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
 import type { AllConfig, ControllerConfig, IpamConfig, WebhookConfig } from './config.js';
 import { variableOf } from './setting.js';
@@ -14,6 +15,7 @@ export type Request =
   | { readonly process: 'webhook'; readonly config: WebhookConfig }
   | { readonly process: 'ipam'; readonly config: IpamConfig }
   | { readonly process: 'agent'; readonly config: AgentConfig }
+  | { readonly process: 'capacity'; readonly config: CapacityConfig }
   | { readonly process: 'all'; readonly config: AllConfig };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -31,6 +33,7 @@ const SUMMARY = {
   webhook: 'point launcher pods at their claims',
   ipam: 'give claims their addresses, on networks whose NADs delegate IPAM to holdfast',
   agent: 'give the pods of one node their addresses: what its CNI plugin asks',
+  capacity: 'show on nodes how many addresses are free, so that the scheduler counts them',
   all: 'controller, webhook and ipam in one process',
 } as const;
 
@@ -88,6 +91,7 @@ function buildProgram(environment: Environment, take: (request: Request) => void
   add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config }));
   add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config: checked(config) }));
   add('agent', AGENT_SETTINGS, (config) => take({ process: 'agent', config }));
+  add('capacity', CAPACITY_SETTINGS, (config) => take({ process: 'capacity', config }));
   add('all', ALL_SETTINGS, (config) => take({ process: 'all', config: checked(config) }));
   return program;
 }

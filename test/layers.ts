@@ -26,13 +26,22 @@ export const LAYERS: readonly Layer[] = [
   { root: 'controller', below: ['api', 'kube', 'process'] },
   { root: 'webhook', below: ['api', 'kube', 'process'] },
   { root: 'ipam/core', below: ['api'] },
+  { root: 'ipam/capacity', below: ['api', 'kube', 'process', 'ipam/core'] },
   { root: 'ipam', below: ['api', 'kube', 'process', 'ipam/core'] },
   { root: 'cni/plugin', below: [] },
   { root: 'cni', below: ['api', 'kube', 'process', 'ipam/core'] },
   { root: 'cli', below: ['api', 'kube', 'ipam/core', 'process/version.ts', 'process/lease-writes.ts'] },
   {
     root: 'holdfast.ts',
-    below: ['process', 'kube/errors.ts', 'controller/main.ts', 'webhook/main.ts', 'ipam/main.ts', 'cni/agent/main.ts'],
+    below: [
+      'process',
+      'kube/errors.ts',
+      'controller/main.ts',
+      'webhook/main.ts',
+      'ipam/main.ts',
+      'ipam/capacity/main.ts',
+      'cni/agent/main.ts',
+    ],
   },
 ];
 

@@ -28,6 +28,8 @@ export interface ShareInput {
   /** Free addresses that nobody waits for whose pod is bound: all shares together are never more. */
   readonly budget: number;
   readonly nodes: readonly ShareNode[];
+  /** What a scheduler may believe of nodes that are not among these any more. */
+  readonly elsewhere: number;
   /** Pods that no node had enough for. */
   readonly waiting: readonly WaitingKind[];
   /** What this function made of the last round. */
@@ -120,13 +122,13 @@ function topUp(wanted: Map<string, number>, budget: number, { floor, isServed }:
 
 /** Less is written at once, more only as far as all that may be believed allows. */
 function writes(
-  { nodes }: ShareInput,
+  { nodes, elsewhere }: ShareInput,
   budget: number,
   { wanted, placement }: { wanted: ReadonlyMap<string, number>; placement: Placement },
 ): Pick<SharePlan, 'caps' | 'unfinished'> {
   const caps = new Map<string, number>();
   const believed = nodes.reduce((sum, { most, requested }) => sum + Math.max(0, most - requested), 0);
-  let slack = budget - believed;
+  let slack = budget - elsewhere - believed;
   let unfinished = false;
   const urgentFirst = [...nodes].sort((a, b) => urgency(b, placement) - urgency(a, placement));
   for (const node of urgentFirst) {

@@ -211,6 +211,7 @@ export class CapacityWorld {
           ordinary: true,
         };
       }),
+      elsewhere: 0,
       waiting,
       offers: this.#offers,
       now,

@@ -1,0 +1,157 @@
+import { capacityResource } from '../../api/capacity.js';
+import { shortHash } from '../../api/hash.js';
+import type { Family } from '../core/address.js';
+import type { BlockRecord } from '../core/block.js';
+import type { Pool } from '../core/pool.js';
+import { isOrdinary, mayRun } from './eligible.js';
+import { type NodeRecord, isEligible } from './node-record.js';
+import type { PodRecord } from './pod-record.js';
+import type { WaitingKind } from './offers.js';
+import type { ShareNode } from './shares.js';
+import type { Stock } from './stock.js';
+
+/** Kinds of waiting pods that are looked at in a round. */
+const MAX_KINDS = 500;
+
+/** What one round is about. */
+export interface Sight {
+  readonly pools: readonly Pool[];
+  readonly nodes: readonly NodeRecord[];
+  readonly pods: Iterable<PodRecord>;
+  readonly stock: Pick<Stock, 'heldBy' | 'free'>;
+  readonly blocksOf: (pool: Pool) => readonly BlockRecord[];
+}
+
+/** A pool, and what pods ask of it. */
+export interface ObservedPool {
+  readonly resource: string;
+  readonly pool: Pool;
+  /** Free addresses that no bound pod waits for; below 0 where more pods are bound than there are addresses. */
+  readonly budget: number;
+  /** Those that may show it. */
+  readonly nodes: readonly Omit<ShareNode, 'shown' | 'most'>[];
+  /** By node, whether it may show it or not. */
+  readonly requested: ReadonlyMap<string, number>;
+  readonly waiting: readonly WaitingKind[];
+  readonly waitingPods: number;
+}
+
+export function observe(sight: Sight): ObservedPool[] {
+  const pods = [...sight.pods];
+  const pools = [...sight.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const eligible = new Map(
+    pools.map((pool) => [
+      capacityResource(pool.name),
+      sight.nodes.filter((node) => isEligible(node, pool.nodeSelector)),
+    ]),
+  );
+  const kinds = waitingKinds(pods, eligible);
+  return pools.map((pool) => {
+    const resource = capacityResource(pool.name);
+    const concerned = pods.filter(({ requests }) => requests.has(resource));
+    const counts = count(concerned, resource);
+    const { budget, own } = freeOf(pool, concerned, { sight, resource });
+    const waiting = kinds.flatMap(({ requests, ...kind }): WaitingKind[] => {
+      const requested = requests.get(resource);
+      return requested === undefined ? [] : [{ ...kind, requested }];
+    });
+    return {
+      resource,
+      pool,
+      budget,
+      nodes: (eligible.get(resource) ?? []).map(({ traits }) => ({
+        name: traits.name,
+        requested: counts.staying.get(traits.name) ?? 0,
+        leaving: counts.leaving.get(traits.name) ?? 0,
+        own: own.get(traits.name) ?? 0,
+        ordinary: isOrdinary(traits),
+      })),
+      requested: counts.staying,
+      waiting,
+      waitingPods: waiting.reduce((sum, kind) => sum + kind.pods, 0),
+    };
+  });
+}
+
+function count(pods: readonly PodRecord[], resource: string) {
+  const staying = new Map<string, number>();
+  const leaving = new Map<string, number>();
+  for (const pod of pods) {
+    if (pod.node === undefined) continue;
+    const counts = pod.leaving ? leaving : staying;
+    counts.set(pod.node, (counts.get(pod.node) ?? 0) + (pod.requests.get(resource) ?? 0));
+  }
+  return { staying, leaving };
+}
+
+/** Of two families the scarcer one counts. A pod that is being deleted may be about to get its addresses all the same. */
+function freeOf(
+  pool: Pool,
+  pods: readonly PodRecord[],
+  { sight, resource }: { sight: Sight; resource: string },
+): { budget: number; own: ReadonlyMap<string, number> } {
+  const blocks = sight.blocksOf(pool);
+  let budget = Infinity;
+  let own: Map<string, number> | undefined;
+  for (const family of pool.families) {
+    const free = sight.stock.free(pool, family, blocks);
+    const pending = pendingOf(pods, (pod) => missing(pod, { sight, resource, pool, family }));
+    budget = Math.min(budget, free.total - pending.total);
+    if (!blocks.some(({ cidr }) => cidr.family === family)) continue;
+    const left = new Map(
+      [...free.own].map(([node, ownFree]) => [node, Math.max(0, ownFree - (pending.on.get(node) ?? 0))]),
+    );
+    own = own === undefined ? left : lesser(own, left);
+  }
+  return { budget: Number.isFinite(budget) ? budget : 0, own: own ?? new Map() };
+}
+
+function missing(
+  { uid, requests }: PodRecord,
+  { sight, resource, pool, family }: { sight: Sight; resource: string; pool: Pool; family: Family },
+): number {
+  return Math.max(0, (requests.get(resource) ?? 0) - sight.stock.heldBy(uid, pool.name, family));
+}
+
+function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => number) {
+  const on = new Map<string, number>();
+  let total = 0;
+  for (const pod of pods) {
+    if (pod.node === undefined) continue;
+    const lacks = missingOf(pod);
+    total += lacks;
+    on.set(pod.node, (on.get(pod.node) ?? 0) + lacks);
+  }
+  return { total, on };
+}
+
+function lesser(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
+  return new Map([...one].map(([node, count]) => [node, Math.min(count, other.get(node) ?? 0)]));
+}
+
+interface RequestingKind extends Omit<WaitingKind, 'requested'> {
+  readonly requests: ReadonlyMap<string, number>;
+}
+
+/** Pods that ask for the same and may run on the same nodes are one kind; those that nobody publishes for wait for somebody else. */
+function waitingKinds(
+  pods: readonly PodRecord[],
+  eligible: ReadonlyMap<string, readonly NodeRecord[]>,
+): RequestingKind[] {
+  const kinds = new Map<string, RequestingKind>();
+  for (const { requests, needs } of pods) {
+    const resources = [...requests.keys()];
+    if (needs === undefined || !resources.every((resource) => eligible.has(resource))) continue;
+    const key = shortHash(JSON.stringify([[...requests].sort(), needs]), 16);
+    const known = kinds.get(key);
+    if (known !== undefined) {
+      kinds.set(key, { ...known, pods: known.pods + 1 });
+      continue;
+    }
+    if (kinds.size === MAX_KINDS) continue;
+    const [first = [], ...others] = resources.map((resource) => eligible.get(resource) ?? []);
+    const nodes = first.filter((node) => others.every((list) => list.includes(node)) && mayRun(needs, node.traits));
+    kinds.set(key, { key, requests, pods: 1, nodes: nodes.map(({ traits }) => traits.name) });
+  }
+  return [...kinds.values()];
+}

@@ -1,0 +1,186 @@
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { StatusError, isNotFound, messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
+import { NODES } from '../../kube/resources.js';
+import { Belief } from './belief.js';
+import type { CapacityMetrics } from './metrics.js';
+import type { NodeRecord } from './node-record.js';
+import { type ObservedPool, type Sight, observe } from './observe.js';
+import type { Offer } from './offers.js';
+import { type ShareNode, planShares } from './shares.js';
+
+/** Writes under way at once. */
+const WRITERS = 8;
+
+export interface PublisherOptions {
+  readonly client: Pick<Client, 'patch'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: CapacityMetrics;
+  readonly settleMs: number;
+  readonly patienceMs: number;
+}
+
+/** By extended resource; null: the key goes. */
+type Changes = Map<string, number | null>;
+
+/** Shows on nodes what is free: one round looks at everything, plans, and writes at most once to each node. */
+export class Publisher {
+  readonly #options: PublisherOptions;
+  /** By resource, then by node. */
+  readonly #beliefs = new Map<string, Map<string, Belief>>();
+  readonly #offers = new Map<string, ReadonlyMap<string, Offer>>();
+  /** Until then somebody who published before may still be believed: nothing is raised. */
+  readonly #calmAt: number;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#calmAt = options.clock.now() + options.settleMs;
+  }
+
+  /**
+   * @returns whether more is to be done soon, though nothing changes
+   * @throws {Error} where a node could not be written to, after all others were
+   */
+  async round(sight: Sight): Promise<boolean> {
+    const { nodes } = sight;
+    const pools = observe(sight);
+    this.#see(nodes, new Set(pools.map(({ resource }) => resource)));
+    const changes = new Map<string, Changes>();
+    const change = (node: string, resource: string, count: number | null) => {
+      const ofNode: Changes = changes.get(node) ?? new Map<string, number | null>();
+      changes.set(node, ofNode.set(resource, count));
+    };
+    const placed = new Map<string, string>();
+    let isUnfinished = this.#options.clock.now() < this.#calmAt && pools.length > 0;
+    for (const pool of pools) {
+      const plan = this.#plan(pool, placed);
+      for (const [kind, node] of plan.placed) placed.set(kind, placed.get(kind) ?? node);
+      for (const [node, cap] of plan.caps) change(node, pool.resource, cap);
+      this.#offers.set(pool.resource, plan.offers);
+      if (plan.unfinished || pool.waitingPods > 0) isUnfinished = true;
+    }
+    this.#repair(nodes, pools, change);
+    await this.#writeAll(changes);
+    return isUnfinished;
+  }
+
+  #see(nodes: readonly NodeRecord[], published: ReadonlySet<string>): void {
+    const now = this.#options.clock.now();
+    const names = new Set(nodes.map(({ traits }) => traits.name));
+    const shownOnes = new Set(nodes.flatMap(({ shown }) => [...shown.keys()]));
+    for (const [resource, beliefs] of this.#beliefs) {
+      for (const name of beliefs.keys()) if (!names.has(name)) beliefs.delete(name);
+      if (shownOnes.has(resource) || published.has(resource)) continue;
+      this.#beliefs.delete(resource);
+      this.#offers.delete(resource);
+    }
+    for (const { traits, shown, metadata } of nodes) {
+      for (const resource of new Set([...published, ...shown.keys()])) {
+        this.#belief(resource, traits.name).see(shown.get(resource)?.allocatable, metadata.resourceVersion ?? '', now);
+      }
+    }
+  }
+
+  #belief(resource: string, node: string): Belief {
+    const beliefs = this.#beliefs.get(resource) ?? new Map<string, Belief>();
+    this.#beliefs.set(resource, beliefs);
+    const belief = beliefs.get(node) ?? new Belief(this.#options.settleMs);
+    beliefs.set(node, belief);
+    return belief;
+  }
+
+  #plan(
+    { resource, pool, budget, nodes, requested, waiting, waitingPods }: ObservedPool,
+    placed: ReadonlyMap<string, string>,
+  ) {
+    const { clock, patienceMs, metrics } = this.#options;
+    const now = clock.now();
+    const eligible = new Set(nodes.map(({ name }) => name));
+    const elsewhere = [...(this.#beliefs.get(resource) ?? [])].reduce(
+      (sum, [name, belief]) =>
+        eligible.has(name) ? sum : sum + Math.max(0, belief.most(now) - (requested.get(name) ?? 0)),
+      0,
+    );
+    const plan = planShares({
+      budget,
+      nodes: nodes.map((node): ShareNode => {
+        const belief = this.#belief(resource, node.name);
+        const { shown } = belief;
+        return { ...node, ...(shown !== undefined && { shown }), most: belief.most(now) };
+      }),
+      elsewhere: now < this.#calmAt ? Infinity : elsewhere,
+      waiting: waiting.map((kind) => ({ ...kind, prefers: placed.get(kind.key) })),
+      offers: this.#offers.get(resource) ?? new Map(),
+      now,
+      patienceMs,
+    });
+    metrics.observed(pool.name, { free: Math.max(0, budget), waiting: waitingPods });
+    return plan;
+  }
+
+  /** What somebody else has changed, or left behind. */
+  #repair(
+    nodes: readonly NodeRecord[],
+    pools: readonly ObservedPool[],
+    change: (node: string, resource: string, count: number | null) => void,
+  ): void {
+    const wanted = new Map(
+      pools.map(({ resource, nodes: eligible }) => [resource, new Set(eligible.map(({ name }) => name))]),
+    );
+    for (const { traits, shown } of nodes) {
+      for (const [resource, { capacity, allocatable }] of shown) {
+        if (wanted.get(resource)?.has(traits.name) !== true) change(traits.name, resource, null);
+        else if (capacity !== allocatable && allocatable !== undefined) {
+          // as it was planned, or as it is: both numbers say the same
+          change(traits.name, resource, this.#belief(resource, traits.name).shown ?? allocatable);
+        }
+      }
+    }
+  }
+
+  async #writeAll(changes: ReadonlyMap<string, Changes>): Promise<void> {
+    const left = [...changes];
+    const failures: unknown[] = [];
+    const work = async () => {
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        try {
+          await this.#write(...next);
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: WRITERS }, work));
+    if (failures.length === 0) return;
+    const [first] = failures;
+    throw failures.length === 1
+      ? first
+      : new Error(`${failures.length} nodes could not be written to: ${messageOf(first)}`, { cause: first });
+  }
+
+  async #write(node: string, changes: Changes): Promise<void> {
+    const { client, clock, log, metrics } = this.#options;
+    const beliefs = [...changes].map(([resource, count]) => ({
+      belief: this.#belief(resource, node),
+      cap: count ?? 0,
+    }));
+    for (const { belief, cap } of beliefs) belief.send(cap, clock.now());
+    const counts = Object.fromEntries([...changes].map(([key, count]) => [key, count === null ? null : String(count)]));
+    const body = { status: { capacity: counts, allocatable: counts } };
+    try {
+      const written = await client.patch(NODES, { name: node }, { type: 'merge', body }, { subresource: 'status' });
+      for (const { belief } of beliefs) belief.answered(written.metadata.resourceVersion ?? '');
+      metrics.written('done');
+      log.debug({ node, counts }, 'what is free is shown');
+    } catch (error) {
+      metrics.written('failed');
+      if (error instanceof StatusError && error.status >= 400 && error.status < 500) {
+        for (const { belief } of beliefs) belief.refused();
+      }
+      // gone meanwhile: nobody runs there any more
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}

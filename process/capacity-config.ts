@@ -1,0 +1,41 @@
+import { COMMON, type CommonConfig } from './config.js';
+import { type Settings, duration } from './setting.js';
+
+/** The process that shows free addresses on nodes. */
+export interface CapacityConfig extends CommonConfig {
+  /** Nodes are written to at most this often. */
+  readonly publishIntervalMs: number;
+  /** How long schedulers may take to hear of a write. */
+  readonly settleMs: number;
+  /** How long a node keeps what a waiting pod could use and does not, before another node gets it. */
+  readonly patienceMs: number;
+}
+
+export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
+  ...COMMON,
+  publishIntervalMs: {
+    flag: 'publish-interval',
+    placeholder: 'duration',
+    description: 'how often nodes are told at most how many addresses are free',
+    fallback: 1_000,
+    fallbackText: '1s',
+    parse: duration(100, 60_000),
+  },
+  settleMs: {
+    flag: 'publish-settle',
+    placeholder: 'duration',
+    description: 'how long a scheduler may take to hear of that: so long what it was told before counts, too',
+    fallback: 3_000,
+    fallbackText: '3s',
+    parse: duration(100, 60_000),
+  },
+  patienceMs: {
+    flag: 'publish-patience',
+    placeholder: 'duration',
+    description:
+      'how long a node keeps an address that a waiting pod could use there and does not, before another node gets it',
+    fallback: 20_000, // schedulers try a pod again after 10 s at most
+    fallbackText: '20s',
+    parse: duration(100, 600_000),
+  },
+};
