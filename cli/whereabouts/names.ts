@@ -27,20 +27,18 @@ export function spellingsOf(range: string): string[] {
 }
 
 /**
- * What a reservation's name says: `[<network_name>-]10.0.0.5`, IPv6 with dashes for colons.
- * @param networkNames those that are known: a name alone does not say where one ends
+ * What a reservation's name can say: `[<network_name>-]10.0.0.5`, IPv6 with dashes for colons. A name alone does not say where the network's ends:
+ * `lan-a-fd00--5` is fd00::5 of `lan-a`, or a:fd00::5 of `lan`.
  */
 export function readReservationName(
   name: string,
   networkNames: Iterable<string>,
-): { networkName: string; address: Address } | undefined {
-  for (const networkName of ['', ...networkNames]) {
+): { networkName: string; address: Address }[] {
+  return ['', ...networkNames].flatMap((networkName) => {
     const prefix = networkName === '' ? '' : `${networkName}-`;
-    if (!name.startsWith(prefix)) continue;
-    const address = readNamedAddress(name.slice(prefix.length));
-    if (address !== undefined) return { networkName, address };
-  }
-  return undefined;
+    const address = name.startsWith(prefix) ? readNamedAddress(name.slice(prefix.length)) : undefined;
+    return address === undefined ? [] : [{ networkName, address }];
+  });
 }
 
 /** The names of the IPPools of a range's slices. A NodeSlicePool has the name of the network, or of its `network_name`. */

@@ -149,16 +149,19 @@ function readReservation(
   found: Found,
 ): void {
   const source = `OverlappingRangeIPReservation ${objectKey(object)}`;
-  const read = readReservationName(object.metadata.name, networkNames);
+  const readings = readReservationName(object.metadata.name, networkNames).map(({ networkName, address }) => ({
+    address,
+    own: nads.filter(
+      (nad) => nad.networkName === networkName && cidrsOf(nad).some((cidr) => containsAddress(cidr, address)),
+    ),
+  }));
+  const read = readings.find(({ own }) => own.length > 0) ?? readings[0];
   if (read === undefined) {
     const message = 'its name is no address';
     found.leftOut.push({ reason: 'unreadable', source, message, networks: [] });
     return;
   }
-  const { address, networkName } = read;
-  const own = nads.filter(
-    (nad) => nad.networkName === networkName && cidrsOf(nad).some((cidr) => containsAddress(cidr, address)),
-  );
+  const { address, own } = read;
   const known = { networks: networksOf(own), address: formatAddress(address) };
   if (own.length === 0) {
     found.leftOut.push({ reason: 'no-nad', source, message: 'no NAD of whereabouts has a range with it', ...known });

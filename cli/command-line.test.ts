@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { UsageError, readCommandLine } from './command-line.js';
+
+const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
+
+describe('the command line of kubectl holdfast', () => {
+  const rows: { given: string; expect: object }[] = [
+    { given: 'migrate whereabouts', expect: { command: 'migrate whereabouts', cluster: {}, options: ALL } },
+    {
+      given: 'migrate whereabouts --apply --namespace w --network blue --skip-conflicts -o json --context lab',
+      expect: {
+        command: 'migrate whereabouts',
+        cluster: { context: 'lab' },
+        options: { apply: true, namespace: 'w', network: 'blue', skipConflicts: true, json: true },
+      },
+    },
+    {
+      given: 'reserve blue 10.0.0.5 --mac 02:00:00:00:00:01 --kubeconfig k',
+      expect: {
+        command: 'reserve',
+        cluster: { kubeconfig: 'k' },
+        reservation: { pool: 'blue', address: '10.0.0.5', mac: '02:00:00:00:00:01' },
+      },
+    },
+    {
+      given: 'unreserve blue fd00::5',
+      expect: { command: 'unreserve', cluster: {}, reservation: { pool: 'blue', address: 'fd00::5' } },
+    },
+  ];
+  for (const { given, expect: expected } of rows) {
+    it(`understands ${given}`, () => expect(readCommandLine(given.split(' '))).to.deep.equal(expected));
+  }
+
+  for (const [given, words] of [
+    ['', 'what is to be done'],
+    ['migrate', 'what is to be done'],
+    ['migrate calico', "unknown command 'calico'"],
+    ['migrate whereabouts --aply', "unknown option '--aply'"],
+    ['migrate whereabouts -o yaml', '"yaml" cannot be used'],
+    ['reserve blue', "missing required argument 'address'"],
+    ['unreserve blue 10.0.0.5 --mac x', "unknown option '--mac'"],
+  ] as const) {
+    it(`does not understand ${given || 'nothing'}`, () => {
+      expect(() => readCommandLine(given.split(' ').filter(Boolean), { writeOut: () => undefined })).to.throw(
+        UsageError,
+        words,
+      );
+    });
+  }
+
+  it('prints help where it is asked for', () => {
+    let printed = '';
+    const output = { writeOut: (text: string) => (printed += text) };
+    expect(readCommandLine(['migrate', 'whereabouts', '--help'], output)).to.equal(undefined);
+    expect(printed).to.include('writes\nnothing without --apply');
+  });
+});

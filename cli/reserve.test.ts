@@ -1,0 +1,139 @@
+import { expect } from 'chai';
+import type { AddressLease } from '../api/address-lease.js';
+import { adminPool } from '../test/pool-objects.js';
+import { leaseOf } from '../test/lease-objects.js';
+import { MigrationCluster, observedOf } from '../test/migration-world.js';
+import { Refusal } from './refusal.js';
+import { type Reservation, reserve, unreserve } from './reserve.js';
+
+const MAC = '02:00:00:00:00:01';
+const POOL = adminPool('office', {
+  network: 'lan',
+  subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1', reserved: ['10.0.0.9'] }],
+});
+
+function reservedLease(spec: Partial<AddressLease['spec']> = {}): AddressLease {
+  return {
+    metadata: { name: 'lan.10-0-0-5', uid: 'u', resourceVersion: '1' },
+    spec: { address: '10.0.0.5', addressSpace: 'lan', pool: 'office', ...spec },
+  };
+}
+
+function world(...leases: AddressLease[]): MigrationCluster {
+  return new MigrationCluster(
+    observedOf({ pools: [POOL, { ...POOL, metadata: { name: 'bad' }, spec: { network: 'x', subnets: [] } }], leases }),
+  );
+}
+
+const of5 = { pool: 'office', address: '10.0.0.5' };
+
+describe('an address that is reserved by hand', () => {
+  const kept: { name: string; given: Reservation; expect: object }[] = [
+    {
+      name: 'for a MAC address, however that is written',
+      given: { ...of5, mac: '02-00-00-00-00-01' },
+      expect: {
+        metadata: {
+          name: 'lan.10-0-0-5',
+          labels: {
+            'ipam.holdfast.dev/pool': 'office',
+            'ipam.holdfast.dev/family': 'IPv4',
+            'ipam.holdfast.dev/mac': '02-00-00-00-00-01',
+          },
+        },
+        spec: { address: '10.0.0.5', addressSpace: 'lan', pool: 'office', mac: MAC },
+      },
+    },
+    {
+      name: 'from everybody',
+      given: { ...of5, address: '10.0.0.9' },
+      expect: {
+        metadata: {
+          name: 'lan.10-0-0-9',
+          labels: { 'ipam.holdfast.dev/pool': 'office', 'ipam.holdfast.dev/family': 'IPv4' },
+        },
+        spec: { address: '10.0.0.9', addressSpace: 'lan', pool: 'office' },
+      },
+    },
+  ];
+  for (const { name, given, expect: expected } of kept) {
+    it(`is kept ${name}`, async () => {
+      const cluster = world();
+      expect(await reserve(given, cluster.client())).to.match(/ reserved$/);
+      const [lease] = cluster.all('addressleases');
+      const { uid: _uid, resourceVersion: _version, ...metadata } = lease!.metadata;
+      expect({ metadata, spec: lease!.spec }).to.deep.equal(expected);
+    });
+  }
+
+  it('is kept once, however often that is asked for', async () => {
+    const cluster = world(reservedLease({ mac: MAC }));
+    expect(await reserve({ ...of5, mac: MAC.toUpperCase() }, cluster.client())).to.match(/unchanged$/);
+    expect(cluster.all('addressleases')).to.have.length(1);
+  });
+
+  const refused: { name: string; given: Partial<Reservation>; leases?: AddressLease[]; expect: string }[] = [
+    { name: 'is an address', given: { address: '10.0.0.300' }, expect: '"10.0.0.300" is no IP address' },
+    { name: 'has a pool', given: { pool: 'none' }, expect: 'there is no AddressPool none' },
+    { name: 'has a pool that can be used', given: { pool: 'bad' }, expect: 'AddressPool bad is invalid: spec.subnets' },
+    {
+      name: 'lies in the pool',
+      given: { address: '10.1.0.5' },
+      expect: '10.1.0.5 is not in AddressPool office, which has 10.0.0.0/24',
+    },
+    {
+      name: 'is nobody’s by the pool',
+      given: { address: '10.0.0.1' },
+      expect: 'AddressPool office leases 10.0.0.1 to nobody',
+    },
+    { name: 'is for a MAC address', given: { mac: '02:00' }, expect: '"02:00" is no MAC address' },
+    {
+      name: 'is not somebody’s',
+      given: {},
+      leases: [
+        {
+          ...leaseOf('10.0.0.5', 1),
+          ...reservedLease({ owner: { kind: 'Pod', namespace: 'a', name: 'p', uid: 'u' } }),
+        },
+      ],
+      expect: '10.0.0.5 is leased to Pod a/p',
+    },
+    {
+      name: 'is not reserved otherwise',
+      given: {},
+      leases: [reservedLease({ mac: MAC })],
+      expect: `10.0.0.5 is reserved otherwise: for ${MAC}`,
+    },
+  ];
+  for (const { name, given, leases = [], expect: words } of refused) {
+    it(`${name}, or it is refused`, async () => {
+      const cluster = world(...leases);
+      const refusal = await reserve({ ...of5, ...given }, cluster.client()).catch((error: unknown) => error);
+      expect(refusal).to.be.instanceOf(Refusal);
+      expect((refusal as Refusal).message).to.include(words);
+      expect(cluster.writes).to.equal(0);
+    });
+  }
+
+  it('is free once it is let go', async () => {
+    const cluster = world(reservedLease());
+    expect(await unreserve(of5, cluster.client())).to.match(/the address is free$/);
+    expect(cluster.all('addressleases')).to.deep.equal([]);
+  });
+
+  for (const [name, leases, words] of [
+    ['none is kept', [], 'there is no AddressLease lan.10-0-0-5'],
+    [
+      'somebody has it',
+      [reservedLease({ reserved: true, mac: MAC, owner: { kind: 'Pod', namespace: 'a', name: 'p', uid: 'u' } })],
+      'Pod a/p has 10.0.0.5',
+    ],
+  ] as const) {
+    it(`is not let go where ${name}`, async () => {
+      const cluster = world(...leases);
+      const refusal = await unreserve(of5, cluster.client()).catch((error: unknown) => error);
+      expect((refusal as Refusal).message).to.include(words);
+      expect(cluster.all('addressleases')).to.have.length(leases.length);
+    });
+  }
+});

@@ -1,0 +1,222 @@
+import { expect } from 'chai';
+import { adminPool } from '../../test/pool-objects.js';
+import { leaseOf } from '../../test/lease-objects.js';
+import { Killed, MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../../test/migration-world.js';
+import { bigCluster } from '../../test/whereabouts-cluster.js';
+import { StatusError, TransportError } from '../../kube/errors.js';
+import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
+
+const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
+const APPLY = { ...DRY, apply: true };
+const BLUE = movingNad('a/blue', { range: '10.0.0.0/24' });
+const RED = movingNad('b/red', { range: '10.1.0.0/24' });
+
+function world(): MigrationCluster {
+  return new MigrationCluster(
+    observedOf({
+      nads: [BLUE, RED],
+      ipPools: [
+        ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'a/q', 7: 'a/gone', what: 'a/p' }),
+        ipPool('10.1.0.0-24', '10.1.0.0/24', { 5: 'b/p' }),
+      ],
+      pods: [livePod('a/p'), livePod('a/q'), livePod('b/p')],
+    }),
+  );
+}
+
+const ALL = ['blue.10-0-0-5 a/p', 'blue.10-0-0-6 a/q', 'red.10-1-0-5 b/p'];
+
+function reassign(cluster: MigrationCluster, allocations: Record<string, string>): void {
+  cluster.put('ippools', ipPool('10.0.0.0-24', '10.0.0.0/24', allocations));
+}
+
+describe('moving over from whereabouts', () => {
+  it('writes nothing unless it is told to, and says what it would', async () => {
+    const cluster = world();
+    expect(await migrateWhereabouts(DRY, cluster.deps())).to.equal(true);
+    expect(cluster.writes).to.equal(0);
+    expect(cluster.printed.join('\n'))
+      .to.match(/blue\.10-0-0-5 +a\/p +node-1 +net1/)
+      .and.match(/allocation "what"/)
+      .and.include('2 pools and 3 leases to make, 0 leases there, 2 left out, 0 conflicts');
+  });
+
+  it('makes the pools before the leases, and nothing else', async () => {
+    const cluster = world();
+    const writes: string[] = [];
+    cluster.beforeWrite = ({ verb, plural }) => writes.push(`${verb} ${plural}`);
+    expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
+    expect(cluster.held()).to.deep.equal(ALL);
+    expect(writes).to.deep.equal([
+      ...Array<string>(2).fill('create addresspools'),
+      ...Array<string>(3).fill('create addressleases'),
+    ]);
+    expect(cluster.printed.join('\n'))
+      .to.include('made 2 pools and 3 leases')
+      .and.match(/kubectl -n a patch net-attach-def blue .*\\"type\\":\\"holdfast\\"/);
+  });
+
+  it('finds all done when it is run again', async () => {
+    const cluster = world();
+    await migrateWhereabouts(APPLY, cluster.deps());
+    const { writes } = cluster;
+    expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
+    expect(cluster.writes).to.equal(writes);
+    expect(cluster.printed.join('\n')).to.include('made 0 pools and 0 leases; 3 leases were there already');
+  });
+
+  it('goes on where it was killed, whichever write was the last', async () => {
+    const complete = world();
+    await migrateWhereabouts(APPLY, complete.deps());
+    const pools = JSON.stringify(complete.all('addresspools').map(({ metadata, spec }) => [metadata.name, spec]));
+    for (let last = 0; last <= complete.writes; last++) {
+      const cluster = world();
+      const ending = { dead: false };
+      cluster.beforeWrite = () => {
+        // once it is dead none of the writes that were under way is made
+        if (cluster.writes >= last) ending.dead = true;
+        if (ending.dead) throw new Killed();
+      };
+      cluster.clock.sleep = () => Promise.reject(new Killed());
+      await migrateWhereabouts(APPLY, cluster.deps());
+      expect(cluster.writes).to.equal(Math.min(last, complete.writes));
+      cluster.beforeWrite = () => undefined;
+      expect(await migrateWhereabouts(APPLY, cluster.deps()), `killed after write ${last}`).to.equal(true);
+      expect(cluster.held()).to.deep.equal(ALL);
+      expect(JSON.stringify(cluster.all('addresspools').map(({ metadata, spec }) => [metadata.name, spec]))).to.equal(
+        pools,
+      );
+    }
+  });
+
+  it('leases thousands of addresses, half in one life and half in the next', async () => {
+    const big = bigCluster(3_000);
+    const cluster = new MigrationCluster(big);
+    cluster.beforeWrite = () => {
+      if (cluster.writes >= 1_500) throw new TransportError('aborted', 'killed');
+    };
+    cluster.clock.sleep = () => Promise.resolve();
+    expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
+    cluster.beforeWrite = () => undefined;
+    expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
+    expect(cluster.all('addressleases')).to.have.length(big.live);
+  }).timeout(30_000);
+
+  it('leases what whereabouts gives out meanwhile, and lets go what pods had that went', async () => {
+    const cluster = world();
+    let lists = 0;
+    cluster.afterPods = () => {
+      if (++lists !== 1) return;
+      cluster.remove('pods', 'a/q');
+      cluster.put('pods', livePod('a/new'));
+      reassign(cluster, { 5: 'a/p', 8: 'a/new' });
+    };
+    expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
+    expect(cluster.held()).to.deep.equal([
+      'blue.10-0-0-5 a/p',
+      'blue.10-0-0-6 a/q released',
+      'blue.10-0-0-8 a/new',
+      'red.10-1-0-5 b/p',
+    ]);
+    expect(cluster.printed.join('\n')).to.include('released 1 of pods');
+  });
+
+  for (const released of [false, true]) {
+    it(`gives a pod the address that whereabouts took from another one after an earlier run${released ? ', and an agent had released' : ''}`, async () => {
+      const cluster = world();
+      await migrateWhereabouts(APPLY, cluster.deps());
+      cluster.remove('pods', 'a/q');
+      cluster.put('pods', livePod('a/new'));
+      reassign(cluster, { 5: 'a/p', 6: 'a/new' });
+      if (released) cluster.release('blue.10-0-0-6');
+      expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
+      expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/p', 'blue.10-0-0-6 a/new', 'red.10-1-0-5 b/p']);
+      const lease = cluster.all('addressleases').find(({ metadata }) => metadata.name === 'blue.10-0-0-6');
+      expect(lease?.spec).to.deep.include({ containerID: 'c-a-new', interface: 'net1', node: 'node-1' });
+    });
+  }
+
+  describe('with conflicts', () => {
+    const conflicted = () => {
+      const cluster = world();
+      cluster.put('addressleases', leaseOf('10.0.0.5', 1));
+      return cluster;
+    };
+
+    it('refuses as a whole', async () => {
+      const cluster = conflicted();
+      expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
+      expect(cluster.writes).to.equal(0);
+      expect(cluster.told.join()).to.include('there are 1 conflicts');
+      expect(cluster.printed.join('\n')).to.match(/10\.0\.0\.5 in address space blue: .* held by IPAMClaim a\/c1/);
+    });
+
+    it('passes over them where it is told so, and says that it is not done', async () => {
+      const cluster = conflicted();
+      expect(await migrateWhereabouts({ ...APPLY, skipConflicts: true }, cluster.deps())).to.equal(false);
+      expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/c1', ...ALL.slice(1)]);
+    });
+
+    it('says so where somebody takes an address between plan and write, and does the others', async () => {
+      const cluster = world();
+      cluster.beforeWrite = ({ plural }) => {
+        if (plural !== 'addressleases') return;
+        cluster.beforeWrite = () => undefined;
+        cluster.put('addressleases', leaseOf('10.0.0.5', 1));
+      };
+      expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
+      expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/c1', ...ALL.slice(1)]);
+      expect(cluster.printed.join('\n')).to.match(/failed: blue\.10-0-0-5: 10\.0\.0\.5 is in use twice/);
+    });
+  });
+
+  it('leases nothing from a pool that may not be made, and says why', async () => {
+    const cluster = world();
+    cluster.beforeWrite = ({ plural, name }) => {
+      if (plural === 'addresspools' && name === 'blue.a')
+        throw new StatusError({ request: 'POST', status: 403, reason: 'Forbidden', message: 'a policy says no' });
+    };
+    expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
+    expect(cluster.held()).to.deep.equal(['red.10-1-0-5 b/p']);
+    expect(cluster.printed.join('\n')).to.match(/failed: blue\.a: .*a policy says no/);
+  });
+
+  it('asks again where the answer to a write was lost', async () => {
+    const cluster = world();
+    const deps = cluster.deps();
+    const { create } = deps.client;
+    let lost = 0;
+    deps.client.create = async (...args) => {
+      const made = await create(...args);
+      if (++lost <= 4) throw new TransportError('broken', 'the connection broke');
+      return made;
+    };
+    cluster.clock.sleep = () => Promise.resolve();
+    expect(await migrateWhereabouts(APPLY, deps)).to.equal(true);
+    expect(cluster.held()).to.deep.equal(ALL);
+  });
+
+  it('takes a pool of another maker that came meanwhile for what it is', async () => {
+    const cluster = world();
+    cluster.beforeWrite = () => {
+      cluster.beforeWrite = () => undefined;
+      cluster.put('addresspools', adminPool('blue.a', { network: 'other' }));
+    };
+    expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
+    expect(cluster.printed.join('\n')).to.match(/failed: blue\.a: another pool of this name/);
+  });
+
+  it('gives everything as JSON where that is asked for', async () => {
+    const cluster = world();
+    await migrateWhereabouts({ ...APPLY, json: true }, cluster.deps());
+    const { plan, applied } = JSON.parse(cluster.printed.join('\n')) as { plan: { leases: object[] }; applied: object };
+    expect(plan.leases[0]).to.deep.include({ name: 'blue.10-0-0-5', state: 'create', containerID: 'c-a-p' });
+    expect(applied).to.deep.include({ poolsMade: ['blue.a', 'red.b'], released: [] });
+  });
+
+  it('says where IPPools are when there are none where it looks', async () => {
+    const cluster = world();
+    await migrateWhereabouts({ ...DRY, namespace: 'elsewhere' }, cluster.deps());
+    expect(cluster.told.join()).to.include('no IPPools in namespace elsewhere, but in kube-system');
+  });
+});

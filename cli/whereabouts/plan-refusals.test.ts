@@ -1,0 +1,187 @@
+import { BLUE, POOL, check } from '../../test/migration-plan.js';
+import { leaseOf } from '../../test/lease-objects.js';
+import { adminPool } from '../../test/pool-objects.js';
+import { ipPool, livePod, movingNad, reservation } from '../../test/migration-world.js';
+import type { Observed } from './plan-types.js';
+
+describe('the plan of moving over from whereabouts', () => {
+  describe('leaves out', () => {
+    const of = (allocations: Record<string, unknown>, pods = [livePod('a/p')]): Partial<Observed> => ({
+      nads: [BLUE],
+      ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', allocations)],
+      pods,
+    });
+    check([
+      {
+        name: 'what a pod had that is gone',
+        given: of({ 5: 'a/gone' }),
+        expect: [POOL, 'left out 10.0.0.5: pod-gone'],
+      },
+      {
+        name: 'what a pod had that has ended',
+        given: of({ 5: 'a/p' }, [livePod('a/p', { phase: 'Failed' })]),
+        expect: [POOL, 'left out 10.0.0.5: pod-gone'],
+      },
+      {
+        name: 'what an earlier pod of that name had',
+        given: of({ 5: 'a/p', 6: 'a/p' }, [livePod('a/p', { has: { 'a/blue': ['10.0.0.6'] } })]),
+        expect: [POOL, 'create blue.10-0-0-6 of blue.a for Pod p', 'left out 10.0.0.5: stale'],
+      },
+      {
+        name: 'keys that are no offsets, and what is no allocation',
+        given: of({ five: 'a/p', '-1': 'a/p', 7: null, 8: ['a/p'] }),
+        expect: [
+          POOL,
+          'left out 10.0.0.7: unreadable',
+          'left out 10.0.0.8: unreadable',
+          'left out IPPool kube-system/10.0.0.0-24 allocation "five": unreadable',
+          'left out IPPool kube-system/10.0.0.0-24 allocation "-1": unreadable',
+        ],
+      },
+      {
+        name: 'what lies outside of the range',
+        given: of({ 256: 'a/p' }),
+        expect: [POOL, 'left out IPPool kube-system/10.0.0.0-24 allocation "256": outside'],
+      },
+      {
+        name: 'the gateway, and what is excluded now',
+        given: of({ 1: 'a/p', 200: 'a/p' }),
+        expect: [POOL, 'left out 10.0.0.1: not-leasable', 'left out 10.0.0.200: not-leasable'],
+      },
+      {
+        name: 'an IPPool that no NAD is for',
+        given: { ipPools: [ipPool('10.9.0.0-24', '10.9.0.0/24', { 1: 'a/p', 2: 'a/q' })], pods: [livePod('a/p')] },
+        expect: ['left out IPPool kube-system/10.9.0.0-24: no-nad'],
+      },
+      {
+        name: 'IPPools and reservations that cannot be read',
+        given: {
+          nads: [BLUE],
+          ipPools: [
+            ipPool('10.0.0.0-24', 7),
+            { metadata: { namespace: 'kube-system', name: 'none' } },
+            { metadata: { namespace: 'kube-system', name: 'list' }, spec: { range: '10.0.0.0/24', allocations: [] } },
+          ],
+          reservations: [reservation('what-is-this', 'a/p'), { metadata: { namespace: 'n', name: '10.0.0.5' } }],
+        },
+        expect: [
+          POOL,
+          'left out IPPool kube-system/10.0.0.0-24: unreadable',
+          'left out IPPool kube-system/none: unreadable',
+          'left out IPPool kube-system/list: unreadable',
+          'left out OverlappingRangeIPReservation kube-system/what-is-this: unreadable',
+          'left out 10.0.0.5: unreadable',
+        ],
+      },
+    ]);
+  });
+
+  describe('has a conflict', () => {
+    const both = {
+      nads: [BLUE, movingNad('b/red', { range: '10.0.0.0/16' })],
+      ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' }), ipPool('10.0.0.0-16', '10.0.0.0/16', { 5: 'b/q' })],
+    };
+    const one = { nads: [BLUE], ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })], pods: [livePod('a/p')] };
+    const pools = ['create pool blue.a', 'create pool red.b'];
+    const space = 'b/red gets "addressSpace": "blue"';
+    check([
+      {
+        name: 'where two pods that live have one address',
+        given: { ...both, pods: [livePod('a/p'), livePod('b/q')] },
+        expect: [...pools, 'conflict address: 10.0.0.5 in address space blue', space],
+      },
+      {
+        name: 'but not where one of them is known to have another one',
+        given: { ...both, pods: [livePod('a/p'), livePod('b/q', { has: { 'b/red': ['10.0.9.9'] } })] },
+        expect: [
+          ...pools,
+          'create blue.10-0-0-5 of blue.a for Pod p',
+          'create blue.10-0-9-9 of red.b for Pod q',
+          'left out 10.0.0.5: stale',
+          space,
+        ],
+      },
+      {
+        name: 'where somebody else has a lease',
+        given: { ...one, leases: [leaseOf('10.0.0.5', 1)] },
+        expect: [POOL, 'conflict lease: 10.0.0.5 in address space blue'],
+      },
+      {
+        name: 'where an administrator has reserved it',
+        given: {
+          ...one,
+          leases: [
+            {
+              metadata: { name: 'blue.10-0-0-5', uid: 'u', resourceVersion: '1' },
+              spec: { address: '10.0.0.5', addressSpace: 'blue', pool: 'blue.a' },
+            },
+          ],
+        },
+        expect: [POOL, 'conflict lease: 10.0.0.5 in address space blue'],
+      },
+      {
+        name: 'where a claim of another workload shows the address',
+        given: {
+          ...one,
+          claims: [
+            {
+              metadata: { namespace: 'a', name: 'vm.data', uid: 'u' },
+              spec: { network: 'blue', interface: 'net1' },
+              status: { ips: ['10.0.0.5/24', 'what'] },
+            },
+          ],
+        },
+        expect: [POOL, 'conflict claim: 10.0.0.5 in address space blue'],
+      },
+      {
+        name: 'where an administrator’s pool has other subnets',
+        given: { ...one, pools: [adminPool('mine', { cidr: '10.7.0.0/24' })] },
+        expect: ['left out 10.0.0.5: outside', 'conflict pool: AddressPool mine'],
+      },
+      {
+        name: 'where an administrator’s pool has another address space than a network of the same range',
+        given: {
+          nads: [BLUE, movingNad('b/red', { range: '10.0.0.0/24' })],
+          pools: [adminPool('mine', { network: 'red' })],
+        },
+        expect: [POOL, 'conflict pool: AddressPool mine', space],
+      },
+      {
+        name: 'where a pool that has the name is somebody’s',
+        given: { ...one, pools: [adminPool('blue.a', { network: 'other' })] },
+        expect: ['left out 10.0.0.5: no-nad', 'conflict network: NAD a/blue'],
+      },
+      {
+        name: 'where the pool is on its way out',
+        given: { ...one, pools: [adminPool('blue.a', { nadNamespace: 'a', deleting: true })] },
+        expect: ['left out 10.0.0.5: no-nad', 'conflict network: NAD a/blue'],
+      },
+      {
+        name: 'where NADs of one namespace and network disagree',
+        given: { nads: [BLUE, movingNad('a/two', { range: '10.4.0.0/24' }, { born: 2, name: 'blue' })] },
+        expect: [POOL, 'conflict network: NAD a/two'],
+      },
+      {
+        name: 'where the range is on the nodes',
+        given: { nads: [movingNad('a/blue', {})] },
+        expect: ['conflict network: NAD a/blue'],
+      },
+      {
+        name: 'where a NAD cannot be understood, or names two IPAMs',
+        given: {
+          nads: [
+            movingNad('a/json', '{"ipam": {"type": "whereabouts"'),
+            movingNad('a/key', { range: '10.0.0.0/24', rang_start: 'x' }),
+            movingNad('a/range', { range: '10.0.0.0/99' }),
+            movingNad(
+              'a/two',
+              JSON.stringify({ plugins: [{ ipam: { type: 'whereabouts' } }, { ipam: { type: 'dhcp' } }] }),
+            ),
+            movingNad('a/other', JSON.stringify({ name: 'whereabouts', ipam: { type: 'dhcp' } })),
+          ],
+        },
+        expect: ['json', 'key', 'range', 'two'].map((name) => `conflict network: NAD a/${name}`),
+      },
+    ]);
+  });
+});

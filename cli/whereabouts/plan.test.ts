@@ -1,0 +1,265 @@
+import { expect } from 'chai';
+import { adminPool } from '../../test/pool-objects.js';
+import { ipPool, livePod, movingNad, observedOf, reservation } from '../../test/migration-world.js';
+import { BLUE, POOL, RANGE, check, summary } from '../../test/migration-plan.js';
+import { planMigration } from './plan.js';
+
+describe('the plan of moving over from whereabouts', () => {
+  describe('leases to a pod what it has', () => {
+    check([
+      {
+        name: 'by the offset in the IPPool',
+        given: { nads: [BLUE], ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })], pods: [livePod('a/p')] },
+        expect: [POOL, 'create blue.10-0-0-5 of blue.a for Pod p'],
+      },
+      {
+        name: 'counting from the address as it is written, host bits and all',
+        given: {
+          nads: [movingNad('a/blue', { range: '192.168.2.225/28' })],
+          ipPools: [ipPool('192.168.2.225-28', '192.168.2.225/28', { 1: 'a/p' })],
+          pods: [livePod('a/p')],
+        },
+        expect: [POOL, 'create blue.192-168-2-226 of blue.a for Pod p'],
+      },
+      {
+        name: 'in IPv6, with an offset that no other number holds',
+        given: {
+          nads: [movingNad('a/blue', { range: 'fd00::/64' })],
+          ipPools: [ipPool('fd00---64', 'fd00::/64', { '18446744073709551614': 'a/p' })],
+          pods: [livePod('a/p')],
+        },
+        expect: [POOL, 'create blue.fd00-0000-0000-0000-ffff-ffff-ffff-fffe of blue.a for Pod p'],
+      },
+      {
+        name: 'of several ranges, each in its IPPool',
+        given: {
+          nads: [movingNad('a/blue', { ipRanges: [{ range: '10.0.0.0/24' }, { range: 'fd00::/120' }] })],
+          ipPools: [
+            ipPool('10.0.0.0-24', '10.0.0.0/24', { 2: 'a/p' }),
+            ipPool('fd00---120', 'fd00::/120', { 2: 'a/p' }),
+          ],
+          pods: [livePod('a/p')],
+        },
+        expect: [
+          POOL,
+          'create blue.10-0-0-2 of blue.a for Pod p',
+          'create blue.fd00-0000-0000-0000-0000-0000-0000-0002 of blue.a for Pod p',
+        ],
+      },
+      {
+        name: 'of a config list',
+        given: {
+          nads: [
+            movingNad(
+              'a/blue',
+              JSON.stringify({ name: 'lan', plugins: [{ type: 'macvlan', ipam: { type: 'whereabouts', ...RANGE } }] }),
+            ),
+          ],
+          ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
+          pods: [livePod('a/p')],
+        },
+        expect: ['create pool lan.a', 'create lan.10-0-0-5 of lan.a for Pod p'],
+      },
+      {
+        name: 'of a slice of its node',
+        given: {
+          nads: [movingNad('a/blue', { range: '10.0.0.0/16', node_slice_size: '/24' })],
+          slices: [
+            {
+              metadata: { namespace: 'kube-system', name: 'blue' },
+              status: { allocations: [{ nodeName: 'node-1', sliceRange: '10.0.7.0/24' }, 'x', { nodeName: 'n' }] },
+            },
+          ],
+          ipPools: [
+            ipPool('node-1-10.0.7.0-24', '10.0.7.0/24', { 5: 'a/p' }),
+            ipPool('lost-10.0.8.0-24', '10.0.8.0/24', { 6: 'a/q' }),
+          ],
+          pods: [livePod('a/p'), livePod('a/q')],
+        },
+        expect: [POOL, 'create blue.10-0-7-5 of blue.a for Pod p', 'create blue.10-0-8-6 of blue.a for Pod q'],
+      },
+      {
+        name: 'that only a reservation knows',
+        given: { nads: [BLUE], reservations: [reservation('10.0.0.9', 'a/p')], pods: [livePod('a/p')] },
+        expect: [POOL, 'create blue.10-0-0-9 of blue.a for Pod p'],
+      },
+      {
+        name: 'that only the pod itself knows',
+        given: { nads: [BLUE], pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.9'] } })] },
+        expect: [POOL, 'create blue.10-0-0-9 of blue.a for Pod p'],
+      },
+      {
+        name: 'whom an old version does not name, by what it shows',
+        given: {
+          nads: [BLUE],
+          ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: { id: 'c1' }, 6: { id: 'c2', podref: '' } })],
+          pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } })],
+        },
+        expect: [POOL, 'create blue.10-0-0-5 of blue.a for Pod p', 'left out 10.0.0.6: unreadable'],
+      },
+      {
+        name: 'from an administrator’s pool, which wins',
+        given: {
+          nads: [BLUE],
+          pools: [adminPool('mine')],
+          ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
+          pods: [livePod('a/p')],
+        },
+        expect: ['exists pool mine', 'create blue.10-0-0-5 of mine for Pod p'],
+      },
+      {
+        name: 'for its claim, which shows it',
+        given: {
+          nads: [BLUE],
+          ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
+          pods: [livePod('a/p')],
+          claims: [
+            {
+              metadata: { namespace: 'a', name: 'vm.data', uid: 'u' },
+              spec: { network: 'blue', interface: 'net1' },
+              status: { ips: ['10.0.0.5/24'], ownerPod: { name: 'p' } },
+            },
+          ],
+        },
+        expect: [POOL, 'create blue.10-0-0-5 of blue.a for IPAMClaim vm.data'],
+      },
+    ]);
+  });
+
+  describe('shares address spaces as whereabouts shares addresses', () => {
+    const pods = [
+      livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } }),
+      livePod('b/q', { has: { 'b/red': ['10.0.0.6'] } }),
+    ];
+    check([
+      {
+        name: 'between networks of one range: the oldest names it',
+        given: {
+          nads: [movingNad('b/red', { range: '10.0.0.0/24' }, { born: 2 }), BLUE],
+          ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'b/q' })],
+          pods,
+        },
+        expect: [
+          'create pool blue.a',
+          'create pool red.b',
+          'create blue.10-0-0-5 of blue.a for Pod p',
+          'create blue.10-0-0-6 of red.b for Pod q',
+          'b/red gets "addressSpace": "blue"',
+        ],
+      },
+      {
+        name: 'not between those that say that they do not',
+        given: {
+          nads: [BLUE, movingNad('b/red', { range: '10.0.0.0/24', network_name: 'lan' })],
+          ipPools: [
+            ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' }),
+            ipPool('lan-10.0.0.0-24', '10.0.0.0/24', { 5: 'b/q' }),
+          ],
+          reservations: [reservation('10.0.0.5', 'a/p'), reservation('lan-10.0.0.5', 'b/q')],
+          pods: [livePod('a/p'), livePod('b/q')],
+        },
+        expect: [
+          'create pool blue.a',
+          'create pool red.b',
+          'create blue.10-0-0-5 of blue.a for Pod p',
+          'create lan.10-0-0-5 of red.b for Pod q',
+        ],
+      },
+      {
+        name: 'over ranges that overlap, one with the next',
+        given: {
+          nads: [
+            BLUE,
+            movingNad('b/red', { range: '10.0.1.0/24' }),
+            movingNad('c/all', { range: '10.0.0.0/23' }, { born: 3 }),
+          ],
+        },
+        expect: [
+          'create pool blue.a',
+          'create pool red.b',
+          'create pool all.c',
+          'b/red gets "addressSpace": "blue"',
+          'c/all gets "addressSpace": "blue"',
+        ],
+      },
+    ]);
+  });
+
+  it('writes into a lease all by which it is given back', () => {
+    const plan = planMigration(
+      observedOf({
+        nads: [BLUE],
+        ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: { id: 'c1', podref: 'a/p' } })],
+        pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } })],
+      }),
+    );
+    expect(plan.leases[0]?.request).to.deep.include({
+      pool: 'blue.a',
+      addressSpace: 'blue',
+      owner: { kind: 'Pod', namespace: 'a', name: 'p', uid: 'a/p-uid' },
+      node: 'node-1',
+      containerID: 'c1',
+      interface: 'net1',
+      mac: '02:00:00:00:00:01',
+    });
+  });
+
+  it('makes the very pool that Holdfast derives from the NAD once it has moved over', () => {
+    const [planned] = planMigration(observedOf({ nads: [BLUE] })).pools;
+    expect(planned?.pool).to.deep.include({
+      metadata: {
+        name: 'blue.a',
+        labels: { 'ipam.holdfast.dev/nad-namespace': 'a' },
+        annotations: { 'ipam.holdfast.dev/nad-namespace': 'a' },
+        finalizers: ['ipam.holdfast.dev/leased'],
+      },
+      spec: { network: 'blue', subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1', exclude: ['10.0.0.128/25'] }] },
+    });
+  });
+
+  it('changes nothing of a NAD but the type of its IPAM', () => {
+    const config = {
+      name: 'lan',
+      mtu: 9,
+      plugins: [{ type: 'macvlan', ipam: { range: '10.0.0.0/24', type: 'whereabouts' } }, { type: 'tuning' }],
+    };
+    const { changes } = planMigration(observedOf({ nads: [movingNad('a/blue', JSON.stringify(config))] }));
+    expect(changes).to.have.length(1);
+    expect(changes[0]).to.deep.include({
+      nad: 'a/blue',
+      path: 'spec.config.plugins[0].ipam',
+      removed: ['"type": "whereabouts"'],
+      added: ['"type": "holdfast"'],
+      config: JSON.stringify(config).replace('whereabouts', 'holdfast'),
+    });
+  });
+
+  it('says of a VM whether it can have a claim', () => {
+    const given = {
+      nads: [BLUE, movingNad('a/red', { range: '10.1.0.0/24' }, { allowPersistentIPs: true })],
+      pods: [livePod('a/p', { vmi: 'vm', has: { 'a/blue': ['10.0.0.5'], 'a/red': ['10.1.0.5'] } })],
+    };
+    expect(planMigration(observedOf(given)).vms).to.deep.equal([
+      { vm: 'a/vm', nad: 'a/blue', network: 'blue', address: '10.0.0.5', claim: false },
+      { vm: 'a/vm', nad: 'a/red', network: 'red', address: '10.1.0.5', claim: true },
+    ]);
+  });
+
+  it('is about one network where it is told so', () => {
+    const given = {
+      nads: [BLUE, movingNad('a/red', { range: '10.1.0.0/24' }), movingNad('a/odd', { rang: 'x' })],
+      ipPools: [
+        ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
+        ipPool('10.1.0.0-24', '10.1.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
+      ],
+      pods: [livePod('a/p')],
+    };
+    const plan = planMigration(observedOf(given), 'red');
+    expect(summary(plan)).to.deep.equal([
+      'create pool red.a',
+      'create red.10-1-0-5 of red.a for Pod p',
+      'left out 10.1.0.6: pod-gone',
+    ]);
+    expect(plan.changes.map(({ nad }) => nad)).to.deep.equal(['a/red']);
+  });
+});
