@@ -15,6 +15,8 @@ export interface VmInterface {
   name: string;
   /** `absent` asks KubeVirt to unplug the interface. */
   state?: string;
+  /** As the user wrote it; absent: KubeVirt makes one up at each start. */
+  macAddress?: string;
 }
 
 export interface VmiSpec {

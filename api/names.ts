@@ -112,6 +112,8 @@ export const EventReason = {
   RequestedAddressesInvalid: 'RequestedAddressesInvalid',
   /** The VM asks for other addresses than those it runs with. */
   RequestedAddressesPending: 'RequestedAddressesPending',
+  /** The MAC address that the VM names is none. */
+  MacAddressInvalid: 'MACAddressInvalid',
   /** A claim cannot have addresses: reasons of the condition, prefixed. */
   AddressesRefused: 'AddressesNotAllocated',
   /** A claim has its addresses. */

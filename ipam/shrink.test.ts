@@ -1,9 +1,11 @@
 import { expect } from 'chai';
-import { type IPAMClaim, isWorkloadClaim, ownerOf } from '../api/ipam-claim.js';
-import { CLAIM_NAD } from '../api/names.js';
+import { type IPAMClaim, isWorkloadClaim, macOf, ownerOf } from '../api/ipam-claim.js';
+import { CLAIM_MAC, CLAIM_NAD } from '../api/names.js';
 import { workloadOfClaim } from '../process/indexes.js';
 import { claim } from '../test/workload-objects.js';
 import { shrinkClaim } from './shrink.js';
+
+const MAC = '02:00:00:00:00:01';
 
 describe('a claim as the IPAM caches it', () => {
   const whole: IPAMClaim = {
@@ -25,7 +27,11 @@ describe('a claim as the IPAM caches it', () => {
       creationTimestamp: '2026-01-01T00:00:00Z',
       managedFields: [{}],
       labels: { ...metadata.labels, other: 'x' },
-      annotations: { ...metadata.annotations, 'kubectl.kubernetes.io/last-applied-configuration': '{}' },
+      annotations: {
+        ...metadata.annotations,
+        [CLAIM_MAC]: MAC,
+        'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      },
       finalizers: [...(metadata.finalizers ?? []), 'example.com/other'],
       ownerReferences: [
         ...(metadata.ownerReferences ?? []),
@@ -50,7 +56,8 @@ describe('a claim as the IPAM caches it', () => {
       ...['annotations', 'ownerReferences'],
     );
     expect(small.metadata.ownerReferences?.map(({ kind }) => kind)).to.deep.equal(['VirtualMachine']);
-    expect(Object.keys(small.metadata.annotations ?? {})).to.deep.equal([CLAIM_NAD]);
+    expect(Object.keys(small.metadata.annotations ?? {})).to.have.members([CLAIM_NAD, CLAIM_MAC]);
+    expect(macOf(small)).to.equal(MAC);
   });
 
   it('is the same workload’s as before, whether owned, remembered or known by its label alone', () => {

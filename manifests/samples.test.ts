@@ -1,13 +1,16 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { AddressLease } from '../api/address-lease.js';
 import type { AddressPool } from '../api/address-pool.js';
 import { readIpamDelegation } from '../api/ipam-delegation.js';
+import { parseMac } from '../api/mac-address.js';
 import { parseNetworkConfig } from '../api/network-attachment.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import type { Manifest } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import { compilePool } from '../ipam/core/pool.js';
+import { readLease, stateOf } from '../ipam/core/lease.js';
+import { compilePool, subnetOf } from '../ipam/core/pool.js';
 
 async function sample(name: string): Promise<Manifest[]> {
   return readManifests(join(MANIFESTS, 'samples', name));
@@ -43,5 +46,21 @@ describe('the samples', () => {
     const delegation = readIpamDelegation(network as NetworkAttachmentDefinition);
     expect(delegation.kind === 'holdfast' && delegation.config.subnets).to.deep.equal([]);
     expect(spec.namespaces).to.include('default');
+  });
+
+  it('show a table of MAC addresses, of addresses which that pool may lease', async () => {
+    const [pool] = await sample('pool.yaml');
+    const compiled = compilePool(pool as unknown as AddressPool);
+    const [entry, ...others] = await sample('static-table.yaml');
+    expect(others).to.deep.equal([]);
+    const lease = readLease({
+      ...entry,
+      metadata: { ...entry?.metadata, uid: 'u', resourceVersion: '1' },
+    } as AddressLease);
+    expect(stateOf(lease)).to.equal('reserved');
+    expect(parseMac(lease.mac ?? '')).to.equal(lease.mac);
+    if (!compiled.ok) throw new TypeError('the pool cannot be read');
+    expect(lease).to.include({ pool: compiled.pool.name, addressSpace: compiled.pool.addressSpace });
+    expect(subnetOf(compiled.pool, lease.address)?.requestable.has(lease.address.value)).to.equal(true);
   });
 });

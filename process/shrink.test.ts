@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { vm, vmi } from '../test/workload-objects.js';
 import { shrinkNad, shrinkNode, shrinkVm, shrinkVmi } from './shrink.js';
 
+const MAC = '02:00:00:00:00:01';
+
 describe('what is cached', () => {
   it('of a VM: its identity, finalizers, and networks by name and NAD', () => {
     const full = vm({ data: 'blue', extra: '!green' }, { deleting: true, finalizers: ['orphan'] });
@@ -39,6 +41,18 @@ describe('what is cached', () => {
     const running = vmi({ data: 'blue' });
     running.metadata.annotations = { big: 'x', ...asked };
     expect(shrinkVmi(running).metadata.annotations).to.deep.equal(asked);
+  });
+
+  it('of the interfaces of a VM and of a VMI: the MAC addresses that they name', () => {
+    const spec = {
+      networks: [],
+      domain: { devices: { interfaces: [{ name: 'data', macAddress: MAC, model: 'virtio' }, { name: 'x' }] } },
+    };
+    const small = { networks: [], domain: { devices: { interfaces: [{ name: 'data', macAddress: MAC }] } } };
+    expect(shrinkVm({ metadata: { name: 'vm1' }, spec: { template: { spec } } }).spec?.template?.spec).to.deep.equal(
+      small,
+    );
+    expect(shrinkVmi({ metadata: { name: 'vm1' }, spec }).spec).to.deep.equal(small);
   });
 
   it('of a VM without a template: its identity', () => {

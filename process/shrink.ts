@@ -1,7 +1,7 @@
 import { type IpamDelegation, readIpamDelegation } from '../api/ipam-delegation.js';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { KubeVirt, VirtualMachine, VirtualMachineInstance, VmiSpec } from '../api/kubevirt.js';
+import type { KubeVirt, VirtualMachine, VirtualMachineInstance, VmInterface, VmiSpec } from '../api/kubevirt.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
 import { PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
@@ -84,16 +84,18 @@ export function shrinkNode({ metadata }: KubeObject): KubeObject {
 }
 
 function shrinkVmiSpec({ networks, domain }: VmiSpec): VmiSpec {
-  const unplugging = (domain?.devices?.interfaces ?? []).filter(({ state }) => state !== undefined);
+  const telling = (domain?.devices?.interfaces ?? []).filter(
+    ({ state, macAddress }) => state !== undefined || macAddress !== undefined,
+  );
   return {
     // of those that Multus does not attach the name: users may ask for addresses on any
     networks: (networks ?? []).map(({ name, multus }) => ({ name, ...(multus && { multus }) })),
-    ...(unplugging.length > 0 && {
-      domain: {
-        devices: { interfaces: unplugging.map(({ name, state }) => ({ name, ...(state !== undefined && { state }) })) },
-      },
-    }),
+    ...(telling.length > 0 && { domain: { devices: { interfaces: telling.map(shrinkInterface) } } }),
   };
+}
+
+function shrinkInterface({ name, state, macAddress }: VmInterface): VmInterface {
+  return { name, ...(state !== undefined && { state }), ...(macAddress !== undefined && { macAddress }) };
 }
 
 export function identityOf(metadata: ObjectMeta): ObjectMeta {

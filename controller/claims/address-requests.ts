@@ -46,7 +46,8 @@ export function requestsInVain(owner: ClaimOwner, served: ReadonlySet<string>, o
   return unknown.length === 0 ? unserved : [withoutNetwork(unknown, names), ...unserved];
 }
 
-function askedBy(owner: ClaimOwner, { vm, vmi }: Observed) {
+/** What the owner says; a VM that is not seen yet speaks through its VMI. */
+export function askedBy(owner: ClaimOwner, { vm, vmi }: Observed) {
   const template = vm?.spec?.template;
   return vm?.metadata.uid === owner.uid
     ? { annotations: template?.metadata?.annotations, spec: template?.spec }

@@ -1,5 +1,6 @@
 import {
   CLAIM_FINALIZER,
+  CLAIM_MAC,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
@@ -17,10 +18,10 @@ import { isKubeVirtGroup } from '../../api/kubevirt.js';
 import { requestText } from './address-requests.js';
 import type { WantedInterface } from './desired.js';
 
-/** What shall differ in a claim; lists are whole, maps hold only what changes. */
+/** What shall differ in a claim; lists are whole, maps hold only what changes: null is what goes. */
 export interface ClaimChanges {
   labels?: Record<string, string>;
-  annotations?: Record<string, string>;
+  annotations?: Record<string, string | null>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];
   interface?: string;
@@ -66,9 +67,10 @@ export function successorOf(claim: IPAMClaim, owner: ClaimOwner, wanted: WantedI
 /** What makes an existing claim that of `owner` and `wanted`; undefined where it is so already. */
 export function changesTo(claim: IPAMClaim, owner: ClaimOwner, wanted?: WantedInterface): ClaimChanges | undefined {
   const changes = { ...ownerChanges(claim, owner), ...(isBeingDeleted(claim) ? {} : livingChanges(claim, owner)) };
-  const annotations = difference(claim.metadata.annotations, {
+  const annotations = difference<string | null>(claim.metadata.annotations, {
     ...ownerAnnotations(owner),
-    ...(wanted && !isBeingDeleted(claim) && interfaceAnnotations(wanted)),
+    // it names a MAC address for as long as the VM does
+    ...(wanted && !isBeingDeleted(claim) && { [CLAIM_MAC]: null, ...interfaceAnnotations(wanted) }),
   });
   if (annotations !== undefined) changes.annotations = annotations;
   if (wanted && !isBeingDeleted(claim) && wanted.podInterface !== claim.spec.interface) {
@@ -101,6 +103,7 @@ function interfaceAnnotations(wanted: WantedInterface): Record<string, string> {
     [CLAIM_VM_NETWORK]: wanted.vmNetwork,
     [CLAIM_NAD]: wanted.nad,
     ...(requested !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: requested }),
+    ...(wanted.mac !== undefined && { [CLAIM_MAC]: wanted.mac }),
   };
 }
 
@@ -137,10 +140,10 @@ function withController(claim: IPAMClaim, owner: ClaimOwner): OwnerReference[] {
   return [...others, referenceTo(owner)];
 }
 
-function difference(
+function difference<V extends string | null>(
   current: Record<string, string> | undefined,
-  wanted: Record<string, string>,
-): Record<string, string> | undefined {
-  const changed = Object.entries(wanted).filter(([key, value]) => current?.[key] !== value);
+  wanted: Record<string, V>,
+): Record<string, V> | undefined {
+  const changed = Object.entries(wanted).filter(([key, value]) => (current?.[key] ?? null) !== value);
   return changed.length === 0 ? undefined : Object.fromEntries(changed);
 }

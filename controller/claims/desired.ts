@@ -11,6 +11,7 @@ import { podInterfaceName } from '../../api/pod-interface.js';
 import type { AddressRequest } from '../../api/requested-addresses.js';
 import { isForVmNetwork, ownerOfVmi } from '../../api/vm-claims.js';
 import { requestOf, requestsInVain } from './address-requests.js';
+import { namedMac } from './mac-addresses.js';
 import type { NetworkLookup, Observed } from './observe.js';
 import type { OwnedClaim } from './ownership.js';
 
@@ -25,9 +26,11 @@ export interface WantedInterface {
   podInterface: string;
   /** The addresses that it asks for, where it asks for any. */
   request?: Exclude<AddressRequest, { kind: 'none' }>;
+  /** That the spec names: lower case, with colons. */
+  mac?: string;
 }
 
-/** A NAD or a request that cannot be used; it stops nothing but its own interface. */
+/** A NAD, a request or a MAC address that cannot be used; it stops nothing but its own interface. */
 export interface InterfaceProblem {
   reason: EventReason;
   message: string;
@@ -92,10 +95,9 @@ function demandOf(
       const key = `${network.name}\n${cniNetwork}`;
       if (interfaces.has(key)) continue;
       const podInterface = reportedInterface(owner, network.name, observed) ?? podInterfaceName(network.name);
-      const request = requestOf(owner, network.name, nad, observed);
-      const wanted = { vmNetwork: network.name, network: cniNetwork, nad, podInterface };
-      interfaces.set(key, request.kind === 'none' ? wanted : { ...wanted, request });
-      if (request.kind === 'invalid') problems.set(request.problem, problemOfRequest(request.problem));
+      const { wishes, vain } = wishesOf(owner, network.name, nad, observed);
+      interfaces.set(key, { vmNetwork: network.name, network: cniNetwork, nad, podInterface, ...wishes });
+      for (const problem of vain) problems.set(problem.message, problem);
     }
     const problem = observed.enabled ? problemOf(network.name, nad, lookup) : undefined;
     if (problem !== undefined) problems.set(problem.message, problem);
@@ -103,6 +105,24 @@ function demandOf(
   const served = new Set([...interfaces.values()].map(({ vmNetwork }) => vmNetwork));
   for (const problem of requestsInVain(owner, served, observed)) problems.set(problem, problemOfRequest(problem));
   return { owner, interfaces: [...interfaces.values()], problems: [...problems.values()] };
+}
+
+/** What the owner's spec says of an interface's addresses; `vain`: what of it cannot be read. */
+function wishesOf(
+  owner: ClaimOwner,
+  vmNetwork: string,
+  nad: string,
+  observed: Observed,
+): { wishes: Pick<WantedInterface, 'request' | 'mac'>; vain: InterfaceProblem[] } {
+  const request = requestOf(owner, vmNetwork, nad, observed);
+  const named = namedMac(owner, vmNetwork, observed);
+  return {
+    wishes: { ...(request.kind !== 'none' && { request }), ...(named.kind === 'mac' && { mac: named.mac }) },
+    vain: [
+      ...(request.kind === 'invalid' ? [problemOfRequest(request.problem)] : []),
+      ...(named.kind === 'invalid' ? [problemOfMac(named.problem)] : []),
+    ],
+  };
 }
 
 /** The CNI networks on which an interface shall have a claim: none, one, or where the NAD cannot be read those of its claims. */
@@ -132,6 +152,10 @@ function reportedInterface(owner: ClaimOwner, vmNetwork: string, { vmi }: Observ
 
 function problemOfRequest(message: string): InterfaceProblem {
   return { reason: EventReason.RequestedAddressesInvalid, message };
+}
+
+function problemOfMac(message: string): InterfaceProblem {
+  return { reason: EventReason.MacAddressInvalid, message };
 }
 
 function problemOf(vmNetwork: string, nad: string, lookup: NetworkLookup): InterfaceProblem | undefined {

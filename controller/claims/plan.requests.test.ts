@@ -35,7 +35,7 @@ function claimFor(addresses: string[], options: ClaimOptions = {}) {
 }
 
 /** What claims that are made or changed are to ask for. */
-function requests(given: Given): (string | undefined)[] {
+function requests(given: Given): (string | null | undefined)[] {
   return plan(observationOf(given)).flatMap((action) => {
     if (action.kind === 'create') return [action.claim.metadata.annotations?.[REQUESTED]];
     if (action.kind === 'update') return [action.set.annotations?.[REQUESTED]];

@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
+import { CLAIM_MAC } from '../../api/names.js';
+import { claim, launcher, vm, vmi } from '../../test/workload-objects.js';
+import { checkPlans } from '../../test/plan-table.js';
+import { type Given, observationOf } from '../../test/workload-observation.js';
+import { needsConfirmation } from './confirm.js';
+import { plan } from './plan.js';
+
+const MAC = '02:00:00:00:00:ab';
+const OTHER_MAC = '02:00:00:00:00:02';
+const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });
+
+function withMac<T extends VirtualMachine | VirtualMachineInstance>(made: T, mac: string, name = 'data'): T {
+  const spec = 'template' in (made.spec ?? {}) ? (made as VirtualMachine).spec?.template?.spec : made.spec;
+  for (const each of (spec as VirtualMachineInstance['spec'])?.domain?.devices?.interfaces ?? []) {
+    if (each.name === name) each.macAddress = mac;
+  }
+  return made;
+}
+
+const vmWith = (mac: string, networks: Record<string, string> = { data: 'blue' }) => withMac(vm(networks), mac);
+
+function claimWith(mac: string, options: Parameters<typeof claim>[0] = {}): IPAMClaim {
+  const made = claim(options);
+  made.metadata.annotations = { ...made.metadata.annotations, [CLAIM_MAC]: mac };
+  return made;
+}
+
+/** What claims that are made or changed are to say; null: nothing any more. */
+function macs(given: Given): (string | null | undefined)[] {
+  return plan(observationOf(given)).flatMap((action) => {
+    if (action.kind === 'create') return [action.claim.metadata.annotations?.[CLAIM_MAC]];
+    if (action.kind === 'update') return [action.set.annotations?.[CLAIM_MAC]];
+    return action.kind === 'release' ? [action.successor?.metadata.annotations?.[CLAIM_MAC]] : [];
+  });
+}
+
+describe('plan, for a VM that names the MAC address of an interface', () => {
+  const table: { name: string; given: Given; expect: (string | null | undefined)[] }[] = [
+    { name: 'makes a claim that says it', given: { vm: vmWith(MAC) }, expect: [MAC] },
+    { name: 'writes it as leases do', given: { vm: vmWith('02-00-00-00-00-AB') }, expect: [MAC] },
+    {
+      name: 'says it for the interface that has it',
+      given: { vm: vmWith(MAC, { data: 'blue', extra: 'blue' }) },
+      expect: [MAC, undefined],
+    },
+    {
+      name: 'hears of it from a VMI without a VM',
+      given: { vmi: withMac(vmi({ data: 'blue' }, { vm: null }), MAC) },
+      expect: [MAC],
+    },
+    {
+      name: 'hears of it from the VMI of a VM not seen yet',
+      given: { vmi: withMac(vmi({ data: 'blue' }), MAC) },
+      expect: [MAC],
+    },
+    {
+      name: 'hears of the VM’s, and not of that with which its VMI runs',
+      given: {
+        vm: vmWith(MAC),
+        vmi: withMac(vmi({ data: 'blue' }), OTHER_MAC),
+        launchers: [running],
+        claims: [claim({})],
+      },
+      expect: [MAC],
+    },
+    {
+      name: 'has nothing to do where the claim says it',
+      given: { vm: vmWith(MAC), claims: [claimWith(MAC)] },
+      expect: [],
+    },
+    { name: 'adds it to a claim that is there', given: { vm: vmWith(MAC), claims: [claim({})] }, expect: [MAC] },
+    { name: 'follows the VM', given: { vm: vmWith(OTHER_MAC), claims: [claimWith(MAC)] }, expect: [OTHER_MAC] },
+    {
+      name: 'takes it away with the VM’s',
+      given: { vm: vm({ data: 'blue' }), claims: [claimWith(MAC)] },
+      expect: [null],
+    },
+    {
+      name: 'keeps that of an interface which only the VMI still has',
+      given: {
+        vm: vm({}),
+        vmi: withMac(vmi({ data: 'blue' }), MAC),
+        launchers: [running],
+        claims: [claimWith(MAC)],
+      },
+      expect: [],
+    },
+    {
+      name: 'lets a claim that was deleted be followed by one that says it',
+      given: { vm: vmWith(MAC), claims: [claim({ deleting: true })] },
+      expect: [MAC],
+    },
+    { name: 'ignores one that is none', given: { vm: vmWith('02:00') }, expect: [undefined] },
+    {
+      name: 'and does not go on saying another one',
+      given: { vm: vmWith('02:00'), claims: [claimWith(MAC)] },
+      expect: [null],
+    },
+    { name: 'ignores an empty one', given: { vm: vmWith('') }, expect: [undefined] },
+  ];
+  for (const { name, given, expect: wanted } of table) {
+    it(name, () => expect(macs(given)).to.deep.equal(wanted));
+  }
+
+  it('writes it without a look at the API server: it changes no address', () => {
+    const [action] = plan(observationOf({ vm: vmWith(MAC), claims: [claim({})] }));
+    expect(action !== undefined && needsConfirmation(action)).to.equal(false);
+  });
+
+  it('says what is wrong with one that is none', () => {
+    const [, notice] = plan(observationOf({ vm: vmWith('02:00') }));
+    expect(notice?.kind === 'refuse' && notice.notice).to.deep.equal({
+      reason: 'MACAddressInvalid',
+      message:
+        'interface "data": macAddress "02:00" is no MAC address, so no addresses are kept for it: write one like 02:00:00:00:00:01, or leave it out',
+      regarding: 'vm',
+    });
+  });
+
+  checkPlans([
+    {
+      name: 'makes the claim all the same',
+      given: { vm: vmWith('02:00') },
+      expect: ['create vm1.data for vm-uid', 'refuse MACAddressInvalid on vm'],
+    },
+    {
+      name: 'says nothing of an interface that has no claim',
+      given: { vm: withMac(vm({ data: 'blue' }), '02:00', 'default'), claims: [claim({})] },
+      expect: ['keep vm1.data'],
+    },
+  ]);
+});
