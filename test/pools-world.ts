@@ -10,7 +10,7 @@ import { createLease, readLease } from '../ipam/core/lease.js';
 import { parseAddress } from '../ipam/core/address.js';
 import { LeaseBook } from '../ipam/leases/book.js';
 import { PoolDirectory } from '../process/pools/directory.js';
-import { type PoolClient, createPoolsSync } from '../ipam/pools/sync.js';
+import { type PoolClient, type PoolsDependencies, createPoolsSync } from '../ipam/pools/sync.js';
 import { allPoolKeys } from '../ipam/pools/triggers.js';
 import { PoolUsage } from '../ipam/pools/usage.js';
 import { ManualClock } from './manual-clock.js';
@@ -40,6 +40,8 @@ export class PoolsWorld {
   });
   readonly usage = new PoolUsage(this.book, ({ namespace, name }) => this.running.has(`${namespace}/${name}`));
   isGateOpen = true;
+  /** For leaders that are elected from now on. */
+  blocks: PoolsDependencies['blocks'];
   /** Thrown by the next write of a pool. */
   failure: Error | undefined;
   #version = 100;
@@ -47,8 +49,9 @@ export class PoolsWorld {
 
   /** A new leader's sync, which remembers nothing. */
   elect(): (key: string) => Promise<SyncResult> {
-    const { pools, directory, book, usage, clock } = this;
+    const { pools, directory, book, usage, clock, blocks } = this;
     return createPoolsSync({
+      ...(blocks && { blocks }),
       client: this.#client(),
       pools,
       directory,

@@ -5,6 +5,7 @@ import { LEASE_POOL, POOL_FINALIZER } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import type { DerivationAction } from './derivation.js';
+import { patchTo } from './merge.js';
 
 /** Every write has the object as it was judged for its precondition: a leader that is deposed does no harm. */
 
@@ -18,9 +19,7 @@ export async function applyDerivation(
       await client.create(ADDRESS_POOLS, action.pool, call);
       return;
     case 'update': {
-      // a merge keeps what it does not name
-      const none = { addressSpace: null, cooldownSeconds: null, stickyMAC: null, namespaces: null };
-      await patch(action.pool, { spec: { ...none, ...action.spec } }, client, call);
+      await patch(action.pool, { spec: patchTo(action.pool.spec, action.spec) }, client, call);
       return;
     }
     case 'delete': {

@@ -135,7 +135,13 @@ function isSame(one: Pool, other: Pool): boolean {
   return meaningOf(one) === meaningOf(other);
 }
 
-function meaningOf({ addressSpace, subnets, cooldownMs, stickyMs, namespaces }: Pool): string {
-  const meaning = [addressSpace, subnets, cooldownMs, stickyMs, namespaces && [...namespaces].sort()];
+function meaningOf(pool: Pool): string {
+  const { addressSpace, subnets, cooldownMs, stickyMs, retainsClaims, blockSize, publishesCapacity } = pool;
+  const { namespaces, nodeSelector } = pool;
+  const meaning = [
+    [addressSpace, subnets, cooldownMs, stickyMs, retainsClaims, blockSize, publishesCapacity],
+    namespaces && [...namespaces].sort(),
+    nodeSelector && Object.entries(nodeSelector).sort(([a], [b]) => (a < b ? -1 : 1)),
+  ];
   return JSON.stringify(meaning, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }

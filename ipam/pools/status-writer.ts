@@ -4,6 +4,7 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
 import { isNewer } from '../../kube/resource-version.js';
+import { patchTo } from './merge.js';
 import { type Counts, type Finding, stamp } from './status.js';
 
 /** Between two writes of one pool's status. */
@@ -58,7 +59,7 @@ export class StatusWriter {
     const last = this.#last.get(name);
     const sent: Last = last?.uid === uid && last !== undefined ? { ...last, at: now } : { uid, at: now };
     this.#last.set(name, sent);
-    const patch = { type: 'merge' as const, body: { metadata: { uid }, status } };
+    const patch = { type: 'merge' as const, body: { metadata: { uid }, status: statusPatch(known, status) } };
     const { metadata } = await this.#client.patch(ADDRESS_POOLS, { name }, patch, { ...call, subresource: 'status' });
     sent.stored = { status, resourceVersion: metadata.resourceVersion ?? '' };
     return { turned: turned(status.conditions, known?.conditions) };
@@ -76,6 +77,12 @@ export class StatusWriter {
   }
 }
 
+/** Whether there are blocks, and from where claims are served, may be said no more. */
+function statusPatch(before: AddressPoolStatus | undefined, after: AddressPoolStatus): object {
+  if (before?.blocks === undefined) return after;
+  return { ...after, blocks: after.blocks === undefined ? null : patchTo(before.blocks, after.blocks) };
+}
+
 function turned(after: readonly Condition[] = [], before: readonly Condition[] = []): Condition[] {
   return after.filter(({ type, status, reason }) => {
     const known = before.find((condition) => condition.type === type);
@@ -85,7 +92,8 @@ function turned(after: readonly Condition[] = [], before: readonly Condition[] =
 
 /** Equal where a reader of the status would see no difference. */
 function textOf(status: AddressPoolStatus): string {
-  const { observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved, conditions = [] } = status;
+  const { observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved } = status;
+  const { blocks, conditions = [] } = status;
   const told = conditions.map(({ type, status: value, reason, message, lastTransitionTime }) => [
     type,
     value,
@@ -93,5 +101,6 @@ function textOf(status: AddressPoolStatus): string {
     message,
     lastTransitionTime,
   ]);
-  return JSON.stringify([observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved, told]);
+  const lent = blocks && [blocks.total, blocks.full, blocks.lent, blocks.current];
+  return JSON.stringify([observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved, lent, told]);
 }

@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { holdfastConfig, nad } from '../../test/pool-objects.js';
+import { PoolsWorld } from '../../test/pools-world.js';
+
+const CIDR = '10.9.0.0/24';
+
+describe('a derived pool whose NAD says less than before', () => {
+  const maps: { name: string; before: object; after: object }[] = [
+    { name: 'labels of nodes', before: { nodeSelector: { a: '1' } }, after: { nodeSelector: { b: '2' } } },
+    {
+      name: 'the size of blocks of one family',
+      before: { blockSize: { ipv4: 27, ipv6: 120 } },
+      after: { blockSize: { ipv4: 27 } },
+    },
+    {
+      name: 'whether addresses of deleted VMs are kept',
+      before: { stickyMAC: { ttl: '1h', retain: true } },
+      after: { stickyMAC: { ttl: '1h' } },
+    },
+    { name: 'all labels of nodes', before: { nodeSelector: { a: '1' } }, after: {} },
+    { name: 'the size of blocks', before: { blockSize: { ipv4: 27 } }, after: {} },
+    { name: 'that free addresses are shown', before: { publishCapacity: true }, after: {} },
+  ];
+  for (const { name, before, after } of maps) {
+    it(`forgets ${name}`, async () => {
+      const world = new PoolsWorld();
+      const subnets = [{ cidr: CIDR }];
+      world.putNads(nad('vms/blue', holdfastConfig({ subnets, ...before })));
+      await world.settle();
+      expect(world.pools.get('blue.vms')?.spec).to.deep.equal({ network: 'blue', subnets, ...before });
+      world.putNads(nad('vms/blue', holdfastConfig({ subnets, ...after })));
+      await world.settle();
+      expect(world.pools.get('blue.vms')?.spec).to.deep.equal({ network: 'blue', subnets, ...after });
+    });
+  }
+});
