@@ -9,6 +9,8 @@ import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-clu
 
 const WHO = {
   tenant: 'tenant',
+  admin: 'network-admin',
+  migrator: 'migrator',
   controller: 'system:serviceaccount:holdfast-system:holdfast-controller',
   ipam: 'system:serviceaccount:holdfast-system:holdfast-ipam',
 } as const;
@@ -23,6 +25,18 @@ const TENANT_RIGHTS = {
   subjects: [{ apiGroup: RBAC, kind: 'User', name: WHO.tenant }],
 };
 
+/** As an administrator of the cluster binds the roles that are for people. */
+const PEOPLES_RIGHTS = [
+  [WHO.admin, 'holdfast-pool-admin'],
+  [WHO.migrator, 'holdfast-migrate'],
+].map(([name = '', role]) => ({
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: { name },
+  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+  subjects: [{ apiGroup: RBAC, kind: 'User', name }],
+}));
+
 function pool(name: string, metadata: Partial<ObjectMeta> = {}): AddressPool {
   return { metadata: { ...metadata, name }, spec: { network: name, subnets: [{ cidr: '10.0.0.0/24' }] } };
 }
@@ -36,7 +50,7 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
-    await createAll(cluster.admin, [TENANT_RIGHTS]);
+    await createAll(cluster.admin, [TENANT_RIGHTS, ...PEOPLES_RIGHTS]);
     await cluster.admin.create(ADDRESS_POOLS, pool('blue'));
     const mark = { [POOL_NAD_NAMESPACE]: 'nads' };
     await (await as('ipam')).create(ADDRESS_POOLS, pool('red.nads', { annotations: mark, labels: mark }));
@@ -75,9 +89,9 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
   describe('for pools', () => {
     const mark = { [POOL_NAD_NAMESPACE]: 'nads' };
     const REFUSAL = 'only Holdfast derives pools';
-    const asAdmin = (): Promise<Client> => cluster.as('network-admin');
-    const tryToCreate = async (metadata: Partial<ObjectMeta>) =>
-      (await asAdmin()).create(ADDRESS_POOLS, pool('trial', metadata), { dryRun: true });
+    const asAdmin = (): Promise<Client> => as('admin');
+    const tryToCreate = async (metadata: Partial<ObjectMeta>, person: keyof typeof WHO = 'admin') =>
+      (await as(person)).create(ADDRESS_POOLS, pool('trial', metadata), { dryRun: true });
 
     before(() => untilRefused(() => tryToCreate({ annotations: mark })));
 
@@ -90,6 +104,14 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
     ] as const) {
       it(`an admin makes none with the ${field} of a derived one`, () => expectRefusal(tryToCreate(metadata), REFUSAL));
     }
+
+    it('who moves networks over makes one ahead of its NAD, and changes none', async () => {
+      const derived = { annotations: mark, labels: mark };
+      await expectRefusal(tryToCreate(derived, 'migrator'), undefined);
+      const patch = { type: 'merge', body: { metadata: derived } } as const;
+      const migrator = await as('migrator');
+      await expectRefusal(migrator.patch(ADDRESS_POOLS, { name: 'blue' }, patch), 'cannot patch resource');
+    });
 
     const changes: { name: string; of: string; to: object; expect?: string }[] = [
       { name: 'makes no derived one of his own', of: 'blue', to: { annotations: mark }, expect: REFUSAL },

@@ -1,0 +1,147 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { POOL_NAD_NAMESPACE, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import type { Pod } from '../api/pod.js';
+import { IP_POOLS } from '../cli/whereabouts/kinds.js';
+import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
+import { reserve, unreserve } from '../cli/reserve.js';
+import { createKinds } from '../e2e/bed/kinds.js';
+import { createAll, readManifests } from '../e2e/bed/objects.js';
+import { until } from '../e2e/story/wait.js';
+import { readLease, releaseLease } from '../ipam/core/lease.js';
+import type { Client } from '../kube/client.js';
+import { systemClock } from '../kube/clock.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
+import { writeLease } from '../process/lease-writes.js';
+import { GuardedCluster, expectRefusal } from '../test/guarded-cluster.js';
+
+const RBAC = 'rbac.authorization.k8s.io';
+const NAMESPACE = 'kube-system';
+const RANGE = '10.74.0.0/24';
+const DRY: MigrateOptions = { apply: false, namespace: NAMESPACE, skipConflicts: false, json: false };
+const APPLY = { ...DRY, apply: true };
+
+function bindingOf(user: string, role: string) {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: user },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+    subjects: [{ apiGroup: RBAC, kind: 'User', name: user }],
+  };
+}
+
+describe('moving over from whereabouts, on a kube-apiserver, with the rights that are shipped', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+  let migrator: Client;
+  let pods: Pod[] = [];
+  const printed: string[] = [];
+
+  async function migrate(options: MigrateOptions): Promise<boolean> {
+    const print = (line: string) => void printed.push(line);
+    return migrateWhereabouts(options, { client: migrator, clock: systemClock, width: 8, print, tell: print });
+  }
+
+  async function allocate(allocations: Record<string, unknown>): Promise<void> {
+    const patch = { type: 'merge', body: { spec: { range: RANGE, allocations } } } as const;
+    await cluster.admin.patch(IP_POOLS, { namespace: NAMESPACE, name: '10.74.0.0-24' }, patch);
+  }
+
+  async function owners(): Promise<Record<string, string>> {
+    const { items } = await cluster.admin.list(ADDRESS_LEASES);
+    return Object.fromEntries(items.map(({ spec }) => [spec.address, spec.owner?.name ?? 'reserved']));
+  }
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await createKinds(
+      cluster.admin,
+      await readManifests(join(import.meta.dirname, '..', 'e2e', 'bed', 'manifests', 'whereabouts.yaml')),
+    );
+    await createAll(cluster.admin, [
+      bindingOf('migrator', 'holdfast-migrate'),
+      bindingOf('keeper', 'holdfast-pool-admin'),
+    ]);
+    migrator = await cluster.asJust('migrator');
+    await until('the migrator has his rights', () =>
+      migrator.list(PODS).then(
+        () => true,
+        () => false,
+      ),
+    );
+    pods = await Promise.all([1, 2, 3].map(() => cluster.createPod('user', {})));
+    const config = { name: 'blue', type: 'bridge', ipam: { type: 'whereabouts', range: RANGE } };
+    await cluster.admin.create(NETWORK_ATTACHMENT_DEFINITIONS, {
+      metadata: { namespace: 'default', name: 'blue' },
+      spec: { config: JSON.stringify(config) },
+    });
+    await cluster.admin.create(IP_POOLS, { metadata: { namespace: NAMESPACE, name: '10.74.0.0-24' }, spec: {} });
+    const podref = (index: number) => `default/${pods[index]?.metadata.name ?? ''}`;
+    await allocate({
+      5: { id: 'c1', podref: podref(0), ifname: 'net1' },
+      6: { id: 'c2', podref: podref(1) },
+      7: { id: 'c3', podref: 'default/gone' },
+      eight: { podref: podref(2) },
+    });
+  });
+
+  after(() => cluster.stop());
+
+  it('plans without writing', async () => {
+    expect(await migrate(DRY)).to.equal(true);
+    expect(await owners()).to.deep.equal({});
+    expect((await cluster.admin.list(ADDRESS_POOLS)).items).to.deep.equal([]);
+  });
+
+  it('makes pool and leases, as the API server takes them', async () => {
+    expect(await migrate(APPLY), printed.join('\n')).to.equal(true);
+    const pool = await cluster.admin.get(ADDRESS_POOLS, { name: 'blue.default' });
+    expect(pool.metadata.annotations).to.deep.equal({ [POOL_NAD_NAMESPACE]: 'default' });
+    expect(pool.spec.subnets).to.deep.equal([{ cidr: RANGE }]);
+    expect(await owners()).to.deep.equal({
+      '10.74.0.5': pods[0]?.metadata.name,
+      '10.74.0.6': pods[1]?.metadata.name,
+    });
+    const { spec } = await cluster.admin.get(ADDRESS_LEASES, { name: 'blue.10-74-0-5' });
+    expect(spec).to.deep.include({ containerID: 'c1', interface: 'net1', pool: 'blue.default' });
+  });
+
+  it('gives an address that was released to the pod to which whereabouts gave it next', async () => {
+    const lease = readLease(await cluster.admin.get(ADDRESS_LEASES, { name: 'blue.10-74-0-6' }));
+    await writeLease(cluster.admin, releaseLease(lease, Date.now()));
+    const [, second, third] = pods;
+    await cluster.admin.delete(
+      PODS,
+      { namespace: 'default', name: second?.metadata.name ?? '' },
+      { gracePeriodSeconds: 0 },
+    );
+    await allocate({ 6: { id: 'c4', podref: `default/${third?.metadata.name ?? ''}`, ifname: 'net1' } });
+    expect(await migrate(APPLY), printed.join('\n')).to.equal(true);
+    expect((await owners())['10.74.0.6']).to.equal(third?.metadata.name);
+  });
+
+  it('leaves whereabouts, NADs and pods to others', async () => {
+    const ref = { namespace: NAMESPACE, name: '10.74.0.0-24' };
+    const patch = { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } } as const;
+    await expectRefusal(migrator.delete(IP_POOLS, ref), 'cannot delete resource');
+    await expectRefusal(migrator.patch(IP_POOLS, ref, patch), 'cannot patch resource');
+    const nad = { namespace: 'default', name: 'blue' };
+    await expectRefusal(migrator.patch(NETWORK_ATTACHMENT_DEFINITIONS, nad, patch), 'cannot patch resource');
+    const pod = { namespace: 'default', name: pods[0]?.metadata.name ?? '' };
+    const body = { metadata: { annotations: { [NETWORK_STATUS_ANNOTATION]: '[]' } } };
+    await expectRefusal(migrator.patch(PODS, pod, { type: 'merge', body }), 'cannot patch resource');
+    await expectRefusal(migrator.delete(ADDRESS_POOLS, { name: 'blue.default' }), 'cannot delete resource');
+  });
+
+  it('a pool’s administrator reserves an address for a MAC address, and lets it go', async () => {
+    const keeper = await cluster.asJust('keeper');
+    const wanted = { pool: 'blue.default', address: '10.74.0.77', mac: '02:00:00:00:00:01' };
+    expect(await reserve(wanted, keeper)).to.match(/reserved$/);
+    expect((await owners())['10.74.0.77']).to.equal('reserved');
+    expect(await reserve(wanted, keeper)).to.match(/unchanged$/);
+    expect(await unreserve(wanted, keeper)).to.match(/is free$/);
+    expect(await owners()).not.to.have.property('10.74.0.77');
+  });
+});
