@@ -120,8 +120,6 @@ export class BlockCandidates {
     const elsewhere = isWhole
       ? pool
       : narrowed(pool, (open, family) => open.subtract(this.#lent.withheld(name, family)));
-    if (known !== undefined && known.pool.addressSpace !== pool.addressSpace)
-      this.#spaceOf(known.pool.addressSpace).removePool(name);
     this.#spaceOf(pool.addressSpace).setPool(usable);
     const cut = { pool, revision, usable, elsewhere };
     this.#cuts.set(name, cut);

@@ -84,6 +84,19 @@ describe('addresses from the blocks of a node', () => {
     expect(third).to.not.equal(undefined);
   });
 
+  it('are not those that have cooled down outside of the blocks, or in one that is given back', async () => {
+    const scene = new BlockScene(POOL, ONE);
+    for (let n = 0; n < 5; n++) await scene.add({ pod: `p${n}` });
+    for (const pod of ['p2', 'p4']) await scene.del({ pod });
+    await scene.say(ONE, { release: 'marked-for-release' });
+    await scene.pass(COOLDOWN_MS);
+    scene.requests();
+    await scene.add({ pod: 'late' });
+    expect(scene.requests().map((text) => text.split(' ')[0]))
+      .to.include('POST')
+      .and.not.to.include('PATCH');
+  });
+
   it('that have cooled down and were taken by somebody else are tried once', async () => {
     const scene = new BlockScene(POOL, ONE);
     for (let n = 0; n < 4; n++) await scene.add({ pod: `p${n}` });

@@ -1,0 +1,143 @@
+import type { AddressBlock } from '../../api/address-block.js';
+import type { AddressLease } from '../../api/address-lease.js';
+import { parseAddress } from '../../ipam/core/address.js';
+import { type Cidr, containsAddress, firstOf, lastOf, parseCidr } from '../../ipam/core/cidr.js';
+import type { Client } from '../../kube/client.js';
+import { Reflector } from '../../kube/reflector.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
+
+/** What may follow what; '': the block is its node's. */
+const STEPS: Readonly<Record<string, readonly string[]>> = {
+  '': ['marked-for-release'],
+  'marked-for-release': ['ready-for-release', 'do-not-release', 'released', ''],
+  'ready-for-release': ['released', ''],
+  'do-not-release': [''],
+  released: [],
+};
+
+/** A block from its beginning to its end. */
+interface Life {
+  readonly node: string;
+  readonly cidr: Cidr;
+  readonly words: string[];
+  readonly reasons: Set<string>;
+  /** Of the write that gave it back, since it was last its node's. */
+  givenBackAt?: bigint;
+  isGone: boolean;
+}
+
+/** Watches the blocks of a pool and the leases of its address space: who says what of a block, and who picks from it when. */
+export class BlockObserver {
+  readonly violations: string[] = [];
+  readonly #pool: string;
+  readonly #blocks: Reflector<AddressBlock>;
+  readonly #leases: Reflector<AddressLease>;
+  /** By UID. */
+  readonly #lives = new Map<string, Life>();
+  /** By name, the UID of the pod that has it. */
+  readonly #holders = new Map<string, string | undefined>();
+  readonly #taken: { lease: AddressLease; at: bigint }[] = [];
+
+  constructor(client: Client, pool: string, addressSpace: string) {
+    this.#pool = pool;
+    const see = (block: AddressBlock) => {
+      if (block.spec.pool === this.#pool) this.#see(block);
+    };
+    this.#blocks = new Reflector<AddressBlock>({
+      client,
+      resource: ADDRESS_BLOCKS,
+      project: (block) => block,
+      sink: {
+        replace: (blocks) => blocks.forEach(see),
+        upsert: see,
+        remove: ({ metadata }) => {
+          const life = this.#lives.get(metadata.uid ?? '');
+          if (life) life.isGone = true;
+        },
+      },
+    });
+    const seeLease = (lease: AddressLease) => {
+      if (lease.spec.addressSpace === addressSpace) this.#seeLease(lease);
+    };
+    this.#leases = new Reflector<AddressLease>({
+      client,
+      resource: ADDRESS_LEASES,
+      project: (lease) => lease,
+      sink: { replace: (leases) => leases.forEach(seeLease), upsert: seeLease, remove: () => undefined },
+    });
+  }
+
+  start(): void {
+    this.#blocks.start();
+    this.#leases.start();
+  }
+
+  /** @returns what never may happen */
+  async stop(): Promise<string[]> {
+    await Promise.all([this.#blocks.stop(), this.#leases.stop()]);
+    for (const { lease, at } of this.#taken) {
+      const { address, node } = lease.spec;
+      const life = [...this.#lives.values()].find(
+        (one) => one.node === node && !one.isGone && containsAddress(one.cidr, parseAddress(address)),
+      );
+      if (life?.givenBackAt !== undefined && life.givenBackAt < at)
+        this.violations.push(`${address} was picked on ${node ?? ''} from a block that it had given back`);
+    }
+    return this.violations;
+  }
+
+  /** What was said of the blocks that a node has, or had, in order; 'gone' is last. */
+  wordsOf(node: string): string[][] {
+    return this.#of(node).map(({ words, isGone }) => [...words, ...(isGone ? ['gone'] : [])]);
+  }
+
+  /** Why blocks of a node were asked for. */
+  reasonsOf(node: string): string[] {
+    return [...new Set(this.#of(node).flatMap(({ reasons }) => [...reasons]))];
+  }
+
+  #of(node: string): Life[] {
+    return [...this.#lives.values()].filter((life) => life.node === node);
+  }
+
+  #see({ metadata, spec, status }: AddressBlock): void {
+    const { uid = '', resourceVersion = '0' } = metadata;
+    const { release: word = '', reason } = status ?? {};
+    const life = this.#lives.get(uid) ?? this.#begin(uid, spec);
+    if (reason !== undefined) life.reasons.add(reason);
+    const last = life.words.at(-1);
+    if (last === word) return;
+    if (last !== undefined && !mayFollow(last, word))
+      this.violations.push(`block ${metadata.name} went from "${last}" to "${word}"`);
+    life.words.push(word);
+    if (word === 'ready-for-release') life.givenBackAt = BigInt(resourceVersion);
+    else if (word === '') delete life.givenBackAt;
+  }
+
+  #begin(uid: string, { cidr: text, node }: AddressBlock['spec']): Life {
+    const cidr = parseCidr(text);
+    for (const other of this.#lives.values()) {
+      if (other.isGone || firstOf(other.cidr) > lastOf(cidr) || lastOf(other.cidr) < firstOf(cidr)) continue;
+      if (other.cidr.family === cidr.family)
+        this.violations.push(`${text} was lent to ${node} while ${other.node} had it`);
+    }
+    const life: Life = { node, cidr, words: [], reasons: new Set(), isGone: false };
+    this.#lives.set(uid, life);
+    return life;
+  }
+
+  /** Versions order leases and blocks among each other. */
+  #seeLease(lease: AddressLease): void {
+    const { metadata, spec } = lease;
+    const isHeld = spec.owner?.kind === 'Pod' && spec.releasedAt === undefined;
+    const holder = isHeld ? spec.owner?.uid : undefined;
+    const before = this.#holders.get(metadata.name);
+    this.#holders.set(metadata.name, holder);
+    if (holder === undefined || holder === before) return;
+    this.#taken.push({ lease, at: BigInt(metadata.resourceVersion ?? '0') });
+  }
+}
+
+function mayFollow(last: string, word: string): boolean {
+  return STEPS[last]?.includes(word) === true;
+}

@@ -1,0 +1,276 @@
+import { expect } from 'chai';
+import { BlockRelease, ReleaseReason } from '../api/address-block.js';
+import { createLease } from '../ipam/core/lease.js';
+import { parseAddress } from '../ipam/core/address.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES, PODS } from '../kube/resources.js';
+import type { Resource } from '../kube/resource.js';
+import { bareAddress } from '../test/bare-address.js';
+import { behindLine } from './faults/agent-line.js';
+import { AgentPods } from './faults/agent-pods.js';
+import { BlockObserver } from './faults/block-observer.js';
+import { environment } from './hooks.js';
+import { BlockStory, isIn } from './story/blocks.js';
+import { describeStory, needsWire, type OnWire } from './story/describe.js';
+import type { Story } from './story/story.js';
+import { until, untilValue } from './story/wait.js';
+
+const GATE = '--feature-gates=NodeBlocks=true';
+const DELAY = '--excess-release-delay=1s';
+const IPAM_ARGS = [GATE, DELAY, '--block-min-free=2', '--block-max-free=9'];
+const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+/** Eight addresses. */
+const BLOCK_SIZE = { blockSize: { ipv4: 29 } };
+const WHOLE_WAY = ['', 'marked-for-release', 'ready-for-release', 'released', 'gone'];
+
+describeStory('Nodes that are lent blocks of a pool', (story) => {
+  before('ipam and agents lend and are lent blocks', async function () {
+    this.timeout(120_000);
+    await restart(needsWire(this), true);
+  });
+
+  after('nodes are lent none any more', async function () {
+    this.timeout(120_000);
+    const { bed } = environment();
+    if (bed?.agents === undefined) return;
+    const names = async () => (await bed.client.list(ADDRESS_BLOCKS)).items.map(({ metadata }) => metadata.name);
+    await untilValue('all blocks to be gone', names, (left) => left.length === 0, { timeoutMs: 90_000 });
+    await restart({ bed, wire: bed.wire!, agents: bed.agents }, false);
+  });
+
+  it('get the addresses of their pods from them, watch no others, and VMs get theirs elsewhere', async function () {
+    this.timeout(180_000);
+    const on = needsWire(this);
+    const scene = await Scene.begin(story(), on, ['10.70.1.0/26']);
+    const [one = '', two = ''] = on.bed.nodes;
+    const { blocks, pods } = scene;
+    await scene.observed(async () => {
+      await pods.create('first-one', one);
+      await pods.create('first-two', two);
+      await Promise.all(['first-one', 'first-two'].map((name) => pods.running(name)));
+      for (const node of [one, two]) await blocks.lent(node, (count) => count > 0);
+      await behindLine({ ...on, node: one, args: [GATE] }, async ({ line }) => {
+        await Promise.all([0, 1, 2].map((n) => pods.create(`one${String(n)}`, one)));
+        const ofOne = await Promise.all([0, 1, 2].map((n) => pods.running(`one${String(n)}`)));
+        const lent = await blocks.lent(one, (count) => count > 0);
+        expect(ofOne.flat().filter((address) => !isIn(address, lent))).to.deep.equal([]);
+        expect(line.writes.filter((what) => what.includes('/addressleases'))).to.have.length(3);
+        expect(line.asked.filter((what) => what.includes('addressSpace'))).to.deep.equal([]);
+        expect(line.asked.filter((what) => /addressblocks.*watch=true/.test(what))).to.have.length(1);
+      });
+      await on.agents.on(one).stop();
+      await on.agents.on(one).start({ args: [GATE] });
+      await Promise.all([0, 1, 2].map((n) => pods.create(`two${String(n)}`, two)));
+      const ofTwo = await Promise.all([0, 1, 2].map((n) => pods.running(`two${String(n)}`)));
+      const lentToTwo = await blocks.lent(two, (count) => count > 0);
+      expect(ofTwo.flat().filter((address) => !isIn(address, lentToTwo))).to.deep.equal([]);
+      await story().createVm('vm1', { data: 'blue' }, { running: false });
+      const claimed = (await story().addresses.of('vm1.data')).map(bareAddress);
+      const lent = (await blocks.all()).map(({ spec }) => spec.cidr);
+      expect(claimed.filter((address) => isIn(address, lent))).to.deep.equal([]);
+      await story().addresses.poolWith(scene.pool, `to show ${String(lent.length)} lent blocks of 8`, ({ status }) => {
+        return status?.blocks?.total === 8 && status.blocks.lent === lent.length && status.blocks.current !== undefined;
+      });
+    });
+  });
+
+  it('give them back once their pods are gone, and keep those that pods have addresses of', async function () {
+    this.timeout(180_000);
+    const on = needsWire(this);
+    const scene = await Scene.begin(story(), on, ['10.70.2.0/26']);
+    const [one = '', two = ''] = on.bed.nodes;
+    const { blocks, pods } = scene;
+    const observer = await scene.observed(async () => {
+      for (const node of [one, two]) await scene.podsIn(node, 2);
+      const kept = (await scene.used(one))[0]!;
+      // as ipam would, had it not seen the pod
+      const marked = { release: BlockRelease.Marked, reason: ReleaseReason.Pressure };
+      const body = { status: marked };
+      await on.bed.client.patch(ADDRESS_BLOCKS, { name: kept }, { type: 'merge', body }, { subresource: 'status' });
+      await untilValue(
+        'the block to be kept, and its node’s again',
+        () => observerWords(),
+        (words) => words.some((said) => said.join(' ') === ' marked-for-release do-not-release '),
+        { timeoutMs: 30_000 },
+      );
+      await scene.podsGone(two);
+      await untilValue(
+        'node two to have no block',
+        () => blocks.of(two),
+        (left) => left.length === 0,
+        {
+          timeoutMs: 60_000,
+        },
+      );
+      expect((await blocks.of(one)).map(({ metadata }) => metadata.name)).to.include(kept);
+      await scene.podsIn(one, 3);
+    });
+    function observerWords(): string[][] {
+      return scene.observer.wordsOf(one);
+    }
+    for (const said of observer.wordsOf(two)) expect(said).to.deep.equal(WHOLE_WAY);
+    expect(observer.reasonsOf(two)).to.deep.equal([ReleaseReason.Excess]);
+    expect(pods).to.not.equal(undefined);
+  });
+
+  it('lose no block, and leave none half way, though agent and ipam are killed between their words', async function () {
+    this.timeout(240_000);
+    const on = needsWire(this);
+    const scene = await Scene.begin(story(), on, ['10.70.3.0/26']);
+    const [node = ''] = on.bed.nodes;
+    const agent = on.agents.on(node);
+    const observer = await scene.observed(async () => {
+      await scene.podsIn(node, 1);
+      const [name = ''] = (await scene.blocks.of(node)).map(({ metadata }) => metadata.name);
+      await scene.podsGone(node);
+      await agent.kill();
+      await scene.blocks.says(name, 'marked-for-release');
+      await on.bed.ipam.kill();
+      await agent.start({ args: [GATE] });
+      await scene.blocks.says(name, 'ready-for-release');
+      await on.bed.ipam.start({ args: IPAM_ARGS });
+      await scene.blocks.gone(name);
+      await scene.podsIn(node, 2);
+    });
+    expect(observer.wordsOf(node)[0]).to.deep.equal(WHOLE_WAY);
+  });
+
+  it('that are gone keep theirs until the leases of their pods are', async function () {
+    this.timeout(240_000);
+    const on = needsWire(this);
+    const { client } = on.bed;
+    const scene = await Scene.begin(story(), on, ['10.70.4.0/26']);
+    const node = `${story().namespace}-node`;
+    const observer = await scene.observed(async () => {
+      await client.create(NODES, { metadata: { name: node } });
+      const pod = await scene.pods.create('left-behind', node);
+      await lease(scene, pod.metadata.uid ?? '', node);
+      const [cidr = ''] = await scene.blocks.lent(node, (count) => count > 0);
+      await client.delete(NODES, { name: node });
+      const name = (await scene.blocks.of(node)).find(({ spec }) => spec.cidr === cidr)!.metadata.name;
+      const held = async () => (await story().addresses.held()).length;
+      while ((await held()) > 0) {
+        expect(await client.find(ADDRESS_BLOCKS, { name })).to.not.equal(undefined);
+        await client.delete(PODS, story().ref('left-behind'), { gracePeriodSeconds: 0 });
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+      await scene.blocks.gone(name);
+    });
+    expect(observer.reasonsOf(node)).to.deep.equal([ReleaseReason.NodeGone]);
+    for (const said of observer.wordsOf(node))
+      expect(said).to.deep.equal(['', 'marked-for-release', 'released', 'gone']);
+  });
+
+  it('leave a full pool to those who need it: VMs get lent addresses at once, and unused blocks go back', async function () {
+    this.timeout(240_000);
+    const on = needsWire(this);
+    const scene = await Scene.begin(story(), on, ['10.70.5.0/28'], { blockSize: { ipv4: 30 } });
+    const [one = '', two = ''] = on.bed.nodes;
+    const observer = await scene.observed(async () => {
+      for (const node of [one, two]) await scene.podsIn(node, 0);
+      const ofPods = await story().addresses.held();
+      expect(ofPods).to.have.length(2);
+      const names = Array.from({ length: 12 }, (_, index) => `vm${String(index)}`);
+      await Promise.all(names.map((name) => story().createVm(name, { data: 'blue' }, { running: false })));
+      const claimed = await Promise.all(names.map((name) => story().addresses.of(`${name}.data`)));
+      expect(new Set([...claimed.flat().map(bareAddress), ...ofPods]).size).to.equal(14);
+      const reasons = () => [one, two].flatMap((node) => scene.observer.reasonsOf(node));
+      await untilValue('a block to be asked for by those who need it', reasons, (all) =>
+        all.includes(ReleaseReason.Pressure),
+      );
+    });
+    expect(observer.violations).to.deep.equal([]);
+  });
+});
+
+/** A network whose pool is lent in blocks, and who watches it. */
+class Scene {
+  readonly story: Story;
+  readonly pods: AgentPods;
+  readonly pool: string;
+  readonly blocks: BlockStory;
+  readonly observer: BlockObserver;
+  readonly #ofNode = new Map<string, string[]>();
+
+  private constructor(story: Story, on: OnWire, { pool, network }: { pool: string; network: string }) {
+    this.story = story;
+    this.pool = pool;
+    this.pods = new AgentPods(story, on.wire);
+    this.blocks = new BlockStory(on.bed.client, pool);
+    this.observer = new BlockObserver(on.bed.client, pool, network);
+  }
+
+  static async begin(story: Story, on: OnWire, subnets: readonly string[], ipam: object = BLOCK_SIZE): Promise<Scene> {
+    const network = await story.addresses.network('blue', subnets, ipam);
+    const { metadata } = await story.addresses.derivedPool(network);
+    return new Scene(story, on, { pool: metadata.name, network });
+  }
+
+  /** @returns what was seen, in which nothing is that never may be */
+  async observed(tell: () => Promise<void>): Promise<BlockObserver> {
+    this.observer.start();
+    try {
+      await tell();
+    } finally {
+      await this.observer.stop();
+    }
+    expect(this.observer.violations.join('\n')).to.equal('');
+    return this.observer;
+  }
+
+  /** A pod that brings its node blocks, and more of them, which have addresses of these. */
+  async podsIn(node: string, count: number): Promise<void> {
+    const names = this.#ofNode.get(node) ?? [];
+    this.#ofNode.set(node, names);
+    const next = async (): Promise<string[]> => {
+      const name = `${node}-${String(names.length)}`;
+      names.push(name);
+      await this.pods.create(name, node);
+      return this.pods.running(name);
+    };
+    await next();
+    await this.blocks.lent(node, (lent) => lent > 0);
+    for (let n = 0; n < count; n++) {
+      const lent = (await this.blocks.of(node)).map(({ spec }) => spec.cidr);
+      for (const address of await next()) expect(isIn(address, lent), `${address} in ${lent.join()}`).to.equal(true);
+    }
+  }
+
+  async podsGone(node: string): Promise<void> {
+    const names = this.#ofNode.get(node) ?? [];
+    this.#ofNode.delete(node);
+    for (const name of names) await this.pods.delete(name);
+    await Promise.all(names.map((name) => this.pods.gone(name)));
+  }
+
+  /** Names of blocks of which pods of the node have addresses. */
+  async used(node: string): Promise<string[]> {
+    const leases = await this.story.addresses.leases();
+    const held = [...leases.values()].filter(({ spec }) => spec.node === node && spec.releasedAt === undefined);
+    const used = (await this.blocks.of(node)).filter(({ spec: { cidr } }) =>
+      held.some(({ spec }) => isIn(spec.address, [cidr])),
+    );
+    return used.map(({ metadata }) => metadata.name);
+  }
+}
+
+/** With the gate open, or as the bed runs them. */
+async function restart({ bed, agents }: OnWire, isOpen: boolean): Promise<void> {
+  await Promise.all([bed.ipam.stop(), ...agents.all.map((agent) => agent.stop())]);
+  await Promise.all([
+    bed.ipam.start(isOpen ? { args: IPAM_ARGS } : {}),
+    ...agents.all.map((agent) => agent.start(isOpen ? { args: [GATE] } : {})),
+  ]);
+  await until('agents to be ready', async () =>
+    (await Promise.all(agents.all.map((agent) => agent.isReady()))).every(Boolean),
+  );
+}
+
+/** As the agent of a node that is simulated by nobody would. */
+async function lease({ story, pool }: Scene, uid: string, node: string): Promise<void> {
+  const owner = { kind: 'Pod', namespace: story.namespace, name: 'left-behind', uid } as const;
+  const address = parseAddress('10.70.4.5');
+  const addressSpace = `${story.namespace}-blue`;
+  const write = createLease({ address, addressSpace, pool, owner, node, containerID: 'c1', interface: 'net1' });
+  if (write.verb !== 'create') throw new TypeError(write.verb);
+  await story.client.create(ADDRESS_LEASES, write.lease);
+}
