@@ -109,7 +109,7 @@ describe('the manifests', () => {
     }
   });
 
-  for (const process of ['controller', 'webhook', 'ipam']) {
+  for (const process of ['controller', 'webhook', 'ipam', 'capacity']) {
     describe(`of the ${process}`, () => {
       const name = `holdfast-${process}`;
 
@@ -185,6 +185,8 @@ describe('the manifests', () => {
     webhook: ['mutatingwebhookconfigurations', 'secrets'],
     controller: ['events', 'ipamclaims', 'leases', 'virtualmachineinstances/finalizers', 'virtualmachines/finalizers'],
     ipam: [
+      'addressblocks',
+      'addressblocks/status',
       'addressleases',
       'addresspools',
       'addresspools/status',

@@ -94,7 +94,9 @@ describe('AddressPools, on a kube-apiserver', function () {
     }
 
     it('have a status that is written apart', async () => {
-      const status = { capacity: 2 ** 53 - 1, leased: 1, heldByStopped: 0, cooling: 0, free: 5, reserved: 0 };
+      const blocks = { total: 2 ** 53 - 1, full: 1, lent: 3, current: '10.1.0.64/26' };
+      const counts = { capacity: 2 ** 53 - 1, leased: 1, heldByStopped: 0, cooling: 0, free: 5, reserved: 0 };
+      const status = { ...counts, blocks };
       const patch = { type: 'merge', body: { status, spec: { cooldownSeconds: 5 } } } as const;
       const ref = { name: 'green' };
       expect((await plane.client.patch(ADDRESS_POOLS, ref, patch)).status).to.equal(undefined);
@@ -127,6 +129,7 @@ describe('AddressPools, on a kube-apiserver', function () {
         'Ready',
         'Age',
       ]);
+      expect(table.columnDefinitions.map(({ name }) => name)).to.include('Lent');
       const wide = table.rows.flatMap(({ cells }) => cells);
       expect(wide).to.include.members(['green', V4.cidr, V6.cidr]);
     });

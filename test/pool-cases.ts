@@ -30,7 +30,10 @@ export const POOL_CASES: readonly PoolCase[] = [
         { ...V6, gateway: 'fd00:1::1', exclude: ['fd00:1::-fd00:1::ff'] },
       ],
       cooldownSeconds: 60,
-      stickyMAC: { ttl: '1h30m' },
+      stickyMAC: { ttl: '1h30m', retain: true },
+      blockSize: { ipv4: 27, ipv6: 124 },
+      nodeSelector: { 'example.com/network': 'blue', zone: '' },
+      publishCapacity: true,
       namespaces: ['tenant-a'],
     },
   },
@@ -159,6 +162,37 @@ export const POOL_CASES: readonly PoolCase[] = [
     given: { blockSize: { ipv6: 26 } },
     expect: ['spec.blockSize.ipv6', '64'],
   },
+  {
+    name: 'no block smaller than an address',
+    given: { blockSize: { ipv4: 33 } },
+    expect: ['spec.blockSize.ipv4', 'less than or equal to 32'],
+  },
+  {
+    name: 'no IPv6 block smaller than an address',
+    given: { blockSize: { ipv6: 129 } },
+    expect: ['spec.blockSize.ipv6', 'less than or equal to 128'],
+  },
+  { name: 'blocks of one address', given: { blockSize: { ipv4: 32, ipv6: 128 } } },
+  {
+    name: 'no text for the size of a block',
+    given: { blockSize: { ipv4: '26' as unknown as number } },
+    expect: ['spec.blockSize.ipv4', 'must be of type integer'],
+  },
+  {
+    name: 'no number for the label of a node',
+    given: { nodeSelector: { rack: 5 as unknown as string } },
+    expect: ['spec.nodeSelector.rack', 'must be of type string'],
+  },
+  {
+    name: 'no yes for a switch',
+    given: { publishCapacity: 'yes' as unknown as boolean },
+    expect: ['spec.publishCapacity', 'must be of type boolean'],
+  },
+  {
+    name: 'no retaining for ever',
+    given: { stickyMAC: { retain: true } as { ttl: string; retain: boolean } },
+    expect: ['spec.stickyMAC.ttl', 'Required value'],
+  },
   { name: 'no ttl of nothing', given: { stickyMAC: { ttl: '0s' } }, expect: ['more than 0'] },
   {
     name: 'no pattern for a namespace',
@@ -182,5 +216,6 @@ export const LARGEST_POOL: Partial<AddressPoolSpec> = {
     ),
     reserved: Array.from({ length: 256 }, (_, e) => `fd00:${s.toString(16)}::1:${e.toString(16)}`),
   })),
+  nodeSelector: Object.fromEntries(Array.from({ length: 32 }, (_, n) => [`example.com/${n}`, 'x'.repeat(63)])),
   namespaces: Array.from({ length: 256 }, (_, n) => `tenant-${n}`),
 };

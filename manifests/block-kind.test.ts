@@ -1,0 +1,172 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type AddressBlock, type AddressBlockSpec, BlockRelease } from '../api/address-block.js';
+import { BLOCK_FINALIZER } from '../api/names.js';
+import { startControlPlane } from '../e2e/bed/control-plane.js';
+import type { ControlPlane } from '../e2e/bed/control-plane.js';
+import { createAll, readManifests } from '../e2e/bed/objects.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { until } from '../e2e/story/wait.js';
+import { applyBlockAction } from '../ipam/blocks/apply.js';
+import { BlockBook } from '../ipam/blocks/book.js';
+import { blockName } from '../ipam/core/block-name.js';
+import { parseCidr } from '../ipam/core/cidr.js';
+import { ADDRESS_BLOCKS } from '../kube/resources.js';
+import { refusalOf } from '../test/outcome.js';
+
+const SPEC: AddressBlockSpec = { pool: 'blue', cidr: '10.1.0.64/26', node: 'n1' };
+const POOL = 'a'.repeat(253);
+
+function block(spec: Partial<AddressBlockSpec> = {}, name = 'blue.10-1-0-64-26'): AddressBlock {
+  return { metadata: { name }, spec: { ...SPEC, ...spec } };
+}
+
+const CASES: { name: string; given: AddressBlock; expect?: string[] }[] = [
+  { name: 'an IPv4 slice', given: block() },
+  { name: 'an IPv6 slice', given: block({ cidr: '2001:db8::40/122' }) },
+  { name: 'a slice of one address', given: block({ cidr: '10.1.0.64/32' }) },
+  {
+    name: 'the longest names',
+    given: block({ pool: POOL, node: 'n'.repeat(253) }, blockName(POOL, parseCidr('2001:db8::40/122'))),
+  },
+  {
+    name: 'no host bits',
+    given: block({ cidr: '10.1.0.65/26' }),
+    expect: ['spec.cidr', '"10.1.0.65/26" is no CIDR without host bits: write it like 10.1.0.64/26'],
+  },
+  { name: 'no address', given: block({ cidr: '10.1.0.64' }), expect: ['"10.1.0.64" is no CIDR without host bits'] },
+  { name: 'no text for a CIDR', given: block({ cidr: 'blue' }), expect: ['spec.cidr', '"blue" is no CIDR'] },
+  { name: 'no slice of nothing', given: block({ cidr: '' }), expect: ['spec.cidr', 'at least 1 chars'] },
+  { name: 'no pool without a name', given: block({ pool: '' }), expect: ['spec.pool', 'at least 1 chars'] },
+  { name: 'no node without a name', given: block({ node: '' }), expect: ['spec.node', 'at least 1 chars'] },
+  {
+    name: 'no slice without a node',
+    given: { metadata: { name: 'b' }, spec: { pool: 'blue', cidr: '10.1.0.64/26' } as AddressBlockSpec },
+    expect: ['spec.node', 'Required value'],
+  },
+  { name: 'no block without a spec', given: { metadata: { name: 'b' } } as AddressBlock, expect: ['spec', 'Required'] },
+];
+
+describe('AddressBlocks, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let plane: ControlPlane;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    plane = await startControlPlane();
+    await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addressblocks.yaml')));
+    await until('blocks are served', () => plane.client.list(ADDRESS_BLOCKS));
+  });
+
+  after(() => plane.stop());
+
+  async function expectRefusal(attempt: Promise<unknown>, words: readonly string[]): Promise<void> {
+    const { message } = await refusalOf(attempt);
+    for (const word of words) expect(message).to.include(word);
+    expect(message).not.to.match(/evaluation error|no such key/);
+  }
+
+  describe('may have', () => {
+    for (const { name, given, expect: words } of CASES) {
+      it(name, async () => {
+        const attempt = plane.client.create(ADDRESS_BLOCKS, given, { dryRun: true });
+        if (words === undefined) await attempt;
+        else await expectRefusal(attempt, words);
+      });
+    }
+  });
+
+  describe('in their life', () => {
+    const ref = { name: 'blue.10-1-0-64-26' };
+    beforeEach(() => plane.client.create(ADDRESS_BLOCKS, block()));
+    afterEach(() => plane.client.delete(ADDRESS_BLOCKS, ref));
+
+    for (const to of [{ node: 'n2' }, { cidr: '10.1.0.64/27' }, { pool: 'green' }]) {
+      it(`keep their ${Object.keys(to).join()}`, async () => {
+        const attempt = plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body: { spec: to } });
+        await expectRefusal(attempt, ['spec of a block never changes', 'delete the block']);
+      });
+    }
+
+    for (const release of [...Object.values(BlockRelease), 'asked-politely']) {
+      it(`may say ${release}`, async () => {
+        const body = { status: { release, reason: 'SomeOther' } };
+        const after = await plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body }, { subresource: 'status' });
+        expect(after.status).to.deep.equal(body.status);
+      });
+    }
+
+    it('say no more than a word', async () => {
+      const body = { status: { release: 'x'.repeat(64) } };
+      const attempt = plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body }, { subresource: 'status' });
+      await expectRefusal(attempt, ['status.release', 'Too long']);
+    });
+
+    it('are shown with their way back, and found by pool and node', async () => {
+      for (const fieldSelector of ['spec.pool=blue', 'spec.node=n1']) {
+        const { items } = await plane.client.list(ADDRESS_BLOCKS, { fieldSelector });
+        expect(items.map(({ metadata }) => metadata.name)).to.deep.equal([ref.name]);
+      }
+      const table = (await plane.client.transport.request({
+        method: 'GET',
+        path: '/apis/ipam.holdfast.dev/v1alpha1/addressblocks',
+        accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
+      })) as { columnDefinitions: { name: string; priority: number }[]; rows: { cells: string[] }[] };
+      const shown = table.columnDefinitions.filter(({ priority }) => priority === 0).map(({ name }) => name);
+      expect(shown).to.deep.equal(['Name', 'Pool', 'CIDR', 'Node', 'Release', 'Age']);
+      expect(table.rows[0]?.cells.slice(0, 4)).to.deep.equal([ref.name, 'blue', '10.1.0.64/26', 'n1']);
+    });
+  });
+
+  describe('are written by ipam', () => {
+    const blocks = new BlockBook();
+    const slice = parseCidr('10.2.0.0/26');
+    const known = () => blocks.ofPool('red')[0];
+    const context = () => ({ client: plane.client, blocks, call: {} });
+    const why = 'a test wants it';
+
+    /** The answer of the node. */
+    async function answer(release: string): Promise<void> {
+      const name = known()?.metadata.name ?? '';
+      const patch = { type: 'merge' as const, body: { status: { release } } };
+      blocks.wrote(await plane.client.patch(ADDRESS_BLOCKS, { name }, patch, { subresource: 'status' }));
+    }
+
+    it('all the way to a node and back', async () => {
+      expect(await applyBlockAction({ kind: 'lend', pool: 'red', slice, node: 'n1', why }, context())).to.equal('done');
+      expect(known()?.metadata.finalizers).to.deep.equal([BLOCK_FINALIZER]);
+      const stale = known()!;
+      await applyBlockAction({ kind: 'mark', block: stale, reason: 'ExcessAddresses', why }, context());
+      expect(known()).to.include({ release: 'marked-for-release', reason: 'ExcessAddresses' });
+      await answer(BlockRelease.Refused);
+      await applyBlockAction({ kind: 'keep', block: known()!, why }, context());
+      expect(known()).not.to.have.any.keys('release', 'reason');
+      const lost = await applyBlockAction({ kind: 'mark', block: stale, reason: 'Withdrawn', why }, context());
+      expect(lost).to.equal('lost');
+      await applyBlockAction({ kind: 'mark', block: known()!, reason: 'PoolExhausted', why }, context());
+      await answer(BlockRelease.Ready);
+      const block = known()!;
+      await applyBlockAction({ kind: 'take-back', block, reason: 'PoolExhausted', isNodeGone: false, why }, context());
+      expect(known()).to.include({ release: 'released' });
+      await applyBlockAction({ kind: 'delete', block: known()!, why }, context());
+      expect(known()?.metadata.deletionTimestamp).to.be.a('string');
+      await applyBlockAction({ kind: 'let-go', block: known()!, why }, context());
+      expect(known()).to.equal(undefined);
+      const { items } = await plane.client.list(ADDRESS_BLOCKS, { fieldSelector: 'spec.pool=red' });
+      expect(items).to.deep.equal([]);
+    });
+
+    it('without an answer only where the API server knows no such node', async () => {
+      const metadata = { name: 'n5' };
+      const nodes = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+      await plane.client.create(nodes, { metadata });
+      await applyBlockAction({ kind: 'lend', pool: 'red', slice, node: 'n5', why }, context());
+      await applyBlockAction({ kind: 'mark', block: known()!, reason: 'NodeGone', why }, context());
+      const action = { kind: 'take-back', block: known()!, reason: 'NodeGone', isNodeGone: true, why } as const;
+      expect(await applyBlockAction(action, context())).to.equal('node-there');
+      await plane.client.delete(nodes, metadata);
+      expect(await applyBlockAction(action, context())).to.equal('done');
+      expect(known()).to.include({ release: 'released' });
+    });
+  });
+});
