@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { AllocationReason } from '../../api/names.js';
+import { type Operation, operation } from '../../test/leases-model/allocator-operations.js';
 import { LaggingWatch } from '../../test/lagging-watch.js';
 import { leaseOwner } from '../../test/lease-objects.js';
 import { LeaseStore } from '../../test/lease-store.js';
@@ -8,7 +9,6 @@ import {
   MODEL_ADDRESSES,
   POOL_NAMES,
   type PoolName,
-  SHAPE_COUNT,
   openAddresses,
   poolOfShape,
 } from '../../test/leases-model/pool-shapes.js';
@@ -20,16 +20,18 @@ import {
   type LeaseRecord,
   createLease,
   expireLease,
+  isKept,
+  isOfTable,
   mayExpire,
   mayTake,
   releaseLease,
   stateOf,
   takeLease,
+  underPressure,
 } from './lease.js';
 import { type Pool, subnetOf } from './pool.js';
 
-const TIMES = { cooldownMs: 60_000, stickyMs: 120_000 };
-const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
+const TIMES = { cooldownMs: 60_000, stickyMs: 120_000, retainsClaims: true };
 
 describe('choose, with a book of leases', () => {
   it('keeps all its promises, whatever is leased, released, edited and restarted', () => {
@@ -45,39 +47,6 @@ describe('choose, with a book of leases', () => {
     );
   });
 });
-
-type Operation =
-  | { do: 'lease'; pool: PoolName; owner: number; families: Family[]; mac?: string; wish?: Address }
-  | { do: 'lease elsewhere'; pool: PoolName; address: Address }
-  | { do: 'edit'; pool: PoolName; shape: number }
-  | { do: 'release' | 'delete by hand'; index: number }
-  | { do: 'wait'; seconds: number }
-  | { do: 'expire' | 'watch' | 'restart' };
-
-const pool = fc.constantFrom(...POOL_NAMES);
-const address = fc.constantFrom(...MODEL_ADDRESSES);
-const act = <D extends Operation['do']>(...names: D[]) => fc.constantFrom(...names);
-const operation: fc.Arbitrary<Operation> = fc.oneof(
-  {
-    weight: 10,
-    arbitrary: fc.record(
-      {
-        do: act('lease'),
-        pool,
-        owner: fc.nat({ max: 9 }),
-        families: fc.constantFrom<Family[]>([4], [6], [4, 6]),
-        mac: fc.constantFrom(...MACS),
-        wish: address,
-      },
-      { requiredKeys: ['do', 'pool', 'owner', 'families'] },
-    ),
-  },
-  { weight: 1, arbitrary: fc.record({ do: act('lease elsewhere'), pool, address }) },
-  { weight: 1, arbitrary: fc.record({ do: act('edit'), pool, shape: fc.nat({ max: SHAPE_COUNT - 1 }) }) },
-  { weight: 6, arbitrary: fc.record({ do: act('release', 'release', 'delete by hand'), index: fc.nat() }) },
-  { weight: 3, arbitrary: fc.record({ do: act('wait'), seconds: fc.constantFrom(1, 30, 61, 121) }) },
-  { weight: 4, arbitrary: fc.record({ do: act('expire', 'expire', 'watch', 'watch', 'restart') }) },
-);
 
 interface Ask {
   pool: Pool;
@@ -101,6 +70,10 @@ class Model {
       }
       case 'lease elsewhere': {
         this.#leaseElsewhere(operation);
+        return;
+      }
+      case 'reserve': {
+        this.#reserve(operation);
         return;
       }
       case 'edit':
@@ -202,13 +175,33 @@ class Model {
     if (choice.kind === 'take') {
       const request = { ...wish, address, addressSpace: pool.addressSpace, pool: pool.name };
       expect(choice.lease).to.equal(known);
-      expect(mayTake(choice.lease, request, TIMES, this.#store.now)).to.equal(true);
-      const isSticky = wish.mac !== undefined && choice.lease.mac === wish.mac;
-      if (!isAsked && !isSticky) expect(this.#free(pool, address.family)).to.deep.equal([]);
+      const isIts = wish.mac !== undefined && choice.lease.mac === wish.mac;
+      const isPressed = !isAsked && !isIts;
+      expect(mayTake(choice.lease, request, isPressed ? underPressure(TIMES) : TIMES, this.#store.now)).to.equal(true);
+      if (isPressed) this.#checkLast(choice.lease, pool);
       return;
     }
     expect(known).to.equal(undefined);
     if (!isAsked) this.#checkTurn(address, pool);
+  }
+
+  /** What was released is anybody's only where nothing is free: first what waits for nobody, then what was released first. */
+  #checkLast(lease: LeaseRecord, pool: Pool): void {
+    const { family } = lease.address;
+    expect(this.#free(pool, family)).to.deep.equal([]);
+    const cooled = this.#cooled(pool, family);
+    const better = cooled.filter((each) => isKept(each, TIMES) === isKept(lease, TIMES));
+    if (isKept(lease, TIMES)) expect(cooled).to.deep.equal(better);
+    expect(lease.releasedAt).to.equal(Math.min(...better.map(({ releasedAt }) => releasedAt!)));
+  }
+
+  /** What anybody may have where nothing else is left. */
+  #cooled(pool: Pool, family: Family): LeaseRecord[] {
+    const open = new Set(openAddresses(pool, family).map((address) => leaseName(pool.addressSpace, address)));
+    const times = underPressure(TIMES);
+    return [...this.#book.ofPool(pool.name)].filter(
+      (lease) => open.has(lease.metadata.name) && !isOfTable(lease) && mayExpire(lease, times, this.#store.now),
+    );
   }
 
   /** Anybody's address: open, and of those vacated the oldest, where nothing else is left. */
@@ -221,26 +214,41 @@ class Model {
     expect(turn).to.include(nameOf(address));
   }
 
-  #checkRefusal({ reason, family, retryAt }: Refusal, { pool, wish }: Ask): void {
+  #checkRefusal({ reason, family, retryAt, address }: Refusal, { pool, wish }: Ask): void {
     const now = this.#store.now;
     if (retryAt !== undefined) expect(retryAt).to.be.greaterThan(now);
     if (reason !== AllocationReason.Exhausted) {
-      expect(wish.addresses).to.have.length(1);
+      if (wish.addresses.length === 0) this.#checkWait(this.#leaseAt(pool, address!)!, wish, retryAt);
       return;
     }
     expect(this.#free(pool, family!)).to.deep.equal([]);
     const open = new Set(openAddresses(pool, family!).map((address) => leaseName(pool.addressSpace, address)));
     const released = [...this.#book.ofPool(pool.name)].filter(
-      ({ metadata, releasedAt }) => releasedAt !== undefined && open.has(metadata.name),
+      (lease) => lease.releasedAt !== undefined && !isOfTable(lease) && open.has(lease.metadata.name),
     );
     expect(retryAt === undefined).to.equal(released.length === 0);
-    expect(released.filter((lease) => mayExpire(lease, TIMES, now))).to.deep.equal([]);
+    expect(this.#cooled(pool, family!)).to.deep.equal([]);
+  }
+
+  /** Whoever asks for nothing in particular waits for its own alone, until it has cooled down. */
+  #checkWait(lease: LeaseRecord, { mac }: AddressWish, retryAt: number | undefined): void {
+    expect(mac).to.equal(lease.mac);
+    expect(retryAt).to.equal(lease.releasedAt! + TIMES.cooldownMs);
   }
 
   /** Another process, of which the book learns by the watch. */
   #leaseElsewhere({ pool: name, address }: Extract<Operation, { do: 'lease elsewhere' }>): void {
     const { addressSpace } = this.#pool(name);
     this.#store.write(createLease({ address, addressSpace, pool: name, owner: leaseOwner('other') }));
+  }
+
+  /** An admin, for a MAC address or for nobody. */
+  #reserve({ pool: name, address, mac }: Extract<Operation, { do: 'reserve' }>): void {
+    const { addressSpace } = this.#pool(name);
+    const write = createLease({ address, addressSpace, pool: name, owner: leaseOwner('') });
+    if (write.verb !== 'create') return;
+    const { owner: _nobody, ...spec } = write.lease.spec;
+    this.#store.write({ ...write, lease: { ...write.lease, spec: { ...spec, ...(mac !== undefined && { mac }) } } });
   }
 
   #end(how: 'release' | 'delete by hand', index: number): void {
@@ -257,8 +265,9 @@ class Model {
   #expire(): void {
     for (const lease of [...this.#book.released()]) {
       if (!mayExpire(lease, TIMES, this.#store.now)) continue;
-      this.#store.write(expireLease(lease));
-      this.#book.forget(lease.metadata.name, lease.metadata.uid);
+      const left = this.#store.write(expireLease(lease));
+      if (left !== undefined) this.#book.wrote(left);
+      else if (!isOfTable(lease)) this.#book.forget(lease.metadata.name, lease.metadata.uid);
     }
   }
 

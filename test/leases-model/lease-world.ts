@@ -4,6 +4,7 @@ import { leaseName } from '../../ipam/core/lease-name.js';
 import {
   type LeaseRecord,
   type LeaseRequest,
+  type LeaseTimes,
   type LeaseWrite,
   createLease,
   expireLease,
@@ -12,6 +13,7 @@ import {
   releaseLease,
   stateOf,
   takeLease,
+  underPressure,
 } from '../../ipam/core/lease.js';
 import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
@@ -23,7 +25,7 @@ import { LeaseServer } from './lease-server.js';
 const SPACE = 'fabric';
 const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'].map(parseAddress);
 export const POOLS = ['blue', 'green'];
-export const TIMES = { cooldownMs: 60_000, stickyMs: 300_000 };
+export const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 300_000, retainsClaims: true };
 /** After this a request has failed: the server does not serve it any more. */
 const DEADLINE_MS = 10_000;
 
@@ -38,6 +40,8 @@ interface PendingWrite {
   readonly write: LeaseWrite;
   readonly decidedAt: number;
   readonly byAdmin: boolean;
+  /** Whoever decided saw nothing else that is free. */
+  readonly isPressed: boolean;
   /** Whose lease it makes. */
   readonly claim: Claim | undefined;
 }
@@ -64,6 +68,7 @@ export class LeaseWorld {
       now: () => this.#now,
       isAlive: (uid: string) => this.#alive.has(uid),
       byAdmin: () => this.#serving?.byAdmin ?? false,
+      isPressed: () => this.#serving?.isPressed ?? false,
     };
     const judge = new LeaseJudge(world, TIMES, DEADLINE_MS);
     this.server = new LeaseServer((before, after) => {
@@ -74,11 +79,15 @@ export class LeaseWorld {
     this.#client = new Client(this.server);
   }
 
-  /** A workload's next claim; some have a MAC address that stays. */
+  /** A workload's next claim, or pod; some have a MAC address that stays. */
   claim(workload: number, pool: string): void {
     this.#count += 1;
     const uid = `claim-${this.#count}`;
-    const owner = { kind: 'IPAMClaim', namespace: 'a', name: uid, uid, workloadUID: `vm-${workload}` } as const;
+    const namespace = workload === 4 ? 'b' : 'a';
+    const owner: LeaseOwner =
+      workload % 2 === 0
+        ? { kind: 'IPAMClaim', namespace, name: uid, uid, workloadUID: `vm-${workload}` }
+        : { kind: 'Pod', namespace, name: uid, uid };
     // several workloads share one: a VM that was made anew keeps it
     const mac = workload % 3 === 0 ? undefined : macOf(workload);
     this.#claims.push({ owner, pool, mac });
@@ -102,7 +111,7 @@ export class LeaseWorld {
     const reader = this.readers[process];
     if (reader === undefined) return;
     if (job === 'allocate') this.#allocate(reader, pick);
-    else this.#enqueue(this.#writeFor(reader, job, pick), job === 'reserve' || job === 'unreserve');
+    else this.#enqueue(this.#writeFor(reader, job, pick), { byAdmin: job === 'reserve' || job === 'unreserve' });
   }
 
   /** The server serves one of the waiting writes. Its answer may be lost. */
@@ -154,16 +163,18 @@ export class LeaseWorld {
     const waiting = this.#claims.filter(({ owner }) => this.#alive.has(owner.uid) && !served.has(owner.uid));
     const claim = choose(waiting, pick);
     if (claim === undefined) return;
-    const candidates = ADDRESSES.flatMap((address) => this.#waysTo(address, claim, reader));
-    const write = choose(candidates, Math.floor(pick / waiting.length));
-    if (write !== undefined) this.#enqueue(write, false, claim);
+    const waysBy = (times: LeaseTimes) => ADDRESSES.flatMap((address) => this.#waysTo(address, claim, reader, times));
+    const candidates = waysBy(TIMES);
+    const isPressed = candidates.length === 0;
+    const write = choose(isPressed ? waysBy(underPressure(TIMES)) : candidates, Math.floor(pick / waiting.length));
+    if (write !== undefined) this.#enqueue(write, { claim, isPressed });
   }
 
-  #waysTo(address: Address, { owner, pool, mac }: Claim, reader: LeaseReader): LeaseWrite[] {
+  #waysTo(address: Address, { owner, pool, mac }: Claim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
     const request: LeaseRequest = { address, addressSpace: SPACE, pool, owner, ...(mac !== undefined && { mac }) };
     const known = reader.get(leaseName(SPACE, address));
     if (known === undefined) return [createLease(request)];
-    return mayTake(known, request, TIMES, this.#now) === true ? [takeLease(known, request)] : [];
+    return mayTake(known, request, times, this.#now) === true ? [takeLease(known, request)] : [];
   }
 
   #writeFor(reader: LeaseReader, job: Exclude<Job, 'allocate'>, pick: number): LeaseWrite | undefined {
@@ -189,8 +200,11 @@ export class LeaseWorld {
     }
   }
 
-  #enqueue(write: LeaseWrite | undefined, byAdmin: boolean, claim?: Claim): void {
-    if (write !== undefined) this.#pending.push({ write, byAdmin, claim, decidedAt: this.#now });
+  #enqueue(
+    write: LeaseWrite | undefined,
+    { claim, byAdmin = false, isPressed = false }: Partial<Pick<PendingWrite, 'claim' | 'byAdmin' | 'isPressed'>>,
+  ): void {
+    if (write !== undefined) this.#pending.push({ write, byAdmin, isPressed, claim, decidedAt: this.#now });
   }
 
   #tell(write: LeaseWrite, { uid }: LeaseOwner): void {
