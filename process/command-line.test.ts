@@ -36,6 +36,7 @@ describe('readCommandLine', () => {
       webhookCertDir: undefined,
       tlsMinVersion: 'TLSv1.3',
       webhookConfiguration: 'holdfast-webhook',
+      webhookCapacityConfiguration: 'holdfast-webhook-capacity',
       webhookServiceName: 'holdfast-webhook',
       webhookUrl: undefined,
       claimWorkers: 64,

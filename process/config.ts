@@ -43,6 +43,8 @@ export interface WebhookConfig extends CommonConfig {
   readonly tlsMinVersion: TlsVersion;
   /** The MutatingWebhookConfiguration whose caBundle is kept true. */
   readonly webhookConfiguration: string;
+  /** Another one that leads here, by which pods come to ask for addresses. */
+  readonly webhookCapacityConfiguration: string;
   /** The Service whose name the certificate is for. */
   readonly webhookServiceName: string;
   /** Where the API server finds the webhook when not by Service; its host is in the certificate. */
@@ -177,6 +179,13 @@ export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
     placeholder: 'name',
     description: 'the MutatingWebhookConfiguration whose caBundle is kept true',
     fallback: 'holdfast-webhook',
+    parse: parseObjectName,
+  },
+  webhookCapacityConfiguration: {
+    flag: 'webhook-capacity-configuration',
+    placeholder: 'name',
+    description: 'the MutatingWebhookConfiguration by which pods ask for addresses: its caBundle is kept true, too',
+    fallback: 'holdfast-webhook-capacity',
     parse: parseObjectName,
   },
   webhookServiceName: {

@@ -6,6 +6,7 @@ export const silentWebhookMetrics: WebhookMetrics = {
   reviewed: nothing,
   denied: nothing,
   readLive: nothing,
+  capacityReviewed: nothing,
   rejected: nothing,
   certificateEnds: nothing,
 };

@@ -48,11 +48,19 @@ export class Lookup {
     this.#options = options;
   }
 
-  async review(review: PodReview): Promise<Verdict> {
-    const view = new LayeredView(review.namespace, this.#options);
+  review(review: PodReview): Promise<Verdict> {
+    return this.settle(review.namespace, (view) => reviewPod(review, view));
+  }
+
+  /** Decides about something in a namespace, again where a live read may change the answer. */
+  async settle<V extends { doubts: readonly Doubt[] }>(
+    namespace: string,
+    decide: (view: ClusterView) => V,
+  ): Promise<V> {
+    const view = new LayeredView(namespace, this.#options);
     const end = this.#options.clock.now() + LIVE_READS_MS;
     for (;;) {
-      const verdict = reviewPod(review, view);
+      const verdict = decide(view);
       const open = verdict.doubts.filter((doubt) => !view.hasLooked(doubt));
       if (open.length === 0) return verdict;
       await Promise.all(open.map((doubt) => view.look(doubt, end)));

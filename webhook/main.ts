@@ -1,23 +1,33 @@
-import { MUTATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
+import type { AddressPool } from '../api/address-pool.js';
+import { ADDRESS_POOLS, MUTATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
 import { type AdmissionPart, createAdmissionPart } from '../process/admission/part.js';
 import type { WebhookConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { openGate } from '../process/gates.js';
+import type { Watched } from '../process/informers.js';
+import { PoolDirectory } from '../process/pools/directory.js';
+import { shrinkPool } from '../process/shrink.js';
 import { ALL_NAMESPACES, CLAIMS, NADS, VMIS, VMS } from '../process/watched.js';
 import { Admission } from './admission.js';
+import { CapacityAdmission, publishedPools } from './capacity-admission.js';
 import { Lookup } from './lookup.js';
 import { type WebhookMetrics, createWebhookMetrics } from './metrics.js';
 
 const NAME = 'webhook';
 const MUTATE_LAUNCHER_PODS = '/mutate-launcher-pods';
+const CAPACITY = '/capacity';
 
-/** Launcher pods → references to their claims. Any number of replicas serve at once. */
+/** Optional: launchers must not wait for a kind that they need nothing of. */
+const SEEN_POOLS: Watched<AddressPool> = { resource: ADDRESS_POOLS, shrink: shrinkPool, optional: true };
+
+/** Launcher pods → references to their claims; pods → requests for addresses. Any number of replicas serve at once. */
 export function createWebhook(shared: ProcessContext, config: WebhookConfig): AdmissionPart {
   const context = { ...shared, log: shared.log.child({ part: NAME }) };
   const { informers, log, clock } = context;
   const metrics = createWebhookMetrics(context.metrics);
   const lookup = createLookup(context, config, metrics);
   const admission = new Admission({ lookup, log, metrics, clock });
+  const capacity = createCapacityAdmission(context, config, { lookup, metrics });
   return createAdmissionPart(context, {
     name: NAME,
     bindAddress: config.webhookBindAddress,
@@ -29,6 +39,7 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
       service: config.webhookServiceName,
       url: config.webhookUrl,
       configuration: { resource: MUTATING_WEBHOOK_CONFIGURATIONS, name: config.webhookConfiguration },
+      moreConfigurations: [{ resource: MUTATING_WEBHOOK_CONFIGURATIONS, name: config.webhookCapacityConfiguration }],
     },
     routes: {
       [MUTATE_LAUNCHER_PODS]: async (body) => {
@@ -36,8 +47,35 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
         if (informers.missing.length > 0) await informers.synced();
         return admission.answer(body);
       },
+      [CAPACITY]: async (body) => {
+        if (informers.missing.length > 0) await informers.synced();
+        return capacity.answer(body);
+      },
     },
     metrics,
+  });
+}
+
+function createCapacityAdmission(
+  { informers, log, clock }: ProcessContext,
+  { featureGates }: WebhookConfig,
+  { lookup, metrics }: { lookup: Lookup; metrics: WebhookMetrics },
+): CapacityAdmission {
+  const networks = informers.get(NADS);
+  const pools = informers.get(SEEN_POOLS);
+  const directory = new PoolDirectory({
+    pools: pools.cache,
+    networks: networks.cache,
+    areNetworksServed: () => networks.isServed,
+  });
+  directory.follow({ pools, networks });
+  return new CapacityAdmission({
+    lookup,
+    publishedPool: publishedPools(directory, networks.cache),
+    enabled: featureGates.publishCapacity,
+    log,
+    metrics: { reviewed: metrics.capacityReviewed },
+    clock,
   });
 }
 

@@ -26,12 +26,19 @@ export interface WebhookConfigurationRef {
   name: string;
 }
 
+interface ReadConfiguration {
+  resource: Resource<WebhookConfigurationObject>;
+  object: WebhookConfigurationObject;
+}
+
 export interface CertificateStoreOptions {
   client: Pick<Client, 'find' | 'create' | 'replace' | 'patch'>;
   /** Where the certificates are kept. */
   secret: { namespace: string; name: string };
   /** Whose caBundle is kept true. */
   configuration: WebhookConfigurationRef;
+  /** Others that lead to the same server: theirs, too, where they are there. */
+  moreConfigurations?: readonly WebhookConfigurationRef[];
   /** DNS names and IP addresses under which API servers call. */
   names: readonly string[];
   clock: Clock;
@@ -111,19 +118,23 @@ export class CertificateStore implements CertificateSource {
   async #look(use: (pair: ServingPair) => void): Promise<number | undefined> {
     const { client, clock, names } = this.#options;
     // Before the Secret: a bundle that is written with this resourceVersion is then no older than the one that it replaces.
-    const configuration = await this.#readConfiguration();
+    const configurations = await this.#readConfigurations();
     const secret = await client.find(SECRETS, this.#options.secret, { signal: this.#stopped.signal });
     const material = secret && readMaterial(secret);
     // something that may be trusted is better than nothing; a replacement has to be trusted first
     if (this.#served === undefined && material !== undefined) this.#serve(material, use);
-    const judgement = judge(material, { now: clock.now(), names, trusted: trustedBy(configuration) });
+    const judgement = judge(material, {
+      now: clock.now(),
+      names,
+      trusted: trustedBy(configurations.map(({ object }) => object)),
+    });
     if (judgement.action !== 'keep') {
       await this.#step(judgement, secret, material);
       return undefined;
     }
     this.#lastStep = undefined;
     if (material !== undefined) {
-      await this.#trust(configuration, material);
+      for (const configuration of configurations) await this.#trust(configuration, material);
       this.#options.metrics.certificateEnds('authority', endOf(material.authorities[0] ?? '') ?? 0);
       this.#serve(material, use);
     }
@@ -155,11 +166,16 @@ export class CertificateStore implements CertificateSource {
     use(this.#served);
   }
 
-  async #readConfiguration(): Promise<WebhookConfigurationObject> {
-    const { resource, name } = this.#options.configuration;
-    const found = await this.#options.client.find(resource, { name }, { signal: this.#stopped.signal });
-    if (found === undefined) throw new Error(`${resource.kind} ${name} does not exist: apply the manifests`);
-    return found;
+  async #readConfigurations(): Promise<ReadConfiguration[]> {
+    const { configuration, moreConfigurations = [], client } = this.#options;
+    const read: ReadConfiguration[] = [];
+    for (const { resource, name } of [configuration, ...moreConfigurations]) {
+      const object = await client.find(resource, { name }, { signal: this.#stopped.signal });
+      if (object !== undefined) read.push({ resource, object });
+      else if (name === configuration.name)
+        throw new Error(`${resource.kind} ${name} does not exist: apply the manifests`);
+    }
+    return read;
   }
 
   async #write(current: Secret | undefined, material: TlsMaterial): Promise<void> {
@@ -170,7 +186,7 @@ export class CertificateStore implements CertificateSource {
   }
 
   /** Makes API servers trust what the Secret holds. */
-  async #trust(configuration: WebhookConfigurationObject, material: TlsMaterial): Promise<void> {
+  async #trust({ resource, object: configuration }: ReadConfiguration, material: TlsMaterial): Promise<void> {
     const wanted = Buffer.from(material.authorities.join('')).toString('base64');
     const operations = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
       clientConfig.caBundle === wanted
@@ -181,17 +197,14 @@ export class CertificateStore implements CertificateSource {
     const { name, resourceVersion = '' } = configuration.metadata;
     // a resourceVersion in a patch is a precondition, as in a PUT
     const precondition = { op: 'replace' as const, path: '/metadata/resourceVersion', value: resourceVersion };
-    await this.#options.client.patch(
-      this.#options.configuration.resource,
-      { name },
-      { type: 'json', operations: [precondition, ...operations] },
-    );
+    await this.#options.client.patch(resource, { name }, { type: 'json', operations: [precondition, ...operations] });
     this.#options.log.info({ configuration: name, authorities: material.authorities.length }, 'caBundle set');
   }
 }
 
-/** The CAs that every webhook of the configuration trusts, as PEM. */
-function trustedBy({ webhooks = [] }: WebhookConfigurationObject): string {
+/** The CAs that every webhook of the configurations trusts, as PEM. */
+function trustedBy(configurations: readonly WebhookConfigurationObject[]): string {
+  const webhooks = configurations.flatMap((configuration) => configuration.webhooks ?? []);
   const [first, ...others] = webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? '');
   return first !== undefined && others.every((other) => other === first) ? Buffer.from(first, 'base64').toString() : '';
 }

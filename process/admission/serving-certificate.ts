@@ -18,6 +18,8 @@ export interface ServingCertificateOptions {
   url?: string | undefined;
   /** Whose caBundle is kept true. */
   configuration: WebhookConfigurationRef;
+  /** Others that lead to the same server: theirs, too, where they are there. */
+  moreConfigurations?: readonly WebhookConfigurationRef[];
   metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
 }
 
@@ -28,18 +30,26 @@ export function createCertificateSource(
 ): CertificateSource {
   const { client, clock, random, log, informers } = context;
   if (directory !== undefined) return new CertificateDirectory({ directory, clock, log, metrics });
-  const { configuration, namespace } = options;
+  const { configuration, moreConfigurations = [], namespace } = options;
   const secret = { namespace, name: `${options.service}-tls` };
   const names = namesOf(options);
-  const store = new CertificateStore({ client, secret, configuration, names, clock, random, log, metrics });
+  const store = new CertificateStore({
+    client,
+    secret,
+    configuration,
+    moreConfigurations,
+    names,
+    clock,
+    random,
+    log,
+    metrics,
+  });
   const secrets = { resource: SECRETS, namespace, fieldSelector: `metadata.name=${secret.name}`, shrink: onlyIdentity };
   informers.get(secrets).onChange(() => store.wake());
-  const configurations = {
-    resource: configuration.resource,
-    fieldSelector: `metadata.name=${configuration.name}`,
-    shrink: onlyIdentity,
-  };
-  informers.get(configurations).onChange(() => store.wake());
+  for (const { resource, name } of [configuration, ...moreConfigurations]) {
+    const watched = { resource, fieldSelector: `metadata.name=${name}`, shrink: onlyIdentity };
+    informers.get(watched).onChange(() => store.wake());
+  }
   return store;
 }
 

@@ -1,0 +1,81 @@
+import { isRecord } from '../api/json.js';
+import { joinKey } from '../api/meta.js';
+import type { Clock } from '../kube/clock.js';
+import type { Logger } from '../kube/log.js';
+import type { AdmissionMetrics } from '../process/admission/metrics.js';
+import type { AdmissionRequest, Answer } from '../process/admission/review.js';
+import { Reviewer } from '../process/admission/reviewer.js';
+import type { PoolDirectory } from '../process/pools/directory.js';
+import type { NetworkAttachment } from '../process/shrink.js';
+import { type CapacityReview, type CapacitySight, reviewCapacity } from './capacity-requests.js';
+import { MalformedPodError, readPod } from './launcher-pod.js';
+import type { Lookup } from './lookup.js';
+
+export interface CapacityAdmissionOptions {
+  lookup: Pick<Lookup, 'settle'>;
+  publishedPool: CapacitySight['publishedPool'];
+  /** Pods ask for addresses. */
+  enabled: boolean;
+  log: Logger;
+  metrics: Pick<AdmissionMetrics, 'reviewed'>;
+  clock: Clock;
+}
+
+/** Answers admission reviews of pods that are to ask for addresses. It never refuses one: the scheduler then counts what it can. */
+export class CapacityAdmission {
+  readonly #options: CapacityAdmissionOptions;
+  readonly #reviewer: Reviewer;
+
+  constructor(options: CapacityAdmissionOptions) {
+    this.#options = options;
+    const { log, metrics, clock } = options;
+    this.#reviewer = new Reviewer({
+      subject: 'the pod',
+      decide: (request) => this.#decide(request),
+      onFault: (reason) => ({ allowed: true, warnings: [reason] }),
+      log,
+      metrics,
+      clock,
+    });
+  }
+
+  /**
+   * @param body parsed JSON
+   * @returns the body of the answer
+   * @throws {ReviewError} where there is nothing that could be answered
+   */
+  answer(body: unknown): Promise<string> {
+    return this.#reviewer.answer(body);
+  }
+
+  async #decide({ operation, resource, namespace, object }: AdmissionRequest): Promise<Answer> {
+    const { enabled, lookup, publishedPool, log } = this.#options;
+    if (!enabled || operation !== 'CREATE' || resource !== 'v1/pods') return { allowed: true };
+    try {
+      const pod = readPod(object, 'request.object');
+      const review: CapacityReview = { namespace, pod, spec: isRecord(object) ? object.spec : undefined };
+      const { patch, warnings } = await lookup.settle(namespace, (view) =>
+        reviewCapacity(review, { view, publishedPool }),
+      );
+      const subject = { pod: joinKey(namespace, pod.metadata.name) };
+      if (patch.length > 0) log.debug({ ...subject, patch }, 'asks for its addresses');
+      return { allowed: true, patch, warnings };
+    } catch (error) {
+      if (!(error instanceof MalformedPodError)) throw error;
+      return { allowed: true, warnings: [`its addresses are not counted: ${error.message}`] };
+    }
+  }
+}
+
+/** Which pool serves a NAD's network for a namespace, and shows on nodes what it has. */
+export function publishedPools(
+  directory: Pick<PoolDirectory, 'serving'>,
+  networks: { get(key: string): NetworkAttachment | undefined },
+): CapacitySight['publishedPool'] {
+  return (namespace, nad) => {
+    const config = networks.get(nad)?.config;
+    if (config?.ok !== true) return undefined;
+    const serving = directory.serving({ namespace, network: config.network.name, nad });
+    return serving.kind === 'served' && serving.pool.publishesCapacity ? serving.pool.name : undefined;
+  };
+}

@@ -1,0 +1,177 @@
+import jsonpatch, { type Operation } from 'fast-json-patch';
+import { expect } from 'chai';
+import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
+import { CLUSTER, type Cluster, VM1, viewOf } from '../test/pod-review.js';
+import { NAMESPACE } from '../test/workload-objects.js';
+import { type CapacityVerdict, reviewCapacity } from './capacity-requests.js';
+import { readPod } from './launcher-pod.js';
+
+const BLUE = 'ipam.holdfast.dev/blue-pool';
+const GREEN = 'ipam.holdfast.dev/green-pool';
+
+type Resources = Record<string, Record<string, string>>;
+interface GivenPod {
+  metadata: { name: string; annotations?: Record<string, string>; labels?: Record<string, string> };
+  spec: { hostNetwork?: boolean; containers: { name: string; resources?: Resources }[] };
+}
+
+function podOn(networks: string | undefined, ...resources: (Resources | undefined)[]): GivenPod {
+  const containers = (resources.length > 0 ? resources : [undefined]).map((each, index) => ({
+    name: `c${index}`,
+    ...(each && { resources: each }),
+  }));
+  const annotations = networks === undefined ? {} : { 'k8s.v1.cni.cncf.io/networks': networks };
+  return { metadata: { name: 'pod', annotations }, spec: { containers } };
+}
+
+/** NADs blue and green have pools that nodes show, all others have none. */
+function publishedPool(namespace: string, nad: string): string | undefined {
+  if (namespace !== NAMESPACE) return undefined;
+  return { [`${NAMESPACE}/blue`]: 'blue-pool', 'shared/blue': 'blue-pool', [`${NAMESPACE}/green`]: 'green-pool' }[nad];
+}
+
+function review(pod: unknown, cluster: Cluster = {}): CapacityVerdict {
+  const { spec } = pod as GivenPod;
+  return reviewCapacity(
+    { namespace: NAMESPACE, pod: readPod(pod, 'object'), spec },
+    { view: viewOf(cluster), publishedPool },
+  );
+}
+
+function after<T>(pod: T, cluster?: Cluster): T {
+  return jsonpatch.applyPatch(structuredClone(pod), review(pod, cluster).patch as Operation[], true).newDocument;
+}
+
+function resourcesAfter(pod: unknown, cluster?: Cluster): (Resources | undefined)[] {
+  return (after(pod, cluster) as GivenPod).spec.containers.map(({ resources }) => resources);
+}
+
+const asks = (counts: Record<string, string>): Resources => ({ requests: counts, limits: counts });
+
+describe('a pod that is to ask for its addresses', () => {
+  const cases: { name: string; given: GivenPod; expect: (Resources | undefined)[] }[] = [
+    {
+      name: 'asks for one on its first container',
+      given: podOn('blue', undefined, undefined),
+      expect: [asks({ [BLUE]: '1' }), undefined],
+    },
+    {
+      name: 'asks for one of each interface',
+      given: podOn('blue,green,blue@net7'),
+      expect: [asks({ [BLUE]: '2', [GREEN]: '1' })],
+    },
+    { name: 'asks by the NAD of another namespace', given: podOn('shared/blue'), expect: [asks({ [BLUE]: '1' })] },
+    { name: 'asks for none on networks without such a pool', given: podOn('red'), expect: [undefined] },
+    { name: 'asks for none without networks', given: podOn(undefined), expect: [undefined] },
+    {
+      name: 'keeps what it asks for besides',
+      given: podOn('blue', { requests: { cpu: '1' }, limits: { memory: '1Gi' } }),
+      expect: [{ requests: { cpu: '1', [BLUE]: '1' }, limits: { memory: '1Gi', [BLUE]: '1' } }],
+    },
+    {
+      name: 'asks for no more than is missing, wherever it asks for the rest',
+      given: podOn('blue,blue', undefined, asks({ [BLUE]: '1' })),
+      expect: [asks({ [BLUE]: '1' }), asks({ [BLUE]: '1' })],
+    },
+    { name: 'may ask for more', given: podOn('blue', asks({ [BLUE]: '5' })), expect: [asks({ [BLUE]: '5' })] },
+    {
+      name: 'asks by a limit alone, too',
+      given: podOn('blue', { limits: { [BLUE]: '1' } }),
+      expect: [{ limits: { [BLUE]: '1' } }],
+    },
+    {
+      name: 'asks for none of an interface with a claim',
+      given: podOn('[{"name":"blue","ipam-claim-reference":"mine"},{"name":"blue"}]'),
+      expect: [asks({ [BLUE]: '1' })],
+    },
+  ];
+  for (const { name, given, expect: expected } of cases) {
+    it(name, () => {
+      expect(resourcesAfter(given)).to.deep.equal(expected);
+    });
+
+    it(`${name}, and is left alone when it comes again`, () => {
+      expect(review(after(given)).patch).to.deep.equal([]);
+    });
+  }
+
+  it('asks for the address of the network in place of its own', () => {
+    const pod = podOn(undefined);
+    const onDefault = (value: string) => ({
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { 'v1.multus-cni.io/default-network': value } },
+    });
+    expect(resourcesAfter(onDefault('shared/blue@eth0'))).to.deep.equal([asks({ [BLUE]: '1' })]);
+    // where Multus looks for it, nobody here knows
+    expect(resourcesAfter(onDefault('blue'))).to.deep.equal([undefined]);
+  });
+
+  it('asks for none in the network of its node, and neither does a pod that its node made', () => {
+    const pod = podOn('blue');
+    expect(review({ ...pod, spec: { ...pod.spec, hostNetwork: true } }).patch).to.deep.equal([]);
+    const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.mirror': 'x' };
+    expect(review({ ...pod, metadata: { ...pod.metadata, annotations } }).patch).to.deep.equal([]);
+  });
+
+  it('is let through with a warning where its networks cannot be read', () => {
+    const { patch, warnings } = review(podOn('[{"name":5}]'));
+    expect(patch).to.deep.equal([]);
+    expect(warnings[0]).to.include('not counted').and.to.include('"name" is 5');
+  });
+});
+
+describe('a launcher pod', () => {
+  const launcher = (networks = networksValue(VM1), resources: Resources = {}) => {
+    const pod = makeLauncherPod(VM1, networks) as unknown as GivenPod & { metadata: { name: string } };
+    const [compute, ...others] = pod.spec.containers;
+    if (compute === undefined) throw new Error('a launcher without containers');
+    return { ...pod, spec: { ...pod.spec, containers: [{ ...compute, resources }, ...others] } };
+  };
+  const firstAfter = (pod: unknown, cluster: Cluster) => resourcesAfter(pod, cluster)[0];
+
+  it('asks for none where its interface has a claim', () => {
+    expect(review(launcher(), CLUSTER).patch).to.deep.equal([]);
+  });
+
+  it('asks for none where its interface is about to have a claim, referred to or not', () => {
+    expect(review(launcher(), { ...CLUSTER, claims: [] }).patch).to.deep.equal([]);
+    const pointed = networksValue(VM1, { data: 'vm1.data' });
+    expect(review(launcher(pointed), { ...CLUSTER, claims: [] }).patch).to.deep.equal([]);
+  });
+
+  it('asks for none where the claim is somebody else’s: it is refused elsewhere', () => {
+    const claims = [makeClaim('vm1', 'data', { ownerUid: 'another' })];
+    expect(review(launcher(), { ...CLUSTER, claims }).patch).to.deep.equal([]);
+  });
+
+  it('asks for one on a network that allows no claims', () => {
+    const nads = [makeNad('blue', { persistent: false })];
+    expect(firstAfter(launcher(), { ...CLUSTER, claims: [], nads })).to.deep.equal(asks({ [BLUE]: '1' }));
+  });
+
+  it('asks for those of its interfaces that have no claim', () => {
+    const vmi = makeVmi('vm1', { data: 'blue', more: 'green' });
+    const nads = [makeNad('blue'), makeNad('green', { persistent: false })];
+    const pod = launcher(networksValue(vmi));
+    expect(firstAfter(pod, { ...CLUSTER, vmis: [vmi], nads })).to.deep.equal(asks({ [GREEN]: '1' }));
+  });
+
+  it('is relieved of what others made it ask for', () => {
+    const asked = { requests: { cpu: '1', [BLUE]: '1' }, limits: { [BLUE]: '1' } };
+    expect(firstAfter(launcher(undefined, asked), CLUSTER)).to.deep.equal({ requests: { cpu: '1' }, limits: {} });
+  });
+
+  it('is relieved of so much only as is too much', () => {
+    const nads = [makeNad('blue', { persistent: false })];
+    const pod = launcher(undefined, asks({ [BLUE]: '3' }));
+    expect(firstAfter(pod, { ...CLUSTER, claims: [], nads })).to.deep.equal(asks({ [BLUE]: '1' }));
+  });
+
+  it('that only looks like one is left alone', () => {
+    expect(review({ ...launcher(undefined, asks({ [BLUE]: '3' })) }, {}).patch).to.deep.equal([]);
+  });
+
+  it('names what a younger look could change', () => {
+    expect(review(launcher(), { ...CLUSTER, vmis: [] }).doubts).to.deep.equal([{ kind: 'vmi', key: 'vm1' }]);
+  });
+});

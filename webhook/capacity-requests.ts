@@ -1,0 +1,149 @@
+import { capacityResource, isCapacityResource, readQuantity } from '../api/capacity.js';
+import { isRecord } from '../api/json.js';
+import { joinKey } from '../api/meta.js';
+import { DEFAULT_NETWORK_ANNOTATION, MIRROR_POD_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
+import { type NetworkSelection, NetworkSelectionError, parseNetworkSelections } from '../api/network-selection.js';
+import { type Pod, isLauncher } from '../api/pod.js';
+import type { ClusterView, Doubt } from '../process/claims/cluster-view.js';
+import { chooseClaim } from '../process/claims/element-claim.js';
+import { findWorkload } from '../process/claims/workload.js';
+
+/** A pod that is about to be created. */
+export interface CapacityReview {
+  namespace: string;
+  pod: Pod;
+  /** Its spec as it was sent. */
+  spec: unknown;
+}
+
+export interface CapacitySight {
+  view: ClusterView;
+  /** The pool that serves a NAD's network in a namespace, where nodes show what it has. @param nad `namespace/name` */
+  publishedPool: (namespace: string, nad: string) => string | undefined;
+}
+
+export interface CapacityVerdict {
+  patch: { op: 'add'; path: string; value: unknown }[];
+  warnings: string[];
+  /** What a younger look could change the answer by. */
+  doubts: readonly Doubt[];
+}
+
+/**
+ * Lets a pod ask for the addresses that it will need: one of each interface without a claim, whose network has a pool that nodes show. An
+ * interface with a claim has its address, wherever the pod runs: a request for one more would keep the owner of the last address out. Pure,
+ * and of no effect on a pod that asks already.
+ */
+export function reviewCapacity(review: CapacityReview, sight: CapacitySight): CapacityVerdict {
+  const doubts: Doubt[] = [];
+  try {
+    const wanted = wantedRequests(review, sight, (doubt) => doubts.push(doubt));
+    const patch = wanted === undefined ? [] : patchOf(review, wanted);
+    return { patch, warnings: [], doubts };
+  } catch (error) {
+    if (!(error instanceof NetworkSelectionError)) throw error;
+    const warning = `its addresses are not counted: annotation ${NETWORKS_ANNOTATION} cannot be read: ${error.message}`;
+    return { patch: [], warnings: [warning], doubts };
+  }
+}
+
+type Requests = ReadonlyMap<string, number>;
+
+/** @returns undefined for a pod that is none of our business */
+function wantedRequests(
+  { namespace, pod, spec }: CapacityReview,
+  { view, publishedPool }: CapacitySight,
+  doubt: (doubt: Doubt) => void,
+): Requests | undefined {
+  const { annotations = {} } = pod.metadata;
+  // a node's own, and pods in the node's network, which Multus passes over
+  if (MIRROR_POD_ANNOTATION in annotations || (isRecord(spec) && spec.hostNetwork === true)) return undefined;
+  const selections = parseNetworkSelections(annotations[NETWORKS_ANNOTATION] ?? '', namespace);
+  let hasClaim = ({ claimReference }: NetworkSelection) => claimReference !== undefined;
+  if (isLauncher(pod)) {
+    const found = findWorkload(pod, namespace, { view, doubt });
+    // it is refused elsewhere
+    if (!found.found) return undefined;
+    const requested = new Set(selections.map((selection) => selection.interface));
+    const choice = { workload: found.workload, requested, view, doubt };
+    hasClaim = (selection) => chooseClaim(selection, selection.claimReference, choice).kind !== 'none';
+  }
+  const wanted = new Map<string, number>();
+  for (const { nad } of [...selections.filter((selection) => !hasClaim(selection)), ...inPlaceOfDefault(annotations)]) {
+    const pool = publishedPool(namespace, joinKey(nad.namespace, nad.name));
+    if (pool === undefined) continue;
+    const resource = capacityResource(pool);
+    wanted.set(resource, (wanted.get(resource) ?? 0) + 1);
+  }
+  return wanted;
+}
+
+/** The NAD in place of the pod's own network. Where Multus looks for one without a namespace, only its configuration says. */
+function inPlaceOfDefault(annotations: Readonly<Record<string, string>>): NetworkSelection[] {
+  const [first] = parseNetworkSelections(annotations[DEFAULT_NETWORK_ANNOTATION] ?? '', '');
+  return first === undefined || first.nad.namespace === '' ? [] : [first];
+}
+
+type Container = Record<string, unknown>;
+
+/** One operation for each container that asks for something else from now on. */
+function patchOf({ pod, spec }: CapacityReview, wanted: Requests): CapacityVerdict['patch'] {
+  const containers = isRecord(spec) && Array.isArray(spec.containers) ? spec.containers.filter(isRecord) : [];
+  const before = containers.map(ownRequests);
+  const after = before.map((requests) => new Map(requests));
+  const [first] = after;
+  if (first === undefined) return [];
+  for (const resource of new Set([...wanted.keys(), ...before.flatMap((requests) => [...requests.keys()])])) {
+    const asked = before.reduce((sum, requests) => sum + (requests.get(resource) ?? 0), 0);
+    const missing = (wanted.get(resource) ?? 0) - asked;
+    if (missing > 0) first.set(resource, (first.get(resource) ?? 0) + missing);
+    // others add requests to launchers for all networks of a resource's name, with a claim or without; what people ask for they may
+    else if (isLauncher(pod)) takeBack(after, resource, -missing);
+  }
+  return containers.flatMap((container, index): CapacityVerdict['patch'] => {
+    const [old, requests] = [before[index], after[index]];
+    if (old === undefined || requests === undefined || isSame(old, requests)) return [];
+    return [{ op: 'add', path: `/spec/containers/${index}/resources`, value: withRequests(container, requests) }];
+  });
+}
+
+function takeBack(containers: readonly Map<string, number>[], resource: string, excess: number): void {
+  let left = excess;
+  for (const requests of containers) {
+    const less = Math.min(left, requests.get(resource) ?? 0);
+    if (less === 0) continue;
+    requests.set(resource, (requests.get(resource) ?? 0) - less);
+    left -= less;
+  }
+}
+
+/** A limit without a request is both. */
+function ownRequests(container: Container): Map<string, number> {
+  const { requests, limits } = resourcesOf(container);
+  const found = Object.entries({ ...limits, ...requests }).flatMap(([resource, value]): [string, number][] =>
+    isCapacityResource(resource) ? [[resource, readQuantity(value) ?? 0]] : [],
+  );
+  return new Map(found);
+}
+
+/** Of an extended resource, request and limit are the same. */
+function withRequests(container: Container, wanted: Requests): object {
+  const { resources, requests, limits } = resourcesOf(container);
+  const withWanted = (counts: Record<string, unknown>) => {
+    const others = Object.entries(counts).filter(([resource]) => !isCapacityResource(resource));
+    const ours = [...wanted].filter(([, count]) => count > 0).map(([resource, count]) => [resource, String(count)]);
+    return Object.fromEntries([...others, ...ours]) as Record<string, unknown>;
+  };
+  return { ...resources, requests: withWanted(requests), limits: withWanted(limits) };
+}
+
+function resourcesOf(container: Container) {
+  const resources = isRecord(container.resources) ? container.resources : {};
+  const requests = isRecord(resources.requests) ? resources.requests : {};
+  const limits = isRecord(resources.limits) ? resources.limits : {};
+  return { resources, requests, limits };
+}
+
+function isSame(one: Requests, other: Requests): boolean {
+  return one.size === other.size && [...one].every(([resource, count]) => other.get(resource) === count);
+}
