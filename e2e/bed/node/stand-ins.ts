@@ -15,7 +15,14 @@ config='{"cniVersion":"'\${version:-1.0.0}'","name":"stand-in","type":"bridge","
 printf %s "$config" | "$(dirname "$0")/bridge"
 `;
 
-/** @param folder of CNI plugins, the real bridge among them */
+/** An IPAM that gives a pod the address that it asks for, and forgets it. Stories that move away from it write what it would have noted. */
+const WHEREABOUTS = `#!/bin/sh
+PATH=/usr/bin:/bin
+exec "$(dirname "$0")/static"
+`;
+
+/** @param folder of CNI plugins, the real bridge and static among them */
 export async function putStandIns(folder: string): Promise<void> {
-  await Promise.all(NAMES.map((name) => writeFile(join(folder, name), STAND_IN, { mode: 0o755 })));
+  const standIns = [...NAMES.map((name) => [name, STAND_IN] as const), ['whereabouts', WHEREABOUTS] as const];
+  await Promise.all(standIns.map(([name, script]) => writeFile(join(folder, name), script, { mode: 0o755 })));
 }

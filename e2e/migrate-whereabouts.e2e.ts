@@ -1,0 +1,168 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import type { Pod } from '../api/pod.js';
+import { IP_POOLS } from '../cli/whereabouts/kinds.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
+import { bigCluster } from '../test/whereabouts-cluster.js';
+import { createKinds } from './bed/kinds.js';
+import { readManifests } from './bed/objects.js';
+import { describeStory } from './story/describe.js';
+import { KubectlPlugin, type PluginEnd } from './story/kubectl-plugin.js';
+import { bridgeOf } from './story/networks.js';
+import type { Story } from './story/story.js';
+import { until, untilValue } from './story/wait.js';
+import { bare, itOnTheWire, type WireStory } from './story/wire-story.js';
+
+const ALLOCATIONS = 10_000;
+/** Of the many: each an object in the API, on no node. */
+const LIVE = 600;
+/** Six addresses may be leased: four are in use, two are free. */
+const TIGHT = '10.75.0.0/29';
+const IN_USE = ['10.75.0.1', '10.75.0.2', '10.75.0.3', '10.75.0.4'];
+
+/** The CNI config of a network of whereabouts. */
+function whereaboutsConfig(network: string, range: string): object {
+  const plugin = { type: 'bridge', bridge: bridgeOf(network), capabilities: { ips: true } };
+  return { cniVersion: '1.0.0', name: network, ...plugin, ipam: { type: 'whereabouts', range } };
+}
+
+/** What whereabouts would have noted of a pod of the wire. */
+function allocationOf(wire: WireStory, pod: Pod): object {
+  const { namespace, name } = pod.metadata;
+  return { id: wire.on.wire.sandbox(pod).containerId, podref: `${namespace}/${name}`, ifname: 'net1' };
+}
+
+/** A cluster in which whereabouts is at work: pods on the wire, and many of which the API alone knows. */
+async function settle(story: Story, wire: WireStory): Promise<{ tight: string; many: string; pods: Pod[] }> {
+  const { client, namespace } = story;
+  const manifest = join(import.meta.dirname, 'bed', 'manifests', 'whereabouts.yaml');
+  await createKinds(client, await readManifests(manifest));
+  const [tight, many] = [`${namespace}-tight`, `${namespace}-many`];
+  await story.network('tight', { config: whereaboutsConfig(tight, TIGHT) });
+  await story.network('many', { config: whereaboutsConfig(many, '10.74.0.0/16') });
+  const names = ['stays', 'ends', 'ended-by-hand', 'goes'];
+  for (const [index, name] of names.entries()) {
+    await wire.createPod(name, { networks: [{ name: 'tight', ips: [`${IN_USE[index]}/29`] }] });
+  }
+  const pods = await Promise.all(names.map((name) => wire.runningPod(name)));
+  const allocations = pods.map((pod, index) => [String(index + 1), allocationOf(wire, pod)] as const);
+  await client.create(IP_POOLS, {
+    metadata: { namespace, name: '10.75.0.0-29' },
+    spec: {
+      range: TIGHT,
+      allocations: { ...Object.fromEntries<unknown>(allocations), no: 7, '6': { podref: 'x/gone' } },
+    },
+  });
+  await createMany(story);
+  return { tight, many, pods };
+}
+
+/** Ten thousand allocations: some are broken, of some the pods live. */
+async function createMany({ client, namespace }: Story): Promise<void> {
+  const { ipPools } = bigCluster(ALLOCATIONS, { namespace });
+  const [pool] = ipPools;
+  await client.create(IP_POOLS, { ...pool, metadata: { ...pool!.metadata, namespace } });
+  const { allocations } = pool!.spec as { allocations: Record<string, { podref?: unknown } | null> };
+  const refs = Object.values(allocations).flatMap((each) => (typeof each?.podref === 'string' ? [each.podref] : []));
+  const names = refs.filter((ref) => ref.startsWith(`${namespace}/`)).map((ref) => ref.slice(namespace.length + 1));
+  const left = names.slice(0, LIVE).values();
+  const work = async () => {
+    for (const name of left) await client.create(PODS, idlePod(namespace, name));
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+}
+
+/** No scheduler minds it. */
+function idlePod(namespace: string, name: string): Pod {
+  const spec = { containers: [{ name: 'c', image: 'registry.test/c' }], schedulerName: 'nobody' };
+  return { metadata: { namespace, name }, spec } as Pod;
+}
+
+describeStory('A cluster that moves over from whereabouts', (story) => {
+  itOnTheWire('keeps every address in use, though the move is killed half-way', story, async (wire) => {
+    const { client, namespace } = story();
+    const { tight, many, pods } = await settle(story(), wire);
+    const [stays, ends, byHand] = pods as [Pod, Pod, Pod];
+    const run = (...args: string[]): KubectlPlugin =>
+      new KubectlPlugin(wire.on.bed.kubeconfig, ['migrate', 'whereabouts', '--namespace', namespace, ...args]);
+    const expectDone = async (plugin: KubectlPlugin): Promise<PluginEnd> => {
+      const end = await plugin.ended;
+      expect(end.exitCode, `${end.stdout}\n${end.stderr}`).to.equal(0);
+      return end;
+    };
+    const leases = async () => (await story().addresses.leases()).size;
+
+    const planned = await expectDone(run());
+    expect(planned.stdout)
+      .to.include(`Nothing is written yet: 2 pools and ${LIVE + 4} leases to make`)
+      .and.match(/and \d+ more: -o json has all/);
+    const asJson = await expectDone(run('--network', tight, '-o', 'json'));
+    const { leftOut } = (JSON.parse(asJson.stdout) as { plan: { leftOut: { source: string; reason: string }[] } }).plan;
+    expect(leftOut.map(({ source, reason }) => `${source.replace(/.* /, '')} ${reason}`)).to.have.members([
+      '"no" unreadable',
+      '"6" pod-gone',
+    ]);
+    expect(await leases()).to.equal(0);
+    expect(await client.find(ADDRESS_POOLS, { name: `${tight}.${namespace}` })).to.equal(undefined);
+
+    const killed = run('--apply');
+    await until('some leases', async () => (await leases()) > 0, { everyMs: 5 });
+    killed.kill();
+    expect((await killed.ended).exitCode).to.equal(undefined);
+    const half = await leases();
+    expect(half).to.be.lessThan(LIVE + 4);
+
+    const applied = await expectDone(run('--apply', '-o', 'json'));
+    expect(await leases()).to.equal(LIVE + 4);
+    const { plan } = JSON.parse(applied.stdout) as { plan: { changes: { nad: string; config: string }[] } };
+    for (const { nad, config } of plan.changes) {
+      const ref = { namespace, name: nad.replace(/.*\//, '') };
+      const patch = { type: 'merge', body: { spec: { config } } } as const;
+      await client.patch<NetworkAttachmentDefinition>(NETWORK_ATTACHMENT_DEFINITIONS, ref, patch);
+    }
+    for (const [network, leased] of [
+      [tight, 4],
+      [many, LIVE],
+    ] as const) {
+      await story().addresses.poolWith(`${network}.${namespace}`, `to serve, with ${leased} leased`, ({ status }) => {
+        const agrees = status?.conditions?.some(({ type, status: is }) => type === 'NetworksAgree' && is === 'True');
+        return agrees === true && status?.leased === leased;
+      });
+    }
+
+    // who comes new gets what nobody uses, and when that is gone nothing
+    const fresh = await wire.neighbour('tight', 'node-1', 'fresh');
+    const other = await wire.neighbour('tight', 'node-2', 'other');
+    const taken = [await wire.addressOf(fresh), await wire.addressOf(other)].map(bare).sort();
+    expect(taken).to.deep.equal(['10.75.0.5', '10.75.0.6']);
+    await wire.createPod('late', { networks: [{ name: 'tight' }] });
+    expect(await wire.sandboxRefusal('late', /is full/)).to.include('6 of 6');
+
+    // who was there before keeps what he has
+    expect(await wire.addressOf(stays)).to.equal(`${IN_USE[0]}/29`);
+    await wire.reaches(fresh, [IN_USE[0]!]);
+
+    // the plugin's DEL gives back by container and interface
+    const config = { cniVersion: '1.0.0', name: tight, type: 'bridge', ipam: { type: 'holdfast' } };
+    const { node } = wire.on.wire.sandbox(byHand);
+    const call = { verb: 'DEL', config, pod: byHand, interfaceName: 'net1' } as const;
+    expect(await wire.on.wire.call(node, call)).to.deep.equal({ exitCode: 0, answer: undefined });
+    await untilReleased(story(), `${tight}.10-75-0-3`);
+    // a pod that ends by whereabouts' own DEL, which knows nothing of leases
+    await wire.deletePod(ends.metadata.name);
+    await untilReleased(story(), `${tight}.10-75-0-2`);
+    expect((await client.get(ADDRESS_LEASES, { name: `${tight}.10-75-0-1` })).spec.owner?.uid).to.equal(
+      stays.metadata.uid,
+    );
+  });
+});
+
+/** Gone is released as well: it has cooled down. */
+async function untilReleased({ client }: Story, name: string): Promise<void> {
+  await untilValue(
+    `AddressLease ${name} to be released`,
+    () => client.find(ADDRESS_LEASES, { name }),
+    (lease) => lease === undefined || lease.spec.releasedAt !== undefined || lease.spec.owner?.name === 'late',
+  );
+}

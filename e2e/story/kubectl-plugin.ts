@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+const PLUGIN = join(import.meta.dirname, '..', '..', 'dist', 'kubectl-holdfast.cjs');
+
+export interface PluginEnd {
+  /** Undefined: it was killed. */
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `kubectl holdfast …`, as build.js leaves it. */
+export class KubectlPlugin {
+  readonly ended: Promise<PluginEnd>;
+  readonly #kill: () => void;
+
+  constructor(kubeconfig: string, args: readonly string[]) {
+    const child = spawn(PLUGIN, [...args, '--kubeconfig', kubeconfig], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#kill = () => child.kill('SIGKILL');
+    const exit = new Promise<number | undefined>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code) => resolve(code ?? undefined));
+    });
+    this.ended = Promise.all([exit, text(child.stdout), text(child.stderr)]).then(([exitCode, stdout, stderr]) => ({
+      exitCode,
+      stdout,
+      stderr,
+    }));
+  }
+
+  /** SIGKILL. */
+  kill(): void {
+    this.#kill();
+  }
+}
