@@ -1,0 +1,223 @@
+import { expect } from 'chai';
+import { BlockRelease } from '../../api/address-block.js';
+import { TransportError } from '../../kube/errors.js';
+import { blockOf } from '../../test/block-objects.js';
+import { BlockSyncWorld } from '../../test/block-world.js';
+import { adminPool } from '../../test/pool-objects.js';
+
+const FIRST = '10.0.0.64/26';
+const DELAY = 180_000;
+
+describe('the sync of blocks', () => {
+  let world: BlockSyncWorld;
+
+  beforeEach(() => {
+    world = new BlockSyncWorld();
+    world.putPool(adminPool('blue'));
+    world.putNode('n1');
+  });
+
+  /** Node n1 has a block of which it uses nothing. */
+  async function lendAndEmpty(): Promise<void> {
+    world.lease('10.0.0.3', 'n1');
+    await world.settle();
+    world.free('10.0.0.3');
+  }
+
+  it('lends a block to the node of a pod’s lease, and once', async () => {
+    world.lease('10.0.0.3', 'n1');
+    await world.settle();
+    expect(world.lent).to.deep.equal([`${FIRST} n1`]);
+    expect(world.writes).to.deep.equal([`create ${FIRST} n1`]);
+    expect(world.logged).to.have.lengthOf(1);
+    expect(world.logged[0]).to.include('its blocks have 0 free addresses, fewer than 8');
+  });
+
+  it('lends nothing for claims, nor to nodes that the pool does not have', async () => {
+    world.putPool(adminPool('blue', { nodeSelector: { rack: '1' } }));
+    world.putNode('n2', { rack: '1', zone: 'a' });
+    world.lease('10.0.0.3');
+    world.lease('10.0.0.4', 'n1');
+    world.lease('10.0.0.5', 'n2');
+    world.lease('10.0.0.6', 'n3');
+    await world.settle();
+    expect(world.lent).to.deep.equal([`${FIRST} n2`]);
+  });
+
+  it('lends nothing of a pool that is one slice', async () => {
+    world.putPool(adminPool('blue', { cidr: '10.0.0.0/26' }));
+    world.lease('10.0.0.3', 'n1');
+    await world.settle();
+    expect(world.lent).to.deep.equal([]);
+  });
+
+  it('brings a block that nobody needs all the way back', async () => {
+    await lendAndEmpty();
+    expect(await world.look()).to.deep.equal({ retryAfterMs: DELAY });
+    world.pass(DELAY);
+    await world.settle();
+    expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
+    world.answer(FIRST, BlockRelease.Ready);
+    await world.settle();
+    expect(world.lent).to.deep.equal([]);
+    expect(world.blocks.ofPool('blue')).to.deep.equal([]);
+    const steps = world.writes.slice(1).map((write) => write.replace('blue.10-0-0-64-26', 'it'));
+    expect(steps).to.deep.equal([
+      'patch-status it marked-for-release',
+      'patch-status it released',
+      'delete it',
+      'patch it',
+    ]);
+  });
+
+  it('forgets its delays with its term', async () => {
+    await lendAndEmpty();
+    await world.look();
+    world.pass(DELAY);
+    world.elect();
+    await world.settle();
+    expect(world.lent).to.deep.equal([`${FIRST} n1`]);
+  });
+
+  it('does nothing while the gate is closed', async () => {
+    world.isGateOpen = false;
+    world.lease('10.0.0.3', 'n1');
+    expect(await world.look()).to.equal(undefined);
+    expect(world.writes).to.deep.equal([]);
+  });
+
+  it('looks at a pool five times a second at most', async () => {
+    world.lease('10.0.0.3', 'n1');
+    await world.look();
+    world.pass(150);
+    expect(await world.again()).to.deep.equal({ retryAfterMs: 50 });
+    world.pass(50);
+    expect(await world.again()).to.equal(undefined);
+  });
+
+  it('learns of a block that another leader has lent, and looks again soon', async () => {
+    world.lease('10.0.0.3', 'n1');
+    world.create(blockOf(FIRST, 0, { node: 'n9' }));
+    expect(await world.look()).to.deep.equal({ retryAfterMs: 200 });
+    expect(world.lost).to.deep.equal(['lend']);
+    expect(world.blocks.ofPool('blue').map(({ node }) => node)).to.deep.equal(['n9']);
+    await world.settle();
+    expect(world.lent).to.deep.equal(['10.0.0.128/26 n1', `${FIRST} n9 marked-for-release`]);
+  });
+
+  it('lends another slice where something that is no block has the name', async () => {
+    world.lease('10.0.0.3', 'n1');
+    const { spec, ...rest } = blockOf(FIRST, 0);
+    world.create({ ...rest, spec: { ...spec, cidr: '10.0.0.128/26' } });
+    expect(await world.look()).to.deep.equal({ retryAfterMs: 5_000 });
+    expect(world.logged.join()).to.include('no block that could be read');
+    await world.look();
+    expect(world.lent.sort()).to.deep.equal(['10.0.0.128/26 n1', '10.0.0.128/26 n1']);
+  });
+
+  it('does not judge by what is old: a word that came meanwhile wins', async () => {
+    await lendAndEmpty();
+    await world.look();
+    world.pass(DELAY);
+    await world.look();
+    world.answer(FIRST, BlockRelease.Ready);
+    world.before = (write) => {
+      world.before = () => undefined;
+      expect(write).to.include('released');
+      world.answer(FIRST, BlockRelease.Refused);
+    };
+    await world.look();
+    expect(world.lost).to.deep.equal(['take-back']);
+    expect(world.lent).to.deep.equal([`${FIRST} n1 do-not-release`]);
+    await world.settle();
+    expect(world.lent).to.deep.equal([`${FIRST} n1`]);
+  });
+
+  it('finishes what it can where one write fails, and says so', async () => {
+    world.putNode('n2');
+    world.lease('10.0.0.3', 'n1');
+    world.lease('10.0.0.4', 'n2');
+    world.before = (write) => {
+      if (write.includes('n1')) throw new TransportError('broken', 'cut off');
+    };
+    let thrown: unknown;
+    await world.look().catch((error: unknown) => (thrown = error));
+    expect(thrown).to.be.instanceOf(TransportError);
+    expect(world.lent).to.deep.equal(['10.0.0.128/26 n2']);
+    world.before = () => undefined;
+    await world.settle();
+    expect(world.lent).to.have.lengthOf(2);
+  });
+
+  describe('where a node is gone', () => {
+    beforeEach(async () => {
+      await lendAndEmpty();
+      world.nodes.delete('n1');
+      await world.settle();
+      world.pass(DELAY);
+    });
+
+    it('has its block back without an answer', async () => {
+      expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
+      world.dropNode('n1');
+      await world.settle();
+      expect(world.lent).to.deep.equal([]);
+    });
+
+    it('takes nothing of one that the API server knows', async () => {
+      expect(await world.look()).to.deep.equal({ retryAfterMs: 5_000 });
+      expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
+      world.putNode('n1');
+      world.lease('10.0.0.3', 'n1');
+      await world.settle();
+      expect(world.lent).to.deep.equal([`${FIRST} n1`]);
+    });
+  });
+
+  it('takes back what the pool does not have any more, and lends as it is now', async () => {
+    world.lease('10.0.0.3', 'n1');
+    await world.settle();
+    world.putPool(adminPool('blue', { blockSize: { ipv4: 27 } }));
+    await world.settle();
+    expect(world.lent).to.deep.equal(['10.0.0.32/27 n1', `${FIRST} n1 marked-for-release`]);
+    world.answer(FIRST, BlockRelease.Ready);
+    await world.settle();
+    expect(world.lent).to.deep.equal(['10.0.0.32/27 n1']);
+  });
+
+  it('takes back what somebody deletes once its node has said yes', async () => {
+    await lendAndEmpty();
+    world.delete(FIRST);
+    await world.settle();
+    expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release going`]);
+    world.answer(FIRST, BlockRelease.Ready);
+    await world.settle();
+    expect(world.lent).to.deep.equal([]);
+  });
+
+  it('ends the blocks of a pool that is gone without asking', async () => {
+    await lendAndEmpty();
+    world.dropPool('blue');
+    await world.settle();
+    expect(world.lent).to.deep.equal([]);
+    expect(await world.look()).to.equal(undefined);
+  });
+
+  it('wants a block back for claims that find nothing else', async () => {
+    await lendAndEmpty();
+    for (const base of [0, 128, 192]) {
+      for (let host = 0; host < 64; host++) if (![0, 255].includes(base + host)) world.lease(`10.0.0.${base + host}`);
+    }
+    world.lease('10.0.0.64', 'n1');
+    await world.settle();
+    world.pressure.press('blue', 4, world.clock.now());
+    await world.settle();
+    expect(world.lent, 'it is used').to.deep.equal([`${FIRST} n1`]);
+    world.free('10.0.0.64');
+    await world.settle();
+    expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
+    world.answer(FIRST, BlockRelease.Ready);
+    await world.settle();
+    expect(world.lent).to.deep.equal([]);
+  });
+});
