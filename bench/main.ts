@@ -12,13 +12,15 @@ import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchStartup } from './startup.js';
+import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses] [cni] [migration]
+// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses] [cni] [migration] [whereabouts]
 /** Those that need no bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
   cni: benchCni,
   migration: benchMigration,
+  whereabouts: benchWhereabouts,
 };
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {
   admissions: benchAdmissions,

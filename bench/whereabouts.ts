@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import type { Pod } from '../api/pod.js';
+import { IP_POOLS } from '../cli/whereabouts/kinds.js';
+import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
+import { WIDTH, withCluster } from '../cli/session.js';
+import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
+import { createKinds } from '../e2e/bed/kinds.js';
+import { createAll, readManifests } from '../e2e/bed/objects.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { until } from '../e2e/story/wait.js';
+import type { Client } from '../kube/client.js';
+import { systemClock } from '../kube/clock.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
+import { bigCluster } from '../test/whereabouts-cluster.js';
+import type { Figure } from './report.js';
+
+const ALLOCATIONS = 10_000;
+const NAMESPACE = 'a';
+
+/** How long `kubectl holdfast migrate whereabouts` takes for ten thousand pods, on a control plane alone. */
+export async function benchWhereabouts(): Promise<Figure[]> {
+  const plane = await startControlPlane();
+  try {
+    await prepare(plane);
+    const dry = await timed(plane, false);
+    const apply = await timed(plane, true);
+    const again = await timed(plane, true);
+    const { items } = await plane.client.listAs(ADDRESS_LEASES, ({ metadata }) => metadata.name);
+    const figure = (name: string, value: number, unit: string): Figure => ({
+      name: `whereabouts: ${name}`,
+      value,
+      unit,
+    });
+    return [
+      figure('leases made', items.length, ''),
+      figure('plan', dry, 's'),
+      figure('apply', apply, 's'),
+      figure('leases a second, with plan and second look', items.length / apply, '/s'),
+      figure('apply again, all done', again, 's'),
+    ];
+  } finally {
+    await plane.stop();
+  }
+}
+
+async function prepare({ client }: ControlPlane): Promise<void> {
+  const files = [
+    join(import.meta.dirname, '..', 'e2e', 'bed', 'manifests', 'whereabouts.yaml'),
+    join(MANIFESTS, 'crds', 'addressleases.yaml'),
+    join(MANIFESTS, 'crds', 'addresspools.yaml'),
+  ];
+  await createKinds(client, (await Promise.all(files.map(readManifests))).flat());
+  for (const kind of [ADDRESS_LEASES, ADDRESS_POOLS]) await until('kinds are served', () => client.list(kind as never));
+  await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+  await createAll(client, [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: NAMESPACE, name: 'default' } },
+  ]);
+  // what whereabouts leaves behind on a cluster that is tidy: every allocation is of a pod that lives
+  const { nads, ipPools, pods } = bigCluster(ALLOCATIONS, { everyGone: Infinity, everyBroken: Infinity });
+  for (const { metadata, spec } of nads) {
+    const { namespace, name } = metadata;
+    await client.create(NETWORK_ATTACHMENT_DEFINITIONS, {
+      metadata: { name, ...(namespace !== undefined && { namespace }) },
+      ...(spec && { spec }),
+    });
+  }
+  for (const pool of ipPools) await client.create(IP_POOLS, pool);
+  await createPods(client, pods);
+}
+
+async function createPods(client: Client, pods: readonly Pod[]): Promise<void> {
+  const left = pods.values();
+  const work = async () => {
+    for (const { metadata } of left) {
+      const { namespace, name, annotations } = metadata;
+      const spec = { containers: [{ name: 'c', image: 'registry.test/c' }] };
+      await client.create(PODS, {
+        metadata: { name, ...(namespace !== undefined && { namespace }), ...(annotations && { annotations }) },
+        spec,
+      } as Pod);
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, work));
+}
+
+/** @returns seconds */
+async function timed({ kubeconfig }: ControlPlane, apply: boolean): Promise<number> {
+  const options: MigrateOptions = { apply, namespace: 'kube-system', skipConflicts: false, json: false };
+  const lines: string[] = [];
+  const print = (line: string) => void lines.push(line);
+  const began = performance.now();
+  const done = await withCluster({ kubeconfig }, (client) =>
+    migrateWhereabouts(options, { client, clock: systemClock, width: WIDTH, print, tell: print }),
+  );
+  if (!done) throw new Error(lines.join('\n'));
+  return (performance.now() - began) / 1_000;
+}
