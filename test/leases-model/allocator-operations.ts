@@ -1,5 +1,8 @@
 import fc from 'fast-check';
-import type { Address, Family } from '../../ipam/core/address.js';
+import type { LeaseWrite } from '../../api/address-lease.js';
+import { type Address, type Family, formatAddress } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import type { Pool } from '../../ipam/core/pool.js';
 import { MODEL_ADDRESSES, POOL_NAMES, type PoolName, SHAPE_COUNT } from './pool-shapes.js';
 
 const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
@@ -45,3 +48,9 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: act('wait'), seconds: fc.constantFrom(1, 30, 61, 121) }) },
   { weight: 4, arbitrary: fc.record({ do: act('expire', 'expire', 'watch', 'watch', 'restart') }) },
 );
+
+/** What an admin writes, for a MAC address or for nobody. */
+export function reservation({ name, addressSpace }: Pool, address: Address, mac: string | undefined): LeaseWrite {
+  const spec = { address: formatAddress(address), addressSpace, pool: name, ...(mac !== undefined && { mac }) };
+  return { verb: 'create', lease: { metadata: { name: leaseName(addressSpace, address) }, spec } };
+}
