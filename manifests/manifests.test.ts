@@ -183,6 +183,7 @@ describe('the manifests', () => {
 
   const written: Record<string, string[]> = {
     webhook: ['mutatingwebhookconfigurations', 'secrets'],
+    capacity: ['leases', 'nodes/status'],
     controller: ['events', 'ipamclaims', 'leases', 'virtualmachineinstances/finalizers', 'virtualmachines/finalizers'],
     ipam: [
       'addressblocks',
@@ -213,9 +214,9 @@ describe('the manifests', () => {
     expect([...new Set(verbs)].sort()).to.deep.equal(['get', 'list', 'watch']);
   });
 
-  for (const [name, kind] of [
-    ['holdfast-webhook', 'MutatingWebhookConfiguration'],
-    ['holdfast-ipam', 'ValidatingWebhookConfiguration'],
+  for (const [name, kind, configurations] of [
+    ['holdfast-webhook', 'MutatingWebhookConfiguration', ['holdfast-webhook', 'holdfast-webhook-capacity']],
+    ['holdfast-ipam', 'ValidatingWebhookConfiguration', ['holdfast-ipam']],
   ] as const) {
     it(`lead the Service, the disruption budget and the network policy to ${name}`, () => {
       const { labels } = template(name).metadata;
@@ -230,13 +231,13 @@ describe('the manifests', () => {
     });
 
     it(`lead the API server to that Service, and let ${name} write the ${kind}`, () => {
-      const { webhooks } = find(kind, name);
+      const webhooks = configurations.flatMap((configuration) => find(kind, configuration).webhooks);
       for (const { clientConfig } of webhooks) {
         expect(clientConfig.service).to.include({ name, namespace: 'holdfast-system' });
       }
       const plural = `${kind.toLowerCase()}s`;
       const own = find('ClusterRole', name).rules.filter(({ resources }) => resources.includes(plural));
-      expect(own.map(({ resourceNames }) => resourceNames)).to.deep.equal([[name]]);
+      expect(own.map(({ resourceNames }) => resourceNames)).to.deep.equal([[...configurations]]);
     });
   }
 

@@ -123,11 +123,44 @@ const RIGHTS_OF_AGENTS: Record<string, string> = {
   'daemonsets.apps@holdfast-agents': '',
 };
 
+const RIGHTS_OF_CAPACITY: Record<string, string> = {
+  'nodes.': READ,
+  'nodes./status': 'patch',
+  'nodes./proxy': '',
+  'pods.': READ,
+  'pods./status': '',
+  'pods./exec': '',
+  'pods./binding': '',
+  'addresspools.ipam.holdfast.dev': READ,
+  'addresspools.ipam.holdfast.dev/status': '',
+  'addressleases.ipam.holdfast.dev': READ,
+  'addressblocks.ipam.holdfast.dev': READ,
+  'addressblocks.ipam.holdfast.dev/status': '',
+  'ipamclaims.k8s.cni.cncf.io': '',
+  'network-attachment-definitions.k8s.cni.cncf.io': '',
+  'namespaces.': '',
+  'configmaps.': '',
+  'events.': '',
+  'secrets.': '',
+  'secrets.@holdfast-system': '',
+  'leases.coordination.k8s.io': '',
+  'leases.coordination.k8s.io@kube-node-lease': '',
+  'leases.coordination.k8s.io@holdfast-system': 'create',
+  'leases.coordination.k8s.io@holdfast-system=holdfast-capacity': 'get create update',
+  'leases.coordination.k8s.io@holdfast-system=holdfast-ipam': 'create',
+  'kubevirts.kubevirt.io': '',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': '',
+  'validatingadmissionpolicies.admissionregistration.k8s.io': '',
+  'clusterroles.rbac.authorization.k8s.io': '',
+};
+
 const IPAM: Account = { namespace: 'holdfast-system', name: 'holdfast-ipam' };
+const CAPACITY: Account = { namespace: 'holdfast-system', name: 'holdfast-capacity' };
 const AGENT: Account = { namespace: 'holdfast-agents', name: 'holdfast-agent' };
 const RIGHTS: [Account, Record<string, string>][] = [
   [IPAM, RIGHTS_OF_IPAM],
   [AGENT, RIGHTS_OF_AGENTS],
+  [CAPACITY, RIGHTS_OF_CAPACITY],
 ];
 
 function attributesOf(key: string, verb: string): Attributes {
@@ -174,7 +207,7 @@ describe('the rights of the identities of ipam and of agents, on a kube-apiserve
       const rights = ['pods.', 'secrets.@holdfast-system'].map((key) => can(IPAM, attributesOf(key, 'create')));
       return (await Promise.all(rights))[1];
     });
-    for (const account of [IPAM, AGENT]) {
+    for (const account of [IPAM, AGENT, CAPACITY]) {
       await until('all of them are', () => can(account, attributesOf('pods.', 'get')));
     }
   });
@@ -194,7 +227,7 @@ describe('the rights of the identities of ipam and of agents, on a kube-apiserve
   }
 
   it('no other identity of Holdfast leases addresses, serves pools or writes the status of claims', async () => {
-    for (const name of ['holdfast-controller', 'holdfast-webhook', 'holdfast-agent', 'default']) {
+    for (const name of ['holdfast-controller', 'holdfast-webhook', 'holdfast-capacity', 'holdfast-agent', 'default']) {
       const account = { ...IPAM, name };
       for (const key of [
         'addressleases.ipam.holdfast.dev',
