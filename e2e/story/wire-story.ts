@@ -15,6 +15,7 @@ export interface NetworkElement {
   readonly name: string;
   readonly interface?: string;
   readonly ips?: readonly string[];
+  readonly mac?: string;
   readonly 'ipam-claim-reference'?: string;
 }
 
@@ -22,6 +23,8 @@ export interface PlainPod {
   /** Bound to it without a scheduler; any node by default. */
   readonly node?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** As in a pod's spec. */
+  readonly affinity?: object;
   readonly networks: readonly NetworkElement[];
 }
 
@@ -180,10 +183,15 @@ export function bare(address: string): string {
   return address.replace(/\/.*/, '');
 }
 
-function plainPod(ref: { namespace: string; name: string }, { node, labels, networks }: PlainPod): Pod {
+function plainPod(ref: { namespace: string; name: string }, { node, labels, affinity, networks }: PlainPod): Pod {
   const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(networks) };
   const metadata = { ...ref, annotations, ...(labels && { labels: { ...labels } }) };
   const containers = [{ name: 'c', image: 'registry.test/c' }];
-  const spec = { containers, terminationGracePeriodSeconds: 0, ...(node !== undefined && { nodeName: node }) };
+  const spec = {
+    containers,
+    terminationGracePeriodSeconds: 0,
+    ...(node !== undefined && { nodeName: node }),
+    ...(affinity && { affinity }),
+  };
   return { metadata, spec };
 }

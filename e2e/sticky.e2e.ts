@@ -1,0 +1,167 @@
+import { expect } from 'chai';
+import type { AddressLease } from '../api/address-lease.js';
+import { parseAddress } from '../ipam/core/address.js';
+import { leaseName } from '../ipam/core/lease-name.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { describeStory } from './story/describe.js';
+import type { Story } from './story/story.js';
+import { untilValue } from './story/wait.js';
+import { bare, itOnTheWire } from './story/wire-story.js';
+
+const MAC = '02:00:00:00:74:01';
+const OTHER_MAC = '02:00:00:00:74:02';
+const COOLDOWN_S = 3;
+
+/** Of whoever has or had the address, in whatever state. */
+function leaseOf(story: Story, network: string, address: string): Promise<AddressLease | undefined> {
+  return story.client.find(ADDRESS_LEASES, { name: leaseName(network, parseAddress(address)) });
+}
+
+async function released(story: Story, network: string, address: string): Promise<void> {
+  const find = () => leaseOf(story, network, address);
+  await untilValue(`${address} to be released`, find, (lease) => lease?.spec.releasedAt !== undefined);
+}
+
+/** As an admin writes it, without labels. */
+async function reserve(story: Story, network: string, address: string, mac: string): Promise<void> {
+  const { metadata } = await story.addresses.derivedPool(network);
+  const name = leaseName(network, parseAddress(address));
+  await story.client.create(ADDRESS_LEASES, {
+    metadata: { name },
+    spec: { address, addressSpace: network, pool: metadata.name, mac },
+  });
+}
+
+async function reservedAgain(story: Story, network: string, address: string): Promise<AddressLease> {
+  const find = () => leaseOf(story, network, address);
+  const lease = await untilValue(`${address} to be reserved again`, find, (found) => found?.spec.owner === undefined);
+  return lease!;
+}
+
+async function unreserve(story: Story, network: string, address: string): Promise<void> {
+  await story.client.delete(ADDRESS_LEASES, { name: leaseName(network, parseAddress(address)) });
+}
+
+/** Deletes a VM, and waits until its address is released. */
+async function endVm(story: Story, name: string, network: string, address: string): Promise<void> {
+  await story.deleteVm(name, 'Background');
+  await story.gone(name);
+  await released(story, network, bare(address));
+}
+
+describeStory('A MAC address', (story) => {
+  itOnTheWire('has its address back at once, for a pod that is made anew on another node', story, async (wire) => {
+    const ipam = { stickyMAC: { ttl: '10m' }, cooldownSeconds: 600 };
+    const network = await story().addresses.network('blue', ['10.74.0.0/24', 'fd00:74::/64'], ipam);
+    const create = (name: string, node: string, mac: string) =>
+      wire.createPod(name, { networks: [{ name: 'blue', mac }], node });
+    await create('web', 'node-1', MAC);
+    const mine = await wire.on.wire.addresses(await wire.runningPod('web'), 'net1');
+    expect(mine).to.have.length(2);
+    await wire.deletePod('web');
+    for (const address of mine) await released(story(), network, bare(address));
+
+    await create('other', 'node-2', OTHER_MAC);
+    const others = await wire.on.wire.addresses(await wire.runningPod('other'), 'net1');
+    await create('web', 'node-2', MAC);
+    const web = await wire.runningPod('web');
+    await wire.has(web, 'net1', mine);
+    expect(others.filter((address) => mine.includes(address))).to.deep.equal([]);
+    const lease = await leaseOf(story(), network, bare(mine[0]!));
+    expect(lease?.spec).to.deep.include({ node: 'node-2', mac: MAC });
+    expect(lease?.spec.owner?.uid).to.equal(web.metadata.uid);
+  });
+
+  for (const retain of [true, false]) {
+    it(`has ${retain ? 'its' : 'another'} address for a VM that is deleted and made again, ${retain ? 'once it has cooled down' : 'where the pool does not retain it'}`, async () => {
+      const ipam = { stickyMAC: { ttl: '10m', ...(retain && { retain }) }, cooldownSeconds: COOLDOWN_S };
+      const subnet = retain ? '10.74.1.0/24' : '10.74.2.0/24';
+      const network = await story().addresses.network('blue', [subnet], ipam);
+      const create = () => story().createVm('vm1', { data: 'blue' }, { macs: { data: MAC.toUpperCase() } });
+      await create();
+      await story().running('vm1');
+      const mine = await story().addresses.of('vm1.data');
+      expect((await leaseOf(story(), network, bare(mine[0]!)))?.spec.mac).to.equal(MAC);
+      await endVm(story(), 'vm1', network, mine[0]!);
+      await create();
+      if (retain) {
+        const { message } = await story().addresses.refused('vm1.data', 'IPAddressConflict');
+        expect(message).to.include(`${bare(mine[0]!)} cools down until`);
+        await story().addresses.are('vm1.data', mine);
+      } else expect(await story().addresses.of('vm1.data')).not.to.deep.equal(mine);
+      await story().running('vm1');
+    });
+  }
+
+  it('gives its address up in a full pool: who comes has the one that was released first, once it has cooled down', async () => {
+    const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };
+    const network = await story().addresses.network('blue', ['10.74.3.0/30'], ipam);
+    const create = (name: string, mac?: string) =>
+      story().createVm(name, { data: 'blue' }, { running: false, ...(mac !== undefined && { macs: { data: mac } }) });
+    await create('vm1', MAC);
+    const [first = ''] = await story().addresses.of('vm1.data');
+    await create('vm2', OTHER_MAC);
+    const [second = ''] = await story().addresses.of('vm2.data');
+    await endVm(story(), 'vm1', network, first);
+    await endVm(story(), 'vm2', network, second);
+
+    await create('vm3');
+    expect((await story().addresses.refused('vm3.data', 'SubnetExhausted')).message).to.include('2 cooling down');
+    await story().addresses.are('vm3.data', [first]);
+    await create('vm2', OTHER_MAC);
+    await story().addresses.are('vm2.data', [second]);
+    await create('vm1', MAC);
+    await story().addresses.refused('vm1.data', 'SubnetExhausted');
+  });
+});
+
+describeStory('A table of MAC addresses', (story) => {
+  const subnets = ['10.74.4.0/24', 'fd00:74:4::/64'];
+  const entries = ['10.74.4.77', 'fd00:74:4::77'];
+
+  it('gives a VM its addresses, in a pool that keeps nothing else, and is as it was afterwards', async () => {
+    const network = await story().addresses.network('blue', subnets);
+    for (const address of entries) await reserve(story(), network, address, MAC);
+    try {
+      await story().createVm('vm1', { data: 'blue' }, { running: false, macs: { data: MAC } });
+      await story().addresses.are('vm1.data', ['10.74.4.77/24', 'fd00:74:4::77/64']);
+      await story().createVm('vm2', { data: 'blue' }, { running: false, macs: { data: OTHER_MAC } });
+      expect(await story().addresses.of('vm2.data')).not.to.include('10.74.4.77/24');
+      await endVm(story(), 'vm1', network, entries[0]!);
+      const { metadata } = await story().addresses.derivedPool(network);
+      for (const address of entries) {
+        expect((await reservedAgain(story(), network, address)).spec).to.deep.equal({
+          ...{ address, addressSpace: network, pool: metadata.name, mac: MAC },
+          reserved: true,
+        });
+      }
+      await story().createVm('vm1', { data: 'blue' }, { running: false, macs: { data: MAC } });
+      await story().addresses.are('vm1.data', ['10.74.4.77/24', 'fd00:74:4::77/64']);
+      await story().deleteVm('vm1', 'Background');
+      for (const address of entries) await reservedAgain(story(), network, address);
+    } finally {
+      for (const address of entries) await unreserve(story(), network, address);
+    }
+  });
+
+  itOnTheWire('gives a pod its address, on whatever node, and nobody else', story, async (wire) => {
+    const network = await story().addresses.network('blue', ['10.74.5.0/30'], { cooldownSeconds: 600 });
+    await reserve(story(), network, '10.74.5.2', MAC);
+    try {
+      const create = (name: string, node: string, mac?: string) =>
+        wire.createPod(name, { networks: [{ name: 'blue', ...(mac !== undefined && { mac }) }], node });
+      await create('other', 'node-1', OTHER_MAC);
+      expect(await wire.addressOf(await wire.runningPod('other'))).to.equal('10.74.5.1/30');
+      for (const node of ['node-1', 'node-2']) {
+        await create('web', node, MAC);
+        expect(await wire.addressOf(await wire.runningPod('web'))).to.equal('10.74.5.2/30');
+        await wire.deletePod('web');
+        await released(story(), network, '10.74.5.2');
+      }
+      await create('late', 'node-2');
+      expect(await wire.sandboxRefusal('late', /is full/)).to.include('2 of 2 leased');
+    } finally {
+      await unreserve(story(), network, '10.74.5.2');
+    }
+  });
+});
