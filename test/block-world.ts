@@ -30,6 +30,8 @@ export class BlockSyncWorld {
   readonly nodes = new Cache<KubeObject>();
   /** Nodes that the API server knows, whatever the cache has. */
   readonly liveNodes = new Set<string>();
+  /** The same of pools. */
+  readonly livePools = new Map<string, AddressPool>();
   readonly leases = new LeaseBook();
   readonly blocks = new BlockBook();
   readonly pressure = new ClaimPressure();
@@ -107,11 +109,13 @@ export class BlockSyncWorld {
   }
 
   putPool(pool: AddressPool): void {
+    this.livePools.set(pool.metadata.name, pool);
     this.pools.set(pool);
     this.directory.changed();
   }
 
   dropPool(name: string): void {
+    this.livePools.delete(name);
     this.pools.delete(name);
     this.directory.changed();
   }
@@ -215,8 +219,11 @@ export class BlockSyncWorld {
   }
 
   #get(plural: string, name: string): Promise<unknown> {
-    const found =
-      plural === 'nodes' ? this.liveNodes.has(name) && { metadata: { name } } : this.#store.objects.get(name);
+    const found = {
+      nodes: this.liveNodes.has(name) ? { metadata: { name } } : undefined,
+      addresspools: this.livePools.get(name),
+      addressblocks: this.#store.objects.get(name),
+    }[plural];
     if (found) return Promise.resolve(found);
     const details = { name };
     return Promise.reject(

@@ -1,8 +1,9 @@
-import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
+import { type AddressBlock, BlockRelease, type BlockWrite } from '../../api/address-block.js';
+import { isBeingDeleted } from '../../api/meta.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.js';
-import { ADDRESS_BLOCKS, NODES } from '../../kube/resources.js';
+import { ADDRESS_BLOCKS, ADDRESS_POOLS, NODES } from '../../kube/resources.js';
 import { type BlockAction, writeOf } from './action.js';
 import type { BlockBook } from './book.js';
 
@@ -18,17 +19,18 @@ export interface ApplyContext {
  * - `done`: what is there now is known
  * - `lost`: somebody was faster, and what is there now is known
  * - `node-there`: the node that the cache does not know of is there
+ * - `pool-there`: the pool that the cache does not know of, or not like this, is there
  * - `unreadable`: what has the name is no block that Holdfast could have made
  */
-export type BlockOutcome = 'done' | 'lost' | 'node-there' | 'unreadable';
+export type BlockOutcome = 'done' | 'lost' | 'node-there' | 'pool-there' | 'unreadable';
 
 /**
  * Performs one write. Its precondition is the block as it was judged, and so is its loss no failure: the next plan is made of what is there.
  * @throws {Error} where it cannot be known whether anything was written
  */
 export async function applyBlockAction(action: BlockAction, context: ApplyContext): Promise<BlockOutcome> {
-  if (action.kind === 'take-back' && action.isNodeGone && (await isThere(action.block.node, context)))
-    return 'node-there';
+  const objection = await objectionTo(action, context);
+  if (objection !== undefined) return objection;
   const write = writeOf(action);
   try {
     const after = await perform(write, context);
@@ -43,8 +45,27 @@ export async function applyBlockAction(action: BlockAction, context: ApplyContex
   return 'done';
 }
 
+/** What is taken without an answer is taken on the API server's own word. */
+async function objectionTo(action: BlockAction, context: ApplyContext): Promise<BlockOutcome | undefined> {
+  if (action.kind === 'take-back' && action.isNodeGone) {
+    return (await isThere(action.block.node, context)) ? 'node-there' : undefined;
+  }
+  return endsWithPool(action) && (await serves(action.block.pool, context)) ? 'pool-there' : undefined;
+}
+
 async function isThere(node: string, { client, call }: ApplyContext): Promise<boolean> {
   return (await findUnlessGone(client, NODES, { name: node }, call)) !== undefined;
+}
+
+/** Its node has not given it back: caches of pools and of blocks lag behind by different times, so that the block may be of a later pool of the name. */
+function endsWithPool(action: BlockAction): action is Extract<BlockAction, { kind: 'delete' | 'let-go' }> {
+  const isEnd = action.kind === 'delete' || action.kind === 'let-go';
+  return isEnd && action.block.release !== BlockRelease.Released;
+}
+
+async function serves(pool: string, { client, call }: ApplyContext): Promise<boolean> {
+  const found = await findUnlessGone(client, ADDRESS_POOLS, { name: pool }, call);
+  return found !== undefined && !isBeingDeleted(found);
 }
 
 async function perform(write: BlockWrite, { client, call }: ApplyContext): Promise<AddressBlock | undefined> {

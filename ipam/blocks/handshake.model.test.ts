@@ -35,7 +35,7 @@ const pick = fc.nat({ max: 11 });
 const count = fc.constantFrom(1, 2, 100);
 const fate = fc.array(fc.constantFrom(...FATES), { minLength: 1, maxLength: 3 });
 const ending = fc.oneof(
-  { weight: 9, arbitrary: fc.constant<Ending>('answered') },
+  { weight: 5, arbitrary: fc.constant<Ending>('answered') },
   { weight: 1, arbitrary: fc.constantFrom<Ending>('lost', 'failed', 'late') },
 );
 const event: fc.Arbitrary<Event> = fc.oneof(
@@ -63,7 +63,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ what: a('pool'), shape: fc.constantFrom('usual', 'usual', ...SHAPES, 'ending', 'gone') }),
   },
-  { weight: 1, arbitrary: fc.record({ what: a('delete'), pick }) },
+  { weight: 4, arbitrary: fc.record({ what: a('delete'), pick }) },
   { weight: 1, arbitrary: fc.record({ what: a('word'), pick, word: fc.constantFrom(FOREIGN, null) }) },
   { weight: 7, arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(1_000, 16_000, 61_000, 181_000) }) },
 );

@@ -203,6 +203,14 @@ describe('the sync of blocks', () => {
     expect(await world.look()).to.equal(undefined);
   });
 
+  it('ends no block of a pool that the API server knows', async () => {
+    await lendAndEmpty();
+    world.pools.delete('blue');
+    world.directory.changed();
+    expect(await world.look()).to.deep.equal({ retryAfterMs: 5_000 });
+    expect(world.lent).to.deep.equal([`${FIRST} n1`]);
+  });
+
   it('wants a block back for claims that find nothing else', async () => {
     await lendAndEmpty();
     for (const base of [0, 128, 192]) {

@@ -101,6 +101,7 @@ class Work {
     metrics.lost(action.kind);
     if (outcome === 'lost') log.debug(fields, 'somebody was faster');
     else if (outcome === 'node-there') log.debug(fields, 'the node is there, says the API server');
+    else if (outcome === 'pool-there') log.debug(fields, 'the pool is there, says the API server');
     else log.warn(fields, 'what has its name is no block that could be read: it is not lent');
     if (outcome === 'unreadable' && action.kind === 'lend') this.#spoiled.add(action.pool, action.slice, clock.now());
     this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? INTERVAL_MS : LATER_MS);

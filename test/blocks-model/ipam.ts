@@ -114,8 +114,9 @@ export class ModelIpam {
   #proofOf(action: BlockAction): (() => boolean) | undefined {
     const { nodes, pools } = this.#cluster;
     if (action.kind === 'take-back' && action.isNodeGone) return () => !nodes.current.has(action.block.node);
-    const isEnd = action.kind === 'delete' && action.block.release !== BlockRelease.Released;
-    return isEnd ? () => pools.current.get(action.block.pool)?.isEnding !== false : undefined;
+    if (action.kind !== 'delete' && action.kind !== 'let-go') return undefined;
+    const isGivenBack = action.block.release === BlockRelease.Released;
+    return !isGivenBack ? () => pools.current.get(action.block.pool)?.isEnding !== false : undefined;
   }
 
   #endOf(lease: LeaseRecord, isAlive: (uid: string) => boolean): LeaseWrite | undefined {
