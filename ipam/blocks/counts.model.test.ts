@@ -34,8 +34,10 @@ function blockOf(cidr: Cidr, node: string, index: number): BlockRecord {
   return readBlock({ ...write.block, metadata: { ...write.block.metadata, uid: `u${index}`, resourceVersion: '1' } });
 }
 
+type OwnerKind = 'Pod' | 'IPAMClaim';
+
 type Step =
-  | { readonly kind: 'take'; readonly at: number; readonly node: number; readonly pool: string; readonly of: string }
+  | { readonly kind: 'take'; readonly at: number; readonly node: number; readonly pool: string; readonly of: OwnerKind }
   | { readonly kind: 'release' | 'delete' | 'hold' | 'unhold' | 'promise' | 'unpromise'; readonly at: number }
   | { readonly kind: 'edit'; readonly shape: number };
 
@@ -48,7 +50,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       at: offset,
       node: fc.nat(2),
       pool: fc.constantFrom('blue', 'other'),
-      of: fc.constantFrom('Pod', 'Pod', 'IPAMClaim'),
+      of: fc.constantFrom<OwnerKind>('Pod', 'Pod', 'IPAMClaim'),
     }),
   },
   {

@@ -19,7 +19,8 @@ export interface BlockSources {
   pools: Changing<Change<AddressPool>>;
   nodes: Changing<Change<KubeObject>>;
   book: Changing<LeaseChange>;
-  blocks: Changing<{ before?: { pool: string }; after?: { pool: string } }> & Pick<BlockBook, 'pools' | 'ofPool'>;
+  blocks: Changing<{ before?: { pool: string }; after?: { pool: string } }> &
+    Pick<BlockBook, 'pools' | 'ofPool' | 'countOf'>;
   directory: Changing<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsWith'>;
   nodeUse: Pick<NodeUse, 'poolsOf'>;
   pressure: Pick<ClaimPressure, 'onPress' | 'forget'>;
@@ -41,24 +42,22 @@ export function followBlocks(sources: BlockSources, add: (pools: readonly string
   nodes.onChange((change) => {
     if (isNews(change)) add(poolsOfNode(change.object.metadata.name, sources));
   });
-  book.onChange((change) => add(poolsOfLease(change, directory)));
-  blocks.onChange(({ before, after }) => add([(after ?? before)?.pool ?? []].flat()));
+  book.onChange((change) => add(poolsOfLease(change, sources)));
+  blocks.onChange(({ before, after }) => add([after?.pool ?? before?.pool ?? []].flat()));
   pressure.onPress((pool) => add([pool]));
 }
 
-export function poolsOfNetworks(networks: Iterable<string>, directory: Pick<PoolDirectory, 'poolsOf'>): string[] {
+function poolsOfNetworks(networks: Iterable<string>, directory: Pick<PoolDirectory, 'poolsOf'>): string[] {
   return [...networks].flatMap((network) => directory.poolsOf(network).map(({ name }) => name));
 }
 
-/** Its pool, where pods of another number of nodes have addresses now; and where an address came into use or is free again, all pools that have it. */
-export function poolsOfLease(
-  { before, after }: LeaseChange,
-  directory: Pick<PoolDirectory, 'poolsWith'>,
-): readonly string[] {
+/** Its pool, where another node has it now; and where an address came into use or is free again, those that have lent it, too. */
+function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: BlockSources): readonly string[] {
   const lease = after ?? before;
   if (lease === undefined) return [];
   if (before === undefined || after === undefined) {
-    return [...new Set([lease.pool, ...directory.poolsWith(lease.addressSpace, lease.address)])];
+    const lending = directory.poolsWith(lease.addressSpace, lease.address).filter((pool) => blocks.countOf(pool) > 0);
+    return [...new Set([lease.pool, ...lending])];
   }
   const isSame = before.node === after.node && stateOf(before) === stateOf(after);
   return isSame ? [] : [lease.pool];
