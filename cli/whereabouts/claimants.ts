@@ -45,8 +45,9 @@ export function findClaimants(sightings: readonly Sighting[], view: View): Claim
     if ('reason' in result) found.leftOut.push(result);
     else add(found, result);
   }
-  // what whereabouts has forgotten is in use all the same
+  // what whereabouts has forgotten is in use all the same; what a NAD that has moved gives out is Holdfast's
   for (const { pod, nad, address } of shown.all()) {
+    if (nad.moved) continue;
     const pool = view.targets.serving(nad, pod.metadata.namespace ?? '');
     const source = `network-status of pod ${objectKey(pod)}`;
     if (pool === undefined || refusalOf(pool, address, pod) !== undefined) continue;

@@ -1,12 +1,17 @@
 import type { HoldfastIpamConfig } from '../../api/holdfast-ipam.js';
 import { readHoldfastIpam } from '../../api/holdfast-ipam.js';
-import { type IpamPlace, WHEREABOUTS_IPAM, ipamPlaces } from '../../api/ipam-delegation.js';
+import { HOLDFAST_IPAM, type IpamPlace, WHEREABOUTS_IPAM, ipamPlaces } from '../../api/ipam-delegation.js';
 import { byAge, objectKey } from '../../api/meta.js';
-import { type NetworkAttachmentDefinition, parseNetworkConfig, readCniConfig } from '../../api/network-attachment.js';
+import {
+  type CniNetwork,
+  type NetworkAttachmentDefinition,
+  parseNetworkConfig,
+  readCniConfig,
+} from '../../api/network-attachment.js';
 import { type DerivedSpec, derivedSpec } from '../../ipam/core/derived-pool.js';
 import type { Conflict } from './plan-types.js';
 
-/** A NAD that leaves its addresses to whereabouts, and can be understood. */
+/** A NAD that leaves its addresses to whereabouts, or has done so before, and can be understood. */
 export interface MovingNad {
   readonly key: string;
   readonly namespace: string;
@@ -15,6 +20,8 @@ export interface MovingNad {
   /** whereabouts': addresses are unique within it. Empty: within all that have none. */
   readonly networkName: string;
   readonly allowsPersistentIPs: boolean;
+  /** It delegates to Holdfast by now. What whereabouts gave out in the last moments is to be leased all the same. */
+  readonly moved: boolean;
   readonly config: HoldfastIpamConfig;
   readonly place: IpamPlace;
   /** The whole CNI config. */
@@ -28,11 +35,11 @@ interface Found {
   readonly conflicts: Conflict[];
 }
 
-/** Those that leave their addresses to whereabouts, oldest first; and those of them that cannot move as they are. Never throws. */
+/** Those that are to move, or have moved, oldest first; and those that cannot move as they are. Never throws. */
 export function movingNads(nads: readonly NetworkAttachmentDefinition[]): Found {
   const found: Found = { nads: [], conflicts: [] };
   for (const nad of [...nads].sort(byAge)) {
-    const read = readNad(nad);
+    const read = readNad(nad) ?? readMoved(nad);
     if (read === undefined) continue;
     if ('message' in read) {
       const { message, networks } = read;
@@ -59,23 +66,40 @@ function readNad(nad: NetworkAttachmentDefinition): MovingNad | Refusal | undefi
   if (place === undefined) return undefined;
   const parsed = parseNetworkConfig(nad);
   if (!parsed.ok) return refusal(parsed.problem);
-  const { name: network, allowPersistentIPs: allowsPersistentIPs } = parsed.network;
+  const { network } = parsed;
   const other = places.find((each) => each !== place);
   if (other !== undefined) {
-    return { message: `${other.path} names an IPAM, too: keep one of them`, networks: [network] };
+    return { message: `${other.path} names an IPAM, too: keep one of them`, networks: [network.name] };
   }
-  const asked = askedBy(place, network);
-  if ('message' in asked) return asked;
-  const { network_name: networkName } = place.ipam;
+  const asked = askedBy(place, network.name);
+  return 'message' in asked ? asked : movingNad(nad, { place, cniConfig, network, ...asked });
+}
+
+/** It delegates to Holdfast, in whereabouts' words. Whether it is right is ipam's to say. */
+function readMoved(nad: NetworkAttachmentDefinition): MovingNad | undefined {
+  const read = readCniConfig(nad);
+  const parsed = parseNetworkConfig(nad);
+  if (!read.ok || !parsed.ok) return undefined;
+  const [place, other] = ipamPlaces(read.value ?? {});
+  if (place?.type !== HOLDFAST_IPAM || other !== undefined) return undefined;
+  const asked = askedBy(place, parsed.network.name);
+  if ('message' in asked || asked.config.ranges.length === 0) return undefined;
+  return movingNad(nad, { place, cniConfig: read.value ?? {}, network: parsed.network, ...asked });
+}
+
+function movingNad(
+  nad: NetworkAttachmentDefinition,
+  { network, ...rest }: Pick<MovingNad, 'place' | 'cniConfig' | 'config' | 'asked'> & { network: CniNetwork },
+): MovingNad {
+  const { network_name: networkName } = rest.place.ipam;
   return {
     key: objectKey(nad),
     namespace: nad.metadata.namespace ?? '',
-    network,
+    network: network.name,
     networkName: typeof networkName === 'string' ? networkName : '',
-    allowsPersistentIPs,
-    place,
-    cniConfig,
-    ...asked,
+    allowsPersistentIPs: network.allowPersistentIPs,
+    moved: rest.place.type === HOLDFAST_IPAM,
+    ...rest,
   };
 }
 

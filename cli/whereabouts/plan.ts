@@ -1,4 +1,3 @@
-import { nadNamespaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { formatAddress } from '../../ipam/core/address.js';
@@ -8,7 +7,7 @@ import { planLease, readTaken } from './leases.js';
 import { changeOf } from './nad-change.js';
 import { movingNads } from './nads.js';
 import type { Conflict, Observed, Plan, PlannedLease, VmNote } from './plan-types.js';
-import { readSightings } from './sightings.js';
+import { concernedNads, readSightings } from './sightings.js';
 import { Targets } from './targets.js';
 
 /**
@@ -17,7 +16,8 @@ import { Targets } from './targets.js';
  * @param network of this CNI network alone; without it: of all
  */
 export function planMigration(observed: Observed, network?: string): Plan {
-  const { nads, conflicts } = movingNads(observed.nads);
+  const { nads: all, conflicts } = movingNads(observed.nads);
+  const nads = concernedNads(all, observed);
   const targets = new Targets(nads, observed.pools);
   const pods = new LivePods(observed.pods);
   const read = readSightings(observed, nads);
@@ -34,13 +34,13 @@ export function planMigration(observed: Observed, network?: string): Plan {
     vms.push(...claimants.flatMap((claimant) => vmOf(claimant) ?? []));
   }
   // a reservation repeats what an IPPool says
-  const all = { leases, conflicts: found, leftOut: withoutRepetitions([...read.leftOut, ...leftOut]), vms };
+  const judged = { leases, conflicts: found, leftOut: withoutRepetitions([...read.leftOut, ...leftOut]), vms };
   const used = new Set(leases.map(({ request }) => request.pool));
   return only(network, {
-    ...all,
-    // an administrator's pool that nobody draws from has nothing to do with this
-    pools: targets.all.filter(({ pool }) => nadNamespaceOf(pool) !== undefined || used.has(pool.metadata.name)),
-    changes: nads.map((nad) => changeOf(nad, targets.namedSpaces.get(nad.key))),
+    ...judged,
+    // one that is there, and that nobody draws from, has nothing to do with this
+    pools: targets.all.filter(({ pool, state }) => state === 'create' || used.has(pool.metadata.name)),
+    changes: nads.filter(({ moved }) => !moved).map((nad) => changeOf(nad, targets.namedSpaces.get(nad.key))),
   });
 }
 

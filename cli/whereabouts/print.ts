@@ -40,6 +40,7 @@ export function printApplied(applied: Applied, released: readonly string[]): str
 
 /** What is to be done once everything is leased: a command for each NAD. */
 export function printNext(changes: readonly NadChange[]): string[] {
+  if (changes.length === 0) return [];
   return [
     'Next, one NAD at a time; pods that run keep their addresses, and pods that start get free ones from Holdfast:',
     ...changes.map(({ nad, config }) => {
@@ -47,7 +48,7 @@ export function printNext(changes: readonly NadChange[]): string[] {
       const patch = JSON.stringify({ spec: { config } }).replaceAll("'", String.raw`'\''`);
       return `  kubectl -n ${namespace} patch net-attach-def ${name} --type=merge -p '${patch}'`;
     }),
-    'Between the leases and the change of its NAD whereabouts gives out addresses of a network still: run this again right before, and right after.',
+    'Run this again right after: until then whereabouts has given out addresses of the network.',
     'Leave whereabouts installed until the last pod is gone that it gave an address to: the runtime ends such pods with it.',
   ];
 }

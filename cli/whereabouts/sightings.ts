@@ -40,6 +40,16 @@ export function readSightings(
   return found;
 }
 
+/** Those of which whereabouts knows something; of those that have moved, the others are nobody's business here. */
+export function concernedNads(
+  nads: readonly MovingNad[],
+  { ipPools, slices }: Pick<Observed, 'ipPools' | 'slices'>,
+): MovingNad[] {
+  const byPool = nadsByPool(nads, slices);
+  const known = new Set(ipPools.flatMap((pool) => byPool.get(pool.metadata.name) ?? slicedNads(pool, nads)));
+  return nads.filter((nad) => !nad.moved || known.has(nad));
+}
+
 function nadsByPool(nads: readonly MovingNad[], slices: readonly WhereaboutsObject[]): Map<string, MovingNad[]> {
   const byPool = new Map<string, MovingNad[]>();
   for (const nad of nads) {

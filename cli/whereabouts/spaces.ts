@@ -3,7 +3,8 @@ import type { MovingNad } from './nads.js';
 
 /**
  * The address space of each NAD, by its key. whereabouts keeps an address unique among all ranges of one `network_name`, and of none: NADs whose
- * ranges overlap there share an address space here, whatever their networks are called. One that names its address space has meant it.
+ * ranges overlap there share an address space here, whatever their networks are called. One that names its address space has meant it, and one
+ * that has moved has the one that it has.
  * @param nads oldest first: the oldest of those that share names the space
  */
 export function addressSpaces(nads: readonly MovingNad[]): Map<string, string> {
@@ -12,13 +13,17 @@ export function addressSpaces(nads: readonly MovingNad[]): Map<string, string> {
   for (const nad of nads) {
     if (!left.has(nad)) continue;
     const sharing = sharingWith(nad, left);
-    const space = sharing.map(({ config }) => config.addressSpace).find((named) => named !== undefined) ?? nad.network;
+    const space = sharing.map(ownSpace).find((own) => own !== undefined) ?? nad.network;
     for (const each of sharing) {
       left.delete(each);
-      spaces.set(each.key, each.config.addressSpace ?? space);
+      spaces.set(each.key, ownSpace(each) ?? space);
     }
   }
   return spaces;
+}
+
+function ownSpace({ config, moved, network }: MovingNad): string | undefined {
+  return config.addressSpace ?? (moved ? network : undefined);
 }
 
 /** All that share a range with it, or with one that does. */

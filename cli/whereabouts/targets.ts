@@ -49,7 +49,7 @@ export class Targets {
     for (const { object } of admins) {
       this.#planned.set(object.metadata.name, { pool: object, network: nad.network, state: 'exists' });
     }
-    for (const { pool } of admins) this.#compare(nad, space, pool);
+    if (!nad.moved) for (const { pool } of admins) this.#compare(nad, space, pool);
     if (nad.asked.kind === 'none') {
       if (admins.length > 0) return;
       const { path } = nad.place;
@@ -59,7 +59,7 @@ export class Targets {
       );
       return;
     }
-    if ((nad.config.addressSpace ?? nad.network) !== space) this.namedSpaces.set(nad.key, space);
+    if (!nad.moved && (nad.config.addressSpace ?? nad.network) !== space) this.namedSpaces.set(nad.key, space);
     // it would serve nobody
     if (admins.some(({ pool }) => pool.namespaces === undefined)) return;
     const { network: _network, ...rest } = nad.asked.spec;
@@ -68,7 +68,8 @@ export class Targets {
   }
 
   #derive(nad: MovingNad, object: AddressPool, pools: readonly AddressPool[]): void {
-    const compiled = compilePool(object);
+    const there = nad.moved ? pools.find(({ metadata }) => metadata.name === object.metadata.name) : undefined;
+    const compiled = compilePool(there ?? object);
     if (!compiled.ok) {
       this.#refuse(nad, compiled.problems.map(({ field, message }) => `${field} ${message}`).join('; '));
       return;
@@ -76,7 +77,7 @@ export class Targets {
     const { name } = object.metadata;
     const planned = this.#planned.get(name);
     const before = planned?.pool ?? pools.find(({ metadata }) => metadata.name === name);
-    if (before !== undefined) {
+    if (before !== undefined && !nad.moved) {
       const problem = differenceOf(before, compiled.pool, nad);
       if (problem !== undefined) {
         this.#refuse(nad, problem);
