@@ -10,6 +10,7 @@ import {
   addressOf,
   choose,
 } from '../core/allocator.js';
+import type { Family } from '../core/address.js';
 import type { Pool } from '../core/pool.js';
 import { fullSubject } from '../core/refusals.js';
 import type { ClaimWaiters } from './waiting.js';
@@ -19,13 +20,21 @@ export interface Market {
   view: SpaceView;
   terms: Terms;
   waiters: Pick<ClaimWaiters, 'ahead'>;
+  /** Told of a family of which nothing is free but what is lent to nodes. */
+  pressed?: (family: Family) => void;
 }
 
 /**
  * Addresses for a claim, or why there are none: of what is left, older claims that wait come first. Who wants one address in particular, or has
  * one kept for its MAC address, takes it from nobody who waits for any.
  */
-export function pick(claim: IPAMClaim, pool: Pool, wish: AddressWish, { view, terms, waiters }: Market): Chosen {
+export function pick(
+  claim: IPAMClaim,
+  pool: Pool,
+  wish: AddressWish,
+  { view, terms, waiters, pressed }: Market,
+): Chosen {
+  for (const family of wish.families) if (view.space.isPressed(pool.name, family)) pressed?.(family);
   const chosen = choose(pool, wish, view, terms);
   const created = claim.metadata.creationTimestamp ?? '';
   const ahead = wish.families.length === 0 ? 0 : waiters.ahead(pool.name, { key: objectKey(claim), created });

@@ -202,9 +202,8 @@ class Round {
     };
     const mac = stickyMAC ? macOf(claim) : undefined;
     const wish = { addresses, families, owner: leaseOwnerOf(claim), ...(mac !== undefined && { mac }) };
-    const view = book.view(pool);
-    for (const family of families) if (view.space.isPressed(pool.name, family)) blocks?.press(pool.name, family);
-    const chosen = pick(claim, pool, wish, { view, terms, waiters });
+    const pressed = (family: Family) => blocks?.press(pool.name, family);
+    const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters, pressed });
     // nothing is awaited from the choice until it is held, or waited for
     const outcome = chosen.ok
       ? await takeAll(chosen.choices, { claim, pool }, this.#context())

@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { compiledPool, leaseOf } from '../../test/lease-objects.js';
+import { type Address, formatAddress, parseAddress } from '../core/address.js';
+import type { Lent } from '../core/address-space.js';
+import { addressesOf } from '../core/pool.js';
+import { RangeSet } from '../core/ranges.js';
+import { LeaseBook } from '../leases/book.js';
+import { pick } from './pick.js';
+
+const CLAIM: IPAMClaim = { metadata: { namespace: 'vms', name: 'c' }, spec: { network: 'blue', interface: '' } };
+const OWNER = { kind: 'IPAMClaim' as const, namespace: 'vms', name: 'c', uid: 'c' };
+const TERMS = { cooldownMs: 0, stickyMs: 0, now: 0 };
+const POOL = compiledPool({ cidr: '10.0.0.0/27' });
+const BASE = parseAddress('10.0.0.0').value;
+const OPEN = addressesOf(POOL, 4, 'open');
+const NOBODY_WAITS = { ahead: () => 0 };
+
+type Step =
+  | { readonly kind: 'claim' }
+  | { readonly kind: 'ask'; readonly at: number }
+  | { readonly kind: 'pod' | 'free'; readonly at: number }
+  | { readonly kind: 'lend'; readonly blocks: readonly number[] };
+
+const at = fc.nat(31);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant({ kind: 'claim' as const }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('ask' as const), at }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('pod' as const, 'free' as const), at }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('lend' as const), blocks: fc.uniqueArray(fc.nat(7)) }) },
+);
+
+/** Blocks of four addresses. */
+function lentOf(blocks: readonly number[]): Lent {
+  const ranges = blocks.map((n) => ({ first: BASE + BigInt(4 * n), last: BASE + BigInt(4 * n + 3) }));
+  return { 4: RangeSet.of(ranges), 6: RangeSet.EMPTY };
+}
+
+/** A pool of which nodes are lent some, and claims that want addresses of it. */
+class Lending {
+  readonly #book = new LeaseBook();
+  readonly #taken = new Map<bigint, string>();
+  #lent = lentOf([]);
+  #version = 0;
+
+  constructor() {
+    this.#book.sparesLent(() => this.#lent);
+  }
+
+  perform(each: Step): void {
+    const address: Address = { family: 4, value: BASE + BigInt('at' in each ? each.at : 0) };
+    if (each.kind === 'lend') this.#lent = lentOf(each.blocks);
+    else if (each.kind === 'free') this.#free(address);
+    else if (each.kind === 'pod') this.#take(address);
+    else if (each.kind === 'ask') this.#ask(address);
+    else this.claim();
+  }
+
+  /** @returns false where there is no address */
+  claim(): boolean {
+    const free = OPEN.ranges
+      .flatMap(({ first, last }) => values(first, last))
+      .filter((value) => !this.#taken.has(value));
+    const unlent = free.filter((value) => !this.#lent[4].has(value));
+    let isPressed = false;
+    const market = {
+      view: this.#book.view(POOL),
+      terms: TERMS,
+      waiters: NOBODY_WAITS,
+      pressed: () => (isPressed = true),
+    };
+    const chosen = pick(CLAIM, POOL, { addresses: [], families: [4], owner: OWNER }, market);
+    expect(isPressed, 'blocks are wanted back').to.equal(unlent.length === 0 && !this.#lent[4].isEmpty);
+    expect(chosen.ok, 'it is full only where nothing is free').to.equal(free.length > 0);
+    if (!chosen.ok) return false;
+    const [choice] = chosen.choices;
+    if (choice?.kind !== 'create') throw new Error('nothing is released here');
+    expect(unlent.length > 0 ? unlent : free).to.include(choice.address.value);
+    this.#take(choice.address);
+    return true;
+  }
+
+  /** What is asked for is had, lent or not, and nobody is short for that. */
+  #ask(address: Address): void {
+    const view = this.#book.view(POOL);
+    const pressed = () => expect.fail('nobody is short');
+    const wish = { addresses: [address], families: [], owner: OWNER };
+    const chosen = pick(CLAIM, POOL, wish, { view, terms: TERMS, waiters: NOBODY_WAITS, pressed });
+    expect(chosen.ok).to.equal(OPEN.has(address.value) && !this.#taken.has(address.value));
+    if (chosen.ok) this.#take(address);
+  }
+
+  #take(address: Address): void {
+    if (this.#taken.has(address.value)) return;
+    const version = ++this.#version;
+    const uid = `l${version}`;
+    this.#book.wrote(leaseOf(formatAddress(address), version, { uid }));
+    this.#taken.set(address.value, uid);
+  }
+
+  #free(address: Address): void {
+    const uid = this.#taken.get(address.value);
+    const lease = [...this.#book.all()].find(({ metadata }) => metadata.uid === uid);
+    if (lease === undefined) return;
+    this.#book.forget(lease.metadata.name, lease.metadata.uid);
+    this.#taken.delete(address.value);
+  }
+}
+
+function values(first: bigint, last: bigint): bigint[] {
+  return Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index));
+}
+
+describe('picking addresses for claims of a pool of which nodes are lent some', () => {
+  it('takes what is lent only where nothing else is free, and all of the pool in the end', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const lending = new Lending();
+        for (const each of steps) lending.perform(each);
+        while (lending.claim());
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
