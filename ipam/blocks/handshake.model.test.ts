@@ -11,7 +11,7 @@ type Event =
   | { what: 'pod'; node: number }
   | { what: 'add' | 'endClaim' | 'delete'; pick: number }
   | { what: 'end'; pick: number; isToldOf: boolean }
-  | { what: 'claim'; process: number; pick: number }
+  | { what: 'claim' | 'ask'; process: number; pick: number }
   | { what: 'calm' }
   | { what: 'look' | 'collect'; process: number }
   | { what: 'news'; process: number; feed: (typeof FEEDS)[number]; count: number }
@@ -43,6 +43,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: a('add'), pick }) },
   { weight: 7, arbitrary: fc.record({ what: a('end'), pick, isToldOf: fc.constantFrom(true, true, true, false) }) },
   { weight: 2, arbitrary: fc.record({ what: a('claim'), process, pick }) },
+  { weight: 4, arbitrary: fc.record({ what: a('ask'), process, pick }) },
   { weight: 1, arbitrary: fc.record({ what: a('endClaim'), pick }) },
   { weight: 4, arbitrary: fc.record({ what: a('calm') }) },
   { weight: 12, arbitrary: fc.record({ what: a('look'), process }) },
@@ -54,10 +55,10 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: a('resolve'), node, pick }) },
   { weight: 30, arbitrary: fc.record({ what: a('serve'), pick, ending }) },
   { weight: 1, arbitrary: fc.record({ what: a('crashIpam'), process, fate }) },
-  { weight: 1, arbitrary: fc.record({ what: a('crashAgent'), node, fate }) },
+  { weight: 2, arbitrary: fc.record({ what: a('crashAgent'), node, fate }) },
   {
-    weight: 1,
-    arbitrary: fc.record({ what: a('node'), node, state: fc.constantFrom('there', 'there', 'ending', 'gone') }),
+    weight: 2,
+    arbitrary: fc.record({ what: a('node'), node, state: fc.constantFrom('there', 'ending', 'gone', 'gone') }),
   },
   {
     weight: 1,
@@ -75,6 +76,7 @@ const HAPPEN: Happenings = {
   add: (world, { pick }) => world.add(pick),
   end: (world, { pick, isToldOf }) => world.endPod(pick, isToldOf),
   claim: (world, { process, pick }) => world.claim(process, pick),
+  ask: (world, { process, pick }) => world.ipams[process]!.ask(pick),
   endClaim: (world, { pick }) => world.endClaim(pick),
   calm: (world) => world.calm(),
   look: (world, { process }) => world.ipams[process]!.look(),

@@ -1,13 +1,16 @@
+import { BlockRelease } from '../../api/address-block.js';
 import { BlockCandidates, type PickOutcome } from '../../cni/agent/blocks/block-candidates.js';
 import { type AnswerOutcome, LentBlocks } from '../../cni/agent/blocks/lent-blocks.js';
 import { AddressSpace } from '../../ipam/core/address-space.js';
 import type { Address } from '../../ipam/core/address.js';
+import { type BlockRecord } from '../../ipam/core/block.js';
+import { containsAddress } from '../../ipam/core/cidr.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
 import { type LeaseRecord, createLease, releaseLease, stateOf } from '../../ipam/core/lease.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { isNewer } from '../../kube/resource-version.js';
-import type { BlockCluster, Outcome } from './cluster.js';
-import type { Pick, Writer } from './judge.js';
+import type { BlockCluster, Outcome, PoolRecord } from './cluster.js';
+import type { Picked, Writer } from './judge.js';
 import { Lagging } from './log.js';
 
 const ANSWER_INTERVAL_MS = 15_000;
@@ -27,7 +30,9 @@ export const WATCHES = ['blocks', 'leases', 'pools'] as const;
 /** One life of a node's agent: the real core of what it knows of blocks, and the writes that the rest of it makes, in turn. */
 export class ModelBlockAgent {
   readonly lent = new LentBlocks(ANSWER_INTERVAL_MS);
-  readonly watches: Readonly<Record<(typeof WATCHES)[number], Lagging<never>>>;
+  readonly watches: Readonly<
+    Record<(typeof WATCHES)[number], Pick<Lagging<BlockRecord>, 'read' | 'relist' | 'hasSynced'>>
+  >;
   readonly #candidates = new BlockCandidates(this.lent);
   readonly #cluster: BlockCluster;
   readonly #by: Writer;
@@ -36,13 +41,14 @@ export class ModelBlockAgent {
   readonly #leases = new Map<string, LeaseRecord>();
   /** Names of leases of which nobody knows whether they were made. */
   readonly #doubts = new Map<string, Address>();
-  readonly #pools: Lagging<never>;
+  readonly #pools: Lagging<PoolRecord>;
+  readonly #blocks: Lagging<BlockRecord>;
 
   constructor(cluster: BlockCluster, node: string, { life, random }: { life: number; random: () => number }) {
     this.#cluster = cluster;
     this.#random = random;
     this.#by = { kind: 'agent', name: `agent ${node}/${life}`, node, born: cluster.now, isZombie: false };
-    const blocks = new Lagging(
+    this.#blocks = new Lagging(
       cluster.blocks,
       (block) => block.node === node,
       (change) => this.lent.observe(change),
@@ -55,8 +61,8 @@ export class ModelBlockAgent {
         else this.#learned(object);
       },
     );
-    this.#pools = new Lagging(cluster.pools) as unknown as Lagging<never>;
-    this.watches = { blocks, leases, pools: this.#pools } as unknown as ModelBlockAgent['watches'];
+    this.#pools = new Lagging(cluster.pools);
+    this.watches = { blocks: this.#blocks, leases, pools: this.#pools };
   }
 
   get name(): string {
@@ -118,8 +124,7 @@ export class ModelBlockAgent {
   }
 
   get #pool(): Pool | undefined {
-    const [known] = this.#pools.list() as unknown as readonly { pool: Pool }[];
-    return known?.pool;
+    return this.#pools.get('blue')?.pool;
   }
 
   #try(pod: ModelPod, attempts: number): void {
@@ -129,7 +134,8 @@ export class ModelBlockAgent {
       pod.isBusy = false;
       return;
     }
-    const pick: Pick = { by: this.#by, address };
+    this.#demandOpen(address);
+    const pick: Picked = { by: this.#by, address };
     this.#cluster.judge.picked(pick);
     const { uid, node } = pod;
     const owner = { kind: 'Pod', namespace: 'apps', name: uid, uid } as const;
@@ -157,6 +163,14 @@ export class ModelBlockAgent {
     const address = space.random(elsewhere.name, 4, this.#random);
     if (address === undefined || this.#candidates.isKnown(pool, address)) return undefined;
     return this.#candidates.try(pool, address) ? address : undefined;
+  }
+
+  /** By what its watch has told: of a block that says anything but that it is the node's nothing is picked. */
+  #demandOpen(address: Address): void {
+    const block = this.#blocks.list().find(({ cidr }) => containsAddress(cidr, address));
+    const isOpen = block?.release === undefined || block.release === BlockRelease.Refused;
+    if (block === undefined || (isOpen && block.metadata.deletionTimestamp === undefined)) return;
+    throw new Error(`${this.name} picks from ${block.metadata.name}, which says ${block.release ?? 'that it goes'}`);
   }
 
   #doubt(pool: Pool, address: Address): void {

@@ -1,4 +1,4 @@
-import { BlockRelease } from '../../api/address-block.js';
+import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
 import { planBlocks } from '../../ipam/blocks/plan.js';
 import { ExcessTimers } from '../../ipam/blocks/timers.js';
@@ -6,9 +6,10 @@ import type { LeaseRecord, LeaseWrite } from '../../ipam/core/lease.js';
 import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../../ipam/core/lease.js';
 import { addressesOf } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
+import { type BlockRecord, markBlock } from '../../ipam/core/block.js';
 import { firstOf, lastOf } from '../../ipam/core/cidr.js';
 import { type BlockCluster, POLICY } from './cluster.js';
-import type { Writer } from './judge.js';
+import { type Writer, isUseOf } from './judge.js';
 import { Lagging } from './log.js';
 import { observe } from './observe.js';
 
@@ -63,7 +64,18 @@ export class ModelIpam {
     const terms = { policy: POLICY, now: this.#cluster.now };
     const { actions, memories } = planBlocks(observe(known), this.#timers.of('blue'), terms);
     this.#timers.set('blue', memories);
-    for (const action of actions) this.#apply(action);
+    for (const action of actions) {
+      if (action.kind === 'take-back') demandUnused(action.block, known.leases);
+      this.#apply(action);
+    }
+  }
+
+  /** A block is asked for, out of the belief that no pod of its node uses it. */
+  ask(pick: number): void {
+    const own = this.#caches.blocks.list().filter(({ release }) => release === undefined);
+    const block = own[pick % Math.max(1, own.length)];
+    if (block !== undefined)
+      this.#cluster.sendBlock(this.#by, markBlock(block, ReleaseReason.Pressure), () => undefined);
   }
 
   /** A claim gets an address: outside of blocks; where there is none, any. */
@@ -129,4 +141,11 @@ export class ModelIpam {
   #write(write: LeaseWrite): void {
     this.#cluster.sendLease(this.#by, write, () => undefined);
   }
+}
+
+/** What it has read by now: an answer may be older. */
+function demandUnused(block: BlockRecord, leases: readonly LeaseRecord[]): void {
+  const used = leases.find((lease) => isUseOf(lease, block));
+  if (used === undefined) return;
+  throw new Error(`${block.metadata.name} is to be taken back, though ${used.metadata.name} of its node is known`);
 }

@@ -28,7 +28,7 @@ interface Truth {
 }
 
 /** An address that an agent has begun to lease. */
-export interface Pick {
+export interface Picked {
   readonly by: Writer;
   readonly address: Address;
 }
@@ -54,7 +54,7 @@ export class BlockJudge {
   readonly #truth: Truth;
   readonly #excessDelayMs: number;
   /** Under way. */
-  readonly #picks = new Set<Pick>();
+  readonly #picks = new Set<Picked>();
   /** Names of leases that were made after nobody waited for them any more. */
   readonly #strays = new Set<string>();
   /** UIDs of blocks whose node has been absent since they were lent. */
@@ -79,7 +79,7 @@ export class BlockJudge {
   }
 
   /** An agent is about to lease an address that it has chosen itself. {@link settled} must follow, unless it ends. */
-  picked(pick: Pick): void {
+  picked(pick: Picked): void {
     const block = this.#blocksAt(pick.address).find(({ node }) => node === pick.by.node);
     const isGivenBack = block?.release === BlockRelease.Ready || block?.release === BlockRelease.Released;
     const isForsaken = block !== undefined && this.#forsaken.has(block.metadata.uid);
@@ -87,7 +87,7 @@ export class BlockJudge {
     this.#picks.add(pick);
   }
 
-  settled(pick: Pick): void {
+  settled(pick: Picked): void {
     this.#picks.delete(pick);
   }
 
