@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { BlockRelease, ReleaseReason } from '../api/address-block.js';
 import { createLease } from '../ipam/core/lease.js';
-import { parseAddress } from '../ipam/core/address.js';
+import { type Address, parseAddress } from '../ipam/core/address.js';
+import { blockName } from '../ipam/core/block-name.js';
+import { parseCidr } from '../ipam/core/cidr.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, PODS } from '../kube/resources.js';
 import type { Resource } from '../kube/resource.js';
 import { bareAddress } from '../test/bare-address.js';
@@ -23,6 +25,12 @@ const BLOCK_SIZE = { blockSize: { ipv4: 29 } };
 const WHOLE_WAY = ['', 'marked-for-release', 'ready-for-release', 'released', 'gone'];
 
 describeStory('Nodes that are lent blocks of a pool', (story) => {
+  const cleanUps: (() => Promise<void>)[] = [];
+
+  afterEach('what was made for a story goes, however it ended', async () => {
+    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+  });
+
   before('ipam and agents lend and are lent blocks', async function () {
     this.timeout(120_000);
     await restart(needsWire(this), true);
@@ -78,7 +86,7 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
     const on = needsWire(this);
     const scene = await Scene.begin(story(), on, ['10.70.2.0/26']);
     const [one = '', two = ''] = on.bed.nodes;
-    const { blocks, pods } = scene;
+    const { blocks } = scene;
     const observer = await scene.observed(async () => {
       for (const node of [one, two]) await scene.podsIn(node, 2);
       const kept = (await scene.used(one))[0]!;
@@ -88,28 +96,17 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
       await on.bed.client.patch(ADDRESS_BLOCKS, { name: kept }, { type: 'merge', body }, { subresource: 'status' });
       await untilValue(
         'the block to be kept, and its node’s again',
-        () => observerWords(),
+        () => scene.observer.wordsOf(one),
         (words) => words.some((said) => said.join(' ') === ' marked-for-release do-not-release '),
         { timeoutMs: 30_000 },
       );
       await scene.podsGone(two);
-      await untilValue(
-        'node two to have no block',
-        () => blocks.of(two),
-        (left) => left.length === 0,
-        {
-          timeoutMs: 60_000,
-        },
-      );
+      for (const { metadata } of await blocks.of(two)) await blocks.gone(metadata.name);
       expect((await blocks.of(one)).map(({ metadata }) => metadata.name)).to.include(kept);
       await scene.podsIn(one, 3);
     });
-    function observerWords(): string[][] {
-      return scene.observer.wordsOf(one);
-    }
     for (const said of observer.wordsOf(two)) expect(said).to.deep.equal(WHOLE_WAY);
     expect(observer.reasonsOf(two)).to.deep.equal([ReleaseReason.Excess]);
-    expect(pods).to.not.equal(undefined);
   });
 
   it('lose no block, and leave none half way, though agent and ipam are killed between their words', async function () {
@@ -140,20 +137,26 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
     const { client } = on.bed;
     const scene = await Scene.begin(story(), on, ['10.70.4.0/26']);
     const node = `${story().namespace}-node`;
+    const removeNode = () => client.delete(NODES, { name: node });
+    // no kubelet lets it go
+    const removePod = () => client.delete(PODS, story().ref('left-behind'), { gracePeriodSeconds: 0 });
+    cleanUps.push(removeNode, removePod);
+    await client.create(NODES, { metadata: { name: node } });
     const observer = await scene.observed(async () => {
-      await client.create(NODES, { metadata: { name: node } });
       const pod = await scene.pods.create('left-behind', node);
-      await lease(scene, pod.metadata.uid ?? '', node);
-      const [cidr = ''] = await scene.blocks.lent(node, (count) => count > 0);
-      await client.delete(NODES, { name: node });
-      const name = (await scene.blocks.of(node)).find(({ spec }) => spec.cidr === cidr)!.metadata.name;
-      const held = async () => (await story().addresses.held()).length;
-      while ((await held()) > 0) {
-        expect(await client.find(ADDRESS_BLOCKS, { name })).to.not.equal(undefined);
-        await client.delete(PODS, story().ref('left-behind'), { gracePeriodSeconds: 0 });
-        await new Promise((resolve) => setTimeout(resolve, 200));
-      }
-      await scene.blocks.gone(name);
+      const uid = pod.metadata.uid ?? '';
+      await lease(scene, { uid, node }, parseAddress('10.70.4.5'));
+      const [used = ''] = await scene.blocks.lent(node, (count) => count > 0);
+      const { base } = parseCidr(used);
+      for (let value = base + 1n; value < base + 8n; value++) await lease(scene, { uid, node }, { family: 4, value });
+      const lent = await scene.blocks.lent(node, (count) => count > 1);
+      const nameOf = (cidr: string) => blockName(scene.pool, parseCidr(cidr));
+      await removeNode();
+      for (const cidr of lent) if (cidr !== used) await scene.blocks.gone(nameOf(cidr));
+      expect(await scene.blocks.of(node)).to.have.length(1);
+      await removePod();
+      await scene.blocks.gone(nameOf(used));
+      expect(await story().addresses.held()).to.deep.equal([]);
     });
     expect(observer.reasonsOf(node)).to.deep.equal([ReleaseReason.NodeGone]);
     for (const said of observer.wordsOf(node))
@@ -210,6 +213,11 @@ class Scene {
     this.observer.start();
     try {
       await tell();
+      const saidNow = async () => {
+        const all = await this.blocks.all();
+        return all.map(({ spec, status }) => `${spec.cidr} ${status?.release ?? ''}`).sort();
+      };
+      await until('all to have been seen', async () => (await saidNow()).join() === this.observer.current().join());
     } finally {
       await this.observer.stop();
     }
@@ -266,9 +274,12 @@ async function restart({ bed, agents }: OnWire, isOpen: boolean): Promise<void> 
 }
 
 /** As the agent of a node that is simulated by nobody would. */
-async function lease({ story, pool }: Scene, uid: string, node: string): Promise<void> {
+async function lease(
+  { story, pool }: Scene,
+  { uid, node }: { uid: string; node: string },
+  address: Address,
+): Promise<void> {
   const owner = { kind: 'Pod', namespace: story.namespace, name: 'left-behind', uid } as const;
-  const address = parseAddress('10.70.4.5');
   const addressSpace = `${story.namespace}-blue`;
   const write = createLease({ address, addressSpace, pool, owner, node, containerID: 'c1', interface: 'net1' });
   if (write.verb !== 'create') throw new TypeError(write.verb);

@@ -1,7 +1,7 @@
 import type { AddressBlock } from '../../api/address-block.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { parseAddress } from '../../ipam/core/address.js';
-import { type Cidr, containsAddress, firstOf, lastOf, parseCidr } from '../../ipam/core/cidr.js';
+import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, parseCidr } from '../../ipam/core/cidr.js';
 import type { Client } from '../../kube/client.js';
 import { Reflector } from '../../kube/reflector.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
@@ -21,8 +21,8 @@ interface Life {
   readonly cidr: Cidr;
   readonly words: string[];
   readonly reasons: Set<string>;
-  /** Of the write that gave it back, since it was last its node's. */
-  givenBackAt?: bigint;
+  /** Versions between which it was given back. */
+  readonly givenBack: { readonly from: bigint; to?: bigint }[];
   isGone: boolean;
 }
 
@@ -50,10 +50,7 @@ export class BlockObserver {
       sink: {
         replace: (blocks) => blocks.forEach(see),
         upsert: see,
-        remove: ({ metadata }) => {
-          const life = this.#lives.get(metadata.uid ?? '');
-          if (life) life.isGone = true;
-        },
+        remove: ({ metadata }) => this.#remove(metadata),
       },
     });
     const seeLease = (lease: AddressLease) => {
@@ -76,14 +73,20 @@ export class BlockObserver {
   async stop(): Promise<string[]> {
     await Promise.all([this.#blocks.stop(), this.#leases.stop()]);
     for (const { lease, at } of this.#taken) {
-      const { address, node } = lease.spec;
-      const life = [...this.#lives.values()].find(
-        (one) => one.node === node && !one.isGone && containsAddress(one.cidr, parseAddress(address)),
+      const { address, node = '' } = lease.spec;
+      const lives = this.#of(node).filter(({ cidr }) => containsAddress(cidr, parseAddress(address)));
+      const isForbidden = lives.some(({ givenBack }) =>
+        givenBack.some(({ from, to }) => from < at && (to === undefined || at < to)),
       );
-      if (life?.givenBackAt !== undefined && life.givenBackAt < at)
-        this.violations.push(`${address} was picked on ${node ?? ''} from a block that it had given back`);
+      if (isForbidden) this.violations.push(`${address} was picked on ${node} from a block that it had given back`);
     }
     return this.violations;
+  }
+
+  /** The blocks that there are, as far as was seen, and what they say. */
+  current(): string[] {
+    const living = [...this.#lives.values()].filter(({ isGone }) => !isGone);
+    return living.map(({ cidr, words }) => `${formatCidr(cidr)} ${words.at(-1) ?? ''}`).sort();
   }
 
   /** What was said of the blocks that a node has, or had, in order; 'gone' is last. */
@@ -110,8 +113,16 @@ export class BlockObserver {
     if (last !== undefined && !mayFollow(last, word))
       this.violations.push(`block ${metadata.name} went from "${last}" to "${word}"`);
     life.words.push(word);
-    if (word === 'ready-for-release') life.givenBackAt = BigInt(resourceVersion);
-    else if (word === '') delete life.givenBackAt;
+    const version = BigInt(resourceVersion);
+    if (word === 'ready-for-release') life.givenBack.push({ from: version });
+    else if (word === '') endLast(life, version);
+  }
+
+  #remove({ uid = '', resourceVersion = '0' }: AddressBlock['metadata']): void {
+    const life = this.#lives.get(uid);
+    if (life === undefined) return;
+    life.isGone = true;
+    endLast(life, BigInt(resourceVersion));
   }
 
   #begin(uid: string, { cidr: text, node }: AddressBlock['spec']): Life {
@@ -121,7 +132,7 @@ export class BlockObserver {
       if (other.cidr.family === cidr.family)
         this.violations.push(`${text} was lent to ${node} while ${other.node} had it`);
     }
-    const life: Life = { node, cidr, words: [], reasons: new Set(), isGone: false };
+    const life: Life = { node, cidr, words: [], reasons: new Set(), givenBack: [], isGone: false };
     this.#lives.set(uid, life);
     return life;
   }
@@ -136,6 +147,11 @@ export class BlockObserver {
     if (holder === undefined || holder === before) return;
     this.#taken.push({ lease, at: BigInt(metadata.resourceVersion ?? '0') });
   }
+}
+
+function endLast({ givenBack }: Life, version: bigint): void {
+  const last = givenBack.at(-1);
+  if (last !== undefined) last.to ??= version;
 }
 
 function mayFollow(last: string, word: string): boolean {
