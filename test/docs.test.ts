@@ -7,6 +7,7 @@ import { createOwnBlockMetrics } from '../cni/agent/blocks/metrics.js';
 import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
 import { createAgentMetrics } from '../cni/agent/metrics.js';
 import { createControllerMetrics } from '../controller/metrics.js';
+import { createBlockMetrics } from '../ipam/blocks/metrics.js';
 import { createClaimMetrics } from '../ipam/claims/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
 import { createIpamMetrics } from '../ipam/metrics.js';
@@ -138,6 +139,7 @@ describe('the documents', () => {
     createControllerMetrics(metrics);
     createWebhookMetrics(metrics);
     createIpamMetrics(metrics);
+    createBlockMetrics(metrics);
     createClaimMetrics(metrics);
     createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
     createValidationMetrics(metrics);
