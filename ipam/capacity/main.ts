@@ -14,7 +14,7 @@ const ROUND = 'round';
 /** Changes come in swarms. */
 const SWARM_MS = 50;
 /** So often all is looked at, whatever was heard. */
-const RESYNC_MS = 30_000;
+const RESYNC_MS = 10_000;
 
 /**
  * Shows on nodes how many addresses of a pool are free, as extended resources that the scheduler counts. Of several replicas one works.

@@ -10,6 +10,8 @@ import { type ObservedPool, type Sight, observe } from './observe.js';
 import type { Offer } from './offers.js';
 import { type ShareNode, planShares } from './shares.js';
 
+/** So often what nobody has is given out though nobody needs it yet. */
+const EVEN_MS = 10_000;
 /** Writes under way at once. */
 const WRITERS = 8;
 
@@ -31,6 +33,8 @@ export class Publisher {
   /** By resource, then by node. */
   readonly #beliefs = new Map<string, Map<string, Belief>>();
   readonly #offers = new Map<string, ReadonlyMap<string, Offer>>();
+  /** By resource: when shares were made even last. */
+  readonly #evenAt = new Map<string, number>();
   /** Until then somebody who published before may still be believed: nothing is raised. */
   readonly #calmAt: number;
 
@@ -75,6 +79,7 @@ export class Publisher {
       if (shownOnes.has(resource) || published.has(resource)) continue;
       this.#beliefs.delete(resource);
       this.#offers.delete(resource);
+      this.#evenAt.delete(resource);
     }
     for (const { traits, shown, metadata } of nodes) {
       for (const resource of new Set([...published, ...shown.keys()])) {
@@ -111,6 +116,7 @@ export class Publisher {
         return { ...node, ...(shown !== undefined && { shown }), most: belief.most(now) };
       }),
       elsewhere: now < this.#calmAt ? Infinity : elsewhere,
+      isDue: this.#isDue(resource, now),
       waiting: waiting.map((kind) => ({ ...kind, prefers: placed.get(kind.key) })),
       offers: this.#offers.get(resource) ?? new Map(),
       now,
@@ -118,6 +124,12 @@ export class Publisher {
     });
     metrics.observed(pool.name, { free: Math.max(0, budget), waiting: waitingPods });
     return plan;
+  }
+
+  #isDue(resource: string, now: number): boolean {
+    const isDue = now - (this.#evenAt.get(resource) ?? 0) >= EVEN_MS;
+    if (isDue) this.#evenAt.set(resource, now);
+    return isDue;
   }
 
   /** What somebody else has changed, or left behind. */

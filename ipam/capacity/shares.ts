@@ -30,6 +30,8 @@ export interface ShareInput {
   readonly nodes: readonly ShareNode[];
   /** What a scheduler may believe of nodes that are not among these any more. */
   readonly elsewhere: number;
+  /** Shares have not been made even for long: what nobody has is given out though nobody needs it yet. */
+  readonly isDue: boolean;
   /** Pods that no node had enough for. */
   readonly waiting: readonly WaitingKind[];
   /** What this function made of the last round. */
@@ -69,7 +71,7 @@ function shareOf({ shown = 0, requested }: ShareNode): number {
 
 /** What each node should have, if all could be written at once. */
 function wantedShares(
-  { budget, nodes }: Pick<ShareInput, 'budget' | 'nodes'>,
+  { budget, nodes, isDue }: Pick<ShareInput, 'budget' | 'nodes' | 'isDue'>,
   shares: ReadonlyMap<string, number>,
   { needed }: Placement,
 ): ReadonlyMap<string, number> {
@@ -93,17 +95,18 @@ function wantedShares(
   cut(wanted, budget, { floor: kept, isCut: (name) => !isOrdinary(name) });
   cut(wanted, budget, { floor: kept, isCut: isOrdinary });
   cut(wanted, budget, { floor: (name) => needed.get(name) ?? 0, isCut: () => true });
-  topUp(wanted, budget, { floor: kept, isServed: ordinary.size === 0 ? () => true : isOrdinary });
+  topUp(wanted, budget, { floor: kept, isServed: ordinary.size === 0 ? () => true : isOrdinary, isDue });
   return wanted;
 }
 
 interface TopUp {
   floor: (name: string) => number;
   isServed: (name: string) => boolean;
+  isDue: boolean;
 }
 
 /** Nodes that run low get an even share again: of what nobody has, else of what others have more of. */
-function topUp(wanted: Map<string, number>, budget: number, { floor, isServed }: TopUp): void {
+function topUp(wanted: Map<string, number>, budget: number, { floor, isServed, isDue }: TopUp): void {
   const served = [...wanted.keys()].filter(isServed);
   if (served.length === 0) return;
   const keptBack = budget >= PLENTY * served.length ? Math.floor(budget / KEPT_BACK) : 0;
@@ -117,7 +120,8 @@ function topUp(wanted: Map<string, number>, budget: number, { floor, isServed }:
   }
   if (low.length > 0) fill(wanted, budget - sum(), { names: low, ceiling: keptBack > 0 ? even : even + 1 });
   // few addresses, and most of them nowhere to be seen
-  if (2 * sum() < budget && even < MAX_SHARE) fill(wanted, budget - sum(), { names: served, ceiling: even + 1 });
+  const isSparse = 2 * sum() < budget && even < MAX_SHARE;
+  if (isSparse || (isDue && keptBack === 0)) fill(wanted, budget - sum(), { names: served, ceiling: even + 1 });
 }
 
 /** Less is written at once, more only as far as all that may be believed allows. */

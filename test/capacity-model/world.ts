@@ -212,6 +212,7 @@ export class CapacityWorld {
         };
       }),
       elsewhere: 0,
+      isDue: this.steps % 100 === 0,
       waiting,
       offers: this.#offers,
       now,

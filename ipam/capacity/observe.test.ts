@@ -1,0 +1,180 @@
+import { expect } from 'chai';
+import type { AddressLease } from '../../api/address-lease.js';
+import { parseAddress } from '../core/address.js';
+import type { BlockRecord } from '../core/block.js';
+import { parseCidr } from '../core/cidr.js';
+import { createLease } from '../core/lease.js';
+import type { Pool } from '../core/pool.js';
+import { compiledPool } from '../../test/lease-objects.js';
+import type { PoolGiven } from '../../test/pool-objects.js';
+import { shrinkNodeRecord } from './node-record.js';
+import { type ObservedPool, type Sight, observe } from './observe.js';
+import type { PodRecord } from './pod-record.js';
+import { Stock, readEntry } from './stock.js';
+
+const BLUE = 'ipam.holdfast.dev/blue';
+
+function poolOf(spec: PoolGiven = {}, name = 'blue'): Pool {
+  return compiledPool({ publishCapacity: true, ...spec }, name);
+}
+
+/** @param owner `pod-1` or a claim; nobody: it is released */
+function leaseOf(address: string, owner: string | undefined, pool = 'blue'): AddressLease {
+  const isPod = owner?.startsWith('pod-') === true;
+  const write = createLease({
+    address: parseAddress(address),
+    addressSpace: 'blue',
+    pool,
+    owner: { kind: isPod ? 'Pod' : 'IPAMClaim', namespace: 'ns', name: owner ?? 'gone', uid: owner ?? 'gone' },
+  });
+  if (write.verb !== 'create') throw new TypeError(write.verb);
+  const { metadata, spec } = write.lease;
+  return {
+    metadata: { ...metadata, uid: address, resourceVersion: '1' },
+    spec: { ...spec, ...(owner === undefined && { releasedAt: '2026-01-01T00:00:00Z' }) },
+  };
+}
+
+function podOn(uid: string, given: Partial<PodRecord> = {}): PodRecord {
+  return { uid, requests: new Map([[BLUE, 1]]), leaving: false, ...given };
+}
+
+function block(cidr: string, node: string, more: Partial<BlockRecord> = {}): BlockRecord {
+  return {
+    metadata: { name: cidr, uid: cidr, resourceVersion: '1' },
+    pool: 'blue',
+    cidr: parseCidr(cidr),
+    node,
+    ...more,
+  };
+}
+
+interface Given {
+  pools?: Pool[];
+  pods?: PodRecord[];
+  leases?: AddressLease[];
+  blocks?: BlockRecord[];
+  labels?: Record<string, Record<string, string>>;
+}
+
+function look({ pools = [poolOf()], pods = [], leases = [], blocks = [], labels = {} }: Given): ObservedPool[] {
+  const stock = new Stock();
+  for (const lease of leases) stock.add(readEntry(lease));
+  const nodes = ['n1', 'n2'].map((name) =>
+    shrinkNodeRecord({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
+  );
+  const sight: Sight = { pools, nodes, pods, stock, blocksOf: ({ name }) => (name === 'blue' ? blocks : []) };
+  return observe(sight);
+}
+
+function lookAt(given: Given): ObservedPool {
+  const [pool] = look(given);
+  if (pool === undefined) throw new Error('nothing is observed');
+  return pool;
+}
+
+describe('what there is of a pool to be shared out', () => {
+  it('is what nobody has, not even before it has cooled down', () => {
+    const leases = [leaseOf('10.0.0.1', 'claim'), leaseOf('10.0.0.2', 'pod-1'), leaseOf('10.0.0.3', undefined)];
+    expect(lookAt({ leases }).budget).to.equal(3);
+  });
+
+  it('is without what is reserved, and without what another pool of the address space has', () => {
+    const pools = [poolOf({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] })];
+    expect(lookAt({ pools, leases: [leaseOf('10.0.0.1', 'claim', 'other')] }).budget).to.equal(4);
+  });
+
+  it('is less what bound pods still wait for', () => {
+    const pods = [podOn('pod-1', { node: 'n1' }), podOn('pod-2', { node: 'n2' }), podOn('pod-3')];
+    const observed = lookAt({ pods, leases: [leaseOf('10.0.0.1', 'pod-1')] });
+    expect(observed.budget).to.equal(4);
+    expect(observed.nodes.map(({ requested }) => requested)).to.deep.equal([1, 1]);
+  });
+
+  it('counts a pod that is being deleted apart', () => {
+    const pods = [podOn('pod-1', { node: 'n1', leaving: true })];
+    const { nodes } = lookAt({ pods, leases: [leaseOf('10.0.0.1', 'pod-1')] });
+    expect(nodes.map(({ requested, leaving }) => [requested, leaving])).to.deep.equal([
+      [0, 1],
+      [0, 0],
+    ]);
+  });
+
+  it('is below nothing where more pods are bound than there are addresses', () => {
+    const pods = Array.from({ length: 8 }, (_, index) => podOn(`pod-${index}`, { node: 'n1' }));
+    expect(lookAt({ pods }).budget).to.equal(-2);
+  });
+
+  it('is what there is of the scarcer family', () => {
+    const pools = [poolOf({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/126' }] })];
+    expect(lookAt({ pools }).budget).to.equal(3);
+    const pods = [podOn('pod-1', { node: 'n1' })];
+    expect(lookAt({ pools, pods, leases: [leaseOf('fd00::1', 'pod-1')] }).budget).to.equal(2);
+  });
+
+  it('is huge where the network is, and no less for it', () => {
+    const pools = [poolOf({ subnets: [{ cidr: 'fd00::/64' }] })];
+    expect(lookAt({ pools }).budget).to.be.greaterThan(1e9);
+  });
+});
+
+describe('blocks that nodes are lent', () => {
+  const pools = [poolOf({ subnets: [{ cidr: '10.0.0.0/28' }] })];
+
+  it('are their nodes’ own, and count for all together', () => {
+    const { budget, nodes } = lookAt({ pools, blocks: [block('10.0.0.0/30', 'n1'), block('10.0.0.4/30', 'n2')] });
+    expect(budget).to.equal(14);
+    expect(nodes.map(({ own }) => own)).to.deep.equal([3, 4]);
+  });
+
+  it('are smaller by what their pods still wait for', () => {
+    const pods = [podOn('pod-1', { node: 'n1' })];
+    expect(lookAt({ pools, pods, blocks: [block('10.0.0.0/30', 'n1')] }).nodes.map(({ own }) => own)).to.deep.equal([
+      2, 0,
+    ]);
+  });
+
+  it('are nobody’s on their way back', () => {
+    const { budget, nodes } = lookAt({
+      pools,
+      blocks: [block('10.0.0.4/30', 'n1', { release: 'marked-for-release' })],
+    });
+    expect([budget, ...nodes.map(({ own }) => own)]).to.deep.equal([10, 0, 0]);
+  });
+});
+
+describe('pods that wait', () => {
+  const needs = { nodeSelector: {}, tolerations: [] };
+  const zoned = { nodeSelector: { zone: 'a' }, tolerations: [] };
+  const labels = { n1: { zone: 'a' } };
+
+  it('are of one kind where they are alike, with the nodes that they may run on', () => {
+    const pods = [podOn('1', { needs }), podOn('2', { needs }), podOn('3', { needs: zoned })];
+    const { waiting, waitingPods } = lookAt({ pods, labels });
+    expect(waiting.map(({ pods: count, nodes }) => [count, nodes])).to.deep.equal([
+      [2, ['n1', 'n2']],
+      [1, ['n1']],
+    ]);
+    expect(waitingPods).to.equal(3);
+  });
+
+  it('run only where all networks are that they ask for', () => {
+    const pools = [poolOf({ nodeSelector: { zone: 'a' } }), poolOf({ network: 'green' }, 'green')];
+    const requests = new Map([
+      [BLUE, 1],
+      ['ipam.holdfast.dev/green', 2],
+    ]);
+    const [blue, green] = look({ pools, labels, pods: [podOn('1', { needs, requests })] });
+    expect(blue?.nodes.map(({ name }) => name)).to.deep.equal(['n1']);
+    expect(green?.waiting.map(({ requested, nodes }) => [requested, nodes])).to.deep.equal([[2, ['n1']]]);
+    expect(green?.waiting[0]?.key).to.equal(blue?.waiting[0]?.key);
+  });
+
+  it('for what nobody publishes wait for somebody else', () => {
+    const requests = new Map([
+      [BLUE, 1],
+      ['ipam.holdfast.dev/gone', 1],
+    ]);
+    expect(lookAt({ pods: [podOn('1', { needs, requests })] }).waiting).to.deep.equal([]);
+  });
+});
