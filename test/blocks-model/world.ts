@@ -29,9 +29,10 @@ export class BlockWorld {
     this.calm();
   }
 
-  /** Everybody hears of everything, and does what is to be done. */
+  /** Everybody hears of everything, and does what is to be done; agents of nodes that are gone do not. */
   calm(): void {
-    for (const agent of this.agents) {
+    for (const [node, agent] of this.agents.entries()) {
+      if (!this.cluster.nodes.current.has(NODES[node]!)) continue;
       for (const watch of WATCHES) agent.read(watch);
       agent.resolve(0);
       agent.answer();
