@@ -8,12 +8,14 @@ import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
 import { createAgentMetrics } from '../cni/agent/metrics.js';
 import { createControllerMetrics } from '../controller/metrics.js';
 import { createBlockMetrics } from '../ipam/blocks/metrics.js';
+import { createCapacityMetrics } from '../ipam/capacity/metrics.js';
 import { createClaimMetrics } from '../ipam/claims/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
 import { createIpamMetrics } from '../ipam/metrics.js';
 import { createValidationMetrics } from '../ipam/validation/metrics.js';
 import { silentLogger } from '../kube/log.js';
 import { AGENT_SETTINGS } from '../process/agent-config.js';
+import { CAPACITY_SETTINGS } from '../process/capacity-config.js';
 import { ALL_SETTINGS } from '../process/config.js';
 import { createMetrics } from '../process/metrics.js';
 import { variableOf } from '../process/setting.js';
@@ -27,7 +29,10 @@ const OTHER_FOLDERS = ['cni', 'cli'];
 /** Known to a policy only. */
 const CLAIM_REFERENCES_LABEL = 'ipam.holdfast.dev/claim-references';
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
-const SETTINGS_OF_NODES = Object.values<Setting<unknown>>(AGENT_SETTINGS);
+const SETTINGS_OF_NODES = [
+  ...Object.values<Setting<unknown>>(AGENT_SETTINGS),
+  ...Object.values<Setting<unknown>>(CAPACITY_SETTINGS),
+];
 /** Read by the CNI plugin. */
 const PLUGIN_VARIABLES = ['HOLDFAST_SOCKET', 'HOLDFAST_TIMEOUT'];
 /** Of the test bed. */
@@ -146,6 +151,7 @@ describe('the documents', () => {
     createPodLeaseMetrics(metrics);
     createOwnBlockMetrics(metrics);
     createAgentMetrics(metrics);
+    createCapacityMetrics(metrics);
     const described = await metrics.registry.getMetricsAsJSON();
     const ours = described.map(({ name }) => name).filter((name) => name.startsWith('holdfast_'));
     const explained = [...documentOf('docs/operate.md').matchAll(/^\| `(holdfast_\w+)` \|/gm)].map(([, name]) => name);
