@@ -38,6 +38,11 @@ export class Invariants implements Judge {
 
   leaseChanges(before: AddressLease | undefined, after: AddressLease | undefined): void {
     if (before === undefined) return;
+    this.#judgeTable(before, after);
+    if (before.spec.owner !== undefined) this.#judgeOwner(before, after);
+  }
+
+  #judgeOwner(before: AddressLease, after: AddressLease | undefined): void {
     const wasHeld = before.spec.releasedAt === undefined;
     if (wasHeld && (after === undefined || after.spec.releasedAt !== undefined)) this.#mayGo(before, after);
     if (after === undefined || after.spec.releasedAt !== undefined) return;
@@ -62,6 +67,17 @@ export class Invariants implements Judge {
     if (allocated.status === 'False' && !ips.every((ip) => had.includes(ip))) {
       throw new Violation(`${key} is refused, and shows what it never had`);
     }
+  }
+
+  /** Of what an admin reserved for a MAC address. */
+  #judgeTable(before: AddressLease, after: AddressLease | undefined): void {
+    const { name } = before.metadata;
+    const { owner, mac, reserved } = before.spec;
+    if (owner !== undefined && reserved !== true) {
+      if (after?.spec.reserved !== undefined) throw new Violation(`${name} came into the static table`);
+    } else if (after === undefined) throw new Violation(`${name} was reserved, and is deleted`);
+    else if (after.spec.mac !== mac || after.spec.reserved !== true)
+      throw new Violation(`${name} was reserved for ${mac}`);
   }
 
   #noteShown(before: IPAMClaim, after: IPAMClaim): void {

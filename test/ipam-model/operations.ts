@@ -2,12 +2,15 @@ import fc from 'fast-check';
 import type { AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import {
+  CLAIM_MAC,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
   CLAIM_REQUESTED_ADDRESSES,
   IPS_ALLOCATED,
 } from '../../api/names.js';
+import { parseAddress } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
 import { type Invariants, heldBy } from './invariants.js';
 import { MAX_STALENESS_MS } from './process.js';
 import type { World } from './world.js';
@@ -35,9 +38,21 @@ const REQUESTS = [
 ];
 const RESTORED = [undefined, ['10.0.0.4/29'], ['10.0.0.5/29', '2001:db8::2/126'], ['192.0.2.1/24']];
 
+const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
+const STICKY_MS = 180_000;
+
 /** One thing that others do, or that happens. */
 export type Operation =
-  | { do: 'create'; name: Name; request: string | undefined; restored: string[] | undefined; owned: boolean }
+  | {
+      do: 'create';
+      name: Name;
+      request: string | undefined;
+      restored: string[] | undefined;
+      owned: boolean;
+      /** That its VM names. */
+      mac?: string | undefined;
+    }
+  | { do: 'reserve'; address: string; mac: string }
   | { do: 'delete' | 'finish' | 'startPod' | 'addPod' | 'endPod'; name: Name }
   | { do: 'request'; name: Name; request: string | undefined }
   | { do: 'deleteLease'; index: number }
@@ -58,6 +73,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
       request: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, request),
       restored: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, fc.constantFrom(...RESTORED)),
       owned: fc.boolean(),
+      mac: fc.option(fc.constantFrom(...MACS), { nil: undefined, freq: 1 }),
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'finish' as const), name }) },
@@ -70,6 +86,14 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: a('pass'), seconds: fc.constantFrom(1, 20, 90) }) },
   { weight: 1, arbitrary: fc.record({ do: a('expire') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: a('reserve'),
+      address: fc.constantFrom('10.0.0.2', '10.0.0.6', '2001:db8::3'),
+      mac: fc.constantFrom(...MACS),
+    }),
+  },
 );
 
 /** The same, done to the claim of that key. */
@@ -105,6 +129,15 @@ export function operate(world: World, invariants: Invariants, operation: Operati
     case 'deleteLease':
       deleteLease(world, operation.index);
       return;
+    default:
+      operateOnPool(world, operation);
+  }
+}
+
+type PoolOperation = Extract<Operation, { do: 'pool' | 'pass' | 'expire' | 'reserve' }>;
+
+function operateOnPool(world: World, operation: PoolOperation): void {
+  switch (operation.do) {
     case 'pool':
       setPool(world, operation.pool);
       return;
@@ -113,6 +146,9 @@ export function operate(world: World, invariants: Invariants, operation: Operati
       return;
     case 'expire':
       expire(world);
+      return;
+    case 'reserve':
+      reserve(world, operation);
       return;
   }
 }
@@ -123,7 +159,8 @@ export function setPool(world: World, name: keyof typeof POOLS): void {
     world.remove('addresspools', 'blue');
     return;
   }
-  const spec: AddressPoolSpec = { network: 'blue', subnets };
+  const stickyMAC = { ttl: `${STICKY_MS / 1_000}s`, retain: true };
+  const spec: AddressPoolSpec = { network: 'blue', subnets, stickyMAC };
   if (world.get('addresspools', 'blue') === undefined) {
     world.create('addresspools', { metadata: { name: 'blue' }, spec });
   } else world.update('addresspools', 'blue', (pool) => (pool.spec = spec));
@@ -132,13 +169,29 @@ export function setPool(world: World, name: keyof typeof POOLS): void {
 /** What the collector does with released leases after their time. */
 export function expire(world: World): void {
   for (const { metadata, spec } of world.list('addressleases')) {
-    const { releasedAt } = spec;
-    if (releasedAt === undefined || world.now - Date.parse(releasedAt) < 2 * MAX_STALENESS_MS) continue;
-    world.remove('addressleases', metadata.name);
+    const { releasedAt, mac, reserved, address, addressSpace, pool } = spec;
+    const keptMs = mac === undefined || reserved === true ? 2 * MAX_STALENESS_MS : STICKY_MS;
+    if (releasedAt === undefined || world.now - Date.parse(releasedAt) < keptMs) continue;
+    if (mac === undefined || reserved !== true) world.remove('addressleases', metadata.name);
+    else {
+      world.update('addressleases', metadata.name, (lease) => {
+        lease.spec = { address, addressSpace, pool, mac, reserved };
+      });
+    }
   }
 }
 
-function createClaim(world: World, { name, request, restored, owned }: Extract<Operation, { do: 'create' }>): void {
+/** An admin reserves an address for a MAC address. */
+function reserve(world: World, { address, mac }: Extract<Operation, { do: 'reserve' }>): void {
+  const name = leaseName('blue', parseAddress(address));
+  if (world.get('addressleases', name) !== undefined) return;
+  world.create('addressleases', { metadata: { name }, spec: { address, addressSpace: 'blue', pool: 'blue', mac } });
+}
+
+function createClaim(
+  world: World,
+  { name, request, restored, owned, mac }: Extract<Operation, { do: 'create' }>,
+): void {
   const key = `${NAMESPACE}/${name}`;
   if (world.get('ipamclaims', key) !== undefined) return;
   const claim: IPAMClaim = {
@@ -149,6 +202,7 @@ function createClaim(world: World, { name, request, restored, owned }: Extract<O
         [CLAIM_NAD]: `${NAMESPACE}/blue`,
         ...(owned && { [CLAIM_OWNER_NAME]: name, [CLAIM_OWNER_UID]: `vm-${name}` }),
         ...(request !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: request }),
+        ...(mac !== undefined && { [CLAIM_MAC]: mac }),
       },
     },
     spec: { network: 'blue', interface: 'net1' },

@@ -11,8 +11,8 @@ import { bareAddress } from '../bare-address.js';
 export function checkRest(world: World): void {
   for (const claim of world.list('ipamclaims')) checkClaim(world, claim);
   for (const { metadata, spec } of world.list('addressleases')) {
-    if (spec.releasedAt !== undefined) continue;
-    if (world.claim(spec.owner?.uid) === undefined) throw new Violation(`${metadata.name} has no owner any more`);
+    if (spec.releasedAt !== undefined || spec.owner === undefined) continue;
+    if (world.claim(spec.owner.uid) === undefined) throw new Violation(`${metadata.name} has no owner any more`);
   }
 }
 

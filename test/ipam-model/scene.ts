@@ -25,7 +25,7 @@ export class Scene {
   }
 
   /** Claims are created a second apart. */
-  create(name: Name, given: { request?: string; restored?: string[]; owned?: boolean } = {}): void {
+  create(name: Name, given: { request?: string; restored?: string[]; owned?: boolean; mac?: string } = {}): void {
     this.cluster.world.now += 1000;
     this.cluster.operate({ do: 'create', name, request: undefined, restored: undefined, owned: false, ...given });
   }

@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import { IPS_ALLOCATED } from '../../api/names.js';
+import { Scene } from '../../test/ipam-model/scene.js';
+
+const MAC = '02:00:00:00:00:01';
+const OTHER_MAC = '02:00:00:00:00:02';
+const COOLDOWN_MS = 60_000;
+/** Of the model's pool, which retains the addresses of claims. 10.0.0.2 to 10.0.0.5 are leased to anybody. */
+const STICKY_MS = 180_000;
+
+describe('syncing a claim whose VM names a MAC address', () => {
+  let scene: Scene;
+
+  beforeEach(() => {
+    scene = new Scene();
+  });
+
+  const lease = (address: string) => scene.cluster.world.get('addressleases', `blue.${address.replaceAll('.', '-')}`);
+
+  async function begin(name: 'a' | 'b' | 'c' | 'd' | 'e', mac?: string): Promise<string[]> {
+    scene.create(name, mac === undefined ? {} : { mac });
+    await scene.cluster.settle();
+    return scene.ipsOf(name) ?? [];
+  }
+
+  async function end(name: 'a' | 'b' | 'c' | 'd' | 'e'): Promise<void> {
+    scene.finish(name);
+    await scene.cluster.settle();
+  }
+
+  it('writes it into the lease, with the label that finds it', async () => {
+    const [address = ''] = await begin('a', MAC);
+    expect(lease(address)?.spec.mac).to.equal(MAC);
+    expect(lease(address)?.metadata.labels).to.include({ 'ipam.holdfast.dev/mac': '02-00-00-00-00-01' });
+  });
+
+  it('writes no lease for the sake of a MAC address that comes later', async () => {
+    const [address = ''] = await begin('a');
+    const before = lease(address)?.metadata.resourceVersion;
+    scene.cluster.world.update('ipamclaims', 'vms/a', ({ metadata }) => {
+      metadata.annotations = { ...metadata.annotations, 'ipam.holdfast.dev/mac': MAC };
+    });
+    await scene.cluster.settle();
+    expect(lease(address)?.metadata.resourceVersion).to.equal(before);
+  });
+
+  it('waits for the address that it had, and says until when, though others are free', async () => {
+    const [address = ''] = await begin('a', MAC);
+    await end('a');
+    const until = new Date(scene.cluster.world.now + COOLDOWN_MS).toISOString();
+    expect(await begin('b', MAC)).to.deep.equal([]);
+    expect(scene.claim('b').status?.conditions?.find(({ type }) => type === IPS_ALLOCATED)).to.include({
+      reason: 'IPAddressConflict',
+      message: `${address} cools down until ${until}`,
+    });
+    const { result } = await scene.sync('b');
+    expect(result).to.deep.equal({ retryAfterMs: COOLDOWN_MS - 1_000 });
+    scene.cluster.world.now += COOLDOWN_MS;
+    await scene.sync('b');
+    expect(scene.ipsOf('b')).to.deep.equal([address]);
+  });
+
+  it('has it for as long as it is kept, while others get what is free', async () => {
+    const [address = ''] = await begin('a', MAC);
+    await end('a');
+    scene.cluster.world.now += STICKY_MS - 2_000;
+    expect(await begin('b', OTHER_MAC)).not.to.include(address);
+    expect(await begin('c', MAC)).to.deep.equal([address]);
+  });
+
+  it('comes before older claims that wait, for what is kept for it is not theirs', async () => {
+    const [address = ''] = await begin('a', MAC);
+    for (const name of ['b', 'c', 'd'] as const) await begin(name);
+    await end('a');
+    // it waits until that has cooled down
+    expect(await begin('e')).to.deep.equal([]);
+    expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
+    scene.cluster.world.now += COOLDOWN_MS;
+    scene.create('a', { mac: MAC });
+    await scene.sync('a');
+    expect(scene.ipsOf('a')).to.deep.equal([address]);
+  });
+
+  it('loses it to whoever finds the pool full, once it has cooled down', async () => {
+    const [address = ''] = await begin('a', MAC);
+    for (const name of ['b', 'c', 'd'] as const) await begin(name);
+    await end('a');
+    expect(await begin('e')).to.deep.equal([]);
+    scene.cluster.world.now += COOLDOWN_MS;
+    await scene.sync('e');
+    expect(scene.ipsOf('e')).to.deep.equal([address]);
+    expect(lease(address)?.spec).not.to.have.property('mac');
+    expect(await begin('a', MAC)).to.deep.equal([]);
+    expect(scene.reasonOf('a')).to.equal('SubnetExhausted');
+  });
+
+  it('has what an admin has reserved for it, on request alone or not, and nobody else ever has', async () => {
+    scene.cluster.operate({ do: 'reserve', address: '10.0.0.6', mac: MAC });
+    expect(await begin('a', MAC)).to.deep.equal(['10.0.0.6']);
+    expect(lease('10.0.0.6')?.spec).to.include({ mac: MAC, reserved: true });
+    await end('a');
+    scene.create('b', { request: '["10.0.0.6"]' });
+    await scene.cluster.settle();
+    await scene.cluster.coolDown();
+    expect(scene.reasonOf('b')).to.equal('IPAddressConflict');
+    expect(scene.claim('b').status?.conditions?.[0]?.message).to.include('10.0.0.6 is reserved by AddressLease');
+    expect(lease('10.0.0.6')?.spec).not.to.have.property('owner');
+    expect(await begin('c', MAC)).to.deep.equal(['10.0.0.6']);
+  });
+});
