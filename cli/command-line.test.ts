@@ -1,6 +1,11 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { codeOf } from '../test/documents.js';
+import { ROOT } from '../test/source-files.js';
 import { UsageError, readCommandLine } from './command-line.js';
 
+const DOCUMENTS = ['README.md', 'docs/operate.md', 'docs/install.md', 'docs/figures.md'];
 const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
 
 describe('the command line of kubectl holdfast', () => {
@@ -47,6 +52,15 @@ describe('the command line of kubectl holdfast', () => {
       );
     });
   }
+
+  it('understands what the documents say', async () => {
+    const texts = await Promise.all(DOCUMENTS.map((path) => readFile(join(ROOT, path), 'utf8')));
+    const commands = texts
+      .flatMap((text) => codeOf(text).flatMap(({ text: code }) => code.split('\n')))
+      .flatMap((line) => /^\s*(?:\$ )?kubectl holdfast (.*)$/.exec(line)?.[1] ?? []);
+    expect(commands).to.have.length.greaterThan(8);
+    for (const command of commands) readCommandLine(command.split(' '), { writeOut: () => undefined });
+  });
 
   it('prints help where it is asked for', () => {
     let printed = '';

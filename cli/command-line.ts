@@ -2,7 +2,7 @@ import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { VERSION } from '../process/version.js';
 import type { Reservation } from './reserve.js';
 import type { ClusterChoice } from './session.js';
-import type { MigrateOptions } from './whereabouts/migrate.js';
+import { DEFAULT_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js';
 
 /** What the user asked for. */
 export type Request = { readonly cluster: ClusterChoice } & (
@@ -71,12 +71,12 @@ function addMigrate(program: Command, take: (request: Request) => void): void {
   withCluster(migrate.command('whereabouts'))
     .description('lease to pods what whereabouts has given them; shows the plan, and writes nothing without --apply')
     .option('--apply', 'make the pools and the leases of the plan')
-    .option('--namespace <name>', 'where whereabouts keeps its IPPools', 'kube-system')
+    .option('--namespace <name>', 'where whereabouts keeps its IPPools', DEFAULT_NAMESPACE)
     .option('--network <name>', 'of this CNI network alone')
     .option('--skip-conflicts', 'with --apply: pass over what has conflicts; without it nothing is written then')
     .option('-o, --output <format>', 'json')
     .action((given: Given) => {
-      const { namespace = 'kube-system', network, output } = given;
+      const { namespace = DEFAULT_NAMESPACE, network, output } = given;
       if (output !== undefined && output !== 'json') {
         throw new UsageError(`-o: "${output}" cannot be used: there is json; leave it out for text`);
       }

@@ -7,6 +7,9 @@ import type { Observed, Plan, PlannedLease } from './plan-types.js';
 import { planMigration } from './plan.js';
 import { printApplied, printNext, printPlan } from './print.js';
 
+/** Of whereabouts' objects, where its own kubeconfig names none. */
+export const DEFAULT_NAMESPACE = 'kube-system';
+
 export interface MigrateOptions {
   /** Without it nothing is written. */
   readonly apply: boolean;
@@ -44,7 +47,9 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
   if (!options.json) for (const line of printPlan(plan)) deps.print(line);
   if (!options.apply) {
     if (options.json) deps.print(JSON.stringify({ plan: asJson(plan) }, undefined, 2));
-    else deps.print(`Nothing is written yet: ${summaryOf(plan)}. --apply does it.`);
+    else
+      for (const line of [`Nothing is written yet: ${summaryOf(plan)}. This does it:`, commandOf(options)])
+        deps.print(line);
     return plan.conflicts.length === 0;
   }
   if (plan.conflicts.length > 0 && !options.skipConflicts) {
@@ -117,6 +122,13 @@ async function tellOfNamespaces({ namespace }: MigrateOptions, { client, tell }:
   const others = await namespacesOfPools(client);
   const hint = others.length === 0 ? 'nor in any other' : `but in ${others.join(', ')}: choose with --namespace`;
   tell(`there are no IPPools in namespace ${namespace}, ${hint}`);
+}
+
+/** As the user has called it, but for real. */
+function commandOf({ namespace, network }: MigrateOptions): string {
+  const where = namespace === DEFAULT_NAMESPACE ? '' : ` --namespace ${namespace}`;
+  const what = network === undefined ? '' : ` --network ${network}`;
+  return `kubectl holdfast migrate whereabouts${where}${what} --apply`;
 }
 
 function summaryOf({ pools, leases, leftOut, conflicts }: Plan): string {
