@@ -41,10 +41,17 @@ export async function startEnvironment(progress: (line: string) => void): Promis
   return { client: bed.client, kubeconfig: bed.kubeconfig, bed, stop: () => bed.stop() };
 }
 
-/** A bed on which the shipped manifests are applied and all processes are ready. */
-export async function startBedWithHoldfast(progress: (line: string) => void): Promise<BedWithHoldfast> {
-  await buildHoldfast();
-  const bed = await startBed({ progress });
+/**
+ * A bed on which the shipped manifests are applied and all processes are ready.
+ * @param options.isBuilt what runs is built already: to build it again would take it from those that run
+ */
+export async function startBedWithHoldfast(
+  progress: (line: string) => void,
+  options: { nodes?: number; isBuilt?: boolean } = {},
+): Promise<BedWithHoldfast> {
+  const { isBuilt = false, ...bedOptions } = options;
+  if (!isBuilt) await buildHoldfast();
+  const bed = await startBed({ progress, ...bedOptions });
   try {
     const [webhookPort = 0, ipamPort = 0] = await findFreePorts(2);
     const ports = { webhook: webhookPort, ipam: ipamPort };

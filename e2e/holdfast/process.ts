@@ -6,10 +6,16 @@ import { nodeFlags } from './image.js';
 import { AGENTS_NAMESPACE, HOLDFAST_NAMESPACE, type ServicePorts } from './install.js';
 
 /** `all`: all of them in one process, as a cluster admin. */
-export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'agent' | 'all';
+export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'agent' | 'capacity' | 'all';
 
 /** Stories wait for what would take minutes: addresses that cool down, leaks that are collected, pods that nobody serves. */
 const QUICK: readonly string[] = ['--max-staleness=500ms', '--collect-after=2s'];
+/** A scheduler tries a pod again after 10 s at most. */
+const QUICK_CAPACITY: readonly string[] = [
+  '--publish-interval=200ms',
+  '--publish-settle=500ms',
+  '--publish-patience=12s',
+];
 const QUICK_IPAM: readonly string[] = [...QUICK, '--unhonoured-after=3s'];
 
 /** Where an agent serves. */
@@ -116,6 +122,7 @@ export class HoldfastProcess {
     return [
       ...(has('webhook') ? [`--webhook-bind-address=127.0.0.1:${String(this.ports.webhook)}`] : []),
       ...(has('ipam') ? [`--validation-bind-address=127.0.0.1:${String(this.ports.ipam)}`, ...QUICK_IPAM] : []),
+      ...(this.name === 'capacity' ? QUICK_CAPACITY : []),
       ...(this.#node ? [`--node-name=${this.#node.name}`, `--run-dir=${this.#node.runDir}`, ...QUICK] : []),
     ];
   }

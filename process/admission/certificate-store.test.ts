@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
+import { until } from '../../e2e/story/wait.js';
 import { Client } from '../../kube/client.js';
 import { TransportError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
@@ -53,6 +54,7 @@ class Replicas {
       client: new Client(api),
       secret: { namespace: 'holdfast-system', name: 'holdfast-webhook-tls' },
       configuration: { resource: this.#resource, name: 'holdfast-webhook' },
+      moreConfigurations: [{ resource: this.#resource, name: 'another' }],
       names: ['holdfast-webhook.holdfast-system.svc'],
       clock: this.clock,
       random: () => 0,
@@ -90,8 +92,17 @@ class Replicas {
     return this.api.objects.get(SECRET) as Secret;
   }
 
+  /** Of the other configuration that leads here. */
+  get another(): string {
+    return this.configuration.replace(/[^/]+$/, 'another');
+  }
+
   get bundles(): string[][] {
-    const { webhooks = [] } = this.api.objects.get(this.configuration) as WebhookConfigurationObject;
+    return this.bundlesOf(this.configuration);
+  }
+
+  bundlesOf(configuration: string): string[][] {
+    const { webhooks = [] } = this.api.objects.get(configuration) as WebhookConfigurationObject;
     return webhooks.map(({ clientConfig }) => splitPem(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString()));
   }
 
@@ -129,6 +140,16 @@ describe('the certificates of an admission server', function () {
       expect(replicas.writes()).to.deep.equal(['POST holdfast-system', `PATCH ${resource.plural}`]);
     });
   }
+
+  it('are trusted by another configuration that leads to the same server, once it is there', async () => {
+    replicas.start();
+    await replicas.settle();
+    const webhooks = [{ name: 'c', clientConfig: { service: { name: 'holdfast-webhook' } } }];
+    replicas.api.objects.set(replicas.another, { metadata: { name: 'another', resourceVersion: '1' }, webhooks });
+    replicas.stores[0]?.wake();
+    await until('it is trusted', () => replicas.bundlesOf(replicas.another)[0]?.length === 1);
+    expect(replicas.bundlesOf(replicas.another)[0]).to.deep.equal(replicas.bundles[0]);
+  });
 
   it('are kept in a Secret of type kubernetes.io/tls, with the CA', async () => {
     replicas.start();

@@ -1,0 +1,161 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { CAPACITY_ENABLED, CAPACITY_LABEL } from '../api/names.js';
+import { ADDRESS_POOLS, NODES, PODS } from '../kube/resources.js';
+import { nodeObject } from './bed/node/node-object.js';
+import { onBed, startBedWithHoldfast, type BedWithHoldfast } from './environment.js';
+import { HoldfastProcess } from './holdfast/process.js';
+import { CapacityStory } from './story/capacity.js';
+import { Story } from './story/story.js';
+import { until, untilValue } from './story/wait.js';
+import { WireStory } from './story/wire-story.js';
+
+const CLOSED = { args: ['--feature-gates=PublishCapacity=false'] };
+const TEN = [{ cidr: '10.90.0.0/28', ranges: ['10.90.0.1-10.90.0.10'] }];
+
+if (onBed) {
+  describe('Addresses that the scheduler sees, on three nodes', function () {
+    this.timeout(180_000);
+    let bed: BedWithHoldfast;
+    let capacity: HoldfastProcess;
+    let story: Story;
+    let wire: WireStory;
+    let seen: CapacityStory;
+
+    before(async function () {
+      this.timeout(15 * 60_000);
+      bed = await startBedWithHoldfast(() => undefined, { nodes: 3, isBuilt: true });
+      if (bed.wire === undefined || bed.agents === undefined) this.skip();
+      capacity = new HoldfastProcess(bed, 'capacity', bed.webhook.ports);
+      await capacity.start({ args: ['--leader-elect'] });
+    });
+
+    after(() => bed.stop());
+
+    beforeEach(async () => {
+      const { client, kubeconfig, wire: bedWire, agents } = bed;
+      story = await Story.begin({ client, kubeconfig, bed, stop: () => Promise.resolve() });
+      await story.labelNamespace({ [CAPACITY_LABEL]: CAPACITY_ENABLED });
+      wire = new WireStory(story, { bed, wire: bedWire!, agents: agents! });
+      seen = new CapacityStory(story);
+    });
+
+    afterEach(async () => {
+      bed.switches.clear();
+      await story.end();
+    });
+
+    it('let exactly as many pods run as there are, and the others start as addresses free up', async () => {
+      await seen.pool(TEN);
+      await seen.shown(10);
+      const names = Array.from({ length: 15 }, (_, index) => `pod-${index + 1}`);
+      await Promise.all(names.map((name) => wire.createPod(name, { networks: [{ name: 'blue' }] })));
+      const { running, waiting } = await seen.split(10);
+      expect(waiting).to.have.length(5);
+      for (const pod of waiting) await seen.insufficient(pod);
+      expect(await story.addresses.held()).to.have.length(10);
+      expect(await seen.failures()).to.deep.equal([]);
+      const first = await bed.client.get(PODS, story.ref('pod-1'));
+      expect(JSON.stringify(first)).to.include(`"${seen.resource}":"1"`);
+
+      for (const name of running.slice(0, 2)) await wire.deletePod(name);
+      expect((await seen.split(10)).waiting).to.have.length(3);
+      for (const name of running.slice(2, 5)) await wire.deletePod(name);
+      expect((await seen.split(10)).waiting).to.deep.equal([]);
+    });
+
+    it('go where a pod may run that waits for them', async () => {
+      await seen.pool([{ cidr: '10.90.1.0/28', ranges: ['10.90.1.1-10.90.1.2'] }]);
+      await seen.shown(2);
+      const affinity = seen.onlyOn('node-3');
+      await Promise.all(['a', 'b'].map((name) => wire.createPod(name, { networks: [{ name: 'blue' }], affinity })));
+      const { running } = await seen.split(2);
+      expect(running).to.deep.equal(['a', 'b']);
+    });
+
+    it('let a VM migrate and restart that has the last one, and no pod that has none start', async () => {
+      await seen.pool([{ cidr: '10.90.2.0/28', ranges: ['10.90.2.1-10.90.2.2'] }]);
+      await story.createVm('vm1', { data: 'blue' });
+      await story.running('vm1');
+      const mine = await story.addresses.of('vm1.data');
+      await seen.shown(1);
+      await wire.createPod('one', { networks: [{ name: 'blue' }] });
+      await wire.runningPod('one');
+      await seen.shown(1); // what is requested, and nothing free
+      await wire.createPod('late', { networks: [{ name: 'blue' }] });
+      await seen.insufficient('late');
+
+      await story.migrate('vm1', 'Succeeded');
+      await story.restart('vm1');
+      expect(await story.addresses.of('vm1.data')).to.deep.equal(mine);
+      for (const launcher of await story.launchers('vm1'))
+        expect(JSON.stringify(launcher)).not.to.include(seen.resource);
+      await seen.insufficient('late');
+      await story.deleteVm('vm1', 'Background');
+      await wire.runningPod('late');
+    });
+
+    it('are not counted while the gate is closed: pods are bound, and wait on their nodes', async () => {
+      await seen.pool([{ cidr: '10.90.3.0/28', ranges: ['10.90.3.1-10.90.3.2'] }]);
+      await seen.shown(2);
+      await Promise.all([capacity.stop(), bed.webhook.stop()]);
+      await Promise.all([capacity.start(CLOSED), bed.webhook.start(CLOSED)]);
+      try {
+        await seen.shown(undefined);
+        const names = ['one', 'two', 'three'];
+        await Promise.all(names.map((name) => wire.createPod(name, { networks: [{ name: 'blue' }] })));
+        await until('a pod to find the pool full', async () =>
+          (await seen.failures()).some((words) => words.includes('is full')),
+        );
+        const { waiting } = await seen.split(2);
+        const [stuck = ''] = waiting;
+        expect((await bed.client.get(PODS, story.ref(stuck))).spec?.nodeName).to.match(/^node-/);
+      } finally {
+        await Promise.all([capacity.stop(), bed.webhook.stop()]);
+        await Promise.all([capacity.start({ args: ['--leader-elect'] }), bed.webhook.start()]);
+      }
+    });
+
+    it('are shown again on a node that is made anew, and by whoever works next', async () => {
+      await seen.pool(TEN);
+      await seen.shown(10);
+      await bed.client.delete(NODES, { name: 'node-3' });
+      await bed.client.create(NODES, nodeObject('node-3', Date.now()));
+      // its token was for the node that is gone
+      await bed.agents?.on('node-3').stop();
+      await bed.agents?.on('node-3').start();
+      await untilValue(
+        'node-3 to show them',
+        () => seen.on('node-3'),
+        (count) => count !== undefined,
+      );
+      await capacity.kill();
+      await capacity.start({ args: ['--leader-elect'] });
+      await seen.on('node-1', '0');
+      await seen.shown(10);
+    });
+
+    it('are never none because the API server is away', async () => {
+      await seen.pool(TEN);
+      await seen.shown(10);
+      const low = await seen.watched(async () => {
+        bed.apiServer.pause();
+        await pause(3_000);
+        bed.apiServer.resume();
+        await bed.apiServer.kill();
+        await bed.apiServer.start();
+        await wire.createPod('one', { networks: [{ name: 'blue' }] });
+        await seen.runs('one', 75_000);
+      });
+      expect(low).to.deep.equal([]);
+      expect(await seen.total()).to.equal(10);
+    });
+
+    it('go with their pool', async () => {
+      await seen.pool(TEN);
+      await seen.shown(10);
+      await bed.client.delete(ADDRESS_POOLS, { name: seen.name });
+      await seen.shown(undefined);
+    });
+  });
+}
