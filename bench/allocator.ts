@@ -7,6 +7,7 @@ import { choose } from '../ipam/core/allocator.js';
 import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../ipam/core/lease.js';
 import { type Pool, addressesOf, compilePool } from '../ipam/core/pool.js';
 import { LeaseBook } from '../ipam/leases/book.js';
+import { seededRandom } from './random.js';
 import type { Figure } from './report.js';
 
 const REBUILT = 1_000_000;
@@ -166,15 +167,12 @@ function poolOf(subnet: { cidr: string; ranges?: string[] }): Pool {
   return compiled.pool;
 }
 
-/** The numbers below `size` in an order that is the same in every run (Fisher-Yates, mulberry32). */
+/** The numbers below `size` in an order that is the same in every run (Fisher-Yates). */
 function shuffled(size: number): Uint32Array {
   const order = Uint32Array.from({ length: size }, (_, n) => n);
-  let seed = RANDOM_SEED;
+  const random = seededRandom(RANDOM_SEED);
   for (let n = size - 1; n > 0; n--) {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    const other = ((mixed ^ (mixed >>> 14)) >>> 0) % (n + 1);
+    const other = Math.floor(random() * (n + 1));
     [order[n], order[other]] = [order[other]!, order[n]!];
   }
   return order;

@@ -1,0 +1,159 @@
+import type { Address } from '../../ipam/core/address.js';
+import { type LeaseRecord, createLease, releaseLease } from '../../ipam/core/lease.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import type { Random } from '../../kube/clock.js';
+import type { SimulatedApi } from './api.js';
+import type { NodeBlocks } from './node-blocks.js';
+import { type SpaceView, Tried } from './space-view.js';
+import type { Tally } from './tally.js';
+import type { VirtualTime } from './virtual-time.js';
+
+/** As agents do, cni/agent/leases/any-address.ts: addresses that are tried for an ADD, of them blindly, and of the node's own blocks. */
+const ATTEMPTS = 64;
+const BLIND_ATTEMPTS = 4;
+const BLOCK_ATTEMPTS = 8;
+
+export interface AgentGiven {
+  readonly node: string;
+  readonly pool: Pool;
+  readonly api: SimulatedApi;
+  readonly time: VirtualTime;
+  readonly random: Random;
+  /** Shared by those whose watches lag alike. */
+  readonly view: SpaceView;
+  /** Of those who know of no lease. */
+  readonly blind: SpaceView;
+  readonly tally: () => Tally;
+  /** Absent: nodes are lent none. */
+  readonly blocks?: NodeBlocks;
+}
+
+interface Add {
+  readonly pod: string;
+  readonly began: number;
+  tries: number;
+  /** Of these not of the node's blocks. */
+  blind: number;
+  readonly done: (lease: LeaseRecord | undefined) => void;
+}
+
+type Settle = (outcome: 'ours' | 'lost', lease?: LeaseRecord) => void;
+
+/** The agent of a node: which address it tries for an ADD, and what it follows to know. */
+export class SimulatedAgent {
+  readonly #given: AgentGiven;
+  readonly #tried: Tried;
+  /** Its watch of the address space: since its first list is there it knows. */
+  #space: 'closed' | 'opening' | 'open' = 'closed';
+  #waiting: (() => void)[] = [];
+
+  constructor(given: AgentGiven) {
+    this.#given = given;
+    this.#tried = new Tried(given.time, given.random);
+  }
+
+  /** It is told of each write in the address space. */
+  get followsSpace(): boolean {
+    return this.#space !== 'closed';
+  }
+
+  /** @param done undefined: there is none, the runtime will try again */
+  add(pod: string, done: Add['done']): void {
+    const add = { pod, began: this.#given.time.now(), tries: 0, blind: 0, done };
+    if (this.#given.blocks === undefined) this.#open();
+    this.#try(add);
+  }
+
+  del(lease: LeaseRecord, done: (lease: LeaseRecord) => void): void {
+    const { api, time, tally } = this.#given;
+    tally().frees++;
+    const lost = () => {
+      throw new Error(`${lease.metadata.name} was changed by others`);
+    };
+    api.writeLease(
+      releaseLease(lease, time.now()),
+      (released) => {
+        this.#given.blocks?.leased(released!);
+        done(released!);
+      },
+      lost,
+    );
+  }
+
+  #try(add: Add): void {
+    const { blocks, tally } = this.#given;
+    const own = add.blind === 0 && add.tries < BLOCK_ATTEMPTS ? blocks?.pick() : undefined;
+    if (blocks === undefined || own === undefined) {
+      this.#tryAny(add);
+      return;
+    }
+    this.#create(add, own, (outcome, lease) => {
+      if (lease !== undefined) blocks.leased(lease);
+      blocks.settle(own, outcome);
+      if (outcome === 'ours') tally().fromBlocks++;
+    });
+  }
+
+  /** Blindly first; what else there is only a watch can tell. */
+  #tryAny(add: Add): void {
+    const { pool, view, blind, blocks } = this.#given;
+    if (add.tries >= ATTEMPTS) {
+      this.#refuse(add);
+      return;
+    }
+    const knows = this.#space === 'open';
+    if (!knows && add.blind >= BLIND_ATTEMPTS) {
+      this.#open();
+      this.#waiting.push(() => this.#try(add));
+      return;
+    }
+    add.blind++;
+    const { space } = knows ? view : blind;
+    const address = this.#tried.pick(pool, space, (each) => blocks?.isElsewhere(each) !== false);
+    if (address === undefined) this.#refuse(add);
+    else {
+      this.#create(add, address, (_outcome, lease) => {
+        this.#tried.settle(address);
+        if (lease !== undefined) blocks?.leased(lease);
+      });
+    }
+  }
+
+  #create(add: Add, address: Address, settle: Settle): void {
+    const { node, pool, api, time, tally } = this.#given;
+    add.tries++;
+    tally().creates++;
+    const owner = { kind: 'Pod', namespace: 'apps', name: add.pod, uid: add.pod } as const;
+    const place = { node, containerID: add.pod, interface: 'net1' };
+    const write = createLease({ address, addressSpace: pool.addressSpace, pool: pool.name, owner, ...place });
+    const done = (lease: LeaseRecord | undefined) => {
+      settle('ours', lease);
+      tally().tries.push(add.tries);
+      tally().latencies.push(time.now() - add.began);
+      add.done(lease);
+    };
+    const lost = () => {
+      settle('lost');
+      tally().conflicts++;
+      this.#try(add);
+    };
+    api.writeLease(write, done, lost);
+  }
+
+  #refuse(add: Add): void {
+    this.#given.tally().refused++;
+    add.done(undefined);
+  }
+
+  #open(): void {
+    if (this.#space !== 'closed') return;
+    this.#space = 'opening';
+    const { api, tally } = this.#given;
+    const items = api.leases.records.size;
+    tally().spaceListed += items;
+    api.list(items, () => {
+      this.#space = 'open';
+      for (const go of this.#waiting.splice(0)) go();
+    });
+  }
+}

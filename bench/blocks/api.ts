@@ -1,0 +1,130 @@
+import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
+import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
+import type { KubeObject } from '../../api/meta.js';
+import { type BlockRecord, readBlock } from '../../ipam/core/block.js';
+import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import type { Random } from '../../kube/clock.js';
+import { StatusError } from '../../kube/errors.js';
+import { ObjectStore, type ObjectWrite, versions } from '../../test/object-store.js';
+import { skewed } from '../random.js';
+import type { VirtualTime } from './virtual-time.js';
+
+/** What is between the API server and everybody else. */
+export interface Latency {
+  /** Median of the time a request, or its answer, is on its way, in ms. */
+  readonly oneWayMs: number;
+  /** Of {@link skewed}. */
+  readonly spread: number;
+  /** From a write until a watch tells of it, in ms: nodes are evenly divided among these. */
+  readonly watchMs: readonly number[];
+}
+
+/** What a watch tells, in the order of the writes. */
+export interface News<R> {
+  readonly at: number;
+  /** As it is, or was before it went. */
+  readonly record: R;
+  readonly isGone: boolean;
+}
+
+type Done<R> = (record: R | undefined) => void;
+
+/** The API server, as far as leases and blocks go: what is written takes effect when the request arrives, in virtual time. */
+export class SimulatedApi {
+  readonly leases: Kind<AddressLease, LeaseRecord>;
+  readonly blocks: Kind<AddressBlock, BlockRecord>;
+  readonly #time: VirtualTime;
+  readonly #latency: Latency;
+  readonly #random: Random;
+
+  constructor(time: VirtualTime, latency: Latency, random: Random) {
+    this.#time = time;
+    this.#latency = latency;
+    this.#random = random;
+    const next = versions();
+    this.leases = new Kind(time, next, readLease);
+    this.blocks = new Kind(time, next, readBlock);
+  }
+
+  /**
+   * @param done is told what the object is now; `lost` that somebody else was faster
+   */
+  writeLease(write: LeaseWrite, done: Done<LeaseRecord>, lost: () => void): void {
+    const given: ObjectWrite<AddressLease> = write.verb === 'create' ? { verb: 'create', object: write.lease } : write;
+    this.#send(() => this.leases.write(given), done, lost);
+  }
+
+  writeBlock(write: BlockWrite, done: Done<BlockRecord>, lost: () => void): void {
+    const given: ObjectWrite<AddressBlock> = write.verb === 'create' ? { verb: 'create', object: write.block } : write;
+    this.#send(() => this.blocks.write(given), done, lost);
+  }
+
+  /** @param items that are listed @param done is told when the list was made, once it has come */
+  list(items: number, done: (at: number) => void): void {
+    this.#time.after(this.#oneWay(), () => {
+      const madeAt = this.#time.now();
+      this.#time.after(this.#oneWay() + items * LIST_ITEM_MS, () => done(madeAt));
+    });
+  }
+
+  #send<R>(serve: () => R | undefined, done: Done<R>, lost: () => void): void {
+    this.#time.after(this.#oneWay(), () => {
+      const answer = outcomeOf(serve);
+      this.#time.after(this.#oneWay(), () => {
+        if (answer.isDone) done(answer.record);
+        else lost();
+      });
+    });
+  }
+
+  #oneWay(): number {
+    return skewed(this.#random, this.#latency.oneWayMs, this.#latency.spread);
+  }
+}
+
+/** As measured: 20,000 leases are listed, read and known in about 150 ms. */
+const LIST_ITEM_MS = 0.0075;
+
+/** The objects of a kind, read, and all that was ever written. */
+class Kind<O extends KubeObject & { status?: object }, R> {
+  readonly news: News<R>[] = [];
+  /** By name. */
+  readonly records = new Map<string, R>();
+  readonly #store: ObjectStore<O>;
+  readonly #handlers: ((news: News<R>) => void)[] = [];
+
+  constructor(time: VirtualTime, next: () => number, read: (object: O) => R) {
+    this.#store = new ObjectStore<O>(next, ({ before, after }) => {
+      const { name } = (after ?? before)!.metadata;
+      const record = after === undefined ? this.records.get(name)! : read(after);
+      if (after === undefined) this.records.delete(name);
+      else this.records.set(name, record);
+      const news = { at: time.now(), record, isGone: after === undefined };
+      this.news.push(news);
+      for (const handler of this.#handlers) handler(news);
+    });
+  }
+
+  objects(): Iterable<O> {
+    return this.#store.objects.values();
+  }
+
+  /** Told at once. */
+  onNews(handler: (news: News<R>) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  write(write: ObjectWrite<O>): R | undefined {
+    const after = this.#store.write(write);
+    return after && this.records.get(after.metadata.name);
+  }
+}
+
+function outcomeOf<R>(serve: () => R | undefined): { isDone: true; record: R | undefined } | { isDone: false } {
+  try {
+    return { isDone: true, record: serve() };
+  } catch (error) {
+    if (error instanceof StatusError) return { isDone: false };
+    throw error;
+  }
+}

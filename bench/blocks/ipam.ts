@@ -1,0 +1,190 @@
+import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
+import { BlockBook } from '../../ipam/blocks/book.js';
+import { ClaimPressure } from '../../ipam/blocks/claim-pressure.js';
+import { NodeUse } from '../../ipam/blocks/node-use.js';
+import { type BlockViews, observeBlocks } from '../../ipam/blocks/observe.js';
+import type { BlockPolicy } from '../../ipam/blocks/observed.js';
+import { planBlocks } from '../../ipam/blocks/plan.js';
+import { PoolSlices } from '../../ipam/blocks/pool-slices.js';
+import { ExcessTimers } from '../../ipam/blocks/timers.js';
+import type { Address } from '../../ipam/core/address.js';
+import type { BlockRecord } from '../../ipam/core/block.js';
+import { type LeaseRecord, createLease, expireLease, releaseLease } from '../../ipam/core/lease.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import { RangeSet } from '../../ipam/core/ranges.js';
+import { LeaseBook } from '../../ipam/leases/book.js';
+import type { Random } from '../../kube/clock.js';
+import type { Change } from '../../kube/informer.js';
+import { adminPool } from '../../test/pool-objects.js';
+import type { News, SimulatedApi } from './api.js';
+import type { Tally } from './tally.js';
+import type { VirtualTime } from './virtual-time.js';
+
+/** The flags' defaults. */
+const POLICY: BlockPolicy = { minFree: 8, maxFree: 72, excessDelayMs: 180_000 };
+/** From a look at the pool that found something to do, or nothing, until the next one: longer than it really is. */
+const LOOK_AGAIN_MS = 1_000;
+const IDLE_MS = 5_000;
+
+export interface IpamDeps {
+  readonly pool: Pool;
+  readonly api: SimulatedApi;
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly tally: () => Tally;
+  /** Names of all nodes. */
+  readonly nodes: ReadonlySet<string>;
+  /** How far its watches lag behind, in ms. */
+  readonly lagMs: number;
+  readonly lends: boolean;
+  readonly cooldownMs: number;
+}
+
+/** ipam, as far as it knows of leases and blocks: it leases to claims, deletes what has cooled down, and lends blocks. */
+export class SimulatedIpam {
+  readonly #deps: IpamDeps;
+  readonly book: LeaseBook;
+  readonly blocks = new BlockBook();
+  readonly slices: PoolSlices;
+  readonly #views: BlockViews;
+  readonly #timers = new ExcessTimers();
+  readonly #pressure = new ClaimPressure();
+  readonly #leaseNews: Feed<LeaseRecord>;
+  readonly #blockNews: Feed<BlockRecord>;
+  readonly #claims: LeaseRecord[] = [];
+  #writing = 0;
+  #count = 0;
+
+  constructor(deps: IpamDeps) {
+    const { pool, api, time, nodes, lagMs, lends } = deps;
+    this.#deps = deps;
+    this.book = new LeaseBook([pool]);
+    this.#leaseNews = new Feed(api.leases.news, time, lagMs);
+    this.#blockNews = new Feed(api.blocks.news, time, lagMs);
+    this.book.attach(this.#leaseNews);
+    this.blocks.attach(this.#blockNews);
+    this.slices = new PoolSlices(this.book);
+    this.#views = {
+      pools: { get: (name) => adminPool(name, { cidr: '10.0.0.0/8' }) },
+      directory: { pool: () => pool, verdict: () => ({ kind: 'served', pool }) },
+      usage: { of: () => undefined as never },
+      nodes: { get: (name) => (nodes.has(name) ? { metadata: { name } } : undefined) },
+      blocks: this.blocks,
+      nodeUse: new NodeUse(this.book),
+      slices: this.slices,
+      pressure: this.#pressure,
+    };
+    if (!lends) return;
+    this.book.sparesLent((name) => this.blocks.lentOf(name));
+    time.after(LOOK_AGAIN_MS, () => this.#lookForEver());
+  }
+
+  /** A VM is made: its claim gets an address. */
+  claim(): void {
+    const { pool, api, tally } = this.#deps;
+    const address = this.#pick();
+    if (address === undefined) return;
+    this.book.hold(pool.addressSpace, address);
+    const name = `vm-${++this.#count}`;
+    const owner = { kind: 'IPAMClaim', namespace: 'vms', name, uid: name, workloadUID: name } as const;
+    const write = createLease({ address, addressSpace: pool.addressSpace, pool: pool.name, owner });
+    tally().claims++;
+    const done = (lease: LeaseRecord | undefined) => this.#claims.push(lease!);
+    const lost = () => {
+      tally().claimConflicts++;
+      this.claim();
+    };
+    api.writeLease(write, done, lost);
+  }
+
+  /** A VM is deleted. */
+  endClaim(): void {
+    const { api, time, random } = this.#deps;
+    const [lease] = this.#claims.splice(Math.floor(random() * this.#claims.length), 1);
+    if (lease === undefined) return;
+    api.writeLease(releaseLease(lease, time.now()), (released) => this.expireLater(released!), ignored);
+  }
+
+  /** Its address is anybody's once it has cooled down. */
+  expireLater(released: LeaseRecord): void {
+    const { api, time, random, tally, cooldownMs } = this.#deps;
+    time.after(cooldownMs + random() * 1_000, () => {
+      tally().frees++;
+      api.writeLease(expireLease(released), ignored, ignored);
+    });
+  }
+
+  #pick(): Address | undefined {
+    const { pool, time } = this.#deps;
+    this.#leaseNews.read();
+    this.#blockNews.read();
+    const address = this.book.view(pool).space.next(pool.name, 4);
+    if (address !== undefined && this.blocks.lentOf(pool.name)[4].has(address.value)) {
+      this.#pressure.press(pool.name, 4, time.now());
+    }
+    return address;
+  }
+
+  #lookForEver(): void {
+    const actions = this.#writing > 0 ? 1 : this.#look();
+    this.#deps.time.after(actions > 0 ? LOOK_AGAIN_MS : IDLE_MS, () => this.#lookForEver());
+  }
+
+  /** @returns how many writes it called for */
+  #look(): number {
+    const { pool, time } = this.#deps;
+    this.#leaseNews.read();
+    this.#blockNews.read();
+    const observed = observeBlocks(pool.name, this.#views, RangeSet.EMPTY);
+    const terms = { policy: POLICY, now: time.now() };
+    const { actions, memories } = planBlocks(observed, this.#timers.of(pool.name), terms);
+    this.#timers.set(pool.name, memories);
+    for (const action of actions) this.#apply(action);
+    return actions.length;
+  }
+
+  #apply(action: BlockAction): void {
+    const { api, tally } = this.#deps;
+    this.#writing++;
+    tally().blockWrites++;
+    const answered = () => {
+      this.#writing--;
+    };
+    api.writeBlock(writeOf(action), answered, answered);
+  }
+}
+
+interface Named {
+  readonly metadata: { readonly name: string };
+}
+
+/** An informer whose watch lags behind. */
+class Feed<R extends Named> {
+  readonly #news: readonly News<R>[];
+  readonly #time: VirtualTime;
+  readonly #lagMs: number;
+  readonly #handlers: ((change: Change<R>) => void)[] = [];
+  #seen = 0;
+
+  constructor(news: readonly News<R>[], time: VirtualTime, lagMs: number) {
+    this.#news = news;
+    this.#time = time;
+    this.#lagMs = lagMs;
+  }
+
+  onChange(handler: (change: Change<R>) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  read(): void {
+    const until = this.#time.now() - this.#lagMs;
+    for (let next = this.#news[this.#seen]; next !== undefined && next.at <= until; next = this.#news[++this.#seen]) {
+      const change = { type: next.isGone ? 'removed' : 'changed', object: next.record } as const;
+      for (const handler of this.#handlers) handler(change);
+    }
+  }
+}
+
+function ignored(): void {
+  // somebody else does it, or nobody
+}

@@ -1,0 +1,66 @@
+import type { Pool } from '../../ipam/core/pool.js';
+import type { Random } from '../../kube/clock.js';
+import { SimulatedAgent } from './agent.js';
+import type { Latency, SimulatedApi } from './api.js';
+import { NodeBlocks } from './node-blocks.js';
+import { SpaceView } from './space-view.js';
+import type { Tally } from './tally.js';
+import type { VirtualTime } from './virtual-time.js';
+
+export interface NodesParts {
+  readonly pool: Pool;
+  readonly api: SimulatedApi;
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly tally: () => Tally;
+}
+
+/** All nodes, each with its agent, and what the watches of these tell them. */
+export class Nodes {
+  readonly agents: readonly SimulatedAgent[];
+  readonly #parts: NodesParts;
+
+  constructor(
+    parts: NodesParts,
+    names: readonly string[],
+    { latency, hasBlocks }: { latency: Latency; hasBlocks: boolean },
+  ) {
+    const { pool, api, time } = parts;
+    this.#parts = parts;
+    const views = latency.watchMs.map((lagMs) => new SpaceView(pool, api.leases.news, { lagMs, clock: time }));
+    const blind = new SpaceView(pool, [], { lagMs: 0, clock: time });
+    const blocksOf = new Map<string, NodeBlocks>();
+    const lags = new Map(names.map((node, n) => [node, latency.watchMs[n % latency.watchMs.length]!]));
+    this.agents = names.map((node, n) => {
+      const view = views[n % views.length]!;
+      if (!hasBlocks) return new SimulatedAgent({ ...parts, node, view, blind });
+      const blocks = new NodeBlocks(parts);
+      blocksOf.set(node, blocks);
+      return new SimulatedAgent({ ...parts, node, view, blind, blocks });
+    });
+    api.leases.onNews(({ record, isGone }) => {
+      const { node } = record;
+      if (node === undefined) return;
+      parts.tally().ownEvents++;
+      if (isGone && hasBlocks) time.after(lags.get(node)!, () => blocksOf.get(node)!.expired(record));
+    });
+    api.blocks.onNews((news) => {
+      parts.tally().ownEvents++;
+      time.after(lags.get(news.record.node)!, () => blocksOf.get(news.record.node)!.observe(news));
+    });
+  }
+
+  /** How many agents follow the whole address space. */
+  get following(): number {
+    return this.agents.filter(({ followsSpace }) => followsSpace).length;
+  }
+
+  /** Counts what watches tell while this goes on: those who follow the whole space at its end are told all of it. */
+  count(goOn: () => void): void {
+    const { api, tally } = this.#parts;
+    const told = api.leases.news.length;
+    goOn();
+    tally().spaceEvents += (api.leases.news.length - told) * this.following;
+    tally().following = this.following;
+  }
+}

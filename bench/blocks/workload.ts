@@ -1,0 +1,103 @@
+import type { LeaseRecord } from '../../ipam/core/lease.js';
+import type { Random } from '../../kube/clock.js';
+import { shuffle } from '../random.js';
+import type { SimulatedAgent } from './agent.js';
+import type { VirtualTime } from './virtual-time.js';
+
+/** A runtime whose ADD was told to try again does so after this. */
+const RETRY_MS = 10_000;
+/** From the end of a pod until its replacement is set up elsewhere. */
+const REPLACE_MS = 2_000;
+
+interface Pod {
+  readonly name: string;
+  readonly node: number;
+  lease: LeaseRecord | undefined;
+}
+
+export interface WorkloadDeps {
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly agents: readonly SimulatedAgent[];
+  /** An address was freed: whoever deletes its lease once it has cooled down. */
+  readonly freed: (lease: LeaseRecord) => void;
+  readonly mostOfNode: number;
+}
+
+/** Pods that come, go and move, on nodes that have room for them. */
+export class Workload {
+  readonly #deps: WorkloadDeps;
+  readonly #pods: Pod[] = [];
+  readonly #onNode: number[];
+  #count = 0;
+  /** Without an address. */
+  waiting = 0;
+
+  constructor(deps: WorkloadDeps) {
+    this.#deps = deps;
+    this.#onNode = deps.agents.map(() => 0);
+  }
+
+  get running(): number {
+    return this.#pods.length;
+  }
+
+  /** So many new pods, evenly over nodes and time. */
+  wave(pods: number, lastsMs: number): void {
+    const { time, random, agents } = this.#deps;
+    const nodes = shuffle(
+      Array.from({ length: pods }, (_, n) => n % agents.length),
+      random,
+    );
+    nodes.forEach((node, n) => time.after((n * lastsMs) / pods, () => this.#start(node)));
+  }
+
+  /** One pod of somebody ends, and another one begins elsewhere: so many times, evenly over the time. */
+  churn(pods: number, lastsMs: number): void {
+    for (let n = 0; n < pods; n++) this.#deps.time.after((n * lastsMs) / pods, () => this.#replace());
+  }
+
+  #replace(): void {
+    const { time, random } = this.#deps;
+    const index = Math.floor(random() * this.#pods.length);
+    const pod = this.#pods[index];
+    if (pod === undefined) return;
+    this.#pods[index] = this.#pods.at(-1)!;
+    this.#pods.pop();
+    this.#end(pod);
+    time.after(REPLACE_MS, () => this.#start(this.#anyNode()));
+  }
+
+  #anyNode(): number {
+    const { random, agents, mostOfNode } = this.#deps;
+    for (;;) {
+      const node = Math.floor(random() * agents.length);
+      if (this.#onNode[node]! < mostOfNode) return node;
+    }
+  }
+
+  #start(node: number): void {
+    const name = `pod-${++this.#count}`;
+    this.#onNode[node]!++;
+    this.waiting++;
+    this.#add({ name, node, lease: undefined });
+  }
+
+  #add(pod: Pod): void {
+    const { time, random, agents } = this.#deps;
+    agents[pod.node]!.add(pod.name, (lease) => {
+      if (lease === undefined) {
+        time.after(RETRY_MS * (1 + random() / 2), () => this.#add(pod));
+        return;
+      }
+      pod.lease = lease;
+      this.waiting--;
+      this.#pods.push(pod);
+    });
+  }
+
+  #end({ node, lease }: Pod): void {
+    this.#onNode[node]!--;
+    this.#deps.agents[node]!.del(lease!, this.#deps.freed);
+  }
+}
