@@ -4,6 +4,7 @@ import { leaseOf } from '../../test/lease-objects.js';
 import { Killed, MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../../test/migration-world.js';
 import { bigCluster } from '../../test/whereabouts-cluster.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
+import { Refusal } from '../refusal.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
@@ -213,6 +214,32 @@ describe('moving over from whereabouts', () => {
     expect(plan.leases[0]).to.deep.include({ name: 'blue.10-0-0-5', state: 'create', containerID: 'c-a-p' });
     expect(applied).to.deep.include({ poolsMade: ['blue.a', 'red.b'], released: [] });
   });
+
+  it('refuses a network that no NAD is for, and says which there are', async () => {
+    const end = await migrateWhereabouts({ ...DRY, network: 'blu' }, world().deps()).catch((error: unknown) => error);
+    expect(end).to.be.instanceOf(Refusal);
+    expect((end as Refusal).message).to.match(/network blu .*there are blue, red$/);
+  });
+
+  for (const [plural, words] of [
+    ['ippools', 'is whereabouts installed'],
+    ['addressleases', 'install Holdfast first'],
+    ['network-attachment-definitions', 'install Multus first'],
+  ] as const) {
+    it(`says what to do where the API server knows no ${plural}`, async () => {
+      const deps = world().deps();
+      const { list } = deps.client;
+      deps.client.list = (resource, options) => {
+        if (resource.plural !== plural) return list(resource, options);
+        throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
+      };
+      const end = await migrateWhereabouts(DRY, deps).catch((error: unknown) => error);
+      expect(end).to.be.instanceOf(Refusal);
+      expect((end as Refusal).message)
+        .to.include(`knows no ${plural}.`)
+        .and.include(words);
+    });
+  }
 
   it('says where IPPools are when there are none where it looks', async () => {
     const cluster = world();

@@ -1,7 +1,9 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
+import { Refusal } from '../refusal.js';
 import { LivePods } from './attachments.js';
 import { type Applied, type ApplyDeps, makeLeases, makePools, releaseGone } from './apply.js';
+import { movingNads } from './nads.js';
 import { namespacesOfPools, observe } from './observe.js';
 import type { Observed, Plan, PlannedLease } from './plan-types.js';
 import { planMigration } from './plan.js';
@@ -39,9 +41,11 @@ const PROGRESS_MS = 1_000;
  * Makes Holdfast know what whereabouts has given out. It deletes and changes nothing of whereabouts, and no NAD; killed at any point, it goes on
  * when it is run again.
  * @returns whether all is done, or planned, that was to be
+ * @throws {Refusal} where there is nothing to plan with
  */
 export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateDeps): Promise<boolean> {
   const observed = await observe(deps.client, options.namespace);
+  refuseUnknownNetwork(observed, options.network);
   if (observed.ipPools.length === 0) await tellOfNamespaces(options, deps);
   const plan = planMigration(observed, options.network);
   if (!options.json) for (const line of printPlan(plan)) deps.print(line);
@@ -116,6 +120,19 @@ function applyDeps({ client, clock, width }: MigrateDeps, progress: ApplyDeps['p
 
 function isOfPod({ request }: PlannedLease): boolean {
   return request.owner.kind === 'Pod';
+}
+
+/** A name that is mistyped would find everything done. */
+function refuseUnknownNetwork({ nads }: Observed, network: string | undefined): void {
+  const found = movingNads(nads);
+  const networks = new Set([...found.nads, ...found.conflicts].flatMap(networksOf));
+  if (network === undefined || networks.has(network)) return;
+  const known = [...networks].sort().join(', ') || 'none';
+  throw new Refusal(`no NAD of whereabouts is for network ${network} (the name in its config); there are ${known}`);
+}
+
+function networksOf(found: { network: string } | { networks: readonly string[] }): readonly string[] {
+  return 'network' in found ? [found.network] : found.networks;
 }
 
 async function tellOfNamespaces({ namespace }: MigrateOptions, { client, tell }: MigrateDeps): Promise<void> {

@@ -11,6 +11,7 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
 } from '../../kube/resources.js';
+import { Refusal } from '../refusal.js';
 import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS } from './kinds.js';
 import type { Observed } from './plan-types.js';
 
@@ -23,25 +24,25 @@ type Reader = Pick<Client, 'list' | 'listAs'>;
  */
 export async function observe(client: Reader, namespace: string): Promise<Observed> {
   const [ipPools, reservations, slices, leases] = await Promise.all([
-    client.list(IP_POOLS, { namespace }),
+    listNeeded(client, IP_POOLS, 'is whereabouts installed, with Kubernetes as its datastore?', { namespace }),
     listServed(client, IP_RESERVATIONS, { namespace }),
     listServed(client, NODE_SLICE_POOLS, { namespace }),
-    client.list(ADDRESS_LEASES),
+    listNeeded(client, ADDRESS_LEASES, 'install Holdfast first'),
   ]);
   const [nads, pools, claims] = await Promise.all([
-    client.list(NETWORK_ATTACHMENT_DEFINITIONS),
-    client.list(ADDRESS_POOLS),
-    client.list(IPAM_CLAIMS),
+    listNeeded(client, NETWORK_ATTACHMENT_DEFINITIONS, 'install Multus first'),
+    listNeeded(client, ADDRESS_POOLS, 'install Holdfast first'),
+    listServed(client, IPAM_CLAIMS),
   ]);
   const pods = await client.listAs(PODS, onlyWhatCounts);
   return {
-    ipPools: ipPools.items,
+    ipPools,
     reservations,
     slices,
-    leases: leases.items,
-    nads: nads.items,
-    pools: pools.items,
-    claims: claims.items,
+    leases,
+    nads,
+    pools,
+    claims,
     pods: pods.items,
   };
 }
@@ -52,11 +53,26 @@ export async function namespacesOfPools(client: Reader): Promise<string[]> {
   return [...new Set(items.map(({ metadata }) => metadata.namespace ?? ''))].sort();
 }
 
+/** @throws {Refusal} where the API server does not know the kind */
+async function listNeeded<T extends KubeObject>(
+  client: Reader,
+  resource: Resource<T>,
+  remedy: string,
+  options: ListOptions = {},
+): Promise<readonly T[]> {
+  try {
+    return (await client.list(resource, options)).items;
+  } catch (error) {
+    if (isNotFound(error)) throw new Refusal(`the API server knows no ${resource.plural}.${resource.group}: ${remedy}`);
+    throw error;
+  }
+}
+
 /** Older versions of whereabouts know fewer kinds. */
 async function listServed<T extends KubeObject>(
   client: Reader,
   resource: Resource<T>,
-  options: ListOptions,
+  options: ListOptions = {},
 ): Promise<readonly T[]> {
   try {
     return (await client.list(resource, options)).items;
