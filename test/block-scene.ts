@@ -28,22 +28,28 @@ export interface Given extends Partial<Omit<ObservedBlock, 'record'>> {
   node?: string;
   status?: AddressBlock['status'];
   deleting?: boolean;
+  finalizers?: string[];
 }
 
 /** Block `10.1.0.<64 * index>/26`, of node n1, in which nobody has an address. */
 export function block(index: number, given: Given = {}): ObservedBlock {
-  const { node = 'n1', status: _status, deleting: _deleting, ...rest } = given;
+  const { node = 'n1', status: _status, deleting: _deleting, finalizers: _finalizers, ...rest } = given;
   return { record: recordOf(index, node, given), used: 0, free: 64, size: 64, isSlice: true, ...rest };
 }
 
 export function recordOf(
   index: number,
   node: string,
-  { status, deleting }: Pick<Given, 'status' | 'deleting'>,
+  { status, deleting, finalizers }: Pick<Given, 'status' | 'deleting' | 'finalizers'>,
 ): BlockRecord {
   const made = lendBlock('blue', parseCidr(`10.1.0.${64 * index}/26`), node);
   if (made.verb !== 'create') throw new Error('a block is lent by creating it');
-  const metadata = { ...made.block.metadata, uid: `u${index}`, resourceVersion: '7' };
+  const metadata = {
+    ...made.block.metadata,
+    uid: `u${index}`,
+    resourceVersion: '7',
+    ...(finalizers && { finalizers }),
+  };
   const deletion = deleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
   return readBlock({ ...made.block, metadata: { ...metadata, ...deletion }, ...(status && { status }) });
 }
@@ -52,6 +58,8 @@ export interface Scene extends Partial<Omit<ObservedPool, 'nodes' | 'unlent'>> {
   nodes?: Record<string, ObservedNode>;
   /** Free addresses of slices 3, 2, 1 …, as many as there are. */
   unlent?: number[];
+  /** The same of 2001:db8::/122 and what follows. */
+  unlent6?: number[];
   memories?: Record<string, BlockMemory>;
   now?: number;
 }
@@ -59,11 +67,16 @@ export interface Scene extends Partial<Omit<ObservedPool, 'nodes' | 'unlent'>> {
 export function plan({
   nodes = { n1: nodeWith(1) },
   unlent = [],
+  unlent6 = [],
   memories = {},
   now = NOW,
   ...rest
 }: Scene): BlockPlan {
   const slices = unlent.map((free, index) => ({ cidr: parseCidr(`10.1.0.${64 * (3 - index)}/26`), free }));
+  const slices6 = unlent6.map((free, index) => ({
+    cidr: parseCidr(`2001:db8::${(64 * index).toString(16)}/122`.replace('::0/', '::/')),
+    free,
+  }));
   const pool: ObservedPool = {
     name: 'blue',
     phase: 'serving',
@@ -71,7 +84,7 @@ export function plan({
     claimsPressedAt: {},
     ...rest,
     nodes: new Map(Object.entries(nodes)),
-    unlent: { 4: slices, 6: [] },
+    unlent: { 4: slices, 6: slices6 },
   };
   return planBlocks(pool, new Map(Object.entries(memories)), { policy, now });
 }
@@ -84,8 +97,9 @@ export function brief(action: BlockAction): string {
   return action.kind === 'take-back' && action.isNodeGone ? `${what} unanswered` : what;
 }
 
-export function indexOf(cidr: string): number {
-  return Number(/^10\.1\.0\.(\d+)/.exec(cidr)?.[1]) / 64;
+export function indexOf(cidr: string): string {
+  const offset = /^10\.1\.0\.(\d+)/.exec(cidr)?.[1];
+  return offset === undefined ? cidr : String(Number(offset) / 64);
 }
 
 export const since = (at: number, reason: ReleaseReason = Excess): BlockMemory => ({ unwanted: { since: at, reason } });

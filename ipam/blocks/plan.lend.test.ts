@@ -55,6 +55,11 @@ describe('the plan of blocks, lending', () => {
         scene: { unlent: [64], claimsPressedAt: { 4: LONG_AGO } },
         does: ['lend 3 n1'],
       },
+      {
+        name: 'IPv6 to a node whose pods have such addresses',
+        scene: { nodes: { n1: { ...nodeWith(0), leases: { 4: 0, 6: 1 } } }, unlent: [64], unlent6: [64] },
+        does: ['lend 2001:db8::/122 n1'],
+      },
     ]);
   });
 });

@@ -45,6 +45,22 @@ describe('the plan of blocks, asking', () => {
         does: ['mark 1 ExcessAddresses'],
       },
       {
+        name: 'it is where just minFree are left',
+        scene: {
+          blocks: [block(0, { used: 55, free: 9 }), block(1, { size: 65 })],
+          memories: { u1: since(LONG_AGO) },
+        },
+        does: ['mark 1 ExcessAddresses'],
+      },
+      {
+        name: 'it is not where another one is on its way back already',
+        scene: {
+          blocks: [block(0), block(1, said(Marked))],
+          memories: { u0: since(LONG_AGO), u1: since(LONG_AGO) },
+        },
+        does: [],
+      },
+      {
         name: 'it is not where fewer than minFree would be left',
         scene: {
           blocks: [block(0, { used: 1, free: 7 }), block(1, { free: 66, size: 66 })],
@@ -178,6 +194,56 @@ describe('the plan of blocks, asking', () => {
         name: 'a block that was refused a moment ago is not asked for under pressure',
         scene: { blocks: [block(0)], claimsPressedAt: { 4: NOW }, memories: { u0: { refusedAt: NOW - 1 } } },
         does: [],
+        at: DELAY - 1,
+      },
+      {
+        name: 'a node that needs all it has but one block can spare that',
+        scene: {
+          nodes: { n1: nodeWith(56), n2: nodeWith(1) },
+          blocks: [block(0, { used: 56, free: 8 }), block(1)],
+        },
+        does: ['mark 1 PoolExhausted'],
+      },
+      {
+        name: 'a node gives no more than it can spare, however many go without',
+        scene: {
+          nodes: { n1: nodeWith(57), n2: nodeWith(1), n3: nodeWith(1) },
+          blocks: [block(0, { used: 57, free: 7 }), block(1), block(2)],
+        },
+        does: ['mark 2 PoolExhausted'],
+        at: DELAY,
+      },
+      {
+        name: 'also where it is asked for one of them anyway',
+        scene: {
+          nodes: { n1: nodeWith(57), n2: nodeWith(1), n3: nodeWith(1) },
+          blocks: [block(0, { used: 57, free: 7 }), block(1), block(2)],
+          memories: { u2: since(LONG_AGO) },
+        },
+        does: ['mark 2 PoolExhausted'],
+      },
+      {
+        name: 'who has most gives first',
+        scene: {
+          nodes: { n1: nodeWith(24), n2: nodeWith(44), n3: nodeWith(1) },
+          blocks: [
+            block(0, { node: 'n2', used: 44, free: 20 }),
+            block(1, { node: 'n2' }),
+            block(2, { used: 24, free: 40 }),
+            block(3),
+          ],
+        },
+        does: ['mark 3 PoolExhausted'],
+        at: DELAY,
+      },
+      {
+        name: 'another one is asked for in place of one that was refused',
+        scene: {
+          blocks: [block(0), block(1)],
+          claimsPressedAt: { 4: NOW },
+          memories: { u0: { refusedAt: NOW - 1 } },
+        },
+        does: ['mark 1 PoolExhausted'],
         at: DELAY - 1,
       },
     ]);

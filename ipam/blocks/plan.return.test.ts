@@ -26,6 +26,20 @@ describe('the plan of blocks, of those on their way back', () => {
         does: ['keep 0'],
       },
       { name: 'also of an idle pool', scene: { phase: 'idle', blocks: [block(0, said(Refused))] }, does: ['keep 0'] },
+      {
+        name: 'what was given back is left to its node whose pods use it all the same, however short claims are',
+        scene: { blocks: [block(0, { ...said(Ready, Pressure), used: 1 })], claimsPressedAt: { 4: NOW } },
+        does: ['keep 0'],
+        at: DELAY,
+      },
+      {
+        name: 'what a node needs as much as those who go without is left to it',
+        scene: {
+          nodes: { n1: nodeWith(1), n2: nodeWith(1) },
+          blocks: [block(0, said(Marked, Pressure))],
+        },
+        does: ['keep 0'],
+      },
       ...[Marked, Ready].flatMap((word) => [
         {
           name: `what says ${word} is left to its node that needs it again`,
@@ -139,6 +153,11 @@ describe('the plan of blocks, of those on their way back', () => {
         name: 'then it goes',
         scene: { blocks: [block(0, { ...said(Released), deleting: true })] },
         does: ['let-go 0'],
+      },
+      {
+        name: 'unless others hold it',
+        scene: { blocks: [block(0, { ...said(Released), deleting: true, finalizers: ['a/b'] })] },
+        does: [],
       },
       {
         name: 'also where its pool is idle',
