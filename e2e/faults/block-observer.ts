@@ -34,7 +34,7 @@ export class BlockObserver {
   readonly #leases: Reflector<AddressLease>;
   /** By UID. */
   readonly #lives = new Map<string, Life>();
-  /** By name, the UID of the pod that has it. */
+  /** By name, the UID of whoever had it last. */
   readonly #holders = new Map<string, string | undefined>();
   readonly #taken: { lease: AddressLease; at: bigint }[] = [];
 
@@ -140,11 +140,9 @@ export class BlockObserver {
   /** Versions order leases and blocks among each other. */
   #seeLease(lease: AddressLease): void {
     const { metadata, spec } = lease;
-    const isHeld = spec.owner?.kind === 'Pod' && spec.releasedAt === undefined;
-    const holder = isHeld ? spec.owner?.uid : undefined;
     const before = this.#holders.get(metadata.name);
-    this.#holders.set(metadata.name, holder);
-    if (holder === undefined || holder === before) return;
+    this.#holders.set(metadata.name, spec.owner?.uid);
+    if (spec.owner?.kind !== 'Pod' || spec.releasedAt !== undefined || spec.owner.uid === before) return;
     this.#taken.push({ lease, at: BigInt(metadata.resourceVersion ?? '0') });
   }
 }

@@ -4,6 +4,7 @@ import { formatAddress } from '../../ipam/core/address.js';
 import { compiledPool } from '../lease-objects.js';
 import { LeaseServer } from '../leases-model/lease-server.js';
 import { ManualClock } from '../manual-clock.js';
+import { BlockSide } from './block-side.js';
 import { ModelAgent } from './agent-process.js';
 import { IpamSide, TIMES } from './ipam-side.js';
 import { COLLECT_AFTER_MS } from './lease-agent.js';
@@ -46,17 +47,26 @@ interface ModelPod {
 /** Two nodes with an agent each, their pods, and ipam, on one API server; whoever breaks a promise is noted. */
 export class AgentWorld {
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
-  readonly cluster: LeaseCluster = new LeaseCluster(new LeaseServer((before, after) => this.ipam.judge(before, after)));
+  readonly cluster: LeaseCluster = new LeaseCluster(
+    new LeaseServer((before, after) => {
+      this.ipam.judge(before, after);
+      this.blocks.judge(before, after);
+    }),
+  );
   readonly ipam: IpamSide = new IpamSide(this.cluster, POOL, { clock: this.clock, wrong: (text) => this.#wrong(text) });
+  readonly blocks = new BlockSide(this.cluster.blocks, (text) => this.#wrong(text));
   readonly agents: ModelAgent[];
   grants = 0;
+  readonly #nodeBlocks: boolean;
   readonly #wrongs: string[] = [];
   readonly #pods: ModelPod[] = [];
   readonly #interfaces: Interface[] = [];
   #count = 0;
   #draws = 0;
 
-  constructor() {
+  /** @param nodeBlocks nodes may be lent blocks */
+  constructor(nodeBlocks = false) {
+    this.#nodeBlocks = nodeBlocks;
     this.agents = NODES.map((_, node) => this.#start(node));
   }
 
@@ -209,7 +219,8 @@ export class AgentWorld {
   #start(node: number): ModelAgent {
     const nodeName = NODES[node]!;
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
-    return new ModelAgent({ cluster: this.cluster, nodeName, pools: [POOL], clock: this.clock, random });
+    const { cluster, clock } = this;
+    return new ModelAgent({ cluster, nodeName, pools: [POOL], clock, random, nodeBlocks: this.#nodeBlocks });
   }
 
   #agentOf({ pod }: Interface): ModelAgent {
