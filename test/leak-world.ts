@@ -12,6 +12,7 @@ import type { Client } from '../kube/client.js';
 import { StatusError, TransportError } from '../kube/errors.js';
 import type { Change } from '../kube/informer.js';
 import type { Resource } from '../kube/resource.js';
+import { mergePatch } from './merge-patch.js';
 
 /** How the API server answers reads. */
 export const MOODS = ['well', 'silent', 'forbidden', 'overloaded', 'unserved', 'proxied', 'misnamed'] as const;
@@ -191,7 +192,8 @@ export class LeakWorld {
 
   #patch(name: string, body: AddressLease): AddressLease {
     const before = this.#writable(name, body.metadata);
-    const after = { ...before, spec: { ...before.spec, ...body.spec } };
+    const after = structuredClone(before);
+    mergePatch(after, { spec: body.spec });
     this.onWrite(before, after);
     return structuredClone(this.put('addressleases', after));
   }

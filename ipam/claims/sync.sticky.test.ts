@@ -60,6 +60,17 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(scene.ipsOf('b')).to.deep.equal([address]);
   });
 
+  it('looks for no address that is kept or reserved for it while the gate is closed', async () => {
+    scene.process.gates.stickyMAC = false;
+    scene.cluster.operate({ do: 'reserve', address: '10.0.0.6', mac: MAC });
+    const [address = ''] = await begin('a', MAC);
+    expect(address).not.to.equal('10.0.0.6');
+    await end('a');
+    expect(await begin('b', MAC))
+      .to.have.lengthOf(1)
+      .and.not.to.include(address);
+  });
+
   it('has it for as long as it is kept, while others get what is free', async () => {
     const [address = ''] = await begin('a', MAC);
     await end('a');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import { LeakWorld } from '../../test/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { type LeaseTimes, readLease } from '../core/lease.js';
+import { type LeaseTimes, readLease, stateOf } from '../core/lease.js';
 import { Expiry, type TimesOf, dueLeases } from './expiry.js';
 import { leaseTimesBy } from './times.js';
 
@@ -143,6 +143,18 @@ describe('Expiry', () => {
     expect(bed.world.lease('blue.10-0-0-1')).to.equal(undefined);
     expect(bed.world.book.get('blue.10-0-0-1')).to.equal(undefined);
     expect(bed.world.lease('blue.10-0-0-2')).not.to.equal(undefined);
+  });
+
+  it('reserves a lease of the static table again, and knows it at once', async () => {
+    const mac = '02:00:00:00:00:01';
+    release(bed.world, '10.0.0.1', 0, { mac, reserved: true, node: 'n1' });
+    begin();
+    await bed.until(61);
+    const { address, addressSpace, pool } = bed.world.lease('blue.10-0-0-1')!.spec;
+    expect(bed.world.lease('blue.10-0-0-1')!.spec).to.deep.equal({ address, addressSpace, pool, mac, reserved: true });
+    expect(stateOf(bed.world.book.get('blue.10-0-0-1')!)).to.equal('reserved');
+    await bed.until(600);
+    expect(bed.world.expired, 'once').to.deep.equal(['blue.10-0-0-1']);
   });
 
   it('deletes what is released later in time, too', async () => {

@@ -80,6 +80,7 @@ export class ModelProcess {
   readonly book = new LeaseBook();
   readonly directory: PoolDirectory;
   readonly claims;
+  readonly gates = { stickyMAC: true };
   readonly #informers: Record<Kind, { deliver(count: number): boolean }>;
   readonly #sync: (key: string) => Promise<SyncResult>;
 
@@ -114,6 +115,7 @@ export class ModelProcess {
     const events: Pick<EventRecorder, 'event'> = {
       event: ({ kind }, type, reason, message) => void this.events.push(`${type} ${kind} ${reason}: ${message}`),
     };
+    const { gates } = this;
     this.#sync = createClaimSync({
       claims: claims.cache,
       book: this.book,
@@ -125,7 +127,9 @@ export class ModelProcess {
       gate: { isOpen: isGateOpen },
       heldByStopped: () => 0,
       maxStalenessMs: MAX_STALENESS_MS,
-      stickyMAC: true,
+      get stickyMAC() {
+        return gates.stickyMAC;
+      },
       clock: { now: () => world.now },
       events,
       metrics: { stepped: () => undefined, took: () => undefined, released: () => undefined, waiting: () => undefined },
