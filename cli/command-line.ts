@@ -1,5 +1,6 @@
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { VERSION } from '../process/version.js';
+import type { IpsOptions } from './ips.js';
 import type { Reservation } from './reserve.js';
 import type { ClusterChoice } from './session.js';
 import { DEFAULT_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js';
@@ -8,6 +9,7 @@ import { DEFAULT_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js
 export type Request = { readonly cluster: ClusterChoice } & (
   | { readonly command: 'migrate whereabouts'; readonly options: MigrateOptions }
   | { readonly command: 'reserve' | 'unreserve'; readonly reservation: Reservation }
+  | { readonly command: 'ips'; readonly options: IpsOptions }
 );
 
 /** Arguments that cannot be. The message names them and what is allowed. */
@@ -23,6 +25,7 @@ interface Given extends ClusterChoice {
   readonly skipConflicts?: true;
   readonly output?: string;
   readonly mac?: string;
+  readonly allNamespaces?: true;
 }
 
 /**
@@ -53,12 +56,13 @@ function usageOf({ code, message }: CommanderError): string {
 
 function buildProgram(take: (request: Request) => void): Command {
   const program = new Command('kubectl-holdfast')
-    .description('Persistent IP addresses for KubeVirt virtual machines: what an administrator does now and then.')
+    .description('Persistent IP addresses for KubeVirt virtual machines: what people do with them now and then.')
     .version(VERSION, '--version', 'print the version')
     .helpOption('--help', 'print this help')
     .helpCommand(false);
   addMigrate(program, take);
   addReserve(program, take);
+  addIps(program, take);
   return program;
 }
 
@@ -76,15 +80,12 @@ function addMigrate(program: Command, take: (request: Request) => void): void {
     .option('--skip-conflicts', 'with --apply: pass over what has conflicts; without it nothing is written then')
     .option('-o, --output <format>', 'json')
     .action((given: Given) => {
-      const { namespace = DEFAULT_NAMESPACE, network, output } = given;
-      if (output !== undefined && output !== 'json') {
-        throw new UsageError(`-o: "${output}" cannot be used: there is json; leave it out for text`);
-      }
+      const { namespace = DEFAULT_NAMESPACE, network } = given;
       const options: MigrateOptions = {
         apply: given.apply === true,
         namespace,
         skipConflicts: given.skipConflicts === true,
-        json: output === 'json',
+        json: isJson(given),
         ...(network !== undefined && { network }),
       };
       take({ command: 'migrate whereabouts', cluster: clusterOf(given), options });
@@ -104,6 +105,24 @@ function addReserve(program: Command, take: (request: Request) => void): void {
     .action((pool: string, address: string, given: Given) => {
       take({ command: 'unreserve', cluster: clusterOf(given), reservation: { pool, address } });
     });
+}
+
+function addIps(program: Command, take: (request: Request) => void): void {
+  withCluster(program.command('ips'))
+    .description('who has which addresses: VMs, and pods without claims')
+    .option('-n, --namespace <name>', 'of the VMs and pods', 'default')
+    .option('-A, --all-namespaces', 'all of them')
+    .option('-o, --output <format>', 'json')
+    .action((given: Given) => {
+      const namespace = given.allNamespaces === true ? undefined : given.namespace;
+      const options: IpsOptions = { json: isJson(given), ...(namespace !== undefined && { namespace }) };
+      take({ command: 'ips', cluster: clusterOf(given), options });
+    });
+}
+
+function isJson({ output }: Given): boolean {
+  if (output === undefined || output === 'json') return output === 'json';
+  throw new UsageError(`-o: "${output}" cannot be used: there is json; leave it out for text`);
 }
 
 function withCluster(command: Command): Command {

@@ -2,6 +2,7 @@
 import { systemClock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import { type Request, UsageError, readCommandLine } from './command-line.js';
+import { listIps } from './ips.js';
 import { reserve, unreserve } from './reserve.js';
 import { WIDTH, withCluster } from './session.js';
 import { migrateWhereabouts } from './whereabouts/migrate.js';
@@ -25,6 +26,9 @@ async function perform(request: Request): Promise<boolean> {
         return true;
       case 'unreserve':
         print(await unreserve(request.reservation, client));
+        return true;
+      case 'ips':
+        for (const line of await listIps(request.options, client)) print(line);
         return true;
     }
   });

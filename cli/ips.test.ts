@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import type { AddressLease } from '../api/address-lease.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import { StatusError } from '../kube/errors.js';
+import type { Resource } from '../kube/resource.js';
+import type { Client, ListOptions } from '../kube/client.js';
+import { listIps } from './ips.js';
+
+function claim(vm: string, status: Partial<NonNullable<IPAMClaim['status']>> = {}, deleting = false): IPAMClaim {
+  const annotations = {
+    'ipam.holdfast.dev/owner-name': vm,
+    'ipam.holdfast.dev/owner-uid': `${vm}-uid`,
+    'ipam.holdfast.dev/vm-network': 'data',
+    'ipam.holdfast.dev/network-attachment-definition': 'a/blue',
+  };
+  return {
+    metadata: {
+      ...{ namespace: 'a', name: `${vm}.data`, uid: `claim-${vm}`, annotations },
+      ...(deleting && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+    },
+    spec: { network: 'blue', interface: 'pod123' },
+    status: { ips: [], ...status },
+  };
+}
+
+function lease(address: string, spec: Partial<AddressLease['spec']>): AddressLease {
+  return { metadata: { name: address }, spec: { address, addressSpace: 'blue', pool: 'blue.a', ...spec } };
+}
+
+const POD = { kind: 'Pod', namespace: 'a', name: 'p', uid: 'p-uid' } as const;
+const CLAIMS = [
+  claim('keeper', { ips: ['10.0.0.5/24', 'fd00::5/64'], ownerPod: { name: 'virt-launcher-keeper-x' } }),
+  claim('asleep', { ips: ['10.0.0.6/24'] }),
+  claim('new'),
+  claim('hungry', {
+    conditions: [
+      { type: 'IPsAllocated', status: 'False', reason: 'SubnetExhausted', message: 'full', lastTransitionTime: '' },
+    ],
+  }),
+  claim('leaving', { ips: ['10.0.0.9/24'] }, true),
+];
+const LEASES = [
+  lease('10.0.0.5', { owner: { kind: 'IPAMClaim', namespace: 'a', name: 'keeper.data', uid: 'claim-keeper' } }),
+  lease('10.0.0.7', { owner: POD, interface: 'net1', node: 'node-1' }),
+  lease('fd00::7', { owner: POD, interface: 'net1', node: 'node-1' }),
+  lease('10.0.0.8', { owner: POD, interface: 'net2' }),
+  lease('10.0.0.9', { owner: { ...POD, uid: 'old' }, releasedAt: '2026-01-01T00:00:00Z' }),
+  lease('10.0.0.10', {}),
+];
+
+function clientOf(mayseeLeases: boolean, asked: ListOptions[] = []): Pick<Client, 'list'> {
+  const list = ({ plural }: Resource, options: ListOptions = {}) => {
+    asked.push(options);
+    if (plural === 'ipamclaims') return Promise.resolve({ items: CLAIMS, resourceVersion: '1' });
+    if (mayseeLeases) return Promise.resolve({ items: LEASES, resourceVersion: '1' });
+    return Promise.reject(new StatusError({ request: 'GET', status: 403, reason: 'Forbidden', message: 'no' }));
+  };
+  return { list } as unknown as Pick<Client, 'list'>;
+}
+
+const columns = (lines: readonly string[]) => lines.map((line) => line.trim().split(/ {3,}/).join(' | '));
+
+describe('the addresses at one glance', () => {
+  it('are those of VMs, and of pods without claims', async () => {
+    const asked: ListOptions[] = [];
+    expect(columns(await listIps({ namespace: 'a', json: false }, clientOf(true, asked)))).to.deep.equal([
+      'KIND | NAME | INTERFACE | NAD | ADDRESSES | POOL | STATE',
+      'VM | asleep | data | a/blue | 10.0.0.6/24 | Stopped',
+      'VM | hungry | data | a/blue | SubnetExhausted',
+      'VM | keeper | data | a/blue | 10.0.0.5/24 fd00::5/64 | blue.a | Running (virt-launcher-keeper-x)',
+      'VM | leaving | data | a/blue | 10.0.0.9/24 | Releasing',
+      'VM | new | data | a/blue | Waiting',
+      'Pod | p | net1 | 10.0.0.7 fd00::7 | blue.a | Running (node-1)',
+      'Pod | p | net2 | 10.0.0.8 | blue.a | Running',
+    ]);
+    expect(asked).to.deep.equal([{ namespace: 'a' }, { labelSelector: 'ipam.holdfast.dev/owner-namespace=a' }]);
+  });
+
+  it('are those of VMs alone for whoever sees no leases', async () => {
+    const lines = columns(await listIps({ namespace: 'a', json: false }, clientOf(false)));
+    expect(lines).to.have.length(6);
+    expect(lines[3]).to.equal(
+      'VM | keeper | data | a/blue | 10.0.0.5/24 fd00::5/64 | Running (virt-launcher-keeper-x)',
+    );
+  });
+
+  it('name the namespace where all are looked at, and can be had as JSON', async () => {
+    expect((await listIps({ json: false }, clientOf(true)))[0]).to.match(/^NAMESPACE +KIND/);
+    const rows = JSON.parse((await listIps({ json: true }, clientOf(true))).join('\n')) as { owner: string }[];
+    expect(rows.map(({ owner }) => owner)).to.deep.equal(['asleep', 'hungry', 'keeper', 'leaving', 'new', 'p', 'p']);
+  });
+});

@@ -1,0 +1,124 @@
+import type { AddressLease } from '../api/address-lease.js';
+import { type IPAMClaim, labelValue, nadOf, ownerOf, vmNetworkOf } from '../api/ipam-claim.js';
+import { isBeingDeleted } from '../api/meta.js';
+import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
+import type { Client } from '../kube/client.js';
+import { isForbidden } from '../kube/errors.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
+import { tableOf } from './table.js';
+
+export interface IpsOptions {
+  /** Undefined: all. */
+  readonly namespace?: string;
+  readonly json: boolean;
+}
+
+/** Who has which addresses, and why not. */
+export interface IpsRow {
+  readonly namespace: string;
+  /** The name of the VM, or of a pod without a claim. */
+  readonly owner: string;
+  readonly kind: 'VM' | 'Pod';
+  /** In the VM's spec, or the pod's interface. */
+  readonly interface: string;
+  /** `namespace/name` of the NAD, where it is known. */
+  readonly nad: string;
+  readonly addresses: readonly string[];
+  /** Empty where nobody may see leases, or there is none. */
+  readonly pool: string;
+  /** `Running` on which pod, `Stopped`, `Releasing`, or why there are no addresses. */
+  readonly state: string;
+}
+
+/** @returns lines for the user */
+export async function listIps({ namespace, json }: IpsOptions, client: Pick<Client, 'list'>): Promise<string[]> {
+  const [claims, leases] = await Promise.all([client.list(IPAM_CLAIMS, { namespace }), listLeases(client, namespace)]);
+  const rows = rowsOf(claims.items, leases);
+  if (json) return [JSON.stringify(rows, undefined, 2)];
+  if (rows.length === 0)
+    return [`nobody has addresses in ${namespace === undefined ? 'the cluster' : `namespace ${namespace}`}`];
+  const cells = rows.map((row) => [
+    ...(namespace === undefined ? [row.namespace] : []),
+    ...[row.kind, row.owner, row.interface, row.nad, row.addresses.join(' '), row.pool, row.state],
+  ]);
+  const header = ['KIND', 'NAME', 'INTERFACE', 'NAD', 'ADDRESSES', 'POOL', 'STATE'];
+  return tableOf(namespace === undefined ? ['NAMESPACE', ...header] : header, cells);
+}
+
+/** VMs first, each by its name. Leases that were released, and reserved ones, are nobody's. */
+export function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[]): IpsRow[] {
+  const held = leases.filter(({ spec }) => spec.owner !== undefined && spec.releasedAt === undefined);
+  const byOwner = new Map<string, AddressLease[]>();
+  for (const lease of held) {
+    const uid = lease.spec.owner?.uid ?? '';
+    byOwner.set(uid, [...(byOwner.get(uid) ?? []), lease]);
+  }
+  const rows = claims.map((claim) => rowOfClaim(claim, byOwner.get(claim.metadata.uid ?? '') ?? []));
+  for (const own of byOwner.values()) {
+    if (own[0]?.spec.owner?.kind === 'Pod') rows.push(...rowsOfPod(own));
+  }
+  return rows.sort(byName);
+}
+
+function rowOfClaim(claim: IPAMClaim, leases: readonly AddressLease[]): IpsRow {
+  const { namespace = '', name } = claim.metadata;
+  return {
+    namespace,
+    owner: ownerOf(claim)?.name ?? name,
+    kind: 'VM',
+    interface: vmNetworkOf(claim) ?? claim.spec.interface,
+    nad: nadOf(claim) ?? '',
+    addresses: claim.status?.ips ?? [],
+    pool: leases[0]?.spec.pool ?? '',
+    state: stateOfClaim(claim),
+  };
+}
+
+function stateOfClaim(claim: IPAMClaim): string {
+  if (isBeingDeleted(claim)) return 'Releasing';
+  const condition = claim.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+  if (condition?.status === 'False') return condition.reason;
+  if ((claim.status?.ips.length ?? 0) === 0) return 'Waiting';
+  const pod = claim.status?.ownerPod?.name;
+  return pod ? `Running (${pod})` : 'Stopped';
+}
+
+/** One row an interface. */
+function rowsOfPod(leases: readonly AddressLease[]): IpsRow[] {
+  const interfaces = new Map<string, AddressLease[]>();
+  for (const lease of leases) {
+    const name = lease.spec.interface ?? '';
+    interfaces.set(name, [...(interfaces.get(name) ?? []), lease]);
+  }
+  return [...interfaces].map(([name, own]) => {
+    const { owner, node } = own[0]?.spec ?? {};
+    return {
+      namespace: owner?.namespace ?? '',
+      owner: owner?.name ?? '',
+      kind: 'Pod',
+      interface: name,
+      nad: '',
+      addresses: own.map(({ spec }) => spec.address).sort(),
+      pool: own[0]?.spec.pool ?? '',
+      state: node ? `Running (${node})` : 'Running',
+    };
+  });
+}
+
+function byName(a: IpsRow, b: IpsRow): number {
+  const [left, right] = [a, b].map(({ namespace, kind, owner, interface: name }) =>
+    JSON.stringify([namespace, kind === 'VM' ? 0 : 1, owner, name]),
+  );
+  return (left ?? '') < (right ?? '') ? -1 : 1;
+}
+
+/** Whoever sees one namespace alone sees no leases, and so no pools. */
+async function listLeases(client: Pick<Client, 'list'>, namespace: string | undefined): Promise<AddressLease[]> {
+  const labelSelector = namespace === undefined ? undefined : `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
+  try {
+    return (await client.list(ADDRESS_LEASES, { labelSelector })).items;
+  } catch (error) {
+    if (isForbidden(error)) return [];
+    throw error;
+  }
+}
