@@ -102,8 +102,16 @@ describe('readCommandLine', () => {
   });
 
   const refusals: { name: string; args: string[]; environment?: Environment; expect: string[] }[] = [
-    { name: 'no process', args: [], expect: ['no process is named', 'controller, webhook, ipam, agent, capacity, all'] },
-    { name: 'an unknown process', args: ['agents'], expect: ['"agents"', 'controller, webhook, ipam, agent, capacity, all'] },
+    {
+      name: 'no process',
+      args: [],
+      expect: ['no process is named', 'controller, webhook, ipam, agent, capacity, all'],
+    },
+    {
+      name: 'an unknown process',
+      args: ['agents'],
+      expect: ['"agents"', 'controller, webhook, ipam, agent, capacity, all'],
+    },
     { name: 'an agent without its node', args: ['agent'], expect: ['--node-name must be given', 'NODE_NAME'] },
     { name: 'an agent that elects', args: ['agent', '--leader-elect'], expect: ['--leader-elect'] },
     { name: 'an unknown flag', args: ['all', '--worker=1'], expect: ['--worker', '--workers'] },

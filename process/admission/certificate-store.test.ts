@@ -145,10 +145,10 @@ describe('the certificates of an admission server', function () {
     replicas.start();
     await replicas.settle();
     const webhooks = [{ name: 'c', clientConfig: { service: { name: 'holdfast-webhook' } } }];
-    replicas.api.objects.set(replicas.another, { metadata: { name: 'another', resourceVersion: '1' }, webhooks });
+    const another: WebhookConfigurationObject = { metadata: { name: 'another', resourceVersion: '1' }, webhooks };
+    replicas.api.objects.set(replicas.another, another);
     replicas.stores[0]?.wake();
-    await until('it is trusted', () => replicas.bundlesOf(replicas.another)[0]?.length === 1);
-    expect(replicas.bundlesOf(replicas.another)[0]).to.deep.equal(replicas.bundles[0]);
+    await until('it is trusted', () => replicas.bundlesOf(replicas.another)[0]?.join() === replicas.bundles[0]?.join());
   });
 
   it('are kept in a Secret of type kubernetes.io/tls, with the CA', async () => {
