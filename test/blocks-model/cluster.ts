@@ -16,7 +16,8 @@ export const NODES = ['n1', 'n2', 'n3'] as const;
 export const SHAPES = ['usual', 'narrow', 'fine', 'coarse'] as const;
 export type Shape = (typeof SHAPES)[number];
 
-const SUBNETS: Readonly<Record<Shape, { ranges?: string[]; size: number }>> = {
+/** What a pool may be changed to. */
+export const SUBNETS: Readonly<Record<Shape, { ranges?: string[]; size: number }>> = {
   usual: { size: 30 },
   narrow: { ranges: ['10.0.0.1-10.0.0.13'], size: 30 },
   fine: { size: 31 },
@@ -73,6 +74,7 @@ export class BlockCluster {
       const { name } = (after ?? before)!.metadata;
       const was = before && readBlock(before);
       const is = after && readBlock(after);
+      this.judge.wordWritten(before?.status?.release, after?.status?.release, this.#writer);
       this.judge.blockWritten(was, is, this.#writer);
       this.blocks.tell(name, is);
     });

@@ -7,9 +7,9 @@ import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../.
 import { addressesOf } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
 import { type BlockRecord, markBlock } from '../../ipam/core/block.js';
-import { firstOf, lastOf } from '../../ipam/core/cidr.js';
+import { type Cidr, firstOf, formatCidr, lastOf } from '../../ipam/core/cidr.js';
 import { type BlockCluster, POLICY } from './cluster.js';
-import { type Writer, isUseOf } from './judge.js';
+import { type Writer, isUseOf, overlap } from './judge.js';
 import { Lagging } from './log.js';
 import { observe } from './observe.js';
 
@@ -66,6 +66,7 @@ export class ModelIpam {
     this.#timers.set('blue', memories);
     for (const action of actions) {
       if (action.kind === 'take-back') demandUnused(action.block, known.leases);
+      if (action.kind === 'lend') demandApart(action.slice, known.blocks);
       this.#apply(action);
     }
   }
@@ -148,4 +149,11 @@ function demandUnused(block: BlockRecord, leases: readonly LeaseRecord[]): void 
   const used = leases.find((lease) => isUseOf(lease, block));
   if (used === undefined) return;
   throw new Error(`${block.metadata.name} is to be taken back, though ${used.metadata.name} of its node is known`);
+}
+
+/** A name locks one slice, not what overlaps it: that is left to whoever lends. */
+function demandApart(slice: Cidr, blocks: readonly BlockRecord[]): void {
+  const other = blocks.find(({ cidr }) => overlap(cidr, slice));
+  if (other !== undefined)
+    throw new Error(`${formatCidr(slice)} is to be lent, though ${other.metadata.name} is known`);
 }

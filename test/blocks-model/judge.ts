@@ -35,6 +35,8 @@ export interface Picked {
 
 type Word = BlockRecord['release'];
 
+const WORDS: ReadonlySet<string> = new Set(Object.values(BlockRelease));
+
 /** The words that ipam and agents may put in place of which. */
 const IPAM: readonly (readonly [Word, Word])[] = [
   [undefined, BlockRelease.Marked],
@@ -102,6 +104,12 @@ export class BlockJudge {
     else if (was === undefined && by.isZombie) this.#strays.add(name);
     const isOther = was !== undefined && is !== undefined && was.owner?.uid !== is.owner?.uid;
     if (isOther && stateOf(was) === 'held') throw new Error(`${name} was leased twice`);
+  }
+
+  /** As it stands in the object, whatever is made of it. */
+  wordWritten(was: string | undefined, is: string | undefined, by: Writer): void {
+    if (was === undefined || was === is || by.kind === 'admin') return;
+    if (!WORDS.has(was)) throw new Error(`${by.name} wrote over ${was}, which it does not know`);
   }
 
   blockWritten(was: BlockRecord | undefined, is: BlockRecord | undefined, by: Writer): void {

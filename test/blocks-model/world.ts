@@ -1,9 +1,9 @@
 import { type BlockRecord, deleteBlock } from '../../ipam/core/block.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { ModelBlockAgent, type ModelPod, WATCHES } from './agent.js';
-import { BlockCluster, type Ending, NODES } from './cluster.js';
+import { BlockCluster, type Ending, NODES, SUBNETS } from './cluster.js';
 import { FEEDS, ModelIpam } from './ipam.js';
-import type { Writer } from './judge.js';
+import { type Writer, isUseOf } from './judge.js';
 
 const ADMIN: Writer = { kind: 'admin', name: 'admin', born: 0, isZombie: false };
 const ROUND_MS = 20_000;
@@ -138,12 +138,19 @@ export class BlockWorld {
     }
     for (const name of NODES) this.cluster.setNode(name, 'there');
     this.#rounds();
-    // what an admin withdraws stays asked for as long as pods use it
-    this.#demandRest(this.cluster.blocks.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined));
+    const blocks = this.cluster.blocks.list();
+    const leases = this.cluster.leases.list();
+    for (const block of blocks.filter(isWithdrawn)) {
+      if (leases.some((lease) => isUseOf(lease, block))) continue;
+      throw new Error(`${block.metadata.name} of ${block.node} is withdrawn, not used, and still there`);
+    }
+    // what is withdrawn stays asked for as long as pods use it
+    this.#demandRest(blocks.filter((block) => !isWithdrawn(block)));
   }
 
-  /** All pods and claims end, too: every slice can be lent again. */
+  /** All pods and claims end, too, and one node never comes back: every slice can be lent again. */
   settleEmpty(): void {
+    this.cluster.setNode(NODES.at(-1)!, 'gone');
     this.#claims.clear();
     for (const pod of this.#pods) pod.isAlive = false;
     this.#rounds();
@@ -164,6 +171,7 @@ export class BlockWorld {
 
   #demandRest(blocks: readonly BlockRecord[]): void {
     for (const [node, { lent }] of this.agents.entries()) {
+      if (!this.cluster.nodes.current.has(NODES[node]!)) continue;
       const own = this.cluster.blocks.list().filter((block) => block.node === NODES[node]);
       if (namesOf(own) !== namesOf(lent.all()))
         throw new Error(`${NODES[node]} has ${namesOf(own)}, not ${namesOf(lent.all())}`);
@@ -200,6 +208,11 @@ export class BlockWorld {
 
 function choose<T>(among: readonly T[], pick: number): T | undefined {
   return among[pick % Math.max(among.length, 1)];
+}
+
+/** Somebody deletes it, or its pool has no such block any more. */
+function isWithdrawn({ metadata, cidr }: BlockRecord): boolean {
+  return metadata.deletionTimestamp !== undefined || cidr.prefixLength !== SUBNETS.usual.size;
 }
 
 function namesOf(blocks: readonly BlockRecord[]): string {
