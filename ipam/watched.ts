@@ -8,12 +8,16 @@ import { type LeaseRecord, readLease } from './core/lease.js';
 import { SERVED_CLAIM_INDEXES } from './indexes.js';
 import { shrinkClaim } from './shrink.js';
 
-/** What only the embedded IPAM follows. Not optional: as long as these kinds are not served, nothing is known of what is leased. */
+/** What only the embedded IPAM follows. Leases are not optional: as long as they are not served, nothing is known of what is leased. */
 
 /** Without indexes: the book of leases has its own, which know what we wrote ourselves. */
 export const ADDRESS_LEASE_WATCH: Watched<AddressLease, LeaseRecord> = { resource: ADDRESS_LEASES, shrink: readLease };
-/** Only where blocks are lent. */
-export const ADDRESS_BLOCK_WATCH: Watched<AddressBlock, BlockRecord> = { resource: ADDRESS_BLOCKS, shrink: readBlock };
+/** Only where blocks are lent. Optional: they are hints, and claims are served without any. */
+export const ADDRESS_BLOCK_WATCH: Watched<AddressBlock, BlockRecord> = {
+  resource: ADDRESS_BLOCKS,
+  shrink: readBlock,
+  optional: true,
+};
 /** With their whole status. Optional as elsewhere: another's CRD, which may come later. */
 export const SERVED_CLAIMS: Watched<IPAMClaim> = {
   resource: IPAM_CLAIMS,

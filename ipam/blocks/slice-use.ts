@@ -1,5 +1,5 @@
 import type { AddressSpace } from '../core/address-space.js';
-import type { Family } from '../core/address.js';
+import { BITS, type Family } from '../core/address.js';
 import type { Cidr } from '../core/cidr.js';
 import type { Pool } from '../core/pool.js';
 import type { RangeSet } from '../core/ranges.js';
@@ -72,14 +72,15 @@ export class SliceUse {
   *unlent(family: Family, lent: RangeSet): Iterable<OpenSlice> {
     const slices = this.slices[family];
     if (slices.count < 2n) return;
+    // none has more: a subnet that is smaller than a slice has less
+    const most = cap(1n << BigInt(BITS[family] - this.pool.blockSize[family]));
     const others: OpenSlice[] = [];
     let compared = 0;
     for (const cidr of slices.all()) {
-      const { first, last } = rangeOf(cidr);
       compared++;
-      if (lent.overlaps({ first, last })) continue;
+      if (lent.overlaps(rangeOf(cidr))) continue;
       const free = this.freeIn(cidr);
-      if (free === cap(last - first + 1n)) yield { cidr, free };
+      if (free === most) yield { cidr, free };
       else if (free > 0 && compared <= COMPARED) others.push({ cidr, free });
     }
     yield* others.sort((a, b) => b.free - a.free);
