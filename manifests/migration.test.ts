@@ -4,6 +4,7 @@ import { POOL_NAD_NAMESPACE, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
 import { IP_POOLS } from '../cli/whereabouts/kinds.js';
 import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
+import { listIps } from '../cli/ips.js';
 import { reserve, unreserve } from '../cli/reserve.js';
 import { createKinds } from '../e2e/bed/kinds.js';
 import { createAll, readManifests } from '../e2e/bed/objects.js';
@@ -133,6 +134,13 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
     const body = { metadata: { annotations: { [NETWORK_STATUS_ANNOTATION]: '[]' } } };
     await expectRefusal(migrator.patch(PODS, pod, { type: 'merge', body }), 'cannot patch resource');
     await expectRefusal(migrator.delete(ADDRESS_POOLS, { name: 'blue.default' }), 'cannot delete resource');
+  });
+
+  it('shows who has which addresses, as far as one may see that', async () => {
+    const [first] = pods;
+    const lines = await listIps({ namespace: 'default', json: false }, await cluster.asJust('migrator'));
+    expect(lines.find((line) => line.includes(first?.metadata.name ?? '-'))).to.match(/10\.74\.0\.5 +blue\.default/);
+    await expectRefusal(listIps({ json: true }, await cluster.asJust('nobody')), 'cannot list resource "ipamclaims"');
   });
 
   it('a pool’s administrator reserves an address for a MAC address, and lets it go', async () => {

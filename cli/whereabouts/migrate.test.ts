@@ -148,7 +148,7 @@ describe('moving over from whereabouts', () => {
       const cluster = conflicted();
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
       expect(cluster.writes).to.equal(0);
-      expect(cluster.told.join()).to.include('there are 1 conflicts');
+      expect(cluster.told.join()).to.include('the plan has conflicts (1)');
       expect(cluster.printed.join('\n')).to.match(/10\.0\.0\.5 in address space blue: .* held by IPAMClaim a\/c1/);
     });
 

@@ -59,7 +59,7 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
   if (plan.conflicts.length > 0 && !options.skipConflicts) {
     if (options.json) deps.print(JSON.stringify({ plan: asJson(plan) }, undefined, 2));
     deps.tell(
-      `nothing is written: there are ${plan.conflicts.length} conflicts; resolve them, or pass over them with --skip-conflicts`,
+      `nothing is written, for the plan has conflicts (${plan.conflicts.length}): resolve them, or pass over them with --skip-conflicts`,
     );
     return false;
   }
@@ -96,7 +96,7 @@ async function apply(plan: Plan, observed: Observed, options: MigrateOptions, de
   } else {
     for (const line of [...printApplied(applied, released), ...printNext(plan.changes)]) deps.print(line);
   }
-  if (conflicts > 0) deps.tell(`${conflicts} conflicts are left: see them with a run without --apply`);
+  if (conflicts > 0) deps.tell(`conflicts are left (${conflicts}): a run without --apply says which`);
   return applied.failed.length === 0 && conflicts === 0;
 }
 
