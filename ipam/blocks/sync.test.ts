@@ -36,6 +36,10 @@ describe('the sync of blocks', () => {
   it('lends nothing for claims, nor to nodes that the pool does not have', async () => {
     world.putPool(adminPool('blue', { nodeSelector: { rack: '1' } }));
     world.putNode('n2', { rack: '1', zone: 'a' });
+    world.putNode('n4', { rack: '2' });
+    world.nodes.set({ metadata: { name: 'n5', labels: { rack: '1' }, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    world.lease('10.0.0.7', 'n4');
+    world.lease('10.0.0.8', 'n5');
     world.lease('10.0.0.3');
     world.lease('10.0.0.4', 'n1');
     world.lease('10.0.0.5', 'n2');
@@ -80,10 +84,14 @@ describe('the sync of blocks', () => {
   });
 
   it('does nothing while the gate is closed', async () => {
+    await lendAndEmpty();
     world.isGateOpen = false;
-    world.lease('10.0.0.3', 'n1');
     expect(await world.look()).to.equal(undefined);
-    expect(world.writes).to.deep.equal([]);
+    world.pass(DELAY);
+    expect(await world.look()).to.equal(undefined);
+    world.isGateOpen = true;
+    expect(await world.look(), 'no time has passed for it').to.deep.equal({ retryAfterMs: DELAY });
+    expect(world.writes).to.deep.equal([`create ${FIRST} n1`]);
   });
 
   it('looks at a pool five times a second at most', async () => {
@@ -191,6 +199,28 @@ describe('the sync of blocks', () => {
     await world.settle();
     expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release going`]);
     world.answer(FIRST, BlockRelease.Ready);
+    await world.settle();
+    expect(world.lent).to.deep.equal([]);
+  });
+
+  it('has all blocks back of a pool that has become one slice', async () => {
+    world.lease('10.0.0.3', 'n1');
+    await world.settle();
+    world.putPool(adminPool('blue', { cidr: '10.0.0.64/26' }));
+    await world.settle();
+    expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
+  });
+
+  it('asks for the blocks of a pool that is being deleted, and once nothing is leased ends them', async () => {
+    world.putNode('n2');
+    world.lease('10.0.0.3', 'n1');
+    world.lease('10.0.0.4', 'n2');
+    await world.settle();
+    world.lease('10.0.0.65', 'n1');
+    world.putPool(adminPool('blue', { deleting: true }));
+    await world.settle();
+    expect(world.lent).to.deep.equal(['10.0.0.128/26 n2 marked-for-release', `${FIRST} n1`]);
+    for (const address of ['10.0.0.3', '10.0.0.4', '10.0.0.65']) world.free(address);
     await world.settle();
     expect(world.lent).to.deep.equal([]);
   });
