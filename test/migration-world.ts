@@ -225,8 +225,8 @@ export class MigrationCluster {
       throw refusal(409, 'Conflict', metadata.name);
   }
 
-  #find({ plural }: Resource, { name }: ObjectRef): KubeObject {
-    const found = this.#of(plural).get(name);
+  #find({ plural }: Resource, { namespace, name }: ObjectRef): KubeObject {
+    const found = this.#of(plural).get(namespace === undefined ? name : `${namespace}/${name}`);
     if (found === undefined) throw refusal(404, 'NotFound', name);
     return found;
   }

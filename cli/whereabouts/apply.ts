@@ -13,7 +13,7 @@ import {
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { TransportError, classify, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../process/lease-writes.js';
 import type { LivePods } from './attachments.js';
 import { describeHolder, stateOfLease } from './leases.js';
@@ -124,11 +124,8 @@ async function makePool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<boo
 }
 
 /** Creating the lease is the lock. @returns false where its owner had it already */
-async function makeLease(
-  { name, request }: PlannedLease,
-  pods: Pick<LivePods, 'has'>,
-  deps: ApplyDeps,
-): Promise<boolean> {
+async function makeLease(planned: PlannedLease, pods: Pick<LivePods, 'has'>, deps: ApplyDeps): Promise<boolean> {
+  const { name, request } = planned;
   return again(deps, async () => {
     try {
       await writeLease(deps.client, createLease(request));
@@ -140,12 +137,22 @@ async function makeLease(
     if (record === undefined) throw new TransportError('broken', 'the lease has come and gone');
     const state = stateOfLease(record, request, pods);
     if (state === 'done') return false;
-    if (state === undefined) {
+    if (state === undefined || !(await mayReplace(record, planned, deps))) {
       throw new Error(`${formatAddress(request.address)} is in use twice: ${describeHolder(record)}`);
     }
     await replace(record, request, deps);
     return true;
   });
+}
+
+/** A lease that has changed since the plan can be of a pod that is younger than the list of pods: the pod itself is asked for. */
+async function mayReplace(record: LeaseRecord, { record: seen }: PlannedLease, deps: ApplyDeps): Promise<boolean> {
+  const { owner, metadata } = record;
+  if (stateOf(record) !== 'held' || owner === undefined) return true;
+  if (seen?.metadata.uid === metadata.uid && seen.metadata.resourceVersion === metadata.resourceVersion) return true;
+  const { namespace, name, uid } = owner;
+  const pod = await orAbsent(deps.client.get(PODS, { namespace, name }));
+  return pod?.metadata.uid !== uid;
 }
 
 /** What an owner that is gone has left becomes the new one's; the address is never without a lease, but where the pool is another one. */
@@ -168,8 +175,13 @@ async function replace(
 }
 
 async function find(name: string, { client }: ApplyDeps): Promise<LeaseRecord | undefined> {
+  const lease = await orAbsent(client.get(ADDRESS_LEASES, { name }));
+  return lease && readLease(lease);
+}
+
+async function orAbsent<T>(got: Promise<T>): Promise<T | undefined> {
   try {
-    return readLease(await client.get(ADDRESS_LEASES, { name }));
+    return await got;
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
