@@ -67,6 +67,8 @@ export function place(input: PlacementInput): Placement {
   for (const kind of inTurn) {
     if (kind.requested > left) {
       withdraw(offers, kind);
+      // what is left is kept for it: kinds that need less would take it for ever, one after the other
+      left = 0;
       continue;
     }
     const node = offers.get(kind.key)?.node ?? choose(kind, input, offers);
