@@ -1,9 +1,16 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
-import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../../api/names.js';
+import {
+  CAPACITY_ENABLED,
+  CAPACITY_LABEL,
+  LAUNCHER_LABEL,
+  LAUNCHER_LABEL_VALUE,
+  NETWORKS_ANNOTATION,
+} from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import {
+  ADDRESS_POOLS,
   IPAM_CLAIMS,
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
@@ -80,7 +87,8 @@ describe('The webhook on an API server', function () {
     const namespace = await readManifests(join(MANIFESTS, 'namespace.yaml'));
     await createAll(plane.client, namespace);
     await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
-    const files = ['rbac/webhook.yaml', 'webhook/service.yaml', 'webhook/mutating-webhook.yaml'];
+    const webhooks = ['webhook/mutating-webhook.yaml', 'webhook/capacity-webhook.yaml'];
+    const files = ['crds/addresspools.yaml', 'rbac/webhook.yaml', 'webhook/service.yaml', ...webhooks];
     const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
     for (const object of [...shipped.map(withoutSelector), account, endpointOf(NAME, port)])
@@ -136,6 +144,33 @@ describe('The webhook on an API server', function () {
   it('points a launcher at its claim, and at a dry run too', async () => {
     expect(networks(await createLauncher())).to.equal(pointed());
     expect(networks(await createLauncher(undefined, true))).to.equal(pointed());
+  });
+
+  it('lets pods ask for their addresses in namespaces that want it, and launchers with a claim never', async () => {
+    const config = JSON.stringify({ name: 'net', type: 'bridge', ipam: { type: 'holdfast' } });
+    const nad = { metadata: { name: 'pods', namespace: NAMESPACE }, spec: { config } };
+    await plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, nad);
+    const spec = { network: 'net', subnets: [{ cidr: '10.0.0.0/24' }], publishCapacity: true };
+    await until('pools are served', () => plane.client.create(ADDRESS_POOLS, { metadata: { name: 'net' }, spec }));
+    const plain = () =>
+      createLauncher((pod) => {
+        pod.metadata = {
+          generateName: 'pod-',
+          namespace: NAMESPACE,
+          annotations: { [NETWORKS_ANNOTATION]: 'pods' },
+        } as never;
+      });
+    expect(JSON.stringify(await plain())).not.to.include('ipam.holdfast.dev/net');
+    const wanted = { metadata: { labels: { [CAPACITY_LABEL]: CAPACITY_ENABLED } } };
+    await plane.client.patch(NAMESPACES, { name: NAMESPACE }, { type: 'merge', body: wanted });
+    const asks = '"resources":{"limits":{"ipam.holdfast.dev/net":"1"},"requests":{"ipam.holdfast.dev/net":"1"}}';
+    await until('pods ask', async () => JSON.stringify(await plain()).includes(asks));
+    const launcher = await createLauncher();
+    expect(networks(launcher)).to.equal(pointed());
+    expect(JSON.stringify(launcher)).not.to.include('ipam.holdfast.dev/');
+    await stop();
+    expect(JSON.stringify(await plain())).not.to.include('ipam.holdfast.dev/net');
+    running = await start();
   });
 
   it('gives back what KubeVirt strips, so that nothing is written', async () => {
