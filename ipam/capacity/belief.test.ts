@@ -15,12 +15,25 @@ describe('what schedulers may believe that a node shows', () => {
   it('is more from the moment on that more is sent', () => {
     belief.see(3, '10', 0);
     belief.send(5, 10);
+    expect([belief.shown, belief.most(10)]).to.deep.equal([3, 5]);
+    belief.answered('11');
     expect([belief.shown, belief.most(10)]).to.deep.equal([5, 5]);
+  });
+
+  it('is what was answered last, while a later write has no answer', () => {
+    belief.see(5, '10', 0);
+    belief.send(2, 10);
+    belief.answered('11');
+    belief.send(4, 20);
+    expect([belief.shown, belief.most(20)]).to.deep.equal([2, 5]);
+    belief.see(4, '12', 30);
+    expect(belief.shown).to.equal(4);
   });
 
   it('is less only once less was seen, and the settle time is over', () => {
     belief.see(5, '10', 0);
     belief.send(2, 10);
+    belief.answered('11');
     expect([belief.shown, belief.most(100_000)]).to.deep.equal([2, 5]);
   });
 

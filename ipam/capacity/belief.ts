@@ -29,9 +29,9 @@ export class Belief {
     this.#settleMs = settleMs;
   }
 
-  /** What it shows, or will once the watch has come so far. */
+  /** What it shows, or will once the watch has come so far. Nothing is taken as shown that the API server has not answered. */
   get shown(): number | undefined {
-    const last = this.#sent.at(-1);
+    const last = this.#sent.findLast(({ version }) => version !== undefined);
     return last === undefined ? this.#seen : last.cap;
   }
 

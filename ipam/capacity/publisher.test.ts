@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { silentLogger } from '../../kube/log.js';
-import { StatusError } from '../../kube/errors.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { StatusError, TransportError } from '../../kube/errors.js';
+import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import type { PoolGiven } from '../../test/pool-objects.js';
 import { shrinkNodeRecord } from './node-record.js';
 import type { PodRecord } from './pod-record.js';
 import { Publisher } from './publisher.js';
-import { Stock } from './stock.js';
+import { Stock, readEntry } from './stock.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
 const SETTLE_MS = 1_000;
@@ -23,6 +23,7 @@ class World {
   failure: Error | undefined;
   #version = 100;
   pods: PodRecord[] = [];
+  readonly stock = new Stock();
   publisher = this.#publisher();
 
   constructor(...names: string[]) {
@@ -42,7 +43,12 @@ class World {
         status: { capacity, allocatable },
       } as KubeObject),
     );
-    return this.publisher.round({ pools, nodes, pods: this.pods, stock: new Stock(), blocksOf: () => [] });
+    return this.publisher.round({ pools, nodes, pods: this.pods, stock: this.stock, blocksOf: () => [] });
+  }
+
+  /** All that the pool blue has is leased. */
+  exhaust(): void {
+    for (let host = 1; host <= 6; host++) this.stock.add(readEntry(leaseOf(`10.0.0.${host}`, 1)));
   }
 
   /** Rounds until nothing more is written. */
@@ -163,6 +169,24 @@ describe('the publisher of free addresses', () => {
     await world.calm();
     expect(world.shown()).to.deep.equal([undefined, undefined]);
   });
+
+  const silences = [
+    { name: 'never reached the API server', error: new TransportError('unsent', 'refused') },
+    { name: 'had no answer', error: new TransportError('broken', 'reset') },
+  ];
+  for (const { name, error } of silences) {
+    it(`writes again in the next round what ${name}`, async () => {
+      const world = new World('n1', 'n2');
+      await world.calm(['blue', {}]);
+      world.exhaust();
+      world.failure = error;
+      await world.round(['blue', {}]).catch(() => undefined);
+      expect(world.shown()).to.deep.equal(['3', '3']);
+      world.failure = undefined;
+      await world.round(['blue', {}]);
+      expect(world.shown()).to.deep.equal(['0', '0']);
+    });
+  }
 
   it('shows no more than many of a network without end', async () => {
     const world = new World('n1');

@@ -1,8 +1,9 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { StatusError, isNotFound, messageOf } from '../../kube/errors.js';
+import { isNotFound, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { NODES } from '../../kube/resources.js';
+import { mayHaveActed } from '../../process/lease-writes.js';
 import { Belief } from './belief.js';
 import type { CapacityMetrics } from './metrics.js';
 import type { NodeRecord } from './node-record.js';
@@ -188,9 +189,7 @@ export class Publisher {
       log.debug({ node, counts }, 'what is free is shown');
     } catch (error) {
       metrics.written('failed');
-      if (error instanceof StatusError && error.status >= 400 && error.status < 500) {
-        for (const { belief } of beliefs) belief.refused();
-      }
+      if (!mayHaveActed(error)) for (const { belief } of beliefs) belief.refused();
       // gone meanwhile: nobody runs there any more
       if (!isNotFound(error)) throw error;
     }
