@@ -4,7 +4,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
-import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
 import type { WhereaboutsObject } from '../cli/whereabouts/kinds.js';
 import type { MigrateDeps } from '../cli/whereabouts/migrate.js';
 import type { Observed } from '../cli/whereabouts/plan-types.js';
@@ -51,6 +51,8 @@ export function reservation(name: string, podref: unknown): WhereaboutsObject {
 export interface PodGiven {
   /** What network-status says: addresses by NAD; undefined: nothing. */
   readonly has?: Readonly<Record<string, readonly string[]>>;
+  /** The NADs that it asks for, `net1` first. Default: those that it has. */
+  readonly asks?: readonly string[];
   readonly phase?: string;
   readonly uid?: string;
   /** The VMI that owns it. */
@@ -59,7 +61,8 @@ export interface PodGiven {
 }
 
 /** A pod on node-1. @param key `namespace/name` */
-export function livePod(key: string, { has, phase = 'Running', uid, vmi, annotations }: PodGiven = {}): Pod {
+export function livePod(key: string, given: PodGiven = {}): Pod {
+  const { has, asks = Object.keys(has ?? {}), phase = 'Running', uid, vmi, annotations } = given;
   const [namespace = '', name = ''] = key.split('/');
   const statuses = Object.entries(has ?? {}).map(([nad, ips], index) => ({
     name: nad,
@@ -68,11 +71,12 @@ export function livePod(key: string, { has, phase = 'Running', uid, vmi, annotat
     mac: `02:00:00:00:00:0${index + 1}`,
   }));
   const status = has === undefined ? {} : { [NETWORK_STATUS_ANNOTATION]: JSON.stringify(statuses) };
+  const networks = asks.length === 0 ? {} : { [NETWORKS_ANNOTATION]: asks.join(',') };
   const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: vmi ?? '', uid: `${vmi}-uid` };
   return {
     metadata: {
       ...{ namespace, name, uid: uid ?? `${key}-uid` },
-      annotations: { ...status, ...annotations },
+      annotations: { ...status, ...networks, ...annotations },
       ...(vmi !== undefined && { ownerReferences: [{ ...owner, controller: true }] }),
     },
     spec: { nodeName: 'node-1' },

@@ -1,11 +1,12 @@
 import { objectKey } from '../../api/meta.js';
 import { interfaceOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
-import { type Address, formatAddress } from '../../ipam/core/address.js';
+import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
 import { type Pool, subnetOf } from '../../ipam/core/pool.js';
 import { type LivePods, selectionsIn } from './attachments.js';
 import type { MovingNad } from './nads.js';
 import type { LeftOut, LeftOutReason } from './plan-types.js';
+import { type Shown, ShownAddresses } from './shown.js';
 import type { Sighting } from './sightings.js';
 import type { Targets } from './targets.js';
 
@@ -22,6 +23,10 @@ export interface Claimant {
   readonly mac?: string;
   /** `namespace/name` of the IPAMClaim that whereabouts says it is for. */
   readonly claim?: string;
+  /** whereabouts says so; otherwise the pod alone does, whose annotations its tenant may write. */
+  readonly named: boolean;
+  /** It can have this one or these, and has not said which: all but one were an earlier pod's of its name. */
+  readonly alternatives?: readonly Address[];
 }
 
 export interface Claimants {
@@ -45,25 +50,103 @@ export function findClaimants(sightings: readonly Sighting[], view: View): Claim
     if ('reason' in result) found.leftOut.push(result);
     else add(found, result);
   }
-  // what whereabouts has forgotten is in use all the same; what a NAD that has moved gives out is Holdfast's
-  for (const { pod, nad, address } of shown.all()) {
+  markAlternatives(found, view);
+  addShown(found, shown, view);
+  return found;
+}
+
+/** What whereabouts has forgotten is in use all the same; what a NAD that has moved gives out is Holdfast's. */
+function addShown(found: Claimants, shown: ShownAddresses, view: View): void {
+  const taken = new InterfaceCounts(found);
+  const leave = ({ pod, nad, address }: Shown, message: string) => {
+    const source = `network-status of pod ${objectKey(pod)}`;
+    found.leftOut.push({
+      ...{ reason: 'unconfirmed', source, message, networks: [nad.network], address: formatAddress(address) },
+    });
+  };
+  for (const each of shown.notAskedFor) {
+    if (!each.nad.moved) leave(each, 'the pod asks for no such interface');
+  }
+  for (const each of shown.all()) {
+    const { pod, nad, address } = each;
     if (nad.moved) continue;
     const pool = view.targets.serving(nad, pod.metadata.namespace ?? '');
-    const source = `network-status of pod ${objectKey(pod)}`;
     if (pool === undefined || refusalOf(pool, address, pod) !== undefined) continue;
-    add(found, { pod, nad, pool, address, source, ...detailsOf(pod, address, view.pods) });
+    const source = `network-status of pod ${objectKey(pod)}`;
+    const claimant = { ...each, pool, source, named: false, ...detailsOf(pod, address, view.pods) };
+    const there = found.byAddress.get(keyOf(claimant)) ?? [];
+    const own = there.some((other) => other.pod.metadata.uid === pod.metadata.uid);
+    const named = there.find((other) => other.named);
+    if (own) add(found, claimant);
+    else if (named !== undefined) leave(each, `whereabouts says that pod ${objectKey(named.pod)} has it`);
+    else if (!taken.hasRoom(claimant)) leave(each, 'whereabouts gives an interface no more addresses');
+    else {
+      taken.count(claimant);
+      add(found, claimant);
+    }
   }
-  return found;
 }
 
 /** One pod stands once at an address, with the most that is known of it. */
 function add({ byAddress }: Claimants, claimant: Claimant): void {
-  const key = `${claimant.pool.addressSpace} ${formatAddress(claimant.address)}`;
+  const key = keyOf(claimant);
   const there = byAddress.get(key) ?? [];
   const index = there.findIndex(({ pod }) => pod.metadata.uid === claimant.pod.metadata.uid);
   const before = there[index];
   if (before === undefined) byAddress.set(key, [...there, claimant]);
   else there[index] = { ...claimant, ...before };
+}
+
+function keyOf({ pool, address }: Pick<Claimant, 'pool' | 'address'>): string {
+  return `${pool.addressSpace} ${formatAddress(address)}`;
+}
+
+/** A pod that has not reported yet, with more addresses on an interface than whereabouts gives it. */
+function markAlternatives({ byAddress }: Claimants, { pods }: View): void {
+  const groups = new Map<string, Claimant[]>();
+  for (const claimant of [...byAddress.values()].flat()) {
+    if (claimant.interface === undefined || pods.withAddress(claimant.pod, claimant.address)) continue;
+    const key = interfaceKey(claimant);
+    groups.set(key, [...(groups.get(key) ?? []), claimant]);
+  }
+  for (const group of groups.values()) {
+    const [first] = group;
+    if (first === undefined || group.length <= addressesOf(first)) continue;
+    const addresses = group.map(({ address }) => address);
+    for (const claimant of group) {
+      const alternatives = addresses.filter((each) => !sameAddress(each, claimant.address));
+      const there = byAddress.get(keyOf(claimant)) ?? [];
+      there[there.indexOf(claimant)] = { ...claimant, alternatives };
+    }
+  }
+}
+
+/** How many addresses each interface has. */
+class InterfaceCounts {
+  readonly #counts = new Map<string, number>();
+
+  constructor({ byAddress }: Claimants) {
+    for (const claimant of [...byAddress.values()].flat()) this.count(claimant);
+  }
+
+  count(claimant: Claimant): void {
+    const key = interfaceKey(claimant);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  hasRoom(claimant: Claimant): boolean {
+    return (this.#counts.get(interfaceKey(claimant)) ?? 0) < addressesOf(claimant);
+  }
+}
+
+function interfaceKey({ pod, nad, address, interface: podInterface = '' }: Claimant): string {
+  return [pod.metadata.uid, nad.key, address.family, podInterface].join(' ');
+}
+
+/** whereabouts gives an interface one of each range. */
+function addressesOf({ nad, address }: Claimant): number {
+  const own = nad.config.ranges.filter(({ range }) => range.includes(':') === (address.family === 6));
+  return Math.max(1, own.length);
 }
 
 function judge(sighting: Sighting, view: View, shown: ShownAddresses): Claimant | LeftOut {
@@ -87,7 +170,7 @@ function judge(sighting: Sighting, view: View, shown: ShownAddresses): Claimant 
   const refusal = refusalOf(pool, address, pod);
   if (refusal !== undefined) return leave(...refusal);
   return {
-    ...{ pod, nad, pool, address, source },
+    ...{ pod, nad, pool, address, source, named: true },
     ...(sighting.interface !== undefined && { interface: sighting.interface }),
     ...detailsOf(pod, address, view.pods),
     ...(containerID !== undefined && { containerID }),
@@ -145,44 +228,4 @@ function nadOf(pod: Pod, { nads, interface: podInterface }: Sighting, reported: 
   const found = candidates.find((nad) => nad !== undefined);
   if (found === undefined) throw new TypeError('an address in use belongs to no NAD');
   return found;
-}
-
-interface Shown {
-  readonly pod: Pod;
-  readonly nad: MovingNad;
-  readonly address: Address;
-}
-
-/** The addresses that pods say they have on the networks of NADs. */
-class ShownAddresses {
-  /** By NAD and address. */
-  readonly #byPlace = new Map<string, Shown[]>();
-
-  constructor({ nads, pods }: View) {
-    const byKey = new Map(nads.map((nad) => [nad.key, nad]));
-    for (const pod of pods.all()) {
-      for (const attachment of pods.attachments(pod)) {
-        const nad = byKey.get(attachment.nad);
-        if (nad === undefined) continue;
-        for (const address of attachment.addresses) this.#add({ pod, nad, address });
-      }
-    }
-  }
-
-  *all(): Iterable<Shown> {
-    for (const shown of this.#byPlace.values()) yield* shown;
-  }
-
-  podsWith(address: Address, nads: readonly MovingNad[]): Pod[] {
-    const text = formatAddress(address);
-    const shown = nads.flatMap(({ key }) => this.#byPlace.get(`${key} ${text}`) ?? []);
-    return [...new Set(shown.map(({ pod }) => pod))];
-  }
-
-  #add(shown: Shown): void {
-    const key = `${shown.nad.key} ${formatAddress(shown.address)}`;
-    const there = this.#byPlace.get(key);
-    if (there === undefined) this.#byPlace.set(key, [shown]);
-    else there.push(shown);
-  }
 }

@@ -1,13 +1,16 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { type IPAMClaim, ownerOf } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
+import { CLAIM_NAD } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
 import { type LeaseRecord, type LeaseRequest, isOfTable, readLease, stateOf } from '../../ipam/core/lease.js';
 import { type LivePods, selectionsIn } from './attachments.js';
 import type { Claimant } from './claimants.js';
+import type { MovingNad } from './nads.js';
 import type { Conflict, Observed, PlannedLease } from './plan-types.js';
+import type { Targets } from './targets.js';
 
 /** What is there already. */
 export interface Taken {
@@ -17,14 +20,17 @@ export interface Taken {
   readonly pods: LivePods;
 }
 
-export function readTaken({ leases, claims }: Pick<Observed, 'leases' | 'claims'>, pods: LivePods): Taken {
+export function readTaken(
+  { leases, claims }: Pick<Observed, 'leases' | 'claims'>,
+  { pods, nads, targets }: { pods: LivePods; nads: readonly MovingNad[]; targets: Targets },
+): Taken {
   const read = new Map<string, LeaseRecord | string>();
   for (const lease of leases)
     read.set(
       lease.metadata.name,
       readOrWhy(() => readLease(lease)),
     );
-  return { leases: read, claims: new ClaimAddresses(claims), pods };
+  return { leases: read, claims: new ClaimAddresses(claims, (claim) => spacesOf(claim, nads, targets)), pods };
 }
 
 /** The lease of an address in use; or why it cannot be made. */
@@ -42,12 +48,20 @@ export function planLease(claimants: readonly Claimant[], taken: Taken): Planned
       `is in use by ${pods}: delete all of them but one, or give their NADs an "addressSpace" each if these are different wires`,
     );
   }
-  const claim = taken.claims.showing(nad.network, formatAddress(address));
-  if (claim !== undefined && !isForClaim(claimant, claim)) {
-    const shows = `IPAMClaim ${objectKey(claim)} shows it`;
+  if (claimant.alternatives !== undefined) {
+    const or = claimant.alternatives.map(formatAddress).join(' or ');
+    return conflict(
+      'address',
+      `is of pod ${objectKey(pod)} (${source}), or ${or} is: all but one were an earlier pod's of its name, and it has not reported yet; run this again once it runs, or delete it`,
+    );
+  }
+  const claims = taken.claims.showing(pool.addressSpace, formatAddress(address));
+  const other = claims.find((each) => !isForClaim(claimant, each));
+  if (other !== undefined) {
+    const shows = `IPAMClaim ${objectKey(other)} shows it`;
     return conflict('claim', `is in use by pod ${objectKey(pod)}, and ${shows}: delete the pod, or that claim's VM`);
   }
-  const request = requestOf(claimant, claim);
+  const request = requestOf(claimant, claims[0]);
   const name = leaseName(pool.addressSpace, address);
   const planned = { request, name, network: nad.network, nad: nad.key, pod: ownerPod(pod), source };
   const record = taken.leases.get(name);
@@ -122,21 +136,40 @@ function isForClaim({ pod, claim: held, interface: podInterface }: Claimant, cla
   );
 }
 
+/** The address spaces of the pools that can serve it: of the NAD that it was made for, of those of its namespace, or of all of its network. */
+function spacesOf({ metadata, spec }: IPAMClaim, nads: readonly MovingNad[], targets: Targets): Set<string> {
+  const { namespace = '' } = metadata;
+  const of = nads.filter(({ network }) => network === spec.network);
+  const made = of.filter(({ key }) => key === metadata.annotations?.[CLAIM_NAD]);
+  const near = of.filter((nad) => nad.namespace === namespace);
+  const serving = [made, near, of].find(({ length }) => length > 0) ?? [];
+  return new Set(serving.flatMap((nad) => targets.serving(nad, namespace)?.addressSpace ?? []));
+}
+
 /** What claims show: it is promised to them. */
 class ClaimAddresses {
-  readonly #claims = new Map<string, IPAMClaim>();
+  /** By address space and address. */
+  readonly #claims = new Map<string, IPAMClaim[]>();
 
-  constructor(claims: readonly IPAMClaim[]) {
+  constructor(claims: readonly IPAMClaim[], spacesOfClaim: (claim: IPAMClaim) => Iterable<string>) {
     for (const claim of claims) {
-      for (const text of claim.status?.ips ?? []) {
+      const addresses = (claim.status?.ips ?? []).flatMap((text) => {
         const address = readOrWhy(() => parseAddressOrPrefix(text).address);
-        if (typeof address !== 'string') this.#claims.set(`${claim.spec.network} ${formatAddress(address)}`, claim);
+        return typeof address === 'string' ? [] : [formatAddress(address)];
+      });
+      if (addresses.length === 0) continue;
+      for (const space of spacesOfClaim(claim)) {
+        for (const address of addresses) this.#add(`${space} ${address}`, claim);
       }
     }
   }
 
-  showing(network: string, address: string): IPAMClaim | undefined {
-    return this.#claims.get(`${network} ${address}`);
+  showing(space: string, address: string): readonly IPAMClaim[] {
+    return this.#claims.get(`${space} ${address}`) ?? [];
+  }
+
+  #add(key: string, claim: IPAMClaim): void {
+    this.#claims.set(key, [...(this.#claims.get(key) ?? []), claim]);
   }
 }
 

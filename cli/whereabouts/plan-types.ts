@@ -27,6 +27,8 @@ export type LeftOutReason =
   | 'pod-gone'
   /** Its pod says that it has other addresses: this one was an earlier pod's of the same name. */
   | 'stale'
+  /** Its pod alone says so, and cannot be believed. */
+  | 'unconfirmed'
   /** It lies in no subnet of the network. */
   | 'outside'
   /** The pool leases it to nobody: it is excluded, or the gateway. */

@@ -22,7 +22,7 @@ export function planMigration(observed: Observed, network?: string): Plan {
   const pods = new LivePods(observed.pods);
   const read = readSightings(observed, nads);
   const { byAddress, leftOut } = findClaimants(read.sightings, { nads, pods, targets });
-  const taken = readTaken(observed, pods);
+  const taken = readTaken(observed, { pods, nads, targets });
   const leases: PlannedLease[] = [];
   const found: Conflict[] = [...conflicts, ...targets.conflicts];
   const vms: VmNote[] = [];

@@ -10,6 +10,7 @@ const SHOWN = 20;
 const REASONS: Readonly<Record<LeftOutReason, string>> = {
   'pod-gone': 'the pod is gone, or has ended',
   stale: 'the pod has other addresses: they were an earlier one’s of its name',
+  unconfirmed: 'a pod reports it that has it by nothing else',
   unreadable: 'cannot be read',
   outside: 'in no subnet of the network',
   'not-leasable': 'excluded, or the gateway: nobody gets it, the pod keeps it',
