@@ -43,6 +43,7 @@ export class ModelBlockAgent {
   readonly #doubts = new Map<string, Address>();
   readonly #pools: Lagging<PoolRecord>;
   readonly #blocks: Lagging<BlockRecord>;
+  readonly #watched: Lagging<LeaseRecord>;
 
   constructor(cluster: BlockCluster, node: string, { life, random }: { life: number; random: () => number }) {
     this.#cluster = cluster;
@@ -53,7 +54,7 @@ export class ModelBlockAgent {
       (block) => block.node === node,
       (change) => this.lent.observe(change),
     );
-    const leases = new Lagging(
+    this.#watched = new Lagging(
       cluster.leases,
       (lease) => lease.node === node,
       ({ type, object }) => {
@@ -62,7 +63,7 @@ export class ModelBlockAgent {
       },
     );
     this.#pools = new Lagging(cluster.pools);
-    this.watches = { blocks: this.#blocks, leases, pools: this.#pools };
+    this.watches = { blocks: this.#blocks, leases: this.#watched, pools: this.#pools };
   }
 
   get name(): string {
@@ -117,6 +118,17 @@ export class ModelBlockAgent {
         this.lent.letGo(`doubt ${name}`);
       },
     );
+  }
+
+  /** Looks at what it wrote, and its watch does not know: it may have come and gone while none ran. */
+  sweep(): void {
+    for (const [name, known] of this.#leases) {
+      if (this.#watched.get(name) !== undefined) continue;
+      const read = () => this.#cluster.leases.current.get(name);
+      this.#cluster.sendRead(this.#by, read, (found) => {
+        if (found !== 'unknown' && found.value === undefined && this.#leases.get(name) === known) this.#gone(known);
+      });
+    }
   }
 
   get #isReady(): boolean {

@@ -35,6 +35,7 @@ export class BlockWorld {
       if (!this.cluster.nodes.current.has(NODES[node]!)) continue;
       for (const watch of WATCHES) agent.read(watch);
       agent.resolve(0);
+      agent.sweep();
       agent.answer();
     }
     const [leader] = this.ipams;
