@@ -10,8 +10,8 @@ export interface LeadershipOptions {
   readonly name: string;
   /** Unique among the candidates. */
   readonly identity: string;
-  /** Begins to work. The caches are filled. */
-  readonly begin: () => void;
+  /** Begins to work. The caches are filled. The signal says that it may not go on, before it is asked to end. */
+  readonly begin: (signal: AbortSignal) => void;
   /** Resolves when nothing is worked on any more. */
   readonly end: () => Promise<void>;
 }
@@ -52,7 +52,7 @@ export class Leadership {
     if (this.#stopping.signal.aborted) return;
     if (config.leaderElect) await this.#workAsLeader();
     else {
-      begin();
+      begin(this.#stopping.signal);
       await stopped;
       await end();
     }

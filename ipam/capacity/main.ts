@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { ControllerLoop, type SyncResult } from '../../kube/loop.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import type { CapacityConfig } from '../../process/capacity-config.js';
@@ -56,7 +57,7 @@ class Capacity implements Part {
       config,
       name: NAME,
       identity,
-      begin: () => this.#beginTerm(),
+      begin: (signal) => this.#beginTerm(signal),
       end: () => this.#endTerm(),
     });
   }
@@ -84,10 +85,12 @@ class Capacity implements Part {
     this.#term?.queue.addAfter(ROUND, Math.max(SWARM_MS, pause));
   }
 
-  #beginTerm(): void {
+  #beginTerm(signal: AbortSignal): void {
+    // every request under way listens to it: Node would take that for a leak
+    setMaxListeners(0, signal);
     const { client, clock, random, log, metrics } = this.#context;
     const { settleMs, patienceMs } = this.#config;
-    const publisher = new Publisher({ client, clock, log, metrics: this.#metrics, settleMs, patienceMs });
+    const publisher = new Publisher({ client, clock, log, metrics: this.#metrics, settleMs, patienceMs, signal });
     const queue = new WorkQueue({ name: 'capacity', clock, random, metrics: metrics.kube, baseMs: 500, maxMs: 30_000 });
     const loop = new ControllerLoop({
       name: 'capacity',

@@ -15,12 +15,22 @@ const SETTLE_MS = 1_000;
 
 type Counts = Record<string, string | null>;
 
+interface NodePatch {
+  metadata: { uid?: string };
+  status: { capacity: Counts; allocatable: Counts };
+}
+
 /** An API server with nodes, which a publisher sees as they are. */
 class World {
   readonly clock = new ManualClock(1_000_000);
   readonly nodes = new Map<string, { capacity: Counts; allocatable: Counts; labels: Record<string, string> }>();
   readonly writes: string[] = [];
+  /** Of the nodes that were written to, in that order. */
+  readonly uids: unknown[] = [];
+  readonly term = new AbortController();
   failure: Error | undefined;
+  /** During each write. */
+  meanwhile: () => void = () => undefined;
   #version = 100;
   pods: PodRecord[] = [];
   readonly stock = new Stock();
@@ -39,7 +49,7 @@ class World {
     const pools = specs.map(([name, spec]) => compiledPool({ publishCapacity: true, network: name, ...spec }, name));
     const nodes = [...this.nodes].map(([name, { capacity, allocatable, labels }]) =>
       shrinkNodeRecord({
-        metadata: { name, uid: name, resourceVersion: String(this.#version), labels },
+        metadata: { name, uid: `${name}-uid`, resourceVersion: String(this.#version), labels },
         status: { capacity, allocatable },
       } as KubeObject),
     );
@@ -71,13 +81,16 @@ class World {
       metrics: { leads: () => undefined, observed: () => undefined, forgot: () => undefined, written: () => undefined },
       settleMs: SETTLE_MS,
       patienceMs: 10_000,
+      signal: this.term.signal,
     });
   }
 
   #patch(name: string, patch: unknown): Promise<KubeObject> {
     this.writes.push(name);
     if (this.failure !== undefined) return Promise.reject(this.failure);
-    const { status } = (patch as { body: { status: { capacity: Counts; allocatable: Counts } } }).body;
+    const { metadata, status } = (patch as { body: NodePatch }).body;
+    this.uids.push(metadata.uid);
+    this.meanwhile();
     const node = this.nodes.get(name);
     for (const field of ['capacity', 'allocatable'] as const) {
       for (const [key, count] of Object.entries(status[field])) {
@@ -187,6 +200,20 @@ describe('the publisher of free addresses', () => {
       expect(world.shown()).to.deep.equal(['0', '0']);
     });
   }
+
+  it('writes to a node that it knows, and not to one that was made anew meanwhile', async () => {
+    const world = new World('n1');
+    await world.round(['blue', {}]);
+    expect(world.uids).to.deep.equal(['n1-uid']);
+  });
+
+  it('writes nothing more in a round during which somebody else may have begun', async () => {
+    const nodes = Array.from({ length: 20 }, (_, index) => `n${index}`);
+    const world = new World(...nodes);
+    world.meanwhile = () => world.term.abort();
+    await world.round(['blue', {}]);
+    expect(world.writes).to.deep.equal(['n0']);
+  });
 
   it('shows no more than many of a network without end', async () => {
     const world = new World('n1');

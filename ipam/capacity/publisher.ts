@@ -23,6 +23,8 @@ export interface PublisherOptions {
   readonly metrics: CapacityMetrics;
   readonly settleMs: number;
   readonly patienceMs: number;
+  /** From then on somebody else may publish: nothing more is written. */
+  readonly signal: AbortSignal;
 }
 
 /** By extended resource; null: the key goes. */
@@ -67,7 +69,7 @@ export class Publisher {
       if (plan.unfinished || pool.waitingPods > 0) isUnfinished = true;
     }
     this.#repair(nodes, pools, change);
-    await this.#writeAll(changes);
+    await this.#writeAll(changes, new Map(nodes.map(({ traits, metadata }) => [traits.name, metadata.uid])));
     return isUnfinished;
   }
 
@@ -153,40 +155,44 @@ export class Publisher {
     }
   }
 
-  async #writeAll(changes: ReadonlyMap<string, Changes>): Promise<void> {
+  /** @param uids of the nodes, by name: one that was made anew meanwhile is another */
+  async #writeAll(changes: ReadonlyMap<string, Changes>, uids: ReadonlyMap<string, string | undefined>): Promise<void> {
+    const { signal } = this.#options;
     const left = [...changes];
     const failures: unknown[] = [];
     const work = async () => {
-      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      for (let next = left.shift(); next !== undefined && !signal.aborted; next = left.shift()) {
+        const [name, changed] = next;
         try {
-          await this.#write(...next);
+          await this.#write({ name, uid: uids.get(name) }, changed);
         } catch (error) {
           failures.push(error);
         }
       }
     };
     await Promise.all(Array.from({ length: WRITERS }, work));
-    if (failures.length === 0) return;
+    if (failures.length === 0 || signal.aborted) return;
     const [first] = failures;
     throw failures.length === 1
       ? first
       : new Error(`${failures.length} nodes could not be written to: ${messageOf(first)}`, { cause: first });
   }
 
-  async #write(node: string, changes: Changes): Promise<void> {
-    const { client, clock, log, metrics } = this.#options;
+  async #write({ name, uid }: { name: string; uid: string | undefined }, changes: Changes): Promise<void> {
+    const { client, clock, log, metrics, signal } = this.#options;
     const beliefs = [...changes].map(([resource, count]) => ({
-      belief: this.#belief(resource, node),
+      belief: this.#belief(resource, name),
       cap: count ?? 0,
     }));
     for (const { belief, cap } of beliefs) belief.send(cap, clock.now());
     const counts = Object.fromEntries([...changes].map(([key, count]) => [key, count === null ? null : String(count)]));
-    const body = { status: { capacity: counts, allocatable: counts } };
+    const body = { metadata: { uid }, status: { capacity: counts, allocatable: counts } };
+    const options = { subresource: 'status', signal };
     try {
-      const written = await client.patch(NODES, { name: node }, { type: 'merge', body }, { subresource: 'status' });
+      const written = await client.patch(NODES, { name }, { type: 'merge', body }, options);
       for (const { belief } of beliefs) belief.answered(written.metadata.resourceVersion ?? '');
       metrics.written('done');
-      log.debug({ node, counts }, 'what is free is shown');
+      log.debug({ node: name, counts }, 'what is free is shown');
     } catch (error) {
       metrics.written('failed');
       if (!mayHaveActed(error)) for (const { belief } of beliefs) belief.refused();
