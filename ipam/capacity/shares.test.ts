@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Offer } from './offers.js';
 import { MAX_SHARE, type ShareInput, type ShareNode, planShares } from './shares.js';
 
 function node(name: string, given: Partial<ShareNode> = {}): ShareNode {
@@ -128,9 +129,9 @@ describe('the shares of nodes', () => {
 
   it('are kept for a pod that needs many and has had no turn, before those that need one', () => {
     const declined = (at: number) => ({ at, share: 0, declined: new Map([['a', at]]) });
-    const offers = new Map([
+    const offers = new Map<string, Offer>([
       ['one', declined(900_000)],
-      ['two', { node: 'a', at: 999_000, share: 1, declined: new Map<string, number>() }],
+      ['two', { node: 'a', at: 999_000, share: 1, declined: new Map() }],
     ]);
     const waiting = [kind('one', 1, 'a'), kind('two', 1, 'a'), kind('many', 2, 'a')];
     const { placed } = plan(2, [node('a', { shown: 1 })], { waiting, offers });
