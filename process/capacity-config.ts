@@ -1,4 +1,4 @@
-import { COMMON, type CommonConfig } from './config.js';
+import { COMMON, type CommonConfig, IPAM_SETTINGS } from './config.js';
 import { type Settings, duration } from './setting.js';
 
 /** The process that shows free addresses on nodes. */
@@ -9,10 +9,13 @@ export interface CapacityConfig extends CommonConfig {
   readonly settleMs: number;
   /** How long a node keeps what a waiting pod could use and does not, before another node gets it. */
   readonly patienceMs: number;
+  /** For how long agents may answer from their caches. */
+  readonly maxStalenessMs: number;
 }
 
 export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
   ...COMMON,
+  maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
   publishIntervalMs: {
     flag: 'publish-interval',
     placeholder: 'duration',

@@ -120,7 +120,8 @@ class Capacity implements Part {
     const pools = this.#config.featureGates.publishCapacity ? sources.published() : [];
     // as long as something is not known, what is shown stays as it is
     if (!sources.covers(pools)) return { retryAfterMs: RESYNC_MS };
-    this.#roundAt = this.#context.clock.now();
+    const now = this.#context.clock.now();
+    this.#roundAt = now;
     const { nodes, pods, stock } = sources;
     const isUnfinished = await publisher.round({
       pools,
@@ -128,6 +129,8 @@ class Capacity implements Part {
       pods,
       stock,
       blocksOf: (pool) => sources.blocksOf(pool),
+      now,
+      maxStalenessMs: this.#config.maxStalenessMs,
     });
     this.#forgetMetrics(new Set(pools.map(({ name }) => name)));
     return { retryAfterMs: isUnfinished ? this.#config.publishIntervalMs : RESYNC_MS };

@@ -13,13 +13,20 @@ import type { PodRecord } from './pod-record.js';
 import { Stock, readEntry } from './stock.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
+const RELEASED_AT = Date.UTC(2026, 0, 1);
+/** Twice as long as agents may answer from their caches. */
+const COOLDOWN_MS = 60_000;
 
 function poolOf(spec: PoolGiven = {}, name = 'blue'): Pool {
   return compiledPool({ publishCapacity: true, ...spec }, name);
 }
 
 /** @param owner `pod-1` or a claim; nobody: it is released */
-function leaseOf(address: string, owner: string | undefined, pool = 'blue'): AddressLease {
+function leaseOf(
+  address: string,
+  owner: string | undefined,
+  { pool = 'blue', ...more }: { pool?: string; mac?: string; reserved?: true } = {},
+): AddressLease {
   const isPod = owner?.startsWith('pod-') === true;
   const write = createLease({
     address: parseAddress(address),
@@ -31,7 +38,7 @@ function leaseOf(address: string, owner: string | undefined, pool = 'blue'): Add
   const { metadata, spec } = write.lease;
   return {
     metadata: { ...metadata, uid: address, resourceVersion: '1' },
-    spec: { ...spec, ...(owner === undefined && { releasedAt: '2026-01-01T00:00:00Z' }) },
+    spec: { ...spec, ...more, ...(owner === undefined && { releasedAt: new Date(RELEASED_AT).toISOString() }) },
   };
 }
 
@@ -55,16 +62,24 @@ interface Given {
   leases?: AddressLease[];
   blocks?: BlockRecord[];
   labels?: Record<string, Record<string, string>>;
+  now?: number;
 }
 
-function look({ pools = [poolOf()], pods = [], leases = [], blocks = [], labels = {} }: Given): ObservedPool[] {
+function look({
+  pools = [poolOf()],
+  pods = [],
+  leases = [],
+  blocks = [],
+  labels = {},
+  now = RELEASED_AT,
+}: Given): ObservedPool[] {
   const stock = new Stock();
   for (const lease of leases) stock.add(readEntry(lease));
   const nodes = ['n1', 'n2'].map((name) =>
     shrinkNodeRecord({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
   );
-  const sight: Sight = { pools, nodes, pods, stock, blocksOf: ({ name }) => (name === 'blue' ? blocks : []) };
-  return observe(sight);
+  const blocksOf: Sight['blocksOf'] = ({ name }) => (name === 'blue' ? blocks : []);
+  return observe({ pools, nodes, pods, stock, blocksOf, now, maxStalenessMs: 30_000 });
 }
 
 function lookAt(given: Given): ObservedPool {
@@ -81,7 +96,33 @@ describe('what there is of a pool to be shared out', () => {
 
   it('is without what is reserved, and without what another pool of the address space has', () => {
     const pools = [poolOf({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] })];
-    expect(lookAt({ pools, leases: [leaseOf('10.0.0.1', 'claim', 'other')] }).budget).to.equal(4);
+    expect(lookAt({ pools, leases: [leaseOf('10.0.0.1', 'claim', { pool: 'other' })] }).budget).to.equal(4);
+  });
+
+  it('is what waits for its MAC address, too, once it has cooled down: whoever finds nothing else gets it', () => {
+    const pools = [poolOf({ stickyMAC: { ttl: '24h' }, cooldownSeconds: 0 })];
+    const mac = '02:00:00:00:00:01';
+    const leases = [
+      leaseOf('10.0.0.1', undefined, { mac }),
+      leaseOf('10.0.0.2', undefined, { pool: 'other', mac }),
+      leaseOf('10.0.0.3', undefined, { mac, reserved: true }),
+    ];
+    const budgetAt = (now: number) => lookAt({ pools, leases, now }).budget;
+    expect(budgetAt(RELEASED_AT + COOLDOWN_MS - 1)).to.equal(3);
+    expect(budgetAt(RELEASED_AT + COOLDOWN_MS)).to.equal(4);
+  });
+
+  it('is less what was released and leased again, or is gone', () => {
+    const stock = new Stock();
+    const [before, after] = [readEntry(leaseOf('10.0.0.1', undefined)), readEntry(leaseOf('10.0.0.1', 'pod-1'))];
+    const free = () => stock.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total;
+    stock.add(before);
+    stock.add(after);
+    expect(free()).to.equal(5);
+    stock.add(before);
+    expect(free()).to.equal(6);
+    stock.delete(before);
+    expect(free()).to.equal(6);
   });
 
   it('is less what bound pods still wait for', () => {
@@ -125,6 +166,13 @@ describe('blocks that nodes are lent', () => {
     const { budget, nodes } = lookAt({ pools, blocks: [block('10.0.0.0/30', 'n1'), block('10.0.0.4/30', 'n2')] });
     expect(budget).to.equal(14);
     expect(nodes.map(({ own }) => own)).to.deep.equal([3, 4]);
+  });
+
+  it('have what has cooled down in them', () => {
+    const leases = [leaseOf('10.0.0.1', undefined), leaseOf('10.0.0.5', undefined)];
+    const blocks = [block('10.0.0.0/30', 'n1')];
+    const { budget, nodes } = lookAt({ pools, blocks, leases, now: RELEASED_AT + COOLDOWN_MS });
+    expect([budget, ...nodes.map(({ own }) => own)]).to.deep.equal([14, 3, 0]);
   });
 
   it('are smaller by what their pods still wait for', () => {

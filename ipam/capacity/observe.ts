@@ -2,6 +2,7 @@ import { capacityResource } from '../../api/capacity.js';
 import { shortHash } from '../../api/hash.js';
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
+import { effectiveCooldownMs } from '../core/lease-times.js';
 import type { Pool } from '../core/pool.js';
 import { isOrdinary, mayRun } from './eligible.js';
 import { type NodeRecord, isEligible } from './node-record.js';
@@ -20,6 +21,10 @@ export interface Sight {
   readonly pods: Iterable<PodRecord>;
   readonly stock: Pick<Stock, 'heldBy' | 'free'>;
   readonly blocksOf: (pool: Pool) => readonly BlockRecord[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** For how long agents may answer from their caches. */
+  readonly maxStalenessMs: number;
 }
 
 /** A pool, and what pods ask of it. */
@@ -91,10 +96,11 @@ function freeOf(
   { sight, resource }: { sight: Sight; resource: string },
 ): { budget: number; own: ReadonlyMap<string, number> } {
   const blocks = sight.blocksOf(pool);
+  const cooledSince = sight.now - effectiveCooldownMs(pool, sight.maxStalenessMs);
   let budget = Infinity;
   let own: Map<string, number> | undefined;
   for (const family of pool.families) {
-    const free = sight.stock.free(pool, family, blocks);
+    const free = sight.stock.free(pool, family, { blocks, cooledSince });
     const pending = pendingOf(pods, (pod) => missing(pod, { sight, resource, pool, family }));
     budget = Math.min(budget, free.total - pending.total);
     if (!blocks.some(({ cidr }) => cidr.family === family)) continue;

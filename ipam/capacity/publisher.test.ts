@@ -53,7 +53,9 @@ class World {
         status: { capacity, allocatable },
       } as KubeObject),
     );
-    return this.publisher.round({ pools, nodes, pods: this.pods, stock: this.stock, blocksOf: () => [] });
+    const { pods, stock, clock } = this;
+    const now = clock.now();
+    return this.publisher.round({ pools, nodes, pods, stock, blocksOf: () => [], now, maxStalenessMs: 0 });
   }
 
   /** All that the pool blue has is leased. */

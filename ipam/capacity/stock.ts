@@ -2,12 +2,12 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { Family } from '../core/address.js';
 import { type BlockRecord, isUsable } from '../core/block.js';
 import { type Cidr, firstOf, lastOf } from '../core/cidr.js';
-import { readLease, stateOf } from '../core/lease.js';
+import { isOfTable, readLease, stateOf } from '../core/lease.js';
 import { OccupiedSet } from '../core/occupied.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import { RangeSet } from '../core/ranges.js';
 
-/** Of a lease, no more than where it is and which pod holds it: there may be very many. */
+/** Of a lease, no more than where it is, which pod holds it, and since when nobody does: there may be very many. */
 export interface StockEntry {
   readonly name: string;
   readonly space: string;
@@ -16,6 +16,8 @@ export interface StockEntry {
   readonly pool: string;
   /** The UID of the pod that holds it. */
   readonly pod?: string;
+  /** Of one that somebody else may have once it has cooled down: when it was released, in milliseconds since the epoch. */
+  readonly releasedAt?: number;
 }
 
 /** What of a pool and family may be leased now. */
@@ -44,19 +46,28 @@ export function readEntry(lease: AddressLease): StockEntry {
     value: record.address.value,
     pool: record.pool,
     ...(isPods && { pod: owner.uid }),
+    // of the static table: reserved again for its MAC address
+    ...(record.releasedAt !== undefined && !isOfTable(record) && { releasedAt: record.releasedAt }),
   };
 }
 
-/** The addresses that are leased, in whatever state, and how many of them each pod holds. */
+/**
+ * The addresses that are leased, and how many of them each pod holds. What has cooled down is free, though it may wait for its MAC
+ * address: in a pool that is full otherwise whoever comes has it.
+ */
 export class Stock {
   readonly #spaces = new Map<string, Record<Family, OccupiedSet>>();
   /** By name of the lease; those of pods alone. */
   readonly #held = new Map<string, Held>();
   readonly #counts = new Map<string, number>();
+  /** By name of the lease. */
+  readonly #released = new Map<string, StockEntry & { readonly releasedAt: number }>();
 
   add(entry: StockEntry): void {
     this.#forget(entry.name);
     this.#space(entry.space)[entry.family].add(entry.value);
+    const { releasedAt } = entry;
+    if (releasedAt !== undefined) this.#released.set(entry.name, { ...entry, releasedAt });
     if (entry.pod === undefined) return;
     const held = { pool: entry.pool, family: entry.family, pod: entry.pod };
     this.#held.set(entry.name, held);
@@ -73,19 +84,41 @@ export class Stock {
     return this.#counts.get(keyOf({ pod, pool, family })) ?? 0;
   }
 
-  /** @param blocks those of the pool. What lies in one that its node may not use now is nobody's. */
-  free(pool: Pool, family: Family, blocks: readonly BlockRecord[]): Free {
+  /**
+   * @param blocks those of the pool. What lies in one that its node may not use now is nobody's.
+   * @param cooledSince what was released then or before has cooled down; in milliseconds since the epoch
+   */
+  free(
+    pool: Pool,
+    family: Family,
+    { blocks, cooledSince }: { blocks: readonly BlockRecord[]; cooledSince: number },
+  ): Free {
     const occupied = this.#space(pool.addressSpace)[family];
+    const cooled = this.#cooled(pool, family, cooledSince);
+    const count = (ranges: RangeSet) =>
+      countFree(ranges, occupied) + cooled.filter((value) => ranges.has(value)).length;
     const open = addressesOf(pool, family, 'open');
     const lent = blocks.filter(({ cidr }) => cidr.family === family);
     const own = new Map<string, number>();
     for (const block of lent) {
       if (!isUsable(block)) continue;
-      const count = countFree(open.intersect(rangesOf([block.cidr])), occupied);
-      own.set(block.node, (own.get(block.node) ?? 0) + count);
+      const ofBlock = count(open.intersect(rangesOf([block.cidr])));
+      own.set(block.node, (own.get(block.node) ?? 0) + ofBlock);
     }
-    const shared = countFree(open.subtract(rangesOf(lent.map(({ cidr }) => cidr))), occupied);
-    return { total: [...own.values()].reduce((sum, count) => sum + count, shared), own };
+    const shared = count(open.subtract(rangesOf(lent.map(({ cidr }) => cidr))));
+    return { total: [...own.values()].reduce((sum, ofNode) => sum + ofNode, shared), own };
+  }
+
+  /** Those of the pool alone: pools never change, and another one of the address space takes none of them. */
+  #cooled(pool: Pool, family: Family, cooledSince: number): bigint[] {
+    return [...this.#released.values()].flatMap((entry) =>
+      entry.pool === pool.name &&
+      entry.space === pool.addressSpace &&
+      entry.family === family &&
+      entry.releasedAt <= cooledSince
+        ? [entry.value]
+        : [],
+    );
   }
 
   #space(name: string): Record<Family, OccupiedSet> {
@@ -95,6 +128,7 @@ export class Stock {
   }
 
   #forget(name: string): void {
+    this.#released.delete(name);
     const held = this.#held.get(name);
     if (held === undefined) return;
     this.#held.delete(name);

@@ -11,6 +11,11 @@ export function leastCooldownMs(maxStalenessMs: number): number {
   return STALENESS_FACTOR * maxStalenessMs;
 }
 
+/** @returns as the pool says, but never shorter than agents need to hear of a release; in ms */
+export function effectiveCooldownMs({ cooldownMs }: Pick<Pool, 'cooldownMs'>, maxStalenessMs: number): number {
+  return Math.max(cooldownMs, leastCooldownMs(maxStalenessMs));
+}
+
 /** What all pools have in common. */
 export interface LeaseRules {
   /** For how long agents may answer from their caches. */
@@ -19,15 +24,14 @@ export interface LeaseRules {
   readonly stickyMAC: boolean;
 }
 
-/** As the pool says, but never shorter than agents need to hear of a release. */
 export function leaseTimesOf(
-  { cooldownMs, stickyMs, retainsClaims }: Pick<Pool, 'cooldownMs' | 'stickyMs' | 'retainsClaims'>,
+  pool: Pick<Pool, 'cooldownMs' | 'stickyMs' | 'retainsClaims'>,
   { maxStalenessMs, stickyMAC }: LeaseRules,
 ): LeaseTimes {
   return {
-    cooldownMs: Math.max(cooldownMs, leastCooldownMs(maxStalenessMs)),
-    stickyMs: stickyMAC ? stickyMs : 0,
-    retainsClaims,
+    cooldownMs: effectiveCooldownMs(pool, maxStalenessMs),
+    stickyMs: stickyMAC ? pool.stickyMs : 0,
+    retainsClaims: pool.retainsClaims,
   };
 }
 
