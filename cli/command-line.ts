@@ -76,7 +76,7 @@ function addMigrate(program: Command, take: (request: Request) => void): void {
     .description('lease to pods what whereabouts has given them; shows the plan, and writes nothing without --apply')
     .option('--apply', 'make the pools and the leases of the plan')
     .option('--namespace <name>', 'where whereabouts keeps its IPPools', DEFAULT_NAMESPACE)
-    .option('--network <name>', 'of this CNI network alone')
+    .option('--network <name>', 'of this CNI network, and of those that share its addresses')
     .option('--skip-conflicts', 'with --apply: pass over what has conflicts; without it nothing is written then')
     .option('-o, --output <format>', 'json')
     .action((given: Given) => {

@@ -100,7 +100,8 @@ function macOf({ mac }: Reservation): string | undefined {
   throw new Refusal(`"${mac ?? ''}" is no MAC address: write it like 02:00:00:00:00:01`);
 }
 
-function reservationOf(pool: Pool, address: Address, mac: string | undefined): AddressLease {
+/** The lease that keeps an address of the pool for a MAC address, or from everybody. */
+export function reservationOf(pool: Pool, address: Address, mac?: string): AddressLease {
   const spec: AddressLeaseSpec = {
     address: formatAddress(address),
     addressSpace: pool.addressSpace,

@@ -62,7 +62,7 @@ export interface PodGiven {
 
 /** A pod on node-1. @param key `namespace/name` */
 export function livePod(key: string, given: PodGiven = {}): Pod {
-  const { has, asks = Object.keys(has ?? {}), phase = 'Running', uid, vmi, annotations } = given;
+  const { has, phase = 'Running', uid, vmi, annotations } = given;
   const [namespace = '', name = ''] = key.split('/');
   const statuses = Object.entries(has ?? {}).map(([nad, ips], index) => ({
     name: nad,
@@ -71,17 +71,20 @@ export function livePod(key: string, given: PodGiven = {}): Pod {
     mac: `02:00:00:00:00:0${index + 1}`,
   }));
   const status = has === undefined ? {} : { [NETWORK_STATUS_ANNOTATION]: JSON.stringify(statuses) };
-  const networks = asks.length === 0 ? {} : { [NETWORKS_ANNOTATION]: asks.join(',') };
   const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: vmi ?? '', uid: `${vmi}-uid` };
   return {
     metadata: {
       ...{ namespace, name, uid: uid ?? `${key}-uid` },
-      annotations: { ...status, ...networks, ...annotations },
+      annotations: { ...status, ...networksOf(given), ...annotations },
       ...(vmi !== undefined && { ownerReferences: [{ ...owner, controller: true }] }),
     },
     spec: { nodeName: 'node-1' },
     status: { phase },
   };
+}
+
+function networksOf({ has = {}, asks = Object.keys(has) }: PodGiven): Record<string, string> {
+  return asks.length === 0 ? {} : { [NETWORKS_ANNOTATION]: asks.join(',') };
 }
 
 export function observedOf(given: Partial<Observed>): Observed {

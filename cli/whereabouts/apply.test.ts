@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { parseAddress } from '../../ipam/core/address.js';
 import { createLease } from '../../ipam/core/lease.js';
-import { MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../../test/migration-world.js';
+import { MigrationCluster, ipPool, livePod, movingNad, observedOf, reservation } from '../../test/migration-world.js';
+import { StatusError } from '../../kube/errors.js';
+import { unreserve } from '../reserve.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const APPLY: MigrateOptions = { apply: true, namespace: 'kube-system', skipConflicts: false, json: false };
@@ -26,6 +28,31 @@ function leasesMeanwhile(cluster: MigrationCluster, uid?: string): void {
   };
 }
 
+const RED = movingNad('b/red', { range: '10.0.0.0/24' }, { born: 2 });
+const GREEN = movingNad('c/green', { range: '10.9.0.0/24' });
+
+/** blue and red share a range; green has one of its own. */
+function shared(): MigrationCluster {
+  return new MigrationCluster(
+    observedOf({
+      nads: [BLUE, RED, GREEN],
+      ipPools: [
+        ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'b/q' }),
+        ipPool('10.9.0.0-24', '10.9.0.0/24', { 5: 'c/r' }),
+      ],
+      pods: [
+        livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } }),
+        livePod('b/q', { has: { 'b/red': ['10.0.0.6'] } }),
+        livePod('c/r'),
+      ],
+    }),
+  );
+}
+
+function commandsOf({ printed }: MigrationCluster): string[] {
+  return printed.flatMap((line) => / patch net-attach-def (\S+)/.exec(line)?.[1] ?? []);
+}
+
 describe('what is written to move over from whereabouts', () => {
   describe('where an agent leases an address after the list of pods', () => {
     it('leaves the lease to a pod that is younger than the list', async () => {
@@ -46,5 +73,67 @@ describe('what is written to move over from whereabouts', () => {
         expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/p']);
       });
     }
+  });
+
+  describe('what is said to be next', () => {
+    it('lets NADs of one range move together, and others by themselves', async () => {
+      const cluster = shared();
+      expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
+      expect(cluster.printed.join('\n'))
+        .to.match(
+          /space blue, all together; start no pods .*:\n.* blue .*\n.* red .*\n *Address space green:\n.* green /,
+        )
+        .and.not.match(/space green, all/);
+    });
+
+    it('says of NADs that wait for a lease that could not be made what they wait for', async () => {
+      const cluster = shared();
+      cluster.beforeWrite = ({ name }) => {
+        if (name === 'blue.10-0-0-6')
+          throw new StatusError({ request: 'r', status: 403, reason: 'Forbidden', message: 'forbidden' });
+      };
+      expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
+      expect(commandsOf(cluster)).to.deep.equal(['green']);
+      expect(cluster.printed.join('\n')).to.match(/Not yet, address space blue \(a\/blue, b\/red\): .*blue\.10-0-0-6/);
+    });
+
+    it('says so where a pool could not be made, too', async () => {
+      const cluster = shared();
+      cluster.beforeWrite = ({ name }) => {
+        if (name === 'red.b') throw new StatusError({ request: 'r', status: 403, reason: 'Forbidden', message: 'no' });
+      };
+      expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
+      expect(commandsOf(cluster)).to.deep.equal(['green']);
+    });
+  });
+
+  describe('where conflicts are passed over', () => {
+    const twice = () => {
+      const cluster = shared();
+      cluster.put('pods', livePod('b/q', { has: { 'b/red': ['10.0.0.5'] } }));
+      cluster.put('overlappingrangeipreservations', reservation('10.0.0.5', 'b/q'));
+      return cluster;
+    };
+
+    it('keeps from everybody what two have, and the NADs of the network where they are', async () => {
+      const cluster = twice();
+      expect(await migrateWhereabouts({ ...APPLY, skipConflicts: true }, cluster.deps())).to.equal(false);
+      expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 reserved', 'green.10-9-0-5 c/r']);
+      expect(commandsOf(cluster)).to.deep.equal(['green']);
+      expect(cluster.printed.join('\n')).to.match(
+        /kept from everybody.*: 1 .*\n *kubectl holdfast unreserve blue\.a 10\.0\.0\.5/,
+      );
+    });
+
+    it('goes on once they are resolved, and the address is let go', async () => {
+      const cluster = twice();
+      await migrateWhereabouts({ ...APPLY, skipConflicts: true }, cluster.deps());
+      cluster.remove('pods', 'b/q');
+      expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
+      expect(cluster.printed.join('\n')).to.match(/10\.0\.0\.5 in address space blue: .*unreserve blue\.a 10\.0\.0\.5/);
+      await unreserve({ pool: 'blue.a', address: '10.0.0.5' }, cluster.client());
+      expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
+      expect(cluster.held()).to.include('blue.10-0-0-5 a/p');
+    });
   });
 });

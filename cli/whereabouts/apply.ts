@@ -15,9 +15,10 @@ import type { Clock } from '../../kube/clock.js';
 import { TransportError, classify, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../process/lease-writes.js';
+import type { Reservation } from '../reserve.js';
 import type { LivePods } from './attachments.js';
 import { describeHolder, stateOfLease } from './leases.js';
-import type { PlannedLease, PlannedPool } from './plan-types.js';
+import type { Conflict, PlannedLease, PlannedPool } from './plan-types.js';
 
 export interface ApplyDeps {
   readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
@@ -41,6 +42,8 @@ export interface Applied {
   readonly leasesMade: string[];
   /** Their owners had them already. */
   readonly leasesThere: string[];
+  /** Addresses in conflict, which nobody gets until somebody has decided. */
+  readonly reserved: Reservation[];
   failed: Failure[];
 }
 
@@ -83,6 +86,27 @@ export async function makeLeases(
       applied.failed.push({ name: planned.name, message: messageOf(error) });
     }
     deps.progress(++done, leases.length);
+  });
+}
+
+/** Keeps from everybody what is in conflict: a third one would get it as soon as its NAD has moved. */
+export async function reserveConflicts(
+  conflicts: readonly Conflict[],
+  pools: ReadonlySet<string>,
+  deps: ApplyDeps,
+  applied: Applied,
+): Promise<void> {
+  const leases = conflicts.flatMap(({ reservation }) => reservation ?? []);
+  await each(leases, deps.width, async (lease) => {
+    const { pool, address } = lease.spec;
+    if (!pools.has(pool)) return;
+    try {
+      await again(deps, () => deps.client.create(ADDRESS_LEASES, lease));
+      applied.reserved.push({ pool, address });
+    } catch (error) {
+      // whoever has it keeps it as well
+      if (!isAlreadyExists(error)) applied.failed.push({ name: lease.metadata.name, message: messageOf(error) });
+    }
   });
 }
 

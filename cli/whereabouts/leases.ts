@@ -6,6 +6,7 @@ import type { Pod } from '../../api/pod.js';
 import { formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
 import { type LeaseRecord, type LeaseRequest, isOfTable, readLease, stateOf } from '../../ipam/core/lease.js';
+import { reservationOf } from '../reserve.js';
 import { type LivePods, selectionsIn } from './attachments.js';
 import type { Claimant } from './claimants.js';
 import type { MovingNad } from './nads.js';
@@ -40,7 +41,11 @@ export function planLease(claimants: readonly Claimant[], taken: Taken): Planned
   const { address, pool, nad, pod, source } = claimant;
   const subject = `${formatAddress(address)} in address space ${pool.addressSpace}`;
   const networks = [...new Set(claimants.map((each) => each.nad.network))];
-  const conflict = (kind: Conflict['kind'], message: string): Conflict => ({ kind, subject, message, networks });
+  const name = leaseName(pool.addressSpace, address);
+  const conflict = (kind: Conflict['kind'], message: string): Conflict => ({
+    ...{ kind, subject, message, networks },
+    ...(!taken.leases.has(name) && { reservation: reservationOf(pool, address) }),
+  });
   if (others.length > 0) {
     const pods = claimants.map((each) => `pod ${objectKey(each.pod)} (${each.source})`).join(' and ');
     return conflict(
@@ -62,7 +67,6 @@ export function planLease(claimants: readonly Claimant[], taken: Taken): Planned
     return conflict('claim', `is in use by pod ${objectKey(pod)}, and ${shows}: delete the pod, or that claim's VM`);
   }
   const request = requestOf(claimant, claims[0]);
-  const name = leaseName(pool.addressSpace, address);
   const planned = { request, name, network: nad.network, nad: nad.key, pod: ownerPod(pod), source };
   const record = taken.leases.get(name);
   if (record === undefined) return { ...planned, state: 'create' };
@@ -95,7 +99,8 @@ export function describeHolder(record: LeaseRecord): string {
   const { metadata, owner } = record;
   const lease = `AddressLease ${metadata.name}`;
   if (metadata.deletionTimestamp !== undefined) return `${lease} is being deleted: wait until it is gone`;
-  if (owner === undefined || isOfTable(record)) return `${lease} reserves it: delete that lease, or the pod`;
+  if (owner === undefined || isOfTable(record))
+    return `${lease} reserves it: let it go (kubectl holdfast unreserve ${record.pool} ${formatAddress(record.address)}), or delete the pod`;
   return `${lease} is held by ${owner.kind} ${owner.namespace}/${owner.name} (uid ${owner.uid}): delete one of the two`;
 }
 

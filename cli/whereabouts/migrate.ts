@@ -2,8 +2,9 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { Refusal } from '../refusal.js';
 import { LivePods } from './attachments.js';
-import { type Applied, type ApplyDeps, makeLeases, makePools, releaseGone } from './apply.js';
+import { type Applied, type ApplyDeps, makeLeases, makePools, releaseGone, reserveConflicts } from './apply.js';
 import { movingNads } from './nads.js';
+import { nextSteps } from './next.js';
 import { namespacesOfPools, observe } from './observe.js';
 import type { Observed, Plan, PlannedLease } from './plan-types.js';
 import { planMigration } from './plan.js';
@@ -17,7 +18,7 @@ export interface MigrateOptions {
   readonly apply: boolean;
   /** Where whereabouts keeps its objects. */
   readonly namespace: string;
-  /** Of this CNI network alone. */
+  /** Of this CNI network, and of those that share its addresses. */
   readonly network?: string;
   /** Moves what can be moved though the plan has conflicts. */
   readonly skipConflicts: boolean;
@@ -67,7 +68,7 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
 }
 
 async function apply(plan: Plan, observed: Observed, options: MigrateOptions, deps: MigrateDeps): Promise<boolean> {
-  const applied: Applied = { poolsMade: [], leasesMade: [], leasesThere: [], failed: [] };
+  const applied: Applied = { poolsMade: [], leasesMade: [], leasesThere: [], reserved: [], failed: [] };
   await carryOut(plan, observed, applied, deps);
   // whereabouts goes on meanwhile
   const now = await observe(deps.client, options.namespace);
@@ -85,16 +86,17 @@ async function apply(plan: Plan, observed: Observed, options: MigrateOptions, de
     applied,
   );
   const conflicts = later.conflicts.length;
+  const next = nextSteps(later, plan, applied.failed);
   if (options.json) {
     deps.print(
       JSON.stringify(
-        { plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts },
+        { plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts, next },
         undefined,
         2,
       ),
     );
   } else {
-    for (const line of [...printApplied(applied, released), ...printNext(plan.changes)]) deps.print(line);
+    for (const line of [...printApplied(applied, released), ...printNext(next)]) deps.print(line);
   }
   if (conflicts > 0) deps.tell(`conflicts are left (${conflicts}): a run without --apply says which`);
   return applied.failed.length === 0 && conflicts === 0;
@@ -112,6 +114,7 @@ async function carryOut(plan: Plan, { pods }: Observed, applied: Applied, deps: 
   const there = await makePools(plan.pools, usual, applied);
   const leases = plan.leases.filter(({ request }) => there.has(request.pool));
   await makeLeases(leases, new LivePods(pods), usual, applied);
+  await reserveConflicts(plan.conflicts, there, usual, applied);
 }
 
 function applyDeps({ client, clock, width }: MigrateDeps, progress: ApplyDeps['progress']): ApplyDeps {

@@ -4,20 +4,21 @@ import type { NadChange } from './plan-types.js';
 
 /**
  * The NAD's move: its IPAM's type, and the address space where it shares one with other networks. All other keys stay as they are.
- * @param addressSpace to be named; undefined: the network's name is right
+ * @param space the address space; @param isNamed the NAD has to name it, for it is not the network's name
  */
-export function changeOf({ key, network, place, cniConfig }: MovingNad, addressSpace?: string): NadChange {
-  const space: [string, unknown][] = addressSpace === undefined ? [] : [['addressSpace', addressSpace]];
+export function changeOf({ key, network, place, cniConfig }: MovingNad, space: string, isNamed: boolean): NadChange {
+  const named = isNamed ? { addressSpace: space } : {};
   const fields = Object.entries(place.ipam).flatMap(([field, value]): [string, unknown][] =>
-    field === 'type' ? [[field, HOLDFAST_IPAM], ...space] : [[field, value]],
+    field === 'type' ? [[field, HOLDFAST_IPAM], ...Object.entries(named)] : [[field, value]],
   );
   const ipam = Object.fromEntries(fields);
   return {
     nad: key,
     network,
+    space,
     path: place.path,
     removed: linesOf({ type: place.type }),
-    added: linesOf({ type: ipam.type, ...(addressSpace !== undefined && { addressSpace }) }),
+    added: linesOf({ type: ipam.type, ...named }),
     config: JSON.stringify(replaced(cniConfig, place.ipam, ipam)),
   };
 }

@@ -53,6 +53,8 @@ export interface Conflict {
   readonly subject: string;
   readonly message: string;
   readonly networks: readonly string[];
+  /** Keeps the address from everybody where the conflict is passed over; absent: it has a lease, or none is at stake. */
+  readonly reservation?: AddressLease;
 }
 
 /** A pool that is to be leased from. */
@@ -81,6 +83,8 @@ export interface PlannedLease {
 export interface NadChange {
   readonly nad: string;
   readonly network: string;
+  /** The address space afterwards. whereabouts never looks at leases: NADs that share one move together. */
+  readonly space: string;
   /** Of the `ipam` object in the NAD. */
   readonly path: string;
   /** Lines of the `ipam` object that go and come, as JSON. */

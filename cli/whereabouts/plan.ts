@@ -1,3 +1,4 @@
+import type { AddressPool } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { formatAddress } from '../../ipam/core/address.js';
@@ -5,7 +6,7 @@ import { LivePods } from './attachments.js';
 import { type Claimant, findClaimants } from './claimants.js';
 import { planLease, readTaken } from './leases.js';
 import { changeOf } from './nad-change.js';
-import { movingNads } from './nads.js';
+import { type MovingNad, movingNads } from './nads.js';
 import type { Conflict, Observed, Plan, PlannedLease, VmNote } from './plan-types.js';
 import { concernedNads, readSightings } from './sightings.js';
 import { Targets } from './targets.js';
@@ -13,7 +14,7 @@ import { Targets } from './targets.js';
 /**
  * What has to be made so that Holdfast knows all that whereabouts has given out. Never throws, whatever stands in its objects: what cannot be
  * understood is named. The same objects give the same plan.
- * @param network of this CNI network alone; without it: of all
+ * @param network of this CNI network, and of all that share its addresses; without it: of all
  */
 export function planMigration(observed: Observed, network?: string): Plan {
   const { nads: all, conflicts } = movingNads(observed.nads);
@@ -36,12 +37,15 @@ export function planMigration(observed: Observed, network?: string): Plan {
   // a reservation repeats what an IPPool says
   const judged = { leases, conflicts: found, leftOut: withoutRepetitions([...read.leftOut, ...leftOut]), vms };
   const used = new Set(leases.map(({ request }) => request.pool));
-  return only(network, {
+  const plan: Plan = {
     ...judged,
     // one that is there, and that nobody draws from, has nothing to do with this
     pools: targets.all.filter(({ pool, state }) => state === 'create' || used.has(pool.metadata.name)),
-    changes: nads.filter(({ moved }) => !moved).map((nad) => changeOf(nad, targets.namedSpaces.get(nad.key))),
-  });
+    changes: nads
+      .filter(({ moved }) => !moved)
+      .map((nad) => changeOf(nad, targets.spaceOf(nad), targets.namesSpace.has(nad.key))),
+  };
+  return network === undefined ? plan : only(network, plan, spacesIn(nads, targets));
 }
 
 function vmOf({ pod, nad, address }: Claimant): VmNote | undefined {
@@ -68,17 +72,33 @@ function withoutRepetitions(leftOut: Plan['leftOut']): Plan['leftOut'] {
   });
 }
 
-function only(network: string | undefined, plan: Plan): Plan {
-  if (network === undefined) return plan;
-  const isOf = (each: { network: string }) => each.network === network;
-  const concerns = (each: { networks: readonly string[] }) => each.networks.includes(network);
+/** The address spaces of each network. */
+function spacesIn(nads: readonly MovingNad[], targets: Targets): Map<string, Set<string>> {
+  const spaces = new Map<string, Set<string>>();
+  const add = (network: string, space: string) => spaces.set(network, (spaces.get(network) ?? new Set()).add(space));
+  for (const nad of nads) add(nad.network, targets.spaceOf(nad));
+  for (const { network, pool } of targets.all) add(network, spaceOf(pool));
+  return spaces;
+}
+
+/** Of one network. What it shares addresses with belongs to it: half of an address space cannot move. */
+function only(network: string, plan: Plan, spaces: ReadonlyMap<string, ReadonlySet<string>>): Plan {
+  const own = spaces.get(network) ?? new Set();
+  const networks = new Set([network]);
+  for (const [each, its] of spaces) if ([...its].some((space) => own.has(space))) networks.add(each);
+  const concerns = (each: { networks: readonly string[] }) => each.networks.some((name) => networks.has(name));
   return {
-    pools: plan.pools.filter(isOf),
-    leases: plan.leases.filter(isOf),
-    changes: plan.changes.filter(isOf),
-    vms: plan.vms.filter(isOf),
+    pools: plan.pools.filter(({ pool }) => own.has(spaceOf(pool))),
+    leases: plan.leases.filter(({ request }) => own.has(request.addressSpace)),
+    changes: plan.changes.filter(({ space }) => own.has(space)),
+    vms: plan.vms.filter((each) => networks.has(each.network)),
     leftOut: plan.leftOut.filter(concerns),
     // what cannot be read may be of any network
     conflicts: plan.conflicts.filter((each) => each.networks.length === 0 || concerns(each)),
   };
+}
+
+/** Of a pool's object. */
+export function spaceOf({ spec }: AddressPool): string {
+  return spec.addressSpace ?? spec.network;
 }

@@ -2,7 +2,9 @@ import type { AddressPool, PoolSubnet } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
 import { tableOf } from '../table.js';
 import type { Applied } from './apply.js';
+import type { Step } from './next.js';
 import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmNote } from './plan-types.js';
+import { spaceOf } from './plan.js';
 
 /** Of a long list the first ones are printed; JSON has all. */
 const SHOWN = 20;
@@ -31,27 +33,56 @@ export function printPlan(plan: Plan): string[] {
 
 /** What came of it. */
 export function printApplied(applied: Applied, released: readonly string[]): string[] {
-  const { poolsMade, leasesMade, leasesThere, failed } = applied;
+  const { poolsMade, leasesMade, leasesThere, reserved, failed } = applied;
   return [
     `made ${count(poolsMade.length, 'pool')} and ${count(leasesMade.length, 'lease')}; ${count(leasesThere.length, 'lease')} were there already; released ${released.length} of pods that have gone meanwhile`,
     ...failed.slice(0, SHOWN).map(({ name, message }) => `failed: ${name}: ${message}`),
     ...more(failed.length),
+    ...reservedLines(reserved),
   ];
 }
 
-/** What is to be done once everything is leased: a command for each NAD. */
-export function printNext(changes: readonly NadChange[]): string[] {
-  if (changes.length === 0) return [];
+function reservedLines(reserved: Applied['reserved']): string[] {
+  if (reserved.length === 0) return [];
   return [
-    'Next, one NAD at a time; pods that run keep their addresses, and pods that start get free ones from Holdfast:',
-    ...changes.map(({ nad, config }) => {
-      const { namespace, name } = splitKey(nad);
-      const patch = JSON.stringify({ spec: { config } }).replaceAll("'", String.raw`'\''`);
-      return `  kubectl -n ${namespace} patch net-attach-def ${name} --type=merge -p '${patch}'`;
-    }),
+    `kept from everybody, for they are in conflict: ${reserved.length} addresses; of each, once that is resolved:`,
+    ...reserved.slice(0, SHOWN).map(({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}`),
+    ...more(reserved.length),
+  ];
+}
+
+/** What is to be done then: commands for the NADs that can move. */
+export function printNext(steps: readonly Step[]): string[] {
+  const ready = steps.filter(({ missing }) => missing.length === 0);
+  const waiting = steps.filter(({ missing }) => missing.length > 0);
+  return [...readyLines(ready), ...waiting.map(waitingLine)];
+}
+
+function readyLines(steps: readonly Step[]): string[] {
+  if (steps.length === 0) return [];
+  return [
+    'Next; pods that run keep their addresses, and pods that start get free ones from Holdfast:',
+    ...steps.flatMap(({ space, changes, alone }) => [
+      alone
+        ? `  Address space ${space}:`
+        : `  Address space ${space}, all together; start no pods on its networks until all have moved and this was run again:`,
+      ...changes.map((change) => `    ${commandFor(change)}`),
+    ]),
     'Run this again right after: until then whereabouts has given out addresses of the network.',
     'Leave whereabouts installed until the last pod is gone that it gave an address to: the runtime ends such pods with it.',
   ];
+}
+
+function commandFor({ nad, config }: NadChange): string {
+  const { namespace, name } = splitKey(nad);
+  const patch = JSON.stringify({ spec: { config } }).replaceAll("'", String.raw`'\''`);
+  return `kubectl -n ${namespace} patch net-attach-def ${name} --type=merge -p '${patch}'`;
+}
+
+function waitingLine({ space, changes, missing }: Step): string {
+  const shown = missing.slice(0, SHOWN).join('; ');
+  const rest = missing.length > SHOWN ? `; … and ${missing.length - SHOWN} more` : '';
+  return `Not yet, address space ${space} (${changes.map(({ nad }) => nad).join(', ')}): resolve first ${shown}${rest}`;
 }
 
 function section(title: string, lines: readonly string[]): string[] {
@@ -124,10 +155,6 @@ function vmLines(vms: readonly VmNote[]): string[] {
 
 function diffLines({ nad, path, removed, added }: NadChange): string[] {
   return [`NAD ${nad}, ${path}:`, ...removed.map((line) => `  - ${line}`), ...added.map((line) => `  + ${line}`)];
-}
-
-function spaceOf({ spec }: AddressPool): string {
-  return spec.addressSpace ?? spec.network;
 }
 
 function subnetsOf({ spec }: AddressPool): string {

@@ -17,8 +17,10 @@ interface Existing {
 /** The pools that will serve the users of the NADs once these have moved over: an administrator's, or the one that Holdfast derives. */
 export class Targets {
   readonly conflicts: Conflict[] = [];
-  /** By the NAD's key: what its `addressSpace` must say; absent: nothing. */
-  readonly namedSpaces = new Map<string, string>();
+  /** Keys of NADs that must name their address space. */
+  readonly namesSpace = new Set<string>();
+  /** By the NAD's key. */
+  readonly #spaces: ReadonlyMap<string, string>;
   readonly #admins: readonly Existing[];
   /** By the NAD's key. */
   readonly #derived = new Map<string, Pool>();
@@ -27,8 +29,8 @@ export class Targets {
   /** @param nads oldest first */
   constructor(nads: readonly MovingNad[], pools: readonly AddressPool[]) {
     this.#admins = adminPools(pools);
-    const spaces = addressSpaces(nads);
-    for (const nad of nads) this.#add(nad, spaces.get(nad.key) ?? nad.network, pools);
+    this.#spaces = addressSpaces(nads);
+    for (const nad of nads) this.#add(nad, pools);
   }
 
   /** Which pool serves a workload on the NAD's network; undefined where none can. */
@@ -36,15 +38,17 @@ export class Targets {
     return this.#adminOf(nad.network, namespace)?.pool ?? this.#derived.get(nad.key);
   }
 
-  planned(pool: string): PlannedPool | undefined {
-    return this.#planned.get(pool);
+  /** The address space of the NAD once it has moved. */
+  spaceOf(nad: MovingNad): string {
+    return this.#spaces.get(nad.key) ?? nad.network;
   }
 
   get all(): PlannedPool[] {
     return [...this.#planned.values()];
   }
 
-  #add(nad: MovingNad, space: string, pools: readonly AddressPool[]): void {
+  #add(nad: MovingNad, pools: readonly AddressPool[]): void {
+    const space = this.spaceOf(nad);
     const admins = this.#admins.filter(({ pool }) => pool.network === nad.network);
     for (const { object } of admins) {
       this.#planned.set(object.metadata.name, { pool: object, network: nad.network, state: 'exists' });
@@ -59,7 +63,7 @@ export class Targets {
       );
       return;
     }
-    if (!nad.moved && (nad.config.addressSpace ?? nad.network) !== space) this.namedSpaces.set(nad.key, space);
+    if (!nad.moved && (nad.config.addressSpace ?? nad.network) !== space) this.namesSpace.add(nad.key);
     // it would serve nobody
     if (admins.some(({ pool }) => pool.namespaces === undefined)) return;
     const { network: _network, ...rest } = nad.asked.spec;
