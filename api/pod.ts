@@ -6,7 +6,7 @@ import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, VIRTUAL_MACHINE_INSTANCE_KIND } f
 /** The fields of a pod that Holdfast reads. */
 export interface Pod extends KubeObject {
   spec?: { nodeName?: string };
-  status?: { phase?: string; conditions?: PodCondition[] };
+  status?: { phase?: string; podIP?: string; conditions?: PodCondition[] };
 }
 
 /** v1.PodCondition. */

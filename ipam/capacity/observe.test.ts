@@ -43,7 +43,7 @@ function leaseOf(
 }
 
 function podOn(uid: string, given: Partial<PodRecord> = {}): PodRecord {
-  return { uid, requests: new Map([[BLUE, 1]]), leaving: false, ...given };
+  return { uid, namespace: 'ns', requests: new Map([[BLUE, 1]]), attached: false, leaving: false, ...given };
 }
 
 function block(cidr: string, node: string, more: Partial<BlockRecord> = {}): BlockRecord {
@@ -139,6 +139,15 @@ describe('what there is of a pool to be shared out', () => {
       [0, 1],
       [0, 0],
     ]);
+  });
+
+  it('is not less for what pods ask for and will not get', () => {
+    const requests = new Map([[BLUE, 4]]);
+    const runs = podOn('pod-1', { node: 'n1', requests, attached: true });
+    expect(lookAt({ pods: [runs], leases: [leaseOf('10.0.0.1', 'pod-1')] }).budget).to.equal(5);
+    const pools = [poolOf({ namespaces: ['other'] })];
+    const { budget, nodes } = lookAt({ pools, pods: [podOn('pod-2', { node: 'n1', requests })] });
+    expect([budget, nodes[0]?.requested]).to.deep.equal([6, 4]);
   });
 
   it('is below nothing where more pods are bound than there are addresses', () => {

@@ -113,10 +113,16 @@ function freeOf(
 }
 
 function missing(
-  { uid, requests }: PodRecord,
+  { uid, namespace, requests, attached }: PodRecord,
   { sight, resource, pool, family }: { sight: Sight; resource: string; pool: Pool; family: Family },
 ): number {
+  // whatever it asks for
+  if (attached || !serves(pool, namespace)) return 0;
   return Math.max(0, (requests.get(resource) ?? 0) - sight.stock.heldBy(uid, pool.name, family));
+}
+
+function serves({ namespaces }: Pool, namespace: string): boolean {
+  return namespaces?.has(namespace) ?? true;
 }
 
 function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => number) {

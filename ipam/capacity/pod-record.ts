@@ -7,10 +7,13 @@ import { type PodNeeds, readNeeds } from './pod-needs.js';
 /** A pod that asks for addresses, as far as shares go. */
 export interface PodRecord {
   readonly uid: string;
+  readonly namespace: string;
   /** By extended resource: how many addresses. */
   readonly requests: ReadonlyMap<string, number>;
   /** Where it is bound. */
   readonly node?: string;
+  /** Its network is there: it has all the addresses that it will ever have. */
+  readonly attached: boolean;
   /** It is being deleted. */
   readonly leaving: boolean;
   /** Of a pod for which no node had room, where it may run. */
@@ -27,11 +30,18 @@ export function readPodRecord(pod: Pod): PodRecord | undefined {
   const waits = !node && !leaving && isUnschedulable(pod);
   return {
     uid: pod.metadata.uid ?? '',
+    namespace: pod.metadata.namespace ?? '',
     requests,
+    attached: isAttached(pod),
     leaving,
     ...(node && { node }),
     ...(waits && { needs: readNeeds(pod.spec) }),
   };
+}
+
+/** The runtime has told of its sandbox, which it does not before every interface is there. */
+function isAttached({ status }: Pod): boolean {
+  return status?.phase === 'Running' || !!status?.podIP;
 }
 
 function isUnschedulable({ status }: Pod): boolean {

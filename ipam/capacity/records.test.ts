@@ -23,7 +23,9 @@ describe('what is remembered of a pod that asks for addresses', () => {
   it('is what it asks for, and where', () => {
     expect(readPodRecord(pod({ spec: { nodeName: 'n1' } }))).to.deep.equal({
       uid: 'u',
+      namespace: 'ns',
       requests: new Map([[BLUE, 1]]),
+      attached: false,
       leaving: false,
       node: 'n1',
     });
@@ -41,6 +43,16 @@ describe('what is remembered of a pod that asks for addresses', () => {
     expect(readPodRecord(pod({ status: { conditions }, deleting: true }))?.needs).to.equal(undefined);
     const gated = [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }];
     expect(readPodRecord(pod({ status: { conditions: gated } }))?.needs).to.equal(undefined);
+  });
+
+  it('is that its network is there, once the runtime has told of its sandbox', () => {
+    const statuses = [{}, { phase: 'Pending' }, { phase: 'Pending', podIP: '10.244.0.7' }, { phase: 'Running' }];
+    expect(statuses.map((status) => readPodRecord(pod({ status }))?.attached)).to.deep.equal([
+      false,
+      false,
+      true,
+      true,
+    ]);
   });
 
   it('is that it is being deleted', () => {
