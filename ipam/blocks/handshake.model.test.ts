@@ -115,7 +115,7 @@ describe('the way of blocks back to their pool, whatever fails in between', func
         world.settle();
         world.settleEmpty();
       }),
-      { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 2000) },
+      { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 1500) },
     );
     // or else nothing was tried
     expect(met.size).to.equal(8);
