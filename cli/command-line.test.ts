@@ -44,6 +44,7 @@ describe('the command line of kubectl holdfast', () => {
     ['migrate calico', "unknown command 'calico'"],
     ['migrate whereabouts --aply', "unknown option '--aply'"],
     ['migrate whereabouts -o yaml', '"yaml" cannot be used'],
+    ['migrate whereabouts --skip-conflicts', 'with --apply alone'],
     ['reserve blue', "missing required argument 'address'"],
     ['unreserve blue 10.0.0.5 --mac x', "unknown option '--mac'"],
   ] as const) {

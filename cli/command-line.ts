@@ -81,6 +81,9 @@ function addMigrate(program: Command, take: (request: Request) => void): void {
     .option('-o, --output <format>', 'json')
     .action((given: Given) => {
       const { namespace = DEFAULT_NAMESPACE, network } = given;
+      if (given.skipConflicts === true && given.apply !== true) {
+        throw new UsageError('--skip-conflicts is of use with --apply alone: a plan names its conflicts');
+      }
       const options: MigrateOptions = {
         apply: given.apply === true,
         namespace,
