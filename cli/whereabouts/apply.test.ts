@@ -3,6 +3,7 @@ import { parseAddress } from '../../ipam/core/address.js';
 import { createLease } from '../../ipam/core/lease.js';
 import { MigrationCluster, ipPool, livePod, movingNad, observedOf, reservation } from '../../test/migration-world.js';
 import { StatusError } from '../../kube/errors.js';
+import { adminPool } from '../../test/pool-objects.js';
 import { unreserve } from '../reserve.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
@@ -71,6 +72,23 @@ describe('what is written to move over from whereabouts', () => {
         leasesMeanwhile(cluster, uid);
         expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
         expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/p']);
+      });
+    }
+  });
+
+  describe('where somebody makes the pool meanwhile', () => {
+    for (const [title, cidr, held] of [
+      ['leases from it where it is the same', '10.0.0.0/24', ['blue.10-0-0-5 a/p']],
+      ['leases nothing from it where it has other subnets', '10.0.0.0/30', []],
+    ] as const) {
+      it(title, async () => {
+        const cluster = world();
+        cluster.beforeWrite = () => {
+          cluster.beforeWrite = () => undefined;
+          cluster.put('addresspools', adminPool('blue.a', { nadNamespace: 'a', cidr }));
+        };
+        expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(held.length > 0);
+        expect(cluster.held()).to.deep.equal(held);
       });
     }
   });

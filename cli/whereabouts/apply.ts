@@ -1,5 +1,4 @@
 import { nadNamespaceOf } from '../../api/address-pool.js';
-import { isBeingDeleted } from '../../api/meta.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import {
   type LeaseRecord,
@@ -10,6 +9,7 @@ import {
   stateOf,
   takeLease,
 } from '../../ipam/core/lease.js';
+import { compilePool } from '../../ipam/core/pool.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { TransportError, classify, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
@@ -19,6 +19,7 @@ import type { Reservation } from '../reserve.js';
 import type { LivePods } from './attachments.js';
 import { describeHolder, stateOfLease } from './leases.js';
 import type { Conflict, PlannedLease, PlannedPool } from './plan-types.js';
+import { differenceOf } from './targets.js';
 
 export interface ApplyDeps {
   readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
@@ -141,9 +142,12 @@ async function makePool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<boo
       if (!isAlreadyExists(error)) throw error;
     }
     const found = await deps.client.get(ADDRESS_POOLS, { name: pool.metadata.name });
-    const [space, wanted] = [found, pool].map(({ spec }) => spec.addressSpace ?? spec.network);
-    if (nadNamespaceOf(found) === nadNamespaceOf(pool) && space === wanted && !isBeingDeleted(found)) return false;
-    throw new Error('another pool of this name has been made meanwhile: look at it, and begin again');
+    const wanted = compilePool(pool);
+    if (!wanted.ok) throw new Error(`it is invalid: ${wanted.problems.map(({ field }) => field).join(', ')}`);
+    const nad = { namespace: nadNamespaceOf(pool) ?? '', network: pool.spec.network };
+    const difference = differenceOf(found, wanted.pool, nad);
+    if (difference === undefined) return false;
+    throw new Error(`another pool of this name has been made meanwhile: ${difference}`);
   });
 }
 

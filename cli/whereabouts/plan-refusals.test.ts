@@ -50,7 +50,7 @@ describe('the plan of moving over from whereabouts', () => {
       },
       {
         name: 'an IPPool that no NAD is for',
-        given: { ipPools: [ipPool('10.9.0.0-24', '10.9.0.0/24', { 1: 'a/p', 2: 'a/q' })], pods: [livePod('a/p')] },
+        given: { ipPools: [ipPool('10.9.0.0-24', '10.9.0.0/24', { 1: 'a/gone', 2: 'a/q' })], pods: [livePod('a/p')] },
         expect: ['left out IPPool kube-system/10.9.0.0-24: no-nad'],
       },
       {
@@ -165,6 +165,15 @@ describe('the plan of moving over from whereabouts', () => {
         name: 'where the range is on the nodes',
         given: { nads: [movingNad('a/blue', {})] },
         expect: ['conflict network: NAD a/blue'],
+      },
+      {
+        name: 'where pods that live have addresses of an IPPool that no NAD is for',
+        given: {
+          nads: [BLUE],
+          ipPools: [ipPool('lan-10.0.0.0-24', '10.0.0.0/24', { 1: 'a/gone', 2: 'a/p' })],
+          pods: [livePod('a/p')],
+        },
+        expect: [POOL, 'conflict network: IPPool kube-system/lan-10.0.0.0-24'],
       },
       {
         name: 'where a NAD cannot be understood, or names two IPAMs',

@@ -79,6 +79,24 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'create blue.10-0-7-5 of blue.a for Pod p', 'create blue.10-0-8-6 of blue.a for Pod q'],
       },
       {
+        name: 'of a range that its NAD has widened since',
+        given: {
+          nads: [movingNad('a/blue', { range: '10.0.0.0/23' })],
+          ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
+          pods: [livePod('a/p')],
+        },
+        expect: [POOL, 'create blue.10-0-0-5 of blue.a for Pod p'],
+      },
+      {
+        name: 'by a NAD that is gone, where another one has the address to give',
+        given: {
+          nads: [movingNad('a/green', { range: '10.0.0.0/25' })],
+          ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
+          pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } })],
+        },
+        expect: ['create pool green.a', 'create green.10-0-0-5 of green.a for Pod p'],
+      },
+      {
         name: 'that only a reservation knows',
         given: { nads: [BLUE], reservations: [reservation('10.0.0.9', 'a/p')], pods: [livePod('a/p')] },
         expect: [POOL, 'create blue.10-0-0-9 of blue.a for Pod p'],
@@ -243,47 +261,5 @@ describe('the plan of moving over from whereabouts', () => {
       { vm: 'a/vm', nad: 'a/blue', network: 'blue', address: '10.0.0.5', claim: false },
       { vm: 'a/vm', nad: 'a/red', network: 'red', address: '10.1.0.5', claim: true },
     ]);
-  });
-
-  it('is about one network where it is told so', () => {
-    const given = {
-      nads: [BLUE, movingNad('a/red', { range: '10.1.0.0/24' }), movingNad('a/odd', { rang: 'x' })],
-      ipPools: [
-        ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
-        ipPool('10.1.0.0-24', '10.1.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
-      ],
-      pods: [livePod('a/p')],
-    };
-    const plan = planMigration(observedOf(given), 'red');
-    expect(summary(plan)).to.deep.equal([
-      'create pool red.a',
-      'create red.10-1-0-5 of red.a for Pod p',
-      'left out 10.1.0.6: pod-gone',
-    ]);
-    expect(plan.changes.map(({ nad }) => nad)).to.deep.equal(['a/red']);
-  });
-
-  it('is about all networks that share addresses with that one, too', () => {
-    const given = {
-      nads: [
-        BLUE,
-        movingNad('b/red', { range: '10.0.0.0/24' }, { born: 2 }),
-        movingNad('c/far', { range: '10.9.0.0/24' }),
-      ],
-      ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'b/q', 7: 'b/gone' })],
-      pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } }), livePod('b/q', { has: { 'b/red': ['10.0.0.6'] } })],
-    };
-    for (const network of ['blue', 'red']) {
-      const plan = planMigration(observedOf(given), network);
-      expect(summary(plan)).to.deep.equal([
-        'create pool blue.a',
-        'create pool red.b',
-        'create blue.10-0-0-5 of blue.a for Pod p',
-        'create blue.10-0-0-6 of red.b for Pod q',
-        'left out 10.0.0.7: pod-gone',
-        'b/red gets "addressSpace": "blue"',
-      ]);
-      expect(plan.changes.map(({ nad }) => nad)).to.deep.equal(['a/blue', 'b/red']);
-    }
   });
 });

@@ -21,11 +21,11 @@ export function planMigration(observed: Observed, network?: string): Plan {
   const nads = concernedNads(all, observed);
   const targets = new Targets(nads, observed.pools);
   const pods = new LivePods(observed.pods);
-  const read = readSightings(observed, nads);
+  const read = readSightings(observed, nads, pods);
   const { byAddress, leftOut } = findClaimants(read.sightings, { nads, pods, targets });
   const taken = readTaken(observed, { pods, nads, targets });
   const leases: PlannedLease[] = [];
-  const found: Conflict[] = [...conflicts, ...targets.conflicts];
+  const found: Conflict[] = [...conflicts, ...targets.conflicts, ...read.conflicts];
   const vms: VmNote[] = [];
   for (const claimants of byAddress.values()) {
     const planned = planLease(claimants, taken);

@@ -2,11 +2,12 @@ import { describeValue, isRecord } from '../../api/json.js';
 import { objectKey } from '../../api/meta.js';
 import { type Address, AddressError, BITS, formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
 import { containsAddress, formatCidr, networkOf } from '../../ipam/core/cidr.js';
+import type { LivePods } from './attachments.js';
 import type { WhereaboutsObject } from './kinds.js';
 import type { MovingNad } from './nads.js';
 import { ipPoolName, readReservationName, sliceNames, spellingsOf } from './names.js';
-import type { LeftOut, LeftOutReason, Observed } from './plan-types.js';
-import { cidrsOf } from './spaces.js';
+import type { Conflict, LeftOut, LeftOutReason, Observed } from './plan-types.js';
+import { cidrsOf, meet } from './spaces.js';
 
 /** What whereabouts says of one address in use. */
 export interface Sighting {
@@ -24,6 +25,7 @@ export interface Sighting {
 
 interface Found {
   readonly sightings: Sighting[];
+  readonly conflicts: Conflict[];
   readonly leftOut: LeftOut[];
 }
 
@@ -31,10 +33,13 @@ interface Found {
 export function readSightings(
   { ipPools, reservations, slices }: Pick<Observed, 'ipPools' | 'reservations' | 'slices'>,
   nads: readonly MovingNad[],
+  pods: Pick<LivePods, 'get'>,
 ): Found {
-  const found: Found = { sightings: [], leftOut: [] };
+  const found: Found = { sightings: [], conflicts: [], leftOut: [] };
   const byPool = nadsByPool(nads, slices);
-  for (const pool of ipPools) readPool(pool, byPool.get(pool.metadata.name) ?? slicedNads(pool, nads), found);
+  for (const pool of ipPools) {
+    readPool(pool, { own: nadsOf(pool, nads, byPool), nads, pods }, found);
+  }
   const networkNames = [...new Set(nads.map(({ networkName }) => networkName))].filter((name) => name !== '');
   for (const reservation of reservations) readReservation(reservation, { nads, networkNames }, found);
   return found;
@@ -46,8 +51,34 @@ export function concernedNads(
   { ipPools, slices }: Pick<Observed, 'ipPools' | 'slices'>,
 ): MovingNad[] {
   const byPool = nadsByPool(nads, slices);
-  const known = new Set(ipPools.flatMap((pool) => byPool.get(pool.metadata.name) ?? slicedNads(pool, nads)));
+  const known = new Set(ipPools.flatMap((pool) => nadsOf(pool, nads, byPool)));
   return nads.filter((nad) => !nad.moved || known.has(nad));
+}
+
+function nadsOf(
+  pool: WhereaboutsObject,
+  nads: readonly MovingNad[],
+  byPool: ReadonlyMap<string, MovingNad[]>,
+): readonly MovingNad[] {
+  const found = [byPool.get(pool.metadata.name) ?? [], slicedNads(pool, nads), overlappingNads(pool, nads)];
+  return found.find(({ length }) => length > 0) ?? [];
+}
+
+/** Of a range that no NAD names any more: it was widened or narrowed, or its NAD is gone and others have a part of it. */
+function overlappingNads(pool: WhereaboutsObject, nads: readonly MovingNad[]): MovingNad[] {
+  const { range } = isRecord(pool.spec) ? pool.spec : {};
+  if (typeof range !== 'string') return [];
+  return meetingNads(pool, nads).filter(({ networkName }) =>
+    spellingsOf(range).some((spelling) => ipPoolName(spelling, networkName) === pool.metadata.name),
+  );
+}
+
+/** Those with an address of the IPPool's range, whatever their `network_name`. */
+function meetingNads({ spec }: WhereaboutsObject, nads: readonly MovingNad[]): MovingNad[] {
+  const read = isRecord(spec) && typeof spec.range === 'string' ? readRange(spec.range) : undefined;
+  if (read === undefined) return [];
+  const range = networkOf(read.first, read.prefixLength);
+  return nads.filter((nad) => cidrsOf(nad).some((cidr) => meet(cidr, range)));
 }
 
 function nadsByPool(nads: readonly MovingNad[], slices: readonly WhereaboutsObject[]): Map<string, MovingNad[]> {
@@ -86,7 +117,37 @@ function addressIn(range: string): Address | undefined {
   }
 }
 
-function readPool(object: WhereaboutsObject, nads: readonly MovingNad[], found: Found): void {
+/** What an IPPool is looked at with. */
+interface Around {
+  /** The NADs that it is for. */
+  readonly own: readonly MovingNad[];
+  readonly nads: readonly MovingNad[];
+  readonly pods: Pick<LivePods, 'get'>;
+}
+
+/** An IPPool without a NAD. Whatever pods that live have of it, nobody can lease it to them. */
+function readOrphan(object: WhereaboutsObject, { nads, pods }: Omit<Around, 'own'>, found: Found): void {
+  const source = `IPPool ${objectKey(object)}`;
+  const { allocations } = isRecord(object.spec) ? object.spec : {};
+  const entries: unknown[] = isRecord(allocations) ? Object.values(allocations) : [];
+  const live = entries.flatMap((entry) => {
+    const ref = isRecord(entry) ? readKey(entry.podref) : undefined;
+    return ref !== undefined && pods.get(`${ref.namespace}/${ref.name}`) ? [`${ref.namespace}/${ref.name}`] : [];
+  });
+  if (live.length === 0) {
+    const message = `no NAD of whereabouts is for it: ${entries.length} allocations`;
+    found.leftOut.push({ reason: 'no-nad', source, message, networks: [] });
+    return;
+  }
+  found.conflicts.push({
+    kind: 'network',
+    subject: source,
+    message: `has allocations of pods that live (${live.length}, such as ${live[0] ?? ''}), and no NAD of whereabouts is for it: make its NAD again, with the same range and network_name, or delete the pods`,
+    networks: networksOf(meetingNads(object, nads)),
+  });
+}
+
+function readPool(object: WhereaboutsObject, { own: nads, ...all }: Around, found: Found): void {
   const source = `IPPool ${objectKey(object)}`;
   const leave = (reason: LeftOutReason, message: string) =>
     found.leftOut.push({ reason, source, message, networks: networksOf(nads) });
@@ -96,9 +157,7 @@ function readPool(object: WhereaboutsObject, nads: readonly MovingNad[], found: 
     return void leave('unreadable', `spec.allocations is ${describeValue(allocations)}`);
   }
   const entries = Object.entries(allocations ?? {});
-  if (nads.length === 0) {
-    return void leave('no-nad', `no NAD of whereabouts is for it: ${entries.length} allocations`);
-  }
+  if (nads.length === 0) return readOrphan(object, all, found);
   const read = typeof range === 'string' ? readRange(range) : undefined;
   if (read === undefined) return void leave('unreadable', `spec.range is ${describeValue(range)}`);
   for (const [offset, allocation] of entries) {

@@ -42,7 +42,8 @@ function overlap(one: MovingNad, other: MovingNad): boolean {
   return cidrsOf(one).some((cidr) => others.some((each) => meet(cidr, each)));
 }
 
-function meet(one: Cidr, other: Cidr): boolean {
+/** They have an address in common. */
+export function meet(one: Cidr, other: Cidr): boolean {
   return one.family === other.family && firstOf(one) <= lastOf(other) && firstOf(other) <= lastOf(one);
 }
 

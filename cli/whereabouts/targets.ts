@@ -131,7 +131,11 @@ function adminPools(pools: readonly AddressPool[]): Existing[] {
 }
 
 /** Why a pool of the derived one's name cannot be the one that the NAD asks for. */
-function differenceOf(before: AddressPool, wanted: Pool, nad: MovingNad): string | undefined {
+export function differenceOf(
+  before: AddressPool,
+  wanted: Pool,
+  nad: Pick<MovingNad, 'namespace' | 'network'>,
+): string | undefined {
   const { name } = before.metadata;
   if (nadNamespaceOf(before) !== nad.namespace || before.spec.network !== nad.network) {
     return `AddressPool ${name} was not made for NADs of namespace ${nad.namespace} and network ${nad.network}: rename that pool`;

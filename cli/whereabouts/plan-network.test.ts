@@ -1,0 +1,48 @@
+import { expect } from 'chai';
+import { BLUE, summary } from '../../test/migration-plan.js';
+import { ipPool, livePod, movingNad, observedOf } from '../../test/migration-world.js';
+import { planMigration } from './plan.js';
+
+describe('the plan of moving one network over from whereabouts', () => {
+  it('is about that one alone where it shares no addresses', () => {
+    const given = {
+      nads: [BLUE, movingNad('a/red', { range: '10.1.0.0/24' }), movingNad('a/odd', { rang: 'x' })],
+      ipPools: [
+        ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
+        ipPool('10.1.0.0-24', '10.1.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
+      ],
+      pods: [livePod('a/p')],
+    };
+    const plan = planMigration(observedOf(given), 'red');
+    expect(summary(plan)).to.deep.equal([
+      'create pool red.a',
+      'create red.10-1-0-5 of red.a for Pod p',
+      'left out 10.1.0.6: pod-gone',
+    ]);
+    expect(plan.changes.map(({ nad }) => nad)).to.deep.equal(['a/red']);
+  });
+
+  it('is about those that share its addresses, too', () => {
+    const given = {
+      nads: [
+        BLUE,
+        movingNad('b/red', { range: '10.0.0.0/24' }, { born: 2 }),
+        movingNad('c/far', { range: '10.9.0.0/24' }),
+      ],
+      ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'b/q', 7: 'b/gone' })],
+      pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } }), livePod('b/q', { has: { 'b/red': ['10.0.0.6'] } })],
+    };
+    for (const network of ['blue', 'red']) {
+      const plan = planMigration(observedOf(given), network);
+      expect(summary(plan)).to.deep.equal([
+        'create pool blue.a',
+        'create pool red.b',
+        'create blue.10-0-0-5 of blue.a for Pod p',
+        'create blue.10-0-0-6 of red.b for Pod q',
+        'left out 10.0.0.7: pod-gone',
+        'b/red gets "addressSpace": "blue"',
+      ]);
+      expect(plan.changes.map(({ nad }) => nad)).to.deep.equal(['a/blue', 'b/red']);
+    }
+  });
+});
