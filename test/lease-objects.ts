@@ -24,7 +24,7 @@ export function requestFor(address: string, name = 'c1'): LeaseRequest {
 export function leaseOf(
   address: string,
   version: number,
-  { uid = 'u1', name = 'c1', ...more }: LeaseGiven = {},
+  { uid = 'u1', name = 'c1', namespace = 'a', ...more }: LeaseGiven = {},
 ): AddressLease {
   const write = createLease(requestFor(address, name));
   if (write.verb !== 'create') throw new TypeError(write.verb);
@@ -34,6 +34,7 @@ export function leaseOf(
     metadata: { ...metadata, uid, resourceVersion: String(version), creationTimestamp },
     spec: {
       ...spec,
+      owner: { ...leaseOwner(name), namespace },
       ...(more.releasedAt !== undefined && { releasedAt: new Date(more.releasedAt).toISOString() }),
       ...(more.mac !== undefined && { mac: more.mac }),
       ...(more.reserved !== undefined && { reserved: more.reserved }),
@@ -44,6 +45,7 @@ export function leaseOf(
 export interface LeaseGiven {
   uid?: string;
   name?: string;
+  namespace?: string;
   born?: string;
   releasedAt?: number;
   mac?: string;

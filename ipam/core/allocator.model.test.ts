@@ -18,7 +18,7 @@ import { type AddressWish, type Choice, type Refusal, addressOf, choose } from '
 import { leaseName } from './lease-name.js';
 import {
   type LeaseRecord,
-  byPreference,
+  byPreferenceOf,
   createLease,
   expireLease,
   isKept,
@@ -195,8 +195,9 @@ class Model {
     const [kept] = [...this.#book.ofPool(pool.name)]
       .filter((lease) => lease.mac !== undefined && lease.mac === wish.mac && lease.address.family === family)
       .filter((lease) => stateOf(lease) !== 'held' && lease.addressSpace === pool.addressSpace)
-      .sort(byPreference);
-    if (kept === undefined || subnetOf(pool, kept.address)?.requestable.has(kept.address.value) !== true) return;
+      .filter(({ address }) => subnetOf(pool, address)?.requestable.has(address.value) === true)
+      .sort(byPreferenceOf(wish.owner));
+    if (kept === undefined) return;
     const request = { ...wish, address: kept.address, addressSpace: pool.addressSpace, pool: pool.name };
     if (mayTake(kept, request, TIMES, this.#store.now) !== true) return;
     expect(choices).to.deep.include({ kind: 'take', lease: kept });

@@ -6,6 +6,7 @@ import {
   type LeaseRecord,
   type LeaseTimes,
   type Takeability,
+  byPreferenceOf,
   expiresAt,
   isOfTable,
   isSameUser,
@@ -47,8 +48,8 @@ export interface SpaceView {
   leaseAt(address: Address): LeaseRecord | undefined;
   /** A write that leases the address is under way. */
   isPending(address: Address): boolean;
-  /** A lease of the pool without a living owner that is kept for a MAC address. */
-  stickyLease(family: Family, mac: string, times: LeaseTimes): LeaseRecord | undefined;
+  /** Leases of the pool without a living owner that are kept for a MAC address, in no order. */
+  stickyLeases(family: Family, mac: string, times: LeaseTimes): readonly LeaseRecord[];
   /** Leaves out those of the static table, and what the pool leases on request alone, or no more. */
   cooling(family: Family, times: LeaseTimes): Cooling;
 }
@@ -166,9 +167,19 @@ function anyOf(family: Family, question: Question): Found {
 
 /** @returns undefined where it can have, and waits for, no address in particular */
 function keptFor(family: Family, question: Question): Found | undefined {
-  const { pool, wish, view, terms } = question;
-  const lease = wish.mac === undefined ? undefined : view.stickyLease(family, wish.mac, terms);
-  if (lease === undefined || !isLeasable(pool, lease.address) || view.isPending(lease.address)) return undefined;
+  const { wish, view, terms } = question;
+  if (wish.mac === undefined) return undefined;
+  const kept = view.stickyLeases(family, wish.mac, terms);
+  for (const lease of [...kept].sort(byPreferenceOf(wish.owner))) {
+    const found = ofKept(lease, question);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function ofKept(lease: LeaseRecord, question: Question): Found | undefined {
+  const { pool, view, terms } = question;
+  if (!isLeasable(pool, lease.address) || view.isPending(lease.address)) return undefined;
   if (rivalFor(lease.address, lease, question) !== undefined) return undefined;
   const answer = takeability(lease, question);
   if (answer === true) return { choice: { kind: 'take', lease } };

@@ -6,7 +6,7 @@ import {
   type LeaseRequest,
   type LeaseTimes,
   type Takeability,
-  byPreference,
+  byPreferenceOf,
   expireLease,
   expiresAt,
   isKept,
@@ -230,10 +230,19 @@ describe('a lease of the static table', () => {
     expect(() => releaseLease(record(TABLE), NOW)).to.throw(TypeError, 'it cannot be released');
   });
 
-  it('comes before all others that are kept for its MAC address, then comes the one released last', () => {
-    const given = [released(50, POD), released(10, POD), released(99, POD, TABLE), record()];
-    const order = [...given].sort(byPreference).map((each) => given.indexOf(each));
-    expect(order.slice(2)).to.deep.equal([1, 0]);
-    expect(order.slice(0, 2)).to.have.members([2, 3]);
+  it('comes before all others that are kept for its MAC address', () => {
+    const given = [released(10, POD), released(99, { ...POD, namespace: 'b' }, TABLE), record()];
+    const order = [...given].sort(byPreferenceOf(POD_2)).map((each) => given.indexOf(each));
+    expect(order.slice(0, 2)).to.have.members([1, 2]);
+  });
+});
+
+describe('of several leases that are kept for one MAC address', () => {
+  it('an owner comes first to those of its name, then of its namespace, each the one released last', () => {
+    const foreign = released(1, { ...POD, namespace: 'b' });
+    const other: LeaseOwner = { ...POD, name: 'other' };
+    const given = [foreign, released(20, other), released(10, other), released(99, POD)];
+    const order = [...given].sort(byPreferenceOf(POD_2)).map((each) => given.indexOf(each));
+    expect(order).to.deep.equal([3, 2, 1, 0]);
   });
 });

@@ -209,9 +209,17 @@ export function isKept(record: LeaseRecord, { stickyMs, retainsClaims = false }:
   return stickyMs > 0 && (retainsClaims || record.owner?.kind !== 'IPAMClaim');
 }
 
-/** Of several leases that are kept for one MAC address: those of the static table come first, then the one that was released last. */
-export function byPreference(a: LeaseRecord, b: LeaseRecord): number {
-  return Number(isOfTable(b)) - Number(isOfTable(a)) || (b.releasedAt ?? 0) - (a.releasedAt ?? 0);
+/**
+ * Orders leases that are kept for one MAC address, as its owner has them: those of the static table, those of its own name, those of its namespace,
+ * those of others; each the one released last first. MAC addresses are no secret: nobody's lease is to hide that of another namespace.
+ */
+export function byPreferenceOf({ namespace, name }: LeaseOwner): (a: LeaseRecord, b: LeaseRecord) => number {
+  const rank = (record: LeaseRecord) => {
+    if (isOfTable(record)) return 3;
+    if (record.owner?.namespace !== namespace) return 0;
+    return record.owner.name === name ? 2 : 1;
+  };
+  return (a, b) => rank(b) - rank(a) || (b.releasedAt ?? 0) - (a.releasedAt ?? 0);
 }
 
 /** An admin made it, whoever has it now. */

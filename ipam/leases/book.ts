@@ -4,7 +4,7 @@ import { AddressSpace, type Lent } from '../core/address-space.js';
 import type { Address, Family } from '../core/address.js';
 import type { SpaceView } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
-import { type LeaseRecord, byPreference, isKept, readLease } from '../core/lease.js';
+import { type LeaseRecord, isKept, readLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import { CoolingQueues } from './cooling-queues.js';
 import { GoneLeases } from './gone-leases.js';
@@ -198,8 +198,8 @@ export class LeaseBook {
       space,
       leaseAt: (address) => this.#leases.get(leaseName(addressSpace, address)),
       isPending: (address) => this.#pending.has(leaseName(addressSpace, address)),
-      stickyLease: (family, mac, times) =>
-        this.#keptFor(mac.toLowerCase(), pool, family).find((lease) => isKept(lease, times)),
+      stickyLeases: (family, mac, times) =>
+        this.#keptFor(mac.toLowerCase(), pool, family).filter((lease) => isKept(lease, times)),
       cooling: (family, times) => {
         const isPassedOver = ({ metadata: { name } }: LeaseRecord) =>
           this.#pending.has(name) || this.#promised.has(name);
@@ -277,13 +277,11 @@ export class LeaseBook {
     this.space(addressSpace).removePool(name);
   }
 
-  /** An admin's word comes first, then who had the address last. */
   #keptFor(mac: string, pool: Pool, family: Family): LeaseRecord[] {
-    const found = this.#leases
+    return this.#leases
       .keptFor(mac)
       .filter((lease) => lease.pool === pool.name && lease.address.family === family)
       .filter(({ addressSpace }) => addressSpace === pool.addressSpace);
-    return found.sort(byPreference);
   }
 
   #tell(change: LeaseChange): void {

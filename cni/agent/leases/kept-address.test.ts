@@ -84,6 +84,13 @@ describe('an address that is kept for a MAC address', () => {
     expect(got).to.deep.equal(['10.0.0.6', '10.0.0.5', '10.0.0.4']);
   });
 
+  it('is that of its namespace, though pods of another one had its MAC address since', async () => {
+    const scene = new LeaseScene(STICKY);
+    await leased(scene, '10.0.0.5', released(scene, 2 * COOLDOWN_MS));
+    await leased(scene, '10.0.0.6', released(scene, COOLDOWN_MS, { owner: { ...POD, namespace: 'others' } }));
+    expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.5']);
+  });
+
   const others: { name: string; pool?: typeof STICKY; given: (scene: LeaseScene) => Partial<AddressLeaseSpec> }[] = [
     { name: 'it is another one’s', given: (scene) => released(scene, 1, { mac: OTHER_MAC }) },
     { name: 'somebody has it', given: () => ({ owner: POD }) },

@@ -1,5 +1,13 @@
+import type { LeaseOwner } from '../../../api/address-lease.js';
 import type { Address, Family } from '../../../ipam/core/address.js';
-import { type LeaseRecord, type LeaseTimes, byPreference, isKept, mayTake, stateOf } from '../../../ipam/core/lease.js';
+import {
+  type LeaseRecord,
+  type LeaseTimes,
+  byPreferenceOf,
+  isKept,
+  mayTake,
+  stateOf,
+} from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
@@ -25,6 +33,7 @@ export interface KeptSearch {
   readonly mac: string;
   readonly candidates: SpaceCandidates;
   readonly times: LeaseTimes;
+  readonly owner: LeaseOwner;
   readonly requestFor: (address: Address) => PodRequest;
   readonly call: Call;
 }
@@ -93,7 +102,8 @@ export class KeptAddress {
   }
 
   #fitting(leases: Iterable<LeaseRecord>, family: Family): LeaseRecord[] {
-    return [...leases].filter((lease) => lease.address.family === family && this.#isFor(lease)).sort(byPreference);
+    const fitting = [...leases].filter((lease) => lease.address.family === family && this.#isFor(lease));
+    return fitting.sort(byPreferenceOf(this.#search.owner));
   }
 
   #isFor(lease: LeaseRecord): boolean {

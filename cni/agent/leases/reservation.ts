@@ -1,3 +1,4 @@
+import type { LeaseOwner } from '../../../api/address-lease.js';
 import { type Address, type Family, sameAddress } from '../../../ipam/core/address.js';
 import { type LeaseRules, leaseTimesOf } from '../../../ipam/core/lease-times.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
@@ -70,8 +71,10 @@ export class Reservation {
     const requestFor = (address: Address) => this.#requestFor(address);
     this.#any = new AnyAddress(deps, { ...wish, times: this.#times, requestFor });
     const { mac } = wish.attachment;
-    if (mac !== undefined && deps.rules.stickyMAC)
-      this.#kept = new KeptAddress(deps, { ...wish, mac, times: this.#times, requestFor });
+    if (mac !== undefined && deps.rules.stickyMAC) {
+      const owner = this.#owner;
+      this.#kept = new KeptAddress(deps, { ...wish, mac, owner, times: this.#times, requestFor });
+    }
   }
 
   /**
@@ -190,15 +193,19 @@ export class Reservation {
     }
   }
 
+  get #owner(): LeaseOwner {
+    const { namespace, name, uid } = this.#wish.attachment.pod.metadata;
+    return { kind: 'Pod', namespace, name, uid };
+  }
+
   #requestFor(address: Address): PodRequest {
     const { attachment, pool } = this.#wish;
-    const { pod, containerId, interfaceName, mac } = attachment;
-    const { namespace, name, uid } = pod.metadata;
+    const { containerId, interfaceName, mac } = attachment;
     return {
       address,
       addressSpace: pool.addressSpace,
       pool: pool.name,
-      owner: { kind: 'Pod', namespace, name, uid },
+      owner: this.#owner,
       node: this.#deps.nodeName,
       containerID: containerId,
       interface: interfaceName,

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { type LeaseGiven, compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
+import { LeaseBook } from '../leases/book.js';
+import { formatAddress, parseAddress } from './address.js';
+import { type Terms, addressOf, choose } from './allocator.js';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const MAC = '02:00:00:00:00:ab';
+const TERMS: Terms = { now: NOW, cooldownMs: 60_000, stickyMs: 3_600_000, retainsClaims: true };
+const POOL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }] });
+
+/** What a claim of namespace `a` with the MAC address is given. @param leases by the last part of the address */
+function given(leases: Record<string, LeaseGiven>, hold: string[] = []): string {
+  const book = new LeaseBook([POOL]);
+  for (const [last, more] of Object.entries(leases)) {
+    book.wrote(leaseOf(`10.0.0.${last}`, 100, { uid: `u${last}`, name: `c${last}`, mac: MAC, ...more }));
+  }
+  for (const last of hold) book.hold('blue', parseAddress(`10.0.0.${last}`));
+  const wish = { addresses: [], families: [4] as const, owner: leaseOwner('new'), mac: MAC };
+  const chosen = choose(POOL, wish, book.view(POOL), TERMS);
+  return chosen.ok ? chosen.choices.map((choice) => formatAddress(addressOf(choice))).join() : chosen.refusal.message;
+}
+
+const released = (secondsAgo: number, more: LeaseGiven = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });
+
+describe('of several addresses that are kept for one MAC address', () => {
+  it('its namespace’s is chosen, though another namespace had one under that MAC address since', () => {
+    expect(given({ 3: released(120), 5: released(70, { namespace: 'b' }) })).to.equal('10.0.0.3');
+  });
+
+  it('its namespace’s is chosen while the one of another namespace cools down', () => {
+    expect(given({ 3: released(120), 5: released(10, { namespace: 'b' }) })).to.equal('10.0.0.3');
+  });
+
+  it('that of its own name is chosen, then the one released last', () => {
+    expect(given({ 3: released(120, { name: 'new' }), 5: released(70) })).to.equal('10.0.0.3');
+    expect(given({ 3: released(120), 5: released(70) })).to.equal('10.0.0.5');
+  });
+
+  it('the next one is chosen where somebody is taking the first', () => {
+    expect(given({ 3: released(120), 5: released(70) }, ['5'])).to.equal('10.0.0.3');
+  });
+});
