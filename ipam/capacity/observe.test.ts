@@ -227,6 +227,31 @@ describe('pods that wait', () => {
     expect(green?.waiting[0]?.key).to.equal(blue?.waiting[0]?.key);
   });
 
+  it('are not looked at where they can run nowhere, however many they are', () => {
+    const stuck = Array.from({ length: 500 }, (_, index) =>
+      podOn(`${index}`, { needs: { nodeSelector: { zone: `${index}` }, tolerations: [] } }),
+    );
+    const { waiting } = lookAt({ pods: [...stuck, podOn('good', { needs })] });
+    expect(waiting.map(({ nodes }) => nodes)).to.deep.equal([['n1', 'n2']]);
+  });
+
+  it('are looked at by namespace in turn, so that no namespace keeps another from it', () => {
+    const flood = Array.from({ length: 600 }, (_, index) =>
+      podOn(`${index}`, {
+        namespace: 'bad',
+        needs: { nodeSelector: {}, tolerations: [{ key: `${index}`, operator: 'Exists', value: '', effect: '' }] },
+      }),
+    );
+    const { waiting } = lookAt({ labels, pods: [...flood, podOn('good', { needs: zoned })] });
+    expect(waiting).to.have.length(500);
+    expect(waiting.filter(({ nodes }) => nodes.length === 1)).to.have.length(1);
+  });
+
+  it('in a namespace that the pool does not serve wait for somebody else', () => {
+    const pools = [poolOf({ namespaces: ['other'] })];
+    expect(lookAt({ pools, pods: [podOn('1', { needs })] }).waiting).to.deep.equal([]);
+  });
+
   it('for what nobody publishes wait for somebody else', () => {
     const requests = new Map([
       [BLUE, 1],

@@ -1,18 +1,15 @@
 import { capacityResource } from '../../api/capacity.js';
-import { shortHash } from '../../api/hash.js';
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
 import { effectiveCooldownMs } from '../core/lease-times.js';
 import type { Pool } from '../core/pool.js';
-import { isOrdinary, mayRun } from './eligible.js';
+import { isOrdinary } from './eligible.js';
 import { type NodeRecord, isEligible } from './node-record.js';
 import type { PodRecord } from './pod-record.js';
 import type { WaitingKind } from './offers.js';
 import type { ShareNode } from './shares.js';
 import type { Stock } from './stock.js';
-
-/** Kinds of waiting pods that are looked at in a round. */
-const MAX_KINDS = 500;
+import { type ShownPool, serves, waitingKinds } from './waiting-kinds.js';
 
 /** What one round is about. */
 export interface Sight {
@@ -44,13 +41,13 @@ export interface ObservedPool {
 export function observe(sight: Sight): ObservedPool[] {
   const pods = [...sight.pods];
   const pools = [...sight.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const eligible = new Map(
-    pools.map((pool) => [
+  const shown = new Map(
+    pools.map((pool): [string, ShownPool] => [
       capacityResource(pool.name),
-      sight.nodes.filter((node) => isEligible(node, pool.nodeSelector)),
+      { pool, nodes: sight.nodes.filter((node) => isEligible(node, pool.nodeSelector)) },
     ]),
   );
-  const kinds = waitingKinds(pods, eligible);
+  const kinds = waitingKinds(pods, shown);
   return pools.map((pool) => {
     const resource = capacityResource(pool.name);
     const concerned = pods.filter(({ requests }) => requests.has(resource));
@@ -64,7 +61,7 @@ export function observe(sight: Sight): ObservedPool[] {
       resource,
       pool,
       budget,
-      nodes: (eligible.get(resource) ?? []).map(({ traits }) => ({
+      nodes: (shown.get(resource)?.nodes ?? []).map(({ traits }) => ({
         name: traits.name,
         requested: counts.staying.get(traits.name) ?? 0,
         leaving: counts.leaving.get(traits.name) ?? 0,
@@ -121,10 +118,6 @@ function missing(
   return Math.max(0, (requests.get(resource) ?? 0) - sight.stock.heldBy(uid, pool.name, family));
 }
 
-function serves({ namespaces }: Pool, namespace: string): boolean {
-  return namespaces?.has(namespace) ?? true;
-}
-
 function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => number) {
   const on = new Map<string, number>();
   let total = 0;
@@ -139,31 +132,4 @@ function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => nu
 
 function lesser(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
   return new Map([...one].map(([node, count]) => [node, Math.min(count, other.get(node) ?? 0)]));
-}
-
-interface RequestingKind extends Omit<WaitingKind, 'requested'> {
-  readonly requests: ReadonlyMap<string, number>;
-}
-
-/** Pods that ask for the same and may run on the same nodes are one kind; those that nobody publishes for wait for somebody else. */
-function waitingKinds(
-  pods: readonly PodRecord[],
-  eligible: ReadonlyMap<string, readonly NodeRecord[]>,
-): RequestingKind[] {
-  const kinds = new Map<string, RequestingKind>();
-  for (const { requests, needs } of pods) {
-    const resources = [...requests.keys()];
-    if (needs === undefined || !resources.every((resource) => eligible.has(resource))) continue;
-    const key = shortHash(JSON.stringify([[...requests].sort(), needs]), 16);
-    const known = kinds.get(key);
-    if (known !== undefined) {
-      kinds.set(key, { ...known, pods: known.pods + 1 });
-      continue;
-    }
-    if (kinds.size === MAX_KINDS) continue;
-    const [first = [], ...others] = resources.map((resource) => eligible.get(resource) ?? []);
-    const nodes = first.filter((node) => others.every((list) => list.includes(node)) && mayRun(needs, node.traits));
-    kinds.set(key, { key, requests, pods: 1, nodes: nodes.map(({ traits }) => traits.name) });
-  }
-  return [...kinds.values()];
 }
