@@ -155,6 +155,16 @@ describe('the publisher of free addresses', () => {
     expect(world.shown().reduce((sum, count) => sum + Number(count), 0)).to.be.at.most(6);
   });
 
+  it('writes what is planned now where somebody has written something else', async () => {
+    const world = new World('n1');
+    await world.calm(['blue', {}]);
+    world.exhaust();
+    world.nodes.get('n1')!.capacity[BLUE] = '99';
+    await world.round(['blue', {}]);
+    expect(world.nodes.get('n1')).to.deep.include({ capacity: { cpu: '4', [BLUE]: '0' } });
+    expect(world.shown()).to.deep.equal(['0']);
+  });
+
   it('takes keys away with their pool, and on nodes without the network', async () => {
     const world = new World('n1', 'n2');
     await world.calm(['blue', {}]);

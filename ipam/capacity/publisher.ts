@@ -68,7 +68,10 @@ export class Publisher {
       this.#offers.set(pool.resource, plan.offers);
       if (plan.unfinished || pool.waitingPods > 0) isUnfinished = true;
     }
-    this.#repair(nodes, pools, change);
+    this.#repair(nodes, pools, (node, resource, count) => {
+      // what was planned is right already
+      if (changes.get(node)?.has(resource) !== true) change(node, resource, count);
+    });
     await this.#writeAll(changes, new Map(nodes.map(({ traits, metadata }) => [traits.name, metadata.uid])));
     return isUnfinished;
   }
