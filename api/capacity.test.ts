@@ -14,6 +14,10 @@ describe('the extended resource of a pool', () => {
   it('is a valid name for the longest pools, and another one for each', () => {
     const pools = ['a'.repeat(63), 'a'.repeat(64), 'a'.repeat(65), `${'a'.repeat(51)}.-${'b'.repeat(200)}`];
     const names = pools.map(capacityResource);
+    // one that is named as the resource of another
+    const [hashed = ''] = names.slice(1).map((name) => name.slice('ipam.holdfast.dev/'.length));
+    pools.push(hashed);
+    names.push(capacityResource(hashed));
     for (const name of names) expect(name).to.match(QUALIFIED);
     expect(new Set(names).size).to.equal(pools.length);
   });
@@ -24,6 +28,14 @@ describe('the extended resource of a pool', () => {
     ['2k', 2000],
     ['3M', 3_000_000],
     ['0', 0],
+    ['1e3', 1000],
+    ['2E2', 200],
+    ['1Ki', 1024],
+    ['1Mi', 1_048_576],
+    ['1T', 1e12],
+    ['1Qi', undefined],
+    ['1ki', undefined],
+    ['2e3k', undefined],
     ['1500m', undefined],
     ['-1', undefined],
     [undefined, undefined],

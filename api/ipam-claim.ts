@@ -43,7 +43,7 @@ const LOOKS_HASHED = new RegExp(`-[0-9a-f]{${String(HASH_DIGITS)}}$`);
 export function claimName(vm: string, vmNetwork: string): string {
   const plain = `${vm}.${vmNetwork}`;
   // a dot in the network would make ("a", "b.c") and ("a.b", "c") one name; KubeVirt allows none, a restored object might
-  const unambiguous = !vmNetwork.includes('.') && !LOOKS_HASHED.test(plain);
+  const unambiguous = !vmNetwork.includes('.') && !looksHashed(plain);
   if (unambiguous && plain.length <= MAX_NAME && DNS_1123_SUBDOMAIN.test(plain)) return plain;
   return withHash(plain, `${vm}\n${vmNetwork}`);
 }
@@ -55,7 +55,16 @@ export function swappedClaimName(vm: string, vmNetwork: string, cniNetwork: stri
 
 /** A label value for any name: names over 63 characters are cut and hashed. */
 export function labelValue(name: string): string {
-  return name.length <= MAX_LABEL ? name : fit(name, shortHash(name, HASH_DIGITS), MAX_LABEL);
+  return name.length <= MAX_LABEL ? name : hashedLabelValue(name);
+}
+
+/** Such a label value whatever the length. */
+export function hashedLabelValue(name: string): string {
+  return fit(name, shortHash(name, HASH_DIGITS), MAX_LABEL);
+}
+
+export function looksHashed(name: string): boolean {
+  return LOOKS_HASHED.test(name);
 }
 
 function withHash(readable: string, exact: string): string {
