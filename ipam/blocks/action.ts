@@ -25,6 +25,8 @@ export type BlockAction =
       readonly isNodeGone: boolean;
       readonly why: string;
     }
+  /** Its node picks from it no more, and the finalizer holds it until no pod uses it. */
+  | { readonly kind: 'withdraw'; readonly block: BlockRecord; readonly why: string }
   | { readonly kind: 'delete'; readonly block: BlockRecord; readonly why: string }
   /** The finalizer goes, and the object with it. */
   | { readonly kind: 'let-go'; readonly block: BlockRecord; readonly why: string };
@@ -39,6 +41,7 @@ export function writeOf(action: BlockAction): BlockWrite {
       return keepBlock(action.block);
     case 'take-back':
       return takeBlockBack(action.block, action.isNodeGone);
+    case 'withdraw':
     case 'delete':
       return deleteBlock(action.block);
     case 'let-go':

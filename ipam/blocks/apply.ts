@@ -40,7 +40,7 @@ export async function applyBlockAction(action: BlockAction, context: ApplyContex
     return (await learn(write, action, context)) ? 'lost' : 'unreadable';
   }
   // a finalizer may hold what was deleted
-  if (action.kind === 'delete') await learn(write, action, context);
+  if (write.verb === 'delete') await learn(write, action, context);
   if (action.kind === 'let-go') context.blocks.forget(action.block);
   return 'done';
 }

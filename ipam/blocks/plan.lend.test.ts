@@ -25,7 +25,7 @@ describe('the plan of blocks, lending', () => {
       },
       {
         name: 'free addresses of a block that is withdrawn are not counted',
-        scene: { blocks: [block(0, { used: 1, isSlice: false })], unlent: [64] },
+        scene: { blocks: [block(0, { used: 1, isSlice: false, deleting: true })], unlent: [64] },
         does: ['lend 3 n1'],
       },
       {

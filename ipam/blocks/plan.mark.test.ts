@@ -12,6 +12,7 @@ import {
   Marked,
   Pressure,
   NodeGone,
+  Withdrawn,
 } from '../../test/block-scene.js';
 
 describe('the plan of blocks, asking', () => {
@@ -119,6 +120,31 @@ describe('the plan of blocks, asking', () => {
         scene: { blocks: [block(0, { isSlice: false })] },
         does: ['mark 0 Withdrawn'],
       },
+      {
+        name: 'one that pods use is deleted, so that its node picks from it no more',
+        scene: { blocks: [block(0, { isSlice: false, used: 1 })] },
+        does: ['withdraw 0'],
+      },
+      {
+        name: 'once: its finalizer holds it until no pod uses it',
+        scene: { blocks: [block(0, { isSlice: false, used: 1, deleting: true })] },
+        does: [],
+      },
+      {
+        name: 'without a finalizer that would hold it, it is left to its pods',
+        scene: { blocks: [block(0, { isSlice: false, used: 1, finalizers: [] })] },
+        does: [],
+      },
+      {
+        name: 'also not one that is on its way back: it is left to its pods first',
+        scene: { blocks: [block(0, { ...said(Marked, Withdrawn), isSlice: false, used: 1 })] },
+        does: ['keep 0'],
+      },
+      ...(['idle', 'ending'] as const).map((phase) => ({
+        name: `nor one of a pool that is ${phase}`,
+        scene: { phase, blocks: [block(0, { isSlice: false, used: 1 })] },
+        does: [],
+      })),
       {
         name: 'blocks of a pool that is being deleted are asked for at once',
         scene: { phase: 'ending', blocks: [block(0), block(1, { used: 1 })] },

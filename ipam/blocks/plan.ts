@@ -43,6 +43,19 @@ function settle(block: ObservedBlock, { phase }: ObservedPool, draft: Draft): vo
   else if (phase === 'ended') end(block, 'its pool is no more', draft);
   else if (record.release === BlockRelease.Refused) draft.clear(block);
   else if (phase === 'idle') draft.carryOn(block);
+  else if (phase === 'serving' && isOutgrown(block)) {
+    draft.actions.push({
+      kind: 'withdraw',
+      block: record,
+      why: 'the pool has no such block any more, and pods use it',
+    });
+  }
+}
+
+/** New pods would come into it for ever, were it not withdrawn before the last one has left. */
+function isOutgrown({ record: { release, metadata }, isSlice, used }: ObservedBlock): boolean {
+  const isHeldBack = metadata.finalizers?.includes(BLOCK_FINALIZER) === true;
+  return !isSlice && used > 0 && release === undefined && metadata.deletionTimestamp === undefined && isHeldBack;
 }
 
 function end({ record: block }: ObservedBlock, why: string, { actions }: Draft): void {

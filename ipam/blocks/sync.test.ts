@@ -193,6 +193,22 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal(['10.0.0.32/27 n1']);
   });
 
+  it('has a block back that the pool does not have any more, though at any time some pod uses it', async () => {
+    world.lease('10.0.0.3', 'n1');
+    await world.settle();
+    world.lease('10.0.0.70', 'n1');
+    world.lease('10.0.0.71', 'n1');
+    world.putPool(adminPool('blue', { blockSize: { ipv4: 27 } }));
+    world.free('10.0.0.70');
+    await world.settle();
+    expect(world.lent, 'its node picks from it no more').to.include(`${FIRST} n1 going`);
+    world.free('10.0.0.71');
+    await world.settle();
+    world.answer(FIRST, BlockRelease.Ready);
+    await world.settle();
+    expect(world.lent).to.deep.equal(['10.0.0.32/27 n1']);
+  });
+
   it('takes back what somebody deletes once its node has said yes', async () => {
     await lendAndEmpty();
     world.delete(FIRST);

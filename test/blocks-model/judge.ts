@@ -3,6 +3,7 @@ import { type Address, formatAddress } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
 import { type Cidr, containsAddress, firstOf, formatCidr, lastOf } from '../../ipam/core/cidr.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import type { Log } from './log.js';
 import type { NodeRecord, PoolRecord } from './cluster.js';
 
@@ -63,6 +64,8 @@ export class BlockJudge {
   readonly #forsaken = new Set<string>();
   /** UIDs of blocks whose pool has been away, or ending, since they were lent. */
   readonly #orphaned = new Set<string>();
+  /** All that the pool has been: whoever reads late judges by it. */
+  readonly #shapes = new Set<Pool>();
   /** How often each word was put in place of which: what was not met was not tried. */
   readonly met = new Map<string, number>();
 
@@ -74,6 +77,7 @@ export class BlockJudge {
   /** To be called after each event. */
   look(): void {
     const { blocks, nodes, pools } = this.#truth;
+    for (const { pool } of pools.current.values()) this.#shapes.add(pool);
     for (const { metadata, node, pool } of blocks.current.values()) {
       if (!nodes.current.has(node)) this.#forsaken.add(metadata.uid);
       if (pools.current.get(pool)?.isEnding !== false) this.#orphaned.add(metadata.uid);
@@ -135,9 +139,15 @@ export class BlockJudge {
     demand(was.release !== 'unknown', 'deleted by one who does not know its word', was);
   }
 
+  /** It stays for as long as the finalizer does, and drains. */
+  #judgeDeletion(is: BlockRecord, by: Writer): void {
+    const isOutgrown = [...this.#shapes].some((pool) => !hasSlice(pool, is.cidr));
+    if (by.kind !== 'ipam' || is.release !== undefined || !isOutgrown) this.#judgeEnd(is, by);
+  }
+
   #judgeChange(was: BlockRecord, is: BlockRecord, by: Writer): void {
     if (was.release === is.release) {
-      if (is.metadata.deletionTimestamp !== was.metadata.deletionTimestamp) this.#judgeEnd(was, by);
+      if (is.metadata.deletionTimestamp !== was.metadata.deletionTimestamp) this.#judgeDeletion(is, by);
       return;
     }
     // whoever was away is back, and is let alone
@@ -192,6 +202,12 @@ export class BlockJudge {
 export function isUseOf(lease: LeaseRecord, { cidr, node, pool }: BlockRecord): boolean {
   const isOfNode = lease.owner?.kind === 'Pod' && lease.node === node && lease.pool === pool;
   return isOfNode && stateOf(lease) === 'held' && containsAddress(cidr, lease.address);
+}
+
+/** Of pools whose subnets are larger than their slices. */
+function hasSlice(pool: Pool, cidr: Cidr): boolean {
+  const isOpen = addressesOf(pool, 4, 'open').overlaps({ first: firstOf(cidr), last: lastOf(cidr) });
+  return cidr.prefixLength === pool.blockSize[4] && isOpen;
 }
 
 export function overlap(one: Cidr, other: Cidr): boolean {

@@ -141,6 +141,8 @@ export class BlockWorld {
     this.#rounds();
     const blocks = this.cluster.blocks.list();
     const leases = this.cluster.leases.list();
+    const picked = blocks.find((block) => isOutgrown(block) && block.metadata.deletionTimestamp === undefined);
+    if (picked !== undefined) throw new Error(`${picked.metadata.name} is no slice, and ${picked.node} picks from it`);
     for (const block of blocks.filter(isWithdrawn)) {
       if (leases.some((lease) => isUseOf(lease, block))) continue;
       throw new Error(`${block.metadata.name} of ${block.node} is withdrawn, not used, and still there`);
@@ -212,8 +214,12 @@ function choose<T>(among: readonly T[], pick: number): T | undefined {
 }
 
 /** Somebody deletes it, or its pool has no such block any more. */
-function isWithdrawn({ metadata, cidr }: BlockRecord): boolean {
-  return metadata.deletionTimestamp !== undefined || cidr.prefixLength !== SUBNETS.usual.size;
+function isWithdrawn(block: BlockRecord): boolean {
+  return block.metadata.deletionTimestamp !== undefined || isOutgrown(block);
+}
+
+function isOutgrown({ cidr }: BlockRecord): boolean {
+  return cidr.prefixLength !== SUBNETS.usual.size;
 }
 
 function namesOf(blocks: readonly BlockRecord[]): string {
