@@ -157,7 +157,10 @@ function readPool(object: WhereaboutsObject, { own: nads, ...all }: Around, foun
     return void leave('unreadable', `spec.allocations is ${describeValue(allocations)}`);
   }
   const entries = Object.entries(allocations ?? {});
-  if (nads.length === 0) return readOrphan(object, all, found);
+  if (nads.length === 0) {
+    readOrphan(object, all, found);
+    return;
+  }
   const read = typeof range === 'string' ? readRange(range) : undefined;
   if (read === undefined) return void leave('unreadable', `spec.range is ${describeValue(range)}`);
   for (const [offset, allocation] of entries) {
