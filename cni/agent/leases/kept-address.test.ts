@@ -47,13 +47,13 @@ describe('an address that is kept for a MAC address', () => {
       .and.not.to.have.property('releasedAt');
   });
 
-  it('comes back on the same node without a look: the agent knows what it has released', async () => {
+  it('comes back on the same node, too, whatever the API server’s cache says of it', async () => {
     const scene = new LeaseScene(STICKY);
     const first = await scene.add({ mac: MAC });
     await scene.del();
     scene.requests();
     expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal(first);
-    expect(scene.requests()).to.deep.equal([`PATCH ${leaseName('blue', parseAddress(first[0]!))}`]);
+    expect(scene.requests()).to.deep.equal([LOOK, `PATCH ${leaseName('blue', parseAddress(first[0]!))}`]);
   });
 
   it('is found without a look where the leases of the network are followed', async () => {
@@ -175,6 +175,16 @@ describe('an address of the static table', () => {
     expect(scene.lease('10.0.0.6')?.spec).to.include({ reserved: true, mac: MAC });
     await scene.del();
     expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal(['10.0.0.6']);
+  });
+
+  it('comes before what the node itself has released for that MAC address', async () => {
+    const scene = new LeaseScene(STICKY);
+    await scene.leaseTo(OTHER, '10.0.0.6');
+    const [first] = await scene.add({ mac: MAC });
+    await scene.del();
+    const last = first === '10.0.0.5' ? '10.0.0.4' : '10.0.0.5';
+    await leased(scene, last);
+    expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal([last]);
   });
 
   it('is given to nobody else, be the pool full and it released', async () => {

@@ -5,12 +5,14 @@ import {
   type LeaseTimes,
   byPreferenceOf,
   isKept,
+  isOfTable,
   mayTake,
   stateOf,
 } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
+import { isNewer } from '../../../kube/resource-version.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import type { Call } from '../attachment.js';
 import { type LeaseWriter, type PodRequest, type Written, readable } from './lease-writer.js';
@@ -94,15 +96,17 @@ export class KeptAddress {
   async #keptOf(family: Family): Promise<LeaseRecord[]> {
     const { own } = this.#deps;
     const { pool, mac, candidates } = this.#search;
-    const known = new Map([...candidates.keptFor(pool, mac), ...own.keptFor(pool, mac)].map(byName));
-    const here = this.#fitting(known.values(), family);
-    if (here.length > 0 || candidates.hasSynced) return here;
+    const known = [...candidates.keptFor(pool, mac), ...own.keptFor(pool, mac)];
+    const here = this.#fitting(known, family);
+    // what the node has released itself says nothing of the static table
+    if (candidates.hasSynced || here.some(isOfTable)) return here;
     this.#listed ??= this.#list();
-    return this.#fitting(await this.#listed, family);
+    return this.#fitting([...(await this.#listed), ...known], family);
   }
 
   #fitting(leases: Iterable<LeaseRecord>, family: Family): LeaseRecord[] {
-    const fitting = [...leases].filter((lease) => lease.address.family === family && this.#isFor(lease));
+    const newest = [...newestOf(leases)];
+    const fitting = newest.filter((lease) => lease.address.family === family && this.#isFor(lease));
     return fitting.sort(byPreferenceOf(this.#search.owner));
   }
 
@@ -125,6 +129,13 @@ export class KeptAddress {
   }
 }
 
-function byName(lease: LeaseRecord): [string, LeaseRecord] {
-  return [lease.metadata.name, lease];
+/** Each lease once, as it was last. */
+function newestOf(leases: Iterable<LeaseRecord>): Iterable<LeaseRecord> {
+  const found = new Map<string, LeaseRecord>();
+  for (const lease of leases) {
+    const { name, resourceVersion } = lease.metadata;
+    const known = found.get(name)?.metadata.resourceVersion;
+    if (known === undefined || isNewer(resourceVersion, known)) found.set(name, lease);
+  }
+  return found.values();
 }
