@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../api/meta.js';
 import type { Client } from '../kube/client.js';
+import { StatusError } from '../kube/errors.js';
 import { NODES } from '../kube/resources.js';
 import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
 
@@ -61,6 +62,18 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
     await writeStatus(own, { capacity: { [BLUE]: '2500' }, allocatable: { [BLUE]: '2500' } });
     const removed = await writeStatus(own, { capacity: { [BLUE]: null }, allocatable: { [BLUE]: null } });
     expect(removed.status.capacity).to.deep.equal(CPU);
+  });
+
+  it('lets them come on the node that is meant, and on none that was made anew under its name', async () => {
+    const { metadata } = await cluster.admin.get(NODES, NODE);
+    const write = (uid: string | undefined) => {
+      const body = { metadata: { uid }, status: { capacity: { [BLUE]: '1' }, allocatable: { [BLUE]: '1' } } };
+      return own.patch(NODES, NODE, { type: 'merge', body }, { subresource: 'status', dryRun: true });
+    };
+    await write(metadata.uid);
+    const error: unknown = await write('11111111-2222-4333-8444-555555555555').catch((reason: unknown) => reason);
+    expect(error, 'another node').to.be.instanceOf(StatusError);
+    expect(error).to.have.property('message').that.includes('metadata.uid');
   });
 
   const refused: { name: string; status: object; expect: string }[] = [
