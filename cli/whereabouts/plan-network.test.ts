@@ -10,6 +10,7 @@ describe('the plan of moving one network over from whereabouts', () => {
       ipPools: [
         ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
         ipPool('10.1.0.0-24', '10.1.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
+        ipPool('10.7.0.0-24', '10.7.0.0/24', { 5: 'a/p' }),
       ],
       pods: [livePod('a/p')],
     };

@@ -173,7 +173,7 @@ describe('the plan of moving over from whereabouts', () => {
           ipPools: [ipPool('lan-10.0.0.0-24', '10.0.0.0/24', { 1: 'a/gone', 2: 'a/p' })],
           pods: [livePod('a/p')],
         },
-        expect: [POOL, 'conflict network: IPPool kube-system/lan-10.0.0.0-24'],
+        expect: [POOL, 'conflict range: IPPool kube-system/lan-10.0.0.0-24'],
       },
       {
         name: 'where a NAD cannot be understood, or names two IPAMs',

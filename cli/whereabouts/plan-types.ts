@@ -48,8 +48,8 @@ export interface LeftOut {
 
 /** What has to be decided by somebody before this can be moved. */
 export interface Conflict {
-  readonly kind: 'network' | 'pool' | 'address' | 'lease' | 'claim';
-  /** The NAD, the pool, or the address in its address space. */
+  readonly kind: 'network' | 'range' | 'pool' | 'address' | 'lease' | 'claim';
+  /** The NAD, the IPPool that has none, the pool, or the address in its address space. */
   readonly subject: string;
   readonly message: string;
   readonly networks: readonly string[];

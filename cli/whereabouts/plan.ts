@@ -93,8 +93,8 @@ function only(network: string, plan: Plan, spaces: ReadonlyMap<string, ReadonlyS
     changes: plan.changes.filter(({ space }) => own.has(space)),
     vms: plan.vms.filter((each) => networks.has(each.network)),
     leftOut: plan.leftOut.filter(concerns),
-    // what cannot be read may be of any network
-    conflicts: plan.conflicts.filter((each) => each.networks.length === 0 || concerns(each)),
+    // a NAD that cannot be read may be of any network; a range that meets no NAD's is of none
+    conflicts: plan.conflicts.filter((each) => concerns(each) || (each.networks.length === 0 && each.kind !== 'range')),
   };
 }
 

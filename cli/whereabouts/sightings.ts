@@ -140,7 +140,7 @@ function readOrphan(object: WhereaboutsObject, { nads, pods }: Omit<Around, 'own
     return;
   }
   found.conflicts.push({
-    kind: 'network',
+    kind: 'range',
     subject: source,
     message: `has allocations of pods that live (${live.length}, such as ${live[0] ?? ''}), and no NAD of whereabouts is for it: make its NAD again, with the same range and network_name, or delete the pods`,
     networks: networksOf(meetingNads(object, nads)),
