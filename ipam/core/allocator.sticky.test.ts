@@ -41,3 +41,25 @@ describe('of several addresses that are kept for one MAC address', () => {
     expect(given({ 3: released(120), 5: released(70) }, ['5'])).to.equal('10.0.0.3');
   });
 });
+
+describe('an address of the static table is waited for, though others are free', () => {
+  const held = (by: string, more: LeaseGiven = {}): Record<string, LeaseGiven> => ({
+    5: { name: by, namespace: 'b', reserved: true, ...more },
+  });
+
+  it('while somebody else holds it, and the refusal says who', () => {
+    expect(given(held('other'))).to.equal(
+      `10.0.0.5 is held by IPAMClaim b/other, and is reserved for MAC address ${MAC}`,
+    );
+  });
+
+  it('while somebody else is taking it', () => {
+    expect(given(held('other', { releasedAt: 0 }), ['5'])).to.equal(
+      `10.0.0.5 is being leased to somebody else, and is reserved for MAC address ${MAC}`,
+    );
+  });
+
+  it('but not by who has it already', () => {
+    expect(given(held('new', { namespace: 'a' }))).to.equal('10.0.0.6');
+  });
+});

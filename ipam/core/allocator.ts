@@ -14,7 +14,7 @@ import {
   underPressure,
 } from './lease.js';
 import { type Pool, addressesOf, subnetOf } from './pool.js';
-import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, promisedTo, tooEarly } from './refusals.js';
+import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, ofTable, promisedTo, tooEarly } from './refusals.js';
 
 /** What somebody needs of a pool. */
 export interface AddressWish {
@@ -48,7 +48,7 @@ export interface SpaceView {
   leaseAt(address: Address): LeaseRecord | undefined;
   /** A write that leases the address is under way. */
   isPending(address: Address): boolean;
-  /** Leases of the pool without a living owner that are kept for a MAC address, in no order. */
+  /** Leases of the pool that are kept for a MAC address, in no order: those without a living owner, and those of the static table. */
   stickyLeases(family: Family, mac: string, times: LeaseTimes): readonly LeaseRecord[];
   /** Leaves out those of the static table, and what the pool leases on request alone, or no more. */
   cooling(family: Family, times: LeaseTimes): Cooling;
@@ -177,14 +177,22 @@ function keptFor(family: Family, question: Question): Found | undefined {
   return undefined;
 }
 
+/** What the static table promises to a MAC address is had or waited for: with another address the workload would be taken for somebody else. */
 function ofKept(lease: LeaseRecord, question: Question): Found | undefined {
-  const { pool, view, terms } = question;
-  if (!isLeasable(pool, lease.address) || view.isPending(lease.address)) return undefined;
-  if (rivalFor(lease.address, lease, question) !== undefined) return undefined;
+  const { pool, wish, view, terms } = question;
+  const { address, metadata, owner } = lease;
+  if (!isLeasable(pool, address)) return undefined;
+  const isPromised = isOfTable(lease) && metadata.deletionTimestamp === undefined && owner?.uid !== wish.owner.uid;
+  const refuse = (message: string, retryAt?: number) =>
+    isPromised ? conflict(ofTable(lease, message), address, retryAt) : undefined;
+  if (view.isPending(address)) return refuse(leasedJustNow(address), terms.now + JUST_NOW_MS);
+  const promisee = rivalFor(address, lease, question);
+  if (promisee !== undefined) return refuse(promisedTo(address, promisee));
   const answer = takeability(lease, question);
   if (answer === true) return { choice: { kind: 'take', lease } };
-  if (!('until' in answer) || !willBeKept(lease, answer.until, question)) return undefined;
-  return conflict(tooEarly(lease, answer.until, terms), lease.address, answer.until);
+  if (!('until' in answer)) return refuse(heldBy(lease, answer.holder));
+  if (!willBeKept(lease, answer.until, question)) return undefined;
+  return conflict(tooEarly(lease, answer.until, terms), address, answer.until);
 }
 
 /** A VM that is made anew has the address that it had, or none yet: with another one it would come up too soon. */

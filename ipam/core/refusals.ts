@@ -62,6 +62,11 @@ export function tooEarly(lease: LeaseRecord, until: number, { cooldownMs }: Leas
   return `${formatAddress(address)} ${what} until ${new Date(until).toISOString()}`;
 }
 
+/** @param message why it cannot be had now */
+export function ofTable({ mac = 'nobody' }: LeaseRecord, message: string): string {
+  return `${message}, and is reserved for MAC address ${mac}`;
+}
+
 /** What stays the same of all messages of a full pool. */
 export function fullSubject(pool: Pool, family: Family): string {
   return pool.families.length > 1

@@ -1,4 +1,4 @@
-import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { type LeaseRecord, isOfTable, stateOf } from '../core/lease.js';
 
 /**
  * Leases by what readers look for. It keeps references to records that the cache of the watch holds anyway, and no key that is not
@@ -11,7 +11,7 @@ export class LeaseIndex {
   /** By namespace, then name. */
   readonly #byClaim = new Map<string, Records>();
   readonly #released = new Set<LeaseRecord>();
-  /** Of those without a living owner, which may be kept for it. */
+  /** Of those without a living owner, which may be kept for it, and of the static table. */
   readonly #byMac = new Records();
 
   get size(): number {
@@ -59,7 +59,7 @@ export class LeaseIndex {
     }
     const state = stateOf(record);
     if (state === 'released') this.#released.add(record);
-    if (state !== 'held' && record.mac !== undefined) this.#byMac.add(record.mac, record);
+    if (record.mac !== undefined && (state !== 'held' || isOfTable(record))) this.#byMac.add(record.mac, record);
   }
 
   /** @param record the very one that was added */

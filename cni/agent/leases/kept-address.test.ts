@@ -78,10 +78,12 @@ describe('an address that is kept for a MAC address', () => {
     const scene = new LeaseScene(STICKY);
     await leased(scene, '10.0.0.4', released(scene, 10));
     await leased(scene, '10.0.0.5', released(scene, 5));
-    await leased(scene, '10.0.0.6');
     const got = [];
-    for (const pod of ['a', 'b', 'c']) got.push(...(await scene.add({ pod, mac: MAC })));
-    expect(got).to.deep.equal(['10.0.0.6', '10.0.0.5', '10.0.0.4']);
+    for (const pod of ['a', 'b']) got.push(...(await scene.add({ pod, mac: MAC })));
+    expect(got).to.deep.equal(['10.0.0.5', '10.0.0.4']);
+    await scene.del({ pod: 'a' });
+    await leased(scene, '10.0.0.6');
+    expect(await scene.add({ pod: 'c', mac: MAC })).to.deep.equal(['10.0.0.6']);
   });
 
   it('is that of its namespace, though pods of another one had its MAC address since', async () => {
@@ -186,6 +188,18 @@ describe('an address of the static table', () => {
     await leased(scene, last);
     expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal([last]);
   });
+
+  for (const isFollowed of [false, true]) {
+    it(`is waited for while somebody else has it, though others are free; leases ${isFollowed ? 'are' : 'are not'} followed`, async () => {
+      const scene = new LeaseScene(PLAIN);
+      await scene.add({ pod: 'first' });
+      await leased(scene, '10.0.0.6', { owner: { ...POD, namespace: 'others' }, reserved: true });
+      if (isFollowed) scene.follow();
+      expect(await scene.refused({ mac: MAC })).to.equal(
+        `11 mac: 10.0.0.6 is held by Pod others/old, and is reserved for MAC address ${MAC}: try again once it is free`,
+      );
+    });
+  }
 
   it('is given to nobody else, be the pool full and it released', async () => {
     const scene = new LeaseScene(PLAIN);

@@ -3,6 +3,7 @@ import type { Address, Family } from '../../../ipam/core/address.js';
 import {
   type LeaseRecord,
   type LeaseTimes,
+  type Takeability,
   byPreferenceOf,
   isKept,
   isOfTable,
@@ -18,6 +19,7 @@ import type { Call } from '../attachment.js';
 import { type LeaseWriter, type PodRequest, type Written, readable } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
 import type { OwnLeases } from './own-leases.js';
+import { tableTaken } from './refusals.js';
 import type { SpaceCandidates } from './space-candidates.js';
 
 export interface KeptAddressDeps {
@@ -60,12 +62,16 @@ export class KeptAddress {
 
   /**
    * @returns undefined where none is kept, or somebody else was faster: any will do then
+   * @throws {CniError} where the static table has one for it, and somebody else does
    * @throws {Error} where the API server cannot be asked
    */
   async lease(family: Family): Promise<LeaseRecord | undefined> {
-    const { candidates } = this.#search;
+    const { candidates, times } = this.#search;
     for (const kept of await this.#keptOf(family)) {
-      if (!candidates.try(kept.address)) continue;
+      if (!candidates.try(kept.address)) {
+        if (isOfTable(kept)) throw tableTaken(kept, undefined, times);
+        continue;
+      }
       let isTaken = false;
       try {
         const lease = await this.#take(kept);
@@ -82,17 +88,22 @@ export class KeptAddress {
 
   async #take(kept: LeaseRecord): Promise<LeaseRecord | undefined> {
     const { writer } = this.#deps;
-    const { requestFor, call } = this.#search;
+    const { requestFor, call, times } = this.#search;
     let lease: LeaseRecord | undefined = kept;
     for (let race = 0; race < RACES && lease !== undefined && this.#isFor(lease); race++) {
-      const written: Written = await writer.take(lease, requestFor(lease.address), call);
-      if (written.kind === 'ours') return written.lease;
+      const answer = this.#answerOf(lease);
+      if (answer === true) {
+        const written: Written = await writer.take(lease, requestFor(lease.address), call);
+        if (written.kind === 'ours') return written.lease;
+        // what caches say is no reason to refuse
+      } else if (race > 0) throw tableTaken(lease, answer, times);
       lease = await writer.read(kept.metadata.name, call);
     }
+    if (lease !== undefined && isOfTable(lease) && this.#isFor(lease)) throw tableTaken(lease, undefined, times);
     return undefined;
   }
 
-  /** Those that it may have now, the best first. */
+  /** Those that it may have now, and those of the static table, the best first. */
   async #keptOf(family: Family): Promise<LeaseRecord[]> {
     const { own } = this.#deps;
     const { pool, mac, candidates } = this.#search;
@@ -111,12 +122,17 @@ export class KeptAddress {
   }
 
   #isFor(lease: LeaseRecord): boolean {
-    const { pool, requestFor, times } = this.#search;
-    const { address } = lease;
-    if (stateOf(lease) === 'held' || !isKept(lease, times)) return false;
+    const { pool, mac, times } = this.#search;
+    const { address, metadata } = lease;
     // the pool may have been narrowed since
     if (subnetOf(pool, address)?.requestable.has(address.value) !== true) return false;
-    return mayTake(lease, requestFor(address), times, this.#deps.clock.now()) === true;
+    if (isOfTable(lease)) return lease.mac === mac && metadata.deletionTimestamp === undefined;
+    return stateOf(lease) !== 'held' && isKept(lease, times) && this.#answerOf(lease) === true;
+  }
+
+  #answerOf(lease: LeaseRecord): Takeability {
+    const { requestFor, times } = this.#search;
+    return mayTake(lease, requestFor(lease.address), times, this.#deps.clock.now());
   }
 
   async #list(): Promise<readonly LeaseRecord[]> {

@@ -1,7 +1,15 @@
 import type { Address, Family } from '../../../ipam/core/address.js';
 import type { LeaseRecord, LeaseTimes, Takeability } from '../../../ipam/core/lease.js';
 import { type Pool, addressesOf } from '../../../ipam/core/pool.js';
-import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, tooEarly } from '../../../ipam/core/refusals.js';
+import {
+  fullPool,
+  heldBy,
+  leasedJustNow,
+  notInPool,
+  notLeasable,
+  ofTable,
+  tooEarly,
+} from '../../../ipam/core/refusals.js';
 import type { Subnet } from '../../../ipam/core/subnet.js';
 import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';
 import { CniCode, CniError } from '../cni-error.js';
@@ -16,8 +24,19 @@ export function unleasable(address: Address, pool: Pool, subnet: Subnet | undefi
 
 /** @param answer not true */
 export function taken(lease: LeaseRecord, answer: Exclude<Takeability, true>, times: LeaseTimes): CniError {
-  const words = 'until' in answer ? tooEarly(lease, answer.until, times) : heldBy(lease, answer.holder);
+  const words = notYet(lease, answer, times);
   return new CniError(CniCode.TryAgain, `ips: ${words}: ask for another address, or try again once it is free`);
+}
+
+/** The static table promises the pod the address. @param answer undefined: somebody is taking it */
+export function tableTaken(
+  lease: LeaseRecord,
+  answer: Exclude<Takeability, true> | undefined,
+  times: LeaseTimes,
+): CniError {
+  const { address } = lease;
+  const why = answer === undefined ? leasedJustNow(address) : notYet(lease, answer, times);
+  return new CniError(CniCode.TryAgain, `mac: ${ofTable(lease, why)}: try again once it is free`);
 }
 
 export function takenJustNow(address: Address): CniError {
@@ -56,4 +75,8 @@ export function asCniError(error: unknown, what: string, signal: AbortSignal): u
   return new CniError(CniCode.TryAgain, `cannot ${what}: the API server cannot do it now: ${message}`, {
     cause: error,
   });
+}
+
+function notYet(lease: LeaseRecord, answer: Exclude<Takeability, true>, times: LeaseTimes): string {
+  return 'until' in answer ? tooEarly(lease, answer.until, times) : heldBy(lease, answer.holder);
 }

@@ -12,8 +12,8 @@ import type { Change, Informer } from '../../../kube/informer.js';
 /** Of a lease of an address space, whoever has it, no more than that its address is taken: there may be very many. */
 export interface SeenLease extends KubeObject {
   address: Address;
-  /** All of it, where it may be taken: it is released, or reserved for a MAC address. */
-  untaken?: LeaseRecord;
+  /** All of it, where it is released, or of the static table. */
+  whole?: LeaseRecord;
 }
 
 /** What follows the leases of an address space; an Informer does. */
@@ -40,8 +40,8 @@ export class SpaceCandidates {
   readonly #pools = new Map<string, Pool>();
   /** Names of leases that the watch has shown. */
   readonly #leased = new Set<string>();
-  /** Those that are released, or reserved for a MAC address. */
-  readonly #untaken = new Map<string, LeaseRecord>();
+  /** Those that are released, or of the static table. */
+  readonly #whole = new Map<string, LeaseRecord>();
   /** Names of leases of which a write is under way. */
   readonly #tried = new Set<string>();
   /** By name; those that were found taken first come first. */
@@ -119,28 +119,30 @@ export class SpaceCandidates {
 
   /** Released leases of the pool that anybody may have in time, and nobody of this agent tries to take; those released first come first. */
   releasedOf(pool: Pool, family: Family): readonly LeaseRecord[] {
-    const found = this.#untakenOf(pool).filter((lease) => lease.address.family === family && !isOfTable(lease));
+    this.#forgetNotes();
+    const isOne = (lease: LeaseRecord) => lease.pool === pool.name && lease.address.family === family;
+    const found = [...this.#whole.values()].filter(
+      (lease) => isOne(lease) && !isOfTable(lease) && this.#isLeftAlone(lease),
+    );
     return found.sort((a, b) => (a.releasedAt ?? 0) - (b.releasedAt ?? 0));
   }
 
-  /** Leases of the pool with this MAC address that nobody has, and nobody of this agent tries to take. */
+  /** Leases of the pool with this MAC address that are released, and nobody of this agent tries to take; and those of the static table, in whatever state. */
   keptFor(pool: Pool, mac: string): readonly LeaseRecord[] {
-    return this.#untakenOf(pool).filter((lease) => lease.mac === mac);
+    this.#forgetNotes();
+    const isHere = (lease: LeaseRecord) => isOfTable(lease) || this.#isLeftAlone(lease);
+    return [...this.#whole.values()].filter((lease) => lease.mac === mac && lease.pool === pool.name && isHere(lease));
   }
 
-  #untakenOf(pool: Pool): LeaseRecord[] {
-    this.#forgetNotes();
-    const isLeftAlone = (name: string) => !this.#tried.has(name) && !this.#noted.has(name);
-    return [...this.#untaken].flatMap(([name, lease]) =>
-      lease.pool === pool.name && isLeftAlone(name) ? [lease] : [],
-    );
+  #isLeftAlone({ metadata: { name } }: LeaseRecord): boolean {
+    return !this.#tried.has(name) && !this.#noted.has(name);
   }
 
   #observe({ type, object }: Change<SeenLease>): void {
     const { name } = object.metadata;
     if (type === 'removed') {
       this.#leased.delete(name);
-      this.#untaken.delete(name);
+      this.#whole.delete(name);
       this.#vacate(name, object.address);
       return;
     }
@@ -148,8 +150,8 @@ export class SpaceCandidates {
     this.#noted.delete(name);
     this.#leased.add(name);
     this.#space.occupy(object.address);
-    if (object.untaken === undefined) this.#untaken.delete(name);
-    else this.#untaken.set(name, object.untaken);
+    if (object.whole === undefined) this.#whole.delete(name);
+    else this.#whole.set(name, object.whole);
   }
 
   #forgetNotes(): void {
@@ -170,10 +172,6 @@ export class SpaceCandidates {
 export function shrinkSeen(lease: AddressLease): SeenLease {
   const record = readLease(lease);
   const { name, uid } = record.metadata;
-  const state = stateOf(record);
-  return {
-    metadata: { name, uid },
-    address: record.address,
-    ...((state === 'released' || (state === 'reserved' && record.mac !== undefined)) && { untaken: record }),
-  };
+  const isAsked = stateOf(record) === 'released' || (isOfTable(record) && record.mac !== undefined);
+  return { metadata: { name, uid }, address: record.address, ...(isAsked && { whole: record }) };
 }
