@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { compiledPool, leaseOf } from '../../test/lease-objects.js';
+import type { Family } from '../core/address.js';
+import { parseCidr } from '../core/cidr.js';
 import { compilePool } from '../core/pool.js';
+import { RangeSet } from '../core/ranges.js';
+import { rangeOf } from '../core/slices.js';
 import { LeaseBook } from '../leases/book.js';
 import { pick } from './pick.js';
 
@@ -17,6 +22,34 @@ function refusalBehind(ahead: number, cidrs: readonly string[]): string | undefi
   const chosen = pick(CLAIM, pool, { addresses: [], families: pool.families, owner: OWNER }, market);
   return chosen.ok ? undefined : chosen.refusal.message;
 }
+
+/** A claim picks of a pool of two addresses, both in blocks. @returns the families of which blocks are wanted back */
+function pressedBy(mac: string | undefined, keptFor: string): Family[] {
+  const pool = compiledPool({ cidr: '10.0.0.0/30' });
+  const book = new LeaseBook();
+  book.sparesLent(() => ({ 4: RangeSet.of([rangeOf(parseCidr('10.0.0.0/30'))]), 6: RangeSet.EMPTY }));
+  book.wrote(leaseOf('10.0.0.1', 1, { mac: keptFor, releasedAt: 0 }));
+  const families: Family[] = [];
+  const pressed = (family: Family) => families.push(family);
+  const terms = { cooldownMs: 0, stickyMs: 60_000, retainsClaims: true, now: 1_000 };
+  const wish = { addresses: [], families: pool.families, owner: OWNER, ...(mac !== undefined && { mac }) };
+  const chosen = pick(CLAIM, pool, wish, { view: book.view(pool), terms, waiters: { ahead: () => 0 }, pressed });
+  expect(chosen.ok && chosen.choices.map(({ kind }) => kind)).to.deep.equal([mac === keptFor ? 'take' : 'create']);
+  return families;
+}
+
+describe('picking addresses of blocks', () => {
+  const mac = '02:00:00:00:00:01';
+
+  it('wants blocks back', () => {
+    expect(pressedBy(undefined, mac)).to.deep.equal([4]);
+    expect(pressedBy('02:00:00:00:00:02', mac)).to.deep.equal([4]);
+  });
+
+  it('wants none back for what is kept for a MAC address, and is no loss to anybody', () => {
+    expect(pressedBy(mac, mac)).to.deep.equal([]);
+  });
+});
 
 describe('picking addresses behind older claims', () => {
   it('takes what they leave', () => {

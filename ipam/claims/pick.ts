@@ -34,8 +34,9 @@ export function pick(
   wish: AddressWish,
   { view, terms, waiters, pressed }: Market,
 ): Chosen {
-  for (const family of wish.families) if (view.space.isPressed(pool.name, family)) pressed?.(family);
   const chosen = choose(pool, wish, view, terms);
+  const anew = familiesAnew(chosen, wish);
+  for (const family of anew) if (view.space.isPressed(pool.name, family)) pressed?.(family);
   const created = claim.metadata.creationTimestamp ?? '';
   const ahead = wish.families.length === 0 ? 0 : waiters.ahead(pool.name, { key: objectKey(claim), created });
   if (ahead === 0) return chosen;
@@ -44,16 +45,18 @@ export function pick(
     const { retryAt: _first, ...refusal } = chosen.refusal;
     return refusal.reason === AllocationReason.Exhausted ? { ok: false, refusal } : chosen;
   }
-  const ofIts = chosen.choices
-    .filter((choice) => isKeptFor(wish.mac, choice))
-    .map((choice) => addressOf(choice).family);
-  const family = wish.families
-    .filter((each) => !ofIts.includes(each))
-    .find((each) => view.space.free(pool.name, each) <= BigInt(ahead));
+  const family = anew.find((each) => view.space.free(pool.name, each) <= BigInt(ahead));
   if (family === undefined) return chosen;
   const older = ahead === 1 ? '1 older claim waits' : `${ahead} older claims wait`;
   const message = `${fullSubject(pool, family)}: ${older} for what is free`;
   return { ok: false, refusal: { reason: AllocationReason.Exhausted, message, family } };
+}
+
+/** Of which it takes, or lacks, what anybody may have. */
+function familiesAnew(chosen: Chosen, { mac, families }: AddressWish): readonly Family[] {
+  if (!chosen.ok) return chosen.refusal.reason === AllocationReason.Exhausted ? families : [];
+  const kept = chosen.choices.filter((choice) => isKeptFor(mac, choice)).map((choice) => addressOf(choice).family);
+  return families.filter((family) => !kept.includes(family));
 }
 
 function isKeptFor(mac: string | undefined, choice: Choice): boolean {
