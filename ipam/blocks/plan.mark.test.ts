@@ -205,6 +205,12 @@ describe('the plan of blocks, asking', () => {
         at: DELAY,
       },
       {
+        name: 'nor one in which nothing is free: it would help nobody',
+        scene: { blocks: [block(0, { free: 0 }), block(1)], claimsPressedAt: { 4: NOW } },
+        does: ['mark 1 PoolExhausted'],
+        at: DELAY,
+      },
+      {
         name: 'one that comes back already is enough',
         scene: { blocks: [block(0), block(1, said(Marked, Pressure))], claimsPressedAt: { 4: NOW } },
         does: [],

@@ -42,6 +42,12 @@ describe('the plan of blocks, of those on their way back', () => {
       },
       ...[Marked, Ready].flatMap((word) => [
         {
+          name: `what says ${word} and has nothing free helps nobody, and is left to its node`,
+          scene: { blocks: [block(0, { ...said(word, Pressure), free: 0 })], claimsPressedAt: { 4: NOW } },
+          does: ['keep 0'],
+          at: DELAY,
+        },
+        {
           name: `what says ${word} is left to its node that needs it again`,
           scene: { blocks: [block(0, said(word))], unlent: [64], memories: { u0: since(LONG_AGO) } },
           does: ['keep 0'],
