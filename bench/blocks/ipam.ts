@@ -135,7 +135,7 @@ export class SimulatedIpam {
     const { pool, time } = this.#deps;
     this.#leaseNews.read();
     this.#blockNews.read();
-    const observed = observeBlocks(pool.name, this.#views, RangeSet.EMPTY);
+    const observed = observeBlocks(pool.name, this.#views, { 4: RangeSet.EMPTY, 6: RangeSet.EMPTY });
     const terms = { policy: POLICY, now: time.now() };
     const { actions, memories } = planBlocks(observed, this.#timers.of(pool.name), terms);
     this.#timers.set(pool.name, memories);

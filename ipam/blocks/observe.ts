@@ -2,10 +2,10 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Lister } from '../../kube/cache.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { Lent } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
 import type { Pool } from '../core/pool.js';
-import type { RangeSet } from '../core/ranges.js';
 import { blockersOf } from '../pools/status.js';
 import type { PoolUsage } from '../pools/usage.js';
 import type { BlockBook } from './book.js';
@@ -29,12 +29,12 @@ export interface BlockViews {
 }
 
 /** @param spoiled what cannot be lent, for something that is no block has its name */
-export function observeBlocks(name: string, views: BlockViews, spoiled: RangeSet): ObservedPool {
+export function observeBlocks(name: string, views: BlockViews, spoiled: Lent): ObservedPool {
   const { directory, blocks, slices, pressure } = views;
   const pool = directory.pool(name);
   const use = pool && slices.of(pool);
   const lent = blocks.lentOf(name);
-  const without = (family: Family) => (spoiled.isEmpty ? lent[family] : lent[family].union(spoiled));
+  const without = (family: Family) => (spoiled[family].isEmpty ? lent[family] : lent[family].union(spoiled[family]));
   const unlent = (family: Family) => use?.unlent(family, without(family)) ?? [];
   const records = blocks.ofPool(name);
   return {
