@@ -77,8 +77,8 @@ export class SliceUse {
     const others: OpenSlice[] = [];
     let compared = 0;
     for (const cidr of slices.all()) {
-      compared++;
       if (lent.overlaps(rangeOf(cidr))) continue;
+      compared++;
       const free = this.freeIn(cidr);
       if (free === most) yield { cidr, free };
       else if (free > 0 && compared <= COMPARED) others.push({ cidr, free });
