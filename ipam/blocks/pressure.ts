@@ -18,7 +18,7 @@ export function relieve(blocks: readonly HeldBlock[], { shortage, sparesAll }: P
   const rest: HeldBlock[] = [];
   for (const held of blocks) {
     if (!isComingBack(held.seen) && !isDue(held, draft)) rest.push(held);
-    else if (lacking > 0 && held.free > 0) {
+    else if (lacking > 0 && helps(held)) {
       lacking--;
       draft.bringBack(held, ReleaseReason.Pressure, WHY);
     } else if (held.unwanted !== undefined) draft.bringBack(held, held.unwanted, whySpare(held, draft));
@@ -26,12 +26,16 @@ export function relieve(blocks: readonly HeldBlock[], { shortage, sparesAll }: P
   }
   for (const held of rest.sort(byNeed)) {
     if (lacking <= 0) return;
-    if (held.seen.used > 0 || held.free === 0 || !(sparesAll || isSpare(held, draft))) continue;
-    if (!draft.mayMark(held, ReleaseReason.Pressure)) continue;
+    if (!helps(held) || !(sparesAll || isSpare(held, draft)) || !draft.mayMark(held, ReleaseReason.Pressure)) continue;
     lacking--;
     held.holding.kept -= held.free;
     draft.bringBack(held, ReleaseReason.Pressure, WHY);
   }
+}
+
+/** Others would have something by it, and no pod loses it. */
+function helps({ seen, free }: HeldBlock): boolean {
+  return seen.used === 0 && free > 0;
 }
 
 /** It has not been asked for, and has been too much for the whole delay. */
