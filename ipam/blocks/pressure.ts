@@ -24,9 +24,11 @@ export function relieve(blocks: readonly HeldBlock[], { shortage, sparesAll }: P
     } else if (held.unwanted !== undefined) draft.bringBack(held, held.unwanted, whySpare(held, draft));
     else draft.keep(held, 'nobody needs it more than its node');
   }
+  const gives = (held: HeldBlock): boolean =>
+    helps(held) && (sparesAll || isSpare(held, draft)) && draft.mayMark(held, ReleaseReason.Pressure);
   for (const held of rest.sort(byNeed)) {
     if (lacking <= 0) return;
-    if (!helps(held) || !(sparesAll || isSpare(held, draft)) || !draft.mayMark(held, ReleaseReason.Pressure)) continue;
+    if (!gives(held)) continue;
     lacking--;
     held.holding.kept -= held.free;
     draft.bringBack(held, ReleaseReason.Pressure, WHY);
