@@ -94,13 +94,15 @@ describe('the sync of blocks', () => {
     expect(world.writes).to.deep.equal([`create ${FIRST} n1`]);
   });
 
-  it('looks at a pool five times a second at most', async () => {
+  it('looks at a pool five times a second at most, and where the last look found nothing to do once', async () => {
     world.lease('10.0.0.3', 'n1');
     await world.look();
     world.pass(150);
     expect(await world.again()).to.deep.equal({ retryAfterMs: 50 });
     world.pass(50);
     expect(await world.again()).to.equal(undefined);
+    world.pass(200);
+    expect(await world.again()).to.deep.equal({ retryAfterMs: 800 });
   });
 
   it('learns of a block that another leader has lent, and looks again soon', async () => {

@@ -26,8 +26,9 @@ export interface BlockSyncDependencies extends BlockViews {
   log: Logger;
 }
 
-/** Looks at one pool: each counts all its nodes. */
-const INTERVAL_MS = 200;
+/** Between looks at one pool, each of which counts all its nodes: after one that found something to do, and after any other. */
+const BUSY_MS = 200;
+const CALM_MS = 1_000;
 const WIDTH = 8;
 /** A cache that lags behind the API server. */
 const LATER_MS = 5_000;
@@ -38,18 +39,19 @@ export function createBlockSync(
 ): (pool: string, signal?: AbortSignal) => Promise<SyncResult> {
   const timers = new ExcessTimers();
   const spoiled = new SpoiledSlices();
-  const lookedAt = new Map<string, number>();
+  /** By pool. */
+  const nextLookAt = new Map<string, number>();
   const { gate, clock, policy } = dependencies;
   return async (pool, signal) => {
     if (!gate.isOpen()) return undefined;
     const now = clock.now();
-    const inMs = (lookedAt.get(pool) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - now;
+    const inMs = (nextLookAt.get(pool) ?? now) - now;
     if (inMs > 0) return { retryAfterMs: inMs };
-    lookedAt.set(pool, now);
     const observed = observeBlocks(pool, dependencies, spoiled.of(pool, now));
     const { actions, memories, lookAt } = planBlocks(observed, timers.of(pool), { policy, now });
     timers.set(pool, memories);
-    if (observed.phase === 'ended' && observed.blocks.length === 0) lookedAt.delete(pool);
+    nextLookAt.set(pool, now + (actions.length > 0 ? BUSY_MS : CALM_MS));
+    if (observed.phase === 'ended' && observed.blocks.length === 0) nextLookAt.delete(pool);
     const work = new Work(dependencies, spoiled, signal);
     await work.perform(actions);
     if (work.retryMs !== undefined) return { retryAfterMs: work.retryMs };
@@ -104,7 +106,7 @@ class Work {
     else if (outcome === 'pool-there') log.debug(fields, 'the pool is there, says the API server');
     else log.warn(fields, 'what has its name is no block that could be read: it is not lent');
     if (outcome === 'unreadable' && action.kind === 'lend') this.#spoiled.add(action.pool, action.slice, clock.now());
-    this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? INTERVAL_MS : LATER_MS);
+    this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? BUSY_MS : LATER_MS);
   }
 }
 
