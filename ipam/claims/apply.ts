@@ -7,7 +7,7 @@ import { isConflict, isNotFound } from '../../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../process/lease-writes.js';
 import { type Choice, type Refusal, addressOf } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseWrite, releaseLease } from '../core/lease.js';
+import { type LeaseRecord, type LeaseWrite, moveLease, releaseLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 import { shrinkClaim } from '../shrink.js';
@@ -96,13 +96,32 @@ export async function releaseAll(leases: readonly LeaseRecord[], context: ApplyC
   if (errors.length > 0) throw errors[0];
 }
 
-async function release(lease: LeaseRecord, { client, book, clock, call, fresh }: ApplyContext): Promise<void> {
+async function release(lease: LeaseRecord, context: ApplyContext): Promise<void> {
   const { name, uid, resourceVersion } = lease.metadata;
-  const write: LeaseWrite = fresh.has(uid)
-    ? { verb: 'delete', name, uid, resourceVersion }
-    : releaseLease(lease, clock.now());
+  const isUntold = context.fresh.has(uid);
+  await write(
+    lease,
+    isUntold ? { verb: 'delete', name, uid, resourceVersion } : releaseLease(lease, context.clock.now()),
+    context,
+  );
+}
+
+/** What the leases are kept for, once they are released. */
+export async function noteMac(leases: readonly LeaseRecord[], mac: string, context: ApplyContext): Promise<void> {
+  for (const lease of leases) {
+    const { interface: podInterface } = lease;
+    await write(
+      lease,
+      moveLease(lease, { mac, ...(podInterface !== undefined && { interface: podInterface }) }),
+      context,
+    );
+  }
+}
+
+async function write(lease: LeaseRecord, change: LeaseWrite, { client, book, call }: ApplyContext): Promise<void> {
+  const { name, uid } = lease.metadata;
   try {
-    const after = await writeLease(client, write, call);
+    const after = await writeLease(client, change, call);
     if (after === undefined) book.forget(name, uid);
     else book.wrote(after);
   } catch (error) {

@@ -1,9 +1,10 @@
+import { macOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { AllocationReason, RequestReason } from '../../api/names.js';
 import type { Address } from '../core/address.js';
 import { formatAddress, sameAddress } from '../core/address.js';
 import type { Refusal } from '../core/allocator.js';
-import type { LeaseRecord } from '../core/lease.js';
+import { type LeaseRecord, isOfTable } from '../core/lease.js';
 import type { Resolution } from '../../process/pools/resolution.js';
 import { ipText } from './ip-text.js';
 import type { Observed } from './observe.js';
@@ -46,7 +47,18 @@ export function plan(observed: Observed, findings: Findings): Step {
   const verdict = verdictOf(observed, wanted, { refusal, request: refusal === undefined ? judged : undefined });
   const changes = changesTo(observed.claim, verdict);
   if (changes.length > 0) return { kind: 'write', verdict, reason: `its status differs in ${changes.join(', ')}` };
-  return endOfSurplus(observed, { wanted, refusal }, findings);
+  return macStep(observed, wanted) ?? endOfSurplus(observed, { wanted, refusal }, findings);
+}
+
+/** The claim was not told its MAC address, or another one, when its leases were taken: once it is gone, nobody knows it. */
+function macStep({ claim, pools }: Observed, { keep }: Wanted): Step | undefined {
+  const mac = macOf(claim);
+  if (mac === undefined) return undefined;
+  const retaining = new Set(
+    pools.flatMap(({ name, stickyMs, retainsClaims }) => (stickyMs > 0 && retainsClaims ? [name] : [])),
+  );
+  const leases = keep.filter((lease) => lease.mac !== mac && !isOfTable(lease) && retaining.has(lease.pool));
+  return leases.length === 0 ? undefined : { kind: 'note-mac', leases, mac, reason: 'its MAC address is a new one' };
 }
 
 /** @returns undefined where the claim is ours */

@@ -26,5 +26,7 @@ export type Step =
   /** Lists the claim's pods from the API server. */
   | { kind: 'look-at-pods'; reason: string }
   | { kind: 'take'; purpose: Purpose; addresses: readonly Address[]; families: readonly Family[]; reason: string }
+  /** Writes into leases for which MAC address they will be kept. */
+  | { kind: 'note-mac'; leases: readonly LeaseRecord[]; mac: string; reason: string }
   | { kind: 'write'; verdict: ClaimVerdict; reason: string }
   | { kind: 'release'; leases: readonly LeaseRecord[]; reason: string };

@@ -34,14 +34,17 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(lease(address)?.metadata.labels).to.include({ 'ipam.holdfast.dev/mac': '02-00-00-00-00-01' });
   });
 
-  it('writes no lease for the sake of a MAC address that comes later', async () => {
+  it('writes it into the lease also where the claim is told later, and comes back to its address', async () => {
     const [address = ''] = await begin('a');
-    const before = lease(address)?.metadata.resourceVersion;
     scene.cluster.world.update('ipamclaims', 'vms/a', ({ metadata }) => {
       metadata.annotations = { ...metadata.annotations, 'ipam.holdfast.dev/mac': MAC };
     });
     await scene.cluster.settle();
-    expect(lease(address)?.metadata.resourceVersion).to.equal(before);
+    expect(lease(address)?.spec).to.include({ mac: MAC }).and.not.to.have.property('releasedAt');
+    expect(lease(address)?.metadata.labels).to.include({ 'ipam.holdfast.dev/mac': '02-00-00-00-00-01' });
+    await end('a');
+    scene.cluster.world.now += COOLDOWN_MS;
+    expect(await begin('b', MAC)).to.deep.equal([address]);
   });
 
   it('waits for the address that it had, and says until when, though others are free', async () => {
@@ -69,6 +72,27 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(await begin('b', MAC))
       .to.have.lengthOf(1)
       .and.not.to.include(address);
+  });
+
+  it('has what is reserved for it where it asks for that, though the gate is closed', async () => {
+    scene.process.gates.stickyMAC = false;
+    scene.cluster.operate({ do: 'reserve', address: '10.0.0.6', mac: MAC });
+    scene.create('a', { mac: MAC, request: '["10.0.0.6"]' });
+    await scene.cluster.settle();
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.6']);
+  });
+
+  it('is told who holds what is reserved for it', async () => {
+    scene.cluster.operate({ do: 'reserve', address: '10.0.0.6', mac: MAC });
+    await begin('a', MAC);
+    expect(await begin('b', MAC)).to.deep.equal([]);
+    expect(scene.claim('b').status?.conditions?.find(({ type }) => type === IPS_ALLOCATED)).to.include({
+      reason: 'IPAddressConflict',
+      message: `10.0.0.6 is held by IPAMClaim vms/a, and is reserved for MAC address ${MAC}`,
+    });
+    await end('a');
+    await scene.cluster.coolDown();
+    expect(scene.ipsOf('b')).to.deep.equal(['10.0.0.6']);
   });
 
   it('has it for as long as it is kept, while others get what is free', async () => {

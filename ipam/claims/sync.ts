@@ -13,7 +13,7 @@ import type { LeaseRecord } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 import type { Blocks } from '../blocks/blocks.js';
-import { releaseAll, takeAll, waitsForPool, writeStatus } from './apply.js';
+import { noteMac, releaseAll, takeAll, waitsForPool, writeStatus } from './apply.js';
 import type { ClaimMetrics } from './metrics.js';
 import { readClaim, readUsers } from './live.js';
 import { type Observed, type Views, observe, straysOf } from './observe.js';
@@ -159,6 +159,9 @@ class Round {
         await releaseAll(step.leases, this.#context());
         metrics.released(step.leases.length);
         return;
+      case 'note-mac':
+        await noteMac(step.leases, step.mac, this.#context());
+        return;
       case 'look-at-pods':
         if (observed === undefined) return;
         this.#users = await readUsers(observed.claim, client, this.#target.call);
@@ -200,8 +203,14 @@ class Round {
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
       promisedTo: (address: Address) => promises.against(claim, pool.addressSpace, address),
     };
-    const mac = stickyMAC ? macOf(claim) : undefined;
-    const wish = { addresses, families, owner: leaseOwnerOf(claim), ...(mac !== undefined && { mac }) };
+    const mac = macOf(claim);
+    const wish = {
+      addresses,
+      families,
+      owner: leaseOwnerOf(claim),
+      ...(mac !== undefined && { mac }),
+      seeksKept: stickyMAC,
+    };
     const pressed = (family: Family) => blocks?.press(pool.name, family);
     const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters, pressed });
     // nothing is awaited from the choice until it is held, or waited for

@@ -22,8 +22,10 @@ export interface AddressWish {
   readonly addresses: readonly Address[];
   /** Of which an address is missing; any will do where `addresses` has none of the family. */
   readonly families: readonly Family[];
-  /** An address that is kept for it comes before any other. */
+  /** What is kept for it may be had by who asks for it; where `seeksKept`, it comes before any other. */
   readonly mac?: string;
+  /** Default: yes. */
+  readonly seeksKept?: boolean;
   readonly owner: LeaseOwner;
 }
 
@@ -168,7 +170,7 @@ function anyOf(family: Family, question: Question): Found {
 /** @returns undefined where it can have, and waits for, no address in particular */
 function keptFor(family: Family, question: Question): Found | undefined {
   const { wish, view, terms } = question;
-  if (wish.mac === undefined) return undefined;
+  if (wish.mac === undefined || wish.seeksKept === false) return undefined;
   const kept = view.stickyLeases(family, wish.mac, terms);
   for (const lease of [...kept].sort(byPreferenceOf(wish.owner))) {
     const found = ofKept(lease, question);
