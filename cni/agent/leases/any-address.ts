@@ -31,6 +31,8 @@ export interface Search {
 /** Of one family, until there is an address or none can be had. */
 interface Count {
   attempts: number;
+  /** Released leases that nobody may have yet, or that were tried in vain. */
+  cooling: number;
 }
 
 /** Addresses of one family that are tried. */
@@ -60,7 +62,7 @@ export class AnyAddress {
   async lease(family: Family): Promise<LeaseRecord> {
     const { pool } = this.#search;
     const { metrics } = this.#deps;
-    const count = { attempts: 0 };
+    const count = { attempts: 0, cooling: 0 };
     try {
       const lease =
         (await this.#ofBlocks(family, count)) ??
@@ -68,7 +70,7 @@ export class AnyAddress {
         (await this.#cooled(family, count));
       if (lease !== undefined) return lease;
       if (count.attempts >= ATTEMPTS) throw contended(pool, count.attempts);
-      throw full(pool, family, this.#coolingOf(family).length);
+      throw full(pool, family, count.cooling);
     } finally {
       metrics.reserved(count.attempts);
     }
@@ -125,20 +127,36 @@ export class AnyAddress {
     return undefined;
   }
 
-  /** No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first; those that wait for a MAC address last. */
+  /**
+   * No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first; those that wait for a MAC address
+   * last. There may be very many, so they are looked through once.
+   */
   async #cooled(family: Family, count: Count): Promise<LeaseRecord | undefined> {
-    const { writer } = this.#deps;
-    const { candidates, call, times } = this.#search;
-    const pressed = underPressure(times);
-    while (count.attempts < ATTEMPTS) {
-      const cooling = this.#coolingOf(family);
-      const found = cooling.find((each) => this.#mayTake(each)) ?? cooling.find((each) => this.#mayTake(each, pressed));
-      if (found === undefined || !candidates.try(found.address)) return undefined;
-      count.attempts++;
-      const lease = await this.#triedElsewhere(found.address, (request) => writer.take(found, request, call));
-      if (lease !== undefined) return this.#got(lease, 'watched');
+    const { times } = this.#search;
+    const cooling = this.#coolingOf(family);
+    count.cooling = cooling.length;
+    const lost = new Set<LeaseRecord>();
+    for (const each of [times, underPressure(times)]) {
+      for (const found of cooling) {
+        if (count.attempts >= ATTEMPTS) return undefined;
+        if (lost.has(found) || !this.#mayTake(found, each) || !this.#tryCooled(found)) continue;
+        count.attempts++;
+        const { writer } = this.#deps;
+        const lease = await this.#triedElsewhere(found.address, (request) =>
+          writer.take(found, request, this.#search.call),
+        );
+        if (lease !== undefined) return this.#got(lease, 'watched');
+        lost.add(found);
+      }
     }
     return undefined;
+  }
+
+  /** As things are in this very turn. @returns false where it is not to be picked any more, or somebody tries it */
+  #tryCooled({ address }: LeaseRecord): boolean {
+    return (
+      subnetOf(this.#elsewhere(), address)?.open.has(address.value) === true && this.#search.candidates.try(address)
+    );
   }
 
   /** The pool may have been narrowed since. */

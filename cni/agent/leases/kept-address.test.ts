@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 import type { AddressLeaseSpec, LeaseOwner } from '../../../api/address-lease.js';
 import { LeaseScene, OTHER } from '../../../test/agent-model/lease-scene.js';
 import { compiledPool } from '../../../test/lease-objects.js';
@@ -7,6 +8,7 @@ import { parseAddress } from '../../../ipam/core/address.js';
 import { Client } from '../../../kube/client.js';
 import { StatusError } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import { SpaceCandidates } from './space-candidates.js';
 
 const MAC = '02:00:00:00:00:01';
 const OTHER_MAC = '02:00:00:00:00:02';
@@ -237,6 +239,24 @@ describe('addresses that are kept for MAC addresses, in a pool that fills up', (
     expect(await scene.refused({ pod: 'six' })).to.match(/^11 pool blue is full/);
     await scene.pass(COOLDOWN_MS);
     expect(await scene.add({ pod: 'six' })).to.deep.equal(['10.0.0.3']);
+  });
+
+  it('are looked through once for an ADD, though others are faster again and again', async () => {
+    const scene = await filling();
+    const admin = new Client(scene.cluster.server);
+    for (const last of [3, 6, 5]) {
+      const body = { spec: { owner: { ...POD, uid: 'faster' }, releasedAt: null } };
+      await admin.patch(ADDRESS_LEASES, { name: `blue.10-0-0-${last}` }, { type: 'merge', body });
+    }
+    scene.requests();
+    const looks = sinon.spy(SpaceCandidates.prototype, 'releasedOf');
+    try {
+      expect(await scene.add({ pod: 'two' })).to.deep.equal(['10.0.0.4']);
+      expect(looks.callCount).to.equal(1);
+    } finally {
+      looks.restore();
+    }
+    expect(new Set(scene.requests())).to.have.length(4);
   });
 
   it('stay theirs while anything else is free, as long as the pool says', async () => {
