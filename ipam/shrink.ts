@@ -52,7 +52,12 @@ function addOwner(claim: IPAMClaim, small: ObjectMeta): void {
 
 function shrinkAnnotations(claim: IPAMClaim): Record<string, string> | undefined {
   const remembered = controllerOf(claim) === undefined ? [CLAIM_OWNER_NAME, CLAIM_OWNER_UID] : [];
-  const annotations = pick(claim.metadata.annotations, [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, CLAIM_MAC, ...remembered]);
+  const annotations = pick(claim.metadata.annotations, [
+    CLAIM_NAD,
+    CLAIM_REQUESTED_ADDRESSES,
+    CLAIM_MAC,
+    ...remembered,
+  ]);
   const nad = annotations?.[CLAIM_NAD];
   if (annotations !== undefined && nad !== undefined) annotations[CLAIM_NAD] = interned(nad);
   return annotations;

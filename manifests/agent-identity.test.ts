@@ -109,7 +109,8 @@ describe('the identity of agents, on a kube-apiserver', function () {
   });
 
   it('all pods of Holdfast may run where they are put, and agents nowhere else', async () => {
-    expect(workloads).to.have.length(4);
+    // controller, webhook, ipam, capacity, agent
+    expect(workloads).to.have.length(5);
     for (const workload of workloads) {
       await expectRefusal(cluster.admin.create(PODS, podOf(workload), { dryRun: true }), undefined);
     }

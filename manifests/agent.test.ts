@@ -105,12 +105,13 @@ describe('the manifests of the agent', () => {
     expect(subjects).to.deep.equal([{ kind: 'ServiceAccount', name: NAME, namespace }]);
   });
 
-  it('let it write leases, and nothing else', () => {
+  it('let it write leases, and what it says of its blocks, and nothing else', () => {
     const { rules } = find('ClusterRole', NAME);
     const reading = ['get', 'list', 'watch'];
     const writing = rules.filter(({ verbs }) => verbs.some((verb) => !reading.includes(verb)));
     expect(writing).to.deep.equal([
       { apiGroups: ['ipam.holdfast.dev'], resources: ['addressleases'], verbs: [...reading, 'create', 'patch'] },
+      { apiGroups: ['ipam.holdfast.dev'], resources: ['addressblocks/status'], verbs: ['patch'] },
     ]);
     expect(objects.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === NAME)).to.deep.equal([]);
   });
