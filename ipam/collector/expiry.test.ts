@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 import type { AddressLease } from '../../api/address-lease.js';
 import { LeakWorld } from '../../test/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
@@ -231,6 +232,15 @@ describe('Expiry', () => {
     bed.world.deliverAll();
     await bed.until(65);
     expect(bed.world.expired).to.have.length(1_500);
+  });
+
+  it('goes through all that are kept once a second at most, however many are due one after the other', async () => {
+    begin(...Array.from({ length: 100 }, (_, index) => index / 10));
+    await bed.until(59);
+    const looks = sinon.spy(bed.world.book, 'released');
+    await bed.until(72);
+    expect(bed.world.expired).to.have.length(100);
+    expect(looks.callCount).to.be.within(10, 13);
   });
 
   it('begins again after a stop', async () => {

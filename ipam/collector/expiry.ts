@@ -31,8 +31,11 @@ export interface ExpiryDeps {
 /** Deletions of one go. */
 const BATCH = 500;
 const WIDTH = 8;
-/** Releases come in bursts: all that are due within this go together. */
-const MIN_PAUSE_MS = 250;
+/** Releases come in bursts, and a look goes through all that are kept: all that are due within this go together. */
+const MIN_PAUSE_MS = 1_000;
+/** Between one go and the next where more are due than one takes. */
+const PAUSE_BETWEEN_MS = 250;
+const AT_ONCE = -Infinity;
 /** Pools may be edited to let go earlier, and the gate may open. */
 const MAX_PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5_000;
@@ -63,6 +66,8 @@ export class Expiry {
   #abort: AbortController | undefined;
   #timer: { at: number; cancel: () => void } | undefined;
   #running: Promise<void> | undefined;
+  /** When the first one of those has had its time that were released since the look of this run, in ms. */
+  #nextSince = Infinity;
   /** By UID of leases that somebody else has written to: until when they are left alone, in ms. */
   readonly #changed = new Map<string, number>();
 
@@ -86,16 +91,20 @@ export class Expiry {
   }
 
   #planFor(lease: LeaseRecord | undefined): void {
-    if (this.#abort === undefined || lease?.releasedAt === undefined || this.#running !== undefined) return;
+    if (this.#abort === undefined || lease?.releasedAt === undefined) return;
     const times = this.#deps.timesOf(lease);
-    if (times !== undefined) this.#plan(expiresAt(lease, times));
+    if (times === undefined) return;
+    const at = expiresAt(lease, times);
+    if (this.#running === undefined) this.#plan(at);
+    else this.#nextSince = Math.min(this.#nextSince, at);
   }
 
   /** The earliest plan is kept. */
   #plan(at: number): void {
     const { clock } = this.#deps;
     const now = clock.now();
-    const bounded = Math.min(Math.max(at, now + MIN_PAUSE_MS), now + MAX_PAUSE_MS);
+    const pause = at === AT_ONCE ? PAUSE_BETWEEN_MS : MIN_PAUSE_MS;
+    const bounded = Math.min(Math.max(at, now + pause), now + MAX_PAUSE_MS);
     if (this.#timer !== undefined && this.#timer.at <= bounded) return;
     this.#timer?.cancel();
     const cancel = clock.setTimer(bounded - now, () => {
@@ -116,7 +125,8 @@ export class Expiry {
   async #expire(signal: AbortSignal | undefined): Promise<number> {
     const { timesOf, clock, isOpen } = this.#deps;
     if (!isOpen()) return Infinity;
-    const { due } = dueLeases(this.#released(), timesOf, { now: clock.now(), limit: BATCH });
+    this.#nextSince = Infinity;
+    const { due, next } = dueLeases(this.#released(), timesOf, { now: clock.now(), limit: BATCH });
     let failures = 0;
     await inParallel(
       due,
@@ -128,9 +138,8 @@ export class Expiry {
     );
     if (!isOpen()) return Infinity;
     if (failures > 0) return clock.now() + PAUSE_AFTER_FAILURE_MS;
-    // others have been released meanwhile
-    const { next } = dueLeases(this.#released(), timesOf, { now: clock.now(), limit: 0 });
-    return Math.min(next, ...this.#changed.values());
+    if (due.length === BATCH) return AT_ONCE;
+    return Math.min(next, this.#nextSince, ...this.#changed.values());
   }
 
   /** All but those that are not what the book has: the watch is to tell what they are. */
