@@ -13,6 +13,7 @@ import { compilePool } from '../../ipam/core/pool.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { TransportError, classify, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
+import { inParallel } from '../../kube/in-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../process/lease-writes.js';
 import type { Reservation } from '../reserve.js';
@@ -79,7 +80,7 @@ export async function makeLeases(
   applied: Applied,
 ): Promise<void> {
   let done = 0;
-  await each(leases, deps.width, async (planned) => {
+  await inParallel(leases, deps.width, async (planned) => {
     try {
       const made = planned.state !== 'done' && (await makeLease(planned, pods, deps));
       (made ? applied.leasesMade : applied.leasesThere).push(planned.name);
@@ -98,7 +99,7 @@ export async function reserveConflicts(
   applied: Applied,
 ): Promise<void> {
   const leases = conflicts.flatMap(({ reservation }) => reservation ?? []);
-  await each(leases, deps.width, async (lease) => {
+  await inParallel(leases, deps.width, async (lease) => {
     const { pool, address } = lease.spec;
     if (!pools.has(pool)) return;
     try {
@@ -118,7 +119,7 @@ export async function releaseGone(
   applied: Applied,
 ): Promise<string[]> {
   const released: string[] = [];
-  await each(leases, deps.width, async ({ name, request }) => {
+  await inParallel(leases, deps.width, async ({ name, request }) => {
     try {
       const record = await find(name, deps);
       if (record?.owner?.uid !== request.owner.uid || stateOf(record) !== 'held') return;
@@ -227,12 +228,4 @@ async function again<T>({ clock }: ApplyDeps, attempt: () => Promise<T>): Promis
     }
     await clock.sleep(PAUSE_MS * attempts);
   }
-}
-
-async function each<T>(items: readonly T[], width: number, run: (item: T) => Promise<void>): Promise<void> {
-  const left = items.values();
-  const work = async () => {
-    for (const item of left) await run(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(width, items.length) }, work));
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
 import type { Gate } from '../../process/gates.js';
-import { inParallel } from '../collector/parallel.js';
+import { inParallel } from '../../kube/in-parallel.js';
 import { formatCidr } from '../core/cidr.js';
 import type { BlockAction } from './action.js';
 import { type BlockClient, type BlockOutcome, applyBlockAction } from './apply.js';

@@ -1,6 +1,7 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isNotFound, messageOf } from '../../kube/errors.js';
+import { inParallel } from '../../kube/in-parallel.js';
 import type { Logger } from '../../kube/log.js';
 import { NODES } from '../../kube/resources.js';
 import { mayHaveActed } from '../../process/lease-writes.js';
@@ -161,19 +162,19 @@ export class Publisher {
   /** @param uids of the nodes, by name: one that was made anew meanwhile is another */
   async #writeAll(changes: ReadonlyMap<string, Changes>, uids: ReadonlyMap<string, string | undefined>): Promise<void> {
     const { signal } = this.#options;
-    const left = [...changes];
     const failures: unknown[] = [];
-    const work = async () => {
-      for (let next = left.shift(); next !== undefined && !signal.aborted; next = left.shift()) {
-        const [name, changed] = next;
+    await inParallel(
+      [...changes],
+      WRITERS,
+      async ([name, changed]) => {
         try {
           await this.#write({ name, uid: uids.get(name) }, changed);
         } catch (error) {
           failures.push(error);
         }
-      }
-    };
-    await Promise.all(Array.from({ length: WRITERS }, work));
+      },
+      signal,
+    );
     if (failures.length === 0 || signal.aborted) return;
     const [first] = failures;
     throw failures.length === 1

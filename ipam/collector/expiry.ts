@@ -4,7 +4,7 @@ import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { writeLease } from '../../process/lease-writes.js';
 import { type LeaseRecord, type LeaseTimes, expireLease, expiresAt, mayExpire } from '../core/lease.js';
-import { inParallel } from './parallel.js';
+import { inParallel } from '../../kube/in-parallel.js';
 import type { CollectorReport } from './report.js';
 
 /** @returns undefined where it cannot be known: the lease is kept */

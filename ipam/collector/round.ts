@@ -13,7 +13,7 @@ import { readUsers } from '../claims/live.js';
 import type { ClaimPod, ClaimPods } from '../claims/pods.js';
 import { type LeaseRecord, readLease, releaseLease, stateOf } from '../core/lease.js';
 import { readLiveOwner } from './live-owner.js';
-import { inParallel } from './parallel.js';
+import { inParallel } from '../../kube/in-parallel.js';
 import type { CollectorReport } from './report.js';
 import { voucherFor } from './surplus.js';
 import { type Owners, type Suspect, casesOf, suspectsAmong } from './suspects.js';

@@ -7,6 +7,7 @@ import type { Pool } from '../../../ipam/core/pool.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../../kube/errors.js';
+import { inParallel } from '../../../kube/in-parallel.js';
 import type { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { ADDRESS_BLOCKS } from '../../../kube/resources.js';
@@ -171,13 +172,8 @@ export class OwnBlocks {
   }
 
   async #answerAll(signal: AbortSignal): Promise<void> {
-    const due = [...this.#lent.answersDue(this.#deps.clock.now())];
-    const answerInTurn = async () => {
-      for (let block = due.shift(); block !== undefined && !signal.aborted; block = due.shift()) {
-        await this.#answer(block, signal);
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(WRITERS, due.length) }, answerInTurn));
+    const due = this.#lent.answersDue(this.#deps.clock.now());
+    await inParallel(due, WRITERS, (block) => this.#answer(block, signal), signal);
   }
 
   async #answer(block: BlockRecord, signal: AbortSignal): Promise<void> {
