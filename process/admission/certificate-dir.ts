@@ -7,7 +7,7 @@ import type { Logger } from '../../kube/log.js';
 import { describeExpiry, endOf, isServable } from './certificate-judgement.js';
 import type { CertificateSource, ServingPair } from './certificate-source.js';
 import type { AdmissionMetrics } from './metrics.js';
-import { Nap } from './nap.js';
+import { Nap } from '../../kube/nap.js';
 
 /** Some file systems tell of no changes. */
 const POLL_MS = 30_000;

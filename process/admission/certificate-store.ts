@@ -10,7 +10,7 @@ import type { Step } from './certificate-step.js';
 import type { CertificateSource, ServingPair } from './certificate-source.js';
 import type { Keys } from './certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
-import { Nap } from './nap.js';
+import { Nap } from '../../kube/nap.js';
 import { readMaterial, writeMaterial } from './tls-secret.js';
 
 /** What is due is looked for at least this often, whatever nobody told us. */

@@ -10,6 +10,7 @@ import { isConflict, isNotFound, messageOf } from '../../../kube/errors.js';
 import { inParallel } from '../../../kube/in-parallel.js';
 import type { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
+import { Nap } from '../../../kube/nap.js';
 import { ADDRESS_BLOCKS } from '../../../kube/resources.js';
 import { unlessAborted } from '../../../kube/unless-aborted.js';
 import type { InformerRegistry, Watched } from '../../../process/informers.js';
@@ -52,12 +53,13 @@ export class OwnBlocks {
   readonly #candidates = new BlockCandidates(this.#lent);
   readonly #feed: Pick<Informer<AddressBlock, BlockRecord>, 'hasSynced' | 'synced'>;
   readonly #stop = new AbortController();
-  #nap = new AbortController();
+  readonly #nap: Nap;
   #running: Promise<void> | undefined;
 
   constructor(deps: OwnBlocksDeps) {
     setMaxListeners(0, this.#stop.signal);
     this.#deps = deps;
+    this.#nap = new Nap(deps.clock);
     this.uses = this.#lent;
     const watched: Watched<AddressBlock, BlockRecord> = {
       resource: ADDRESS_BLOCKS,
@@ -70,7 +72,7 @@ export class OwnBlocks {
     feed.onChange((change) => {
       this.#lent.observe(change);
       deps.metrics.lent(countsOf(this.#lent.all()));
-      this.#nap.abort();
+      this.#nap.wake();
     });
     this.#feed = feed;
     deps.own.tell(this.#listener());
@@ -92,7 +94,7 @@ export class OwnBlocks {
   /** Resolves when no answer is written any more. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#nap.abort();
+    this.#nap.wake();
     await this.#running;
   }
 
@@ -159,15 +161,13 @@ export class OwnBlocks {
     }
     this.#lent.leasesKnown();
     while (!signal.aborted) {
-      this.#nap = new AbortController();
       try {
         await this.#answerAll(signal);
       } catch (error) {
         log.error({ err: error }, `answering for blocks failed: ${messageOf(error)}`);
       }
       const nextAt = this.#lent.nextAnswerAt() ?? Number.POSITIVE_INFINITY;
-      const napMs = Math.min(Math.max(nextAt - clock.now(), 0), LOOK_AGAIN_MS);
-      if (!this.#nap.signal.aborted) await clock.sleep(napMs, this.#nap.signal);
+      await this.#nap.take(Math.min(Math.max(nextAt - clock.now(), 0), LOOK_AGAIN_MS));
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../kube/clock.js';
+import type { Clock } from './clock.js';
 
 /** A loop's wait until there may be something to do. Being woken counts in advance: what happens while the loop works is not missed. */
 export class Nap {
