@@ -1,7 +1,8 @@
 import type { Latency } from './blocks/api.js';
 import { type Layout } from './blocks/layout.js';
 import { type RunGiven, type RunResult, simulate } from './blocks/run.js';
-import { type Tally, percentile } from './blocks/tally.js';
+import type { Tally } from './blocks/tally.js';
+import { percentile } from './load.js';
 import type { Figure } from './report.js';
 
 const UTILISATIONS = [0.3, 0.7, 0.9, 0.97];

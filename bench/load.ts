@@ -36,7 +36,11 @@ export async function runLoad(
 
 /** @param latencies in ms, in any order */
 export function percentilesOf(latencies: readonly number[]): Percentiles {
-  const sorted = [...latencies].sort((a, b) => a - b);
-  const percentile = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
-  return { p50Ms: percentile(0.5), p95Ms: percentile(0.95), p99Ms: percentile(0.99) };
+  return { p50Ms: percentile(latencies, 0.5), p95Ms: percentile(latencies, 0.95), p99Ms: percentile(latencies, 0.99) };
+}
+
+/** @param share 0.99: of a hundred values one is greater */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }

@@ -30,9 +30,3 @@ export class Tally {
     return this.latencies.length;
   }
 }
-
-/** @param share 0.99: of a hundred values one is greater */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}
