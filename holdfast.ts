@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-import { UsageError, readCommandLine } from './process/command-line.js';
+import { readCommandLine } from './process/command-line.js';
 import type { Request } from './process/command-line.js';
+import { UsageError } from './process/read-arguments.js';
 import { messageOf } from './kube/errors.js';
 import type { ProcessContext } from './process/context.js';
 import type { Part } from './process/part.js';

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { codeOf } from '../test/documents.js';
 import { ROOT } from '../test/source-files.js';
-import { UsageError, readCommandLine } from './command-line.js';
+import { UsageError } from '../process/read-arguments.js';
+import { readCommandLine } from './command-line.js';
 
 const DOCUMENTS = ['README.md', 'docs/operate.md', 'docs/install.md', 'docs/figures.md'];
 const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };

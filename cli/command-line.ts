@@ -1,4 +1,5 @@
-import { Command, CommanderError, type OutputConfiguration } from 'commander';
+import { Command, type OutputConfiguration } from 'commander';
+import { UsageError, readArguments } from '../process/read-arguments.js';
 import { VERSION } from '../process/version.js';
 import type { IpsOptions } from './ips.js';
 import type { Reservation } from './reserve.js';
@@ -11,11 +12,6 @@ export type Request = { readonly cluster: ClusterChoice } & (
   | { readonly command: 'reserve' | 'unreserve'; readonly reservation: Reservation }
   | { readonly command: 'ips'; readonly options: IpsOptions }
 );
-
-/** Arguments that cannot be. The message names them and what is allowed. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
 
 /** Options as commander gives them. */
 interface Given extends ClusterChoice {
@@ -36,22 +32,7 @@ interface Given extends ClusterChoice {
 export function readCommandLine(args: readonly string[], output: OutputConfiguration = {}): Request | undefined {
   let request: Request | undefined;
   const program = buildProgram((made) => (request = made));
-  for (const command of withDescendants(program)) {
-    command.exitOverride().configureOutput({ ...output, writeErr: () => undefined });
-  }
-  try {
-    program.parse(args, { from: 'user' });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return undefined;
-    throw new UsageError(usageOf(error), { cause: error });
-  }
-  return request;
-}
-
-function usageOf({ code, message }: CommanderError): string {
-  // of a command without its subcommand commander prints the help and says nothing
-  return code === 'commander.help' ? 'what is to be done? See --help' : message.replace(/^error: /, '');
+  return readArguments(program, args, output) ? request : undefined;
 }
 
 function buildProgram(take: (request: Request) => void): Command {
@@ -137,8 +118,4 @@ function withCluster(command: Command): Command {
 
 function clusterOf({ kubeconfig, context }: Given): ClusterChoice {
   return { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
-}
-
-function withDescendants(command: Command): Command[] {
-  return [command, ...command.commands.flatMap(withDescendants)];
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { systemClock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
-import { type Request, UsageError, readCommandLine } from './command-line.js';
+import { UsageError } from '../process/read-arguments.js';
+import { type Request, readCommandLine } from './command-line.js';
 import { listIps } from './ips.js';
 import { reserve, unreserve } from './reserve.js';
 import { WIDTH, withCluster } from './session.js';

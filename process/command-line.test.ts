@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { UsageError, readCommandLine } from './command-line.js';
+import { readCommandLine } from './command-line.js';
+import { UsageError } from './read-arguments.js';
 import type { Environment } from './command-line.js';
 import { ALL_SETTINGS } from './config.js';
 import { variableOf } from './setting.js';

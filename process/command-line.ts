@@ -1,10 +1,11 @@
-import { Command, CommanderError } from 'commander';
+import { Command } from 'commander';
 import type { OutputConfiguration } from 'commander';
 import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
 import { type BlockConfig, blockProblem } from './block-config.js';
 import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
 import { ALL_SETTINGS, CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
 import type { AllConfig, ControllerConfig, IpamConfig, WebhookConfig } from './config.js';
+import { UsageError, readArguments } from './read-arguments.js';
 import { variableOf } from './setting.js';
 import type { Setting, Settings } from './setting.js';
 import { VERSION } from './version.js';
@@ -22,11 +23,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Flags as commander gives them: their text, or true for one that stands without. */
 type Given = Readonly<Record<string, string | true | undefined>>;
-
-/** A flag or variable that cannot be. The message names it, its value and what is allowed. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
 
 const SUMMARY = {
   controller: 'make the claims of VMs, and let them go',
@@ -49,17 +45,7 @@ export function readCommandLine(
 ): Request | undefined {
   let request: Request | undefined;
   const program = buildProgram(environment, (made) => (request = made));
-  for (const command of [program, ...program.commands]) {
-    command.exitOverride().configureOutput({ ...output, writeErr: () => undefined });
-  }
-  try {
-    program.parse(args, { from: 'user' });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return undefined;
-    throw new UsageError(error.message.replace(/^error: /, ''), { cause: error });
-  }
-  return request;
+  return readArguments(program, args, output) ? request : undefined;
 }
 
 function buildProgram(environment: Environment, take: (request: Request) => void): Command {

@@ -30,7 +30,10 @@ export const LAYERS: readonly Layer[] = [
   { root: 'ipam', below: ['api', 'kube', 'process', 'ipam/core'] },
   { root: 'cni/plugin', below: [] },
   { root: 'cni', below: ['api', 'kube', 'process', 'ipam/core'] },
-  { root: 'cli', below: ['api', 'kube', 'ipam/core', 'process/version.ts', 'process/lease-writes.ts'] },
+  {
+    root: 'cli',
+    below: ['api', 'kube', 'ipam/core', 'process/version.ts', 'process/lease-writes.ts', 'process/read-arguments.ts'],
+  },
   {
     root: 'holdfast.ts',
     below: [
@@ -48,7 +51,7 @@ export const LAYERS: readonly Layer[] = [
 /** Where each package is at home: it can be replaced by changing these files only. */
 export const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@kubernetes/client-node': ['kube/config.ts'],
-  commander: ['process/command-line.ts', 'cli'],
+  commander: ['process/command-line.ts', 'process/read-arguments.ts', 'cli'],
   express: ['process/admission'],
   'fast-json-patch': ['webhook'],
   'ipaddr.js': ['ipam/core', 'webhook'],
