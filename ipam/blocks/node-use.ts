@@ -1,7 +1,7 @@
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
 import { containsAddress } from '../core/cidr.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { type LeaseRecord, isHeldByPod } from '../core/lease.js';
 import type { LeaseChange } from '../leases/book.js';
 
 /** What of the book of leases is read here. */
@@ -57,7 +57,7 @@ export class NodeUse {
 
   #add(lease: LeaseRecord): void {
     const { pool, node } = lease;
-    if (node === undefined || !isOfPod(lease)) return;
+    if (node === undefined || !isHeldByPod(lease)) return;
     const nodes = this.#pools.get(pool) ?? new Map<string, Use>();
     const use = nodes.get(node) ?? new Use();
     use.leases.add(lease);
@@ -79,7 +79,3 @@ export class NodeUse {
 }
 
 const NONE: Readonly<Record<Family, number>> = { 4: 0, 6: 0 };
-
-function isOfPod(lease: LeaseRecord): boolean {
-  return lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';
-}

@@ -5,6 +5,7 @@ import type { PoolDirectory } from '../../process/pools/directory.js';
 import type { Lent } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
+import { hasNetwork } from '../core/pool-nodes.js';
 import type { Pool } from '../core/pool.js';
 import { blockersOf } from '../pools/status.js';
 import type { PoolUsage } from '../pools/usage.js';
@@ -75,13 +76,9 @@ function observeNodes(
   for (const node of [...nodeUse.nodesOf(name), ...records.map((record) => record.node)]) {
     if (found.has(node)) continue;
     const object = nodes.get(node);
-    const isEligible = object !== undefined && pool !== undefined && mayBeLent(object, pool);
+    const isEligible =
+      object !== undefined && pool !== undefined && hasNetwork(object, object.metadata.labels ?? {}, pool.nodeSelector);
     found.set(node, { isThere: object !== undefined, isEligible, leases: nodeUse.leasesOf(name, node) });
   }
   return found;
-}
-
-function mayBeLent(node: KubeObject, { nodeSelector = {} }: Pool): boolean {
-  const labels = node.metadata.labels ?? {};
-  return !isBeingDeleted(node) && Object.entries(nodeSelector).every(([label, value]) => labels[label] === value);
 }

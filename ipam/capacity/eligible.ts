@@ -1,3 +1,4 @@
+import { matchesLabels } from '../core/pool-nodes.js';
 import type { PodNeeds, NodeTerms, Requirement, Toleration } from './pod-needs.js';
 
 /** What of a node decides who may run on it. */
@@ -24,7 +25,7 @@ const CORDONED: Taint = { key: 'node.kubernetes.io/unschedulable', value: '', ef
  */
 export function mayRun(needs: PodNeeds, node: NodeTraits): boolean {
   return (
-    Object.entries(needs.nodeSelector).every(([key, value]) => node.labels[key] === value) &&
+    matchesLabels(node.labels, needs.nodeSelector) &&
     (needs.terms === undefined || needs.terms.some((term) => matches(term, node))) &&
     taintsOf(node).every((taint) => needs.tolerations.some((toleration) => tolerates(toleration, taint)))
   );

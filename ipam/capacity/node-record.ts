@@ -1,9 +1,10 @@
 import { isCapacityResource, readQuantity } from '../../api/capacity.js';
 import { isRecord } from '../../api/json.js';
-import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
+import type { KubeObject } from '../../api/meta.js';
 import { NODES } from '../../kube/resources.js';
 import type { Watched } from '../../process/informers.js';
 import { identityOf } from '../../process/shrink.js';
+import { hasNetwork } from '../core/pool-nodes.js';
 import type { NodeTraits, Taint } from './eligible.js';
 
 /** A node as far as shares go. */
@@ -38,8 +39,7 @@ export function shrinkNodeRecord(node: KubeObject): NodeRecord {
 
 /** Whether it has the network. */
 export function isEligible(node: NodeRecord, selector: Readonly<Record<string, string>> = {}): boolean {
-  const { labels } = node.traits;
-  return !isBeingDeleted(node) && Object.entries(selector).every(([label, value]) => labels[label] === value);
+  return hasNetwork(node, node.traits.labels, selector);
 }
 
 /** Heartbeats are many, and change nothing of this. */

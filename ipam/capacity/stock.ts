@@ -2,7 +2,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { Family } from '../core/address.js';
 import { type BlockRecord, isUsable } from '../core/block.js';
 import { type Cidr, firstOf, lastOf } from '../core/cidr.js';
-import { isOfTable, readLease, stateOf } from '../core/lease.js';
+import { isHeldByPod, isOfTable, readLease } from '../core/lease.js';
 import { OccupiedSet } from '../core/occupied.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import { RangeSet } from '../core/ranges.js';
@@ -38,14 +38,13 @@ interface Held {
 export function readEntry(lease: AddressLease): StockEntry {
   const record = readLease(lease);
   const { owner } = record;
-  const isPods = stateOf(record) === 'held' && owner?.kind === 'Pod';
   return {
     name: record.metadata.name,
     space: record.addressSpace,
     family: record.address.family,
     value: record.address.value,
     pool: record.pool,
-    ...(isPods && { pod: owner.uid }),
+    ...(owner !== undefined && isHeldByPod(record) && { pod: owner.uid }),
     // of the static table: reserved again for its MAC address
     ...(record.releasedAt !== undefined && !isOfTable(record) && { releasedAt: record.releasedAt }),
   };

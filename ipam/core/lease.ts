@@ -96,6 +96,11 @@ export function stateOf({ owner, releasedAt }: Pick<LeaseRecord, 'owner' | 'rele
   return owner === undefined ? 'reserved' : 'held';
 }
 
+/** A pod has the address: what both sides of the handshake over a block go by. */
+export function isHeldByPod(lease: Pick<LeaseRecord, 'owner' | 'releasedAt'>): boolean {
+  return lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';
+}
+
 /** For an address that nobody has a lease of. */
 export function createLease(request: LeaseRequest): LeaseWrite {
   const { address, addressSpace, pool, owner } = request;

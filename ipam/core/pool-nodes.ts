@@ -1,4 +1,5 @@
 import { describeValue, isRecord } from '../../api/json.js';
+import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Family } from './address.js';
 import type { Place, PoolProblems } from './pool-problems.js';
 
@@ -66,4 +67,16 @@ export function readFlag({ field, value }: Place<unknown>, problems: PoolProblem
 
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Whether a node has the network of the pool: blocks are lent, and free addresses are shown, to the same nodes. */
+export function hasNetwork(node: KubeObject, labels: Labels, nodeSelector: Labels = {}): boolean {
+  return !isBeingDeleted(node) && matchesLabels(labels, nodeSelector);
+}
+
+/** As Kubernetes' node selectors: all of them, and each exactly. */
+export function matchesLabels(labels: Labels, selector: Labels): boolean {
+  return Object.entries(selector).every(([label, value]) => labels[label] === value);
 }

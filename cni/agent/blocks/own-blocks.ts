@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { type AddressBlock, BlockRelease } from '../../../api/address-block.js';
 import type { Address, Family } from '../../../ipam/core/address.js';
 import { type BlockRecord, isUsable, readBlock } from '../../../ipam/core/block.js';
-import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
+import { type LeaseRecord, isHeldByPod } from '../../../ipam/core/lease.js';
 import type { Pool } from '../../../ipam/core/pool.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
@@ -143,7 +143,7 @@ export class OwnBlocks {
   #leased(lease: LeaseRecord): void {
     const { metadata, addressSpace, address } = lease;
     this.#candidates.leased(addressSpace, address);
-    if (lease.owner?.kind === 'Pod' && stateOf(lease) === 'held') this.#lent.hold(`lease ${metadata.name}`, lease);
+    if (isHeldByPod(lease)) this.#lent.hold(`lease ${metadata.name}`, lease);
     else this.#lent.letGo(`lease ${metadata.name}`);
   }
 
