@@ -3,6 +3,7 @@ import { NetworkSelectionError, type NetworkSelection, selectionsOf } from '../.
 import { networkStatuses } from '../../api/network-status.js';
 import { type Pod, isTerminal } from '../../api/pod.js';
 import { type Address, AddressError, parseAddress, sameAddress } from '../../ipam/core/address.js';
+import { MAX_INTERFACE } from '../../ipam/core/lease-owner.js';
 
 /** What a pod says of one of its interfaces. */
 export interface Attachment {
@@ -15,7 +16,6 @@ export interface Attachment {
 }
 
 const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5,19}$/;
-const MAX_INTERFACE = 15;
 
 /** The pods that may have addresses: those that have not ended, by `namespace/name`. Annotations are read once. */
 export class LivePods {

@@ -1,10 +1,11 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
-import { type IPAMClaim, ownerOf } from '../../api/ipam-claim.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import { CLAIM_NAD } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
+import { leaseOwnerOf } from '../../ipam/core/lease-owner.js';
 import { type LeaseRecord, type LeaseRequest, isOfTable, readLease, stateOf } from '../../ipam/core/lease.js';
 import { reservationOf } from '../reserve.js';
 import { type LivePods, selectionsIn } from './attachments.js';
@@ -108,7 +109,7 @@ function requestOf(claimant: Claimant, claim: IPAMClaim | undefined): LeaseReque
   const { address, pool, pod, containerID, interface: podInterface, mac } = claimant;
   const of = { address, addressSpace: pool.addressSpace, pool: pool.name };
   // a claim's lease moves with its VM: it says nothing of a node
-  if (claim !== undefined) return { ...of, owner: ownerClaim(claim) };
+  if (claim !== undefined) return { ...of, owner: leaseOwnerOf(claim) };
   const node = pod.spec?.nodeName;
   return {
     ...of,
@@ -122,12 +123,6 @@ function requestOf(claimant: Claimant, claim: IPAMClaim | undefined): LeaseReque
 
 function ownerPod({ metadata: { namespace = '', name, uid = '' } }: Pod): LeaseOwner {
   return { kind: 'Pod', namespace, name, uid };
-}
-
-function ownerClaim(claim: IPAMClaim): LeaseOwner {
-  const { namespace = '', name, uid = '' } = claim.metadata;
-  const workload = ownerOf(claim);
-  return { kind: 'IPAMClaim', namespace, name, uid, ...(workload && { workloadUID: workload.uid }) };
 }
 
 /** The pod is the one that the claim is for. */

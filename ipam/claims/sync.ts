@@ -9,6 +9,7 @@ import type { LeaseClient } from '../../process/lease-writes.js';
 import type { Address, Family } from '../core/address.js';
 import { leaseTimesOf } from '../core/lease-times.js';
 import type { Refusal } from '../core/allocator.js';
+import { leaseOwnerOf } from '../core/lease-owner.js';
 import type { LeaseRecord } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
@@ -25,7 +26,6 @@ import type { Promises } from './promises.js';
 import { report } from './report.js';
 import { SpoiledAddresses } from './spoiled.js';
 import type { Step } from './step.js';
-import { leaseOwnerOf } from './take.js';
 import type { ClaimWaiters } from './waiting.js';
 import { WrittenClaims } from './written.js';
 

@@ -1,6 +1,6 @@
-import { type IPAMClaim, macOf, ownerOf } from '../../api/ipam-claim.js';
-import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
-import { AllocationReason, IPAM_CLAIM_KIND } from '../../api/names.js';
+import { type IPAMClaim, macOf } from '../../api/ipam-claim.js';
+import type { AddressLease } from '../../api/address-lease.js';
+import { AllocationReason } from '../../api/names.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { isAlreadyExists, isConflict, isForbidden, isInvalid, isNotFound, messageOf } from '../../kube/errors.js';
@@ -9,6 +9,7 @@ import { type LeaseClient, mayHaveActed, writeLease } from '../../process/lease-
 import { type Choice, type Refusal, addressOf } from '../core/allocator.js';
 import { type LeaseRecord, type LeaseWrite, createLease, readLease, stateOf, takeLease } from '../core/lease.js';
 import { leaseName } from '../core/lease-name.js';
+import { MAX_INTERFACE, leaseOwnerOf } from '../core/lease-owner.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
 
@@ -27,18 +28,6 @@ export interface TakeContext {
   client: LeaseClient & Pick<Client, 'get'>;
   book: Pick<LeaseBook, 'wrote' | 'forget'>;
   call: CallOptions;
-}
-
-/** What the CRD of leases admits; a claim may have been written by others. */
-const MAX_INTERFACE = 15;
-const MAX_UID = 128;
-
-/** As leases name it. */
-export function leaseOwnerOf(claim: IPAMClaim): LeaseOwner {
-  const { namespace = '', name, uid = '' } = claim.metadata;
-  const workloadUID = ownerOf(claim)?.uid;
-  const isUid = workloadUID !== undefined && workloadUID !== '' && workloadUID.length <= MAX_UID;
-  return { kind: IPAM_CLAIM_KIND, namespace, name, uid, ...(isUid && { workloadUID }) };
 }
 
 /**
