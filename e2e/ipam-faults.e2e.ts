@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import { type AddressPool, nadNamespaceOf } from '../api/address-pool.js';
+import { type KubeObject, objectKey } from '../api/meta.js';
 import { POOL_FINALIZER } from '../api/names.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
+import type { Client } from '../kube/client.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 import { dieAfterEachWrite } from './faults/deaths.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
@@ -29,18 +32,36 @@ describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
   });
 });
 
+interface Namespace extends KubeObject {
+  status?: { conditions?: { type: string; status: string; message?: string }[] };
+}
+
 /** The writes that end the stories before would be counted as the first of this one. */
 async function nothingLeftOfOthers({ client }: Story): Promise<void> {
   const namesLeft = async () => {
     const [pools, leases] = await Promise.all([client.list(ADDRESS_POOLS), client.list(ADDRESS_LEASES)]);
-    const ofPools = pools.items.map(({ metadata, status }) => {
-      const said = (status?.conditions ?? []).map(({ type, message }) => `${type}: ${message}`);
-      return [metadata.name, `deleted ${metadata.deletionTimestamp ?? 'never'}`, ...said].join('; ');
-    });
-    return [...ofPools, ...leases.items.map(({ metadata }) => metadata.name)];
+    const ofPools = pools.items.map((pool) => whyLeft(pool, client));
+    return [...(await Promise.all(ofPools)), ...leases.items.map(({ metadata }) => metadata.name)];
   };
   const isEmpty = (names: readonly string[]) => names.length === 0;
   await untilValue('pools and leases of earlier stories to be gone', namesLeft, isEmpty, { timeoutMs: 120_000 });
+}
+
+/** A pool with what it says of itself, and what is left of the namespace of its NADs. */
+async function whyLeft(pool: AddressPool, client: Client): Promise<string> {
+  const { metadata, status } = pool;
+  const said = (status?.conditions ?? []).map(({ type, message }) => `${type}: ${message}`);
+  const own = [metadata.name, `deleted ${metadata.deletionTimestamp ?? 'never'}`, ...said];
+  const name = nadNamespaceOf(pool);
+  if (name === undefined) return own.join('; ');
+  const nads = await client.list(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: name });
+  const namespace = await client.find<Namespace>(NAMESPACES, { name });
+  const open = (namespace?.status?.conditions ?? [])
+    .filter(({ status }) => status === 'True')
+    .map(({ type, message = '' }) => `${type}: ${message}`);
+  const end =
+    namespace === undefined ? 'namespace gone' : `namespace ends ${namespace.metadata.deletionTimestamp ?? 'never'}`;
+  return [...own, ...nads.items.map((nad) => `NAD ${objectKey(nad)}`), end, ...open].join('; ');
 }
 
 /** `PATCH ipamclaims/status` of a method and a path. */

@@ -64,7 +64,7 @@ function isFound<T>(value: T): value is Exclude<T, undefined | null | false> {
 
 function show(value: unknown): string {
   const text = value === undefined ? 'undefined' : JSON.stringify(value);
-  return text.length > 600 ? `${text.slice(0, 600)}…` : text;
+  return text.length > 1500 ? `${text.slice(0, 1500)}…` : text;
 }
 
 function pause(ms: number): Promise<void> {
