@@ -62,6 +62,23 @@ describe('addresses from the blocks of a node', () => {
     expect((await scene.add({ pod: 'third' })).filter(isIn(ONE))).to.have.length(1);
   });
 
+  it('are passed over where the leases of all are followed, and show that others have them', async () => {
+    const scene = new BlockScene(POOL, ONE);
+    for (let last = 1; last <= 30; last++) if (last !== 7 && last !== 11) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    expect(await scene.add({ pod: 'first' })).to.deep.equal(['10.0.0.11']);
+    const second = scene.add({ pod: 'second' });
+    await scene.turn();
+    scene.follow();
+    expect(await second).to.deep.equal(['10.0.0.7']);
+    scene.cluster.server.leases.delete('blue.10-0-0-20');
+    scene.follow();
+    // tried in vain long ago
+    await scene.pass(5 * 60_000);
+    scene.requests();
+    expect(await scene.add({ pod: 'third' })).to.deep.equal(['10.0.0.20']);
+    expect(scene.requests()).to.have.length(1);
+  });
+
   it('are given up after a few that others have', async () => {
     const scene = new BlockScene(POOL, ONE, TWO, '10.0.0.20/30');
     for (const last of [8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23]) await scene.leaseTo(OTHER, `10.0.0.${last}`);

@@ -82,7 +82,7 @@ export class AnyAddress {
     const { writer } = this.#deps;
     if (blocks === undefined) return undefined;
     while (count.attempts < BLOCK_ATTEMPTS) {
-      const address = blocks.pick(pool, family);
+      const address = this.#freeOfBlocks(family, blocks);
       const cooled = address === undefined ? this.#cooledOfBlocks(family, blocks) : undefined;
       const tried = address ?? cooled?.address;
       if (tried === undefined) return undefined;
@@ -96,6 +96,16 @@ export class AnyAddress {
       if (lease !== undefined) return this.#got(lease, 'block');
     }
     return undefined;
+  }
+
+  /** It is being tried from now on. Where the space is followed anyway, what others have of the node's blocks is passed over. */
+  #freeOfBlocks(family: Family, blocks: BlockPicks): Address | undefined {
+    const { pool, candidates } = this.#search;
+    for (;;) {
+      const address = blocks.pick(pool, family);
+      if (address === undefined || !candidates.isKnown(address)) return address;
+      blocks.settle(pool, address, 'lost');
+    }
   }
 
   /** It is being tried from now on. */

@@ -99,6 +99,12 @@ export class SpaceCandidates {
     return address;
   }
 
+  /** The address is leased, is being tried, or was found taken: there is no use in trying it. */
+  isKnown(address: Address): boolean {
+    this.#forgetNotes();
+    return this.#space.isOccupied(address);
+  }
+
   /** Nobody else of this agent picks it; {@link settle} must follow. @returns false where somebody tries it already */
   try(address: Address): boolean {
     const name = leaseName(this.#name, address);
