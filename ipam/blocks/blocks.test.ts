@@ -98,6 +98,25 @@ describe('the blocks of a process', () => {
     expect(blocks.holdingUp('blue')).to.equal(0);
   });
 
+  it('call for another look at their pool where one comes or goes, or it is not known any more whether it will', () => {
+    const told: string[] = [];
+    blocks.onChange((pools) => told.push(...pools));
+    let version = 0;
+    const say = (release?: string) => tell(blockOf('10.0.0.0/30', ++version, release === undefined ? {} : { release }));
+    say();
+    expect(told).to.deep.equal(['blue']);
+    for (const word of ['marked-for-release', 'do-not-release', undefined, 'marked-for-release', 'released']) say(word);
+    expect(told).to.deep.equal(['blue']);
+    say('asked-politely');
+    say('asked-nicely');
+    expect(told).to.deep.equal(['blue', 'blue']);
+    say();
+    tell(blockOf('10.0.0.4/30', 1, { pool: 'green' }));
+    const object = readBlock(blockOf('10.0.0.0/30', ++version));
+    feedOf(ADDRESS_BLOCK_WATCH).tell({ type: 'removed', object });
+    expect(told).to.deep.equal(['blue', 'blue', 'blue', 'green', 'blue']);
+  });
+
   it('are looked at for every pool, and for those that are gone', () => {
     feedOf(ADDRESS_POOL_WATCH).tell({ type: 'added', object: adminPool('green') });
     tell(blockOf('10.0.0.0/30', 1));

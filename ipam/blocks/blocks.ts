@@ -7,6 +7,7 @@ import type { ProcessContext } from '../../process/context.js';
 import type { Gate } from '../../process/gates.js';
 import { NODE_WATCH } from '../../process/watched.js';
 import type { Family } from '../core/address.js';
+import type { BlockRecord } from '../core/block.js';
 import { formatCidr } from '../core/cidr.js';
 import type { Pool } from '../core/pool.js';
 import type { Views } from '../views.js';
@@ -69,9 +70,12 @@ export class Blocks {
     );
   }
 
-  /** Told the pools of which there is a block more or less, or another one. */
+  /** Told the pools of which {@link statusOf} or {@link holdingUp} says something else by a block's change: not every word of a handshake. */
   onChange(handler: (pools: readonly string[]) => void): void {
-    this.#book.onChange(({ before, after }) => handler([after?.pool ?? before?.pool ?? []].flat()));
+    this.#book.onChange(({ pool, before, after }) => {
+      const isThereAsBefore = before !== undefined && after !== undefined;
+      if (!isThereAsBefore || holdsUp(before) !== holdsUp(after)) handler([pool]);
+    });
   }
 
   /** Every pool that there is, and those that are gone and have blocks. */
@@ -124,10 +128,10 @@ export class Blocks {
     };
   }
 
-  /** How many of them go before the pool can, once no address of it is leased. Of what another version says nobody here knows when it goes. */
+  /** How many of them go before the pool can, once no address of it is leased. */
   holdingUp(pool: string): number {
     if (!this.#dependencies.gate.isOpen()) return 0;
-    return this.#book.ofPool(pool).filter(({ release }) => release !== 'unknown').length;
+    return this.#book.ofPool(pool).filter(holdsUp).length;
   }
 
   /** The slice of which a claim would get an address now, of the first family that has one. */
@@ -140,4 +144,9 @@ export class Blocks {
     }
     return undefined;
   }
+}
+
+/** Of what another version says nobody here knows when it goes. */
+function holdsUp({ release }: BlockRecord): boolean {
+  return release !== 'unknown';
 }

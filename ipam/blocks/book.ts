@@ -8,8 +8,9 @@ import { RangeSet } from '../core/ranges.js';
 import { rangeOf } from '../core/slices.js';
 import { GoneLeases } from '../leases/gone-leases.js';
 
-/** What happened to one block. */
+/** What happened to one block of a pool. */
 export interface BlockChange {
+  readonly pool: string;
   readonly before?: BlockRecord;
   readonly after?: BlockRecord;
 }
@@ -90,10 +91,12 @@ export class BlockBook {
     if (before === undefined) delete blocks.lent;
     this.#pools.set(record.pool, blocks);
     this.#poolOf.set(name, record.pool);
-    if (before === undefined || before.metadata.uid === uid) this.#tell({ ...(before && { before }), after: record });
-    else {
-      this.#tell({ before });
-      this.#tell({ after: record });
+    const { pool } = record;
+    if (before === undefined || before.metadata.uid === uid) {
+      this.#tell({ pool, ...(before && { before }), after: record });
+    } else {
+      this.#tell({ pool, before });
+      this.#tell({ pool, after: record });
     }
   }
 
@@ -106,7 +109,7 @@ export class BlockBook {
     delete blocks.lent;
     this.#poolOf.delete(name);
     if (blocks.byName.size === 0) this.#pools.delete(pool);
-    this.#tell({ before });
+    this.#tell({ pool, before });
     return before;
   }
 

@@ -112,11 +112,10 @@ describe('which pools’ blocks are synced', () => {
   });
 
   it('the pool of a block that changes, of claims that are short, and of networks that are served otherwise', () => {
-    blocks.tell({ before: BLOCK });
-    blocks.tell({ after: BLOCK });
+    blocks.tell({ pool: 'blue', before: BLOCK, after: BLOCK });
     for (const press of pressed) press('red');
     networks.tell(new Set(['net']));
-    expect(added).to.deep.equal(['blue', 'blue', 'red', 'net1', 'net2']);
+    expect(added).to.deep.equal(['blue', 'red', 'net1', 'net2']);
   });
 
   it('a pool that is being deleted, or is gone, of which nothing is remembered', () => {

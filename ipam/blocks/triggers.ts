@@ -4,7 +4,7 @@ import type { Change } from '../../kube/informer.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
 import { stateOf } from '../core/lease.js';
 import type { LeaseChange } from '../leases/book.js';
-import type { BlockBook } from './book.js';
+import type { BlockBook, BlockChange } from './book.js';
 import type { ClaimPressure } from './claim-pressure.js';
 import type { NodeUse } from './node-use.js';
 import type { PoolSlices } from './pool-slices.js';
@@ -19,8 +19,7 @@ export interface BlockSources {
   pools: Changing<Change<AddressPool>>;
   nodes: Changing<Change<KubeObject>>;
   book: Changing<LeaseChange>;
-  blocks: Changing<{ before?: { pool: string }; after?: { pool: string } }> &
-    Pick<BlockBook, 'pools' | 'ofPool' | 'countOf'>;
+  blocks: Changing<Pick<BlockChange, 'pool'>> & Pick<BlockBook, 'pools' | 'ofPool' | 'countOf'>;
   directory: Changing<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsWith'>;
   nodeUse: Pick<NodeUse, 'poolsOf'>;
   pressure: Pick<ClaimPressure, 'onPress' | 'forget'>;
@@ -43,7 +42,7 @@ export function followBlocks(sources: BlockSources, add: (pools: readonly string
     if (isNews(change)) add(poolsOfNode(change.object.metadata.name, sources));
   });
   book.onChange((change) => add(poolsOfLease(change, sources)));
-  blocks.onChange(({ before, after }) => add([after?.pool ?? before?.pool ?? []].flat()));
+  blocks.onChange(({ pool }) => add([pool]));
   pressure.onPress((pool) => add([pool]));
 }
 
