@@ -260,6 +260,6 @@ export class MigrationCluster {
   }
 }
 
-function refusal(status: number, reason: string, message: string): StatusError {
-  return new StatusError({ request: 'a request', status, reason, message });
+function refusal(status: number, reason: string, name: string): StatusError {
+  return new StatusError({ request: 'a request', status, reason, message: name, details: { name } });
 }

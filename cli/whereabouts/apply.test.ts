@@ -74,6 +74,20 @@ describe('what is written to move over from whereabouts', () => {
         expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/p']);
       });
     }
+
+    it('leaves the lease to a pod whose absence nothing proves', async () => {
+      const cluster = world();
+      leasesMeanwhile(cluster, 'b/young-uid');
+      cluster.clock.sleep = () => Promise.resolve();
+      const deps = cluster.deps();
+      const { get } = deps.client;
+      deps.client.get = (resource, ref) => {
+        const error = new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
+        return resource.plural === 'pods' ? Promise.reject(error) : get(resource, ref);
+      };
+      expect(await migrateWhereabouts(APPLY, deps)).to.equal(false);
+      expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 b/young']);
+    });
   });
 
   describe('where somebody makes the pool meanwhile', () => {

@@ -10,9 +10,10 @@ import {
   takeLease,
 } from '../../ipam/core/lease.js';
 import { compilePool } from '../../ipam/core/pool.js';
+import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { TransportError, classify, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
+import { TransportError, classify, isAlreadyExists, messageOf } from '../../kube/errors.js';
 import { inParallel } from '../../kube/in-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../process/lease-writes.js';
@@ -180,7 +181,7 @@ async function mayReplace(record: LeaseRecord, { record: seen }: PlannedLease, d
   if (stateOf(record) !== 'held' || owner === undefined) return true;
   if (seen?.metadata.uid === metadata.uid && seen.metadata.resourceVersion === metadata.resourceVersion) return true;
   const { namespace, name, uid } = owner;
-  const pod = await orAbsent(deps.client.get(PODS, { namespace, name }));
+  const pod = await findUnlessGone(deps.client, PODS, { namespace, name });
   return pod?.metadata.uid !== uid;
 }
 
@@ -204,17 +205,8 @@ async function replace(
 }
 
 async function find(name: string, { client }: ApplyDeps): Promise<LeaseRecord | undefined> {
-  const lease = await orAbsent(client.get(ADDRESS_LEASES, { name }));
+  const lease = await findUnlessGone(client, ADDRESS_LEASES, { name });
   return lease && readLease(lease);
-}
-
-async function orAbsent<T>(got: Promise<T>): Promise<T | undefined> {
-  try {
-    return await got;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** A write whose answer was lost is found to be done by the next attempt. */
