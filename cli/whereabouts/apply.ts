@@ -17,6 +17,7 @@ import { TransportError, classify, isAlreadyExists, messageOf } from '../../kube
 import { inParallel } from '../../kube/in-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../process/lease-writes.js';
+import { Refusal } from '../refusal.js';
 import type { Reservation } from '../reserve.js';
 import type { LivePods } from './attachments.js';
 import { describeHolder, stateOfLease } from './leases.js';
@@ -145,11 +146,11 @@ async function makePool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<boo
     }
     const found = await deps.client.get(ADDRESS_POOLS, { name: pool.metadata.name });
     const wanted = compilePool(pool);
-    if (!wanted.ok) throw new Error(`it is invalid: ${wanted.problems.map(({ field }) => field).join(', ')}`);
+    if (!wanted.ok) throw new Refusal(`it is invalid: ${wanted.problems.map(({ field }) => field).join(', ')}`);
     const nad = { namespace: nadNamespaceOf(pool) ?? '', network: pool.spec.network };
     const difference = differenceOf(found, wanted.pool, nad);
     if (difference === undefined) return false;
-    throw new Error(`another pool of this name has been made meanwhile: ${difference}`);
+    throw new Refusal(`another pool of this name has been made meanwhile: ${difference}`);
   });
 }
 
@@ -168,7 +169,7 @@ async function makeLease(planned: PlannedLease, pods: Pick<LivePods, 'has'>, dep
     const state = stateOfLease(record, request, pods);
     if (state === 'done') return false;
     if (state === undefined || !(await mayReplace(record, planned, deps))) {
-      throw new Error(`${formatAddress(request.address)} is in use twice: ${describeHolder(record)}`);
+      throw new Refusal(`${formatAddress(request.address)} is in use twice: ${describeHolder(record)}`);
     }
     await replace(record, request, deps);
     return true;
@@ -215,8 +216,7 @@ async function again<T>({ clock }: ApplyDeps, attempt: () => Promise<T>): Promis
     try {
       return await attempt();
     } catch (error) {
-      const isOurs = error instanceof Error && error.constructor === Error;
-      if (isOurs || classify(error) === 'invalid' || attempts === ATTEMPTS) throw error;
+      if (error instanceof Refusal || classify(error) === 'invalid' || attempts === ATTEMPTS) throw error;
     }
     await clock.sleep(PAUSE_MS * attempts);
   }
