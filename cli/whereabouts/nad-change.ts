@@ -4,10 +4,10 @@ import type { NadChange } from './plan-types.js';
 
 /**
  * The NAD's move: its IPAM's type, and the address space where it shares one with other networks. All other keys stay as they are.
- * @param space the address space; @param isNamed the NAD has to name it, for it is not the network's name
+ * @param space the address space; the NAD has to name it where that is not the one that it means anyway
  */
-export function changeOf({ key, network, place, cniConfig }: MovingNad, space: string, isNamed: boolean): NadChange {
-  const named = isNamed ? { addressSpace: space } : {};
+export function changeOf({ key, network, config, place, cniConfig }: MovingNad, space: string): NadChange {
+  const named = (config.addressSpace ?? network) === space ? {} : { addressSpace: space };
   const fields = Object.entries(place.ipam).flatMap(([field, value]): [string, unknown][] =>
     field === 'type' ? [[field, HOLDFAST_IPAM], ...Object.entries(named)] : [[field, value]],
   );

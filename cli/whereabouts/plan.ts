@@ -41,9 +41,7 @@ export function planMigration(observed: Observed, network?: string): Plan {
     ...judged,
     // one that is there, and that nobody draws from, has nothing to do with this
     pools: targets.all.filter(({ pool, state }) => state === 'create' || used.has(pool.metadata.name)),
-    changes: nads
-      .filter(({ moved }) => !moved)
-      .map((nad) => changeOf(nad, targets.spaceOf(nad), targets.namesSpace.has(nad.key))),
+    changes: nads.filter(({ moved }) => !moved).map((nad) => changeOf(nad, targets.spaceOf(nad))),
   };
   return network === undefined ? plan : only(network, plan, spacesIn(nads, targets));
 }

@@ -17,8 +17,6 @@ interface Existing {
 /** The pools that will serve the users of the NADs once these have moved over: an administrator's, or the one that Holdfast derives. */
 export class Targets {
   readonly conflicts: Conflict[] = [];
-  /** Keys of NADs that must name their address space. */
-  readonly namesSpace = new Set<string>();
   /** By the NAD's key. */
   readonly #spaces: ReadonlyMap<string, string>;
   readonly #admins: readonly Existing[];
@@ -63,7 +61,6 @@ export class Targets {
       );
       return;
     }
-    if (!nad.moved && (nad.config.addressSpace ?? nad.network) !== space) this.namesSpace.add(nad.key);
     // it would serve nobody
     if (admins.some(({ pool }) => pool.namespaces === undefined)) return;
     const { network: _network, ...rest } = nad.asked.spec;
