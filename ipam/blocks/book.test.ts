@@ -62,6 +62,20 @@ describe('the book of blocks', () => {
     expect(known()).to.deep.equal(['6 ']);
   });
 
+  it('says which pools have lent a node something', () => {
+    watch('added', of('a', 5));
+    watch('added', blockOf('10.0.0.128/26', 5));
+    watch('added', blockOf('10.0.0.64/26', 5, { pool: 'green' }));
+    watch('added', blockOf('10.0.0.192/26', 5, { node: 'n2' }));
+    expect(book.poolsOf('n1')).to.deep.equal(['blue', 'green']);
+    watch('changed', of('a', 6, 'marked-for-release'));
+    watch('removed', blockOf('10.0.0.128/26', 6));
+    expect(book.poolsOf('n1')).to.have.members(['blue', 'green']);
+    const another = blockOf(CIDR, 7, { node: 'n2' });
+    watch('added', { ...another, metadata: { ...another.metadata, uid: 'b' } });
+    expect([book.poolsOf('n1'), book.poolsOf('n2'), book.poolsOf('n3')]).to.deep.equal([['green'], ['blue'], []]);
+  });
+
   it('says what is lent, the same as long as that is so', () => {
     expect(book.lentOf('blue')[4].isEmpty).to.equal(true);
     expect(book.lentOf('blue')).to.equal(book.lentOf('green'));

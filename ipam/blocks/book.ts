@@ -26,7 +26,7 @@ const NOTHING: Lent = { 4: RangeSet.EMPTY, 6: RangeSet.EMPTY };
 /** All blocks as this process knows them: what the watch has told, and what it wrote itself since. */
 export class BlockBook {
   readonly #pools = new Map<string, PoolBlocks>();
-  readonly #poolOf = new Map<string, string>();
+  readonly #byNode = new Map<string, Set<BlockRecord>>();
   readonly #gone = new GoneLeases();
   readonly #changed: ((change: BlockChange) => void)[] = [];
 
@@ -49,6 +49,11 @@ export class BlockBook {
     return [...(this.#pools.get(pool)?.byName.values() ?? [])];
   }
 
+  /** Names of the pools that have lent a node something. */
+  poolsOf(node: string): string[] {
+    return [...new Set([...(this.#byNode.get(node) ?? [])].map(({ pool }) => pool))];
+  }
+
   countOf(pool: string): number {
     return this.#pools.get(pool)?.byName.size ?? 0;
   }
@@ -68,30 +73,31 @@ export class BlockBook {
   }
 
   /** We deleted it, or found that it is gone. */
-  forget({ metadata: { name, uid } }: BlockRecord): void {
-    const known = this.#remove(name, uid);
+  forget(block: BlockRecord): void {
+    const { name, uid } = block.metadata;
+    const known = this.#remove(block);
     this.#gone.deleted(name, uid, known?.metadata.resourceVersion ?? '0');
   }
 
   #observe({ type, object }: Change<BlockRecord>): void {
     const { name, uid, resourceVersion } = object.metadata;
     if (type === 'removed') {
-      const known = this.#remove(name, uid);
+      const known = this.#remove(object);
       this.#gone.removed(name, uid, newerOf(resourceVersion, known?.metadata.resourceVersion ?? '0'));
     } else if (!this.#gone.hidesEvent(object.metadata)) this.#store(object);
   }
 
   #store(record: BlockRecord): void {
-    const { name, uid, resourceVersion } = record.metadata;
-    const blocks: PoolBlocks = this.#pools.get(record.pool) ?? { byName: new Map<string, BlockRecord>() };
+    const { metadata, pool } = record;
+    const { name, uid, resourceVersion } = metadata;
+    const blocks: PoolBlocks = this.#pools.get(pool) ?? { byName: new Map<string, BlockRecord>() };
     const before = blocks.byName.get(name);
     if (before !== undefined && !isNewer(resourceVersion, before.metadata.resourceVersion)) return;
     blocks.byName.set(name, record);
     // a name says which slice
     if (before === undefined) delete blocks.lent;
-    this.#pools.set(record.pool, blocks);
-    this.#poolOf.set(name, record.pool);
-    const { pool } = record;
+    this.#pools.set(pool, blocks);
+    this.#index(before, record);
     if (before === undefined || before.metadata.uid === uid) {
       this.#tell({ pool, ...(before && { before }), after: record });
     } else {
@@ -100,17 +106,26 @@ export class BlockBook {
     }
   }
 
-  #remove(name: string, uid: string): BlockRecord | undefined {
-    const pool = this.#poolOf.get(name) ?? '';
+  /** @returns what was known of the same block */
+  #remove({ pool, metadata: { name, uid } }: BlockRecord): BlockRecord | undefined {
     const blocks = this.#pools.get(pool);
     const before = blocks?.byName.get(name);
     if (blocks === undefined || before?.metadata.uid !== uid) return undefined;
     blocks.byName.delete(name);
     delete blocks.lent;
-    this.#poolOf.delete(name);
+    this.#index(before, undefined);
     if (blocks.byName.size === 0) this.#pools.delete(pool);
     this.#tell({ pool, before });
     return before;
+  }
+
+  #index(before: BlockRecord | undefined, after: BlockRecord | undefined): void {
+    if (before !== undefined) {
+      const ofNode = this.#byNode.get(before.node);
+      ofNode?.delete(before);
+      if (ofNode?.size === 0) this.#byNode.delete(before.node);
+    }
+    if (after !== undefined) this.#byNode.set(after.node, (this.#byNode.get(after.node) ?? new Set()).add(after));
   }
 
   #tell(change: BlockChange): void {

@@ -42,8 +42,7 @@ describe('which pools’ blocks are synced', () => {
         nodes,
         book,
         blocks: Object.assign(blocks, {
-          pools: () => ['blue', 'overlapping'],
-          ofPool: (pool: string) => (pool === 'blue' ? [BLOCK] : []),
+          poolsOf: (node: string) => (node === 'n1' ? ['blue', 'overlapping'] : []),
           countOf: (pool: string) => (pool === 'bare' ? 0 : 1),
         }),
         directory: Object.assign(networks, {
@@ -100,7 +99,7 @@ describe('which pools’ blocks are synced', () => {
     ]) {
       added = [];
       nodes.tell(change);
-      expect(added, JSON.stringify(change)).to.deep.equal(['blue', 'green']);
+      expect(added, JSON.stringify(change)).to.deep.equal(['blue', 'green', 'overlapping']);
     }
   });
 

@@ -19,7 +19,7 @@ export interface BlockSources {
   pools: Changing<Change<AddressPool>>;
   nodes: Changing<Change<KubeObject>>;
   book: Changing<LeaseChange>;
-  blocks: Changing<Pick<BlockChange, 'pool'>> & Pick<BlockBook, 'pools' | 'ofPool' | 'countOf'>;
+  blocks: Changing<Pick<BlockChange, 'pool'>> & Pick<BlockBook, 'poolsOf' | 'countOf'>;
   directory: Changing<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsWith'>;
   nodeUse: Pick<NodeUse, 'poolsOf'>;
   pressure: Pick<ClaimPressure, 'onPress' | 'forget'>;
@@ -64,8 +64,7 @@ function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: Blo
 
 /** Those from which it has something. */
 function poolsOfNode(node: string, { blocks, nodeUse }: BlockSources): string[] {
-  const lending = blocks.pools().filter((pool) => blocks.ofPool(pool).some((block) => block.node === node));
-  return [...new Set([...nodeUse.poolsOf(node), ...lending])];
+  return [...new Set([...nodeUse.poolsOf(node), ...blocks.poolsOf(node)])];
 }
 
 /** Its heartbeats are none. */
