@@ -22,7 +22,7 @@ import {
 const LONG = [1, 2].map((last) => `${'node-with-a-name-that-is-longer-than-a-label-may-be'.repeat(2)}-${last}`);
 const [LONG_1, LONG_2] = LONG as [string, string];
 
-const RELEASED_AT = { spec: { releasedAt: '2026-01-01T00:00:00Z' } };
+const RELEASED_AT = { spec: { releasedAt: '2020-01-01T00:00:00Z' } };
 const OWN_NODE = 'leases addresses on that node only, and spec.node is';
 const NO_NODE = `the token of ${AGENT_USER} names no node, and an agent leases on its own node only: run it as the DaemonSet`;
 

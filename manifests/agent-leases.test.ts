@@ -32,7 +32,7 @@ import {
 } from '../test/node-leases.js';
 import { refusalOf } from '../test/outcome.js';
 
-const RELEASED = Date.parse('2026-01-01T00:00:00Z');
+const RELEASED = Date.parse('2020-01-01T00:00:00Z');
 const RELEASED_AT = { spec: { releasedAt: new Date(RELEASED).toISOString() } };
 const NAME = 'blue.10-0-0-5';
 

@@ -8,7 +8,7 @@ import { GuardedCluster, untilRefused } from '../test/guarded-cluster.js';
 import { AGENT, CLAIM, NODES, ON_NODE_1, ON_NODE_2, RESERVED, changed, lease, request } from '../test/node-leases.js';
 import { refusalOf } from '../test/outcome.js';
 
-const RELEASED = Date.parse('2026-01-01T00:00:00Z');
+const RELEASED = Date.parse('2020-01-01T00:00:00Z');
 const RELEASED_AT = { releasedAt: new Date(RELEASED).toISOString() };
 const MAC = ON_NODE_1.mac;
 const OTHER_MAC = '02:00:00:00:00:02';

@@ -1,0 +1,103 @@
+import { IPAM_API_VERSION } from '../api/names.js';
+import type { Client, Patch } from '../kube/client.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { AGENT, NODES, ON_NODE_2, changed, lease } from '../test/node-leases.js';
+
+const MINUTE_MS = 60_000;
+const LATE = 'is more than an hour ahead of the time at which the API server writes it';
+const UNTRACKED = 'leave metadata.managedFields to the API server';
+
+/** @param ahead minutes from now */
+function release(ahead: number): { spec: { releasedAt: string } } {
+  return { spec: { releasedAt: new Date(Date.now() + ahead * MINUTE_MS).toISOString() } };
+}
+
+/** As somebody says it who has the release kept for a lifetime. */
+const FORGED = {
+  manager: 'forger',
+  operation: 'Update',
+  apiVersion: IPAM_API_VERSION,
+  time: '2099-01-01T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1: { 'f:spec': { 'f:releasedAt': {} } },
+};
+
+function withFields(managedFields: readonly object[], body: object = {}): object {
+  return { ...body, metadata: { managedFields } };
+}
+
+describe('the admission policy for the times that agents write, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+  let agent: Client;
+
+  before(async function () {
+    this.timeout(15 * MINUTE_MS); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await cluster.admin.create(NODES, { metadata: { name: 'node-1' } });
+    agent = await cluster.withToken(AGENT, { node: 'node-1' });
+    await untilRefused(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
+  });
+
+  after(() => cluster.stop());
+
+  const patch = (body: object): Patch => ({ type: 'merge', body });
+  const { apiVersion, kind, metadata, spec } = lease();
+  const applied = (body: { spec: object }): Patch => ({
+    type: 'apply',
+    fieldManager: 'forger',
+    force: true,
+    object: { apiVersion, kind, metadata, spec: { ...spec, ...body.spec } },
+  });
+
+  const releases: { name: string; steps: Patch[]; expect?: string }[] = [
+    { name: 'it releases now', steps: [patch(release(0))] },
+    { name: 'with a clock that is behind', steps: [patch(release(-600))] },
+    { name: 'with a clock that is somewhat ahead', steps: [patch(release(50))] },
+    { name: 'not for later', steps: [patch(release(70))], expect: LATE },
+    { name: 'not for years', steps: [patch({ spec: { releasedAt: '2099-01-01T00:00:00Z' } })], expect: LATE },
+    { name: 'it applies a release', steps: [applied(release(0))] },
+    { name: 'and none for later', steps: [applied(release(70))], expect: LATE },
+    {
+      name: 'also where it says that it was written later',
+      steps: [patch(withFields([FORGED], release(70)))],
+      expect: LATE,
+    },
+    {
+      name: 'also where it has said so before',
+      steps: [patch(withFields([FORGED])), applied(release(70))],
+      expect: LATE,
+    },
+    {
+      name: 'also where it wants nobody to know when it was written',
+      steps: [patch(withFields([{}], release(70)))],
+      expect: UNTRACKED,
+    },
+    { name: 'nor beforehand', steps: [patch(withFields([{}]))], expect: UNTRACKED },
+  ];
+  for (const { name, steps, expect: words } of releases) {
+    it(name, async () => {
+      const ref = (await cluster.admin.create(ADDRESS_LEASES, lease())).metadata;
+      try {
+        for (const step of steps.slice(0, -1)) await agent.patch(ADDRESS_LEASES, ref, step);
+        await expectRefusal(agent.patch(ADDRESS_LEASES, ref, steps.at(-1)!), words);
+      } finally {
+        await cluster.admin.delete(ADDRESS_LEASES, ref);
+      }
+    });
+  }
+
+  it('whenever it likes, where an administrator has the API server keep no times', async () => {
+    const ref = (await cluster.admin.create(ADDRESS_LEASES, lease())).metadata;
+    await cluster.admin.patch(ADDRESS_LEASES, ref, patch(withFields([{}])));
+    await agent.patch(ADDRESS_LEASES, ref, patch(release(70)));
+    await cluster.admin.delete(ADDRESS_LEASES, ref);
+  });
+
+  it('a lease of its own has a time, whatever it says', async () => {
+    const ref = (await agent.create(ADDRESS_LEASES, changed(lease(), { metadata: { managedFields: [{}] } }))).metadata;
+    await expectRefusal(agent.patch(ADDRESS_LEASES, ref, patch(release(70))), LATE);
+    await cluster.admin.delete(ADDRESS_LEASES, ref);
+  });
+});
