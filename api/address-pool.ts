@@ -97,6 +97,11 @@ export const PoolCondition = {
 } as const;
 export type PoolCondition = (typeof PoolCondition)[keyof typeof PoolCondition];
 
+/** Where its addresses are unique. */
+export function addressSpaceOf({ spec }: Pick<AddressPool, 'spec'>): string {
+  return spec.addressSpace ?? spec.network;
+}
+
 /** The namespace of the NADs that a derived pool was made from; undefined for a pool of an admin. */
 export function nadNamespaceOf(pool: Pick<AddressPool, 'metadata'>): string | undefined {
   return pool.metadata.annotations?.[POOL_NAD_NAMESPACE];

@@ -1,6 +1,6 @@
+import { addressSpaceOf } from '../../api/address-pool.js';
 import type { Failure } from './apply.js';
 import type { NadChange, Plan } from './plan-types.js';
-import { spaceOf } from './plan.js';
 
 /** NADs that share addresses. What one gives out the others must know, so they move together. */
 export interface Step {
@@ -21,7 +21,7 @@ export function nextSteps(plan: Plan, earlier: Plan, failed: readonly Failure[])
   for (const change of plan.changes) spaces.set(change.space, [...(spaces.get(change.space) ?? []), change]);
   const places = spacesByName([earlier, plan]);
   return [...spaces].map(([space, changes]) => {
-    const pools = plan.pools.filter(({ pool }) => spaceOf(pool) === space);
+    const pools = plan.pools.filter(({ pool }) => addressSpaceOf(pool) === space);
     const networks = new Set([...changes, ...pools].map(({ network }) => network));
     const missing = [
       ...failed.filter(({ name }) => places.get(name) === space).map(({ name }) => name),
@@ -37,7 +37,7 @@ export function nextSteps(plan: Plan, earlier: Plan, failed: readonly Failure[])
 function spacesByName(plans: readonly Plan[]): Map<string, string> {
   const spaces = new Map<string, string>();
   for (const { pools, leases } of plans) {
-    for (const { pool } of pools) spaces.set(pool.metadata.name, spaceOf(pool));
+    for (const { pool } of pools) spaces.set(pool.metadata.name, addressSpaceOf(pool));
     for (const { name, request } of leases) spaces.set(name, request.addressSpace);
   }
   return spaces;

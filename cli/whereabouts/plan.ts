@@ -1,4 +1,4 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { addressSpaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { formatAddress } from '../../ipam/core/address.js';
@@ -75,7 +75,7 @@ function spacesIn(nads: readonly MovingNad[], targets: Targets): Map<string, Set
   const spaces = new Map<string, Set<string>>();
   const add = (network: string, space: string) => spaces.set(network, (spaces.get(network) ?? new Set()).add(space));
   for (const nad of nads) add(nad.network, targets.spaceOf(nad));
-  for (const { network, pool } of targets.all) add(network, spaceOf(pool));
+  for (const { network, pool } of targets.all) add(network, addressSpaceOf(pool));
   return spaces;
 }
 
@@ -86,7 +86,7 @@ function only(network: string, plan: Plan, spaces: ReadonlyMap<string, ReadonlyS
   for (const [each, its] of spaces) if ([...its].some((space) => own.has(space))) networks.add(each);
   const concerns = (each: { networks: readonly string[] }) => each.networks.some((name) => networks.has(name));
   return {
-    pools: plan.pools.filter(({ pool }) => own.has(spaceOf(pool))),
+    pools: plan.pools.filter(({ pool }) => own.has(addressSpaceOf(pool))),
     leases: plan.leases.filter(({ request }) => own.has(request.addressSpace)),
     changes: plan.changes.filter(({ space }) => own.has(space)),
     vms: plan.vms.filter((each) => networks.has(each.network)),
@@ -94,9 +94,4 @@ function only(network: string, plan: Plan, spaces: ReadonlyMap<string, ReadonlyS
     // a NAD that cannot be read may be of any network; a range that meets no NAD's is of none
     conflicts: plan.conflicts.filter((each) => concerns(each) || (each.networks.length === 0 && each.kind !== 'range')),
   };
-}
-
-/** Of a pool's object. */
-export function spaceOf({ spec }: AddressPool): string {
-  return spec.addressSpace ?? spec.network;
 }

@@ -1,10 +1,9 @@
-import type { AddressPool, PoolSubnet } from '../../api/address-pool.js';
+import { type AddressPool, type PoolSubnet, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
 import { tableOf } from '../table.js';
 import type { Applied } from './apply.js';
 import type { Step } from './next.js';
 import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmNote } from './plan-types.js';
-import { spaceOf } from './plan.js';
 
 /** Of a long list the first ones are printed; JSON has all. */
 const SHOWN = 20;
@@ -96,7 +95,7 @@ function poolLines({ pools, leases }: Plan): string[] {
     return [
       pool.metadata.name,
       network,
-      spaceOf(pool),
+      addressSpaceOf(pool),
       subnetsOf(pool),
       namespacesOf(pool),
       state,
@@ -171,10 +170,10 @@ function describeSubnet({ cidr, ranges, exclude, gateway }: PoolSubnet): string 
 }
 
 /** A derived pool serves who uses the NADs of its namespace. */
-function namespacesOf({ metadata, spec }: AddressPool): string {
-  const derivedFrom = metadata.annotations?.['ipam.holdfast.dev/nad-namespace'];
+function namespacesOf(pool: AddressPool): string {
+  const derivedFrom = nadNamespaceOf(pool);
   if (derivedFrom !== undefined) return `users of NADs in ${derivedFrom}`;
-  return spec.namespaces?.join(' ') ?? 'all';
+  return pool.spec.namespaces?.join(' ') ?? 'all';
 }
 
 function more(length: number): string[] {

@@ -1,4 +1,4 @@
-import { type AddressPool, type AddressPoolSpec, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
@@ -71,7 +71,7 @@ function decide({ nad, spec, pool }: Wish, derivation: Derivation): DerivationAc
   if (isBeingDeleted(existing)) return undefined;
   const compiled = compilePool(existing);
   if (compiled.ok && isSame(compiled.pool, pool)) return undefined;
-  const addressSpace = existing.spec.addressSpace ?? existing.spec.network;
+  const addressSpace = addressSpaceOf(existing);
   // the API server lets no pool change it: two owners could have one address
   if (addressSpace !== pool.addressSpace) {
     if (blockers === 0) return { kind: 'delete', pool: existing };

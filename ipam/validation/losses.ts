@@ -1,4 +1,4 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import type { Pool } from '../core/pool.js';
 import { countLeases, describeLeases, lostBy, missed } from './lost-leases.js';
 import type { Refusal } from './verdict.js';
@@ -36,10 +36,6 @@ function refuseMove({ pool, after, oldPool }: PoolChange, leases: PoolLeases): R
     `spec.addressSpace: AddressPool ${name} has leases in "${elsewhere[0]?.addressSpace ?? ''}", which would guard nothing in "${after.addressSpace}": ` +
     `${describeLeases(elsewhere)}. Keep the address space until they are gone, or make a pool of another name`;
   return [{ check: 'address-space', message }];
-}
-
-function addressSpaceOf({ spec: { addressSpace, network } }: AddressPool): string {
-  return addressSpace ?? network;
 }
 
 function refuseShrink({ before, after }: PoolChange, leases: PoolLeases): Refusal[] {
