@@ -1,4 +1,5 @@
 import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
+import { parseLeasedMac } from '../api/mac-address.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../api/names.js';
 import { type Address, AddressError, formatAddress, parseAddress } from '../ipam/core/address.js';
 import { formatCidr } from '../ipam/core/cidr.js';
@@ -18,8 +19,6 @@ export interface Reservation {
   /** Whom it is for; without it: nobody. */
   readonly mac?: string;
 }
-
-const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5,19}$/;
 
 /**
  * Makes the lease that keeps an address for a MAC address, or from everybody.
@@ -95,9 +94,10 @@ function readAddress(text: string): Address {
 }
 
 function macOf({ mac }: Reservation): string | undefined {
-  const lower = mac?.toLowerCase().replaceAll('-', ':');
-  if (lower === undefined || MAC.test(lower)) return lower;
-  throw new Refusal(`"${mac ?? ''}" is no MAC address: write it like 02:00:00:00:00:01`);
+  if (mac === undefined) return undefined;
+  const parsed = parseLeasedMac(mac);
+  if (parsed !== undefined) return parsed;
+  throw new Refusal(`"${mac}" is no MAC address: write it like 02:00:00:00:00:01`);
 }
 
 /** The lease that keeps an address of the pool for a MAC address, or from everybody. */

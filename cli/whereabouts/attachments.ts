@@ -1,3 +1,4 @@
+import { parseLeasedMac } from '../../api/mac-address.js';
 import { objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, type NetworkSelection, selectionsOf } from '../../api/network-selection.js';
 import { networkStatuses } from '../../api/network-status.js';
@@ -14,8 +15,6 @@ export interface Attachment {
   /** Lower case, with colons. */
   readonly mac?: string;
 }
-
-const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5,19}$/;
 
 /** The pods that may have addresses: those that have not ended, by `namespace/name`. Annotations are read once. */
 export class LivePods {
@@ -68,13 +67,13 @@ export function selectionsIn(pod: Pod): NetworkSelection[] {
 }
 
 function readAttachment(status: { name: string; interface?: string; ips?: unknown; mac?: unknown }): Attachment {
-  const { name, interface: podInterface = '', ips, mac } = status;
-  const lower = typeof mac === 'string' ? mac.toLowerCase() : '';
+  const { name, interface: podInterface = '', ips } = status;
+  const mac = typeof status.mac === 'string' ? parseLeasedMac(status.mac) : undefined;
   return {
     nad: name,
     addresses: Array.isArray(ips) ? ips.flatMap((text) => readAddress(text) ?? []) : [],
     ...(podInterface !== '' && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
-    ...(MAC.test(lower) && { mac: lower }),
+    ...(mac !== undefined && { mac }),
   };
 }
 
