@@ -127,9 +127,10 @@ function isOfPod({ request }: PlannedLease): boolean {
 
 /** A name that is mistyped would find everything done. */
 function refuseUnknownNetwork({ nads }: Observed, network: string | undefined): void {
+  if (network === undefined) return;
   const found = movingNads(nads);
   const networks = new Set([...found.nads, ...found.conflicts].flatMap(networksOf));
-  if (network === undefined || networks.has(network)) return;
+  if (networks.has(network)) return;
   const known = [...networks].sort().join(', ') || 'none';
   throw new Refusal(`no NAD of whereabouts is for network ${network} (the name in its config); there are ${known}`);
 }
