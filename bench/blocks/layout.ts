@@ -1,5 +1,6 @@
 import type { Pool } from '../../ipam/core/pool.js';
-import { Slices, rangeOf } from '../../ipam/core/slices.js';
+import { rangeOf } from '../../ipam/core/cidr.js';
+import { Slices } from '../../ipam/core/slices.js';
 import type { SimulatedApi } from './api.js';
 
 /** Where a pool's addresses are in use, and who is lent what. */

@@ -3,8 +3,7 @@ import type { AddressBlock } from '../../api/address-block.js';
 import type { Change } from '../../kube/informer.js';
 import { blockOf } from '../../test/block-objects.js';
 import { type BlockRecord, readBlock } from '../core/block.js';
-import { rangeOf } from '../core/slices.js';
-import { parseCidr } from '../core/cidr.js';
+import { parseCidr, rangeOf } from '../core/cidr.js';
 import { BlockBook } from './book.js';
 
 const CIDR = '10.0.0.64/26';

@@ -2,10 +2,9 @@ import type { AddressBlock } from '../../api/address-block.js';
 import type { Change, Informer } from '../../kube/informer.js';
 import { isNewer, newerOf } from '../../kube/resource-version.js';
 import type { Lent } from '../core/address-space.js';
-import type { Family } from '../core/address.js';
 import { type BlockRecord, readBlock } from '../core/block.js';
+import { rangesOf } from '../core/cidr.js';
 import { RangeSet } from '../core/ranges.js';
-import { rangeOf } from '../core/slices.js';
 import { GoneLeases } from '../leases/gone-leases.js';
 
 /** What happened to one block of a pool. */
@@ -62,7 +61,10 @@ export class BlockBook {
   lentOf(pool: string): Lent {
     const blocks = this.#pools.get(pool);
     if (blocks === undefined) return NOTHING;
-    blocks.lent ??= readLent([...blocks.byName.values()]);
+    if (blocks.lent === undefined) {
+      const cidrs = [...blocks.byName.values()].map(({ cidr }) => cidr);
+      blocks.lent = { 4: rangesOf(cidrs, 4), 6: rangesOf(cidrs, 6) };
+    }
     return blocks.lent;
   }
 
@@ -131,10 +133,4 @@ export class BlockBook {
   #tell(change: BlockChange): void {
     for (const handler of this.#changed) handler(change);
   }
-}
-
-function readLent(blocks: readonly BlockRecord[]): Lent {
-  const ofFamily = (family: Family) =>
-    RangeSet.of(blocks.flatMap(({ cidr }) => (cidr.family === family ? [rangeOf(cidr)] : [])));
-  return { 4: ofFamily(4), 6: ofFamily(6) };
 }

@@ -1,9 +1,7 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../test/lease-objects.js';
 import { parseAddress } from '../core/address.js';
-import { formatCidr, parseCidr } from '../core/cidr.js';
-import { RangeSet } from '../core/ranges.js';
-import { rangeOf } from '../core/slices.js';
+import { formatCidr, parseCidr, rangesOf } from '../core/cidr.js';
 import { SliceUse } from './slice-use.js';
 
 describe('the use of slices', () => {
@@ -12,7 +10,7 @@ describe('the use of slices', () => {
     const pool = compiledPool({ subnets: [{ cidr: '10.0.0.0/8', ranges }], blockSize: { ipv4: 30 } });
     const used = [parseAddress('10.4.0.2').value];
     const use = new SliceUse(pool, { occupiedIn: () => used, onChange: () => () => undefined });
-    const lent = RangeSet.of([rangeOf(parseCidr('10.0.0.0/14'))]);
+    const lent = rangesOf([parseCidr('10.0.0.0/14')], 4);
     const found = [...use.unlent(4, lent)].map(({ cidr, free }) => `${formatCidr(cidr)} ${free}`);
     expect(found).to.deep.equal(['10.4.0.0/30 3']);
   });

@@ -1,9 +1,9 @@
 import type { AddressSpace } from '../core/address-space.js';
 import { BITS, type Family } from '../core/address.js';
-import type { Cidr } from '../core/cidr.js';
+import { type Cidr, rangeOf } from '../core/cidr.js';
 import type { Pool } from '../core/pool.js';
 import type { RangeSet } from '../core/ranges.js';
-import { Slices, rangeOf } from '../core/slices.js';
+import { Slices } from '../core/slices.js';
 import type { OpenSlice } from './observed.js';
 
 /** What of an address space is read here. */

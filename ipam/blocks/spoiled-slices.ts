@@ -1,8 +1,5 @@
 import type { Lent } from '../core/address-space.js';
-import type { Family } from '../core/address.js';
-import type { Cidr } from '../core/cidr.js';
-import { RangeSet } from '../core/ranges.js';
-import { rangeOf } from '../core/slices.js';
+import { type Cidr, rangesOf } from '../core/cidr.js';
 
 /** Until it is tried again. */
 const SPOILED_MS = 300_000;
@@ -17,9 +14,7 @@ export class SpoiledSlices {
   }
 
   of(pool: string, now: number): Lent {
-    const found = (this.#ofPool.get(pool) ?? []).filter(({ until }) => until > now);
-    const ofFamily = (family: Family) =>
-      RangeSet.of(found.flatMap(({ slice }) => (slice.family === family ? [rangeOf(slice)] : [])));
-    return { 4: ofFamily(4), 6: ofFamily(6) };
+    const found = (this.#ofPool.get(pool) ?? []).filter(({ until }) => until > now).map(({ slice }) => slice);
+    return { 4: rangesOf(found, 4), 6: rangesOf(found, 6) };
   }
 }

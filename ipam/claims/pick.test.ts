@@ -2,10 +2,9 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import type { Family } from '../core/address.js';
-import { parseCidr } from '../core/cidr.js';
+import { parseCidr, rangesOf } from '../core/cidr.js';
 import { compilePool } from '../core/pool.js';
 import { RangeSet } from '../core/ranges.js';
-import { rangeOf } from '../core/slices.js';
 import { LeaseBook } from '../leases/book.js';
 import { pick } from './pick.js';
 
@@ -27,7 +26,7 @@ function refusalBehind(ahead: number, cidrs: readonly string[]): string | undefi
 function pressedBy(mac: string | undefined, keptFor: string): Family[] {
   const pool = compiledPool({ cidr: '10.0.0.0/30' });
   const book = new LeaseBook();
-  book.sparesLent(() => ({ 4: RangeSet.of([rangeOf(parseCidr('10.0.0.0/30'))]), 6: RangeSet.EMPTY }));
+  book.sparesLent(() => ({ 4: rangesOf([parseCidr('10.0.0.0/30')], 4), 6: RangeSet.EMPTY }));
   book.wrote(leaseOf('10.0.0.1', 1, { mac: keptFor, releasedAt: 0 }));
   const families: Family[] = [];
   const pressed = (family: Family) => families.push(family);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { anyAddress } from '../../test/addresses.js';
 import { AddressError, BITS, formatAddress, parseAddress } from './address.js';
-import { containsAddress, firstOf, formatCidr, lastOf, networkOf, parseCidr } from './cidr.js';
+import { containsAddress, firstOf, formatCidr, lastOf, networkOf, parseCidr, rangesOf } from './cidr.js';
 
 const addressAndLength = anyAddress.chain((address) =>
   fc.record({ address: fc.constant(address), length: fc.integer({ min: 0, max: BITS[address.family] }) }),
@@ -82,4 +82,17 @@ describe('containsAddress', () => {
     it(`${within ? 'is true' : 'is false'} of ${text} in 10.0.1.0/24`, () =>
       expect(containsAddress(cidr, parseAddress(text))).to.equal(within));
   }
+});
+
+describe('rangesOf', () => {
+  it('has the addresses of all CIDRs of the family, and no others', () => {
+    const cidrs = ['10.0.0.0/24', '10.0.1.0/24', '10.0.0.128/25', '10.0.4.1/32', '2001:db8::/127'].map(parseCidr);
+    const value = (text: string) => parseAddress(text).value;
+    expect(rangesOf(cidrs, 4).ranges).to.deep.equal([
+      { first: value('10.0.0.0'), last: value('10.0.1.255') },
+      { first: value('10.0.4.1'), last: value('10.0.4.1') },
+    ]);
+    expect(rangesOf(cidrs, 6).ranges).to.deep.equal([{ first: value('2001:db8::'), last: value('2001:db8::1') }]);
+    expect(rangesOf([], 4).isEmpty).to.equal(true);
+  });
 });

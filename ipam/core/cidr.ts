@@ -1,6 +1,7 @@
 import { describeValue } from '../../api/json.js';
 import { AddressError, BITS, formatAddress, parseAddress, parsePrefixLength } from './address.js';
 import type { Address, Family } from './address.js';
+import { type Range, RangeSet } from './ranges.js';
 
 /** A network's addresses: all that share the first `prefixLength` bits of `base`, whose other bits are 0. */
 export interface Cidr {
@@ -42,6 +43,15 @@ export function firstOf(cidr: Cidr): bigint {
 
 export function lastOf({ family, base, prefixLength }: Cidr): bigint {
   return base + (1n << BigInt(BITS[family] - prefixLength)) - 1n;
+}
+
+export function rangeOf(cidr: Cidr): Range {
+  return { first: firstOf(cidr), last: lastOf(cidr) };
+}
+
+/** The addresses of those of one family. */
+export function rangesOf(cidrs: Iterable<Cidr>, family: Family): RangeSet {
+  return RangeSet.of([...cidrs].filter((cidr) => cidr.family === family).map(rangeOf));
 }
 
 export function containsAddress(cidr: Cidr, { family, value }: Address): boolean {

@@ -1,7 +1,7 @@
 import { describeValue } from '../../api/json.js';
 import { AddressError, formatFamily, parseAddress } from './address.js';
 import type { Family } from './address.js';
-import { firstOf, lastOf, parseCidr } from './cidr.js';
+import { parseCidr, rangeOf } from './cidr.js';
 import type { Range } from './ranges.js';
 
 /**
@@ -16,7 +16,7 @@ export function parseRange(text: string): Range & { readonly family: Family } {
     return { family, first: value, last: value };
   }
   const cidr = parseCidr(text);
-  return { family: cidr.family, first: firstOf(cidr), last: lastOf(cidr) };
+  return { family: cidr.family, ...rangeOf(cidr) };
 }
 
 function parseSpan(text: string, from: string, to: string): Range & { readonly family: Family } {

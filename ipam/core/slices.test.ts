@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { adminPool, type PoolGiven } from '../../test/pool-objects.js';
 import { type Family, formatAddress, parseAddress } from './address.js';
-import { type Cidr, formatCidr, lastOf, parseCidr } from './cidr.js';
+import { type Cidr, formatCidr, lastOf, parseCidr, rangeOf } from './cidr.js';
 import { type Pool, compilePool } from './pool.js';
-import { Slices, rangeOf } from './slices.js';
+import { Slices } from './slices.js';
 
 function poolOf(given: PoolGiven): Pool {
   const compiled = compilePool(adminPool('blue', given));

@@ -95,10 +95,6 @@ export class Slices {
   }
 }
 
-export function rangeOf(cidr: Cidr): Range {
-  return { first: firstOf(cidr), last: lastOf(cidr) };
-}
-
 function sliced({ cidr, open }: Subnet, blockSize: number): SlicedSubnet {
   const prefixLength = Math.max(blockSize, cidr.prefixLength);
   const hostBits = BigInt(BITS[cidr.family] - prefixLength);

@@ -2,7 +2,7 @@ import type { PoolSubnet } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { BITS, formatAddress, formatFamily, parseAddress } from './address.js';
 import type { Address } from './address.js';
-import { containsAddress, firstOf, formatCidr, lastOf, parseCidr } from './cidr.js';
+import { containsAddress, firstOf, formatCidr, lastOf, parseCidr, rangeOf } from './cidr.js';
 import type { Cidr } from './cidr.js';
 import type { Place, PoolProblems, WrittenRange } from './pool-problems.js';
 import { parseRange } from './range-text.js';
@@ -51,13 +51,7 @@ export function readSubnet({ field, value }: Place<unknown>, problems: PoolProbl
   const spec: Partial<Record<keyof PoolSubnet, unknown>> = value;
   const cidr = problems.parsed({ field: `${field}.cidr`, value: spec.cidr }, '10.0.0.0/24', parseCidr);
   if (cidr === undefined) return undefined;
-  const written = {
-    family: cidr.family,
-    first: firstOf(cidr),
-    last: lastOf(cidr),
-    field: `${field}.cidr`,
-    text: formatCidr(cidr),
-  };
+  const written = { family: cidr.family, ...rangeOf(cidr), field: `${field}.cidr`, text: formatCidr(cidr) };
   refuseUnusable(written, problems);
   return { subnet: readAddresses(spec, cidr, field, problems), written };
 }
@@ -84,8 +78,9 @@ function readAddresses(
 }
 
 /** All of the subnet but what the IP protocol, or the router, has for itself. */
-function leasableOf({ family, base, prefixLength }: Cidr, gateway: Address | undefined): RangeSet {
-  const all = { first: base, last: lastOf({ family, base, prefixLength }) };
+function leasableOf(cidr: Cidr, gateway: Address | undefined): RangeSet {
+  const all = rangeOf(cidr);
+  const { family, prefixLength } = cidr;
   const hostBits = BITS[family] - prefixLength;
   // /31 (RFC 3021) and /127 (RFC 6164) are links between two, with no address to spare; IPv6 has no broadcast
   const inner = hostBits < 2 ? all : { first: all.first + 1n, last: family === 4 ? all.last - 1n : all.last };

@@ -7,7 +7,7 @@ import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../.
 import { addressesOf } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
 import { type BlockRecord, markBlock } from '../../ipam/core/block.js';
-import { type Cidr, firstOf, formatCidr, lastOf } from '../../ipam/core/cidr.js';
+import { type Cidr, formatCidr, rangesOf } from '../../ipam/core/cidr.js';
 import { type BlockCluster, POLICY } from './cluster.js';
 import { type Writer, isUseOf, overlap } from './judge.js';
 import { Lagging } from './log.js';
@@ -84,9 +84,9 @@ export class ModelIpam {
     const pool = this.#caches.pools.get('blue')?.pool;
     if (pool === undefined || !this.#hasSynced) return;
     const taken = this.#caches.leases.list().map(({ address: { value } }) => ({ first: value, last: value }));
-    const lent = this.#caches.blocks.list().map(({ cidr }) => ({ first: firstOf(cidr), last: lastOf(cidr) }));
+    const lent = this.#caches.blocks.list().map(({ cidr }) => cidr);
     const free = addressesOf(pool, 4, 'open').subtract(RangeSet.of(taken));
-    const unlent = free.subtract(RangeSet.of(lent));
+    const unlent = free.subtract(rangesOf(lent, 4));
     if (unlent.isEmpty) this.#claimsPressedAt = this.#cluster.now;
     const [range] = unlent.isEmpty ? free.ranges.slice(pick % Math.max(1, free.ranges.length)) : unlent.ranges;
     if (range === undefined) return;

@@ -1,7 +1,7 @@
 import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import { type Address, formatAddress } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
-import { type Cidr, containsAddress, firstOf, formatCidr, lastOf } from '../../ipam/core/cidr.js';
+import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, rangeOf } from '../../ipam/core/cidr.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import type { Log } from './log.js';
@@ -206,7 +206,7 @@ export function isUseOf(lease: LeaseRecord, { cidr, node, pool }: BlockRecord): 
 
 /** Of pools whose subnets are larger than their slices. */
 function hasSlice(pool: Pool, cidr: Cidr): boolean {
-  const isOpen = addressesOf(pool, 4, 'open').overlaps({ first: firstOf(cidr), last: lastOf(cidr) });
+  const isOpen = addressesOf(pool, 4, 'open').overlaps(rangeOf(cidr));
   return cidr.prefixLength === pool.blockSize[4] && isOpen;
 }
 

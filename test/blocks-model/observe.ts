@@ -1,10 +1,10 @@
 import type { ObservedBlock, ObservedNode, ObservedPool, OpenSlice } from '../../ipam/blocks/observed.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
-import type { Cidr } from '../../ipam/core/cidr.js';
+import { type Cidr, rangeOf } from '../../ipam/core/cidr.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import { addressesOf } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
-import { Slices, rangeOf } from '../../ipam/core/slices.js';
+import { Slices } from '../../ipam/core/slices.js';
 import type { NodeRecord, PoolRecord } from './cluster.js';
 import { isUseOf, overlap } from './judge.js';
 

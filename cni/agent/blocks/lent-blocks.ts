@@ -1,8 +1,8 @@
 import { BlockRelease, type BlockWrite, ReleaseReason } from '../../../api/address-block.js';
 import type { Address, Family } from '../../../ipam/core/address.js';
 import { type BlockRecord, answerBlock, isUsable } from '../../../ipam/core/block.js';
-import { containsAddress, firstOf, lastOf } from '../../../ipam/core/cidr.js';
-import { RangeSet } from '../../../ipam/core/ranges.js';
+import { containsAddress, rangesOf } from '../../../ipam/core/cidr.js';
+import type { RangeSet } from '../../../ipam/core/ranges.js';
 import type { Change } from '../../../kube/informer.js';
 
 /** An address that a pod of this node has, or may come to have. */
@@ -159,8 +159,11 @@ export class LentBlocks {
   }
 
   #rangesOf(pool: string, family: Family, which: (block: BlockRecord) => boolean): RangeSet {
-    const blocks = this.all().filter((block) => block.pool === pool && block.cidr.family === family && which(block));
-    return RangeSet.of(blocks.map(({ cidr }) => ({ first: firstOf(cidr), last: lastOf(cidr) })));
+    const blocks = this.all().filter((block) => block.pool === pool && which(block));
+    return rangesOf(
+      blocks.map(({ cidr }) => cidr),
+      family,
+    );
   }
 }
 
