@@ -4,8 +4,7 @@ import { createLease } from '../ipam/core/lease.js';
 import { type Address, parseAddress } from '../ipam/core/address.js';
 import { blockName } from '../ipam/core/block-name.js';
 import { parseCidr } from '../ipam/core/cidr.js';
-import { ADDRESS_BLOCKS, ADDRESS_LEASES, PODS } from '../kube/resources.js';
-import type { Resource } from '../kube/resource.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
 import { bareAddress } from '../test/bare-address.js';
 import { behindLine } from './faults/agent-line.js';
 import { AgentPods } from './faults/agent-pods.js';
@@ -19,7 +18,6 @@ import { until, untilValue } from './story/wait.js';
 const GATE = '--feature-gates=NodeBlocks=true';
 const DELAY = '--excess-release-delay=1s';
 const IPAM_ARGS = [GATE, DELAY, '--block-min-free=2', '--block-max-free=9'];
-const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 /** Eight addresses. */
 const BLOCK_SIZE = { blockSize: { ipv4: 29 } };
 const WHOLE_WAY = ['', 'marked-for-release', 'ready-for-release', 'released', 'gone'];

@@ -4,6 +4,7 @@ import { FaultServer, inTurn, type Reply, status } from '../test/fault-server.js
 import { faultOf } from '../test/outcome.js';
 import { Client, type Patch } from './client.js';
 import type { Resource } from './resource.js';
+import { NODES } from './resources.js';
 import { Transport } from './transport.js';
 
 interface Thing extends KubeObject {
@@ -17,7 +18,6 @@ const THINGS: Resource<Thing> = {
   kind: 'Thing',
   namespaced: true,
 };
-const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 const REF = { namespace: 'n', name: 'a' };
 const PATH = '/apis/example.dev/v1/namespaces/n/things';
 

@@ -3,9 +3,9 @@ import { type AddressBlock, type AddressBlockStatus, BlockRelease, ReleaseReason
 import { answerBlock, lendBlock, markBlock, readBlock } from '../ipam/core/block.js';
 import { parseCidr } from '../ipam/core/cidr.js';
 import type { Client } from '../kube/client.js';
-import { ADDRESS_BLOCKS } from '../kube/resources.js';
+import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
 import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
-import { AGENT, AGENT_USER, NODES } from '../test/node-leases.js';
+import { AGENT, AGENT_USER } from '../test/node-leases.js';
 import { refusalOf } from '../test/outcome.js';
 
 const NODE = 'node-1';

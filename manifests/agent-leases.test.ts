@@ -13,7 +13,7 @@ import {
 import { parseAddress } from '../ipam/core/address.js';
 import { createLease, readLease, releaseLease, takeLease } from '../ipam/core/lease.js';
 import type { Client } from '../kube/client.js';
-import { ADDRESS_LEASES } from '../kube/resources.js';
+import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
 import { writeLease } from '../process/lease-writes.js';
 import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
 import {
@@ -21,7 +21,6 @@ import {
   AGENT_USER,
   CLAIM,
   DB,
-  NODES,
   ON_NODE_1,
   ON_NODE_2,
   RESERVED,

@@ -11,7 +11,7 @@ import { applyBlockAction } from '../ipam/blocks/apply.js';
 import { BlockBook } from '../ipam/blocks/book.js';
 import { blockName } from '../ipam/core/block-name.js';
 import { parseCidr } from '../ipam/core/cidr.js';
-import { ADDRESS_BLOCKS } from '../kube/resources.js';
+import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
 import { refusalOf } from '../test/outcome.js';
 
 const SPEC: AddressBlockSpec = { pool: 'blue', cidr: '10.1.0.64/26', node: 'n1' };
@@ -158,13 +158,12 @@ describe('AddressBlocks, on a kube-apiserver', function () {
 
     it('without an answer only where the API server knows no such node', async () => {
       const metadata = { name: 'n5' };
-      const nodes = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
-      await plane.client.create(nodes, { metadata });
+      await plane.client.create(NODES, { metadata });
       await applyBlockAction({ kind: 'lend', pool: 'red', slice, node: 'n5', why }, context());
       await applyBlockAction({ kind: 'mark', block: known()!, reason: 'NodeGone', why }, context());
       const action = { kind: 'take-back', block: known()!, reason: 'NodeGone', isNodeGone: true, why } as const;
       expect(await applyBlockAction(action, context())).to.equal('node-there');
-      await plane.client.delete(nodes, metadata);
+      await plane.client.delete(NODES, metadata);
       expect(await applyBlockAction(action, context())).to.equal('done');
       expect(known()).to.include({ release: 'released' });
     });

@@ -2,11 +2,9 @@ import type { AddressLease, LeaseOwner } from '../api/address-lease.js';
 import { AGENTS_NAMESPACE } from '../e2e/holdfast/install.js';
 import { parseAddress } from '../ipam/core/address.js';
 import { type LeaseRequest, createLease } from '../ipam/core/lease.js';
-import type { Resource } from '../kube/resource.js';
 
 /** Leases of 10.0.0.5 in pool blue, as agents of nodes write them. */
 
-export const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 export const AGENT = { namespace: AGENTS_NAMESPACE, name: 'holdfast-agent' };
 export const AGENT_USER = `system:serviceaccount:${AGENT.namespace}:${AGENT.name}`;
 

@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import { networkStatuses } from '../../api/network-status.js';
 import type { Pod } from '../../api/pod.js';
-import type { Resource } from '../../kube/resource.js';
-import { PODS } from '../../kube/resources.js';
+import { NODES, PODS } from '../../kube/resources.js';
 import type { Place } from '../bed/network/wire.js';
 import { itOnWire, type OnWire } from './describe.js';
 import type { Story } from './story.js';
@@ -35,8 +34,6 @@ export interface InterfaceReport {
   readonly ips?: readonly string[];
   readonly dns?: { readonly nameservers?: readonly string[]; readonly search?: readonly string[] };
 }
-
-const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 
 /** One test's pods on the wire: what their neighbours, and their users, see of them. */
 export class WireStory {

@@ -3,10 +3,10 @@ import type { Clock } from '../../../kube/clock.js';
 import { isAlreadyExists, isNotFound, messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
 import type { Resource } from '../../../kube/resource.js';
+import { NODES } from '../../../kube/resources.js';
 import type { Switches } from '../switches.js';
 import { heartbeatAnnotations, nodeLease, nodeObject, nodeStatus } from './node-object.js';
 
-const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 const LEASES: Resource = {
   group: 'coordination.k8s.io',
   version: 'v1',

@@ -6,12 +6,12 @@ import {
   IPAM_CLAIMS,
   NAMESPACES,
   NETWORK_ATTACHMENT_DEFINITIONS,
+  NODES,
   PODS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
 } from '../../../kube/resources.js';
 
-export const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 const EVENTS: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 export const MIGRATIONS: Resource = {
   group: 'kubevirt.io',
