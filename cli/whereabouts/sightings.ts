@@ -1,13 +1,13 @@
 import { describeValue, isRecord } from '../../api/json.js';
 import { objectKey } from '../../api/meta.js';
 import { type Address, AddressError, BITS, formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
-import { containsAddress, formatCidr, networkOf } from '../../ipam/core/cidr.js';
+import { containsAddress, formatCidr, networkOf, overlap } from '../../ipam/core/cidr.js';
 import type { LivePods } from './attachments.js';
 import type { WhereaboutsObject } from './kinds.js';
 import type { MovingNad } from './nads.js';
 import { ipPoolName, readReservationName, sliceNames, spellingsOf } from './names.js';
 import type { Conflict, LeftOut, LeftOutReason, Observed } from './plan-types.js';
-import { cidrsOf, meet } from './spaces.js';
+import { cidrsOf } from './spaces.js';
 
 /** What whereabouts says of one address in use. */
 export interface Sighting {
@@ -78,7 +78,7 @@ function meetingNads({ spec }: WhereaboutsObject, nads: readonly MovingNad[]): M
   const read = isRecord(spec) && typeof spec.range === 'string' ? readRange(spec.range) : undefined;
   if (read === undefined) return [];
   const range = networkOf(read.first, read.prefixLength);
-  return nads.filter((nad) => cidrsOf(nad).some((cidr) => meet(cidr, range)));
+  return nads.filter((nad) => cidrsOf(nad).some((cidr) => overlap(cidr, range)));
 }
 
 function nadsByPool(nads: readonly MovingNad[], slices: readonly WhereaboutsObject[]): Map<string, MovingNad[]> {

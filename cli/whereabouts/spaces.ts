@@ -1,4 +1,4 @@
-import { type Cidr, firstOf, lastOf } from '../../ipam/core/cidr.js';
+import { type Cidr, overlap } from '../../ipam/core/cidr.js';
 import type { MovingNad } from './nads.js';
 
 /**
@@ -31,20 +31,15 @@ function sharingWith(nad: MovingNad, among: ReadonlySet<MovingNad>): MovingNad[]
   const found = new Set([nad]);
   // a set goes on with what is added meanwhile
   for (const one of found) {
-    for (const other of among) if (one.networkName === other.networkName && overlap(one, other)) found.add(other);
+    for (const other of among) if (one.networkName === other.networkName && shareRange(one, other)) found.add(other);
   }
   // in the order of their age
   return [...among].filter((each) => found.has(each));
 }
 
-function overlap(one: MovingNad, other: MovingNad): boolean {
+function shareRange(one: MovingNad, other: MovingNad): boolean {
   const others = cidrsOf(other);
-  return cidrsOf(one).some((cidr) => others.some((each) => meet(cidr, each)));
-}
-
-/** They have an address in common. */
-export function meet(one: Cidr, other: Cidr): boolean {
-  return one.family === other.family && firstOf(one) <= lastOf(other) && firstOf(other) <= lastOf(one);
+  return cidrsOf(one).some((cidr) => others.some((each) => overlap(cidr, each)));
 }
 
 /** Of the ranges that it names. */

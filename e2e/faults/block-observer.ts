@@ -1,7 +1,7 @@
 import type { AddressBlock } from '../../api/address-block.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { parseAddress } from '../../ipam/core/address.js';
-import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, parseCidr } from '../../ipam/core/cidr.js';
+import { type Cidr, containsAddress, formatCidr, overlap, parseCidr } from '../../ipam/core/cidr.js';
 import type { Client } from '../../kube/client.js';
 import { Reflector } from '../../kube/reflector.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
@@ -128,9 +128,8 @@ export class BlockObserver {
   #begin(uid: string, { cidr: text, node }: AddressBlock['spec']): Life {
     const cidr = parseCidr(text);
     for (const other of this.#lives.values()) {
-      if (other.isGone || firstOf(other.cidr) > lastOf(cidr) || lastOf(other.cidr) < firstOf(cidr)) continue;
-      if (other.cidr.family === cidr.family)
-        this.violations.push(`${text} was lent to ${node} while ${other.node} had it`);
+      if (other.isGone || !overlap(other.cidr, cidr)) continue;
+      this.violations.push(`${text} was lent to ${node} while ${other.node} had it`);
     }
     const life: Life = { node, cidr, words: [], reasons: new Set(), givenBack: [], isGone: false };
     this.#lives.set(uid, life);

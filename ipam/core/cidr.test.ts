@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { anyAddress } from '../../test/addresses.js';
 import { AddressError, BITS, formatAddress, parseAddress } from './address.js';
-import { containsAddress, firstOf, formatCidr, lastOf, networkOf, parseCidr, rangesOf } from './cidr.js';
+import { containsAddress, firstOf, formatCidr, lastOf, networkOf, overlap, parseCidr, rangesOf } from './cidr.js';
 
 const addressAndLength = anyAddress.chain((address) =>
   fc.record({ address: fc.constant(address), length: fc.integer({ min: 0, max: BITS[address.family] }) }),
@@ -81,6 +81,22 @@ describe('containsAddress', () => {
   ] as const) {
     it(`${within ? 'is true' : 'is false'} of ${text} in 10.0.1.0/24`, () =>
       expect(containsAddress(cidr, parseAddress(text))).to.equal(within));
+  }
+});
+
+describe('overlap', () => {
+  for (const [one, other, expected] of [
+    ['10.0.0.0/24', '10.0.0.128/25', true],
+    ['10.0.0.0/24', '10.0.0.255/32', true],
+    ['10.0.0.0/24', '10.0.0.0/24', true],
+    ['10.0.0.0/25', '10.0.0.128/25', false],
+    ['10.0.0.0/24', '::a00:0/120', false],
+    ['::/0', 'ff00::/8', true],
+  ] as const) {
+    it(`is ${expected} of ${one} and ${other}`, () => {
+      expect(overlap(parseCidr(one), parseCidr(other))).to.equal(expected);
+      expect(overlap(parseCidr(other), parseCidr(one))).to.equal(expected);
+    });
   }
 });
 

@@ -54,6 +54,11 @@ export function rangesOf(cidrs: Iterable<Cidr>, family: Family): RangeSet {
   return RangeSet.of([...cidrs].filter((cidr) => cidr.family === family).map(rangeOf));
 }
 
+/** They have an address in common. */
+export function overlap(one: Cidr, other: Cidr): boolean {
+  return one.family === other.family && firstOf(one) <= lastOf(other) && firstOf(other) <= lastOf(one);
+}
+
 export function containsAddress(cidr: Cidr, { family, value }: Address): boolean {
   return family === cidr.family && value >= firstOf(cidr) && value <= lastOf(cidr);
 }

@@ -2,7 +2,7 @@ import type { PoolSubnet } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { BITS, formatAddress, formatFamily, parseAddress } from './address.js';
 import type { Address } from './address.js';
-import { containsAddress, firstOf, formatCidr, lastOf, parseCidr, rangeOf } from './cidr.js';
+import { containsAddress, firstOf, formatCidr, lastOf, overlap, parseCidr, rangeOf } from './cidr.js';
 import type { Cidr } from './cidr.js';
 import type { Place, PoolProblems, WrittenRange } from './pool-problems.js';
 import { parseRange } from './range-text.js';
@@ -52,7 +52,7 @@ export function readSubnet({ field, value }: Place<unknown>, problems: PoolProbl
   const cidr = problems.parsed({ field: `${field}.cidr`, value: spec.cidr }, '10.0.0.0/24', parseCidr);
   if (cidr === undefined) return undefined;
   const written = { family: cidr.family, ...rangeOf(cidr), field: `${field}.cidr`, text: formatCidr(cidr) };
-  refuseUnusable(written, problems);
+  refuseUnusable(cidr, written.field, problems);
   return { subnet: readAddresses(spec, cidr, field, problems), written };
 }
 
@@ -122,13 +122,11 @@ function isNetworkOrBroadcast(cidr: Cidr, { value }: Address): boolean {
   return cidr.family === 4 && cidr.prefixLength <= 30 && (value === firstOf(cidr) || value === lastOf(cidr));
 }
 
-function refuseUnusable(subnet: WrittenRange, problems: PoolProblems): void {
-  const unusable = UNUSABLE.find(
-    ({ cidr }) => cidr.family === subnet.family && lastOf(cidr) >= subnet.first && firstOf(cidr) <= subnet.last,
-  );
+function refuseUnusable(subnet: Cidr, field: string, problems: PoolProblems): void {
+  const unusable = UNUSABLE.find(({ cidr }) => overlap(cidr, subnet));
   if (unusable === undefined) return;
   const { cidr, why } = unusable;
-  problems.add(subnet.field, `"${subnet.text}" overlaps with ${formatCidr(cidr)}, ${why}: write another subnet`);
+  problems.add(field, `"${formatCidr(subnet)}" overlaps with ${formatCidr(cidr)}, ${why}: write another subnet`);
 }
 
 function wrongFamily(text: string, cidr: Cidr): string {

@@ -7,9 +7,9 @@ import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../.
 import { addressesOf } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
 import { type BlockRecord, markBlock } from '../../ipam/core/block.js';
-import { type Cidr, formatCidr, rangesOf } from '../../ipam/core/cidr.js';
+import { type Cidr, formatCidr, overlap, rangesOf } from '../../ipam/core/cidr.js';
 import { type BlockCluster, POLICY } from './cluster.js';
-import { type Writer, isUseOf, overlap } from './judge.js';
+import { type Writer, isUseOf } from './judge.js';
 import { Lagging } from './log.js';
 import { observe } from './observe.js';
 

@@ -1,7 +1,7 @@
 import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import { type Address, formatAddress } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
-import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, rangeOf } from '../../ipam/core/cidr.js';
+import { type Cidr, containsAddress, formatCidr, overlap, rangeOf } from '../../ipam/core/cidr.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import type { Log } from './log.js';
@@ -208,10 +208,6 @@ export function isUseOf(lease: LeaseRecord, { cidr, node, pool }: BlockRecord): 
 function hasSlice(pool: Pool, cidr: Cidr): boolean {
   const isOpen = addressesOf(pool, 4, 'open').overlaps(rangeOf(cidr));
   return cidr.prefixLength === pool.blockSize[4] && isOpen;
-}
-
-export function overlap(one: Cidr, other: Cidr): boolean {
-  return one.family === other.family && firstOf(one) <= lastOf(other) && firstOf(other) <= lastOf(one);
 }
 
 function demand(holds: boolean, complaint: string, block: BlockRecord | undefined): void {

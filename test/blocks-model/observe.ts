@@ -1,12 +1,12 @@
 import type { ObservedBlock, ObservedNode, ObservedPool, OpenSlice } from '../../ipam/blocks/observed.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
-import { type Cidr, rangeOf } from '../../ipam/core/cidr.js';
+import { type Cidr, overlap, rangeOf } from '../../ipam/core/cidr.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import { addressesOf } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
 import { Slices } from '../../ipam/core/slices.js';
 import type { NodeRecord, PoolRecord } from './cluster.js';
-import { isUseOf, overlap } from './judge.js';
+import { isUseOf } from './judge.js';
 
 /** What a process has read, however old. */
 export interface Known {
