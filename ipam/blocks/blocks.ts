@@ -8,6 +8,7 @@ import type { Gate } from '../../process/gates.js';
 import { NODE_WATCH } from '../../process/watched.js';
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
+import { capped } from '../core/capped.js';
 import { formatCidr } from '../core/cidr.js';
 import type { Pool } from '../core/pool.js';
 import type { Views } from '../views.js';
@@ -26,8 +27,6 @@ export interface BlocksDependencies {
   views: Views;
   gate: Gate;
 }
-
-const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** The blocks of all pools. There is one where nodes are lent such; else nothing of blocks is known. */
 export class Blocks {
@@ -118,10 +117,9 @@ export class Blocks {
   /** What the status of a pool says of them. */
   statusOf(pool: Pool): PoolBlocks {
     const use = this.#slices.of(pool);
-    const { total } = use;
     const current = this.#currentOf(pool);
     return {
-      total: Number(total > MOST ? MOST : total),
+      total: capped(use.total),
       full: use.full,
       lent: this.#book.countOf(pool.name),
       ...(current !== undefined && { current }),

@@ -1,5 +1,6 @@
 import type { AddressSpace } from '../core/address-space.js';
 import { BITS, type Family } from '../core/address.js';
+import { capped } from '../core/capped.js';
 import { type Cidr, rangeOf } from '../core/cidr.js';
 import type { Pool } from '../core/pool.js';
 import type { RangeSet } from '../core/ranges.js';
@@ -58,7 +59,7 @@ export class SliceUse {
 
   /** How many addresses of it anybody may have, in use or not; capped. */
   sizeOf(cidr: Cidr): number {
-    return cap(this.slices[cidr.family].openIn(rangeOf(cidr)));
+    return capped(this.slices[cidr.family].openIn(rangeOf(cidr)));
   }
 
   /** It is a slice of those that may be lent. */
@@ -73,7 +74,7 @@ export class SliceUse {
     const slices = this.slices[family];
     if (slices.count < 2n) return;
     // none has more: a subnet that is smaller than a slice has less
-    const most = cap(1n << BigInt(BITS[family] - this.pool.blockSize[family]));
+    const most = capped(1n << BigInt(BITS[family] - this.pool.blockSize[family]));
     const others: OpenSlice[] = [];
     let compared = 0;
     for (const cidr of slices.all()) {
@@ -108,10 +109,4 @@ export class SliceUse {
     for (const value of this.#space.occupiedIn(cidr.family, rangeOf(cidr))) if (open.has(value)) count++;
     return count;
   }
-}
-
-const MOST = BigInt(Number.MAX_SAFE_INTEGER);
-
-function cap(count: bigint): number {
-  return Number(count > MOST ? MOST : count);
 }

@@ -1,6 +1,7 @@
 import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import { formatAddress } from '../core/address.js';
+import { capped } from '../core/capped.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import type { Agreement } from './derivation.js';
@@ -11,8 +12,6 @@ export type Counts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'
 /** A condition before it is known since when it holds. */
 export type Finding = Omit<Condition, 'lastTransitionTime'>;
 
-/** A JSON number beyond it is not what was meant. */
-const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 /** Leases that a message names. */
 const NAMED = 5;
 
@@ -22,12 +21,12 @@ export function countsOf(pool: Pool | undefined, usage: Usage, free: bigint): Co
   const reserved = onRequest - BigInt(usage.requestOnly) + BigInt(usage.reserved);
   const inUse = BigInt(usage.held) + BigInt(usage.released);
   return {
-    capacity: cap(inUse + free + reserved),
+    capacity: capped(inUse + free + reserved),
     leased: usage.held,
     heldByStopped: usage.stopped,
     cooling: usage.released,
-    free: cap(free),
-    reserved: cap(reserved),
+    free: capped(free),
+    reserved: capped(reserved),
   };
 }
 
@@ -131,8 +130,4 @@ function describe({ address, owner }: LeaseRecord): string {
 
 function sizeOf(pool: Pool, which: 'open' | 'requestable'): bigint {
   return pool.families.reduce((sum, family) => sum + addressesOf(pool, family, which).size, 0n);
-}
-
-function cap(count: bigint): number {
-  return Number(count > MOST ? MOST : count);
 }
