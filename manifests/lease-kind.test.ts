@@ -1,18 +1,13 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
-import { startControlPlane } from '../e2e/bed/control-plane.js';
 import type { ControlPlane } from '../e2e/bed/control-plane.js';
-import { createAll, readManifests } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import { until } from '../e2e/story/wait.js';
 import { type Address, parseAddress } from '../ipam/core/address.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { createLease } from '../ipam/core/lease.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { writeLease } from '../process/lease-writes.js';
+import { expectOutcome, readTable, startWithKind } from '../test/kind-server.js';
 import { LEASE_CHANGES } from '../test/leases-model/lease-changes.js';
-import { refusalOf } from '../test/outcome.js';
 
 const NAME = 'blue.10-1-0-17';
 const V6_NAME = 'blue.fd00-0001-0000-0000-0000-0000-0000-0005';
@@ -158,23 +153,10 @@ describe('AddressLeases, on a kube-apiserver', function () {
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startControlPlane();
-    await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addressleases.yaml')));
-    await until('leases are served', () => plane.client.list(ADDRESS_LEASES));
+    plane = await startWithKind(ADDRESS_LEASES);
   });
 
   after(() => plane.stop());
-
-  async function expectOutcome(attempt: Promise<unknown>, words: readonly string[] | undefined): Promise<void> {
-    if (words === undefined) {
-      await attempt;
-      return;
-    }
-    const { message } = await refusalOf(attempt);
-    for (const word of words) expect(message).to.include(word);
-    // a rule that fails for want of a guard says this, and nothing of use
-    expect(message).not.to.match(/evaluation error|no such key/);
-  }
 
   describe('may be', () => {
     for (const { name, given, expect: words } of CASES) {
@@ -240,22 +222,9 @@ describe('AddressLeases, on a kube-apiserver', function () {
         JSON.stringify(query),
       ).to.deep.equal([name]);
     }
-    const table = (await plane.client.transport.request({
-      method: 'GET',
-      path: '/apis/ipam.holdfast.dev/v1alpha1/addressleases',
-      accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
-    })) as { columnDefinitions: { name: string; priority: number }[]; rows: { cells: string[] }[] };
-    const shown = table.columnDefinitions.filter(({ priority }) => priority === 0).map((column) => column.name);
+    const { shown, rows } = await readTable(plane.client, ADDRESS_LEASES);
     expect(shown).to.deep.equal(['Name', 'Address', 'Pool', 'Kind', 'Namespace', 'Owner', 'Node', 'Released', 'Age']);
-    expect(table.rows[0]?.cells.slice(0, 7)).to.deep.equal([
-      name,
-      '10.1.0.40',
-      'p1',
-      'IPAMClaim',
-      'a',
-      'vm1.blue',
-      'n1',
-    ]);
+    expect(rows[0]?.slice(0, 7)).to.deep.equal([name, '10.1.0.40', 'p1', 'IPAMClaim', 'a', 'vm1.blue', 'n1']);
   });
 });
 
