@@ -19,13 +19,14 @@ const POD = {
   spec: { containers: [{ name: 'c' }] },
 };
 
-function admissionWith(given: { enabled?: boolean; settle?: Lookup['settle'] } = {}) {
+function admissionWith(given: { isClosed?: boolean; settle?: Lookup['settle'] } = {}) {
   const counts: string[] = [];
   const settle: Lookup['settle'] = (_namespace, decide) => Promise.resolve(decide(viewOf({})));
   const admission = new CapacityAdmission({
     lookup: { settle: given.settle ?? settle },
-    publishedPool: (namespace, key) => (key === `${namespace}/blue` ? 'blue' : undefined),
-    enabled: given.enabled ?? true,
+    ...(!given.isClosed && {
+      publishedPool: (namespace, key) => (key === `${namespace}/blue` ? 'blue' : undefined),
+    }),
     log: silentLogger,
     metrics: { reviewed: (operation, result) => counts.push(`${operation} ${result}`) },
     clock: systemClock,
@@ -51,7 +52,7 @@ describe('the admission of pods that are to ask for addresses', () => {
   });
 
   it('adds none while the gate is closed', async () => {
-    expect(await admissionWith({ enabled: false }).answer(POD)).to.deep.equal({ uid: 'u1', allowed: true });
+    expect(await admissionWith({ isClosed: true }).answer(POD)).to.deep.equal({ uid: 'u1', allowed: true });
   });
 
   it('lets everything else through', async () => {

@@ -13,9 +13,8 @@ import type { Lookup } from './lookup.js';
 
 export interface CapacityAdmissionOptions {
   lookup: Pick<Lookup, 'settle'>;
-  publishedPool: CapacitySight['publishedPool'];
-  /** Pods ask for addresses. */
-  enabled: boolean;
+  /** Absent: no pod is to ask for addresses. */
+  publishedPool?: CapacitySight['publishedPool'];
   log: Logger;
   metrics: Pick<AdmissionMetrics, 'reviewed'>;
   clock: Clock;
@@ -49,8 +48,8 @@ export class CapacityAdmission {
   }
 
   async #decide({ operation, resource, namespace, object }: AdmissionRequest): Promise<Answer> {
-    const { enabled, lookup, publishedPool, log } = this.#options;
-    if (!enabled || operation !== 'CREATE' || resource !== 'v1/pods') return { allowed: true };
+    const { lookup, publishedPool, log } = this.#options;
+    if (publishedPool === undefined || operation !== 'CREATE' || resource !== 'v1/pods') return { allowed: true };
     try {
       const pod = readPod(object, 'request.object');
       const review: CapacityReview = { namespace, pod, spec: isRecord(object) ? object.spec : undefined };

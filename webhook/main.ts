@@ -10,6 +10,7 @@ import { shrinkPool } from '../process/shrink.js';
 import { ALL_NAMESPACES, CLAIMS, NADS, VMIS, VMS } from '../process/watched.js';
 import { Admission } from './admission.js';
 import { CapacityAdmission, publishedPools } from './capacity-admission.js';
+import type { CapacitySight } from './capacity-requests.js';
 import { Lookup } from './lookup.js';
 import { type WebhookMetrics, createWebhookMetrics } from './metrics.js';
 
@@ -61,6 +62,17 @@ function createCapacityAdmission(
   { featureGates }: WebhookConfig,
   { lookup, metrics }: { lookup: Lookup; metrics: WebhookMetrics },
 ): CapacityAdmission {
+  return new CapacityAdmission({
+    lookup,
+    ...(featureGates.publishCapacity && { publishedPool: followPools(informers) }),
+    log,
+    metrics: { reviewed: metrics.capacityReviewed },
+    clock,
+  });
+}
+
+/** For requests alone: launchers are pointed at their claims without a look at any pool. */
+function followPools(informers: ProcessContext['informers']): CapacitySight['publishedPool'] {
   const networks = informers.get(NADS);
   const pools = informers.get(SEEN_POOLS);
   const directory = new PoolDirectory({
@@ -69,14 +81,7 @@ function createCapacityAdmission(
     areNetworksServed: () => networks.isServed,
   });
   directory.follow({ pools, networks });
-  return new CapacityAdmission({
-    lookup,
-    publishedPool: publishedPools(directory, networks.cache),
-    enabled: featureGates.publishCapacity,
-    log,
-    metrics: { reviewed: metrics.capacityReviewed },
-    clock,
-  });
+  return publishedPools(directory, networks.cache);
 }
 
 function createLookup(

@@ -1,0 +1,24 @@
+import { expect } from 'chai';
+import { systemClock } from '../kube/clock.js';
+import { silentLogger } from '../kube/log.js';
+import { WEBHOOK_SETTINGS, type WebhookConfig } from '../process/config.js';
+import { InformerRegistry } from '../process/informers.js';
+import { Metrics } from '../process/metrics.js';
+import { createWebhook } from './main.js';
+
+describe('the webhook', () => {
+  for (const publishCapacity of [true, false]) {
+    it(`follows ${publishCapacity ? 'pools where' : 'no pools unless'} pods are to ask for addresses`, () => {
+      const defaults = Object.entries(WEBHOOK_SETTINGS).map(([field, { fallback }]) => [field, fallback as unknown]);
+      const config = Object.fromEntries(defaults) as WebhookConfig;
+      const metrics = new Metrics();
+      const shared = { client: {} as never, clock: systemClock, random: Math.random, log: silentLogger };
+      const informers = new InformerRegistry({ ...shared, metrics: metrics.kube });
+      const featureGates = { ...config.featureGates, publishCapacity };
+      createWebhook({ ...shared, informers, metrics }, { ...config, featureGates });
+      const { missing } = informers;
+      expect(missing).to.include.members(['ipamclaims', 'network-attachment-definitions']);
+      expect(missing.includes('addresspools')).to.equal(publishCapacity);
+    });
+  }
+});
