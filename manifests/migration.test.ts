@@ -15,22 +15,12 @@ import { systemClock } from '../kube/clock.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
 import { writeLease } from '../process/lease-writes.js';
 import { GuardedCluster, expectRefusal } from '../test/guarded-cluster.js';
+import { roleBindingOf } from '../test/role-binding.js';
 
-const RBAC = 'rbac.authorization.k8s.io';
 const NAMESPACE = 'kube-system';
 const RANGE = '10.74.0.0/24';
 const DRY: MigrateOptions = { apply: false, namespace: NAMESPACE, skipConflicts: false, json: false };
 const APPLY = { ...DRY, apply: true };
-
-function bindingOf(user: string, role: string) {
-  return {
-    apiVersion: `${RBAC}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: user },
-    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
-    subjects: [{ apiGroup: RBAC, kind: 'User', name: user }],
-  };
-}
 
 describe('moving over from whereabouts, on a kube-apiserver, with the rights that are shipped', function () {
   this.timeout(20_000);
@@ -62,8 +52,8 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
       await readManifests(join(import.meta.dirname, '..', 'e2e', 'bed', 'manifests', 'whereabouts.yaml')),
     );
     await createAll(cluster.admin, [
-      bindingOf('migrator', 'holdfast-migrate'),
-      bindingOf('keeper', 'holdfast-pool-admin'),
+      roleBindingOf('migrator', 'holdfast-migrate'),
+      roleBindingOf('keeper', 'holdfast-pool-admin'),
     ]);
     migrator = await cluster.asJust('migrator');
     await until('the migrator has his rights', () =>

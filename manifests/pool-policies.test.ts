@@ -6,6 +6,7 @@ import { createAll } from '../e2e/bed/objects.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { roleBindingOf } from '../test/role-binding.js';
 
 const WHO = {
   tenant: 'tenant',
@@ -27,15 +28,9 @@ const TENANT_RIGHTS = {
 
 /** As an administrator of the cluster binds the roles that are for people. */
 const PEOPLES_RIGHTS = [
-  [WHO.admin, 'holdfast-pool-admin'],
-  [WHO.migrator, 'holdfast-migrate'],
-].map(([name = '', role]) => ({
-  apiVersion: `${RBAC}/v1`,
-  kind: 'ClusterRoleBinding',
-  metadata: { name },
-  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
-  subjects: [{ apiGroup: RBAC, kind: 'User', name }],
-}));
+  roleBindingOf(WHO.admin, 'holdfast-pool-admin'),
+  roleBindingOf(WHO.migrator, 'holdfast-migrate'),
+];
 
 function pool(name: string, metadata: Partial<ObjectMeta> = {}): AddressPool {
   return { metadata: { ...metadata, name }, spec: { network: name, subnets: [{ cidr: '10.0.0.0/24' }] } };
