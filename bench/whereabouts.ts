@@ -10,6 +10,7 @@ import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { until } from '../e2e/story/wait.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
+import { inParallel } from '../kube/in-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
 import { bigCluster } from '../test/whereabouts-cluster.js';
 import type { Figure } from './report.js';
@@ -69,18 +70,13 @@ async function prepare({ client }: ControlPlane): Promise<void> {
 }
 
 async function createPods(client: Client, pods: readonly Pod[]): Promise<void> {
-  const left = pods.values();
-  const work = async () => {
-    for (const { metadata } of left) {
-      const { namespace, name, annotations } = metadata;
-      const spec = { containers: [{ name: 'c', image: 'registry.test/c' }] };
-      await client.create(PODS, {
-        metadata: { name, ...(namespace !== undefined && { namespace }), ...(annotations && { annotations }) },
-        spec,
-      } as Pod);
-    }
-  };
-  await Promise.all(Array.from({ length: 32 }, work));
+  await inParallel(pods, WIDTH, async ({ metadata: { namespace, name, annotations } }) => {
+    const spec = { containers: [{ name: 'c', image: 'registry.test/c' }] };
+    await client.create(PODS, {
+      metadata: { name, ...(namespace !== undefined && { namespace }), ...(annotations && { annotations }) },
+      spec,
+    } as Pod);
+  });
 }
 
 /** @returns seconds */

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { IP_POOLS } from '../cli/whereabouts/kinds.js';
+import { inParallel } from '../kube/in-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
 import { bigCluster } from '../test/whereabouts-cluster.js';
 import { createKinds } from './bed/kinds.js';
@@ -66,11 +67,9 @@ async function createMany({ client, namespace }: Story): Promise<void> {
   const { allocations } = pool!.spec as { allocations: Record<string, { podref?: unknown } | null> };
   const refs = Object.values(allocations).flatMap((each) => (typeof each?.podref === 'string' ? [each.podref] : []));
   const names = refs.filter((ref) => ref.startsWith(`${namespace}/`)).map((ref) => ref.slice(namespace.length + 1));
-  const left = names.slice(0, LIVE).values();
-  const work = async () => {
-    for (const name of left) await client.create(PODS, idlePod(namespace, name));
-  };
-  await Promise.all(Array.from({ length: 16 }, work));
+  await inParallel(names.slice(0, LIVE), 16, async (name) => {
+    await client.create(PODS, idlePod(namespace, name));
+  });
 }
 
 /** whereabouts gives out one more address, before its NAD is changed. */
