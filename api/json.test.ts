@@ -1,9 +1,17 @@
 import { expect } from 'chai';
-import { describeValue, isRecord } from './json.js';
+import { describeValue, isRecord, listOf, recordOf, recordsIn, textOf } from './json.js';
 
 describe('JSON of somebody else', () => {
   it('has objects, which are neither lists nor null', () => {
     expect([{}, [], null, 'x', undefined].map(isRecord)).to.deep.equal([true, false, false, false, false]);
+  });
+
+  it('is read as empty where it is something else', () => {
+    expect([{ a: 1 }, [1], null, 'x', undefined].map(recordOf)).to.deep.equal([{ a: 1 }, {}, {}, {}, {}]);
+    expect([{ a: 1 }, [1], null, 'x', undefined].map(listOf)).to.deep.equal([[], [1], [], [], []]);
+    expect([{ a: 1 }, [1], null, 'x', undefined].map(textOf)).to.deep.equal(['', '', '', 'x', '']);
+    expect(recordsIn([{ a: 1 }, [], null, 7, {}])).to.deep.equal([{ a: 1 }, {}]);
+    expect(recordsIn({ a: {} })).to.deep.equal([]);
   });
 
   const deep = Array.from({ length: 100_000 }).reduce<unknown>((inner) => [inner], 0);

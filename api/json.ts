@@ -3,6 +3,26 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Of what is no object: an empty one. */
+export function recordOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
+/** Of what is no list: an empty one. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as unknown[]) : [];
+}
+
+/** The objects of a list. */
+export function recordsIn(list: unknown): Record<string, unknown>[] {
+  return listOf(list).filter(isRecord);
+}
+
+/** Of what is no text: an empty one. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
 const SHOWN = 80;
 
 /** A value as a message shows it: short, however long, deep or odd it is. */

@@ -1,4 +1,4 @@
-import { isRecord } from '../api/json.js';
+import { recordOf } from '../api/json.js';
 import { joinKey } from '../api/meta.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
@@ -52,7 +52,7 @@ export class CapacityAdmission {
     if (publishedPool === undefined || operation !== 'CREATE' || resource !== 'v1/pods') return { allowed: true };
     try {
       const pod = readPod(object, 'request.object');
-      const review: CapacityReview = { namespace, pod, spec: isRecord(object) ? object.spec : undefined };
+      const review: CapacityReview = { namespace, pod, spec: recordOf(object).spec };
       const { patch, warnings } = await lookup.settle(namespace, (view) =>
         reviewCapacity(review, { view, publishedPool }),
       );

@@ -1,5 +1,5 @@
 import { capacityResource, isCapacityResource, readQuantity } from '../api/capacity.js';
-import { isRecord } from '../api/json.js';
+import { recordOf, recordsIn } from '../api/json.js';
 import { joinKey } from '../api/meta.js';
 import { DEFAULT_NETWORK_ANNOTATION, MIRROR_POD_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
 import { type NetworkSelection, NetworkSelectionError, parseNetworkSelections } from '../api/network-selection.js';
@@ -57,7 +57,7 @@ function wantedRequests(
 ): Requests | undefined {
   const { annotations = {} } = pod.metadata;
   // a node's own, and pods in the node's network, which Multus passes over
-  if (MIRROR_POD_ANNOTATION in annotations || (isRecord(spec) && spec.hostNetwork === true)) return undefined;
+  if (MIRROR_POD_ANNOTATION in annotations || recordOf(spec).hostNetwork === true) return undefined;
   const selections = parseNetworkSelections(annotations[NETWORKS_ANNOTATION] ?? '', namespace);
   let hasClaim = ({ claimReference }: NetworkSelection) => claimReference !== undefined;
   if (isLauncher(pod)) {
@@ -88,7 +88,7 @@ type Container = Record<string, unknown>;
 
 /** One operation for each container that asks for something else from now on. */
 function patchOf({ pod, spec }: CapacityReview, wanted: Requests): CapacityVerdict['patch'] {
-  const containers = isRecord(spec) && Array.isArray(spec.containers) ? spec.containers.filter(isRecord) : [];
+  const containers = recordsIn(recordOf(spec).containers);
   const before = containers.map(ownRequests);
   const after = before.map((requests) => new Map(requests));
   const [first] = after;
@@ -138,10 +138,8 @@ function withRequests(container: Container, wanted: Requests): object {
 }
 
 function resourcesOf(container: Container) {
-  const resources = isRecord(container.resources) ? container.resources : {};
-  const requests = isRecord(resources.requests) ? resources.requests : {};
-  const limits = isRecord(resources.limits) ? resources.limits : {};
-  return { resources, requests, limits };
+  const resources = recordOf(container.resources);
+  return { resources, requests: recordOf(resources.requests), limits: recordOf(resources.limits) };
 }
 
 function isSame(one: Requests, other: Requests): boolean {

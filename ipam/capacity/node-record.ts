@@ -1,5 +1,5 @@
 import { isCapacityResource, readQuantity } from '../../api/capacity.js';
-import { isRecord } from '../../api/json.js';
+import { recordOf, recordsIn, textOf } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
 import { NODES } from '../../kube/resources.js';
 import type { Watched } from '../../process/informers.js';
@@ -24,14 +24,14 @@ export const NODE_RECORDS: Watched<KubeObject, NodeRecord> = { resource: NODES, 
 
 export function shrinkNodeRecord(node: KubeObject): NodeRecord {
   const { spec, status } = node as { spec?: unknown; status?: unknown };
-  const { unschedulable, taints } = isRecord(spec) ? spec : {};
+  const { unschedulable, taints } = recordOf(spec);
   return {
     metadata: identityOf(node.metadata),
     traits: {
       name: node.metadata.name,
       labels: node.metadata.labels ?? {},
       unschedulable: unschedulable === true,
-      taints: Array.isArray(taints) ? taints.filter(isRecord).map(readTaint).filter(keepsAway) : [],
+      taints: recordsIn(taints).map(readTaint).filter(keepsAway),
     },
     shown: shownIn(status),
   };
@@ -60,19 +60,13 @@ function keepsAway({ effect }: Taint): boolean {
 }
 
 function shownIn(status: unknown): Map<string, Shown> {
-  const [capacity, allocatable] = ['capacity', 'allocatable'].map((field) => {
-    const counts = isRecord(status) ? status[field] : undefined;
-    return isRecord(counts) ? counts : {};
-  });
-  const keys = [...Object.keys(capacity ?? {}), ...Object.keys(allocatable ?? {})].filter(isCapacityResource);
+  const capacity = recordOf(recordOf(status).capacity);
+  const allocatable = recordOf(recordOf(status).allocatable);
+  const keys = [...Object.keys(capacity), ...Object.keys(allocatable)].filter(isCapacityResource);
   return new Map(
     keys.map((key) => {
-      const shown = { capacity: readQuantity(capacity?.[key]), allocatable: readQuantity(allocatable?.[key]) };
+      const shown = { capacity: readQuantity(capacity[key]), allocatable: readQuantity(allocatable[key]) };
       return [key, Object.fromEntries(Object.entries(shown).filter(([, count]) => count !== undefined))];
     }),
   );
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-import { isRecord } from '../../api/json.js';
+import { isRecord, listOf, recordOf, textOf } from '../../api/json.js';
 
 /** Where a pod may run, as its spec says; what cannot be read says nothing. */
 export interface PodNeeds {
@@ -51,18 +51,6 @@ function readRequirement(requirement: unknown): Requirement {
 function readToleration(toleration: unknown): Toleration {
   const { key, operator, value, effect } = recordOf(toleration);
   return { key: textOf(key), operator: textOf(operator) || 'Equal', value: textOf(value), effect: textOf(effect) };
-}
-
-function recordOf(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as unknown[]) : [];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function textsOf(value: unknown): Record<string, string> {

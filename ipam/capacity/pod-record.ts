@@ -1,5 +1,5 @@
 import { isCapacityResource, readQuantity } from '../../api/capacity.js';
-import { isRecord } from '../../api/json.js';
+import { recordOf, recordsIn } from '../../api/json.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { type Pod, isTerminal } from '../../api/pod.js';
 import { type PodNeeds, readNeeds } from './pod-needs.js';
@@ -58,7 +58,7 @@ function isUnschedulable({ status }: Pod): boolean {
  * that ends before needs its own for that time.
  */
 export function requestsOf(spec: unknown): Map<string, number> {
-  const { containers, initContainers } = isRecord(spec) ? spec : {};
+  const { containers, initContainers } = recordOf(spec);
   const running = new Map<string, number>();
   const peak = new Map<string, number>();
   for (const container of recordsIn(initContainers)) {
@@ -78,13 +78,8 @@ export function requestsOf(spec: unknown): Map<string, number> {
 }
 
 function ownRequests({ resources }: Record<string, unknown>): [string, number][] {
-  const requests = isRecord(resources) && isRecord(resources.requests) ? resources.requests : {};
-  return Object.entries(requests).flatMap(([resource, value]): [string, number][] => {
+  return Object.entries(recordOf(recordOf(resources).requests)).flatMap(([resource, value]): [string, number][] => {
     const count = isCapacityResource(resource) ? (readQuantity(value) ?? 0) : 0;
     return count > 0 ? [[resource, count]] : [];
   });
-}
-
-function recordsIn(list: unknown): Record<string, unknown>[] {
-  return Array.isArray(list) ? list.filter(isRecord) : [];
 }
