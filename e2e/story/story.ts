@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
-import type { KubeObject } from '../../api/meta.js';
 import { isTerminal, type Pod } from '../../api/pod.js';
 import { networkStatuses } from '../../api/network-status.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import type { Client } from '../../kube/client.js';
-import type { Resource } from '../../kube/resource.js';
 import {
   KUBEVIRTS,
   NAMESPACES,
@@ -19,6 +17,7 @@ import type { Environment } from '../environment.js';
 import { AddressStory } from './addresses.js';
 import { claimNames, ClaimStory, references, waitForClaims } from './claims.js';
 import { type StoryEvent, waitForEvent } from './events.js';
+import { removeNamespaces } from './leavings.js';
 import { MigrationStory } from './migrations.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { Tenant } from './tenant.js';
@@ -53,14 +52,10 @@ export class Story {
     return new Story(environment, namespace);
   }
 
-  /** Deletes what the story made. VMs first: a namespace's end deletes in no order, which is another story. */
+  /** Deletes what the story made. */
   async end(): Promise<void> {
     await this.#tenant?.leave();
-    await this.#deleteAll(VIRTUAL_MACHINES);
-    await this.#deleteAll(VIRTUAL_MACHINE_INSTANCES);
-    await Promise.all(
-      [this.namespace, ...this.#otherNamespaces].map((name) => this.client.delete(NAMESPACES, { name })),
-    );
+    await removeNamespaces(this.client, [this.namespace, ...this.#otherNamespaces]);
     await this.addresses.end();
   }
 
@@ -279,15 +274,6 @@ export class Story {
 
   ref(name: string): { namespace: string; name: string } {
     return { namespace: this.namespace, name };
-  }
-
-  async #deleteAll<T extends KubeObject>(resource: Resource<T>): Promise<void> {
-    const { items } = await this.client.list(resource, { namespace: this.namespace });
-    const atOnce = 20; // a bench leaves hundreds
-    for (let from = 0; from < items.length; from += atOnce) {
-      const some = items.slice(from, from + atOnce);
-      await Promise.all(some.map(({ metadata }) => this.client.delete(resource, this.ref(metadata.name))));
-    }
   }
 
   #vmi(name: string): Promise<VirtualMachineInstance | undefined> {
