@@ -1,3 +1,4 @@
+import { ATTEMPTS, BLIND_ATTEMPTS, BLOCK_ATTEMPTS } from '../../cni/agent/leases/any-address.js';
 import type { Address } from '../../ipam/core/address.js';
 import { type LeaseRecord, createLease, releaseLease } from '../../ipam/core/lease.js';
 import type { Pool } from '../../ipam/core/pool.js';
@@ -7,11 +8,6 @@ import type { NodeBlocks } from './node-blocks.js';
 import { type SpaceView, Tried } from './space-view.js';
 import type { Tally } from './tally.js';
 import type { VirtualTime } from './virtual-time.js';
-
-/** As agents do, cni/agent/leases/any-address.ts: addresses that are tried for an ADD, of them blindly, and of the node's own blocks. */
-const ATTEMPTS = 64;
-const BLIND_ATTEMPTS = 4;
-const BLOCK_ATTEMPTS = 8;
 
 export interface AgentGiven {
   readonly node: string;

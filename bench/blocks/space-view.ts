@@ -1,3 +1,4 @@
+import { NOTED_MS } from '../../cni/agent/leases/space-candidates.js';
 import { AddressSpace } from '../../ipam/core/address-space.js';
 import type { Address } from '../../ipam/core/address.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
@@ -7,8 +8,6 @@ import type { News } from './api.js';
 
 /** So often an address may be drawn that this agent tries already. */
 const DRAWS = 8;
-/** As agents do: an address that was found taken is not tried again for so long. */
-const NOTED_MS = 10_000;
 
 /**
  * What those know of an address space whose watch lags behind by the same time. A thousand agents that each know a hundred thousand leases do

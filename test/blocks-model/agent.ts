@@ -1,6 +1,7 @@
 import { BlockRelease } from '../../api/address-block.js';
 import { BlockCandidates, type PickOutcome } from '../../cni/agent/blocks/block-candidates.js';
 import { type AnswerOutcome, LentBlocks } from '../../cni/agent/blocks/lent-blocks.js';
+import { ANSWER_INTERVAL_MS } from '../../cni/agent/blocks/own-blocks.js';
 import { AddressSpace } from '../../ipam/core/address-space.js';
 import type { Address } from '../../ipam/core/address.js';
 import { type BlockRecord } from '../../ipam/core/block.js';
@@ -13,7 +14,6 @@ import type { BlockCluster, Outcome, PoolRecord } from './cluster.js';
 import type { Picked, Writer } from './judge.js';
 import { Lagging } from './log.js';
 
-const ANSWER_INTERVAL_MS = 15_000;
 /** Addresses that are tried for an ADD. */
 const ATTEMPTS = 3;
 

@@ -36,11 +36,11 @@ interface Count {
 }
 
 /** Addresses of one family that are tried. */
-const ATTEMPTS = 64;
+export const ATTEMPTS = 64;
 /** So many are picked blindly before the first list of leases is there: in a pool that is not full one is enough. */
-const BLIND_ATTEMPTS = 4;
+export const BLIND_ATTEMPTS = 4;
 /** So many of the node's own blocks: where more of them are taken, claims have come to live there. */
-const BLOCK_ATTEMPTS = 8;
+export const BLOCK_ATTEMPTS = 8;
 
 /**
  * An address for a pod that asks for none in particular. The node's own blocks come first; then the whole pool, a few times blindly. Only

@@ -27,7 +27,7 @@ export interface CandidateDeps {
 }
 
 /** An address that was found taken is not tried again for so long; by then the watch shows it, or it is free. */
-const NOTED_MS = 10_000;
+export const NOTED_MS = 10_000;
 
 /**
  * Which addresses of an address space may be free: neither leased, as far as the watch has told, nor being tried by this agent. Before the first
