@@ -1,9 +1,7 @@
-import type { AddressBlock } from '../api/address-block.js';
 import type { AddressLease } from '../api/address-lease.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import { ADDRESS_BLOCKS, ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import type { Watched } from '../process/informers.js';
-import { type BlockRecord, readBlock } from './core/block.js';
 import { type LeaseRecord, readLease } from './core/lease.js';
 import { SERVED_CLAIM_INDEXES } from './indexes.js';
 import { shrinkClaim } from './shrink.js';
@@ -12,12 +10,6 @@ import { shrinkClaim } from './shrink.js';
 
 /** Without indexes: the book of leases has its own, which know what we wrote ourselves. */
 export const ADDRESS_LEASE_WATCH: Watched<AddressLease, LeaseRecord> = { resource: ADDRESS_LEASES, shrink: readLease };
-/** Only where blocks are lent. Optional: they are hints, and claims are served without any. */
-export const ADDRESS_BLOCK_WATCH: Watched<AddressBlock, BlockRecord> = {
-  resource: ADDRESS_BLOCKS,
-  shrink: readBlock,
-  optional: true,
-};
 /** With their whole status. Optional as elsewhere: another's CRD, which may come later. */
 export const SERVED_CLAIMS: Watched<IPAMClaim> = {
   resource: IPAM_CLAIMS,

@@ -1,9 +1,11 @@
+import type { AddressBlock } from '../api/address-block.js';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import type { KubeObject } from '../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import {
+  ADDRESS_BLOCKS,
   ADDRESS_POOLS,
   IPAM_CLAIMS,
   KUBEVIRTS,
@@ -13,6 +15,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../kube/resources.js';
+import { type BlockRecord, readBlock } from '../ipam/core/block.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from './indexes.js';
 import type { Watched } from './informers.js';
 import {
@@ -27,7 +30,7 @@ import {
   shrinkVmi,
 } from './shrink.js';
 
-/** The kinds that controller and webhook both follow: in one process they share the caches. KubeVirt and Multus may come later. */
+/** The kinds that several processes follow: in one process they share the caches. KubeVirt and Multus may come later. */
 
 export const VMS: Watched<VirtualMachine> = {
   resource: VIRTUAL_MACHINES,
@@ -59,3 +62,9 @@ export const NODE_WATCH: Watched<KubeObject> = { resource: NODES, shrink: shrink
 export const KUBEVIRT_OBJECTS: Watched<KubeVirt> = { resource: KUBEVIRTS, shrink: shrinkKubeVirt, optional: true };
 /** Not optional: while the kind is not served, nothing is known of what may be leased. */
 export const ADDRESS_POOL_WATCH: Watched<AddressPool> = { resource: ADDRESS_POOLS, shrink: shrinkPool };
+/** Only where blocks are lent. Optional: they are hints, and claims are served without any. */
+export const ADDRESS_BLOCK_WATCH: Watched<AddressBlock, BlockRecord> = {
+  resource: ADDRESS_BLOCKS,
+  shrink: readBlock,
+  optional: true,
+};

@@ -7,7 +7,7 @@ import type { Change } from '../../kube/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { Metrics } from '../../process/metrics.js';
 import { PoolDirectory } from '../../process/pools/directory.js';
-import { ADDRESS_POOL_WATCH } from '../../process/watched.js';
+import { ADDRESS_BLOCK_WATCH, ADDRESS_POOL_WATCH } from '../../process/watched.js';
 import { blockOf } from '../../test/block-objects.js';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
@@ -16,7 +16,6 @@ import { readBlock } from '../core/block.js';
 import { LeaseBook } from '../leases/book.js';
 import { PoolUsage } from '../pools/usage.js';
 import type { Views } from '../views.js';
-import { ADDRESS_BLOCK_WATCH } from '../watched.js';
 import { Blocks } from './blocks.js';
 
 /** What an informer is for those who follow it. */

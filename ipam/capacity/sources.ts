@@ -1,12 +1,12 @@
 import type { AddressBlock } from '../../api/address-block.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Pod } from '../../api/pod.js';
-import { ADDRESS_BLOCKS, ADDRESS_LEASES, PODS } from '../../kube/resources.js';
+import { ADDRESS_LEASES, PODS } from '../../kube/resources.js';
 import type { ProcessContext } from '../../process/context.js';
 import type { Watched } from '../../process/informers.js';
 import { PoolDirectory } from '../../process/pools/directory.js';
-import { ADDRESS_POOL_WATCH } from '../../process/watched.js';
-import { type BlockRecord, readBlock } from '../core/block.js';
+import { ADDRESS_BLOCK_WATCH, ADDRESS_POOL_WATCH } from '../../process/watched.js';
+import type { BlockRecord } from '../core/block.js';
 import type { Pool } from '../core/pool.js';
 import { Feed } from './feed.js';
 import { NODE_RECORDS, type NodeRecord, sameNode } from './node-record.js';
@@ -15,10 +15,8 @@ import { Stock, type StockEntry, readEntry } from './stock.js';
 
 const BY_POOL = 'pool';
 const BLOCK_RECORDS: Watched<AddressBlock, BlockRecord> = {
-  resource: ADDRESS_BLOCKS,
-  shrink: readBlock,
+  ...ADDRESS_BLOCK_WATCH,
   indexes: { [BY_POOL]: ({ pool }) => [pool] },
-  optional: true,
 };
 
 export interface SourcesOptions {
