@@ -7,7 +7,7 @@ import { choose } from '../ipam/core/allocator.js';
 import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../ipam/core/lease.js';
 import { type Pool, addressesOf, compilePool } from '../ipam/core/pool.js';
 import { LeaseBook } from '../ipam/leases/book.js';
-import { seededRandom } from './random.js';
+import { seededRandom, shuffle } from './random.js';
 import type { Figure } from './report.js';
 
 const REBUILT = 1_000_000;
@@ -65,10 +65,11 @@ function rebuild(what: string, pool: Pool, family: Family, valueOf: (n: number) 
 function operations(pool: Pool, family: Family, percent: number): Figure[] {
   const { first, last } = addressesOf(pool, family, 'open').ranges[0]!;
   const size = Number(last - first) + 1;
-  const order = shuffled(size);
+  const numbers = Array.from({ length: size }, (_, n) => n);
+  const order = shuffle(numbers, seededRandom(RANDOM_SEED));
   const space = new AddressSpace();
   space.setPool(pool);
-  const used = Array.from(order.subarray(0, Math.round((size * percent) / 100)), (n) => first + BigInt(n));
+  const used = order.slice(0, Math.round((size * percent) / 100)).map((n) => first + BigInt(n));
   for (const value of used) space.occupy({ family, value });
   let [allocateMs, releaseMs] = [0, 0];
   for (let round = 0; round < ROUNDS; round++) {
@@ -165,17 +166,6 @@ function poolOf(subnet: { cidr: string; ranges?: string[] }): Pool {
   const compiled = compilePool({ metadata: { name: 'blue', uid: 'blue-uid' }, spec });
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
   return compiled.pool;
-}
-
-/** The numbers below `size` in an order that is the same in every run (Fisher-Yates). */
-function shuffled(size: number): Uint32Array {
-  const order = Uint32Array.from({ length: size }, (_, n) => n);
-  const random = seededRandom(RANDOM_SEED);
-  for (let n = size - 1; n > 0; n--) {
-    const other = Math.floor(random() * (n + 1));
-    [order[n], order[other]] = [order[other]!, order[n]!];
-  }
-  return order;
 }
 
 let collect: (() => void) | undefined;
