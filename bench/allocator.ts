@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { AddressLease } from '../api/address-lease.js';
 import { AddressSpace } from '../ipam/core/address-space.js';
 import type { Family } from '../ipam/core/address.js';
@@ -7,8 +5,10 @@ import { choose } from '../ipam/core/allocator.js';
 import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../ipam/core/lease.js';
 import { type Pool, addressesOf, compilePool } from '../ipam/core/pool.js';
 import { LeaseBook } from '../ipam/leases/book.js';
+import { heapBytes } from './heap.js';
 import { seededRandom, shuffle } from './random.js';
 import type { Figure } from './report.js';
+import { uuid } from './uuid.js';
 
 const REBUILT = 1_000_000;
 const BOOKED = 200_000;
@@ -156,27 +156,9 @@ function requestOf(n: number): LeaseRequest {
   return { address: { family: 4, value: (10n << 24n) + 1n + BigInt(n) }, addressSpace: 'blue', pool: 'blue', owner };
 }
 
-function uuid(n: number): string {
-  const digits = n.toString(16).padStart(12, '0');
-  return `${digits.slice(4)}-5a1e-4b0b-8c3d-${digits}`;
-}
-
 function poolOf(subnet: { cidr: string; ranges?: string[] }): Pool {
   const spec = { network: 'blue', subnets: [subnet] };
   const compiled = compilePool({ metadata: { name: 'blue', uid: 'blue-uid' }, spec });
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
   return compiled.pool;
-}
-
-let collect: (() => void) | undefined;
-
-/** What is reachable. */
-function heapBytes(): number {
-  if (collect === undefined) {
-    setFlagsFromString('--expose-gc');
-    collect = runInNewContext('gc') as () => void;
-  }
-  collect();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
 }

@@ -7,6 +7,7 @@ import { benchAdmissions } from './admissions.js';
 import { benchAllocator } from './allocator.js';
 import { benchBed } from './bed.js';
 import { benchBlocks } from './blocks.js';
+import { benchCapacity } from './capacity.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
 import { benchMemory } from './memory.js';
@@ -15,11 +16,12 @@ import { type Figure, isMet, table } from './report.js';
 import { benchStartup } from './startup.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses] [cni] [migration] [whereabouts] [blocks]
+// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses] [cni] [migration] [whereabouts] [blocks] [capacity]
 /** Those that need no bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
   blocks: benchBlocks,
+  capacity: benchCapacity,
   cni: benchCni,
   migration: benchMigration,
   whereabouts: benchWhereabouts,

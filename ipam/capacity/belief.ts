@@ -41,6 +41,7 @@ export class Belief {
    */
   see(cap: number | undefined, version: string, now: number): void {
     this.#forget(now);
+    if (this.#isCalm && cap === this.#seen) return;
     const until = now + this.#settleMs;
     const isOver = (sent: Sent) => sent.version !== undefined && !isNewer(sent.version, version);
     const arrived = Math.max(
@@ -72,10 +73,17 @@ export class Belief {
 
   most(now: number): number {
     this.#forget(now);
+    if (this.#isCalm) return Math.max(this.#seen ?? 0, 0);
     return Math.max(this.#seen ?? 0, 0, ...[...this.#past, ...this.#sent].map(({ cap }) => cap));
   }
 
+  /** Nothing but what is seen can be believed, as nearly always: there are as many of these as nodes times pools. */
+  get #isCalm(): boolean {
+    return this.#past.length === 0 && this.#sent.length === 0;
+  }
+
   #forget(now: number): void {
+    if (this.#isCalm) return;
     this.#past = this.#past.filter(({ until }) => until > now);
     this.#sent = this.#sent.filter(({ until }) => until > now);
   }

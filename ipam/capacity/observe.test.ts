@@ -125,6 +125,16 @@ describe('what there is of a pool to be shared out', () => {
     expect(free()).to.equal(6);
   });
 
+  it('is less what another pool of the address space has released, and a pool of that name in another one', () => {
+    const stock = new Stock();
+    const released = readEntry(leaseOf('10.0.0.1', undefined));
+    stock.add({ ...released, pool: 'other' });
+    stock.add({ ...released, space: 'green' });
+    expect(stock.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total).to.equal(5);
+    stock.add(released);
+    expect(stock.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total).to.equal(6);
+  });
+
   it('is less what bound pods still wait for', () => {
     const pods = [podOn('pod-1', { node: 'n1' }), podOn('pod-2', { node: 'n2' }), podOn('pod-3')];
     const observed = lookAt({ pods, leases: [leaseOf('10.0.0.1', 'pod-1')] });

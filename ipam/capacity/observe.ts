@@ -39,7 +39,7 @@ export interface ObservedPool {
 }
 
 export function observe(sight: Sight): ObservedPool[] {
-  const pods = [...sight.pods];
+  const { asking, waitingPods } = grouped(sight.pods);
   const pools = [...sight.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
   const shown = new Map(
     pools.map((pool): [string, ShownPool] => [
@@ -47,15 +47,15 @@ export function observe(sight: Sight): ObservedPool[] {
       { pool, nodes: sight.nodes.filter((node) => isEligible(node, pool.nodeSelector)) },
     ]),
   );
-  const kinds = waitingKinds(pods, shown);
+  const kinds = waitingKinds(waitingPods, shown);
   return pools.map((pool) => {
     const resource = capacityResource(pool.name);
-    const concerned = pods.filter(({ requests }) => requests.has(resource));
+    const concerned = asking.get(resource) ?? [];
     const counts = count(concerned, resource);
     const { budget, own } = freeOf(pool, concerned, { sight, resource });
-    const waiting = kinds.flatMap(({ requests, ...kind }): WaitingKind[] => {
+    const waiting = kinds.flatMap(({ key, pods, nodes, requests }): WaitingKind[] => {
       const requested = requests.get(resource);
-      return requested === undefined ? [] : [{ ...kind, requested }];
+      return requested === undefined ? [] : [{ key, pods, nodes, requested }];
     });
     return {
       resource,
@@ -73,6 +73,21 @@ export function observe(sight: Sight): ObservedPool[] {
       waitingPods: waiting.reduce((sum, kind) => sum + kind.pods, 0),
     };
   });
+}
+
+/** Looks at each pod once. @returns by resource, those that ask for it; and those that no node had room for */
+function grouped(pods: Iterable<PodRecord>) {
+  const asking = new Map<string, PodRecord[]>();
+  const waitingPods: PodRecord[] = [];
+  for (const pod of pods) {
+    if (pod.needs !== undefined) waitingPods.push(pod);
+    for (const resource of pod.requests.keys()) {
+      const others = asking.get(resource);
+      if (others === undefined) asking.set(resource, [pod]);
+      else others.push(pod);
+    }
+  }
+  return { asking, waitingPods };
 }
 
 function count(pods: readonly PodRecord[], resource: string) {

@@ -80,7 +80,8 @@ export class Publisher {
   #see(nodes: readonly NodeRecord[], published: ReadonlySet<string>): void {
     const now = this.#options.clock.now();
     const names = new Set(nodes.map(({ traits }) => traits.name));
-    const shownOnes = new Set(nodes.flatMap(({ shown }) => [...shown.keys()]));
+    const shownOnes = new Set<string>();
+    for (const { shown } of nodes) for (const resource of shown.keys()) shownOnes.add(resource);
     for (const [resource, beliefs] of this.#beliefs) {
       for (const name of beliefs.keys()) if (!names.has(name)) beliefs.delete(name);
       if (shownOnes.has(resource) || published.has(resource)) continue;
@@ -88,8 +89,9 @@ export class Publisher {
       this.#offers.delete(resource);
       this.#evenAt.delete(resource);
     }
+    const resources = new Set([...published, ...shownOnes]);
     for (const { traits, shown, metadata } of nodes) {
-      for (const resource of new Set([...published, ...shown.keys()])) {
+      for (const resource of resources) {
         this.#belief(resource, traits.name).see(shown.get(resource)?.allocatable, metadata.resourceVersion ?? '', now);
       }
     }
@@ -97,9 +99,10 @@ export class Publisher {
 
   #belief(resource: string, node: string): Belief {
     const beliefs = this.#beliefs.get(resource) ?? new Map<string, Belief>();
-    this.#beliefs.set(resource, beliefs);
-    const belief = beliefs.get(node) ?? new Belief(this.#options.settleMs);
-    beliefs.set(node, belief);
+    const known = beliefs.get(node);
+    if (known !== undefined) return known;
+    const belief = new Belief(this.#options.settleMs);
+    this.#beliefs.set(resource, beliefs.set(node, belief));
     return belief;
   }
 
@@ -117,10 +120,10 @@ export class Publisher {
     );
     const plan = planShares({
       budget,
-      nodes: nodes.map((node): ShareNode => {
-        const belief = this.#belief(resource, node.name);
-        const { shown } = belief;
-        return { ...node, ...(shown !== undefined && { shown }), most: belief.most(now) };
+      // spelled out, for there are as many as nodes times pools: made by spreading they take a round twice as long
+      nodes: nodes.map(({ name, requested, leaving, own, ordinary }): ShareNode => {
+        const belief = this.#belief(resource, name);
+        return { name, requested, leaving, own, ordinary, shown: belief.shown, most: belief.most(now) };
       }),
       elsewhere: now < this.#calmAt ? Infinity : elsewhere,
       isDue: this.#isDue(resource, now),

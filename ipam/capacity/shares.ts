@@ -15,7 +15,7 @@ export interface ShareNode {
   /** What pods ask for that are being deleted: to a scheduler they are still there. */
   readonly leaving: number;
   /** What it shows, or was told last to show; absent: nothing. */
-  readonly shown?: number;
+  readonly shown?: number | undefined;
   /** The most that a scheduler may believe that it shows. */
   readonly most: number;
   /** Free in the blocks that it is lent, and for nobody else. */

@@ -6,6 +6,7 @@ import { isHeldByPod, isOfTable, readLease } from '../core/lease.js';
 import { OccupiedSet } from '../core/occupied.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import type { RangeSet } from '../core/ranges.js';
+import { type Counted, Released } from './released.js';
 
 /** Of a lease, no more than where it is, which pod holds it, and since when nobody does: there may be very many. */
 export interface StockEntry {
@@ -59,23 +60,23 @@ export class Stock {
   /** By name of the lease; those of pods alone. */
   readonly #held = new Map<string, Held>();
   readonly #counts = new Map<string, number>();
-  /** By name of the lease. */
-  readonly #released = new Map<string, StockEntry & { readonly releasedAt: number }>();
+  /** By address space, pool and family: pools never change, and another one of the address space takes none of them. */
+  readonly #released = new Map<string, Released>();
 
   add(entry: StockEntry): void {
-    this.#forget(entry.name);
-    this.#space(entry.space)[entry.family].add(entry.value);
-    const { releasedAt } = entry;
-    if (releasedAt !== undefined) this.#released.set(entry.name, { ...entry, releasedAt });
-    if (entry.pod === undefined) return;
-    const held = { pool: entry.pool, family: entry.family, pod: entry.pod };
-    this.#held.set(entry.name, held);
+    const { name, space, family, value, pool, pod, releasedAt } = entry;
+    this.#forget(entry);
+    this.#space(space)[family].add(value);
+    if (releasedAt !== undefined) this.#releasedOf(entry).set(value, releasedAt);
+    if (pod === undefined) return;
+    const held = { pool, family, pod };
+    this.#held.set(name, held);
     this.#count(held, 1);
   }
 
-  delete({ name, space, family, value }: StockEntry): void {
-    this.#forget(name);
-    this.#space(space)[family].delete(value);
+  delete(entry: StockEntry): void {
+    this.#forget(entry);
+    this.#space(entry.space)[entry.family].delete(entry.value);
   }
 
   /** How many addresses of the pool and family a pod holds. */
@@ -93,9 +94,8 @@ export class Stock {
     { blocks, cooledSince }: { blocks: readonly BlockRecord[]; cooledSince: number },
   ): Free {
     const occupied = this.#space(pool.addressSpace)[family];
-    const cooled = this.#cooled(pool, family, cooledSince);
-    const count = (ranges: RangeSet) =>
-      countFree(ranges, occupied) + cooled.filter((value) => ranges.has(value)).length;
+    const cooled = this.#releasedOf({ space: pool.addressSpace, pool: pool.name, family }).cooled(cooledSince);
+    const count = (ranges: RangeSet) => countFree(ranges, occupied) + countIn(ranges, cooled);
     const open = addressesOf(pool, family, 'open');
     const lent = blocks.filter(({ cidr }) => cidr.family === family);
     const own = new Map<string, number>();
@@ -109,16 +109,11 @@ export class Stock {
     return { total: [...own.values()].reduce((sum, ofNode) => sum + ofNode, shared), own };
   }
 
-  /** Those of the pool alone: pools never change, and another one of the address space takes none of them. */
-  #cooled(pool: Pool, family: Family, cooledSince: number): bigint[] {
-    return [...this.#released.values()].flatMap((entry) =>
-      entry.pool === pool.name &&
-      entry.space === pool.addressSpace &&
-      entry.family === family &&
-      entry.releasedAt <= cooledSince
-        ? [entry.value]
-        : [],
-    );
+  #releasedOf({ space, pool, family }: Pick<StockEntry, 'space' | 'pool' | 'family'>): Released {
+    const key = `${space}/${family}/${pool}`;
+    const released = this.#released.get(key) ?? new Released();
+    this.#released.set(key, released);
+    return released;
   }
 
   #space(name: string): Record<Family, OccupiedSet> {
@@ -127,11 +122,11 @@ export class Stock {
     return space;
   }
 
-  #forget(name: string): void {
-    this.#released.delete(name);
-    const held = this.#held.get(name);
+  #forget(entry: StockEntry): void {
+    this.#releasedOf(entry).delete(entry.value);
+    const held = this.#held.get(entry.name);
     if (held === undefined) return;
-    this.#held.delete(name);
+    this.#held.delete(entry.name);
     this.#count(held, -1);
   }
 
@@ -147,10 +142,13 @@ function keyOf({ pod, pool, family }: Held): string {
   return `${pod}/${family}/${pool}`;
 }
 
+function countIn(ranges: RangeSet, addresses: Counted): number {
+  return ranges.ranges.reduce((sum, { first, last }) => sum + addresses.countIn(first, last), 0);
+}
+
 /** Capped: nobody tells so many apart. */
-function countFree(ranges: RangeSet, occupied: OccupiedSet): number {
-  let free = ranges.size;
-  for (const { first, last } of ranges.ranges) free -= BigInt(occupied.countIn(first, last));
+function countFree(ranges: RangeSet, occupied: Counted): number {
+  const free = ranges.size - BigInt(countIn(ranges, occupied));
   return Number(free > MANY ? MANY : free);
 }
 

@@ -1,0 +1,68 @@
+import { Publisher } from '../ipam/capacity/publisher.js';
+import { silentLogger } from '../kube/log.js';
+import { ManualClock } from '../test/manual-clock.js';
+import { memory } from './capacity/memory.js';
+import { BEGIN, World, type WorldGiven } from './capacity/world.js';
+import type { Figure } from './report.js';
+
+const NODES = [100, 500, 1_000];
+const POOLS = [1, 20, 100];
+/** Until what nodes show is even, and the code is warm. */
+const CALM_ROUNDS = 8;
+const ROUNDS = 5;
+const INTERVAL_MS = 1_000;
+const SETTLE_MS = 3_000;
+const PATIENCE_MS = 20_000;
+
+/** Rounds of the process that shows free addresses on nodes, without an API server: what each takes, and what is kept in memory. */
+export async function benchCapacity(): Promise<Figure[]> {
+  const figures = memory();
+  let smallest: number | undefined;
+  for (const hasBlocks of [false, true]) {
+    for (const pools of POOLS) {
+      for (const nodes of NODES) {
+        const cpuMs = await round({ nodes, pools, hasBlocks });
+        smallest ??= cpuMs;
+        const name = `capacity: ${nodes} nodes, ${pools} pools${hasBlocks ? ', blocks' : ''}`;
+        process.stderr.write(`  ${name}: ${cpuMs.toFixed(1)} ms\n`);
+        figures.push(
+          { name: `${name}: CPU a round`, value: cpuMs, unit: 'ms' },
+          { name: `${name}: of the smallest`, value: cpuMs / smallest, unit: '' },
+        );
+      }
+    }
+  }
+  return figures;
+}
+
+/** @returns ms of CPU, garbage collection included */
+async function round(given: WorldGiven): Promise<number> {
+  const world = new World(given);
+  const clock = new ManualClock(BEGIN);
+  const patch = (_resource: unknown, { name }: { name: string }, { body }: { body: NodePatch }) =>
+    Promise.resolve(world.patch(name, body.status.capacity));
+  const publisher = new Publisher({
+    client: { patch: patch as never },
+    clock,
+    log: silentLogger,
+    metrics: { leads: () => undefined, observed: () => undefined, forgot: () => undefined, written: () => undefined },
+    settleMs: SETTLE_MS,
+    patienceMs: PATIENCE_MS,
+    signal: new AbortController().signal,
+  });
+  const rounds = async (count: number) => {
+    for (let left = count; left > 0; left--) {
+      clock.set(clock.now() + INTERVAL_MS);
+      await publisher.round(world.sight(clock.now()));
+    }
+  };
+  await rounds(CALM_ROUNDS);
+  const before = process.cpuUsage();
+  await rounds(ROUNDS);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000 / ROUNDS;
+}
+
+interface NodePatch {
+  status: { capacity: Record<string, string | null> };
+}
