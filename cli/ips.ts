@@ -46,7 +46,7 @@ export async function listIps({ namespace, json }: IpsOptions, client: Pick<Clie
 }
 
 /** VMs first, each by its name. Leases that were released, and reserved ones, are nobody's. */
-export function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[]): IpsRow[] {
+function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[]): IpsRow[] {
   const held = leases.filter(({ spec }) => spec.owner !== undefined && spec.releasedAt === undefined);
   const byOwner = new Map<string, AddressLease[]>();
   for (const lease of held) {

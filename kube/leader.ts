@@ -253,6 +253,6 @@ export class LeaderElection {
 }
 
 /** metav1.MicroTime: RFC 3339 with exactly six digits. */
-export function microTime(ms: number): string {
+function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -12,7 +12,7 @@ import { formatCidr, parseCidr } from '../ipam/core/cidr.js';
 export const DELAY = 180_000;
 export const NOW = 1_000_000_000;
 export const LONG_AGO = NOW - DELAY;
-export const policy = { minFree: 8, maxFree: 72, excessDelayMs: DELAY };
+const policy = { minFree: 8, maxFree: 72, excessDelayMs: DELAY };
 
 export const { Marked, Ready, Refused, Released } = BlockRelease;
 export const { Excess, Pressure, NodeGone, Withdrawn } = ReleaseReason;
@@ -37,7 +37,7 @@ export function block(index: number, given: Given = {}): ObservedBlock {
   return { record: recordOf(index, node, given), used: 0, free: 64, size: 64, isSlice: true, ...rest };
 }
 
-export function recordOf(
+function recordOf(
   index: number,
   node: string,
   { status, deleting, finalizers }: Pick<Given, 'status' | 'deleting' | 'finalizers'>,
@@ -90,14 +90,14 @@ export function plan({
 }
 
 /** `mark 0 ExcessAddresses`, `lend 3 n1`. */
-export function brief(action: BlockAction): string {
+function brief(action: BlockAction): string {
   if (action.kind === 'lend') return `lend ${indexOf(formatCidr(action.slice))} ${action.node}`;
   const what = `${action.kind} ${indexOf(formatCidr(action.block.cidr))}`;
   if (action.kind === 'mark') return `${what} ${action.reason}`;
   return action.kind === 'take-back' && action.isNodeGone ? `${what} unanswered` : what;
 }
 
-export function indexOf(cidr: string): string {
+function indexOf(cidr: string): string {
   const offset = /^10\.1\.0\.(\d+)/.exec(cidr)?.[1];
   return offset === undefined ? cidr : String(Number(offset) / 64);
 }

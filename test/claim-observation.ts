@@ -37,7 +37,7 @@ export const TRUE: Partial<Condition> = {
   message: 'leased from AddressPool blue',
 };
 
-export function poolOf(kind: 'v4' | 'dual'): Pool {
+function poolOf(kind: 'v4' | 'dual'): Pool {
   const subnets = [{ cidr: '10.0.0.0/24' }, { cidr: '2001:db8::/64' }].slice(0, kind === 'v4' ? 1 : 2);
   const compiled = compilePool(adminPool('blue', { subnets }));
   if (!compiled.ok) throw new TypeError('the pool is bad');
@@ -75,7 +75,7 @@ export function lease(text: string, index = 0): LeaseRecord {
   };
 }
 
-export function pod(name: string): ClaimPod {
+function pod(name: string): ClaimPod {
   return { metadata: { name, namespace: 'vms', uid: name }, terminal: false, claims: ['vm1.data'], running: true };
 }
 

@@ -2,7 +2,7 @@ import type { Ask } from '../cni/agent/exchange.js';
 
 /** Requests of the CNI plugin for tests. */
 
-export const NETWORK_CONFIG = {
+const NETWORK_CONFIG = {
   cniVersion: '1.0.0',
   name: 'blue',
   type: 'bridge',
@@ -13,7 +13,7 @@ export const NETWORK_CONFIG = {
 /** As Multus writes it: all twice. */
 const POD_ARGS =
   'IgnoreUnknown=true;K8S_POD_NAMESPACE=vms;K8S_POD_NAME=p1;K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=p1-uid';
-export const CNI_ARGS = `${POD_ARGS};${POD_ARGS}`;
+const CNI_ARGS = `${POD_ARGS};${POD_ARGS}`;
 
 /** A request that is as it must be, but for what a test is about. `undefined` leaves a variable or key out. */
 export function askOf(command: string, env: Record<string, string | undefined> = {}, config: object = {}): Ask {

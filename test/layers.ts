@@ -19,7 +19,7 @@ interface Layer {
 }
 
 /** The direction of imports. Processes never import each other. */
-export const LAYERS: readonly Layer[] = [
+const LAYERS: readonly Layer[] = [
   { root: 'api', below: [] },
   { root: 'kube', below: ['api'] },
   { root: 'process', below: ['api', 'kube', 'ipam/core'] },

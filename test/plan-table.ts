@@ -4,7 +4,7 @@ import { plan } from '../controller/claims/plan.js';
 import { type Given, observationOf } from './workload-observation.js';
 
 /** One line for each action: what, which claim, and for whom or why in short. */
-export function summary(action: Action): string {
+function summary(action: Action): string {
   switch (action.kind) {
     case 'create':
       return `create ${action.claim.metadata.name} for ${action.claim.metadata.ownerReferences?.[0]?.uid ?? ''}`;

@@ -8,7 +8,7 @@ import type { Pod } from '../api/pod.js';
 /** Objects for tests, as short as what a test is about. */
 
 export const NAMESPACE = 'vms';
-export const DELETED_AT = '2026-01-01T00:00:00Z';
+const DELETED_AT = '2026-01-01T00:00:00Z';
 
 /** Networks by their name in the VM: a NAD's name; `!` before it marks the interface as absent. */
 export type Networks = Record<string, string>;

@@ -20,7 +20,7 @@ const MAX_STALENESS_MS = 30_000;
 const SERVER_BYTES = 750;
 const SEED = 20_261_121;
 
-export const PHASES = ['start', 'steady', 'rollout'] as const;
+const PHASES = ['start', 'steady', 'rollout'] as const;
 export type Phase = (typeof PHASES)[number];
 
 /** What happens to pods in a phase, and how long it lasts. */

@@ -32,7 +32,7 @@ export function ownedClaims(observed: Observed): OwnedClaim[] {
   return owned;
 }
 
-export function stateOf(uid: string, { vm, vmi }: Observed): OwnerState {
+function stateOf(uid: string, { vm, vmi }: Observed): OwnerState {
   if (vm?.metadata.uid === uid) return isBeingDeleted(vm) ? 'deleting' : 'alive';
   if (vmi === undefined) return 'gone';
   if (ownerOfVmi(vmi).uid === uid) return isBeingDeleted(vmi) ? 'deleting' : 'alive';

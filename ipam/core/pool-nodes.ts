@@ -6,7 +6,7 @@ import type { Place, PoolProblems } from './pool-problems.js';
 /** What a pool's spec says of nodes, and its switches. */
 
 /** A /26 and a /122: 64 addresses each. */
-export const DEFAULT_BLOCK_SIZE: Readonly<Record<Family, number>> = { 4: 26, 6: 122 };
+const DEFAULT_BLOCK_SIZE: Readonly<Record<Family, number>> = { 4: 26, 6: 122 };
 
 const SHORTEST: Readonly<Record<Family, number>> = { 4: 16, 6: 64 };
 const LONGEST: Readonly<Record<Family, number>> = { 4: 32, 6: 128 };

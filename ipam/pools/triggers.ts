@@ -45,13 +45,13 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
   claims.onChange(({ object }) => add(usage.review(objectKey(object))));
 }
 
-export function keysOfPool(pool: AddressPool): string[] {
+function keysOfPool(pool: AddressPool): string[] {
   const namespace = nadNamespaceOf(pool);
   return [pool.metadata.name, ...(namespace === undefined ? [] : [networkKey(namespace, pool.spec.network)])];
 }
 
 /** The network that it was for, and that it is for. */
-export function keysOfNad({ object, before }: Change<NetworkAttachment>): string[] {
+function keysOfNad({ object, before }: Change<NetworkAttachment>): string[] {
   const keys = [before, object].flatMap((nad) =>
     nad?.config.ok ? [networkKey(nad.metadata.namespace ?? '', nad.config.network.name)] : [],
   );
@@ -59,7 +59,7 @@ export function keysOfNad({ object, before }: Change<NetworkAttachment>): string
 }
 
 /** All pools of the networks, and all NADs: what one of them says may concern any other. */
-export function keysOfNetworks(networks: ReadonlySet<string>, directory: PoolDirectory): string[] {
+function keysOfNetworks(networks: ReadonlySet<string>, directory: PoolDirectory): string[] {
   return [...networks].flatMap((network) => [
     ...directory.poolsOf(network).map(({ name }) => name),
     ...directory.namespacesOf(network).map((namespace) => networkKey(namespace, network)),
@@ -67,11 +67,7 @@ export function keysOfNetworks(networks: ReadonlySet<string>, directory: PoolDir
 }
 
 /** Its pool and those that overlap it; and, where it is no longer held, the network whose derived pool may wait for that. */
-export function keysOfLease(
-  { before, after }: LeaseChange,
-  directory: PoolDirectory,
-  pools: PoolSources['cache'],
-): string[] {
+function keysOfLease({ before, after }: LeaseChange, directory: PoolDirectory, pools: PoolSources['cache']): string[] {
   const lease = after ?? before;
   if (lease === undefined) return [];
   const keys = new Set([lease.pool]);

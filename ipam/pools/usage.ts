@@ -125,10 +125,7 @@ export class PoolUsage {
 }
 
 /** Where a lease lies in what the pool may lease now. */
-export function placeOf(
-  lease: Pick<LeaseRecord, 'address' | 'addressSpace'>,
-  pool: Pool,
-): 'open' | 'requestOnly' | 'outside' {
+function placeOf(lease: Pick<LeaseRecord, 'address' | 'addressSpace'>, pool: Pool): 'open' | 'requestOnly' | 'outside' {
   const { value } = lease.address;
   const subnet = lease.addressSpace === pool.addressSpace ? subnetOf(pool, lease.address) : undefined;
   if (subnet?.open.has(value)) return 'open';

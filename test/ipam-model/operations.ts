@@ -16,7 +16,7 @@ import { MAX_STALENESS_MS } from './process.js';
 import type { World } from './world.js';
 import { bareAddress } from '../bare-address.js';
 
-export const NAMESPACE = 'vms';
+const NAMESPACE = 'vms';
 const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
 type Name = (typeof NAMES)[number];
 

@@ -25,7 +25,7 @@ import { LeaseServer } from './lease-server.js';
 const SPACE = 'fabric';
 const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'].map(parseAddress);
 export const POOLS = ['blue', 'green'];
-export const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 300_000, retainsClaims: true };
+const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 300_000, retainsClaims: true };
 /** After this a request has failed: the server does not serve it any more. */
 const DEADLINE_MS = 10_000;
 

@@ -40,7 +40,6 @@ export interface PodStatus {
 }
 
 export const KUBELET_PODS = PODS as Resource<KubeletPod>;
-export const LAUNCHER_VMI_UID_LABEL = 'kubevirt.io/created-by';
 
 /** The VM of a launcher by its full name, which labels may cut; else the pod's own name. */
 export function workloadName(pod: KubeletPod): string {
