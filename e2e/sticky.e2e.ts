@@ -5,6 +5,7 @@ import { leaseName } from '../ipam/core/lease-name.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { describeStory } from './story/describe.js';
 import type { Story } from './story/story.js';
+import { macOfGuest, nameMac } from './story/vm.js';
 import { untilValue } from './story/wait.js';
 import { bare, itOnTheWire } from './story/wire-story.js';
 
@@ -93,6 +94,39 @@ describeStory('A MAC address', (story) => {
       await story().running('vm1');
     });
   }
+
+  describe('that KubeVirt made up', () => {
+    const begin = async (subnet: string) => {
+      const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };
+      const network = await story().addresses.network('blue', [subnet], ipam);
+      await story().createVm('vm1', { data: 'blue' });
+      await story().running('vm1');
+      const mine = await story().addresses.of('vm1.data');
+      expect((await leaseOf(story(), network, bare(mine[0]!)))?.spec).not.to.have.property('mac');
+      return { network, mine, mac: await macOfGuest(story().client, story().ref('vm1'), 'data') };
+    };
+    const again = (mac: string) => story().createVm('vm1', { data: 'blue' }, { macs: { data: mac } });
+
+    it('has its address for a VM that is made again, where somebody wrote it into the spec of the first one', async () => {
+      const { network, mine, mac } = await begin('10.74.6.0/24');
+      await nameMac(story().client, story().ref('vm1'), 'data', mac);
+      const find = () => leaseOf(story(), network, bare(mine[0]!));
+      const noted = await untilValue('the lease to say it', find, (found) => found?.spec.mac !== undefined);
+      expect(noted!.spec).to.include({ mac }).and.not.to.have.property('releasedAt');
+      const releasedAt = await endVm(story(), 'vm1', network, mine[0]!);
+      await again(mac);
+      await story().addresses.are('vm1.data', mine);
+      expect(Date.now() - releasedAt).to.be.at.least(COOLDOWN_S * 1_000);
+      await story().running('vm1');
+    });
+
+    it('has any address, where nobody did', async () => {
+      const { network, mine, mac } = await begin('10.74.7.0/24');
+      await endVm(story(), 'vm1', network, mine[0]!);
+      await again(mac);
+      expect(await story().addresses.of('vm1.data')).not.to.deep.equal(mine);
+    });
+  });
 
   it('gives its address up in a full pool: who comes has the one that was released first, once it has cooled down', async () => {
     const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };

@@ -1,4 +1,4 @@
-import type { VirtualMachine, VirtualMachineInstance, VmNetwork } from '../../api/kubevirt.js';
+import type { VirtualMachine, VirtualMachineInstance, VmiInterfaceStatus, VmNetwork } from '../../api/kubevirt.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { controllingVmi, isTerminal, type Pod } from '../../api/pod.js';
 import type { Client, DeleteOptions } from '../../kube/client.js';
@@ -145,7 +145,7 @@ export interface ChangeableVm extends VirtualMachine {
       metadata?: { annotations?: Record<string, string> };
       spec: {
         networks: VmNetwork[];
-        domain: { devices: { interfaces: { name: string; bridge?: object; state?: string }[] } };
+        domain: { devices: { interfaces: { name: string; bridge?: object; state?: string; macAddress?: string }[] } };
       };
     };
   };
@@ -187,6 +187,22 @@ export function requestAddresses(
       ...template.metadata,
       annotations: { ...template.metadata?.annotations, [REQUESTED_ADDRESSES_ANNOTATION]: JSON.stringify(addresses) },
     };
+  });
+}
+
+/** The MAC address that the guest has on a network of its VM, as KubeVirt reports it, whoever chose it. */
+export async function macOfGuest(client: Client, ref: ObjectRef, network: string): Promise<string> {
+  const reported = (vmi: VirtualMachineInstance) => {
+    const interfaces: (VmiInterfaceStatus & { mac?: string })[] = vmi.status?.interfaces ?? [];
+    return interfaces.find(({ name }) => name === network)?.mac;
+  };
+  return reported(await untilRight(client, ref, `to say which MAC address ${network} has`, (vmi) => !!reported(vmi)))!;
+}
+
+/** Writes the MAC address of an interface into a VM's template. */
+export function nameMac(client: Client, ref: ObjectRef, network: string, mac: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === network) one.macAddress = mac;
   });
 }
 
