@@ -63,6 +63,7 @@ interface Given {
   blocks?: BlockRecord[];
   labels?: Record<string, Record<string, string>>;
   now?: number;
+  turn?: number;
 }
 
 function look({
@@ -72,6 +73,7 @@ function look({
   blocks = [],
   labels = {},
   now = RELEASED_AT,
+  turn,
 }: Given): ObservedPool[] {
   const stock = new Stock();
   for (const lease of leases) stock.add(readEntry(lease));
@@ -79,7 +81,7 @@ function look({
     shrinkNodeRecord({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
   );
   const blocksOf: Sight['blocksOf'] = ({ name }) => (name === 'blue' ? blocks : []);
-  return observe({ pools, nodes, pods, stock, blocksOf, now, maxStalenessMs: 30_000 });
+  return observe({ pools, nodes, pods, stock, blocksOf, now, maxStalenessMs: 30_000 }, turn);
 }
 
 function lookAt(given: Given): ObservedPool {
@@ -256,6 +258,26 @@ describe('pods that wait', () => {
     expect(waiting).to.have.length(500);
     expect(waiting.filter(({ nodes }) => nodes.length === 1)).to.have.length(1);
   });
+
+  for (const [where, namespaceOf] of [
+    ['each in its namespace', (index: number) => `ns-${index}`],
+    ['all in one namespace', () => 'ns'],
+  ] as const) {
+    it(`are looked at in turns where there are too many kinds, ${where}`, () => {
+      const pods = Array.from({ length: 600 }, (_, index) =>
+        podOn(`${index}`, {
+          namespace: namespaceOf(index),
+          needs: { nodeSelector: {}, tolerations: [{ key: `${index}`, operator: 'Exists', value: '', effect: '' }] },
+        }),
+      );
+      const keysIn = (turn: number) => lookAt({ pods, turn }).waiting.map(({ key }) => key);
+      const first = lookAt({ pods, turn: 0 });
+      expect([first.waiting.length, first.unseen.size]).to.deep.equal([500, 100]);
+      expect(keysIn(0)).to.deep.equal(first.waiting.map(({ key }) => key));
+      const turns = Array.from({ length: 10 }, (_, turn) => keysIn(turn));
+      expect(new Set(turns.flat())).to.have.property('size', 600);
+    });
+  }
 
   it('in a namespace that the pool does not serve wait for somebody else', () => {
     const pools = [poolOf({ namespaces: ['other'] })];

@@ -35,10 +35,13 @@ export interface ObservedPool {
   /** By node, whether it may show it or not. */
   readonly requested: ReadonlyMap<string, number>;
   readonly waiting: readonly WaitingKind[];
+  /** Keys of kinds that wait, perhaps for this pool, and could not be looked at as well. */
+  readonly unseen: ReadonlySet<string>;
   readonly waitingPods: number;
 }
 
-export function observe(sight: Sight): ObservedPool[] {
+/** @param turn where too many kinds of pods wait, others are looked at in each turn */
+export function observe(sight: Sight, turn = 0): ObservedPool[] {
   const { asking, waitingPods } = grouped(sight.pods);
   const pools = [...sight.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
   const shown = new Map(
@@ -47,7 +50,7 @@ export function observe(sight: Sight): ObservedPool[] {
       { pool, nodes: sight.nodes.filter((node) => isEligible(node, pool.nodeSelector)) },
     ]),
   );
-  const kinds = waitingKinds(waitingPods, shown);
+  const { kinds, unseen } = waitingKinds(waitingPods, shown, turn);
   return pools.map((pool) => {
     const resource = capacityResource(pool.name);
     const concerned = asking.get(resource) ?? [];
@@ -70,6 +73,7 @@ export function observe(sight: Sight): ObservedPool[] {
       })),
       requested: counts.staying,
       waiting,
+      unseen,
       waitingPods: waiting.reduce((sum, kind) => sum + kind.pods, 0),
     };
   });

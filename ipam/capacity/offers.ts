@@ -37,6 +37,8 @@ export interface PlacementInput {
   /** What pods that come now find on each node. */
   readonly usable: ReadonlyMap<string, number>;
   readonly waiting: readonly WaitingKind[];
+  /** Keys of kinds that wait, too, and get nothing in this round: what they have declined is not forgotten. */
+  readonly unseen?: ReadonlySet<string>;
   readonly offers: ReadonlyMap<string, Offer>;
   readonly now: number;
   /** For how long a kind may leave what it is offered unused. */
@@ -46,6 +48,7 @@ export interface PlacementInput {
 /** What is offered comes late where others have to lose it first; after so many times the patience it is taken not to come at all. */
 const LATE = 4;
 const NONE: ReadonlyMap<string, number> = new Map();
+const NOBODY: ReadonlySet<string> = new Set();
 
 /**
  * Chooses for waiting pods the nodes that are to have what they need. Each kind keeps its node until pods of it are bound, or have declined
@@ -53,9 +56,10 @@ const NONE: ReadonlyMap<string, number> = new Map();
  * each kind has its turn on each node on which it may run, and none keeps the last address from those that could use it.
  */
 export function place(input: PlacementInput): Placement {
-  const { waiting, budget } = input;
+  const { waiting, budget, unseen = NOBODY, now } = input;
   const kinds = waiting.filter(({ requested, nodes }) => requested <= budget && nodes.length > 0);
   const offers = new Map(kinds.map((kind) => [kind.key, review(kind, input)]));
+  for (const [key, { declined }] of input.offers) if (unseen.has(key)) offers.set(key, { at: now, share: 0, declined });
   const placement = { needed: new Map<string, number>(), placed: new Map<string, string>(), offers };
   const inTurn = [...kinds].sort((a, b) => turn(offers.get(a.key)) - turn(offers.get(b.key)));
   let left = budget;

@@ -227,6 +227,31 @@ describe('the publisher of free addresses', () => {
     expect(world.writes).to.deep.equal(['n0']);
   });
 
+  it('looks at a pod some time that waits behind many in other namespaces that cannot get enough', async () => {
+    const world = new World('n1', 'n2');
+    const [, n2] = world.nodes.values();
+    n2!.labels = { zone: 'b' };
+    for (const host of [1, 2, 3, 4, 5]) world.stock.add(readEntry(leaseOf(`10.0.0.${host}`, 1)));
+    const podIn = (namespace: string, requested: number, zone?: string): PodRecord => ({
+      uid: namespace,
+      namespace,
+      requests: new Map([[BLUE, requested]]),
+      attached: false,
+      leaving: false,
+      needs: {
+        nodeSelector: zone === undefined ? {} : { zone },
+        tolerations: [{ key: namespace, operator: 'Exists', value: '', effect: '' }],
+      },
+    });
+    world.pods = [...Array.from({ length: 500 }, (_, index) => podIn(`ns-${index}`, 2)), podIn('late', 1, 'b')];
+    await world.calm(['blue', {}]);
+    for (let rounds = 0; rounds < 30 && world.shown()[1] !== '1'; rounds++) {
+      world.clock.set(world.clock.now() + 60_000);
+      await world.round(['blue', {}]);
+    }
+    expect(world.shown()).to.deep.equal(['0', '1']);
+  });
+
   it('shows no more than many of a network without end', async () => {
     const world = new World('n1');
     await world.calm(['blue', { subnets: [{ cidr: 'fd00::/64' }] }]);

@@ -14,6 +14,8 @@ import { type ShareNode, planShares } from './shares.js';
 
 /** So often what nobody has is given out though nobody needs it yet. */
 const EVEN_MS = 10_000;
+/** Where too many kinds of pods wait to be looked at, others are after so many times the patience: some are offered something meanwhile. */
+const TURN = 16;
 /** Writes under way at once. */
 const WRITERS = 8;
 
@@ -53,7 +55,7 @@ export class Publisher {
    */
   async round(sight: Sight): Promise<boolean> {
     const { nodes } = sight;
-    const pools = observe(sight);
+    const pools = observe(sight, Math.floor(sight.now / (TURN * this.#options.patienceMs)));
     this.#see(nodes, new Set(pools.map(({ resource }) => resource)));
     const changes = new Map<string, Changes>();
     const change = (node: string, resource: string, count: number | null) => {
@@ -107,7 +109,7 @@ export class Publisher {
   }
 
   #plan(
-    { resource, pool, budget, nodes, requested, waiting, waitingPods }: ObservedPool,
+    { resource, pool, budget, nodes, requested, waiting, unseen, waitingPods }: ObservedPool,
     placed: ReadonlyMap<string, string>,
   ) {
     const { clock, patienceMs, metrics } = this.#options;
@@ -128,6 +130,7 @@ export class Publisher {
       elsewhere: now < this.#calmAt ? Infinity : elsewhere,
       isDue: this.#isDue(resource, now),
       waiting: waiting.map((kind) => ({ ...kind, prefers: placed.get(kind.key) })),
+      unseen,
       offers: this.#offers.get(resource) ?? new Map(),
       now,
       patienceMs,

@@ -110,6 +110,17 @@ describe('the shares of nodes', () => {
     expect(plan(10, [node('a', { shown: 5 }), node('b', { shown: 5 })]).unfinished).to.equal(false);
   });
 
+  it('go on to the next node though the waiting pod was not looked at meanwhile', () => {
+    const nodes = [node('a', { shown: 1 }), node('b', { shown: 0 })];
+    const waiting = [kind('k', 1, 'a', 'b')];
+    const declined = new Map([['a', 1_000_000]]);
+    const offers = new Map<string, Offer>([['k', { node: 'a', at: 0, share: 1, declined }]]);
+    const unseen = plan(1, nodes, { unseen: new Set(['k']), offers });
+    expect(unseen.placed.size).to.equal(0);
+    expect(plan(1, nodes, { waiting, offers: unseen.offers }).placed.get('k')).to.equal('b');
+    expect(plan(1, nodes, { offers }).offers.size, 'of one that waits no more').to.equal(0);
+  });
+
   it('go on to the next node where a waiting pod leaves them unused for long', () => {
     const nodes = [node('a', { shown: 1 }), node('b', { shown: 0 })];
     const waiting = [kind('k', 1, 'a', 'b')];

@@ -34,6 +34,8 @@ export interface ShareInput {
   readonly isDue: boolean;
   /** Pods that no node had enough for. */
   readonly waiting: readonly WaitingKind[];
+  /** Keys of kinds of such pods that get nothing in this round. */
+  readonly unseen?: ReadonlySet<string>;
   /** What this function made of the last round. */
   readonly offers: ReadonlyMap<string, Offer>;
   readonly now: number;

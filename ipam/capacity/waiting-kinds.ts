@@ -21,17 +21,25 @@ export interface RequestingKind extends Omit<WaitingKind, 'requested'> {
   readonly requests: ReadonlyMap<string, number>;
 }
 
+export interface WaitingKinds {
+  readonly kinds: readonly RequestingKind[];
+  /** Keys of those that could not be looked at as well. */
+  readonly unseen: ReadonlySet<string>;
+}
+
 type Kind = Omit<RequestingKind, 'nodes'> & { readonly needs: PodNeeds };
 
 /**
  * Pods that ask for the same and may run on the same nodes are one kind; those that nobody publishes for, and those that may run nowhere, wait
  * for somebody else. Where there are too many kinds, namespaces take turns: none keeps another's from being looked at.
  * @param pools by resource
+ * @param turn where there are too many kinds, others are looked at in each turn
  */
 export function waitingKinds(
   pods: readonly PodRecord[],
   pools: ReadonlyMap<string, ShownPool>,
-): readonly RequestingKind[] {
+  turn: number,
+): WaitingKinds {
   const kinds = new Map<string, Kind>();
   const keysOf = new Map<string, Set<string>>();
   for (const { namespace, requests, needs } of pods) {
@@ -43,9 +51,12 @@ export function waitingKinds(
   }
   const sets = new Map([...pools].map(([resource, { nodes }]) => [resource, new Set(nodes)]));
   const found: RequestingKind[] = [];
-  for (const key of inTurn([...keysOf.values()].map((keys) => [...keys])).slice(0, MAX_LOOKED_AT)) {
+  const unseen = new Set(kinds.keys());
+  const order = (ids: Iterable<string>) => (kinds.size > MAX_KINDS ? byLot([...ids], turn) : [...ids]);
+  for (const key of inTurn(order(keysOf.keys()).map((namespace) => order(keysOf.get(namespace) ?? [])))) {
     const known = kinds.get(key);
     if (known === undefined) continue;
+    unseen.delete(key);
     const { needs, ...kind } = known;
     const nodes = nodesFor(
       needs,
@@ -54,7 +65,7 @@ export function waitingKinds(
     if (nodes.length > 0) found.push({ ...kind, nodes });
     if (found.length === MAX_KINDS) break;
   }
-  return found;
+  return { kinds: found, unseen };
 }
 
 /** Whether pods of the namespace ever get addresses of it. */
@@ -62,14 +73,21 @@ export function serves(pool: Pool | undefined, namespace: string): boolean {
   return pool !== undefined && (pool.namespaces?.has(namespace) ?? true);
 }
 
-/** The first of each, then the second of each, and so on; each key once. */
+/** In another order in each turn, and the same for all rounds of it, whoever comes or goes meanwhile. */
+function byLot(ids: readonly string[], turn: number): string[] {
+  const lots = new Map(ids.map((id) => [id, shortHash(`${turn}/${id}`, 16)]));
+  const lotOf = (id: string) => lots.get(id) ?? '';
+  return [...ids].sort((a, b) => (lotOf(a) < lotOf(b) ? -1 : 1));
+}
+
+/** The first of each, then the second of each, and so on; each key once, and no more than are looked at. */
 function inTurn(lists: readonly (readonly string[])[]): string[] {
   const keys = new Set<string>();
-  const longest = Math.min(MAX_LOOKED_AT, Math.max(0, ...lists.map(({ length }) => length)));
-  for (let turn = 0; turn < longest; turn++) {
-    for (const key of lists.flatMap((list) => list[turn] ?? [])) keys.add(key);
+  const longest = Math.max(0, ...lists.map(({ length }) => length));
+  for (let place = 0; place < longest && keys.size < MAX_LOOKED_AT; place++) {
+    for (const key of lists.flatMap((list) => list[place] ?? [])) keys.add(key);
   }
-  return [...keys];
+  return [...keys].slice(0, MAX_LOOKED_AT);
 }
 
 /** @param sets of the nodes that show each of the resources */
