@@ -48,6 +48,6 @@ try {
   process.exit(await main());
 } catch (error) {
   const usage = error instanceof UsageError;
-  process.stderr.write(`holdfast: ${messageOf(error)}\n${usage ? 'See: holdfast --help\n' : ''}`);
+  process.stderr.write(`holdfast: ${messageOf(error)}\n${usage ? `See: ${error.see ?? 'holdfast --help'}\n` : ''}`);
   process.exit(usage ? 2 : 1);
 }

@@ -40,8 +40,9 @@ describe('the command line of kubectl holdfast', () => {
   }
 
   for (const [given, words] of [
-    ['', 'what is to be done'],
-    ['migrate', 'what is to be done'],
+    ['', 'name a command; there are: migrate, reserve, unreserve, ips'],
+    ['migrate', 'name a command; there are: whereabouts'],
+    ['help calico', 'name a command; there are: migrate'],
     ['migrate calico', "unknown command 'calico'"],
     ['migrate whereabouts --aply', "unknown option '--aply'"],
     ['migrate whereabouts -o yaml', '"yaml" cannot be used'],
@@ -66,10 +67,36 @@ describe('the command line of kubectl holdfast', () => {
     for (const command of commands) readCommandLine(command.split(' '), { writeOut: () => undefined });
   });
 
-  it('prints help where it is asked for', () => {
-    let printed = '';
-    const output = { writeOut: (text: string) => (printed += text) };
-    expect(readCommandLine(['migrate', 'whereabouts', '--help'], output)).to.equal(undefined);
-    expect(printed).to.include('writes\nnothing without --apply');
-  });
+  for (const given of [
+    'migrate whereabouts --help',
+    'migrate whereabouts -h',
+    'migrate help whereabouts',
+    'migrate whereabouts --bla -h',
+  ]) {
+    it(`prints help where it is asked for by ${given}`, () => {
+      let printed = '';
+      const output = { writeOut: (text: string) => (printed += text) };
+      expect(readCommandLine(given.split(' '), output)).to.equal(undefined);
+      expect(printed).to.match(/^Usage: kubectl holdfast migrate whereabouts /);
+      expect(printed).to.include('writes\nnothing without --apply');
+    });
+  }
+
+  for (const [given, see] of [
+    ['', 'kubectl holdfast --help'],
+    ['frob blue', 'kubectl holdfast --help'],
+    ['migrate', 'kubectl holdfast migrate --help'],
+    ['migrate whereabouts extra', 'kubectl holdfast migrate whereabouts --help'],
+    ['ips -o yaml', 'kubectl holdfast ips --help'],
+  ] as const) {
+    it(`says where to read on about ${given || 'nothing'}`, () => {
+      let error: unknown;
+      try {
+        readCommandLine(given.split(' ').filter(Boolean));
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).to.be.instanceOf(UsageError).and.include({ see });
+    });
+  }
 });

@@ -36,11 +36,11 @@ export function readCommandLine(args: readonly string[], output: OutputConfigura
 }
 
 function buildProgram(take: (request: Request) => void): Command {
-  const program = new Command('kubectl-holdfast')
+  const program = new Command('kubectl holdfast')
     .description('Persistent IP addresses for KubeVirt virtual machines: what people do with them now and then.')
     .version(VERSION, '--version', 'print the version')
-    .helpOption('--help', 'print this help')
-    .helpCommand(false);
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command');
   addMigrate(program, take);
   addReserve(program, take);
   addIps(program, take);
@@ -48,11 +48,7 @@ function buildProgram(take: (request: Request) => void): Command {
 }
 
 function addMigrate(program: Command, take: (request: Request) => void): void {
-  const migrate = program
-    .command('migrate')
-    .description('move over from another IPAM')
-    .helpOption('--help', 'print this help')
-    .helpCommand(false);
+  const migrate = program.command('migrate').description('move over from another IPAM');
   withCluster(migrate.command('whereabouts'))
     .description('lease to pods what whereabouts has given them; shows the plan, and writes nothing without --apply')
     .option('--apply', 'make the pools and the leases of the plan')
@@ -111,7 +107,6 @@ function isJson({ output }: Given): boolean {
 
 function withCluster(command: Command): Command {
   return command
-    .helpOption('--help', 'print this help')
     .option('--kubeconfig <path>', 'where the cluster is; default: KUBECONFIG, ~/.kube/config')
     .option('--context <name>', 'of the kubeconfig; default: its current one');
 }

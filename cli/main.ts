@@ -41,7 +41,8 @@ main().then(
   },
   (error: unknown) => {
     const usage = error instanceof UsageError;
-    process.stderr.write(`kubectl holdfast: ${messageOf(error)}\n${usage ? 'See: kubectl holdfast --help\n' : ''}`);
+    const see = usage ? `See: ${error.see ?? 'kubectl holdfast --help'}\n` : '';
+    process.stderr.write(`kubectl holdfast: ${messageOf(error)}\n${see}`);
     process.exitCode = usage ? 2 : 1;
   },
 );

@@ -3,6 +3,13 @@ import { type Command, CommanderError, type OutputConfiguration } from 'commande
 /** Arguments, or what stands for them in the environment, that cannot be. The message names them and what is allowed. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+  /** What prints the help of the command that was called, where that is known. */
+  readonly see: string | undefined;
+
+  constructor(message: string, { cause, see }: { readonly cause?: unknown; readonly see?: string } = {}) {
+    super(message, { cause });
+    this.see = see;
+  }
 }
 
 /**
@@ -18,9 +25,10 @@ export function readArguments(program: Command, args: readonly string[], output:
   try {
     program.parse(args, { from: 'user' });
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return false;
-    throw new UsageError(usageOf(error), { cause: error });
+    if (error instanceof CommanderError && error.exitCode === 0) return false;
+    if (!(error instanceof CommanderError || error instanceof UsageError)) throw error;
+    const { command, path } = calledBy(program, args);
+    throw new UsageError(messageFor(error, command), { cause: error, see: `${path.join(' ')} --help` });
   }
   return true;
 }
@@ -29,7 +37,19 @@ function withDescendants(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withDescendants)];
 }
 
-function usageOf({ code, message }: CommanderError): string {
+/** The command that the arguments begin with, as far as there is one. */
+function calledBy(program: Command, args: readonly string[]): { command: Command; path: readonly string[] } {
+  const [name, ...rest] = args;
+  const sub = program.commands.find((command) => command.name() === name);
+  if (sub === undefined) return { command: program, path: [program.name()] };
+  const { command, path } = calledBy(sub, rest);
+  return { command, path: [program.name(), ...path] };
+}
+
+function messageFor(error: CommanderError | UsageError, { commands }: Command): string {
   // of a command without its subcommand commander prints the help and says nothing
-  return code === 'commander.help' ? 'what is to be done? See --help' : message.replace(/^error: /, '');
+  if (error instanceof CommanderError && error.code === 'commander.help') {
+    return `name a command; there are: ${commands.map((command) => command.name()).join(', ')}`;
+  }
+  return error.message.replace(/^error: /, '');
 }
