@@ -78,7 +78,7 @@ export class SimulatedAgent {
 
   #try(add: Add): void {
     const { blocks, tally } = this.#given;
-    const own = add.blind === 0 && add.tries < BLOCK_ATTEMPTS ? blocks?.pick() : undefined;
+    const own = add.blind === 0 && add.tries < BLOCK_ATTEMPTS ? this.#pickOfBlocks() : undefined;
     if (blocks === undefined || own === undefined) {
       this.#tryAny(add);
       return;
@@ -88,6 +88,16 @@ export class SimulatedAgent {
       blocks.settle(own, outcome);
       if (outcome === 'ours') tally().fromBlocks++;
     });
+  }
+
+  /** Where the space is followed anyway, what others have of the blocks is passed over. */
+  #pickOfBlocks(): Address | undefined {
+    const { blocks, view } = this.#given;
+    for (;;) {
+      const address = blocks?.pick();
+      if (address === undefined || this.#space !== 'open' || !view.space.isOccupied(address)) return address;
+      blocks?.settle(address, 'lost');
+    }
   }
 
   /** Blindly first; what else there is only a watch can tell. */

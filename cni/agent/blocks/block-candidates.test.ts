@@ -3,12 +3,11 @@ import { BlockRelease } from '../../../api/address-block.js';
 import { formatAddress, parseAddress } from '../../../ipam/core/address.js';
 import { type BlockGiven, blockRecord } from '../../../test/block-objects.js';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { BlockCandidates } from './block-candidates.js';
+import { BlockCandidates, NOTED_MS } from './block-candidates.js';
 import { LentBlocks } from './lent-blocks.js';
 
 /** Open are 10.0.0.2 to 10.0.0.30; the blocks of it have four addresses. */
 const POOL = compiledPool({ subnets: [{ cidr: '10.0.0.0/27', gateway: '10.0.0.1' }, { cidr: 'fd00::/64' }] });
-const NOTED_MS = 5 * 60_000;
 const MARKED = { release: BlockRelease.Marked };
 
 describe('addresses of the blocks of a node', () => {

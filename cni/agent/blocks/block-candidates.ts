@@ -19,8 +19,8 @@ interface Cut {
   readonly elsewhere: Pool;
 }
 
-/** No watch tells when an address that somebody outside this node has is free again: it is tried again after so long. */
-const NOTED_MS = 5 * 60_000;
+/** No watch tells when an address that somebody outside this node has is free again. He has it for long, mostly: it is tried again after so long. */
+export const NOTED_MS = 30 * 60_000;
 /** Vacated addresses of an address space and family that are picked last. */
 const REMEMBERED = 4_096;
 
