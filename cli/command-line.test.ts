@@ -49,6 +49,12 @@ describe('the command line of kubectl holdfast', () => {
     ['migrate whereabouts --skip-conflicts', 'with --apply alone'],
     ['reserve blue', "missing required argument 'address'"],
     ['unreserve blue 10.0.0.5 --mac x', "unknown option '--mac'"],
+    ['reserve blue 10.0.0.300', '"10.0.0.300" is no IP address'],
+    ['reserve blue 10.0.0.5 --mac 02:00', '"02:00" is no MAC address'],
+    ['unreserve blue 10.0.0.0/24', '"10.0.0.0/24"'],
+    ['ips --namespace=', '-n: "" cannot be used'],
+    ['migrate whereabouts --namespace=', '--namespace: "" cannot be used'],
+    ['migrate whereabouts --network=', '--network: "" cannot be used'],
   ] as const) {
     it(`does not understand ${given || 'nothing'}`, () => {
       expect(() => readCommandLine(given.split(' ').filter(Boolean), { writeOut: () => undefined })).to.throw(
@@ -62,7 +68,8 @@ describe('the command line of kubectl holdfast', () => {
     const texts = await Promise.all(DOCUMENTS.map((path) => readFile(join(ROOT, path), 'utf8')));
     const commands = texts
       .flatMap((text) => codeOf(text).flatMap(({ text: code }) => code.split('\n')))
-      .flatMap((line) => /^\s*(?:\$ )?kubectl holdfast (.*)$/.exec(line)?.[1] ?? []);
+      .flatMap((line) => /^\s*(?:\$ )?kubectl holdfast (.*)$/.exec(line)?.[1] ?? [])
+      .map((command) => command.replace('<address>', '10.0.0.5'));
     expect(commands).to.have.length.greaterThan(8);
     for (const command of commands) readCommandLine(command.split(' '), { writeOut: () => undefined });
   });

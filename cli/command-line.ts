@@ -2,7 +2,8 @@ import { Command, type OutputConfiguration } from 'commander';
 import { UsageError, readArguments } from '../process/read-arguments.js';
 import { VERSION } from '../process/version.js';
 import type { IpsOptions } from './ips.js';
-import type { Reservation } from './reserve.js';
+import { Refusal } from './refusal.js';
+import { type Reservation, checkReservation } from './reserve.js';
 import type { ClusterChoice } from './session.js';
 import { DEFAULT_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js';
 
@@ -57,7 +58,8 @@ function addMigrate(program: Command, take: (request: Request) => void): void {
     .option('--skip-conflicts', 'with --apply: pass over what has conflicts; without it nothing is written then')
     .option('-o, --output <format>', 'json')
     .action((given: Given) => {
-      const { namespace = DEFAULT_NAMESPACE, network } = given;
+      const namespace = nameIn(given.namespace, '--namespace') ?? DEFAULT_NAMESPACE;
+      const network = nameIn(given.network, '--network');
       if (given.skipConflicts === true && given.apply !== true) {
         throw new UsageError('--skip-conflicts is of use with --apply alone: a plan names its conflicts');
       }
@@ -77,14 +79,24 @@ function addReserve(program: Command, take: (request: Request) => void): void {
     .description('keep an address for a MAC address, or from everybody')
     .option('--mac <address>', 'of the interface that shall have it, like 02:00:00:00:00:01; without it nobody gets it')
     .action((pool: string, address: string, given: Given) => {
-      const reservation = { pool, address, ...(given.mac !== undefined && { mac: given.mac }) };
+      const reservation = checked({ pool, address, ...(given.mac !== undefined && { mac: given.mac }) });
       take({ command: 'reserve', cluster: clusterOf(given), reservation });
     });
   withCluster(program.command('unreserve <pool> <address>'))
     .description('let go what was reserved')
     .action((pool: string, address: string, given: Given) => {
-      take({ command: 'unreserve', cluster: clusterOf(given), reservation: { pool, address } });
+      take({ command: 'unreserve', cluster: clusterOf(given), reservation: checked({ pool, address }) });
     });
+}
+
+/** What no cluster is needed for is said before one is looked for. */
+function checked(reservation: Reservation): Reservation {
+  try {
+    checkReservation(reservation);
+    return reservation;
+  } catch (error) {
+    throw error instanceof Refusal ? new UsageError(error.message, { cause: error }) : error;
+  }
 }
 
 function addIps(program: Command, take: (request: Request) => void): void {
@@ -94,10 +106,16 @@ function addIps(program: Command, take: (request: Request) => void): void {
     .option('-A, --all-namespaces', 'all of them')
     .option('-o, --output <format>', 'json')
     .action((given: Given) => {
-      const namespace = given.allNamespaces === true ? undefined : given.namespace;
+      const namespace = given.allNamespaces === true ? undefined : nameIn(given.namespace, '-n');
       const options: IpsOptions = { json: isJson(given), ...(namespace !== undefined && { namespace }) };
       take({ command: 'ips', cluster: clusterOf(given), options });
     });
+}
+
+/** Empty is what a variable of a script is that was never set: it must not stand for all. */
+function nameIn(text: string | undefined, flag: string): string | undefined {
+  if (text === '') throw new UsageError(`${flag}: "" cannot be used: write a name, or leave it out`);
+  return text;
 }
 
 function isJson({ output }: Given): boolean {

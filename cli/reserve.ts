@@ -20,12 +20,19 @@ export interface Reservation {
   readonly mac?: string;
 }
 
+/** Looks at the words alone. @throws {Refusal} where they are no address, or no MAC address */
+export function checkReservation({ address, mac }: Reservation): void {
+  readAddress(address);
+  macOf(mac);
+}
+
 /**
  * Makes the lease that keeps an address for a MAC address, or from everybody.
  * @returns what was done, in words
  * @throws {Refusal} where it cannot be
  */
 export async function reserve(wanted: Reservation, client: Pick<Client, 'find' | 'create' | 'get'>): Promise<string> {
+  const mac = macOf(wanted.mac);
   const { pool, address } = await findPlace(wanted, client);
   const subnet = subnetOf(pool, address);
   const text = formatAddress(address);
@@ -38,7 +45,7 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'find' |
       `AddressPool ${pool.name} leases ${text} to nobody: it is excluded, the gateway, or outside of its ranges`,
     );
   }
-  const lease = reservationOf(pool, address, macOf(wanted));
+  const lease = reservationOf(pool, address, mac);
   const { name } = lease.metadata;
   try {
     await client.create(ADDRESS_LEASES, lease);
@@ -93,7 +100,7 @@ function readAddress(text: string): Address {
   }
 }
 
-function macOf({ mac }: Reservation): string | undefined {
+function macOf(mac: string | undefined): string | undefined {
   if (mac === undefined) return undefined;
   const parsed = parseLeasedMac(mac);
   if (parsed !== undefined) return parsed;
