@@ -4,7 +4,7 @@ import { FAKED } from '../test/fake-time.js';
 import { systemClock } from './clock.js';
 import { StatusError, TransportError } from './errors.js';
 import { silentLogger } from './log.js';
-import { ControllerLoop, type Sync } from './loop.js';
+import { ControllerLoop, type Sync, type SyncResult } from './loop.js';
 import { WorkQueue } from './workqueue.js';
 
 function statusError(status: number, retryAfterMs?: number): StatusError {
@@ -97,6 +97,22 @@ describe('ControllerLoop', () => {
     await loop.stop();
     expect(synced).to.deep.equal(['bad', 'good', 'better', 'bad', 'bad']);
     expect(queue.retries('bad')).to.equal(0);
+  });
+
+  it('counts on where a key that fails comes too early in between', async () => {
+    const failed: number[] = [];
+    const loop = makeLoop((): Promise<SyncResult> => {
+      const earlyByMs = (failed.at(-1) ?? -200) + 200 - time.now;
+      if (earlyByMs > 0) return Promise.resolve({ earlyByMs });
+      failed.push(time.now);
+      return Promise.reject(new TransportError('broken', 'reset'));
+    });
+    time.setSystemTime(0);
+    queue.add('a');
+    loop.start();
+    await time.tickAsync(2_000);
+    await loop.stop();
+    expect(failed).to.deep.equal([0, 200, 400, 600, 1000, 1800]);
   });
 
   it('syncs as many keys at once as it has workers', async () => {

@@ -6,10 +6,10 @@ import { type KubeMetrics, silentMetrics } from './metrics.js';
 import type { WorkQueue } from './workqueue.js';
 
 /**
- * What became of a key: nothing more to do; look again after a while, though all is well; or (`retry`, a reason) it could not
- * be finished yet and is tried again with back-off.
+ * What became of a key: nothing more to do; look again after a while, though all is well; it came too early, and nothing was tried;
+ * or (`retry`, a reason) it could not be finished yet and is tried again with back-off.
  */
-export type SyncResult = undefined | { retryAfterMs: number } | { retry: string };
+export type SyncResult = undefined | { retryAfterMs: number } | { earlyByMs: number } | { retry: string };
 
 /** Brings the object of a key to its desired state; reads the current state by itself. The signal aborts a stop that takes too long. */
 export type Sync =
@@ -88,6 +88,11 @@ export class ControllerLoop {
       this.#log.debug({ key, reason: result.retry, retries: queue.retries(key) }, 'sync is not finished');
       queue.addRateLimited(key);
       return 'retry';
+    }
+    if (result !== undefined && 'earlyByMs' in result) {
+      // what failed before has not succeeded
+      queue.addAfter(key, result.earlyByMs);
+      return 'early';
     }
     queue.forget(key);
     if (result !== undefined) queue.addAfter(key, result.retryAfterMs);

@@ -64,4 +64,10 @@ export class ManualClock implements Clock {
       alarm.ring();
     }
   }
+
+  /** Somebody sets it back by so many milliseconds: what waits does so no longer for it. */
+  setBack(ms: number): void {
+    this.#now -= ms;
+    for (const alarm of this.#alarms) alarm.at -= ms;
+  }
 }

@@ -78,8 +78,8 @@ export class PoolsWorld {
       before = this.writes.length;
       for (const key of allPoolKeys(this.pools, this.networks)) {
         const result = await this.sync(key);
-        if (result !== undefined && 'retryAfterMs' in result) {
-          this.clock.set(this.clock.now() + result.retryAfterMs);
+        if (result !== undefined && 'earlyByMs' in result) {
+          this.clock.set(this.clock.now() + result.earlyByMs);
           await this.sync(key);
         }
       }

@@ -98,11 +98,19 @@ describe('the sync of blocks', () => {
     world.lease('10.0.0.3', 'n1');
     await world.look();
     world.pass(150);
-    expect(await world.again()).to.deep.equal({ retryAfterMs: 50 });
+    expect(await world.again()).to.deep.equal({ earlyByMs: 50 });
     world.pass(50);
     expect(await world.again()).to.equal(undefined);
     world.pass(200);
-    expect(await world.again()).to.deep.equal({ retryAfterMs: 800 });
+    expect(await world.again()).to.deep.equal({ earlyByMs: 800 });
+  });
+
+  it('looks at a pool whatever the clock was before it was set back', async () => {
+    await world.look();
+    world.clock.setBack(3_600_000);
+    world.lease('10.0.0.3', 'n1');
+    await world.again();
+    expect(world.lent).to.deep.equal([`${FIRST} n1`]);
   });
 
   it('learns of a block that another leader has lent, and looks again soon', async () => {

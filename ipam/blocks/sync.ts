@@ -46,7 +46,8 @@ export function createBlockSync(
     if (!gate.isOpen()) return undefined;
     const now = clock.now();
     const inMs = (nextLookAt.get(pool) ?? now) - now;
-    if (inMs > 0) return { retryAfterMs: inMs };
+    // more than that only where the clock was set back
+    if (inMs > 0 && inMs <= CALM_MS) return { earlyByMs: inMs };
     const observed = observeBlocks(pool, dependencies, spoiled.of(pool, now));
     const { actions, memories, lookAt } = planBlocks(observed, timers.of(pool), { policy, now });
     timers.set(pool, memories);

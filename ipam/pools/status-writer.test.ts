@@ -47,6 +47,15 @@ describe("the writer of a pool's status", () => {
     expect(one.writer.dueIn(one.cached)).to.equal(0);
   });
 
+  it('does not wait for a clock that was set back', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    one.clock.setBack(3_600_000);
+    expect(one.writer.dueIn(one.cached)).to.equal(0);
+    await one.write(2);
+    expect(one.writer.dueIn(one.cached)).to.equal(1_000);
+  });
+
   it('writes nothing that is there already, though the cache does not show it yet', async () => {
     const one = new OnePool();
     await one.write(1);

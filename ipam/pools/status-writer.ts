@@ -37,7 +37,9 @@ export class StatusWriter {
   /** Milliseconds until the pool's status may be written again: before, there is no sense in counting. */
   dueIn({ metadata: { name, uid } }: AddressPool): number {
     const last = this.#last.get(name);
-    return last === undefined || last.uid !== uid ? 0 : Math.max(0, last.at + INTERVAL_MS - this.#clock.now());
+    const inMs = last === undefined || last.uid !== uid ? 0 : last.at + INTERVAL_MS - this.#clock.now();
+    // more than that only where the clock was set back
+    return inMs > 0 && inMs <= INTERVAL_MS ? inMs : 0;
   }
 
   /**

@@ -121,7 +121,7 @@ async function syncPool(
     return undefined;
   }
   const inMs = writer.dueIn(pool);
-  if (inMs > 0) return { retryAfterMs: inMs };
+  if (inMs > 0) return { earlyByMs: inMs };
   const written = await writer.write(pool, wantedStatus(pool, verdict, dependencies), call);
   tellOfConditions(pool, written.turned, events);
   return undefined;
