@@ -1,5 +1,4 @@
-import type { ReleaseReason } from '../../api/address-block.js';
-import { type BlockWrite } from '../../api/address-block.js';
+import type { BlockWrite, ReleaseReason } from '../../api/address-block.js';
 import {
   type BlockRecord,
   deleteBlock,

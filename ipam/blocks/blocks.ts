@@ -1,6 +1,4 @@
 import type { PoolBlocks } from '../../api/address-pool.js';
-import type { KubeObject } from '../../api/meta.js';
-import type { Change } from '../../kube/informer.js';
 import type { Sync } from '../../kube/loop.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
@@ -52,11 +50,10 @@ export class Blocks {
   /** @param add is told the pools whose blocks are to be synced. */
   follow(add: (pools: readonly string[]) => void): void {
     const { watched, book, directory } = this.#dependencies.views;
-    const nodes: { onChange(handler: (change: Change<KubeObject>) => void): void } = this.#nodes;
     followBlocks(
       {
         pools: watched.pools,
-        nodes,
+        nodes: this.#nodes,
         book,
         blocks: this.#book,
         directory,

@@ -16,7 +16,7 @@ export interface BlockPlan {
   readonly lookAt?: number;
 }
 
-/** What is to be remembered, and by which rules. */
+/** By which rules is planned, and when. */
 export interface BlockTerms {
   readonly policy: BlockPolicy;
   /** Milliseconds since the epoch. */
