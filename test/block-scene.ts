@@ -3,7 +3,7 @@ import { type AddressBlock, BlockRelease, ReleaseReason } from '../api/address-b
 import { type BlockAction, writeOf } from '../ipam/blocks/action.js';
 import type { ObservedBlock, ObservedNode, ObservedPool } from '../ipam/blocks/observed.js';
 import { type BlockPlan, planBlocks } from '../ipam/blocks/plan.js';
-import type { BlockMemory } from '../ipam/blocks/timers.js';
+import type { BlockMemory } from '../ipam/blocks/memories.js';
 import { type BlockRecord, lendBlock, readBlock } from '../ipam/core/block.js';
 import { formatCidr, parseCidr } from '../ipam/core/cidr.js';
 

@@ -6,7 +6,7 @@ import { type BlockViews, observeBlocks } from '../../ipam/blocks/observe.js';
 import type { BlockPolicy } from '../../ipam/blocks/observed.js';
 import { planBlocks } from '../../ipam/blocks/plan.js';
 import { PoolSlices } from '../../ipam/blocks/pool-slices.js';
-import { ExcessTimers } from '../../ipam/blocks/timers.js';
+import { PoolMemories } from '../../ipam/blocks/memories.js';
 import type { Address } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
 import { type LeaseRecord, createLease, expireLease, releaseLease } from '../../ipam/core/lease.js';
@@ -47,7 +47,7 @@ export class SimulatedIpam {
   readonly blocks = new BlockBook();
   readonly slices: PoolSlices;
   readonly #views: BlockViews;
-  readonly #timers = new ExcessTimers();
+  readonly #memories = new PoolMemories();
   readonly #pressure = new ClaimPressure();
   readonly #leaseNews: Feed<LeaseRecord>;
   readonly #blockNews: Feed<BlockRecord>;
@@ -137,8 +137,8 @@ export class SimulatedIpam {
     this.#blockNews.read();
     const observed = observeBlocks(pool.name, this.#views, { 4: RangeSet.EMPTY, 6: RangeSet.EMPTY });
     const terms = { policy: POLICY, now: time.now() };
-    const { actions, memories } = planBlocks(observed, this.#timers.of(pool.name), terms);
-    this.#timers.set(pool.name, memories);
+    const { actions, memories } = planBlocks(observed, this.#memories.of(pool.name), terms);
+    this.#memories.set(pool.name, memories);
     for (const action of actions) this.#apply(action);
     return actions.length;
   }

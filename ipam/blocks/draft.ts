@@ -2,7 +2,7 @@ import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import type { BlockAction } from './action.js';
 import type { HeldBlock } from './holdings.js';
 import type { BlockPolicy, ObservedBlock } from './observed.js';
-import type { BlockMemory, Memories } from './timers.js';
+import type { BlockMemory, Memories } from './memories.js';
 
 /** A plan in the making: what is written, what is remembered, and when to look again. */
 export class Draft {

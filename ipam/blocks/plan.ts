@@ -6,7 +6,7 @@ import { Draft } from './draft.js';
 import { type HeldBlock, type Holding, holdingsOf, isComingBack } from './holdings.js';
 import type { BlockPolicy, ObservedBlock, ObservedPool, OpenSlice } from './observed.js';
 import { isDue, relieve } from './pressure.js';
-import type { Memories } from './timers.js';
+import type { Memories } from './memories.js';
 
 export interface BlockPlan {
   readonly actions: readonly BlockAction[];

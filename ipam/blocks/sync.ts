@@ -13,7 +13,7 @@ import { type BlockViews, observeBlocks } from './observe.js';
 import type { BlockPolicy } from './observed.js';
 import { planBlocks } from './plan.js';
 import { SpoiledSlices } from './spoiled-slices.js';
-import { ExcessTimers } from './timers.js';
+import { PoolMemories } from './memories.js';
 
 export interface BlockSyncDependencies extends BlockViews {
   blocks: BlockViews['blocks'] & Pick<BlockBook, 'wrote' | 'forget'>;
@@ -37,7 +37,7 @@ const LATER_MS = 5_000;
 export function createBlockSync(
   dependencies: BlockSyncDependencies,
 ): (pool: string, signal?: AbortSignal) => Promise<SyncResult> {
-  const timers = new ExcessTimers();
+  const remembered = new PoolMemories();
   const spoiled = new SpoiledSlices();
   /** By pool. */
   const nextLookAt = new Map<string, number>();
@@ -49,8 +49,8 @@ export function createBlockSync(
     // more than that only where the clock was set back
     if (inMs > 0 && inMs <= CALM_MS) return { earlyByMs: inMs };
     const observed = observeBlocks(pool, dependencies, spoiled.of(pool, now));
-    const { actions, memories, lookAt } = planBlocks(observed, timers.of(pool), { policy, now });
-    timers.set(pool, memories);
+    const { actions, memories, lookAt } = planBlocks(observed, remembered.of(pool), { policy, now });
+    remembered.set(pool, memories);
     nextLookAt.set(pool, now + (actions.length > 0 ? BUSY_MS : CALM_MS));
     if (observed.phase === 'ended' && observed.blocks.length === 0) nextLookAt.delete(pool);
     const work = new Work(dependencies, spoiled, signal);

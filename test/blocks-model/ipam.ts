@@ -1,7 +1,7 @@
 import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
 import { planBlocks } from '../../ipam/blocks/plan.js';
-import { ExcessTimers } from '../../ipam/blocks/timers.js';
+import { PoolMemories } from '../../ipam/blocks/memories.js';
 import type { LeaseRecord, LeaseWrite } from '../../ipam/core/lease.js';
 import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../../ipam/core/lease.js';
 import { addressesOf } from '../../ipam/core/pool.js';
@@ -21,7 +21,7 @@ export const FEEDS = ['blocks', 'leases', 'nodes', 'pools'] as const;
 export class ModelIpam {
   readonly #cluster: BlockCluster;
   readonly #by: Writer;
-  readonly #timers = new ExcessTimers();
+  readonly #memories = new PoolMemories();
   readonly #caches;
   #claimsPressedAt: number | undefined;
   /** Writes of its last look that have no answer. */
@@ -62,8 +62,8 @@ export class ModelIpam {
       claimsPressedAt: this.#claimsPressedAt,
     };
     const terms = { policy: POLICY, now: this.#cluster.now };
-    const { actions, memories } = planBlocks(observe(known), this.#timers.of('blue'), terms);
-    this.#timers.set('blue', memories);
+    const { actions, memories } = planBlocks(observe(known), this.#memories.of('blue'), terms);
+    this.#memories.set('blue', memories);
     for (const action of actions) {
       if (action.kind === 'take-back') demandUnused(action.block, known.leases);
       if (action.kind === 'lend') demandApart(action.slice, known.blocks);

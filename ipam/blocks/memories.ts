@@ -12,7 +12,7 @@ export interface BlockMemory {
 export type Memories = ReadonlyMap<string, BlockMemory>;
 
 /** The memories of one term of leadership, by pool. */
-export class ExcessTimers {
+export class PoolMemories {
   readonly #ofPool = new Map<string, Memories>();
 
   of(pool: string): Memories {
