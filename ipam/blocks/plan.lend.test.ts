@@ -50,6 +50,15 @@ describe('the plan of blocks, lending', () => {
         does: [],
         at: DELAY - 1,
       },
+      ...([4, 6] as const).map((family) => ({
+        name: `IPv${family === 4 ? 6 : 4} is, where they were short of IPv${family} alone`,
+        scene: {
+          nodes: { n1: { ...nodeWith(1), leases: { 4: 1, 6: 1 } } },
+          ...{ unlent: [64], unlent6: [64], claimsPressedAt: { [family]: NOW - 1 } },
+        },
+        does: [family === 4 ? 'lend 2001:db8::/122 n1' : 'lend 3 n1'],
+        at: DELAY - 1,
+      })),
       {
         name: 'it is lent again once they were not for the whole delay',
         scene: { unlent: [64], claimsPressedAt: { 4: LONG_AGO } },

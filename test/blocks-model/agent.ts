@@ -3,7 +3,7 @@ import { BlockCandidates, type PickOutcome } from '../../cni/agent/blocks/block-
 import { type AnswerOutcome, LentBlocks } from '../../cni/agent/blocks/lent-blocks.js';
 import { ANSWER_INTERVAL_MS } from '../../cni/agent/blocks/own-blocks.js';
 import { AddressSpace } from '../../ipam/core/address-space.js';
-import type { Address } from '../../ipam/core/address.js';
+import type { Address, Family } from '../../ipam/core/address.js';
 import { type BlockRecord } from '../../ipam/core/block.js';
 import { containsAddress } from '../../ipam/core/cidr.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
@@ -76,19 +76,25 @@ export class ModelBlockAgent {
   }
 
   add(pod: ModelPod): void {
-    if (pod.isBusy || !pod.isAlive || !this.#isReady || this.#heldBy(pod) !== undefined) return;
+    const held = this.#heldBy(pod).map(({ address }) => address.family);
+    const missing = this.#pool?.families.filter((family) => !held.includes(family)) ?? [];
+    if (pod.isBusy || !pod.isAlive || !this.#isReady || missing.length === 0) return;
     pod.isBusy = true;
-    this.#try(pod, ATTEMPTS);
+    this.#try(pod, missing, ATTEMPTS);
   }
 
   del(pod: ModelPod): void {
-    const lease = this.#heldBy(pod);
-    if (pod.isBusy || lease === undefined) return;
-    pod.isBusy = true;
-    this.#cluster.sendLease(this.#by, releaseLease(lease, this.#cluster.now), (_outcome, released) => {
-      pod.isBusy = false;
-      if (released !== undefined) this.#learned(released);
-    });
+    const held = this.#heldBy(pod);
+    if (pod.isBusy) return;
+    const open = new Set(held);
+    pod.isBusy = open.size > 0;
+    for (const lease of held) {
+      this.#cluster.sendLease(this.#by, releaseLease(lease, this.#cluster.now), (_outcome, released) => {
+        open.delete(lease);
+        pod.isBusy = open.size > 0;
+        if (released !== undefined) this.#learned(released);
+      });
+    }
   }
 
   /** Answers for the blocks for which it is time. */
@@ -139,10 +145,11 @@ export class ModelBlockAgent {
     return this.#pools.get('blue')?.pool;
   }
 
-  #try(pod: ModelPod, attempts: number): void {
-    const address = attempts === 0 ? undefined : this.#choose();
+  /** An address of each of the families, one after the other. What a pod has got by then it keeps. */
+  #try(pod: ModelPod, [family, ...others]: readonly Family[], attempts: number): void {
+    const address = attempts === 0 || family === undefined ? undefined : this.#choose(family);
     const pool = this.#pool;
-    if (pool === undefined || address === undefined) {
+    if (pool === undefined || family === undefined || address === undefined) {
       pod.isBusy = false;
       return;
     }
@@ -157,22 +164,22 @@ export class ModelBlockAgent {
       if (lease !== undefined) this.#learned(lease);
       if (outcome === 'unknown') this.#doubt(pool, address);
       this.#candidates.settle(pool, address, { outcome: PICKED[outcome], now: this.#cluster.now });
-      if (outcome === 'refused') this.#try(pod, attempts - 1);
-      else pod.isBusy = false;
+      if (outcome === 'refused') this.#try(pod, [family, ...others], attempts - 1);
+      else this.#try(pod, outcome === 'done' ? others : [], ATTEMPTS);
     });
   }
 
   /** Of the node's own blocks; else any that is free for all it knows, but none of a block that it has given back. */
-  #choose(): Address | undefined {
+  #choose(family: Family): Address | undefined {
     const pool = this.#pool;
     if (pool === undefined) return undefined;
     const { now } = this.#cluster;
-    const own = this.#candidates.pick(pool, 4, { now, random: this.#random });
+    const own = this.#candidates.pick(pool, family, { now, random: this.#random });
     if (own !== undefined) return own;
     const elsewhere = this.#candidates.elsewhere(pool);
     const space = new AddressSpace();
     space.setPool(elsewhere);
-    const address = space.random(elsewhere.name, 4, this.#random);
+    const address = space.random(elsewhere.name, family, this.#random);
     if (address === undefined || this.#candidates.isKnown(pool, address)) return undefined;
     return this.#candidates.try(pool, address) ? address : undefined;
   }
@@ -191,8 +198,8 @@ export class ModelBlockAgent {
     this.lent.hold(`doubt ${name}`, { pool: pool.name, address });
   }
 
-  #heldBy({ uid }: ModelPod): LeaseRecord | undefined {
-    return [...this.#leases.values()].find((lease) => lease.owner?.uid === uid && stateOf(lease) === 'held');
+  #heldBy({ uid }: ModelPod): LeaseRecord[] {
+    return [...this.#leases.values()].filter((lease) => lease.owner?.uid === uid && stateOf(lease) === 'held');
   }
 
   #learned(lease: LeaseRecord): void {

@@ -2,6 +2,7 @@ import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
 import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import type { BlockPolicy } from '../../ipam/blocks/observed.js';
+import { BITS, type Family } from '../../ipam/core/address.js';
 import { type BlockRecord, readBlock } from '../../ipam/core/block.js';
 import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
 import type { Pool } from '../../ipam/core/pool.js';
@@ -16,13 +17,19 @@ export const NODES = ['n1', 'n2', 'n3'] as const;
 export const SHAPES = ['usual', 'narrow', 'fine', 'coarse'] as const;
 export type Shape = (typeof SHAPES)[number];
 
-/** What a pool may be changed to. */
-export const SUBNETS: Readonly<Record<Shape, { ranges?: string[]; size: number }>> = {
-  usual: { size: 30 },
-  narrow: { ranges: ['10.0.0.1-10.0.0.13'], size: 30 },
-  fine: { size: 31 },
-  coarse: { size: 29 },
+/** As many addresses in each family; those of IPv6 differ in bits that no number has. */
+const SUBNETS: Readonly<Record<Family, { cidr: string; narrow: string }>> = {
+  4: { cidr: '10.0.0.0/27', narrow: '10.0.0.1-10.0.0.13' },
+  6: { cidr: 'fd00::a:ffff:ffe0/123', narrow: 'fd00::a:ffff:ffe1-fd00::a:ffff:ffed' },
 };
+
+/** How many bits of an address tell those of a block apart. */
+const BLOCK_BITS: Readonly<Record<Shape, number>> = { usual: 2, narrow: 2, fine: 1, coarse: 3 };
+
+/** How large the blocks of a pool of this shape are. */
+export function blockSizeOf(shape: Shape, family: Family): number {
+  return BITS[family] - BLOCK_BITS[shape];
+}
 
 type Meta = ObjectMeta & { uid: string; resourceVersion: string };
 export interface NodeRecord {
@@ -62,13 +69,15 @@ export class BlockCluster {
   readonly judge: BlockJudge;
   /** In ms. */
   now = Date.UTC(2026, 0, 1);
+  readonly #families: readonly Family[];
   readonly #pending: Pending[] = [];
   readonly #next = versions();
   readonly #blocks: ObjectStore<AddressBlock>;
   readonly #leases: ObjectStore<AddressLease>;
   #writer: Writer = { kind: 'admin', name: 'admin', born: 0, isZombie: false };
 
-  constructor() {
+  constructor(families: readonly Family[]) {
+    this.#families = families;
     this.judge = new BlockJudge(this, POLICY.excessDelayMs);
     this.#blocks = new ObjectStore<AddressBlock>(this.#next, ({ before, after }) => {
       const { name } = (after ?? before)!.metadata;
@@ -105,9 +114,12 @@ export class BlockCluster {
     }
     // who is being deleted stays so
     const uid = known?.metadata.uid ?? `blue-${this.#next()}`;
-    const { ranges, size } = SUBNETS[shape];
-    const subnet = { cidr: '10.0.0.0/27', ...(ranges && { ranges }) };
-    const pool = compiledPool({ subnets: [subnet], blockSize: { ipv4: size } });
+    const subnets = this.#families.map((family) => {
+      const { cidr, narrow } = SUBNETS[family];
+      return { cidr, ...(shape === 'narrow' && { ranges: [narrow] }) };
+    });
+    const blockSize = { ipv4: blockSizeOf(shape, 4), ipv6: blockSizeOf(shape, 6) };
+    const pool = compiledPool({ subnets, blockSize });
     const metadata = { name: 'blue', uid, resourceVersion: String(this.#next()) };
     this.pools.tell('blue', { metadata, pool, isEnding: known?.isEnding ?? false });
   }

@@ -4,14 +4,14 @@ import { planBlocks } from '../../ipam/blocks/plan.js';
 import { PoolMemories } from '../../ipam/blocks/memories.js';
 import type { LeaseRecord, LeaseWrite } from '../../ipam/core/lease.js';
 import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../../ipam/core/lease.js';
-import { addressesOf } from '../../ipam/core/pool.js';
-import { RangeSet } from '../../ipam/core/ranges.js';
+import type { Address, Family } from '../../ipam/core/address.js';
+import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import { type BlockRecord, markBlock } from '../../ipam/core/block.js';
 import { type Cidr, formatCidr, overlap, rangesOf } from '../../ipam/core/cidr.js';
 import { type BlockCluster, POLICY } from './cluster.js';
 import { type Writer, isUseOf } from './judge.js';
 import { Lagging } from './log.js';
-import { observe } from './observe.js';
+import { observe, takenIn } from './observe.js';
 
 const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
 
@@ -23,7 +23,7 @@ export class ModelIpam {
   readonly #by: Writer;
   readonly #memories = new PoolMemories();
   readonly #caches;
-  #claimsPressedAt: number | undefined;
+  readonly #claimsPressedAt: Partial<Record<Family, number>> = {};
   /** Writes of its last look that have no answer. */
   #waiting = 0;
 
@@ -66,7 +66,10 @@ export class ModelIpam {
     this.#memories.set('blue', memories);
     for (const action of actions) {
       if (action.kind === 'take-back') demandUnused(action.block, known.leases);
-      if (action.kind === 'lend') demandApart(action.slice, known.blocks);
+      if (action.kind === 'lend') {
+        demandApart(action.slice, known.blocks);
+        this.#demandSpare(action.slice);
+      }
       this.#apply(action);
     }
   }
@@ -79,22 +82,17 @@ export class ModelIpam {
       this.#cluster.sendBlock(this.#by, markBlock(block, ReleaseReason.Pressure), () => undefined);
   }
 
-  /** A claim gets an address: outside of blocks; where there is none, any. */
+  /** A claim gets an address of each family: outside of blocks; where there is none, any. */
   claim(uid: string, pick: number): void {
     const pool = this.#caches.pools.get('blue')?.pool;
     if (pool === undefined || !this.#hasSynced) return;
-    const taken = this.#caches.leases.list().map(({ address: { value } }) => ({ first: value, last: value }));
-    const lent = this.#caches.blocks.list().map(({ cidr }) => cidr);
-    const free = addressesOf(pool, 4, 'open').subtract(RangeSet.of(taken));
-    const unlent = free.subtract(rangesOf(lent, 4));
-    if (unlent.isEmpty) this.#claimsPressedAt = this.#cluster.now;
-    const [range] = unlent.isEmpty ? free.ranges.slice(pick % Math.max(1, free.ranges.length)) : unlent.ranges;
-    if (range === undefined) return;
     const owner = { kind: 'IPAMClaim', namespace: 'vms', name: uid, uid } as const;
-    const address = { family: 4, value: range.first } as const;
-    this.#write(createLease({ address, addressSpace: pool.addressSpace, pool: pool.name, owner }));
+    for (const family of pool.families) {
+      const address = this.#addressFor(family, pool, pick);
+      if (address === undefined) continue;
+      this.#write(createLease({ address, addressSpace: pool.addressSpace, pool: pool.name, owner }));
+    }
   }
-
   /** Frees what is left of owners that are no more, by a live look at them, and deletes what has cooled down. */
   collect(isAlive: (uid: string) => boolean): void {
     for (const lease of this.#caches.leases.list()) {
@@ -105,6 +103,22 @@ export class ModelIpam {
 
   get #hasSynced(): boolean {
     return Object.values(this.#caches).every(({ hasSynced }) => hasSynced);
+  }
+
+  #addressFor(family: Family, pool: Pool, pick: number): Address | undefined {
+    const lent = this.#caches.blocks.list().map(({ cidr }) => cidr);
+    const free = addressesOf(pool, family, 'open').subtract(takenIn(this.#caches.leases.list(), family));
+    const unlent = free.subtract(rangesOf(lent, family));
+    if (unlent.isEmpty) this.#claimsPressedAt[family] = this.#cluster.now;
+    const [range] = unlent.isEmpty ? free.ranges.slice(pick % Math.max(1, free.ranges.length)) : unlent.ranges;
+    return range && { family, value: range.first };
+  }
+
+  /** What claims look for is left to them. */
+  #demandSpare(slice: Cidr): void {
+    const since = this.#cluster.now - (this.#claimsPressedAt[slice.family] ?? Number.NEGATIVE_INFINITY);
+    if (since >= POLICY.excessDelayMs) return;
+    throw new Error(`${formatCidr(slice)} is to be lent, though a claim found nothing ${since} ms ago`);
   }
 
   #apply(action: BlockAction): void {

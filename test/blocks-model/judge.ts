@@ -66,7 +66,7 @@ export class BlockJudge {
   readonly #orphaned = new Set<string>();
   /** All that the pool has been: whoever reads late judges by it. */
   readonly #shapes = new Set<Pool>();
-  /** How often each word was put in place of which: what was not met was not tried. */
+  /** How often each word was put in place of which, in each family: what was not met was not tried. */
   readonly met = new Map<string, number>();
 
   constructor(truth: Truth, excessDelayMs: number) {
@@ -155,7 +155,8 @@ export class BlockJudge {
     if (by.kind === 'admin') return;
     const edges = by.kind === 'ipam' ? IPAM : AGENT;
     const edge = `${was.release} → ${is.release}`;
-    this.met.set(edge, (this.met.get(edge) ?? 0) + 1);
+    const met = `IPv${is.cidr.family}: ${edge}`;
+    this.met.set(met, (this.met.get(met) ?? 0) + 1);
     demand(
       edges.some(([from, to]) => from === was.release && to === is.release),
       `${by.name} wrote ${edge}`,
@@ -206,8 +207,8 @@ export function isUseOf(lease: LeaseRecord, { cidr, node, pool }: BlockRecord): 
 
 /** Of pools whose subnets are larger than their slices. */
 function hasSlice(pool: Pool, cidr: Cidr): boolean {
-  const isOpen = addressesOf(pool, 4, 'open').overlaps(rangeOf(cidr));
-  return cidr.prefixLength === pool.blockSize[4] && isOpen;
+  const isOpen = addressesOf(pool, cidr.family, 'open').overlaps(rangeOf(cidr));
+  return cidr.prefixLength === pool.blockSize[cidr.family] && isOpen;
 }
 
 function demand(holds: boolean, complaint: string, block: BlockRecord | undefined): void {

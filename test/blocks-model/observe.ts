@@ -1,8 +1,9 @@
 import type { ObservedBlock, ObservedNode, ObservedPool, OpenSlice } from '../../ipam/blocks/observed.js';
+import type { Family } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
 import { type Cidr, overlap, rangeOf } from '../../ipam/core/cidr.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
-import { addressesOf } from '../../ipam/core/pool.js';
+import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
 import { Slices } from '../../ipam/core/slices.js';
 import type { NodeRecord, PoolRecord } from './cluster.js';
@@ -14,35 +15,69 @@ export interface Known {
   readonly blocks: readonly BlockRecord[];
   readonly leases: readonly LeaseRecord[];
   readonly nodes: readonly NodeRecord[];
-  readonly claimsPressedAt: number | undefined;
+  readonly claimsPressedAt: ObservedPool['claimsPressedAt'];
 }
 
 /** Pool blue as it looks, by sums over all that is known: few addresses, no indexes. */
 export function observe(known: Known): ObservedPool {
   const { pool, blocks, leases, claimsPressedAt } = known;
-  const open = pool === undefined ? RangeSet.EMPTY : addressesOf(pool.pool, 4, 'open');
-  const taken = RangeSet.of(leases.map(({ address: { value } }) => ({ first: value, last: value })));
-  const free = open.subtract(taken);
-  const slices = pool === undefined ? [] : [...new Slices(pool.pool, 4).all()];
+  const spaces = { 4: spaceOf(4, known), 6: spaceOf(6, known) };
   return {
     name: 'blue',
     phase: pool === undefined ? 'ended' : !pool.isEnding ? 'serving' : leases.length > 0 ? 'ending' : 'ended',
-    blocks: blocks.map((record): ObservedBlock => ({
-      record,
-      used: leases.filter((lease) => isUseOf(lease, record)).length,
-      free: countIn(free, record.cidr),
-      size: countIn(open, record.cidr),
-      isSlice: slices.some(
-        ({ base, prefixLength }) => base === record.cidr.base && prefixLength === record.cidr.prefixLength,
-      ),
-    })),
+    blocks: blocks.map((record): ObservedBlock => {
+      const { open, free, slices } = spaces[record.cidr.family];
+      return {
+        record,
+        used: leases.filter((lease) => isUseOf(lease, record)).length,
+        free: countIn(free, record.cidr),
+        size: countIn(open, record.cidr),
+        isSlice: slices.some(
+          ({ base, prefixLength }) => base === record.cidr.base && prefixLength === record.cidr.prefixLength,
+        ),
+      };
+    }),
     nodes: nodesOf(known),
-    unlent: { 4: slices.length < 2 ? [] : unlentOf(slices, free, blocks), 6: [] },
-    claimsPressedAt: claimsPressedAt === undefined ? {} : { 4: claimsPressedAt },
+    unlent: { 4: unlentOf(spaces[4], blocks), 6: unlentOf(spaces[6], blocks) },
+    claimsPressedAt,
   };
 }
 
-function unlentOf(slices: readonly Cidr[], free: RangeSet, blocks: readonly BlockRecord[]): OpenSlice[] {
+export function takenIn(leases: readonly LeaseRecord[], family: Family): RangeSet {
+  const own = leases.filter(({ address }) => address.family === family);
+  return RangeSet.of(own.map(({ address: { value } }) => ({ first: value, last: value })));
+}
+
+/** What there is of a pool, in one family. */
+interface Layout {
+  readonly open: RangeSet;
+  readonly slices: readonly Cidr[];
+}
+
+interface Space extends Layout {
+  readonly free: RangeSet;
+}
+
+const NOTHING: Layout = { open: RangeSet.EMPTY, slices: [] };
+/** Pools are looked at many times, and never change. */
+const LAYOUTS = new WeakMap<Pool, Readonly<Record<Family, Layout>>>();
+
+function layoutOf(pool: Pool, family: Family): Layout {
+  if (!pool.families.includes(family)) return NOTHING;
+  return { open: addressesOf(pool, family, 'open'), slices: [...new Slices(pool, family).all()] };
+}
+
+function spaceOf(family: Family, { pool: record, leases }: Known): Space {
+  if (record === undefined) return { ...NOTHING, free: RangeSet.EMPTY };
+  const { pool } = record;
+  const layouts = LAYOUTS.get(pool) ?? { 4: layoutOf(pool, 4), 6: layoutOf(pool, 6) };
+  LAYOUTS.set(pool, layouts);
+  const { open, slices } = layouts[family];
+  return { open, slices, free: open.isEmpty ? open : open.subtract(takenIn(leases, family)) };
+}
+
+function unlentOf({ slices, free }: Space, blocks: readonly BlockRecord[]): OpenSlice[] {
+  if (slices.length < 2) return [];
   return slices
     .filter((slice) => !blocks.some(({ cidr }) => overlap(cidr, slice)))
     .map((cidr) => ({ cidr, free: countIn(free, cidr) }))
@@ -56,7 +91,8 @@ function nodesOf({ nodes, leases }: Known): Map<string, ObservedNode> {
   return new Map(
     [...names].map((name) => {
       const node = nodes.find(({ metadata }) => metadata.name === name);
-      const leasesOf = { 4: held.filter((lease) => lease.node === name).length, 6: 0 };
+      const leasesOf = { 4: 0, 6: 0 };
+      for (const lease of held) if (lease.node === name) leasesOf[lease.address.family]++;
       return [name, { isThere: node !== undefined, isEligible: node?.isEnding === false, leases: leasesOf }];
     }),
   );

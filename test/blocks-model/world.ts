@@ -1,7 +1,8 @@
+import type { Family } from '../../ipam/core/address.js';
 import { type BlockRecord, deleteBlock } from '../../ipam/core/block.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { ModelBlockAgent, type ModelPod, WATCHES } from './agent.js';
-import { BlockCluster, type Ending, NODES, SUBNETS } from './cluster.js';
+import { BlockCluster, type Ending, NODES, blockSizeOf } from './cluster.js';
 import { FEEDS, ModelIpam } from './ipam.js';
 import { type Writer, isUseOf } from './judge.js';
 
@@ -14,7 +15,7 @@ export const FOREIGN = 'lent-on-trial';
 
 /** Two ipams, of which one is deposed and does not know it, agents, pods, claims and an admin, on one API server. */
 export class BlockWorld {
-  readonly cluster = new BlockCluster();
+  readonly cluster: BlockCluster;
   readonly ipams: ModelIpam[];
   readonly agents: ModelBlockAgent[];
   readonly #pods: ModelPod[] = [];
@@ -23,7 +24,9 @@ export class BlockWorld {
   #count = 0;
   #draws = 0;
 
-  constructor() {
+  /** @param families of the pool */
+  constructor(families: readonly Family[]) {
+    this.cluster = new BlockCluster(families);
     this.ipams = [this.#startIpam(), this.#startIpam()];
     this.agents = NODES.map((_, node) => this.#startAgent(node));
     this.calm();
@@ -123,7 +126,7 @@ export class BlockWorld {
     this.cluster.judge.look();
     const holders = new Map<string, LeaseRecord>();
     for (const lease of this.cluster.leases.list()) {
-      const key = `${lease.addressSpace} ${lease.address.value}`;
+      const key = `${lease.addressSpace} ${lease.address.family} ${lease.address.value}`;
       if (holders.has(key)) throw new Error(`${key} is leased twice`);
       holders.set(key, lease);
     }
@@ -219,7 +222,7 @@ function isWithdrawn(block: BlockRecord): boolean {
 }
 
 function isOutgrown({ cidr }: BlockRecord): boolean {
-  return cidr.prefixLength !== SUBNETS.usual.size;
+  return cidr.prefixLength !== blockSizeOf('usual', cidr.family);
 }
 
 function namesOf(blocks: readonly BlockRecord[]): string {
