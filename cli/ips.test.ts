@@ -5,6 +5,7 @@ import { StatusError } from '../kube/errors.js';
 import type { Resource } from '../kube/resource.js';
 import type { Client, ListOptions } from '../kube/client.js';
 import { listIps } from './ips.js';
+import { Refusal } from './refusal.js';
 
 function claim(vm: string, status: Partial<NonNullable<IPAMClaim['status']>> = {}, deleting = false): IPAMClaim {
   const annotations = {
@@ -89,4 +90,17 @@ describe('the addresses at one glance', () => {
     const rows = JSON.parse((await listIps({ json: true }, clientOf(true))).join('\n')) as { owner: string }[];
     expect(rows.map(({ owner }) => owner)).to.deep.equal(['asleep', 'hungry', 'keeper', 'leaving', 'new', 'p', 'p']);
   });
+
+  for (const missing of ['ipamclaims', 'addressleases']) {
+    it(`need Holdfast in the cluster, and say so where it knows no ${missing}`, async () => {
+      const { list } = clientOf(true);
+      const error = new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
+      const client = {
+        list: (resource: Resource) => (resource.plural === missing ? Promise.reject(error) : list(resource)),
+      } as unknown as Pick<Client, 'list'>;
+      const refusal = await listIps({ json: false }, client).catch((thrown: unknown) => thrown);
+      expect(refusal).to.be.instanceOf(Refusal);
+      expect((refusal as Refusal).message).to.match(new RegExp(`knows no ${missing}\\..*: install Holdfast first$`));
+    });
+  }
 });

@@ -5,6 +5,7 @@ import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
 import type { Client } from '../kube/client.js';
 import { isForbidden } from '../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
+import { INSTALL_HOLDFAST, ofKnownKind } from './known-kind.js';
 import { tableOf } from './table.js';
 
 export interface IpsOptions {
@@ -32,7 +33,10 @@ export interface IpsRow {
 
 /** @returns lines for the user */
 export async function listIps({ namespace, json }: IpsOptions, client: Pick<Client, 'list'>): Promise<string[]> {
-  const [claims, leases] = await Promise.all([client.list(IPAM_CLAIMS, { namespace }), listLeases(client, namespace)]);
+  const [claims, leases] = await Promise.all([
+    ofKnownKind(IPAM_CLAIMS, INSTALL_HOLDFAST, () => client.list(IPAM_CLAIMS, { namespace })),
+    listLeases(client, namespace),
+  ]);
   const rows = rowsOf(claims.items, leases);
   if (json) return [JSON.stringify(rows, undefined, 2)];
   if (rows.length === 0)
@@ -116,7 +120,8 @@ function byName(a: IpsRow, b: IpsRow): number {
 async function listLeases(client: Pick<Client, 'list'>, namespace: string | undefined): Promise<AddressLease[]> {
   const labelSelector = namespace === undefined ? undefined : `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
   try {
-    return (await client.list(ADDRESS_LEASES, { labelSelector })).items;
+    const ask = () => client.list(ADDRESS_LEASES, { labelSelector });
+    return (await ofKnownKind(ADDRESS_LEASES, INSTALL_HOLDFAST, ask)).items;
   } catch (error) {
     if (isForbidden(error)) return [];
     throw error;

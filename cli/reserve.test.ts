@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
+import { StatusError } from '../kube/errors.js';
 import { adminPool } from '../test/pool-objects.js';
 import { leaseOf } from '../test/lease-objects.js';
 import { MigrationCluster, observedOf } from '../test/migration-world.js';
@@ -114,6 +115,18 @@ describe('an address that is reserved by hand', () => {
       expect(cluster.writes).to.equal(0);
     });
   }
+
+  it('needs Holdfast in the cluster, and says so', async () => {
+    const error = new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
+    const client = { ...world().client(), get: () => Promise.reject(error) };
+    for (const attempt of [reserve(of5, client), unreserve(of5, client)]) {
+      const refusal = await attempt.catch((thrown: unknown) => thrown);
+      expect(refusal).to.be.instanceOf(Refusal);
+      expect((refusal as Refusal).message).to.match(
+        /knows no addresspools\.ipam\.holdfast\.dev: install Holdfast first$/,
+      );
+    }
+  });
 
   it('is free once it is let go', async () => {
     const cluster = world(reservedLease());

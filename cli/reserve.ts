@@ -7,9 +7,11 @@ import { leaseLabels } from '../ipam/core/lease-labels.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { readLease, stateOf } from '../ipam/core/lease.js';
 import { type Pool, compilePool, subnetOf } from '../ipam/core/pool.js';
+import { findUnlessGone } from '../kube/absence.js';
 import type { Client } from '../kube/client.js';
 import { isAlreadyExists } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
+import { INSTALL_HOLDFAST, ofKnownKind } from './known-kind.js';
 import { Refusal } from './refusal.js';
 
 export interface Reservation {
@@ -31,7 +33,7 @@ export function checkReservation({ address, mac }: Reservation): void {
  * @returns what was done, in words
  * @throws {Refusal} where it cannot be
  */
-export async function reserve(wanted: Reservation, client: Pick<Client, 'find' | 'create' | 'get'>): Promise<string> {
+export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 'create'>): Promise<string> {
   const mac = macOf(wanted.mac);
   const { pool, address } = await findPlace(wanted, client);
   const subnet = subnetOf(pool, address);
@@ -60,10 +62,10 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'find' |
  * Deletes such a lease.
  * @throws {Refusal} where there is none, or somebody has the address
  */
-export async function unreserve(wanted: Reservation, client: Pick<Client, 'find' | 'delete'>): Promise<string> {
+export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' | 'delete'>): Promise<string> {
   const { pool, address } = await findPlace(wanted, client);
   const name = leaseName(pool.addressSpace, address);
-  const found = await client.find(ADDRESS_LEASES, { name });
+  const found = await findUnlessGone(client, ADDRESS_LEASES, { name });
   if (found === undefined) throw new Refusal(`there is no AddressLease ${name}: the address is not reserved`);
   const record = readLease(found);
   const { owner } = record;
@@ -80,10 +82,12 @@ export async function unreserve(wanted: Reservation, client: Pick<Client, 'find'
 
 async function findPlace(
   { pool: name, address: text }: Reservation,
-  client: Pick<Client, 'find'>,
+  client: Pick<Client, 'get'>,
 ): Promise<{ pool: Pool; address: Address }> {
   const address = readAddress(text);
-  const object = await client.find(ADDRESS_POOLS, { name });
+  const object = await ofKnownKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () =>
+    findUnlessGone(client, ADDRESS_POOLS, { name }),
+  );
   if (object === undefined) throw new Refusal(`there is no AddressPool ${name}: kubectl get apools lists them`);
   const compiled = compilePool(object);
   if (compiled.ok) return { pool: compiled.pool, address };

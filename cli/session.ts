@@ -1,7 +1,9 @@
 import { Client } from '../kube/client.js';
-import { loadCredentials } from '../kube/config.js';
+import { type Credentials, loadCredentials } from '../kube/config.js';
+import { StatusError, TransportError } from '../kube/errors.js';
 import { Transport } from '../kube/transport.js';
 import { VERSION } from '../process/version.js';
+import { Refusal } from './refusal.js';
 
 /** Which cluster, and as whom. */
 export interface ClusterChoice {
@@ -16,16 +18,31 @@ export const WIDTH = 32;
 /** A list of thousands of objects from a busy API server, page by page. */
 const DEADLINE_MS = 60_000;
 
-/** Acts with a client, and closes it. @throws {Error} where there are no usable credentials for a cluster */
+/**
+ * Acts with a client, and closes it.
+ * @throws {Error} where there are no usable credentials for a cluster
+ * @throws {Refusal} where it gives no answer, or does not know whose the credentials are
+ */
 export async function withCluster<T>(choice: ClusterChoice, act: (client: Client) => Promise<T>): Promise<T> {
-  const transport = new Transport(await loadCredentials(choice), {
+  const credentials = await loadCredentials(choice);
+  const transport = new Transport(credentials, {
     userAgent: `kubectl-holdfast/${VERSION}`,
     connections: WIDTH,
     deadlineMs: DEADLINE_MS,
   });
   try {
     return await act(new Client(transport));
+  } catch (error) {
+    throw isNoAnswer(error) ? new Refusal(`${error.message}: ${remedyFor(credentials)}`, { cause: error }) : error;
   } finally {
     await transport.close();
   }
+}
+
+function isNoAnswer(error: unknown): error is TransportError | StatusError {
+  return error instanceof TransportError || (error instanceof StatusError && error.status === 401);
+}
+
+function remedyFor({ server }: Pick<Credentials, 'server'>): string {
+  return `see whether kubectl reaches ${server} with this kubeconfig, or choose another cluster with --kubeconfig or --context`;
 }

@@ -9,7 +9,7 @@ import type { WhereaboutsObject } from '../cli/whereabouts/kinds.js';
 import type { MigrateDeps } from '../cli/whereabouts/migrate.js';
 import type { Observed } from '../cli/whereabouts/plan-types.js';
 import { readLease, releaseLease } from '../ipam/core/lease.js';
-import type { Client, ListOptions } from '../kube/client.js';
+import type { ListOptions } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
 import type { ObjectRef, Resource } from '../kube/resource.js';
 import { ManualClock } from './manual-clock.js';
@@ -161,7 +161,7 @@ export class MigrationCluster {
     if (write.verb === 'patch') mergePatch(lease, write.body);
   }
 
-  client(): MigrateDeps['client'] & Pick<Client, 'find'> {
+  client(): MigrateDeps['client'] {
     return {
       list: (resource: Resource, { namespace }: ListOptions = {}) => {
         const { items, resourceVersion } = this.#list(resource);
@@ -185,9 +185,7 @@ export class MigrationCluster {
           this.#check(this.#find(resource, ref), options);
           this.#of(resource.plural).delete(ref.name);
         }),
-      find: (resource: Resource, { name }: ObjectRef) =>
-        Promise.resolve(structuredClone(this.#of(resource.plural).get(name))),
-    } as unknown as MigrateDeps['client'] & Pick<Client, 'find'>;
+    } as unknown as MigrateDeps['client'];
   }
 
   deps(): MigrateDeps {

@@ -11,7 +11,7 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
 } from '../../kube/resources.js';
-import { Refusal } from '../refusal.js';
+import { INSTALL_HOLDFAST, ofKnownKind } from '../known-kind.js';
 import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS } from './kinds.js';
 import type { Observed } from './plan-types.js';
 
@@ -27,11 +27,11 @@ export async function observe(client: Reader, namespace: string): Promise<Observ
     listNeeded(client, IP_POOLS, 'is whereabouts installed, with Kubernetes as its datastore?', { namespace }),
     listServed(client, IP_RESERVATIONS, { namespace }),
     listServed(client, NODE_SLICE_POOLS, { namespace }),
-    listNeeded(client, ADDRESS_LEASES, 'install Holdfast first'),
+    listNeeded(client, ADDRESS_LEASES, INSTALL_HOLDFAST),
   ]);
   const [nads, pools, claims] = await Promise.all([
     listNeeded(client, NETWORK_ATTACHMENT_DEFINITIONS, 'install Multus first'),
-    listNeeded(client, ADDRESS_POOLS, 'install Holdfast first'),
+    listNeeded(client, ADDRESS_POOLS, INSTALL_HOLDFAST),
     listServed(client, IPAM_CLAIMS),
   ]);
   const pods = await client.listAs(PODS, onlyWhatCounts);
@@ -60,12 +60,7 @@ async function listNeeded<T extends KubeObject>(
   remedy: string,
   options: ListOptions = {},
 ): Promise<readonly T[]> {
-  try {
-    return (await client.list(resource, options)).items;
-  } catch (error) {
-    if (isNotFound(error)) throw new Refusal(`the API server knows no ${resource.plural}.${resource.group}: ${remedy}`);
-    throw error;
-  }
+  return (await ofKnownKind(resource, remedy, () => client.list(resource, options))).items;
 }
 
 /** Older versions of whereabouts know fewer kinds. */
