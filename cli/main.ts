@@ -35,6 +35,13 @@ async function perform(request: Request): Promise<boolean> {
   });
 }
 
+// whoever read has read enough, as head does: the work goes on, and its exit code stands
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
 main().then(
   (exitCode) => {
     process.exitCode = exitCode;
