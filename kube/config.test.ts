@@ -171,7 +171,21 @@ describe('loadCredentials', () => {
       `context "one" of kubeconfig ${path} asks for proxy-url socks5://p, which Holdfast cannot use`,
     );
     expect(await messageFrom(load({ kubeconfig: path, context: 'nowhere' }))).to.equal(
-      `context "nowhere" of kubeconfig ${path} names no cluster with a server`,
+      `kubeconfig ${path} has no context "nowhere"; there are: one, two`,
+    );
+    const aimless = await write(
+      'aimless',
+      stringify({ contexts: [{ name: 'far', context: { cluster: 'x', user: 'me' } }] }),
+    );
+    expect(await messageFrom(load({ kubeconfig: aimless }))).to.equal(
+      `kubeconfig ${aimless} names no current context; there are: far`,
+    );
+    expect(await messageFrom(load({ kubeconfig: aimless, context: 'far' }))).to.equal(
+      `context "far" of kubeconfig ${aimless} names no cluster with a server`,
+    );
+    const empty = await write('foo', 'foo');
+    expect(await messageFrom(load({ kubeconfig: empty }))).to.equal(
+      `kubeconfig ${empty} names no current context; there are: none`,
     );
   });
 });

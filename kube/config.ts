@@ -193,8 +193,15 @@ async function readTokenFiles(file: string): Promise<[string, string][]> {
 }
 
 function serverOf(config: KubeConfig, files: string[]): string {
+  const paths = files.join(delimiter);
+  const contexts = config.getContexts().map(({ name }) => name);
+  const context = config.getCurrentContext() as string | undefined;
+  if (!context || !contexts.includes(context)) {
+    const problem = context ? `has no context "${context}"` : 'names no current context';
+    throw new Error(`kubeconfig ${paths} ${problem}; there are: ${contexts.join(', ') || 'none'}`);
+  }
   const cluster = config.getCurrentCluster();
-  const where = `context "${config.getCurrentContext()}" of kubeconfig ${files.join(delimiter)}`;
+  const where = `context "${context}" of kubeconfig ${paths}`;
   if (!cluster?.server) throw new Error(`${where} names no cluster with a server`);
   if (cluster.proxyUrl) throw new Error(`${where} asks for proxy-url ${cluster.proxyUrl}, which Holdfast cannot use`);
   return cluster.server;
