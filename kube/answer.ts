@@ -1,4 +1,5 @@
 import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http';
+import { isRecord, recordOf, textOf } from '../api/json.js';
 import { StatusError, type StatusDetails, TransportError } from './errors.js';
 
 interface StatusBody {
@@ -30,7 +31,7 @@ export function statusErrorOf(
 
 /** The object of an ERROR event of a watch, which is a metav1.Status. */
 export function statusErrorOfEvent(request: string, object: unknown): StatusError {
-  const body: StatusBody = isRecord(object) ? object : {};
+  const body: StatusBody = recordOf(object);
   return statusErrorOf(request, body.code ?? 500, {}, JSON.stringify(object ?? {}));
 }
 
@@ -41,10 +42,6 @@ function parseStatus(text: string): StatusBody {
   } catch {
     return {};
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 function retryAfterOf(header: string | string[] | undefined, details: StatusDetails | undefined): number | undefined {
@@ -80,6 +77,5 @@ export function transportErrorOf(request: string, error: unknown): TransportErro
 
 function describe(error: unknown): { code?: string; message: string } {
   if (!isRecord(error)) return { message: String(error) };
-  const code = typeof error.code === 'string' ? error.code : '';
-  return { code, message: typeof error.message === 'string' ? error.message : '' };
+  return { code: textOf(error.code), message: textOf(error.message) };
 }

@@ -1,4 +1,4 @@
-import { describeValue, isRecord } from '../../api/json.js';
+import { describeValue, isRecord, recordOf } from '../../api/json.js';
 import { CniCode, CniError } from './cni-error.js';
 
 /** What goes over the socket between plugin and agent: one object each way, the request on one line. */
@@ -24,7 +24,7 @@ const NEWEST_VERSION = '1.1.0';
 /** @throws {CniError} 6 */
 export function readAsk(text: string): Ask {
   const value = parseJson(text, 'the request to the agent');
-  const { env, config } = isRecord(value) ? value : {};
+  const { env, config } = recordOf(value);
   if (!isRecord(env) || typeof config !== 'string') {
     throw new CniError(
       CniCode.Decode,

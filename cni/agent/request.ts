@@ -1,4 +1,4 @@
-import { describeValue, isRecord } from '../../api/json.js';
+import { describeValue, isRecord, recordOf } from '../../api/json.js';
 import { type Address, parseAddressOrPrefix } from '../../ipam/core/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
@@ -163,7 +163,7 @@ function readValidAttachments(config: JsonObject): ReadonlySet<string> | undefin
   const key = ['cni.dev/valid-attachments', 'cni.dev/attachments'].find((each) => (config[each] ?? null) !== null);
   if (key === undefined) return undefined;
   const keys = listAt(config, key).map((element, index) => {
-    const { containerID: containerId, ifname: interfaceName } = isRecord(element) ? element : {};
+    const { containerID: containerId, ifname: interfaceName } = recordOf(element);
     if (typeof containerId === 'string' && typeof interfaceName === 'string')
       return keyOf({ containerId, interfaceName });
     throw invalid(`${key}[${index}]`, 'it is not {"containerID": "…", "ifname": "…"}');
