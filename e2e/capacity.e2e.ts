@@ -5,13 +5,17 @@ import { ADDRESS_POOLS, NODES, PODS } from '../kube/resources.js';
 import { nodeObject } from './bed/node/node-object.js';
 import { onBed, startBedWithHoldfast, type BedWithHoldfast } from './environment.js';
 import { HoldfastProcess } from './holdfast/process.js';
-import { CapacityStory } from './story/capacity.js';
+import { CapacityStory, sumOf } from './story/capacity.js';
 import { Story } from './story/story.js';
 import { until, untilValue } from './story/wait.js';
 import { WireStory } from './story/wire-story.js';
 
 const CLOSED = { args: ['--feature-gates=PublishCapacity=false'] };
+const BLOCKS = '--feature-gates=NodeBlocks=true';
 const TEN = [{ cidr: '10.90.0.0/28', ranges: ['10.90.0.1-10.90.0.10'] }];
+/** Eleven in each block of 16: so few that nothing is kept back. */
+const LENDABLE = [{ cidr: '10.90.4.0/27', ranges: ['10.90.4.5-10.90.4.26'] }];
+const TWENTY_TWO = Array.from({ length: 22 }, (_, index) => `10.90.4.${index + 5}`);
 
 if (onBed) {
   describe('Addresses that the scheduler sees, on three nodes', function () {
@@ -156,6 +160,48 @@ if (onBed) {
       await seen.shown(10);
       await bed.client.delete(ADDRESS_POOLS, { name: seen.name });
       await seen.shown(undefined);
+    });
+
+    // last: nobody closes the gate again
+    describe('of which nodes are lent blocks', () => {
+      before(async function () {
+        this.timeout(120_000);
+        const agents = bed.agents?.all ?? [];
+        await Promise.all([capacity, bed.ipam, ...agents].map((each) => each.stop()));
+        await Promise.all([
+          capacity.start({ args: ['--leader-elect', BLOCKS] }),
+          bed.ipam.start({ args: [BLOCKS, '--block-min-free=2'] }),
+          ...agents.map((agent) => agent.start({ args: [BLOCKS] })),
+        ]);
+        const areReady = async () => (await Promise.all(agents.map((agent) => agent.isReady()))).every(Boolean);
+        await until('agents to be ready', areReady);
+      });
+
+      it('are those of a block on its node alone, those of no block on all, and never more than there are', async () => {
+        await seen.pool(LENDABLE, { blockSize: { ipv4: 28 } });
+        await seen.shown(TWENTY_TWO.length);
+        const overdrawn = await seen.overdrawn(TWENTY_TWO, async () => {
+          await wire.createPod('first', { networks: [{ name: 'blue' }], affinity: seen.onlyOn('node-1') });
+          await wire.runningPod('first');
+          // an even share would be a third of them
+          await untilValue(
+            'node-1 to show the addresses of its block, and all nodes together the others',
+            async () => ({ shares: await seen.shares(), ...(await seen.free(TWENTY_TWO)) }),
+            ({ shares, total, own }) => {
+              const ofBlock = own.get('node-1') ?? 0;
+              const shows = shares.get('node-1') ?? 0;
+              return own.size === 1 && ofBlock >= 10 && shows >= ofBlock && sumOf(shares) === total;
+            },
+          );
+          const names = Array.from({ length: 23 }, (_, index) => `pod-${index + 1}`);
+          await Promise.all(names.map((name) => wire.createPod(name, { networks: [{ name: 'blue' }] })));
+          const { waiting } = await seen.split(TWENTY_TWO.length);
+          expect(waiting).to.have.length(2);
+          for (const pod of waiting) await seen.insufficient(pod);
+        });
+        expect(overdrawn).to.deep.equal([]);
+        expect(await story.addresses.held()).to.have.length(TWENTY_TWO.length);
+      });
     });
   });
 }

@@ -1,10 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { capacityResource } from '../../api/capacity.js';
-import type { PoolSubnet } from '../../api/address-pool.js';
+import type { AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
+import { LEASE_POOL } from '../../api/names.js';
 import { isTerminal } from '../../api/pod.js';
-import { NODES, PODS } from '../../kube/resources.js';
+import { requestsOf } from '../../ipam/capacity/pod-record.js';
+import { ADDRESS_LEASES, NODES, PODS } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
+import { BlockStory, isIn } from './blocks.js';
 import type { Story } from './story.js';
 import { until, untilValue } from './wait.js';
 
@@ -30,9 +33,9 @@ export class CapacityStory {
   }
 
   /** Makes the pool, and the NAD `blue` whose network it serves. */
-  async pool(subnets: PoolSubnet[]): Promise<void> {
+  async pool(subnets: PoolSubnet[], more: Pick<AddressPoolSpec, 'blockSize'> = {}): Promise<void> {
     const network = await this.#story.addresses.network('blue', []);
-    await this.#story.addresses.pool(this.name, { network, subnets, publishCapacity: true });
+    await this.#story.addresses.pool(this.name, { network, subnets, publishCapacity: true, ...more });
   }
 
   /** Waits until nodes show so many, all together; undefined: until none shows any key. */
@@ -107,28 +110,60 @@ export class CapacityStory {
   }
 
   /** Looks at nodes all the time, meanwhile. @returns what was seen of one that showed none, or no key */
-  async watched(act: () => Promise<void>): Promise<string[]> {
-    const low: string[] = [];
-    const over = new AbortController();
-    const looking = this.#watch(low, over.signal);
-    try {
-      await act();
-    } finally {
-      over.abort();
-      await looking;
-    }
-    return low;
+  watched(act: () => Promise<void>): Promise<string[]> {
+    return whileLooking(act, async () => {
+      const counts = (await this.#nodes()).map(({ metadata, status }) => ({
+        name: metadata.name,
+        count: status?.allocatable?.[this.resource],
+      }));
+      return counts.flatMap(({ name, count }) =>
+        count === undefined || count === '0' ? [`${name}: ${count ?? 'no key'}`] : [],
+      );
+    });
   }
 
-  async #watch(low: string[], signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const nodes = await this.#nodes().catch(() => []);
-      for (const { metadata, status } of nodes) {
-        const count = status?.allocatable?.[this.resource];
-        if (count === undefined || count === '0') low.push(`${metadata.name}: ${count ?? 'no key'}`);
-      }
-      await pause(20);
+  /**
+   * Looks at nodes all the time, meanwhile; no pod may end in it.
+   * @param addresses all of the pool
+   * @returns when nodes showed more than nobody had
+   */
+  overdrawn(addresses: readonly string[], act: () => Promise<void>): Promise<string[]> {
+    return whileLooking(act, async () => {
+      // what is free only becomes less: who looks at it first never finds too little
+      const { total } = await this.free(addresses);
+      const shares = await this.shares();
+      return sumOf(shares) > total ? [`${JSON.stringify([...shares])} of ${total}`] : [];
+    });
+  }
+
+  /** Addresses of the pool that nobody has: all, and those in blocks of each node that has one. */
+  async free(addresses: readonly string[]): Promise<{ total: number; own: Map<string, number> }> {
+    const { client } = this.#story;
+    const leases = await client.list(ADDRESS_LEASES, { labelSelector: `${LEASE_POOL}=${this.name}` });
+    const taken = new Set(leases.items.map(({ spec }) => spec.address));
+    const left = addresses.filter((address) => !taken.has(address));
+    const own = new Map<string, number>();
+    for (const { spec } of await new BlockStory(client, this.name).all()) {
+      const inBlock = left.filter((address) => isIn(address, [spec.cidr])).length;
+      own.set(spec.node, (own.get(spec.node) ?? 0) + inBlock);
     }
+    return { total: left.length, own };
+  }
+
+  /** By node: what it shows over what its pods ask for. Where pods come meanwhile it is too little, never too much. */
+  async shares(): Promise<Map<string, number>> {
+    const nodes = await this.#nodes();
+    const pods = (await this.#story.client.list(PODS, { namespace: this.#story.namespace })).items;
+    const requested = (node: string) =>
+      pods
+        .filter((pod) => pod.spec?.nodeName === node && !isTerminal(pod))
+        .reduce((sum, { spec }) => sum + (requestsOf(spec).get(this.resource) ?? 0), 0);
+    return new Map(
+      nodes.map(({ metadata: { name }, status }) => {
+        const shown = Number(status?.allocatable?.[this.resource] ?? 0);
+        return [name, Math.max(0, shown - requested(name))];
+      }),
+    );
   }
 
   async #look(): Promise<{ running: string[]; waiting: string[] }> {
@@ -142,4 +177,28 @@ export class CapacityStory {
   async #nodes(): Promise<Node[]> {
     return (await this.#story.client.list(NODES)).items;
   }
+}
+
+/** @returns all that was found by looking again and again while something is done */
+async function whileLooking(act: () => Promise<void>, look: () => Promise<string[]>): Promise<string[]> {
+  const found: string[] = [];
+  const over = new AbortController();
+  const looking = (async () => {
+    while (!over.signal.aborted) {
+      // the API server may be away
+      found.push(...(await look().catch(() => [])));
+      await pause(20);
+    }
+  })();
+  try {
+    await act();
+  } finally {
+    over.abort();
+    await looking;
+  }
+  return found;
+}
+
+export function sumOf(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }
