@@ -1,4 +1,4 @@
-import type { AddressBlock } from '../../api/address-block.js';
+import { type AddressBlock, BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import { parseAddress } from '../../ipam/core/address.js';
 import { containsAddress, parseCidr } from '../../ipam/core/cidr.js';
 import type { Client } from '../../kube/client.js';
@@ -35,6 +35,12 @@ export class BlockStory {
       { timeoutMs: 60_000 },
     );
     return found.map(({ spec }) => spec.cidr);
+  }
+
+  /** Asks its node for it in the name of ipam, which has no such wish. */
+  async mark(name: string): Promise<void> {
+    const body = { status: { release: BlockRelease.Marked, reason: ReleaseReason.Pressure } };
+    await this.#client.patch(ADDRESS_BLOCKS, { name }, { type: 'merge', body }, { subresource: 'status' });
   }
 
   /** Waits until a block says this, or nothing. */
