@@ -88,7 +88,7 @@ export interface PoolBlocks {
 export const PoolCondition = {
   /** It serves: reason `Serving`; or why not: `InvalidSpec`, `Conflict`, `Deleting`. */
   Ready: 'Ready',
-  /** Another pool serves the same users of the network. */
+  /** Another pool serves its users of the network: reason `OlderPool`, or `AdminPool` for a derived one. */
   Conflict: 'Conflict',
   /** Of a derived pool: all NADs of its namespace and network say the same. */
   NetworksAgree: 'NetworksAgree',

@@ -5,6 +5,7 @@ import { capped } from '../core/capped.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import type { Agreement } from './derivation.js';
+import type { Displacement } from './displacement.js';
 import type { Usage } from './usage.js';
 import type { PoolVerdict } from '../../process/pools/verdict.js';
 
@@ -37,11 +38,14 @@ export interface Judgement {
   leases: { ofPool(): Iterable<LeaseRecord>; get(name: string): LeaseRecord | undefined };
   /** Of a derived pool. */
   agreement?: Agreement;
+  /** Of a derived pool whose users an admin's pool has. */
+  displaced?: Displacement;
 }
 
 /** What the pool's conditions say. */
-export function conditionsOf({ verdict, usage, leases, agreement }: Judgement): Finding[] {
-  const findings = [readiness(verdict, usage, leases), conflict(verdict)];
+export function conditionsOf(judgement: Judgement): Finding[] {
+  const { verdict, usage, leases, agreement } = judgement;
+  const findings = [readiness(judgement), conflict(judgement)];
   if (agreement !== undefined) findings.push(ofAgreement(agreement));
   if (verdict.kind === 'closing') findings.push(deletion(usage, leases));
   return findings;
@@ -60,12 +64,16 @@ export function stamp(
   });
 }
 
-function readiness(verdict: PoolVerdict, usage: Usage, leases: Judgement['leases']): Finding {
+function readiness({ verdict, usage, leases, displaced }: Judgement): Finding {
   const type = PoolCondition.Ready;
   switch (verdict.kind) {
     case 'served': {
+      if (displaced?.isWhole === true) {
+        return { type, status: 'False', reason: 'Conflict', message: displaced.message };
+      }
       if (usage.outside.size === 0) {
-        return { type, status: 'True', reason: 'Serving', message: `serves network ${verdict.pool.network}` };
+        const message = `serves network ${verdict.pool.network}${displaced === undefined ? '' : ' for other namespaces'}`;
+        return { type, status: 'True', reason: 'Serving', message };
       }
       const outside = named(lookUp(usage.outside, leases), usage.outside.size, () => true);
       const message = `serves; outside of what it may lease are ${outside}: they stay with their owners, so add them to spec.subnets again`;
@@ -80,11 +88,11 @@ function readiness(verdict: PoolVerdict, usage: Usage, leases: Judgement['leases
   }
 }
 
-function conflict(verdict: PoolVerdict): Finding {
+function conflict({ verdict, displaced }: Judgement): Finding {
   const type = PoolCondition.Conflict;
-  return verdict.kind === 'conflict'
-    ? { type, status: 'True', reason: 'OlderPool', message: verdict.message }
-    : { type, status: 'False', reason: 'NoConflict', message: 'no other pool serves its users in its place' };
+  if (verdict.kind === 'conflict') return { type, status: 'True', reason: 'OlderPool', message: verdict.message };
+  if (displaced !== undefined) return { type, status: 'True', reason: 'AdminPool', message: displaced.message };
+  return { type, status: 'False', reason: 'NoConflict', message: 'no other pool serves its users in its place' };
 }
 
 function ofAgreement({ agree, reason, message }: Agreement): Finding {

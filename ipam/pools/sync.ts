@@ -11,10 +11,11 @@ import type { Lister } from '../../kube/cache.js';
 import type { Blocks } from '../blocks/blocks.js';
 import { addFinalizer, applyDerivation, mayGo, removeFinalizer, wantsFinalizer } from './apply.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
+import { displacementOf } from './displacement.js';
 import { derivedPoolName } from '../core/derived-pool.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
 import { Notices, tellOfConditions } from './notices.js';
-import { blockersOf, conditionsOf, countsOf } from './status.js';
+import { type Judgement, blockersOf, conditionsOf, countsOf } from './status.js';
 import { StatusWriter } from './status-writer.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
 import type { PoolVerdict } from '../../process/pools/verdict.js';
@@ -143,21 +144,30 @@ function wantedStatus(pool: AddressPool, verdict: PoolVerdict, dependencies: Poo
   const used = usage.of(name, compiled);
   const space = compiled && book.space(compiled.addressSpace);
   const free = (compiled?.families ?? []).reduce((sum, family) => sum + (space?.free(name, family) ?? 0n), 0n);
-  const nadNamespace = nadNamespaceOf(pool);
-  const agreement =
-    nadNamespace === undefined || !directory.knowsNetworks
-      ? undefined
-      : planOf({ namespace: nadNamespace, network: pool.spec.network }, dependencies).agreement;
   const findings = conditionsOf({
     verdict,
     usage: used,
     leases: { ofPool: () => book.ofPool(name), get: (lease) => book.get(lease) },
-    ...(agreement && { agreement }),
+    ...besideNads(pool, dependencies),
   });
   return {
     ...countsOf(compiled, used, free),
     ...(compiled !== undefined && blocks !== undefined && { blocks: blocks.statusOf(compiled) }),
     ...(generation !== undefined && { observedGeneration: generation }),
     findings,
+  };
+}
+
+/** How a derived pool stands to its NADs, and to admins' pools. */
+function besideNads(pool: AddressPool, dependencies: PoolsDependencies): Pick<Judgement, 'agreement' | 'displaced'> {
+  const { directory } = dependencies;
+  const { name } = pool.metadata;
+  const { network } = pool.spec;
+  const nadNamespace = nadNamespaceOf(pool);
+  if (nadNamespace === undefined) return {};
+  const displaced = displacementOf({ name, nadNamespace }, directory.poolsOf(network));
+  return {
+    ...(directory.knowsNetworks && { agreement: planOf({ namespace: nadNamespace, network }, dependencies).agreement }),
+    ...(displaced && { displaced }),
   };
 }

@@ -121,6 +121,11 @@ function servingPool(
   return { kind: 'unserved', message };
 }
 
+/** Whether an admin's pool has the users of a namespace, rather than a pool derived from their NAD: it may still be unable to serve them. */
+export function takesUsers(admin: JudgedPool, namespace: string): boolean {
+  return isNotClosing(admin) && admits(admin, namespace);
+}
+
 function isNotClosing({ verdict }: JudgedPool): boolean {
   return verdict.kind !== 'closing';
 }

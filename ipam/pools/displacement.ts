@@ -1,0 +1,29 @@
+import { takesUsers } from '../../process/pools/resolution.js';
+import type { JudgedPool } from '../../process/pools/verdict.js';
+
+/** An admin's pool has users of a derived one. */
+export interface Displacement {
+  /** Whether nobody is left. Otherwise workloads of other namespaces may be, by the NADs that the pool is derived from. */
+  readonly isWhole: boolean;
+  readonly message: string;
+}
+
+/**
+ * @param derived a pool, and the namespace of its NADs
+ * @param pools those of the network
+ * @returns undefined where no admin's pool is for that namespace
+ */
+export function displacementOf(
+  { name, nadNamespace }: { name: string; nadNamespace: string },
+  pools: readonly JudgedPool[],
+): Displacement | undefined {
+  const admins = pools.filter((pool) => pool.nadNamespace === undefined && takesUsers(pool, nadNamespace));
+  const winner = admins.find(({ verdict }) => verdict.kind === 'served') ?? admins[0];
+  if (winner === undefined) return undefined;
+  const isWhole = admins.some(({ namespaces }) => namespaces === undefined);
+  const message =
+    `AddressPool ${name} serves nobody${isWhole ? '' : ` of namespace ${nadNamespace}`}: AddressPool ${winner.name} of an administrator ` +
+    `is for network ${winner.network}, too, and wins. What is leased stays; to have the addresses of the NAD, delete that pool, ` +
+    `or give it spec.namespaces without ${nadNamespace}`;
+  return { isWhole, message };
+}
