@@ -28,8 +28,12 @@ describe('the command line of kubectl holdfast', () => {
         reservation: { pool: 'blue', address: '10.0.0.5', mac: '02:00:00:00:00:01' },
       },
     },
-    { given: 'ips', expect: { command: 'ips', cluster: {}, options: { json: false, namespace: 'default' } } },
-    { given: 'ips -A -o json', expect: { command: 'ips', cluster: {}, options: { json: true } } },
+    { given: 'ips', expect: { command: 'ips', cluster: {}, options: { json: false, allNamespaces: false } } },
+    {
+      given: 'ips -n lab',
+      expect: { command: 'ips', cluster: {}, options: { json: false, allNamespaces: false, namespace: 'lab' } },
+    },
+    { given: 'ips -A -o json', expect: { command: 'ips', cluster: {}, options: { json: true, allNamespaces: true } } },
     {
       given: 'unreserve blue fd00::5',
       expect: { command: 'unreserve', cluster: {}, reservation: { pool: 'blue', address: 'fd00::5' } },

@@ -102,12 +102,16 @@ function checked(reservation: Reservation): Reservation {
 function addIps(program: Command, take: (request: Request) => void): void {
   withCluster(program.command('ips'))
     .description('who has which addresses: VMs, and pods without claims')
-    .option('-n, --namespace <name>', 'of the VMs and pods', 'default')
+    .option('-n, --namespace <name>', 'of the VMs and pods; default: that of the context')
     .option('-A, --all-namespaces', 'all of them')
     .option('-o, --output <format>', 'json')
     .action((given: Given) => {
-      const namespace = given.allNamespaces === true ? undefined : nameIn(given.namespace, '-n');
-      const options: IpsOptions = { json: isJson(given), ...(namespace !== undefined && { namespace }) };
+      const namespace = nameIn(given.namespace, '-n');
+      const options: IpsOptions = {
+        json: isJson(given),
+        allNamespaces: given.allNamespaces === true,
+        ...(namespace !== undefined && { namespace }),
+      };
       take({ command: 'ips', cluster: clusterOf(given), options });
     });
 }

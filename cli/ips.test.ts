@@ -4,7 +4,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import { StatusError } from '../kube/errors.js';
 import type { Resource } from '../kube/resource.js';
 import type { Client, ListOptions } from '../kube/client.js';
-import { listIps } from './ips.js';
+import { type IpsOptions, listIps } from './ips.js';
 import { Refusal } from './refusal.js';
 
 function claim(vm: string, status: Partial<NonNullable<IPAMClaim['status']>> = {}, deleting = false): IPAMClaim {
@@ -59,12 +59,15 @@ function clientOf(mayseeLeases: boolean, asked: ListOptions[] = []): Pick<Client
   return { list } as unknown as Pick<Client, 'list'>;
 }
 
+const HERE: IpsOptions = { allNamespaces: false, json: false };
+const EVERYWHERE = { ...HERE, allNamespaces: true };
+
 const columns = (lines: readonly string[]) => lines.map((line) => line.trim().split(/ {3,}/).join(' | '));
 
 describe('the addresses at one glance', () => {
   it('are those of VMs, and of pods without claims', async () => {
     const asked: ListOptions[] = [];
-    expect(columns(await listIps({ namespace: 'a', json: false }, clientOf(true, asked)))).to.deep.equal([
+    expect(columns(await listIps(HERE, clientOf(true, asked), 'a'))).to.deep.equal([
       'KIND | NAME | INTERFACE | NAD | ADDRESSES | POOL | STATE',
       'VM | asleep | data | a/blue | 10.0.0.6/24 | Stopped',
       'VM | hungry | data | a/blue | SubnetExhausted',
@@ -77,8 +80,20 @@ describe('the addresses at one glance', () => {
     expect(asked).to.deep.equal([{ namespace: 'a' }, { labelSelector: 'ipam.holdfast.dev/owner-namespace=a' }]);
   });
 
+  for (const [where, options, namespace] of [
+    ['the namespace of the context', HERE, 'home'],
+    ['the namespace that is named', { ...HERE, namespace: 'b' }, 'b'],
+    ['all namespaces', EVERYWHERE, undefined],
+  ] as const) {
+    it(`are asked for in ${where}`, async () => {
+      const asked: ListOptions[] = [];
+      await listIps(options, clientOf(true, asked), 'home');
+      expect(asked[0]).to.deep.equal({ namespace });
+    });
+  }
+
   it('are those of VMs alone for whoever sees no leases', async () => {
-    const lines = columns(await listIps({ namespace: 'a', json: false }, clientOf(false)));
+    const lines = columns(await listIps(HERE, clientOf(false), 'a'));
     expect(lines).to.have.length(6);
     expect(lines[3]).to.equal(
       'VM | keeper | data | a/blue | 10.0.0.5/24 fd00::5/64 | Running (virt-launcher-keeper-x)',
@@ -86,8 +101,10 @@ describe('the addresses at one glance', () => {
   });
 
   it('name the namespace where all are looked at, and can be had as JSON', async () => {
-    expect((await listIps({ json: false }, clientOf(true)))[0]).to.match(/^NAMESPACE +KIND/);
-    const rows = JSON.parse((await listIps({ json: true }, clientOf(true))).join('\n')) as { owner: string }[];
+    expect((await listIps(EVERYWHERE, clientOf(true), 'a'))[0]).to.match(/^NAMESPACE +KIND/);
+    const rows = JSON.parse((await listIps({ ...EVERYWHERE, json: true }, clientOf(true), 'a')).join('\n')) as {
+      owner: string;
+    }[];
     expect(rows.map(({ owner }) => owner)).to.deep.equal(['asleep', 'hungry', 'keeper', 'leaving', 'new', 'p', 'p']);
   });
 
@@ -98,7 +115,7 @@ describe('the addresses at one glance', () => {
       const client = {
         list: (resource: Resource) => (resource.plural === missing ? Promise.reject(error) : list(resource)),
       } as unknown as Pick<Client, 'list'>;
-      const refusal = await listIps({ json: false }, client).catch((thrown: unknown) => thrown);
+      const refusal = await listIps(EVERYWHERE, client, 'a').catch((thrown: unknown) => thrown);
       expect(refusal).to.be.instanceOf(Refusal);
       expect((refusal as Refusal).message).to.match(new RegExp(`knows no ${missing}\\..*: install Holdfast first$`));
     });

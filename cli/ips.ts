@@ -9,8 +9,9 @@ import { INSTALL_HOLDFAST, ofKnownKind } from './known-kind.js';
 import { tableOf } from './table.js';
 
 export interface IpsOptions {
-  /** Undefined: all. */
+  /** Undefined: that of the context. */
   readonly namespace?: string;
+  readonly allNamespaces: boolean;
   readonly json: boolean;
 }
 
@@ -31,14 +32,18 @@ export interface IpsRow {
   readonly state: string;
 }
 
-/** @returns lines for the user */
-export async function listIps({ namespace, json }: IpsOptions, client: Pick<Client, 'list'>): Promise<string[]> {
+/**
+ * @param home the namespace of the context
+ * @returns lines for the user
+ */
+export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>, home: string): Promise<string[]> {
+  const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
   const [claims, leases] = await Promise.all([
     ofKnownKind(IPAM_CLAIMS, INSTALL_HOLDFAST, () => client.list(IPAM_CLAIMS, { namespace })),
     listLeases(client, namespace),
   ]);
   const rows = rowsOf(claims.items, leases);
-  if (json) return [JSON.stringify(rows, undefined, 2)];
+  if (options.json) return [JSON.stringify(rows, undefined, 2)];
   if (rows.length === 0)
     return [`nobody has addresses in ${namespace === undefined ? 'the cluster' : `namespace ${namespace}`}`];
   const cells = rows.map((row) => [

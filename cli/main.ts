@@ -18,7 +18,7 @@ async function main(): Promise<number> {
 async function perform(request: Request): Promise<boolean> {
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   const tell = (line: string) => void process.stderr.write(`${line}\n`);
-  return withCluster(request.cluster, async (client) => {
+  return withCluster(request.cluster, async (client, home) => {
     switch (request.command) {
       case 'migrate whereabouts':
         return migrateWhereabouts(request.options, { client, clock: systemClock, width: WIDTH, print, tell });
@@ -29,7 +29,7 @@ async function perform(request: Request): Promise<boolean> {
         print(await unreserve(request.reservation, client));
         return true;
       case 'ips':
-        for (const line of await listIps(request.options, client)) print(line);
+        for (const line of await listIps(request.options, client, home)) print(line);
         return true;
     }
   });

@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { parse, stringify } from 'yaml';
 import { writeKubeconfig } from '../e2e/bed/kubeconfig.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
 import { FaultServer, type Reply, status } from '../test/fault-server.js';
@@ -53,6 +54,18 @@ describe('a session of kubectl holdfast with a cluster', () => {
         .to.include(words)
         .and.include(`kubectl reaches ${url} `)
         .and.include('--context');
+    });
+  }
+
+  for (const [where, context, expected] of [
+    ['in the namespace of the context', { namespace: 'lab' }, 'lab'],
+    ['in default where the context names none', {}, 'default'],
+  ] as const) {
+    it(`is at home ${where}`, async () => {
+      const config = parse(await readFile(kubeconfig, 'utf8')) as { contexts: { context: object }[] };
+      Object.assign(config.contexts[0]!.context, context);
+      await writeFile(kubeconfig, stringify(config));
+      expect(await withCluster({ kubeconfig }, (_client, home) => Promise.resolve(home))).to.equal(expected);
     });
   }
 

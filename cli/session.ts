@@ -13,6 +13,8 @@ export interface ClusterChoice {
   readonly context?: string;
 }
 
+/** Where somebody is at home whose kubeconfig does not say so, as with kubectl. */
+const HOME = 'default';
 /** How many requests are under way at once; connections as many. */
 export const WIDTH = 32;
 /** A list of thousands of objects from a busy API server, page by page. */
@@ -20,10 +22,14 @@ const DEADLINE_MS = 60_000;
 
 /**
  * Acts with a client, and closes it.
+ * @param act told, too, which namespace is meant where the user names none: that of the context
  * @throws {Error} where there are no usable credentials for a cluster
  * @throws {Refusal} where it gives no answer, or does not know whose the credentials are
  */
-export async function withCluster<T>(choice: ClusterChoice, act: (client: Client) => Promise<T>): Promise<T> {
+export async function withCluster<T>(
+  choice: ClusterChoice,
+  act: (client: Client, home: string) => Promise<T>,
+): Promise<T> {
   const credentials = await loadCredentials(choice);
   const transport = new Transport(credentials, {
     userAgent: `kubectl-holdfast/${VERSION}`,
@@ -31,7 +37,7 @@ export async function withCluster<T>(choice: ClusterChoice, act: (client: Client
     deadlineMs: DEADLINE_MS,
   });
   try {
-    return await act(new Client(transport));
+    return await act(new Client(transport), credentials.namespace ?? HOME);
   } catch (error) {
     throw isNoAnswer(error) ? new Refusal(`${error.message}: ${remedyFor(credentials)}`, { cause: error }) : error;
   } finally {

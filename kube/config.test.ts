@@ -22,7 +22,7 @@ function kubeconfig({ server = 'https://one:6443', cluster = {}, user = {} }: Ku
     users: [{ name: 'me', user }],
     contexts: [
       { name: 'one', context: { cluster: 'one', user: 'me' } },
-      { name: 'two', context: { cluster: 'two', user: 'me' } },
+      { name: 'two', context: { cluster: 'two', user: 'me', namespace: 'lab' } },
     ],
     'current-context': 'one',
   });
@@ -86,6 +86,17 @@ describe('loadCredentials', () => {
     const two = await load({ kubeconfig: path, context: 'two' });
     expect(two.server).to.equal('https://two:6443');
     expect(await two.tls()).to.deep.equal({ rejectUnauthorized: false });
+  });
+
+  it('knows the namespace of the context, or of the pod', async () => {
+    const path = await write('config', kubeconfig({}));
+    expect((await load({ kubeconfig: path })).namespace).to.equal(undefined);
+    expect((await load({ kubeconfig: path, context: 'two' })).namespace).to.equal('lab');
+    await write('serviceaccount/token', 'token');
+    const environment = { KUBERNETES_SERVICE_HOST: '10.96.0.1' };
+    expect((await load({ environment })).namespace).to.equal(undefined);
+    await write('serviceaccount/namespace', 'ours\n');
+    expect((await load({ environment })).namespace).to.equal('ours');
   });
 
   it('reads certificates, server name and client certificate', async () => {

@@ -19,6 +19,8 @@ export interface TlsOptions {
 export interface Credentials {
   /** Base URL, possibly with a path. */
   readonly server: string;
+  /** Where somebody is at home who names no namespace; undefined: nothing says so. */
+  readonly namespace?: string | undefined;
   tls(): Promise<TlsOptions>;
   headers(): Promise<Record<string, string>>;
   /** Forgets cached tokens; called after a 401. */
@@ -44,7 +46,7 @@ export async function loadCredentials(options: CredentialsOptions = {}): Promise
 
   const server = serverOfPod(environment);
   if (server !== undefined && (await exists(join(directory, 'token')))) {
-    return new ServiceAccountCredentials(server, directory);
+    return new ServiceAccountCredentials(server, directory, await namespaceIn(directory));
   }
 
   const personal = join(environment.HOME ?? homedir(), '.kube', 'config');
@@ -72,13 +74,20 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
+async function namespaceIn(directory: string): Promise<string | undefined> {
+  const text = await readFile(join(directory, 'namespace'), 'utf8').catch(() => '');
+  return text.trim() || undefined;
+}
+
 /** In a pod: two files that the kubelet rotates. Read here, so that a pod never pays for loading KubeConfig. */
 class ServiceAccountCredentials implements Credentials {
   readonly server: string;
+  readonly namespace: string | undefined;
   readonly #directory: string;
 
-  constructor(server: string, directory: string) {
+  constructor(server: string, directory: string, namespace: string | undefined) {
     this.server = server;
+    this.namespace = namespace;
     this.#directory = directory;
   }
 
@@ -98,6 +107,7 @@ class ServiceAccountCredentials implements Credentials {
 
 class KubeconfigCredentials implements Credentials {
   readonly server: string;
+  readonly namespace: string | undefined;
   readonly #files: string[];
   readonly #context: string | undefined;
   #config: KubeConfig;
@@ -110,6 +120,7 @@ class KubeconfigCredentials implements Credentials {
     this.#config = loaded.config;
     this.#tokenFiles = loaded.tokenFiles;
     this.server = serverOf(loaded.config, files);
+    this.namespace = loaded.config.getContextObject(loaded.config.getCurrentContext())?.namespace;
   }
 
   static async load(files: string[], context: string | undefined): Promise<KubeconfigCredentials> {

@@ -128,9 +128,14 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
 
   it('shows who has which addresses, as far as one may see that', async () => {
     const [first] = pods;
-    const lines = await listIps({ namespace: 'default', json: false }, await cluster.asJust('migrator'));
+    const here = { allNamespaces: false, json: false };
+    const lines = await listIps(here, await cluster.asJust('migrator'), 'default');
     expect(lines.find((line) => line.includes(first?.metadata.name ?? '-'))).to.match(/10\.74\.0\.5 +blue\.default/);
-    await expectRefusal(listIps({ json: true }, await cluster.asJust('nobody')), 'cannot list resource "ipamclaims"');
+    const nobody = await cluster.asJust('nobody');
+    await expectRefusal(
+      listIps({ ...here, allNamespaces: true }, nobody, 'default'),
+      'cannot list resource "ipamclaims"',
+    );
   });
 
   it('a pool’s administrator reserves an address for a MAC address, and lets it go', async () => {
