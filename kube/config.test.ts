@@ -171,6 +171,16 @@ describe('loadCredentials', () => {
     expect(credentials.server).to.equal('https://far');
   });
 
+  it('refuses a server without TLS, as that of kubectl proxy, unless that is asked for', async () => {
+    const server = 'http://127.0.0.1:8001';
+    const path = await write('proxy', kubeconfig({ server }));
+    expect(await messageFrom(load({ kubeconfig: path })))
+      .to.include(`context "one" of kubeconfig ${path} names ${server}`)
+      .and.include('choose a context whose server is https://');
+    const asked = await write('asked', kubeconfig({ server, cluster: { 'insecure-skip-tls-verify': true } }));
+    expect((await load({ kubeconfig: asked })).server).to.equal(server);
+  });
+
   it('says what is wrong and where', async () => {
     expect(await messageFrom(load())).to.match(/^no cluster credentials: give --kubeconfig or set KUBECONFIG;/);
     const missing = join(folder, 'missing');

@@ -215,5 +215,11 @@ function serverOf(config: KubeConfig, files: string[]): string {
   const where = `context "${context}" of kubeconfig ${paths}`;
   if (!cluster?.server) throw new Error(`${where} names no cluster with a server`);
   if (cluster.proxyUrl) throw new Error(`${where} asks for proxy-url ${cluster.proxyUrl}, which Holdfast cannot use`);
+  // the library refuses it at the first request, in words of its own
+  if (/^http:/i.test(cluster.server) && !cluster.skipTLSVerify) {
+    throw new Error(
+      `${where} names ${cluster.server}, to which tokens would go unencrypted: choose a context whose server is https://…, such as the one that kubectl proxy was started with, or set insecure-skip-tls-verify: true on this cluster`,
+    );
+  }
   return cluster.server;
 }
