@@ -7,6 +7,7 @@ import { silentLogger } from '../kube/log.js';
 import type { SyncResult } from '../kube/loop.js';
 import type { NetworkAttachment } from '../process/shrink.js';
 import { createLease, readLease } from '../ipam/core/lease.js';
+import { leaseName } from '../ipam/core/lease-name.js';
 import { parseAddress } from '../ipam/core/address.js';
 import { LeaseBook } from '../ipam/leases/book.js';
 import { PoolDirectory } from '../process/pools/directory.js';
@@ -128,6 +129,12 @@ export class PoolsWorld {
     const write = createLease({ address: parseAddress(address), addressSpace, pool, owner });
     if (write.verb !== 'create') throw new TypeError('a new lease is created');
     this.#putLease({ ...write.lease, metadata: { ...write.lease.metadata, uid: `${pool}-${address}` } });
+  }
+
+  /** `kubectl apply` of a lease without an owner. */
+  reserve(pool: string, address: string, addressSpace = 'blue'): void {
+    const name = leaseName(addressSpace, parseAddress(address));
+    this.#putLease({ metadata: { name, uid: `${name}-uid` }, spec: { address, addressSpace, pool } });
   }
 
   release(address: string): void {

@@ -19,7 +19,8 @@ const NAMED = 5;
 /** @param free addresses that anybody may have */
 export function countsOf(pool: Pool | undefined, usage: Usage, free: bigint): Counts {
   const onRequest = pool === undefined ? 0n : sizeOf(pool, 'requestable') - sizeOf(pool, 'open');
-  const reserved = onRequest - BigInt(usage.requestOnly) + BigInt(usage.reserved);
+  const reservations = usage.reserved - usage.idleReservations.size;
+  const reserved = onRequest - BigInt(usage.requestOnly) + BigInt(reservations);
   const inUse = BigInt(usage.held) + BigInt(usage.released);
   return {
     capacity: capped(inUse + free + reserved),
@@ -71,13 +72,11 @@ function readiness({ verdict, usage, leases, displaced }: Judgement): Finding {
       if (displaced?.isWhole === true) {
         return { type, status: 'False', reason: 'Conflict', message: displaced.message };
       }
-      if (usage.outside.size === 0) {
-        const message = `serves network ${verdict.pool.network}${displaced === undefined ? '' : ' for other namespaces'}`;
-        return { type, status: 'True', reason: 'Serving', message };
-      }
-      const outside = named(lookUp(usage.outside, leases), usage.outside.size, () => true);
-      const message = `serves; outside of what it may lease are ${outside}: they stay with their owners, so add them to spec.subnets again`;
-      return { type, status: 'True', reason: 'LeasedOutside', message };
+      const outside = outsideOfIt(verdict.pool, usage, leases);
+      if (outside !== undefined)
+        return { type, status: 'True', reason: 'LeasedOutside', message: `serves; ${outside}` };
+      const whom = displaced === undefined ? '' : ' for other namespaces';
+      return { type, status: 'True', reason: 'Serving', message: `serves network ${verdict.pool.network}${whom}` };
     }
     case 'invalid':
       return { type, status: 'False', reason: 'InvalidSpec', message: verdict.message };
@@ -86,6 +85,26 @@ function readiness({ verdict, usage, leases, displaced }: Judgement): Finding {
     case 'closing':
       return { type, status: 'False', reason: 'Deleting', message: verdict.message };
   }
+}
+
+/** @returns undefined where all leases of the pool are at addresses that it may lease */
+function outsideOfIt(pool: Pool, usage: Usage, leases: Judgement['leases']): string | undefined {
+  const { outside, idleReservations: idle } = usage;
+  const said: string[] = [];
+  if (outside.size > 0) {
+    const who = named(lookUp(outside, leases), outside.size, () => true);
+    said.push(
+      `outside of what it may lease are ${who}: they stay with their owners, so add them to spec.subnets again`,
+    );
+  }
+  if (idle.size > 0) {
+    const which = [...idle].slice(0, NAMED).join(', ');
+    const more = idle.size > NAMED ? ` and ${idle.size - NAMED} more` : '';
+    said.push(
+      `to no effect are reserved ${which}${more}: delete these leases, or make them for addresses of spec.subnets in address space ${pool.addressSpace}`,
+    );
+  }
+  return said.length === 0 ? undefined : said.join('; ');
 }
 
 function conflict({ verdict, displaced }: Judgement): Finding {

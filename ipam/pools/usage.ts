@@ -30,6 +30,8 @@ export interface Usage extends Readonly<Record<LeaseState, number>> {
   readonly requestOnly: number;
   /** Held, and not (or no longer) within what the pool may lease: names of leases. */
   readonly outside: ReadonlySet<string>;
+  /** Reserved, where the pool may lease nothing: names of leases of which nobody gets anything. */
+  readonly idleReservations: ReadonlySet<string>;
 }
 
 class Tally implements Usage {
@@ -38,6 +40,7 @@ class Tally implements Usage {
   reserved = 0;
   requestOnly = 0;
   readonly outside = new Set<string>();
+  readonly idleReservations = new Set<string>();
   /** Names of leases. */
   readonly idle: Readonly<Record<Family, Set<string>>> = { 4: new Set(), 6: new Set() };
   readonly pool: Pool | undefined;
@@ -60,9 +63,15 @@ class Tally implements Usage {
     const place = this.pool === undefined ? 'open' : placeOf(lease, this.pool);
     if (place === 'requestOnly') this.requestOnly += by;
     const { name } = lease.metadata;
-    if (by === 1 && place === 'outside' && stateOf(lease) === 'held') this.outside.add(name);
-    else this.outside.delete(name);
+    this.outside.delete(name);
+    this.idleReservations.delete(name);
+    if (by === 1 && place === 'outside') this.#outsideBy(stateOf(lease))?.add(name);
     if (by === -1) this.idle[lease.address.family].delete(name);
+  }
+
+  #outsideBy(state: LeaseState): Set<string> | undefined {
+    if (state === 'held') return this.outside;
+    return state === 'reserved' ? this.idleReservations : undefined;
   }
 }
 
