@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
+import { parseAddress } from '../ipam/core/address.js';
+import { leaseName } from '../ipam/core/lease-name.js';
+import type { ListOptions } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
 import { adminPool } from '../test/pool-objects.js';
 import { leaseOf } from '../test/lease-objects.js';
@@ -8,6 +11,7 @@ import { Refusal } from './refusal.js';
 import { type Reservation, reserve, unreserve } from './reserve.js';
 
 const MAC = '02:00:00:00:00:01';
+const POD = { kind: 'Pod', namespace: 'a', name: 'p', uid: 'u' } as const;
 const POOL = adminPool('office', {
   network: 'lan',
   subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1', reserved: ['10.0.0.9'] }],
@@ -18,6 +22,12 @@ function reservedLease(spec: Partial<AddressLease['spec']> = {}): AddressLease {
     metadata: { name: 'lan.10-0-0-5', uid: 'u', resourceVersion: '1' },
     spec: { address: '10.0.0.5', addressSpace: 'lan', pool: 'office', ...spec },
   };
+}
+
+/** Of another address, for the same MAC address. */
+function anotherLease(address: string, spec: Partial<AddressLease['spec']> = {}): AddressLease {
+  const name = leaseName('lan', parseAddress(address));
+  return { ...reservedLease({ address, mac: MAC, ...spec }), metadata: { name, uid: 'v', resourceVersion: '1' } };
 }
 
 function world(...leases: AddressLease[]): MigrationCluster {
@@ -73,6 +83,19 @@ describe('an address that is reserved by hand', () => {
     expect(cluster.all('addressleases')).to.have.length(1);
   });
 
+  it('is kept for a MAC address that has another one in use, or reserved of the other family', async () => {
+    const cluster = world(anotherLease('10.0.0.7', { owner: POD }), anotherLease('fd00::7'));
+    const asked: (ListOptions | undefined)[] = [];
+    const client = cluster.client();
+    const { list } = client;
+    client.list = (resource, options) => {
+      asked.push(options);
+      return list(resource, options);
+    };
+    expect(await reserve({ ...of5, mac: MAC }, client)).to.match(/ reserved$/);
+    expect(asked).to.deep.equal([{ fieldSelector: `spec.mac=${MAC},spec.pool=office` }]);
+  });
+
   const refused: { name: string; given: Partial<Reservation>; leases?: AddressLease[]; expect: string }[] = [
     { name: 'is an address', given: { address: '10.0.0.300' }, expect: '"10.0.0.300" is no IP address' },
     { name: 'has a pool', given: { pool: 'none' }, expect: 'there is no AddressPool none' },
@@ -89,12 +112,29 @@ describe('an address that is reserved by hand', () => {
     },
     { name: 'is for a MAC address', given: { mac: '02:00' }, expect: '"02:00" is no MAC address' },
     {
+      name: 'is for one interface',
+      given: { mac: '01:00:5E:00:00:01' },
+      expect: '01:00:5E:00:00:01 is the address of a group',
+    },
+    {
+      name: 'is the only one of its family for the MAC address',
+      given: { mac: MAC },
+      leases: [anotherLease('10.0.0.7')],
+      expect: `AddressPool office keeps 10.0.0.7 for ${MAC} already`,
+    },
+    {
+      name: 'is the only one even while somebody has the other one',
+      given: { mac: MAC },
+      leases: [anotherLease('10.0.0.7', { reserved: true, owner: POD })],
+      expect: 'kubectl holdfast unreserve office 10.0.0.7 first',
+    },
+    {
       name: 'is not somebody’s',
       given: {},
       leases: [
         {
           ...leaseOf('10.0.0.5', 1),
-          ...reservedLease({ owner: { kind: 'Pod', namespace: 'a', name: 'p', uid: 'u' } }),
+          ...reservedLease({ owner: POD }),
         },
       ],
       expect: '10.0.0.5 is leased to Pod a/p',
@@ -136,11 +176,7 @@ describe('an address that is reserved by hand', () => {
 
   for (const [name, leases, words] of [
     ['none is kept', [], 'there is no AddressLease lan.10-0-0-5'],
-    [
-      'somebody has it',
-      [reservedLease({ reserved: true, mac: MAC, owner: { kind: 'Pod', namespace: 'a', name: 'p', uid: 'u' } })],
-      'Pod a/p has 10.0.0.5',
-    ],
+    ['somebody has it', [reservedLease({ reserved: true, mac: MAC, owner: POD })], 'Pod a/p has 10.0.0.5'],
   ] as const) {
     it(`is not let go where ${name}`, async () => {
       const cluster = world(...leases);

@@ -5,7 +5,7 @@ import { type Address, AddressError, formatAddress, parseAddress } from '../ipam
 import { formatCidr } from '../ipam/core/cidr.js';
 import { leaseLabels } from '../ipam/core/lease-labels.js';
 import { leaseName } from '../ipam/core/lease-name.js';
-import { readLease, stateOf } from '../ipam/core/lease.js';
+import { isOfTable, readLease, stateOf } from '../ipam/core/lease.js';
 import { type Pool, compilePool, subnetOf } from '../ipam/core/pool.js';
 import { findUnlessGone } from '../kube/absence.js';
 import type { Client } from '../kube/client.js';
@@ -13,6 +13,9 @@ import { isAlreadyExists } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import { INSTALL_HOLDFAST, ofKnownKind } from './known-kind.js';
 import { Refusal } from './refusal.js';
+
+/** Of Ethernet. What is longer is no Ethernet's, and begins with other bits. */
+const GROUP = /^.[13579bdf](:..){5}$/;
 
 export interface Reservation {
   /** The AddressPool's name. */
@@ -33,7 +36,7 @@ export function checkReservation({ address, mac }: Reservation): void {
  * @returns what was done, in words
  * @throws {Refusal} where it cannot be
  */
-export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 'create'>): Promise<string> {
+export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 'list' | 'create'>): Promise<string> {
   const mac = macOf(wanted.mac);
   const { pool, address } = await findPlace(wanted, client);
   const subnet = subnetOf(pool, address);
@@ -49,6 +52,7 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 
   }
   const lease = reservationOf(pool, address, mac);
   const { name } = lease.metadata;
+  await refuseSecond(lease, client);
   try {
     await client.create(ADDRESS_LEASES, lease);
   } catch (error) {
@@ -56,6 +60,22 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 
     return there(lease, await client.get(ADDRESS_LEASES, { name }));
   }
   return `addresslease.ipam.holdfast.dev/${name} reserved`;
+}
+
+/** Of two addresses that are reserved for it a workload would have one, and nothing says which. */
+async function refuseSecond({ metadata, spec }: AddressLease, client: Pick<Client, 'list'>): Promise<void> {
+  const { pool, mac } = spec;
+  if (mac === undefined) return;
+  const { items } = await client.list(ADDRESS_LEASES, { fieldSelector: `spec.mac=${mac},spec.pool=${pool}` });
+  // whether it is the same is seen when it is made
+  if (items.some(({ metadata: { name } }) => name === metadata.name)) return;
+  const { family } = parseAddress(spec.address);
+  const other = items.map(readLease).find((lease) => isOfTable(lease) && lease.address.family === family);
+  if (other === undefined) return;
+  const there = formatAddress(other.address);
+  throw new Refusal(
+    `AddressPool ${pool} keeps ${there} for ${mac} already, and a MAC address gets one ${family} address of a pool: kubectl holdfast unreserve ${pool} ${there} first`,
+  );
 }
 
 /**
@@ -107,8 +127,9 @@ function readAddress(text: string): Address {
 function macOf(mac: string | undefined): string | undefined {
   if (mac === undefined) return undefined;
   const parsed = parseLeasedMac(mac);
-  if (parsed !== undefined) return parsed;
-  throw new Refusal(`"${mac}" is no MAC address: write it like 02:00:00:00:00:01`);
+  if (parsed === undefined) throw new Refusal(`"${mac}" is no MAC address: write it like 02:00:00:00:00:01`);
+  if (!GROUP.test(parsed)) return parsed;
+  throw new Refusal(`${mac} is the address of a group, for its first byte is odd: give the one of the interface`);
 }
 
 /** The lease that keeps an address of the pool for a MAC address, or from everybody. */

@@ -12,6 +12,7 @@ import { until } from '../e2e/story/wait.js';
 import { readLease, releaseLease } from '../ipam/core/lease.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
+import { messageOf } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
 import { writeLease } from '../process/lease-writes.js';
 import { GuardedCluster, expectRefusal } from '../test/guarded-cluster.js';
@@ -144,6 +145,8 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
     expect(await reserve(wanted, keeper)).to.match(/reserved$/);
     expect((await owners())['10.74.0.77']).to.equal('reserved');
     expect(await reserve(wanted, keeper)).to.match(/unchanged$/);
+    const second = await reserve({ ...wanted, address: '10.74.0.78' }, keeper).catch(messageOf);
+    expect(second).to.include('keeps 10.74.0.77 for 02:00:00:00:00:01 already');
     expect(await unreserve(wanted, keeper)).to.match(/is free$/);
     expect(await owners()).not.to.have.property('10.74.0.77');
   });
