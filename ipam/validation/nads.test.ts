@@ -161,6 +161,12 @@ const CASES: Case[] = [
     warnings: 1,
     text: ['AddressPool blue.vms: spec.cooldownSeconds: 5'],
   },
+  {
+    name: 'blocks of which there are too few, with a warning',
+    becomes: subnet('10.0.0.0/24', { blockSize: { ipv4: 24 } }),
+    warnings: 1,
+    text: ['AddressPool blue.vms: spec.blockSize.ipv4: 24'],
+  },
 ];
 
 describe('the review of a NAD', () => {

@@ -1,6 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { type Address, formatAddress } from '../core/address.js';
+import { type Address, BITS, type Family, formatAddress } from '../core/address.js';
 import { type Pool, addressesOf } from '../core/pool.js';
+import { Slices } from '../core/slices.js';
 import type { PoolChange } from './losses.js';
 import { missed } from './lost-leases.js';
 import { competes, isAdmins, servedOf } from './serving.js';
@@ -9,10 +10,14 @@ import type { ValidationView } from './view.js';
 /** The API server shows a few short lines. */
 const MOST_POOLS = 5;
 
+/** One is for claims: of fewer, nodes are lent nothing. */
+const LEAST_BLOCKS = 2n;
+
 /** What is allowed and may not be meant: one line each, below 256 characters where names are not long. */
 export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
   return [
     ...warnOfCooldown(change.pool, view),
+    ...warnOfBlocks(change),
     ...warnOfUsers(change, view),
     ...warnOfTakeover(change, view),
     ...warnOfOverlaps(change, view),
@@ -24,6 +29,30 @@ function warnOfCooldown({ spec: { cooldownSeconds } }: AddressPool, { leastCoold
   return [
     `spec.cooldownSeconds: ${cooldownSeconds} is short: addresses cool down for ${leastCooldownMs / 1000} s all the same, as long as a node may not know that one was released`,
   ];
+}
+
+/** A size that somebody has written: with that of nobody, small pools are no mistake. */
+function warnOfBlocks({ pool: { spec }, after }: PoolChange): string[] {
+  return after.families.flatMap((family) => {
+    const key = family === 4 ? 'ipv4' : 'ipv6';
+    const size = spec.blockSize?.[key];
+    const blocks = new Slices(after, family).count;
+    if (typeof size !== 'number' || blocks >= LEAST_BLOCKS) return [];
+    const enough = sizeForBlocks(after, family, size);
+    const remedy = enough === undefined ? '' : `write ${enough} or more, or `;
+    return [
+      `spec.blockSize.${key}: ${size} makes ${blocks === 0n ? 'no block' : 'one block'} of spec.subnets, and of fewer than two, nodes are lent none: ${remedy}add addresses`,
+    ];
+  });
+}
+
+/** The shortest prefix length, longer than that given, of which there are blocks enough. */
+function sizeForBlocks(pool: Pool, family: Family, size: number): number | undefined {
+  for (let longer = size + 1; longer <= BITS[family]; longer++) {
+    const sliced = { ...pool, blockSize: { ...pool.blockSize, [family]: longer } };
+    if (new Slices(sliced, family).count >= LEAST_BLOCKS) return longer;
+  }
+  return undefined;
 }
 
 /** Namespaces that are left out now and have leases. */

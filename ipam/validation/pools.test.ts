@@ -201,6 +201,36 @@ const CASES: Case[] = [
   },
   { name: 'a cool-down that is long enough', becomes: { cooldownSeconds: 60 } },
   {
+    name: 'blocks as large as the subnet, with a warning',
+    becomes: { blockSize: { ipv4: 24 } },
+    warnings: 1,
+    text: ['spec.blockSize.ipv4: 24 makes one block of spec.subnets', 'write 25 or more, or add addresses'],
+  },
+  {
+    name: 'blocks larger than what may be leased of the subnet, with a warning',
+    becomes: { blockSize: { ipv4: 16 }, subnets: [{ cidr: '10.0.0.0/16', ranges: ['10.0.9.0-10.0.9.63'] }] },
+    warnings: 1,
+    text: ['spec.blockSize.ipv4: 16 makes one block', 'write 27 or more'],
+  },
+  {
+    name: 'blocks of one address where there is but one, with a warning',
+    becomes: { blockSize: { ipv4: 32 }, cidr: '10.0.0.5/32' },
+    warnings: 1,
+    text: ['spec.blockSize.ipv4: 32 makes one block', 'lent none: add addresses'],
+  },
+  {
+    name: 'blocks of which one family has too few, with a warning',
+    becomes: { blockSize: { ipv4: 26, ipv6: 64 }, subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] },
+    warnings: 1,
+    text: ['spec.blockSize.ipv6: 64', 'write 65 or more'],
+  },
+  { name: 'two blocks', becomes: { blockSize: { ipv4: 25 } } },
+  {
+    name: 'a block in each of two subnets',
+    becomes: { blockSize: { ipv4: 24 }, subnets: [{ cidr: '10.0.0.0/24' }, { cidr: '10.0.1.0/24' }] },
+  },
+  { name: 'a small pool that says nothing of blocks', becomes: { cidr: '10.0.0.0/28' } },
+  {
     name: 'a pool that overlaps another in its address space, with a warning',
     pools: [adminPool('q', { cidr: '10.0.0.128/25', network: 'red', addressSpace: 'blue' })],
     becomes: {},
