@@ -177,6 +177,21 @@ describe('an address that is reserved by hand', () => {
   for (const [name, leases, words] of [
     ['none is kept', [], 'there is no AddressLease lan.10-0-0-5'],
     ['somebody has it', [reservedLease({ reserved: true, mac: MAC, owner: POD })], 'Pod a/p has 10.0.0.5'],
+    [
+      'it is leased as any other',
+      [reservedLease({ owner: POD })],
+      '10.0.0.5 is not reserved but leased to Pod a/p: there is nothing to unreserve',
+    ],
+    [
+      'it cools down as any other',
+      [reservedLease({ owner: POD, releasedAt: '2026-01-01T00:00:00Z' })],
+      'leased to Pod a/p, and cools down: there is nothing to unreserve',
+    ],
+    [
+      'it is reserved for another pool, or one that is misspelt',
+      [reservedLease({ pool: 'offcie' })],
+      'AddressLease lan.10-0-0-5 reserves 10.0.0.5 for AddressPool offcie, not for office',
+    ],
   ] as const) {
     it(`is not let go where ${name}`, async () => {
       const cluster = world(...leases);

@@ -1,4 +1,4 @@
-import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
+import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
 import { parseLeasedMac } from '../api/mac-address.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../api/names.js';
 import { type Address, AddressError, formatAddress, parseAddress } from '../ipam/core/address.js';
@@ -80,7 +80,7 @@ async function refuseSecond({ metadata, spec }: AddressLease, client: Pick<Clien
 
 /**
  * Deletes such a lease.
- * @throws {Refusal} where there is none, or somebody has the address
+ * @throws {Refusal} where there is none, it is of another pool, or somebody has the address
  */
 export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' | 'delete'>): Promise<string> {
   const { pool, address } = await findPlace(wanted, client);
@@ -89,11 +89,19 @@ export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' 
   if (found === undefined) throw new Refusal(`there is no AddressLease ${name}: the address is not reserved`);
   const record = readLease(found);
   const { owner } = record;
+  const text = formatAddress(address);
+  if (owner !== undefined && !isOfTable(record)) {
+    const rest = stateOf(record) === 'held' ? '' : ', and cools down';
+    throw new Refusal(`${text} is not reserved but leased to ${nameOf(owner)}${rest}: there is nothing to unreserve`);
+  }
+  if (record.pool !== pool.name) {
+    throw new Refusal(
+      `AddressLease ${name} reserves ${text} for AddressPool ${record.pool}, not for ${pool.name}: if it is wrong, kubectl delete alease ${name}`,
+    );
+  }
   if (owner !== undefined) {
     const state = stateOf(record) === 'held' ? 'has' : 'had';
-    throw new Refusal(
-      `${owner.kind} ${owner.namespace}/${owner.name} ${state} ${formatAddress(address)}: it is no reservation now; try again once that is over`,
-    );
+    throw new Refusal(`${nameOf(owner)} ${state} ${text}: it is no reservation now; try again once that is over`);
   }
   const { uid, resourceVersion } = record.metadata;
   await client.delete(ADDRESS_LEASES, { name }, { uid, resourceVersion });
@@ -144,13 +152,17 @@ export function reservationOf(pool: Pool, address: Address, mac?: string): Addre
   return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec };
 }
 
+function nameOf({ kind, namespace, name }: LeaseOwner): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
 /** What is there already is fine where it is the same. */
 function there(wanted: AddressLease, found: AddressLease): string {
   const { name } = wanted.metadata;
   const { owner, pool, mac } = found.spec;
   if (owner !== undefined) {
     throw new Refusal(
-      `${wanted.spec.address} is leased to ${owner.kind} ${owner.namespace}/${owner.name}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: look at AddressLease ${name}`,
+      `${wanted.spec.address} is leased to ${nameOf(owner)}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: look at AddressLease ${name}`,
     );
   }
   if (pool === wanted.spec.pool && mac === wanted.spec.mac) return `addresslease.ipam.holdfast.dev/${name} unchanged`;
