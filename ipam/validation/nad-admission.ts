@@ -2,6 +2,7 @@ import { joinKey } from '../../api/meta.js';
 import type { AdmissionRequest, Answer } from '../../process/admission/review.js';
 import { Reviewer } from '../../process/admission/reviewer.js';
 import { shrinkNad } from '../../process/shrink.js';
+import { warnOfMisspelling, warnOfUnreadable } from './nad-text.js';
 import { isOurs, reviewNad } from './nads.js';
 import { readNadObject } from './objects.js';
 import { type ValidationAdmissionOptions, refuseResource, report } from './report.js';
@@ -35,14 +36,17 @@ export class NadAdmission {
   async #decide({ operation, resource, namespace, object, oldObject }: AdmissionRequest): Promise<Answer> {
     if (resource !== NADS) return refuseResource(resource, NADS);
     if (operation !== 'CREATE' && operation !== 'UPDATE') return { allowed: true };
-    const nad = shrinkNad(readNadObject(object, 'request.object', namespace));
-    if (!isOurs(nad)) return { allowed: true };
+    const written = readNadObject(object, 'request.object', namespace);
+    const nad = shrinkNad(written);
+    if (!isOurs(nad)) return { allowed: true, warnings: warnOfUnreadable(written) };
     const oldNad =
       operation === 'UPDATE' ? shrinkNad(readNadObject(oldObject, 'request.oldObject', namespace)) : undefined;
     const missing = await this.#options.filled();
     if (missing !== undefined) return unchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
     const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
-    return report({ operation, subject, verdict: reviewNad({ nad, oldNad }, this.#options.view) }, this.#options);
+    const { refusals, warnings } = reviewNad({ nad, oldNad }, this.#options.view);
+    const verdict = { refusals, warnings: [...warnOfMisspelling(written), ...warnings] };
+    return report({ operation, subject, verdict }, this.#options);
   }
 }
 

@@ -108,7 +108,10 @@ describe('the validation of pools and networks over HTTPS', function () {
 
   const network = (config: unknown) => ({
     namespace: 'vms',
-    object: { metadata: { name: 'n', namespace: 'vms' }, spec: { config: JSON.stringify(config) } },
+    object: {
+      metadata: { name: 'n', namespace: 'vms' },
+      spec: { config: typeof config === 'string' ? config : JSON.stringify(config) },
+    },
   });
 
   it('refuses with a reason, a code, and a count', async () => {
@@ -151,6 +154,24 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect(answer.status?.message).to.match(
       /^NetworkAttachmentDefinition vms\/n: spec\.config\.ipam\.subnets\[0\]\.cidr /,
     );
+  });
+
+  it('warns of a network that nobody can read, and of a flag that nobody reads', async () => {
+    await start(viewOf({}));
+    const broken = await ask(NADS, network('{"ipam": {"type": "holdfast"'));
+    expect(broken.allowed).to.be.true;
+    expect(broken.warnings?.join()).to.match(/^spec\.config is not JSON/);
+    const misspelt = await ask(NADS, network({ ...holdfastConfig(), allowPersistentIps: true }));
+    expect(misspelt.allowed).to.be.true;
+    expect(misspelt.warnings?.join()).to.match(/^spec\.config\.allowPersistentIps .*write allowPersistentIPs/);
+  });
+
+  it('has nothing to say of what others write', async () => {
+    await start(viewOf({}));
+    const ipam = { type: 'host-local', note: 'not "holdfast"' };
+    for (const config of [{ ...holdfastConfig(), ipam, allowPersistentIps: true }, '{"ipam": {"type": "static"']) {
+      expect(await ask(NADS, network(config))).to.deep.equal({ uid: 'u1', allowed: true });
+    }
   });
 
   const malformed = [

@@ -66,6 +66,13 @@ describe('an AdmissionReview', () => {
     expect(JSON.parse(Buffer.from(encoded as string, 'base64').toString())).to.deep.equal(patch);
   });
 
+  it('is answered with warnings of one line each', () => {
+    const answer = JSON.parse(writeReview('u1', { allowed: true, warnings: ['near "a":\n\t1 of it'] })) as {
+      response: { warnings: string[] };
+    };
+    expect(answer.response.warnings).to.deep.equal(['near "a": 1 of it']);
+  });
+
   it('is answered without a patch where nothing changes', () => {
     expect(JSON.parse(writeReview('u1', { allowed: true, patch: [], warnings: [] }))).to.deep.equal({
       apiVersion: 'admission.k8s.io/v1',

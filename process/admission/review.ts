@@ -26,6 +26,8 @@ const API_VERSION = 'admission.k8s.io/v1';
 const KIND = 'AdmissionReview';
 /** As the API server cuts them. */
 const MAX_WARNING = 256;
+/** It drops a warning that has any: no HTTP header may. */
+const CONTROL = /\p{Cc}+/gu;
 
 /** @throws {ReviewError} */
 export function readReview(body: unknown): AdmissionRequest {
@@ -64,8 +66,12 @@ function responseOf(answer: Answer): object {
       patchType: 'JSONPatch',
       patch: Buffer.from(JSON.stringify(patch), 'utf8').toString('base64'),
     }),
-    ...(warnings.length > 0 && { warnings: warnings.map((warning) => warning.slice(0, MAX_WARNING)) }),
+    ...(warnings.length > 0 && { warnings: warnings.map(shown) }),
   };
+}
+
+function shown(warning: string): string {
+  return warning.replaceAll(CONTROL, ' ').slice(0, MAX_WARNING);
 }
 
 function resourceOf({ resource, subResource }: Record<string, unknown>): string {
