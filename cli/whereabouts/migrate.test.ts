@@ -241,9 +241,20 @@ describe('moving over from whereabouts', () => {
     });
   }
 
-  it('says where IPPools are when there are none where it looks', async () => {
+  it('refuses a namespace without IPPools where others have some, and says which', async () => {
     const cluster = world();
-    await migrateWhereabouts({ ...DRY, namespace: 'elsewhere' }, cluster.deps());
-    expect(cluster.told.join()).to.include('no IPPools in namespace elsewhere, but in kube-system');
+    const end = await migrateWhereabouts({ ...APPLY, namespace: 'elsewhere' }, cluster.deps()).catch(
+      (error: unknown) => error,
+    );
+    expect(end).to.be.instanceOf(Refusal);
+    expect((end as Refusal).message).to.include('no IPPools in namespace elsewhere, but in kube-system');
+    expect(cluster.writes).to.equal(0);
+  });
+
+  it('goes on where whereabouts has IPPools nowhere, for it has given out nothing', async () => {
+    const cluster = new MigrationCluster(observedOf({ nads: [BLUE] }));
+    expect(await migrateWhereabouts(DRY, cluster.deps())).to.equal(true);
+    expect(cluster.told.join()).to.include('no IPPools in namespace kube-system, nor in any other');
+    expect(cluster.printed.at(-2)).to.include('1 pool and 0 leases to make');
   });
 });

@@ -8,7 +8,7 @@ import { nextSteps } from './next.js';
 import { namespacesOfPools, observe } from './observe.js';
 import type { Observed, Plan, PlannedLease } from './plan-types.js';
 import { planMigration } from './plan.js';
-import { printApplied, printNext, printPlan } from './print.js';
+import { printApplied, printNext, printOutlook, printPlan } from './print.js';
 
 /** Of whereabouts' objects, where its own kubeconfig names none. */
 export const DEFAULT_NAMESPACE = 'kube-system';
@@ -47,14 +47,12 @@ const PROGRESS_MS = 1_000;
 export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateDeps): Promise<boolean> {
   const observed = await observe(deps.client, options.namespace);
   refuseUnknownNetwork(observed, options.network);
-  if (observed.ipPools.length === 0) await tellOfNamespaces(options, deps);
+  if (observed.ipPools.length === 0) await refuseEmptyNamespace(options, deps);
   const plan = planMigration(observed, options.network);
   if (!options.json) for (const line of printPlan(plan)) deps.print(line);
   if (!options.apply) {
     if (options.json) deps.print(JSON.stringify({ plan: asJson(plan) }, undefined, 2));
-    else
-      for (const line of [`Nothing is written yet: ${summaryOf(plan)}. This does it:`, commandOf(options)])
-        deps.print(line);
+    else for (const line of printOutlook(plan, commandOf(options))) deps.print(line);
     return plan.conflicts.length === 0;
   }
   if (plan.conflicts.length > 0 && !options.skipConflicts) {
@@ -139,10 +137,12 @@ function networksOf(found: { network: string } | { networks: readonly string[] }
   return 'network' in found ? [found.network] : found.networks;
 }
 
-async function tellOfNamespaces({ namespace }: MigrateOptions, { client, tell }: MigrateDeps): Promise<void> {
+/** Of a namespace that is mistyped everything would be found free. */
+async function refuseEmptyNamespace({ namespace }: MigrateOptions, { client, tell }: MigrateDeps): Promise<void> {
+  const nothing = `there are no IPPools in namespace ${namespace}`;
   const others = await namespacesOfPools(client);
-  const hint = others.length === 0 ? 'nor in any other' : `but in ${others.join(', ')}: choose with --namespace`;
-  tell(`there are no IPPools in namespace ${namespace}, ${hint}`);
+  if (others.length > 0) throw new Refusal(`${nothing}, but in ${others.join(', ')}: choose with --namespace`);
+  tell(`${nothing}, nor in any other`);
 }
 
 /** As the user has called it, but for real. */
@@ -150,12 +150,6 @@ function commandOf({ namespace, network }: MigrateOptions): string {
   const where = namespace === DEFAULT_NAMESPACE ? '' : ` --namespace ${namespace}`;
   const what = network === undefined ? '' : ` --network ${network}`;
   return `kubectl holdfast migrate whereabouts${where}${what} --apply`;
-}
-
-function summaryOf({ pools, leases, leftOut, conflicts }: Plan): string {
-  const open = leases.filter(({ state }) => state !== 'done').length;
-  const made = pools.filter(({ state }) => state === 'create').length;
-  return `${made} pools and ${open} leases to make, ${leases.length - open} leases there, ${leftOut.length} left out, ${conflicts.length} conflicts`;
 }
 
 /** Without what JSON has no words for. */

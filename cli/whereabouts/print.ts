@@ -30,6 +30,31 @@ export function printPlan(plan: Plan): string[] {
   ];
 }
 
+/**
+ * How it goes on from a plan.
+ * @param command that carries it out, where it has no conflicts
+ */
+export function printOutlook(plan: Plan, command: string): string[] {
+  const { pools, leases, leftOut, conflicts, changes } = plan;
+  const open = leases.filter(({ state }) => state !== 'done').length;
+  const made = pools.filter(({ state }) => state === 'create').length;
+  const summary = [
+    `${count(made, 'pool')} and ${count(open, 'lease')} to make`,
+    `${count(leases.length - open, 'lease')} there`,
+    `${leftOut.length} left out`,
+    count(conflicts.length, 'conflict'),
+  ].join(', ');
+  if (conflicts.length > 0) {
+    const decide = `Nothing is written yet: ${summary}. Resolve the conflicts, and look again.`;
+    const kept = conflicts.filter(({ reservation }) => reservation !== undefined).length;
+    if (made + open + changes.length + kept === 0) return [decide];
+    return [`${decide} This does what has none, and keeps from everybody what has:`, `${command} --skip-conflicts`];
+  }
+  if (made + open > 0) return [`Nothing is written yet: ${summary}. This does it:`, command];
+  if (changes.length > 0) return [`The NADs are left, to be changed by you: ${summary}. This says how:`, command];
+  return [`There is nothing to do: ${summary}.`];
+}
+
 /** What came of it. */
 export function printApplied(applied: Applied, released: readonly string[]): string[] {
   const { poolsMade, leasesMade, leasesThere, reserved, failed } = applied;
@@ -44,7 +69,7 @@ export function printApplied(applied: Applied, released: readonly string[]): str
 function reservedLines(reserved: Applied['reserved']): string[] {
   if (reserved.length === 0) return [];
   return [
-    `kept from everybody, for they are in conflict: ${reserved.length} addresses; of each, once that is resolved:`,
+    `kept from everybody, for they are in conflict: ${count(reserved.length, 'address', 'addresses')}; of each, once that is resolved:`,
     ...reserved.slice(0, SHOWN).map(({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}`),
     ...more(reserved.length),
   ];
@@ -180,6 +205,6 @@ function more(length: number): string[] {
   return length > SHOWN ? [`… and ${length - SHOWN} more: -o json has all`] : [];
 }
 
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+function count(number: number, noun: string, many = `${noun}s`): string {
+  return `${number} ${number === 1 ? noun : many}`;
 }
