@@ -125,11 +125,16 @@ describeStory('A pool that an admin makes', (story) => {
     expect(mine).to.match(/^10\.30\.9\./);
   });
 
-  it('goes before the subnets of a NAD', async () => {
-    await story().addresses.pool(`${story().namespace}-admin`, spec('10.30.10.0/24'));
-    await story().addresses.network('blue', ['10.30.11.0/24']);
+  it('goes before the subnets of a NAD, whose pool says so', async () => {
+    const admins = `${story().namespace}-admin`;
+    await story().addresses.pool(admins, spec('10.30.10.0/24'));
+    const network = await story().addresses.network('blue', ['10.30.11.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     expect((await story().addresses.of('vm1.data'))[0]).to.match(/^10\.30\.10\./);
+    const { metadata } = await story().addresses.derivedPool(network);
+    const derived = await story().addresses.poolWith(metadata.name, 'to say so', has(PoolCondition.Conflict, 'True'));
+    expect(messageOf(derived, PoolCondition.Conflict)).to.include(`AddressPool ${admins}`);
+    expect(has(PoolCondition.Ready, 'False')(derived)).to.equal(true);
   });
 
   it('is refused as the second one for the same users', async () => {
