@@ -159,7 +159,7 @@ if (onBed) {
       await seen.pool(TEN);
       await seen.shown(10);
       const low = await seen.watched(async () => {
-        bed.apiServer.pause();
+        await bed.apiServer.pause();
         await pause(3_000);
         bed.apiServer.resume();
         await bed.apiServer.kill();

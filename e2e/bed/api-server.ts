@@ -46,8 +46,8 @@ export class ApiServer {
   }
 
   /** As a hang: connections stay open and nobody answers. */
-  pause(): void {
-    this.#child?.signal('SIGSTOP');
+  async pause(): Promise<void> {
+    await this.#child?.pause();
   }
 
   resume(): void {

@@ -29,7 +29,7 @@ describe('A control plane without KubeVirt', function () {
 
   it('can hang without closing its connections', async () => {
     await namespaces();
-    plane.apiServer.pause();
+    await plane.apiServer.pause();
     const request = { method: 'GET', path: '/api/v1/namespaces', deadlineMs: 300 };
     const failure = await plane.client.transport.request(request).catch((error: unknown) => error);
     expect(failure).to.have.property('fault', 'deadline');

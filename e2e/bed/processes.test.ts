@@ -81,7 +81,7 @@ describe('The processes of a bed', function () {
 
   it('end although they are paused', async () => {
     const child = shell('paused', 'exec sleep 60');
-    child.signal('SIGSTOP');
+    await child.pause();
     await processes.stop();
     expect(child.running).to.equal(false);
   });

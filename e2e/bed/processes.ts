@@ -1,7 +1,8 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Watchdog } from './watchdog.js';
 
@@ -84,6 +85,12 @@ export class Child {
     if (this.running) this.#process.kill(signal);
   }
 
+  /** SIGSTOP, and the wait until it has come to a stand: the kernel answers before, and a busy thread may go on for a while. */
+  async pause(): Promise<void> {
+    this.signal('SIGSTOP');
+    while (this.running && !isStopped(this.pid)) await pause(1);
+  }
+
   /** SIGTERM, some grace, SIGKILL. */
   async stop(): Promise<void> {
     if (!this.running) return;
@@ -162,5 +169,16 @@ export class Processes {
     await Promise.all(children.map((child) => child.stop()));
     process.off('exit', this.#onExit);
     await this.#watchdog.dismiss();
+  }
+}
+
+/** All threads of it, as proc(5) tells of them; on a machine that has no such folder nobody does. */
+function isStopped(pid: number): boolean {
+  if (!existsSync('/proc/self/task')) return true;
+  const folder = `/proc/${pid}/task`;
+  try {
+    return readdirSync(folder).every((thread) => readFileSync(join(folder, thread, 'stat'), 'utf8').includes(' T '));
+  } catch {
+    return false; // one of them has just ended
   }
 }

@@ -204,7 +204,7 @@ describe('The Kubernetes layer', function () {
 
   it('gives up on a server that hangs, and goes on when it is back', async () => {
     const ref = { namespace: NAMESPACE, name: 'writes' };
-    plane.apiServer.pause();
+    await plane.apiServer.pause();
     try {
       expect(await faultOf(client.get(CONFIG_MAPS, ref, { deadlineMs: 300 }))).to.equal('deadline');
     } finally {

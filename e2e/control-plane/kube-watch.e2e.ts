@@ -203,7 +203,7 @@ describe('The informers of the Kubernetes layer', function () {
   it('notice a server that hangs, and go on when it is back', async () => {
     const informer = await follow(CONFIG_MAPS, { idleMs: 1_000 });
     await seeWatch(informer);
-    plane.apiServer.pause();
+    await plane.apiServer.pause();
     try {
       await until('the silence to be noticed', () => ends.includes('idle'));
     } finally {
