@@ -120,7 +120,7 @@ describe('an address that is reserved by hand', () => {
       name: 'is the only one of its family for the MAC address',
       given: { mac: MAC },
       leases: [anotherLease('10.0.0.7')],
-      expect: `AddressPool office keeps 10.0.0.7 for ${MAC} already`,
+      expect: `AddressPool office keeps 10.0.0.7 for ${MAC} already, and a MAC address gets one IPv4 address of a pool: kubectl holdfast unreserve office 10.0.0.7 first`,
     },
     {
       name: 'is the only one even while somebody has the other one',

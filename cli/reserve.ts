@@ -74,7 +74,7 @@ async function refuseSecond({ metadata, spec }: AddressLease, client: Pick<Clien
   if (other === undefined) return;
   const there = formatAddress(other.address);
   throw new Refusal(
-    `AddressPool ${pool} keeps ${there} for ${mac} already, and a MAC address gets one ${family} address of a pool: kubectl holdfast unreserve ${pool} ${there} first`,
+    `AddressPool ${pool} keeps ${there} for ${mac} already, and a MAC address gets one IPv${family} address of a pool: kubectl holdfast unreserve ${pool} ${there} first`,
   );
 }
 
