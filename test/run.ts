@@ -13,7 +13,7 @@ function phases(more: readonly string[]): Phase[] {
     { name: 'check', command: 'npm', args: ['run', '--silent', 'check'], limitMs: 10 * MINUTE_MS, counts: false },
     mochaPhase({
       name: 'unit',
-      files: [`{${UNIT_FOLDERS.join(',')}}/**/*.test.ts`, 'e2e/**/*.test.ts', 'bench/**/*.test.ts'],
+      files: [`{${UNIT_FOLDERS.join(',')}}/**/*.test.ts`, 'e2e/**/*.test.ts'],
       timeoutMs: 10_000,
       // The first run builds a control plane.
       limitMs: 20 * MINUTE_MS,
