@@ -32,6 +32,7 @@ describe('parseLeasedMac', () => {
     { given: '', expect: undefined },
   ];
   for (const { given, expect: wanted } of cases) {
-    it(`reads ${JSON.stringify(given)} as ${wanted ?? 'nothing'}`, () => expect(parseLeasedMac(given)).to.equal(wanted));
+    it(`reads ${JSON.stringify(given)} as ${wanted ?? 'nothing'}`, () =>
+      expect(parseLeasedMac(given)).to.equal(wanted));
   }
 });
