@@ -107,6 +107,20 @@ describe('Transport.request', () => {
     await once(mute.close(), 'close');
   });
 
+  it('gives up when its caller does, also between two attempts, and asks no more', async () => {
+    connect(inTurn({ status: 429, headers: { 'retry-after': '5' }, body: status(429, 'TooManyRequests') }));
+    const caller = new AbortController();
+    const answer = faultOf(transport.request({ method: 'GET', path: '/x', signal: caller.signal }));
+    await server.until(() => server.seen.length === 1);
+    // the refusal is read by then
+    setTimeout(() => caller.abort(), 50);
+    expect(await answer).to.equal('aborted');
+    // what of it nobody handles is told now, and ends a process
+    await transport.close();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(server.seen).to.have.length(1);
+  });
+
   it('gives up when its caller does', async () => {
     connect(inTurn({ silent: true }));
     const caller = new AbortController();

@@ -1,6 +1,10 @@
 /** What the promise gives, unless the signal aborts first. @throws the signal's reason */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
+  if (signal.aborted) {
+    // whatever becomes of it: an error that nobody handles ends a process
+    promise.catch(() => undefined);
+    throw signal.reason as Error;
+  }
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<never>((_resolve, reject) => {
     onAbort = () => reject(signal.reason as Error);
