@@ -44,8 +44,12 @@ export class IpamSide {
     this.#clock = clock;
     this.#wrong = wrong;
     this.#client = new Client(cluster.server);
-    void this.#write(async () => {
-      for (const address of RESERVED) await this.#client.create(ADDRESS_LEASES, reservation(address, pool));
+  }
+
+  /** An admin fills the static table. */
+  async reserve(): Promise<void> {
+    await this.#write(async () => {
+      for (const address of RESERVED) await this.#client.create(ADDRESS_LEASES, reservation(address, this.#pool));
     });
   }
 

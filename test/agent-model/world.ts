@@ -67,6 +67,7 @@ export class AgentWorld {
   /** @param nodeBlocks nodes may be lent blocks */
   constructor(nodeBlocks = false) {
     this.#nodeBlocks = nodeBlocks;
+    void this.ipam.reserve();
     this.agents = NODES.map((_, node) => this.#start(node));
   }
 
