@@ -28,7 +28,6 @@ const MOCHA = [
   '--forbid-only',
   '--reporter=./test/reporter.ts',
   '--require=./test/model-seed.ts',
-  '--require=./test/unhandled-rejections.ts',
 ];
 
 export interface MochaPhase {

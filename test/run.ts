@@ -17,6 +17,7 @@ function phases(more: readonly string[]): Phase[] {
       timeoutMs: 10_000,
       // The first run builds a control plane.
       limitMs: 20 * MINUTE_MS,
+      hooks: './test/unhandled-rejections.ts',
       more,
     }),
     mochaPhase({
