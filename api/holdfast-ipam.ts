@@ -1,5 +1,6 @@
 import type { AddressPoolSpec, PoolSubnet } from './address-pool.js';
-import { describeValue, isRecord } from './json.js';
+import { LABEL_KEY_LENGTH, POOL_BOUNDS } from './bounds.js';
+import { describeValue, isRecord, shorten } from './json.js';
 import type { NetworkConfigProblem } from './network-attachment.js';
 
 /** Of a pool's spec, what a NAD may say besides its subnets. */
@@ -59,9 +60,10 @@ const IGNORED = new Set([
 class ShapeError extends Error {
   readonly problem: NetworkConfigProblem;
 
+  /** @param field may end in a key of any length */
   constructor(field: string, message: string) {
     super(message);
-    this.problem = { field, message };
+    this.problem = { field: shorten(field), message };
   }
 }
 
@@ -77,14 +79,15 @@ export function readHoldfastIpam(ipam: Record<string, unknown>, path: string): R
 
 function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConfig {
   refuseUnknown(ipam, path, [...OWN, ...WHEREABOUTS]);
-  const subnets = readList(ipam.subnets, `${path}.subnets`).map((subnet, index) =>
+  const subnets = readList(ipam.subnets, `${path}.subnets`, POOL_BOUNDS.subnets).map((subnet, index) =>
     readSubnet(subnet, `${path}.subnets[${index}]`),
   );
   const ranges = readRanges(ipam, path);
-  const gateway = readText(ipam.gateway, `${path}.gateway`);
+  const gateway = readText(ipam.gateway, `${path}.gateway`, POOL_BOUNDS.gateway);
   if (subnets.length > 0) refuseBoth(ipam, path);
   const addressSpace =
-    readText(ipam.addressSpace, `${path}.addressSpace`) ?? readText(ipam.network_name, `${path}.network_name`);
+    readText(ipam.addressSpace, `${path}.addressSpace`, POOL_BOUNDS.name) ??
+    readText(ipam.network_name, `${path}.network_name`, POOL_BOUNDS.name);
   const cooldownSeconds = readSeconds(ipam.cooldownSeconds, `${path}.cooldownSeconds`);
   const stickyMAC = readSticky(ipam.stickyMAC, `${path}.stickyMAC`);
   const blockSize = readBlockSize(ipam.blockSize, `${path}.blockSize`);
@@ -106,7 +109,7 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
 
 /** What stands beside `range`, and then `ipRanges`, as whereabouts orders them. */
 function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRange[] {
-  const listed = readList(ipam.ipRanges, `${path}.ipRanges`).map((element, index) => {
+  const listed = readList(ipam.ipRanges, `${path}.ipRanges`, POOL_BOUNDS.subnets).map((element, index) => {
     const place = `${path}.ipRanges[${index}]`;
     const range = readObject(element, place);
     refuseUnknown(range, place, RANGE);
@@ -119,30 +122,34 @@ function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRan
       throw new ShapeError(`${path}.${key}`, `says nothing without ${path}.range: write that, too`);
   }
   // whereabouts forgets it then; to exclude more is what was meant
-  const exclude = readTexts(ipam.exclude, `${path}.exclude`);
-  return listed.map((range) => ({ ...range, exclude: [...range.exclude, ...exclude] }));
+  const exclude = readTexts(ipam.exclude, `${path}.exclude`, POOL_BOUNDS.exclude);
+  // one list for all ranges that have none of their own
+  return listed.map((range) => ({
+    ...range,
+    exclude: range.exclude.length === 0 ? exclude : [...range.exclude, ...exclude],
+  }));
 }
 
 function readRange(range: Record<string, unknown>, path: string): WhereaboutsRange {
-  const start = readText(range.range_start, `${path}.range_start`);
-  const end = readText(range.range_end, `${path}.range_end`);
+  const start = readText(range.range_start, `${path}.range_start`, POOL_BOUNDS.element);
+  const end = readText(range.range_end, `${path}.range_end`, POOL_BOUNDS.element);
   return {
     path,
-    range: readText(range.range, `${path}.range`) ?? '',
+    range: readText(range.range, `${path}.range`, POOL_BOUNDS.element) ?? '',
     ...(start !== undefined && { start }),
     ...(end !== undefined && { end }),
-    exclude: readTexts(range.exclude, `${path}.exclude`),
+    exclude: readTexts(range.exclude, `${path}.exclude`, POOL_BOUNDS.exclude),
   };
 }
 
 function readSubnet(value: unknown, path: string): PoolSubnet {
   const subnet = readObject(value, path);
   refuseUnknown(subnet, path, SUBNET);
-  const cidr = readText(subnet.cidr, `${path}.cidr`);
+  const cidr = readText(subnet.cidr, `${path}.cidr`, POOL_BOUNDS.cidr);
   if (cidr === undefined) throw new ShapeError(`${path}.cidr`, 'is absent: write a CIDR such as "10.0.0.0/24"');
-  const gateway = readText(subnet.gateway, `${path}.gateway`);
+  const gateway = readText(subnet.gateway, `${path}.gateway`, POOL_BOUNDS.gateway);
   const lists = (['ranges', 'exclude', 'reserved'] as const).flatMap((key) => {
-    const texts = readTexts(subnet[key], `${path}.${key}`);
+    const texts = readTexts(subnet[key], `${path}.${key}`, POOL_BOUNDS[key]);
     return texts.length === 0 ? [] : [[key, texts] as const];
   });
   return { cidr, ...Object.fromEntries(lists), ...(gateway !== undefined && { gateway }) };
@@ -165,7 +172,7 @@ function refuseUnknown(object: Record<string, unknown>, path: string, known: rea
 function readSticky(value: unknown, path: string): AddressPoolSpec['stickyMAC'] {
   if (isAbsent(value)) return undefined;
   const sticky = readObject(value, path);
-  const ttl = readText(sticky.ttl, `${path}.ttl`);
+  const ttl = readText(sticky.ttl, `${path}.ttl`, POOL_BOUNDS.ttl);
   if (ttl === undefined) throw new ShapeError(`${path}.ttl`, 'is absent: write a duration such as "24h"');
   const retain = readFlag(sticky.retain, `${path}.retain`);
   return { ttl, ...(retain !== undefined && { retain }) };
@@ -186,9 +193,14 @@ function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize
 
 function readLabels(value: unknown, path: string): Record<string, string> | undefined {
   if (isAbsent(value)) return undefined;
-  const labels = Object.entries(readObject(value, path)).map(([label, text]) => {
-    if (typeof text === 'string') return [label, text] as const;
-    throw new ShapeError(`${path}.${label}`, `is ${describeValue(text)}: write the value of the label in quotes`);
+  const entries = Object.entries(readObject(value, path));
+  refuseMore(entries.length, path, POOL_BOUNDS.nodeSelector, 'labels');
+  const labels = entries.map(([label, text]) => {
+    refuseMore(label.length, `${path}.${label}`, LABEL_KEY_LENGTH, 'characters in its key');
+    if (typeof text !== 'string')
+      throw new ShapeError(`${path}.${label}`, `is ${describeValue(text)}: write the value of the label in quotes`);
+    refuseMore(text.length, `${path}.${label}`, POOL_BOUNDS.labelValue, 'characters');
+    return [label, text] as const;
   });
   return Object.fromEntries(labels);
 }
@@ -210,25 +222,32 @@ function readObject(value: unknown, path: string): Record<string, unknown> {
   throw new ShapeError(path, `is ${describeValue(value)}: write an object`);
 }
 
-function readList(value: unknown, path: string): unknown[] {
+function readList(value: unknown, path: string, most: number): unknown[] {
   if (isAbsent(value)) return [];
-  if (Array.isArray(value)) return value;
-  throw new ShapeError(path, `is ${describeValue(value)}: write a list`);
+  if (!Array.isArray(value)) throw new ShapeError(path, `is ${describeValue(value)}: write a list`);
+  refuseMore(value.length, path, most, 'elements');
+  return value;
 }
 
-function readTexts(value: unknown, path: string): string[] {
-  return readList(value, path).map((element, index) => {
-    const text = readText(element, `${path}[${index}]`);
+/** Addresses and CIDRs. */
+function readTexts(value: unknown, path: string, most: number): string[] {
+  return readList(value, path, most).map((element, index) => {
+    const text = readText(element, `${path}[${index}]`, POOL_BOUNDS.element);
     if (text === undefined)
       throw new ShapeError(`${path}[${index}]`, 'is empty: write an address or a CIDR, or remove it');
     return text;
   });
 }
 
-function readText(value: unknown, path: string): string | undefined {
+function readText(value: unknown, path: string, most: number): string | undefined {
   if (isAbsent(value)) return undefined;
-  if (typeof value === 'string') return value;
-  throw new ShapeError(path, `is ${describeValue(value)}: write a text in quotes`);
+  if (typeof value !== 'string') throw new ShapeError(path, `is ${describeValue(value)}: write a text in quotes`);
+  refuseMore(value.length, path, most, 'characters');
+  return value;
+}
+
+function refuseMore(count: number, path: string, most: number, what: string): void {
+  if (count > most) throw new ShapeError(path, `has ${count} ${what}: it may have ${most}`);
 }
 
 /** An empty text is as good as none. */

@@ -24,6 +24,12 @@ export function textOf(value: unknown): string {
 }
 
 const SHOWN = 80;
+const SHOWN_PATH = 300;
+
+/** The beginning of a text that others wrote, for messages. Copied, because a slice would keep the whole text in memory. */
+export function shorten(text: string, most = SHOWN_PATH): string {
+  return text.length <= most ? text : `${Buffer.from(text.slice(0, most)).toString()}…`;
+}
 
 /** A value as a message shows it: short, however long, deep or odd it is. */
 export function describeValue(value: unknown): string {

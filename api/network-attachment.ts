@@ -1,3 +1,4 @@
+import { NAD_CONFIG_LENGTH, NAD_PLUGINS } from './bounds.js';
 import { describeValue, isRecord } from './json.js';
 import type { KubeObject } from './meta.js';
 
@@ -40,7 +41,10 @@ export function parseNetworkConfig(nad: NetworkAttachmentDefinition): NetworkCon
     : readNetwork(config.value, name);
 }
 
-/** `spec.config` of a NAD as JSON; no value where it is on the nodes. */
+/**
+ * `spec.config` of a NAD as JSON; no value if it is on the nodes. A config over the bounds is not parsed: it counts as one that cannot
+ * be read, so that nobody knows whose it is.
+ */
 export function readCniConfig(
   nad: NetworkAttachmentDefinition,
 ): { ok: true; value: Record<string, unknown> | undefined } | Unusable {
@@ -48,6 +52,12 @@ export function readCniConfig(
   if (typeof text === 'string' && text.trim() === '') return { ok: true, value: undefined };
   if (typeof text !== 'string')
     return problem('spec.config', `is ${describeValue(text)}: write the CNI config as a string`);
+  if (text.length > NAD_CONFIG_LENGTH) {
+    return problem(
+      'spec.config',
+      `has ${text.length} characters: it may have ${NAD_CONFIG_LENGTH}, so make it shorter`,
+    );
+  }
   let config: unknown;
   try {
     config = JSON.parse(text);
@@ -57,9 +67,12 @@ export function readCniConfig(
       `is not JSON (${error instanceof Error ? error.message : String(error)}): correct it`,
     );
   }
-  return isRecord(config)
-    ? { ok: true, value: config }
-    : problem('spec.config', 'is not a JSON object: write a CNI config or config list');
+  if (!isRecord(config)) return problem('spec.config', 'is not a JSON object: write a CNI config or config list');
+  const { plugins } = config;
+  if (Array.isArray(plugins) && plugins.length > NAD_PLUGINS) {
+    return problem('spec.config', `has ${plugins.length} plugins: it may have ${NAD_PLUGINS}, so remove some`);
+  }
+  return { ok: true, value: config };
 }
 
 function readNetwork(config: Record<string, unknown>, nadName: string): NetworkConfig {

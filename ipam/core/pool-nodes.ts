@@ -1,3 +1,4 @@
+import { POOL_BOUNDS } from '../../api/bounds.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Family } from './address.js';
@@ -11,7 +12,6 @@ const DEFAULT_BLOCK_SIZE: Readonly<Record<Family, number>> = { 4: 26, 6: 122 };
 const SHORTEST: Readonly<Record<Family, number>> = { 4: 16, 6: 64 };
 const LONGEST: Readonly<Record<Family, number>> = { 4: 32, 6: 128 };
 const KEYS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
-const MAX_LABELS = 32;
 
 export function readBlockSize(value: unknown, problems: PoolProblems): Readonly<Record<Family, number>> {
   if (isAbsent(value)) return DEFAULT_BLOCK_SIZE;
@@ -43,8 +43,8 @@ export function readNodeSelector(value: unknown, problems: PoolProblems): Readon
     return undefined;
   }
   const labels = Object.entries(value);
-  if (labels.length > MAX_LABELS)
-    problems.add(field, `it has ${labels.length} labels: it may have ${MAX_LABELS}, so leave some out`);
+  if (labels.length > POOL_BOUNDS.nodeSelector)
+    problems.add(field, `it has ${labels.length} labels: it may have ${POOL_BOUNDS.nodeSelector}, so leave some out`);
   for (const [label, text] of labels) {
     if (typeof text === 'string') continue;
     problems.add(`${field}[${label}]`, `${describeValue(text)} is no text: write the value of the label in quotes`);

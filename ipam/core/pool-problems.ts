@@ -24,12 +24,15 @@ export interface WrittenRange extends Range {
   readonly text: string;
 }
 
-/** Gathers all that is wrong with a spec, so that an admin mends it at once. What cannot be read is reported, and left out. */
+/** More are not reported: a spec may have a thousand elements, and each could be wrong. */
+const MOST_PROBLEMS = 20;
+
+/** Collects what is wrong with a spec, so that an admin corrects it at once. What cannot be read is reported and left out. */
 export class PoolProblems {
   readonly found: PoolProblem[] = [];
 
   add(field: string, message: string): void {
-    this.found.push({ field, message });
+    if (this.found.length < MOST_PROBLEMS) this.found.push({ field, message });
   }
 
   /** A text, though the server's schema promises one: objects outlive schemas. */

@@ -1,4 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
+import { POOL_BOUNDS } from '../../api/bounds.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { formatAddress, BITS } from './address.js';
 import type { Address, Family } from './address.js';
@@ -42,10 +43,6 @@ export interface Pool {
 /** `open`: to anybody; `requestable`: to who asks for it. */
 export type Leasable = 'open' | 'requestable';
 
-const MAX_NAME = 253;
-const MAX_SUBNETS = 16;
-const MAX_NAMESPACES = 256;
-const MAX_COOLDOWN_S = 86_400;
 /** CNI spec, section 1: a network's name. */
 const NETWORK = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -99,8 +96,8 @@ export function withPrefix(pool: Pool, address: Address): string {
 
 function readName(field: string, value: unknown, problems: PoolProblems): string {
   const name = problems.text(field, value, 'blue') ?? '';
-  if (name.length > MAX_NAME) {
-    problems.add(field, `${describeValue(name)} has ${name.length} characters: it may have ${MAX_NAME}`);
+  if (name.length > POOL_BOUNDS.name) {
+    problems.add(field, `${describeValue(name)} has ${name.length} characters: it may have ${POOL_BOUNDS.name}`);
   } else if (name !== '' && !NETWORK.test(name)) {
     problems.add(
       field,
@@ -112,8 +109,9 @@ function readName(field: string, value: unknown, problems: PoolProblems): string
 
 function readSubnets(value: unknown, problems: PoolProblems): Subnet[] {
   const field = 'spec.subnets';
-  const places = problems.list(field, value, MAX_SUBNETS);
-  if (places.length === 0) problems.add(field, `a pool without subnets has no addresses: write 1 to ${MAX_SUBNETS}`);
+  const places = problems.list(field, value, POOL_BOUNDS.subnets);
+  if (places.length === 0)
+    problems.add(field, `a pool without subnets has no addresses: write 1 to ${POOL_BOUNDS.subnets}`);
   const subnets = places.flatMap((place) => readSubnet(place, problems) ?? []);
   problems.overlaps(
     subnets.map(({ written }) => written),
@@ -128,7 +126,7 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
   if (Array.isArray(value) && value.length === 0) {
     problems.add(field, 'an empty list serves nobody: leave it out to serve all namespaces');
   }
-  const names = problems.list(field, value, MAX_NAMESPACES).flatMap((place) => {
+  const names = problems.list(field, value, POOL_BOUNDS.namespaces).flatMap((place) => {
     const name = problems.text(place.field, place.value, 'tenant-a');
     if (name !== undefined && !NAMESPACE.test(name)) {
       problems.add(place.field, `${describeValue(name)} is no namespace: write its exact name; there are no patterns`);
@@ -140,11 +138,11 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
 
 function readCooldown(value: unknown, problems: PoolProblems): number {
   if (value === undefined || value === null) return 0;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COOLDOWN_S)
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= POOL_BOUNDS.cooldownSeconds)
     return value * 1000;
   problems.add(
     'spec.cooldownSeconds',
-    `${describeValue(value)} is no number of seconds: write a whole one from 0 to ${MAX_COOLDOWN_S}`,
+    `${describeValue(value)} is no number of seconds: write a whole one from 0 to ${POOL_BOUNDS.cooldownSeconds}`,
   );
   return 0;
 }

@@ -1,4 +1,5 @@
 import type { PoolSubnet } from '../../api/address-pool.js';
+import { POOL_BOUNDS } from '../../api/bounds.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { BITS, formatAddress, formatFamily, parseAddress } from './address.js';
 import type { Address } from './address.js';
@@ -23,10 +24,6 @@ export interface WrittenSubnet {
   readonly subnet: Subnet;
   readonly written: WrittenRange;
 }
-
-const MAX_RANGES = 64;
-const MAX_EXCLUDE = 256;
-const MAX_RESERVED = 256;
 
 /** What no interface can have as its address. */
 const UNUSABLE: readonly { readonly cidr: Cidr; readonly why: string }[] = [
@@ -62,15 +59,17 @@ function readAddresses(
   field: string,
   problems: PoolProblems,
 ): Subnet {
-  const elements = (key: 'ranges' | 'exclude' | 'reserved', most: number): WrittenRange[] =>
-    problems.list(`${field}.${key}`, spec[key], most).flatMap((place) => readElement(place, cidr, problems) ?? []);
-  const ranges = elements('ranges', MAX_RANGES);
+  const elements = (key: 'ranges' | 'exclude' | 'reserved'): WrittenRange[] =>
+    problems
+      .list(`${field}.${key}`, spec[key], POOL_BOUNDS[key])
+      .flatMap((place) => readElement(place, cidr, problems) ?? []);
+  const ranges = elements('ranges');
   problems.overlaps(ranges, 'leave one of them out, or join them');
   if (Array.isArray(spec.ranges) && spec.ranges.length === 0) {
     problems.add(`${field}.ranges`, 'an empty list lets nothing be leased: leave it out to lease the whole subnet');
   }
-  const exclude = RangeSet.of(elements('exclude', MAX_EXCLUDE));
-  const reserved = RangeSet.of(elements('reserved', MAX_RESERVED));
+  const exclude = RangeSet.of(elements('exclude'));
+  const reserved = RangeSet.of(elements('reserved'));
   const gateway = readGateway({ field: `${field}.gateway`, value: spec.gateway }, cidr, problems);
   const leasable = leasableOf(cidr, gateway).subtract(exclude);
   const requestable = (ranges.length === 0 ? leasable : RangeSet.of(ranges).union(reserved)).intersect(leasable);

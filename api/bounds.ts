@@ -1,0 +1,32 @@
+/**
+ * The most that Holdfast reads of fields that others write. Every reader checks them before it does work that grows with more than the
+ * field's own size. A test compares those of pools with the CustomResourceDefinition; docs/operate.md lists all.
+ */
+
+/** Of an AddressPool, and of the `ipam` object of a NAD from which one is derived. Lengths count UTF-16 code units. */
+export const POOL_BOUNDS = {
+  subnets: 16,
+  ranges: 64,
+  exclude: 256,
+  reserved: 256,
+  namespaces: 256,
+  nodeSelector: 32,
+  cooldownSeconds: 86_400,
+  /** Length of a network's name, and of that of an address space. */
+  name: 253,
+  cidr: 43,
+  /** Length of an element of `ranges`, `exclude` and `reserved`. */
+  element: 91,
+  gateway: 45,
+  ttl: 32,
+  labelValue: 63,
+} as const;
+
+/** Length of a label's key: a DNS subdomain, a slash, and a name (Kubernetes, qualified names). */
+export const LABEL_KEY_LENGTH = 253 + 1 + 63;
+
+/** Length of `spec.config` of a NAD. The largest pool that a NAD may describe in full is longer, but nobody writes it by hand. */
+export const NAD_CONFIG_LENGTH = 64 * 1024;
+
+/** Plugins in a CNI config list. */
+export const NAD_PLUGINS = 64;
