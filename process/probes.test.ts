@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createConnection } from 'node:net';
 import { expect } from 'chai';
 import { Counter, Registry } from 'prom-client';
 import { silentLogger } from '../kube/log.js';
@@ -98,6 +99,16 @@ describe('serveProbes', () => {
     expect(await get(healthPort, '/')).to.deep.equal({ status: 404, body: 'not found; there is: /healthz, /readyz\n' });
     expect((await get(healthPort, '/constructor')).status).to.equal(404);
     expect((await get(healthPort, '/healthz', 'POST')).status).to.equal(405);
+  });
+
+  it('answers though a client holds many connections, and closes the oldest of them', async () => {
+    const { healthPort = 0 } = await serve([]);
+    const held = Array.from({ length: 100 }, () => createConnection(healthPort, '127.0.0.1'));
+    await Promise.all(held.map((socket) => once(socket.resume(), 'connect')));
+    const oldest = held[0]!;
+    if (!oldest.closed) await once(oldest, 'close');
+    expect((await get(healthPort, '/healthz')).status).to.equal(200);
+    for (const socket of held) socket.destroy();
   });
 
   it('names the address that it cannot have', async () => {

@@ -6,6 +6,7 @@ import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import { parseBindAddress } from './bind-address.js';
 import type { BindAddress } from './bind-address.js';
+import { ConnectionLimit } from './connection-limit.js';
 
 /** One thing that must be so for the process to be ready. */
 export interface Check {
@@ -29,6 +30,10 @@ export interface Probes {
   readonly metricsPort: number | undefined;
   readonly close: () => Promise<void>;
 }
+
+/** A kubelet and a few scrapers connect. */
+const MAX_CONNECTIONS = 64;
+const REQUEST_MS = 5_000;
 
 type Route = (response: ServerResponse) => void | Promise<void>;
 type Routes = Readonly<Record<string, Route>>;
@@ -62,7 +67,9 @@ export async function serveProbes(options: ProbesOptions): Promise<Probes> {
 async function listen(text: string, routes: Routes, log: Logger): Promise<Server | undefined> {
   const address = parseBindAddress(text);
   if (address === undefined) return undefined;
-  const server = createServer((request, response) => void serve(routes, request, response, log));
+  const settings = { headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: 1_000 };
+  const server = createServer(settings, (request, response) => void serve(routes, request, response, log));
+  new ConnectionLimit(server, MAX_CONNECTIONS);
   await listenOn(server, address).catch((error: unknown) => {
     throw new Error(`cannot listen on ${text}: ${messageOf(error)}`, { cause: error });
   });

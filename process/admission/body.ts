@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { BodyBudget } from './body-budget.js';
 
 /** A request that is refused before anybody understands it. */
 export class HttpError extends Error {
@@ -14,31 +15,57 @@ export class HttpError extends Error {
 /** A caller that sends more than this many times what is allowed is not listened to until its end. */
 const PATIENCE = 16;
 
-/**
- * Reads a whole JSON body. One that is refused is read to its end all the same: a caller that still sends would not hear the answer.
- * @throws {HttpError} 415, 413 or 400
- */
-export async function readJsonBody(request: IncomingMessage, limitBytes: number): Promise<unknown> {
-  const refusal = refuseType(request);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  await eachChunk(request, (chunk) => {
-    size += chunk.length;
-    if (refusal === undefined && size <= limitBytes) chunks.push(chunk);
-    else if (size > limitBytes * PATIENCE) request.destroy();
-  });
-  if (refusal !== undefined) throw refusal;
-  if (size > limitBytes) throw new HttpError(413, `the body is larger than ${limitBytes} bytes`);
-  return parse(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+/** A whole body. It counts in the budget until it is released. */
+export interface Body {
+  readonly bytes: Buffer;
+  release(): void;
 }
 
-/** By events: an async iterator costs a tenth of a whole review. */
-function eachChunk(request: IncomingMessage, take: (chunk: Buffer) => void): Promise<void> {
+/**
+ * Reads a whole JSON body. One that is refused for its type or size is read to its end all the same: a caller that still sends would not hear
+ * the answer.
+ * @throws {HttpError} 415, 413; 408 if others needed its room before it was complete, 503 if there was no room
+ */
+export function readBody(request: IncomingMessage, limitBytes: number, budget: BodyBudget): Promise<Body> {
   return new Promise((resolve, reject) => {
-    request.on('data', take);
-    request.once('end', resolve);
-    request.once('error', reject);
-    request.once('close', () => reject(new Error('the caller hung up')));
+    let refusal = refuseType(request);
+    let chunks: Buffer[] = [];
+    let size = 0;
+    const refuse = (error: HttpError) => {
+      refusal = error;
+      chunks = [];
+      share.release();
+    };
+    const share = budget.open(() => {
+      const error = new HttpError(408, 'the body is incomplete, and younger requests need its memory');
+      refuse(error);
+      reject(error);
+    });
+    if (refusal !== undefined) share.release();
+    // by events: an async iterator costs a tenth of a whole review
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limitBytes * PATIENCE) request.destroy();
+      if (refusal !== undefined) return;
+      if (size > limitBytes) refuse(new HttpError(413, `the body is larger than ${limitBytes} bytes`));
+      else if (share.add(chunk.length)) chunks.push(chunk);
+      else refuse(new HttpError(503, 'too many reviews at once: try again'));
+    });
+    request.once('end', () => {
+      share.complete();
+      const [first] = chunks;
+      const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+      if (refusal === undefined) resolve({ bytes, release: () => share.release() });
+      else reject(refusal);
+    });
+    const fail = (error: Error) => {
+      share.release();
+      reject(error);
+    };
+    request.once('error', fail);
+    request.once('close', () => {
+      if (!request.complete) fail(new Error('the caller hung up'));
+    });
   });
 }
 
@@ -53,7 +80,8 @@ function refuseType({ headers }: IncomingMessage): HttpError | undefined {
   return undefined;
 }
 
-function parse(body: Buffer): unknown {
+/** @throws {HttpError} 400 */
+export function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (error) {

@@ -7,17 +7,28 @@ import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import type { BindAddress } from '../bind-address.js';
 import type { TlsVersion } from '../config.js';
-import { HttpError, readJsonBody } from './body.js';
+import { ConnectionLimit } from '../connection-limit.js';
+import { BodyBudget } from './body-budget.js';
+import { HttpError, parseJson, readBody } from './body.js';
 import type { ServingPair } from './certificate-source.js';
 import { ReviewError } from './review.js';
+import { WeightLimit } from './weight-limit.js';
 
 /** An UPDATE holds a pod twice, and a pod has at most 1.5 MB in etcd. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Longer than the 90 s for which an API server keeps an idle connection, so that it never writes into one that we close. */
 const KEEP_ALIVE_MS = 120_000;
-const HEADERS_MS = 10_000;
-const REQUEST_MS = 30_000;
-/** What still runs then is cut off; an API server waits for at most 30 s, ours for 5. */
+/** An API server sends headers and body at once, and waits for at most 30 s, ours for 5. */
+const REQUEST_MS = 5_000;
+/** Slow requests are looked for this often. */
+const CHECK_MS = 1_000;
+/** Each API server has a few. A TLS connection costs about 50 KiB. */
+const MAX_CONNECTIONS = 512;
+/** Of bodies, from their first byte to their answer. */
+const MAX_BODIES_BYTES = 64 * 1024 * 1024;
+/** Of bodies that are parsed and reviewed at once: parsed JSON takes up to 20 times its size, and the process has 512 MiB. */
+const MAX_REVIEWED_BYTES = 8 * 1024 * 1024;
+/** What still runs then is cut off. */
 const STOP_MS = 10_000;
 
 export interface AdmissionServerOptions {
@@ -29,6 +40,10 @@ export interface AdmissionServerOptions {
   /** Told of each request that was no review. */
   onRejected?: (status: number) => void;
   maxBodyBytes?: number;
+  maxBodiesBytes?: number;
+  maxConnections?: number;
+  /** How long a client may take for its handshake, and how long for a request. */
+  requestMs?: number;
   clock?: Clock;
 }
 
@@ -36,14 +51,26 @@ export interface AdmissionServerOptions {
 export class AdmissionServer {
   readonly #options: AdmissionServerOptions;
   readonly #server: Server;
+  readonly #connections: ConnectionLimit;
+  readonly #bodies: BodyBudget;
+  readonly #reviews = new WeightLimit(MAX_REVIEWED_BYTES);
   #stopping = false;
 
   constructor(options: AdmissionServerOptions) {
     this.#options = options;
-    this.#server = createServer({ minVersion: options.minVersion, keepAlive: true }, this.#createApp());
-    this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
-    this.#server.headersTimeout = HEADERS_MS;
-    this.#server.requestTimeout = REQUEST_MS;
+    const { minVersion, requestMs = REQUEST_MS } = options;
+    const settings = {
+      minVersion,
+      keepAlive: true,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      handshakeTimeout: requestMs,
+      headersTimeout: requestMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: Math.min(CHECK_MS, requestMs),
+    };
+    this.#server = createServer(settings, this.#createApp());
+    this.#connections = new ConnectionLimit(this.#server, options.maxConnections ?? MAX_CONNECTIONS);
+    this.#bodies = new BodyBudget(options.maxBodiesBytes ?? MAX_BODIES_BYTES);
     this.#server.on('tlsClientError', (error) => options.log.debug({ err: error }, 'TLS handshake failed'));
   }
 
@@ -107,8 +134,17 @@ export class AdmissionServer {
     response: ServerResponse,
   ): Promise<void> {
     try {
-      const body = await readJsonBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES);
-      this.#respond(response, 200, 'application/json', await answer(body));
+      const body = await readBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES, this.#bodies);
+      const release = this.#connections.hold(request.socket);
+      try {
+        await this.#reviews.run(body.bytes.length, async () => {
+          if (response.destroyed) return; // the caller is gone
+          this.#respond(response, 200, 'application/json', await answer(parseJson(body.bytes)));
+        });
+      } finally {
+        release();
+        body.release();
+      }
     } catch (error) {
       this.#fail(error, response);
     }
@@ -117,6 +153,8 @@ export class AdmissionServer {
   #fail(error: unknown, response: ServerResponse): void {
     if (response.destroyed) return; // the caller is gone
     if (error instanceof HttpError) {
+      // what the caller still sends is not read
+      if (error.status === 408) response.setHeader('connection', 'close');
       this.#reject(response, error.status, error.message);
     } else if (error instanceof ReviewError) {
       this.#reject(response, 400, error.message);
