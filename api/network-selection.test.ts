@@ -51,6 +51,19 @@ describe('the networks annotation', () => {
       given: `[{"name":"blue","ips":null,"MAC":"02:00:00:00:00:01","${CLAIM_REFERENCE_KEY}":""}]`,
       expect: [{ position: 1, nad: { namespace: 'vms', name: 'blue' }, requestsAddresses: false }],
     },
+    {
+      name: "Multus' old key of the interface name, which counts if the present one is empty or absent",
+      given: '[{"name":"a","interfaceRequest":"x1"},{"name":"b","interface":"","interfaceRequest":"x2"}]',
+      expect: [
+        { position: 1, nad: { namespace: 'vms', name: 'a' }, interface: 'x1', requestsAddresses: false },
+        { position: 2, nad: { namespace: 'vms', name: 'b' }, interface: 'x2', requestsAddresses: false },
+      ],
+    },
+    {
+      name: 'both keys of the interface name, of which the present one counts',
+      given: '[{"name":"a","interfaceRequest":"x1","interface":"y1"}]',
+      expect: [{ position: 1, nad: { namespace: 'vms', name: 'a' }, interface: 'y1', requestsAddresses: false }],
+    },
   ];
   for (const { name, given, expect: expected } of readable) {
     it(`is read: ${name}`, () => {
@@ -100,6 +113,38 @@ describe('the networks annotation', () => {
       expect: `element 1: write the key "${key}" as "${key.replace('\u017f', 's').toLowerCase()}"`,
     })),
     {
+      name: "Multus' old key of the interface name in another case",
+      given: '[{"name":"a","InterfaceRequest":"x1"}]',
+      expect: 'element 0: write the key "InterfaceRequest" as "interfaceRequest"',
+    },
+    {
+      name: 'two elements that request one interface',
+      given: '[{"name":"a","interface":"x1"},{"name":"b"},{"name":"c","interfaceRequest":"x1"}]',
+      expect: 'elements 0 and 2 both have the interface "x1": give each its own "interface"',
+    },
+    {
+      name: 'an element that requests the interface that Multus counts for another',
+      given: 'a@net2,b',
+      expect: 'elements 0 and 1 both have the interface "net2"',
+    },
+    {
+      name: 'a name that is longer than any',
+      given: JSON.stringify([{ name: 'a'.repeat(254) }]),
+      expect: 'element 0: "name" is longer than 253 characters',
+    },
+    {
+      name: 'a name that is longer than any in the comma form, shown in part',
+      given: `a,${'b'.repeat(254)}`,
+      expect: new RegExp(`^element 1 is "b{80}", not `),
+    },
+    { name: '65 elements', given: JSON.stringify(many(65)), expect: 'it has more than 64 elements' },
+    { name: '65 elements in the comma form', given: 'a'.repeat(65).split('').join(), expect: 'more than 64 elements' },
+    {
+      name: 'more text than the API server stores, before it is parsed',
+      given: '['.repeat(256 * 1024 + 1),
+      expect: 'it has 262145 characters: write at most 262144',
+    },
+    {
       name: 'a null that would leave an earlier interface in force',
       given: '[{"name":"a","interface":"pod1","interface":null}]',
       expect: 'element 0: "interface" is null: leave the key out',
@@ -110,6 +155,17 @@ describe('the networks annotation', () => {
       expect(() => parseNetworkSelections(given, 'vms')).to.throw(NetworkSelectionError, expected);
     });
   }
+
+  it('is read with 64 elements, of which none is looked at if there are more', () => {
+    expect(parseNetworkSelections(JSON.stringify(many(64)), 'vms')).to.have.length(64);
+    expect(() => parseNetworkSelections(JSON.stringify([...many(64), 'no object']), 'vms')).to.throw('more than 64');
+  });
+
+  it('is read as KubeVirt writes it with a network binding, whose NAD it adds without an interface', () => {
+    const written =
+      '[{"name":"a","interface":"pod37a8eec1ce1"},{"name":"binding","cni-args":{"logicNetworkName":"a"}}]';
+    expect(parseNetworkSelections(written, 'vms').map(interfaceOf)).to.deep.equal(['pod37a8eec1ce1', 'net2']);
+  });
 
   it('counts the interfaces of elements that name none', () => {
     const [first, second] = parseNetworkSelections('a@net9,b', 'vms');
@@ -216,7 +272,11 @@ describe('pointing network elements at claims', () => {
   });
 });
 
+function many(count: number): { name: string }[] {
+  return Array.from({ length: count }, (_, n) => ({ name: `n${n}` }));
+}
+
 function withoutReserved(extra: Record<string, unknown>): Record<string, unknown> {
-  const reserved = ['NAME', 'NAMESPACE', 'INTERFACE', 'IPS', CLAIM_REFERENCE_KEY.toUpperCase()];
+  const reserved = ['NAME', 'NAMESPACE', 'INTERFACE', 'INTERFACEREQUEST', 'IPS', CLAIM_REFERENCE_KEY.toUpperCase()];
   return Object.fromEntries(Object.entries(extra).filter(([name]) => !reserved.includes(name.toUpperCase())));
 }

@@ -10,14 +10,23 @@ export interface NetworkSelection {
   /** 1-based, as the ordinal interface names count. */
   position: number;
   nad: { namespace: string; name: string };
-  /** The requested interface name, where the element has one. */
+  /** The interface name that the element requests, if it does. */
   interface?: string;
   /** The element has the key `ips`, whatever its value. */
   requestsAddresses: boolean;
   claimReference?: string;
 }
 
-/** The annotation breaks the specification; Multus would refuse the pod too. */
+/** More interfaces than any VM has, and few enough to look at each of them in one admission review. */
+export const MAX_NETWORK_ELEMENTS = 64;
+
+/** The API server stores no more than that of all annotations of an object together. */
+const MAX_VALUE_LENGTH = 256 * 1024;
+
+/** The longest name of an object in Kubernetes. */
+const MAX_NAME_LENGTH = 253;
+
+/** The annotation breaks the specification or one of our limits, or Multus and others would not read the same in it. */
 export class NetworkSelectionError extends Error {
   override readonly name = 'NetworkSelectionError';
 }
@@ -42,13 +51,21 @@ export function selectionsOf({ metadata }: KubeObject): NetworkSelection[] {
 }
 
 /**
- * Reads the value of the networks annotation, in its JSON form or its comma form (`[namespace/]name[@interface]`).
+ * Reads the value of the networks annotation as Multus does, in its JSON form or its comma form (`[namespace/]name[@interface]`). Checks the
+ * limits before it looks at any element.
  * @param namespace the pod's, for elements that name none
  * @throws {NetworkSelectionError} naming the element and the key that is wrong
  */
 export function parseNetworkSelections(value: string, namespace: string): NetworkSelection[] {
+  if (value.length > MAX_VALUE_LENGTH) {
+    throw new NetworkSelectionError(`it has ${value.length} characters: write at most ${MAX_VALUE_LENGTH}`);
+  }
   if (value.trim() === '') return [];
-  return isJsonForm(value) ? parseJsonForm(value, namespace) : commaElements(value, namespace).map(toSelection);
+  const selections = isJsonForm(value)
+    ? parseJsonForm(value, namespace)
+    : commaElements(value, namespace).map(toSelection);
+  refuseRepeatedInterfaces(selections);
+  return selections;
 }
 
 /**
@@ -102,11 +119,38 @@ function parseJsonForm(value: string, namespace: string): NetworkSelection[] {
     throw new NetworkSelectionError(`it is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!Array.isArray(list)) throw new NetworkSelectionError('it is not a list of network elements');
+  refuseTooMany(list);
   return list.map((element: unknown, index) => parseElement(element, index, namespace));
 }
 
+function refuseTooMany(elements: readonly unknown[]): void {
+  if (elements.length <= MAX_NETWORK_ELEMENTS) return;
+  throw new NetworkSelectionError(
+    `it has more than ${MAX_NETWORK_ELEMENTS} elements: a pod may have at most ${MAX_NETWORK_ELEMENTS} networks`,
+  );
+}
+
+/** The interface name is how plugins find their element. Multus fails at the second interface of a name, too. */
+function refuseRepeatedInterfaces(selections: readonly NetworkSelection[]): void {
+  const positions = new Map<string, number>();
+  for (const selection of selections) {
+    const name = interfaceOf(selection);
+    const before = positions.get(name);
+    if (before !== undefined) {
+      const indexes = `elements ${before - 1} and ${selection.position - 1}`;
+      throw new NetworkSelectionError(
+        `${indexes} both have the interface ${JSON.stringify(name)}: give each its own "interface"`,
+      );
+    }
+    positions.set(name, selection.position);
+  }
+}
+
+/** Multus still reads this key, which was the name of "interface" before its version 3.2. */
+const OLD_INTERFACE_KEY = 'interfaceRequest';
+
 /** Every key that is read here. */
-const KEYS = ['name', 'namespace', 'interface', 'ips', CLAIM_REFERENCE_KEY] as const;
+const KEYS = ['name', 'namespace', 'interface', OLD_INTERFACE_KEY, 'ips', CLAIM_REFERENCE_KEY] as const;
 type Key = (typeof KEYS)[number];
 
 function parseElement(element: unknown, index: number, namespace: string): NetworkSelection {
@@ -115,7 +159,8 @@ function parseElement(element: unknown, index: number, namespace: string): Netwo
   refuseFoldedKeys(element, index);
   const name = text(element, 'name', index);
   if (name === undefined || name === '') throw new NetworkSelectionError(`element ${index} has no "name"`);
-  const requested = text(element, 'interface', index);
+  const oldRequest = text(element, OLD_INTERFACE_KEY, index);
+  const requested = text(element, 'interface', index) || oldRequest;
   const claimReference = text(element, CLAIM_REFERENCE_KEY, index);
   return {
     position: index + 1,
@@ -143,7 +188,10 @@ function sameToGo(key: string, name: string): boolean {
 function text(record: Record<string, unknown>, key: Exclude<Key, 'ips'>, index: number): string | undefined {
   const value = record[key];
   if (value === undefined) return undefined;
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string' && value.length <= MAX_NAME_LENGTH) return value;
+  if (typeof value === 'string') {
+    throw new NetworkSelectionError(`element ${index}: "${key}" is longer than ${MAX_NAME_LENGTH} characters`);
+  }
   // to Go, null leaves in force what an earlier key of the same name said
   if (value === null) throw new NetworkSelectionError(`element ${index}: "${key}" is null: leave the key out`);
   throw new NetworkSelectionError(`element ${index}: "${key}" is ${describeValue(value)}, not a string`);
@@ -156,10 +204,12 @@ interface CommaElement {
 }
 
 function commaElements(value: string, namespace: string): CommaElement[] {
-  return value.split(',').map((part, index) => {
-    const match = /^\s*(?:([^/@\s]+)\/)?([^/@\s]+)(?:@([^/@\s]+))?\s*$/.exec(part);
+  const parts = value.split(',', MAX_NETWORK_ELEMENTS + 1);
+  refuseTooMany(parts);
+  return parts.map((part, index) => {
+    const match = /^\s*(?:([^/@\s]{1,253})\/)?([^/@\s]{1,253})(?:@([^/@\s]{1,253}))?\s*$/.exec(part);
     if (match?.[2] === undefined) {
-      throw new NetworkSelectionError(`element ${index} is ${JSON.stringify(part)}, not [namespace/]name[@interface]`);
+      throw new NetworkSelectionError(`element ${index} is ${describeValue(part)}, not [namespace/]name[@interface]`);
     }
     return { name: match[2], namespace: match[1] ?? namespace, ...(match[3] ? { interface: match[3] } : {}) };
   });

@@ -18,10 +18,17 @@ import type { Gate } from '../process/gates.js';
 import { BY_OWNER_UID } from '../process/indexes.js';
 import type { NetworkAttachment } from '../process/shrink.js';
 import { type ClusterView, type Doubt, doubtId } from '../process/claims/cluster-view.js';
+import { LiveReadLimiter, type LiveReadLimits } from './live-read-limiter.js';
 import { type PodReview, type Verdict, reviewPod } from './pod-mutation.js';
 
 /** All live reads of one review together; the API server itself waits for 5 s. */
 const LIVE_READS_MS = 2_000;
+/** The VMI and the VM. */
+const READS_PER_REVIEW = 2;
+/** Its NAD, and the two names that its claim may have. */
+const READS_PER_NETWORK = 3;
+/** Four busy namespaces fill it. One review of 64 networks may have all of its reads wait. */
+const LIMITS: LiveReadLimits = { atOnce: 32, atOncePerNamespace: 8, waitingPerNamespace: 256 };
 
 export interface Listers {
   vmis: Lister<VirtualMachineInstance>;
@@ -43,25 +50,28 @@ export interface LookupOptions {
 /** Reviews pods from the caches. What the answer hangs on and the caches may not know yet is read live, once. */
 export class Lookup {
   readonly #options: LookupOptions;
+  readonly #limiter: LiveReadLimiter;
 
   constructor(options: LookupOptions) {
     this.#options = options;
+    this.#limiter = new LiveReadLimiter(LIMITS, options.clock);
   }
 
   review(review: PodReview): Promise<Verdict> {
     return this.settle(review.namespace, (view) => reviewPod(review, view));
   }
 
-  /** Decides about something in a namespace, again where a live read may change the answer. */
+  /** Decides about something in a namespace, again if a live read may change the answer and one more is allowed. */
   async settle<V extends { doubts: readonly Doubt[] }>(
     namespace: string,
     decide: (view: ClusterView) => V,
   ): Promise<V> {
-    const view = new LayeredView(namespace, this.#options);
+    const view = new LayeredView(namespace, this.#options, this.#limiter);
     const end = this.#options.clock.now() + LIVE_READS_MS;
     for (;;) {
       const verdict = decide(view);
-      const open = verdict.doubts.filter((doubt) => !view.hasLooked(doubt));
+      const unread = verdict.doubts.filter((doubt) => !view.hasLooked(doubt));
+      const open = [...new Map(unread.map((doubt) => [doubtId(doubt), doubt])).values()].slice(0, view.readsLeft);
       if (open.length === 0) return verdict;
       await Promise.all(open.map((doubt) => view.look(doubt, end)));
     }
@@ -73,15 +83,23 @@ class LayeredView implements ClusterView {
   blindness: string | undefined;
   readonly #namespace: string;
   readonly #options: LookupOptions;
+  readonly #limiter: LiveReadLimiter;
+  #vmiNetworks = 0;
   readonly #looks = new Map<string, Promise<void>>();
   readonly #vmis = new Map<string, VirtualMachineInstance | undefined>();
   readonly #vms = new Map<string, VirtualMachine | undefined>();
   readonly #claims = new Map<string, IPAMClaim | undefined>();
   readonly #networks = new Map<string, NetworkConfig | undefined>();
 
-  constructor(namespace: string, options: LookupOptions) {
+  constructor(namespace: string, options: LookupOptions, limiter: LiveReadLimiter) {
     this.#namespace = namespace;
     this.#options = options;
+    this.#limiter = limiter;
+  }
+
+  /** Grows with the VMI that the review is about, whatever the pod says. */
+  get readsLeft(): number {
+    return Math.max(0, READS_PER_REVIEW + READS_PER_NETWORK * this.#vmiNetworks - this.#looks.size);
   }
 
   get enabled(): boolean {
@@ -90,8 +108,11 @@ class LayeredView implements ClusterView {
   }
 
   vmi(name: string): VirtualMachineInstance | undefined {
-    if (this.#vmis.has(name)) return this.#vmis.get(name);
-    return this.#options.listers.vmis.get(joinKey(this.#namespace, name));
+    const vmi = this.#vmis.has(name)
+      ? this.#vmis.get(name)
+      : this.#options.listers.vmis.get(joinKey(this.#namespace, name));
+    this.#vmiNetworks = vmi?.spec?.networks?.length ?? 0;
+    return vmi;
   }
 
   vm(name: string): VirtualMachine | undefined {
@@ -163,7 +184,10 @@ class LayeredView implements ClusterView {
   }
 
   #find<T extends KubeObject>(resource: Resource<T>, key: string, end: number): Promise<T | undefined> {
-    const deadlineMs = Math.max(1, end - this.#options.clock.now());
-    return this.#options.client.find(resource, splitKey(key), { deadlineMs });
+    const { client, clock } = this.#options;
+    const msLeft = () => Math.max(1, end - clock.now());
+    return this.#limiter.run(this.#namespace, msLeft(), () =>
+      client.find(resource, splitKey(key), { deadlineMs: msLeft() }),
+    );
   }
 }

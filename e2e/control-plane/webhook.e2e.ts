@@ -194,6 +194,15 @@ describe('The webhook on an API server', function () {
     expect(refusal.message).to.include('"vm2.data"').and.to.include('expected "vm1.data"');
   });
 
+  it('refuses an annotation of 11,000 elements at once, and admits the launchers of others meanwhile', async () => {
+    const pod = await createLauncher();
+    const elements = Array.from({ length: 11_000 }, (_, n) => ({ name: `n${n}` }));
+    const change = { annotations: { [NETWORKS_ANNOTATION]: JSON.stringify(elements) } };
+    const attacks = Array.from({ length: 20 }, () => refusalOf(patch(pod, change)));
+    expect(networks(await createLauncher())).to.equal(pointed());
+    for (const refusal of await Promise.all(attacks)) expect(refusal.message).to.include('more than 64 elements');
+  });
+
   it('refuses to make a launcher of a pod that points at a claim of others', async () => {
     const foreign = networksValue(vmi, { data: 'vm2.data' });
     const pod = await createLauncher(({ metadata }) => {

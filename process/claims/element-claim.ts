@@ -30,33 +30,34 @@ export interface Choice {
  * @param held the claim to which the pod points already, on this interface and NAD
  */
 export function chooseClaim(selection: NetworkSelection, held: string | undefined, choice: Choice): ElementClaim {
+  const network = matchNetwork(selection, choice);
   if (held !== undefined) {
     const seen = choice.view.claim(held);
-    if (seen === undefined) choice.doubt({ kind: 'claim', key: held });
+    // a name that a tenant wrote beside none of the VM's networks is worth no live read
+    if (seen === undefined && network !== undefined) choice.doubt({ kind: 'claim', key: held });
     if (seen !== undefined && isOwnedBy(seen, choice.workload.owner)) return { kind: 'claim', name: held };
   }
-  const chosen = chooseAnew(selection, choice);
+  const chosen = chooseAnew(selection, network, choice);
   // its VM was deleted with --cascade=orphan: the VMI, which inherits the claim, runs on
   return chosen.kind === 'foreign' && chosen.claim === held ? { kind: 'claim', name: held } : chosen;
 }
 
-function chooseAnew(selection: NetworkSelection, choice: Choice): ElementClaim {
+function chooseAnew(selection: NetworkSelection, network: VmiNetwork | undefined, choice: Choice): ElementClaim {
   const { workload, view, doubt } = choice;
-  const network = matchNetwork(selection, choice);
   if (network === undefined) {
     if (isNamedByKubeVirt(selection)) doubt({ kind: 'vmi', key: workload.vmi });
     const vmi = joinKey(workload.namespace, workload.vmi);
     return { kind: 'none', why: `it is none of the networks of VirtualMachineInstance ${vmi}` };
   }
   const nad = keyOf(selection.nad);
+  const isVms = nad === keyOf(network.nad);
   const config = view.network(nad);
-  if (config === undefined) doubt({ kind: 'network', key: nad });
+  if (config === undefined && isVms) doubt({ kind: 'network', key: nad });
 
   const own = view
     .claimsOf(workload.owner.uid)
     .filter((claim) => isOwnedBy(claim, workload.owner) && isForVmNetwork(claim, workload.owner.name, network.name));
   const kept = pickOwn(own, nad, config?.ok ? config.network.name : undefined);
-  const isVms = nad === keyOf(network.nad);
   // a pod may still run on the NAD that its VM's network had before
   if (kept !== undefined && (isVms || nadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
   if (!isVms) {
