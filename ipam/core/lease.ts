@@ -1,7 +1,7 @@
 import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../../api/names.js';
-import { type Address, formatAddress, parseAddress } from './address.js';
+import { type Address, formatAddress, parseAddress, sameAddress } from './address.js';
 import { NO_LABELS, leaseLabels } from './lease-labels.js';
 import { leaseName } from './lease-name.js';
 
@@ -115,11 +115,12 @@ export function createLease(request: LeaseRequest): LeaseWrite {
   return { verb: 'create', lease: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
 }
 
-/** Whether the request may have a lease that exists, as it stands. The write decides. */
+/** Whether the request may have a lease that exists, as it stands; never one of another address or address space. The write decides. */
 export function mayTake(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): Takeability {
   const state = stateOf(record);
-  // whoever takes a lease that is being deleted loses it with the last finalizer
-  if (state === 'held' || record.metadata.deletionTimestamp !== undefined)
+  const isOfRequest = record.addressSpace === request.addressSpace && sameAddress(record.address, request.address);
+  // taking a lease that is being deleted is no use: it goes with its last finalizer
+  if (!isOfRequest || state === 'held' || record.metadata.deletionTimestamp !== undefined)
     return { holder: record.owner ?? 'reserved' };
   if (isOfTable(record) && !(record.pool === request.pool && isItsMac(record, request))) return { holder: 'reserved' };
   if (state === 'reserved') return true;

@@ -112,7 +112,7 @@ export class AnyAddress {
   #cooledOfBlocks(family: Family, blocks: BlockPicks): LeaseRecord | undefined {
     const { pool } = this.#search;
     const released = this.#deps.own
-      .releasedOf(pool.name)
+      .releasedOf(pool)
       .filter(({ address }) => address.family === family && blocks.isUsable(pool, address))
       .sort(byRelease);
     return released.find((lease) => this.#mayTake(lease) && blocks.try(pool, lease.address));

@@ -123,7 +123,9 @@ export class KeptAddress {
 
   #isFor(lease: LeaseRecord): boolean {
     const { pool, mac, times } = this.#search;
-    const { address, metadata } = lease;
+    const { address, addressSpace, metadata } = lease;
+    // a reservation may name another address space, and a pool of this name may have been in one
+    if (lease.pool !== pool.name || addressSpace !== pool.addressSpace) return false;
     // the pool may have been narrowed since
     if (subnetOf(pool, address)?.requestable.has(address.value) !== true) return false;
     if (isOfTable(lease)) return lease.mac === mac && metadata.deletionTimestamp === undefined;
@@ -137,7 +139,7 @@ export class KeptAddress {
 
   async #list(): Promise<readonly LeaseRecord[]> {
     const { pool, mac, call } = this.#search;
-    const fieldSelector = `spec.mac=${mac},spec.pool=${pool.name}`;
+    const fieldSelector = `spec.mac=${mac},spec.pool=${pool.name},spec.addressSpace=${pool.addressSpace}`;
     // from the API server's cache, however old: the write decides
     const options = { fieldSelector, resourceVersion: '0', signal: call.signal };
     const { items } = await this.#deps.client.listAs(ADDRESS_LEASES, readable, options);

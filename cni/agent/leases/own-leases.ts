@@ -113,14 +113,14 @@ export class OwnLeases {
     return this.#leases.byIndex('pod', uid);
   }
 
-  /** Of a pool, by name: those that are released, and may be taken in time. */
-  releasedOf(pool: string): readonly LeaseRecord[] {
-    return this.#leases.byIndex('released', pool);
+  /** Released leases of a pool in its address space. A pool of the same name may have been in another one before. */
+  releasedOf({ name, addressSpace }: Pick<Pool, 'name' | 'addressSpace'>): readonly LeaseRecord[] {
+    return this.#leases.byIndex('released', name).filter((lease) => lease.addressSpace === addressSpace);
   }
 
   /** Of a pool: those that are released, and had this MAC address. */
-  keptFor(pool: Pick<Pool, 'name'>, mac: string): readonly LeaseRecord[] {
-    return this.releasedOf(pool.name).filter((lease) => lease.mac === mac);
+  keptFor(pool: Pick<Pool, 'name' | 'addressSpace'>, mac: string): readonly LeaseRecord[] {
+    return this.releasedOf(pool).filter((lease) => lease.mac === mac);
   }
 
   /** Of pods, and held. */

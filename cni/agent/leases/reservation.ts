@@ -107,10 +107,10 @@ export class Reservation {
 
   /** What the interface has, or had until its last sandbox ended: those held here first, then those held, then those released. */
   #ownOf(family: Family, wanted: Address | undefined): LeaseRecord[] {
-    const { pool, attachment } = this.#wish;
+    const { attachment } = this.#wish;
     const rank = (lease: LeaseRecord) => (isHeldAt(lease, this.#place) ? 0 : stateOf(lease) === 'held' ? 1 : 2);
     return [...this.#deps.own.ofPod(attachment.pod.metadata.uid)]
-      .filter((lease) => lease.address.family === family && lease.pool === pool.name)
+      .filter((lease) => lease.address.family === family)
       .filter(({ address }) => wanted === undefined || sameAddress(address, wanted))
       .filter((lease) => this.#isItsOwn(lease))
       .sort((a, b) => rank(a) - rank(b));
@@ -146,9 +146,12 @@ export class Reservation {
     return writer.take(lease, request, call);
   }
 
-  #isItsOwn({ owner, interface: interfaceName }: LeaseRecord): boolean {
-    const { uid } = this.#wish.attachment.pod.metadata;
-    return owner?.kind === 'Pod' && owner.uid === uid && interfaceName === this.#place.interfaceName;
+  /** The interface has, or had, the lease, and the pool is still the one that it is of. */
+  #isItsOwn({ owner, interface: interfaceName, pool: poolName, addressSpace }: LeaseRecord): boolean {
+    const { attachment, pool } = this.#wish;
+    if (poolName !== pool.name || addressSpace !== pool.addressSpace) return false;
+    const isOfPod = owner?.kind === 'Pod' && owner.uid === attachment.pod.metadata.uid;
+    return isOfPod && interfaceName === this.#place.interfaceName;
   }
 
   async #exactly(address: Address): Promise<LeaseRecord> {
