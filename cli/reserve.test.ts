@@ -93,7 +93,7 @@ describe('an address that is reserved by hand', () => {
       return list(resource, options);
     };
     expect(await reserve({ ...of5, mac: MAC }, client)).to.match(/ reserved$/);
-    expect(asked).to.deep.equal([{ fieldSelector: `spec.mac=${MAC},spec.pool=office` }]);
+    expect(asked).to.deep.equal([{ fieldSelector: `spec.mac=${MAC},spec.pool=office,spec.addressSpace=lan` }]);
   });
 
   const refused: { name: string; given: Partial<Reservation>; leases?: AddressLease[]; expect: string }[] = [

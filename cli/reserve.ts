@@ -64,9 +64,9 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 
 
 /** Of two addresses that are reserved for it a workload would have one, and nothing says which. */
 async function refuseSecond({ metadata, spec }: AddressLease, client: Pick<Client, 'list'>): Promise<void> {
-  const { pool, mac } = spec;
+  const { pool, addressSpace, mac } = spec;
   if (mac === undefined) return;
-  const { items } = await client.list(ADDRESS_LEASES, { fieldSelector: `spec.mac=${mac},spec.pool=${pool}` });
+  const { items } = await client.list(ADDRESS_LEASES, { fieldSelector: `spec.mac=${mac},spec.pool=${pool},spec.addressSpace=${addressSpace}` });
   // whether it is the same is seen when it is made
   if (items.some(({ metadata: { name } }) => name === metadata.name)) return;
   const { family } = parseAddress(spec.address);

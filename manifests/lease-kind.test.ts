@@ -202,7 +202,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
       'spec.node=n1',
       'spec.pool=p1',
       'spec.node=n1,spec.addressSpace=blue',
-      'spec.mac=02:00:00:00:00:ab,spec.pool=p1',
+      'spec.mac=02:00:00:00:00:ab,spec.pool=p1,spec.addressSpace=blue',
     ].map((fieldSelector) => ({
       fieldSelector,
     }));

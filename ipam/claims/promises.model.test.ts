@@ -32,7 +32,7 @@ const change: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: op('request'), name, request }) },
   { weight: 2, arbitrary: fc.record({ do: op('startPod'), name }) },
   { weight: 1, arbitrary: fc.record({ do: op('delete'), name }) },
-  { weight: 1, arbitrary: fc.record({ do: op('pool'), pool: fc.constantFrom('small', 'dual', 'gone') }) },
+  { weight: 1, arbitrary: fc.record({ do: op('pool'), pool: fc.constantFrom('small', 'dual', 'moved', 'gone') }) },
 );
 const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ what: a('operation'), operation: change }) },

@@ -116,13 +116,15 @@ export class Promises {
     const { book, directory } = this.#dependencies;
     const { addresses } = shownBy(claim);
     if (addresses.length === 0) return NOWHERE;
-    const held = book.ofOwner(claim.metadata.uid ?? '').filter((lease) => stateOf(lease) === 'held');
-    const lacked = addresses.filter((shown) => !held.some(({ address }) => sameAddress(address, shown)));
-    if (lacked.length === 0) return NOWHERE;
     const resolution = directory.resolve(claim);
     if (resolution.kind !== 'served') return NOWHERE;
     const { pool } = resolution;
     const { addressSpace } = pool;
+    // a lease in the address space of an earlier pool guards nothing in this one
+    const held = book
+      .ofOwner(claim.metadata.uid ?? '')
+      .filter((lease) => stateOf(lease) === 'held' && lease.addressSpace === addressSpace);
+    const lacked = addresses.filter((shown) => !held.some(({ address }) => sameAddress(address, shown)));
     const leasable = lacked.filter((address) => subnetOf(pool, address)?.requestable.has(address.value));
     return new Map(leasable.map((address) => [leaseName(addressSpace, address), { addressSpace, address }]));
   }

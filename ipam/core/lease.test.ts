@@ -204,6 +204,12 @@ describe('a lease', () => {
         expect: { until: NOW + 3_599_999 },
       },
       {
+        name: 'never in another address space',
+        given: released(3_600_000),
+        by: { addressSpace: 'green' },
+        expect: { holder: VM1 },
+      },
+      {
         name: 'not while it is being deleted',
         given: record({ owner: VM1, releasedAt: ago(60_000) }, { deletionTimestamp: ago(1) }),
         expect: { holder: VM1 },

@@ -31,7 +31,7 @@ export const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 24, arbitrary: fc.record({ what: a('serve'), node, pick, ending }) },
   {
     weight: 8,
-    arbitrary: fc.record({ what: a('news'), node, feed: fc.nat({ max: 1 }), count: fc.constantFrom(1, 3, 50) }),
+    arbitrary: fc.record({ what: a('news'), node, feed: fc.nat({ max: 2 }), count: fc.constantFrom(1, 3, 50) }),
   },
   { weight: 4, arbitrary: fc.record({ what: fc.constantFrom('relist' as const, 'pods'), node }) },
   { weight: 1, arbitrary: fc.record({ what: a('crash'), node, isApplied: fc.boolean() }) },

@@ -1,5 +1,5 @@
 import type { AddressLease } from '../../api/address-lease.js';
-import { formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { parseAddress } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
 import {
   type LeaseRecord,
@@ -68,7 +68,8 @@ export class IpamSide {
     const uid = `claim${++this.#count}`;
     const owner = { kind: 'IPAMClaim', namespace: 'vms', name: uid, uid } as const;
     const request = { address, addressSpace: this.#pool.addressSpace, pool: this.#pool.name, owner };
-    const known = this.#records().find((lease) => formatAddress(lease.address) === formatAddress(address));
+    const name = leaseName(request.addressSpace, address);
+    const known = this.#records().find(({ metadata }) => metadata.name === name);
     if (known !== undefined && !mayExpire(known, TIMES, this.#clock.now())) return;
     const write = known === undefined ? createLease(request) : takeLease(known, request);
     await this.#write(() => writeLease(this.#client, write));

@@ -1,6 +1,7 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Grant } from '../../cni/agent/attachment.js';
 import { formatAddress } from '../../ipam/core/address.js';
+import type { Pool } from '../../ipam/core/pool.js';
 import { compiledPool } from '../lease-objects.js';
 import { LeaseServer } from '../leases-model/lease-server.js';
 import { ManualClock } from '../manual-clock.js';
@@ -14,10 +15,13 @@ import { attachmentOf } from './lease-scene.js';
 export const NODES = ['n1', 'n2'] as const;
 const INTERFACES = ['net1', 'net2'] as const;
 /** Few addresses for many pods. */
-const POOL = compiledPool({
+const SPEC = {
   subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }],
   stickyMAC: { ttl: `${TIMES.stickyMs / 1_000}s` },
-});
+};
+const POOL = compiledPool(SPEC);
+/** What the pool says after it was made anew in another address space: every third pod is served from there. */
+const MOVED = compiledPool({ ...SPEC, addressSpace: 'green' });
 
 /** An interface of a sandbox of a pod. */
 interface Interface {
@@ -39,6 +43,7 @@ interface ModelPod {
   readonly node: number;
   /** That it asks for; several have the same. */
   readonly mac: string | undefined;
+  readonly pool: Pool;
   isAlive: boolean;
   /** Of its current sandbox. */
   container: string;
@@ -75,7 +80,8 @@ export class AgentWorld {
     this.#count += 1;
     const name = `p${this.#count}`;
     const mac = this.#count % 4 === 0 ? undefined : `02:00:00:00:00:0${this.#count % 4}`;
-    this.#pods.push({ name, node, mac, isAlive: true, container: '' });
+    const pool = this.#count % 3 === 0 ? MOVED : POOL;
+    this.#pods.push({ name, node, mac, pool, isAlive: true, container: '' });
     this.cluster.setPod({ metadata: { namespace: 'apps', name, uid: `${name}-uid` }, status: { phase: 'Running' } });
     this.startSandbox(this.#pods.length - 1);
   }
@@ -123,7 +129,7 @@ export class AgentWorld {
     const agent = this.#agentOf(each);
     this.#begin(each, async (signal) => {
       each.isDeleted = false;
-      this.#added(each, await agent.leases.grant(attachment, POOL, { signal }));
+      this.#added(each, await agent.leases.grant(attachment, pod.pool, { signal }));
     });
   }
 
@@ -252,7 +258,8 @@ export class AgentWorld {
   }
 
   #holds(each: Interface, address: string): boolean {
-    return this.#leasesAt(each).some(({ spec }) => spec.address === address);
+    const { addressSpace } = each.pod.pool;
+    return this.#leasesAt(each).some(({ spec }) => spec.address === address && spec.addressSpace === addressSpace);
   }
 
   #leasesAt({ pod, container, name }: Interface): AddressLease[] {

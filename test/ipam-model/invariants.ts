@@ -89,7 +89,7 @@ export class Invariants implements Judge {
     const { name, uid = '' } = lease.metadata;
     const claim = this.#world.claim(lease.spec.owner?.uid);
     if (after === undefined && this.#shown.has(uid)) throw new Violation(`${name} is deleted, and was shown`);
-    if (claim === undefined || this.#isOvertaken(lease, claim)) return;
+    if (claim === undefined || this.#isOvertaken(lease, claim) || this.#hasAnotherOf(lease)) return;
     if (addressesOf(claim).includes(lease.spec.address)) {
       throw new Violation(`${name} goes, and its claim shows it`);
     }
@@ -98,6 +98,12 @@ export class Invariants implements Judge {
         throw new Violation(`${name} goes, and a pod has it`);
       }
     }
+  }
+
+  /** The claim has the same address by a lease in another address space: caches that disagree about the pool's space have taken both. */
+  #hasAnotherOf({ metadata, spec }: AddressLease): boolean {
+    const others = heldBy(this.#world, spec.owner?.uid).filter((lease) => lease.metadata.name !== metadata.name);
+    return others.some((lease) => lease.spec.address === spec.address);
   }
 
   /**

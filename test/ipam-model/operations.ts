@@ -23,8 +23,8 @@ type Name = (typeof NAMES)[number];
 const V4: PoolSubnet = { cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.6'] };
 const WIDE: PoolSubnet = { cidr: '10.0.0.0/28', gateway: '10.0.0.1' };
 const V6: PoolSubnet = { cidr: '2001:db8::/126' };
-/** What an admin makes of the pool; `gone`: deletes it. */
-const POOLS = { small: [V4], wide: [WIDE], dual: [V4, V6], wideDual: [WIDE, V6], gone: undefined };
+/** What an admin makes of the pool; `gone`: deletes it; `moved`: makes it anew in another address space. */
+const POOLS = { small: [V4], wide: [WIDE], dual: [V4, V6], wideDual: [WIDE, V6], moved: [V4], gone: undefined };
 
 const REQUESTS = [
   undefined,
@@ -160,7 +160,8 @@ export function setPool(world: World, name: keyof typeof POOLS): void {
     return;
   }
   const stickyMAC = { ttl: `${STICKY_MS / 1_000}s`, retain: true };
-  const spec: AddressPoolSpec = { network: 'blue', subnets, stickyMAC };
+  const addressSpace = name === 'moved' ? 'green' : 'blue';
+  const spec: AddressPoolSpec = { network: 'blue', addressSpace, subnets, stickyMAC };
   if (world.get('addresspools', 'blue') === undefined) {
     world.create('addresspools', { metadata: { name: 'blue' }, spec });
   } else world.update('addresspools', 'blue', (pool) => (pool.spec = spec));
