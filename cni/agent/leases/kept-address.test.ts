@@ -18,9 +18,6 @@ const SUBNETS = [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }];
 /** 10.0.0.2 to 10.0.0.6 are leased to anybody. */
 const STICKY = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' } });
 const PLAIN = compiledPool({ subnets: SUBNETS });
-/** The same pool after it was made anew in another address space. */
-const STICKY_MOVED = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' }, addressSpace: 'green' });
-const PLAIN_MOVED = compiledPool({ subnets: SUBNETS, addressSpace: 'green' });
 const DUAL = compiledPool({ subnets: [...SUBNETS, { cidr: 'fd00::/125' }], stickyMAC: { ttl: '1h' } });
 const POD: LeaseOwner = { kind: 'Pod', namespace: 'apps', name: 'old', uid: 'old-uid' };
 const LOOK = `GET spec.mac=${MAC},spec.pool=blue,spec.addressSpace=blue`;
@@ -130,48 +127,6 @@ describe('an address that is kept for a MAC address', () => {
       expect(scene.held).to.have.length(given(scene).releasedAt === undefined ? 2 : 1);
     });
   }
-
-  for (const isFollowed of [false, true]) {
-    const known = isFollowed ? 'followed' : 'listed';
-    it(`passes over the lease of another address space if leases are ${known}`, async () => {
-      const scene = new LeaseScene(STICKY);
-      await scene.add({ mac: MAC });
-      await scene.del();
-      if (isFollowed) await scene.add({ pod: 'first' }, STICKY_MOVED);
-      scene.follow(STICKY_MOVED);
-      await scene.add({ uid: 'again', mac: MAC }, STICKY_MOVED);
-      expect(scene.held.length).to.equal(isFollowed ? 2 : 1);
-      for (const { spec } of scene.cluster.held()) expect(spec.addressSpace).to.equal('green');
-    });
-
-    it(`passes over a reservation in an address space that is not the pool's if leases are ${known}`, async () => {
-      const scene = new LeaseScene(PLAIN);
-      await leased(scene, '10.0.0.6', { addressSpace: 'bleu' });
-      if (isFollowed) await scene.add({ pod: 'first' });
-      scene.follow();
-      expect(await scene.add({ mac: MAC })).to.have.length(1);
-    });
-  }
-
-  it('passes over the lease that the pod had in another address space', async () => {
-    const scene = new LeaseScene(PLAIN);
-    await scene.add({ requested: ['10.0.0.6'] });
-    await scene.del();
-    scene.follow();
-    await scene.add({ container: 'c2', requested: ['10.0.0.6'] }, PLAIN_MOVED);
-    expect(scene.cluster.held().map(({ metadata }) => metadata.name)).to.deep.equal(['green.10-0-0-6']);
-  });
-
-  it('leaves the lease that the pod holds in another address space to the DEL of that sandbox', async () => {
-    const scene = new LeaseScene(PLAIN);
-    await scene.add({ requested: ['10.0.0.6'] });
-    const [address] = await scene.add({ container: 'c2' }, PLAIN_MOVED);
-    const names = () => scene.cluster.held().map(({ metadata }) => metadata.name);
-    const moved = leaseName('green', parseAddress(address!));
-    expect(names()).to.have.members(['blue.10-0-0-6', moved]);
-    await scene.del();
-    expect(names()).to.deep.equal([moved]);
-  });
 
   it('yields to an address that the pod asks for', async () => {
     const scene = new LeaseScene(STICKY);

@@ -1,0 +1,65 @@
+import { expect } from 'chai';
+import { LeaseScene } from '../../../test/agent-model/lease-scene.js';
+import { compiledPool } from '../../../test/lease-objects.js';
+import { leaseName } from '../../../ipam/core/lease-name.js';
+import { parseAddress } from '../../../ipam/core/address.js';
+import { Client } from '../../../kube/client.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
+
+const MAC = '02:00:00:00:00:01';
+const SUBNETS = [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }];
+const STICKY = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' } });
+const PLAIN = compiledPool({ subnets: SUBNETS });
+/** The same pool after it was made anew in another address space. */
+const STICKY_MOVED = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' }, addressSpace: 'green' });
+const PLAIN_MOVED = compiledPool({ subnets: SUBNETS, addressSpace: 'green' });
+
+async function reserve(scene: LeaseScene, address: string, addressSpace: string): Promise<void> {
+  const metadata = { name: leaseName(addressSpace, parseAddress(address)) };
+  const spec = { address, addressSpace, pool: 'blue', mac: MAC };
+  await new Client(scene.cluster.server).create(ADDRESS_LEASES, { metadata, spec });
+}
+
+describe('an ADD of a pool whose name stands in leases of two address spaces', () => {
+  for (const isFollowed of [false, true]) {
+    const known = isFollowed ? 'followed' : 'listed';
+    it(`passes over the lease of another address space if leases are ${known}`, async () => {
+      const scene = new LeaseScene(STICKY);
+      await scene.add({ mac: MAC });
+      await scene.del();
+      if (isFollowed) await scene.add({ pod: 'first' }, STICKY_MOVED);
+      scene.follow(STICKY_MOVED);
+      await scene.add({ uid: 'again', mac: MAC }, STICKY_MOVED);
+      expect(scene.held.length).to.equal(isFollowed ? 2 : 1);
+      for (const { spec } of scene.cluster.held()) expect(spec.addressSpace).to.equal('green');
+    });
+
+    it(`passes over a reservation in an address space that is not the pool's if leases are ${known}`, async () => {
+      const scene = new LeaseScene(PLAIN);
+      await reserve(scene, '10.0.0.6', 'bleu');
+      if (isFollowed) await scene.add({ pod: 'first' });
+      scene.follow();
+      expect(await scene.add({ mac: MAC })).to.have.length(1);
+    });
+  }
+
+  it('passes over the lease that the pod had in another address space', async () => {
+    const scene = new LeaseScene(PLAIN);
+    await scene.add({ requested: ['10.0.0.6'] });
+    await scene.del();
+    scene.follow();
+    await scene.add({ container: 'c2', requested: ['10.0.0.6'] }, PLAIN_MOVED);
+    expect(scene.cluster.held().map(({ metadata }) => metadata.name)).to.deep.equal(['green.10-0-0-6']);
+  });
+
+  it('leaves the lease that the pod holds in another address space to the DEL of that sandbox', async () => {
+    const scene = new LeaseScene(PLAIN);
+    await scene.add({ requested: ['10.0.0.6'] });
+    const [address] = await scene.add({ container: 'c2' }, PLAIN_MOVED);
+    const names = () => scene.cluster.held().map(({ metadata }) => metadata.name);
+    const moved = leaseName('green', parseAddress(address!));
+    expect(names()).to.have.members(['blue.10-0-0-6', moved]);
+    await scene.del();
+    expect(names()).to.deep.equal([moved]);
+  });
+});
