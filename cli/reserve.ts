@@ -66,7 +66,9 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 
 async function refuseSecond({ metadata, spec }: AddressLease, client: Pick<Client, 'list'>): Promise<void> {
   const { pool, addressSpace, mac } = spec;
   if (mac === undefined) return;
-  const { items } = await client.list(ADDRESS_LEASES, { fieldSelector: `spec.mac=${mac},spec.pool=${pool},spec.addressSpace=${addressSpace}` });
+  const { items } = await client.list(ADDRESS_LEASES, {
+    fieldSelector: `spec.mac=${mac},spec.pool=${pool},spec.addressSpace=${addressSpace}`,
+  });
   // whether it is the same is seen when it is made
   if (items.some(({ metadata: { name } }) => name === metadata.name)) return;
   const { family } = parseAddress(spec.address);
