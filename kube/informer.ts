@@ -25,7 +25,7 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
   indexes?: Indexes<S>;
   /** The kind may be absent (404): it then counts as empty and is asked for again. */
   optional?: boolean;
-  /** Silence after which a watch's connection is taken for dead. Default: the watch's own timeout and 30 s. */
+  /** A watch that delivers neither an event nor a bookmark for so long is ended and started again. Default: 130 to 150 s. */
   idleMs?: number;
   log?: Logger;
   metrics?: KubeMetrics;
@@ -118,6 +118,11 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   /** @throws {Error} where it is stopped before its first list */
   synced(): Promise<void> {
     return this.#synced;
+  }
+
+  /** Ends the current watch and starts the next one where it stopped, for a caller that knows the cache to be behind. */
+  restartWatch(): void {
+    this.#reflector.restartWatch();
   }
 
   /** Resolves when no handler is called any more. */

@@ -4,7 +4,7 @@ export interface KubeMetrics {
   requested(method: string, code: string, seconds: number): void;
   /** One full list of a kind, all pages. */
   listed(plural: string, seconds: number): void;
-  /** A watch ended: `end` for a clean end, else the status or the fault. */
+  /** A watch ended: `end` by the server, `restart` by its caller, `idle` after silence, else the status or the fault. */
   watchEnded(plural: string, why: string): void;
   /** A handler of an informer threw. */
   handlerFailed(plural: string): void;

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { FaultServer, type Reply, status } from '../test/fault-server.js';
 import { QUIET, WatchBench, bookmark, event, isWatch, list, thing } from '../test/watch-bench.js';
-import { systemClock } from './clock.js';
+import { ManualClock } from '../test/manual-clock.js';
+import { type Clock, systemClock } from './clock.js';
 
 describe('Reflector', () => {
   let server: FaultServer;
@@ -126,6 +127,65 @@ describe('Reflector', () => {
     expect(bench.seen()).to.deep.equal(['list', 'watch 10', 'watch 11']);
   });
 
+  it('restarts a watch of which two bookmarks in a row are missing, within 150 s', async () => {
+    const clock = new ManualClock(1_000_000);
+    for (const random of [0, 0.5, 0.999]) {
+      await bench.close();
+      bench = new WatchBench(server, 10_000, clock);
+      bench.start([list(10)], [{ lines: [event('ADDED', thing('a', 11))] }, QUIET], { clock, random: () => random });
+      await bench.until(() => bench.changes.length === 1);
+      clock.set(clock.now() + 120_000);
+      expect(bench.seen(), 'one bookmark may be late').to.deep.equal(['list', 'watch 10']);
+      clock.set(clock.now() + 30_000);
+      await bench.until(() => bench.ends.length === 1);
+      expect(bench.ends).to.deep.equal(['idle']);
+      clock.set(clock.now() + 1_000);
+      await bench.requests(3);
+      expect(bench.seen()).to.deep.equal(['list', 'watch 10', 'watch 11']);
+    }
+  });
+
+  it('restarts a watch that only sends bytes which never make an event', async () => {
+    bench.start([list(10)], [{ lines: [bookmark(11)] }, QUIET], { idleMs: 200 });
+    const drip = setInterval(() => server.push('\n'), 20);
+    await bench.until(() => bench.ends.length > 0);
+    clearInterval(drip);
+    expect(bench.ends).to.deep.equal(['idle']);
+  });
+
+  it('restarts silent watches without growing delays, because the idle limit spaces them', async () => {
+    bench.start([list(10)], [QUIET], { idleMs: 20 });
+    await bench.requests(5);
+    expect(bench.waited.slice(0, 3)).to.deep.equal([150, 150, 150]);
+  });
+
+  it('backs off from a server that does not answer watches for longer than a short watch takes', async () => {
+    const waited: number[] = [];
+    let now = 0;
+    // each look at it is a minute later
+    const clock: Clock = {
+      ...systemClock,
+      now: () => (now += 60_000),
+      sleep: (ms) => systemClock.sleep(0).then(() => void waited.push(Math.round(ms))),
+    };
+    bench.start([list(10)], [{ reset: true }], { clock });
+    await bench.until(() => waited.length >= 3);
+    expect(waited.slice(0, 3)).to.deep.equal([150, 195, 254]);
+  });
+
+  it('restarts the watch from its place when its caller says that it is behind, but not one that has just begun', async () => {
+    const clock = new ManualClock(1_000_000);
+    bench = new WatchBench(server, 10_000, clock);
+    bench.start([list(10)], [{ lines: [event('ADDED', thing('a', 11))] }, QUIET], { clock });
+    await bench.until(() => bench.changes.length === 1);
+    bench.informer.restartWatch();
+    clock.set(clock.now() + 1_000);
+    bench.informer.restartWatch();
+    await bench.requests(3);
+    expect(bench.seen()).to.deep.equal(['list', 'watch 10', 'watch 11']);
+    expect(bench.ends).to.deep.equal(['restart']);
+  });
+
   it('refreshes credentials that are refused in the middle, without losing its place', async () => {
     bench.startWith((request) => {
       const revoked = server.seen.length > 2 && request.headers.authorization === 'Bearer old';
@@ -143,7 +203,7 @@ describe('Reflector', () => {
     bench.start([list(10)], [QUIET, { lines: [event('ADDED', thing('a', 11))] }]);
     await bench.requests(2);
     await server.stop();
-    while (bench.waited.length < 5) await systemClock.sleep(1);
+    await bench.until(() => bench.waited.length >= 5);
     await server.restart();
     await bench.requests(3);
     expect(bench.seen()).to.deep.equal(['list', 'watch 10', 'watch 10']);

@@ -30,7 +30,7 @@ export interface ReflectorOptions<T extends KubeObject, P> {
   fieldSelector?: string | undefined;
   /** The kind may be absent: it then counts as empty and is asked for again. */
   optional?: boolean | undefined;
-  /** Silence after which a watch's connection is taken for dead. Default: the watch's own timeout and 30 s. */
+  /** A watch that delivers neither an event nor a bookmark for so long is ended and started again. Default: 130 to 150 s. */
   idleMs?: number | undefined;
   clock?: Clock | undefined;
   random?: Random | undefined;
@@ -40,7 +40,9 @@ export interface ReflectorOptions<T extends KubeObject, P> {
 
 /** A watch that ends cleanly within this time without any event did not work: it is not opened again at once. */
 const SHORT_WATCH_MS = 1_000;
-const SLACK_MS = 30_000;
+/** The API server sends a bookmark about once a minute, so two in a row are missing. The jitter spreads the restarts of many clients. */
+const IDLE_MS = 130_000;
+const IDLE_JITTER_MS = 20_000;
 const WARN_DELAY_MS = 3_000;
 
 interface WatchEvent<T> {
@@ -65,6 +67,8 @@ export class Reflector<T extends KubeObject, P = T> {
   #version: string | undefined;
   #lastProgress = 0;
   #events = 0;
+  /** Ends the watch that runs now. */
+  #interrupt: () => void = () => undefined;
 
   constructor(options: ReflectorOptions<T, P>) {
     this.#options = options;
@@ -83,6 +87,11 @@ export class Reflector<T extends KubeObject, P = T> {
   /** Starting twice is starting once; a stopped reflector stays stopped. */
   start(): void {
     this.#running ??= this.#run();
+  }
+
+  /** Ends the current watch and starts the next one where it stopped, for a caller that knows it to be behind. */
+  restartWatch(): void {
+    this.#interrupt();
   }
 
   /** Resolves when nothing of it runs any more; the sink is not called after that. */
@@ -139,9 +148,9 @@ export class Reflector<T extends KubeObject, P = T> {
     const { plural } = this.#options.resource;
     const started = this.#clock.now();
     this.#events = 0;
-    let why = 'end';
+    let why = '';
     try {
-      await this.#follow(from, signal);
+      why = await this.#follow(from, signal);
       const short = this.#clock.now() - started < SHORT_WATCH_MS && this.#events === 0;
       if (short) throw new TransportError('broken', `WATCH ${plural}: ended at once`);
     } catch (error) {
@@ -149,11 +158,12 @@ export class Reflector<T extends KubeObject, P = T> {
       throw error;
     } finally {
       this.#metrics.watchEnded(plural, why);
-      if (this.#events > 0 || this.#clock.now() - started > SHORT_WATCH_MS * 10) this.#recovery.healthy();
+      // one that ended in silence may have been open for long
+      if (this.#events > 0 || why === 'end') this.#recovery.healthy();
     }
   }
 
-  async #follow(from: string, signal: AbortSignal): Promise<void> {
+  async #follow(from: string, signal: AbortSignal): Promise<'end' | 'restart'> {
     const { client, resource, namespace, labelSelector, fieldSelector } = this.#options;
     // Random, so that the watches of many clients do not all end at once.
     const timeoutSeconds = 300 + Math.floor(this.#random() * 300);
@@ -165,11 +175,24 @@ export class Reflector<T extends KubeObject, P = T> {
       labelSelector,
       fieldSelector,
     };
-    const idleMs = this.#options.idleMs ?? timeoutSeconds * 1000 + SLACK_MS;
+    const idleMs = this.#options.idleMs ?? IDLE_MS + Math.floor(this.#random() * IDLE_JITTER_MS);
     const path = resourcePath(resource, { namespace });
-    for await (const value of client.transport.stream({ path, query, signal, idleMs })) {
-      if (signal.aborted) return;
-      this.#handle(readEvent<T>(value, path));
+    const watch = new AbortController();
+    const started = this.#clock.now();
+    const interrupt = () => watch.abort();
+    this.#interrupt = () => {
+      // one that has just begun is not behind
+      if (this.#clock.now() - started >= SHORT_WATCH_MS) interrupt();
+    };
+    signal.addEventListener('abort', interrupt, { once: true });
+    try {
+      for await (const value of client.transport.stream({ path, query, signal: watch.signal, idleMs })) {
+        if (watch.signal.aborted) break;
+        this.#handle(readEvent<T>(value, path));
+      }
+      return watch.signal.aborted ? 'restart' : 'end';
+    } finally {
+      signal.removeEventListener('abort', interrupt);
     }
   }
 

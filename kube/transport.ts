@@ -41,7 +41,7 @@ export interface StreamRequest {
   accept?: string | undefined;
   /** Aborting it ends the stream quietly. */
   signal: AbortSignal;
-  /** Silence after which the connection is taken for dead. */
+  /** A stream without a whole value for so long is taken for dead. */
   idleMs: number;
 }
 
@@ -107,7 +107,10 @@ export class Transport {
 
   async *#read(answer: Answer, request: StreamRequest, deadline: Deadline): AsyncGenerator<unknown, void, undefined> {
     try {
-      yield* readJsonLines(watchSilence(answer.body, deadline, request.idleMs));
+      for await (const value of readJsonLines(answer.body as AsyncIterable<Buffer>)) {
+        deadline.limit(request.idleMs, 'idle');
+        yield value;
+      }
     } catch (error) {
       throw deadline.error(`GET ${request.path}`) ?? transportErrorOf(`GET ${request.path}`, error);
     }
@@ -214,17 +217,6 @@ export class Transport {
 
 /** What clients need of a transport. */
 export type Wire = Pick<Transport, 'request' | 'stream' | 'close'>;
-
-async function* watchSilence(
-  body: AsyncIterable<Buffer>,
-  deadline: Deadline,
-  idleMs: number,
-): AsyncGenerator<Buffer, void, undefined> {
-  for await (const chunk of body) {
-    deadline.limit(idleMs, 'idle');
-    yield chunk;
-  }
-}
 
 /** Without the query: it may be long, and the path says enough. */
 function nameOf(request: Request): string {

@@ -1,4 +1,4 @@
-import { backoff } from './backoff.js';
+import { type Backoff, backoff } from './backoff.js';
 import type { Random } from './clock.js';
 import { StatusError, TransportError } from './errors.js';
 
@@ -13,6 +13,7 @@ export interface Recovery {
 /** How long a reflector waits after what kind of failure. */
 export class WatchRecovery {
   readonly #unreachable;
+  readonly #silent;
   readonly #expired;
   readonly #refused;
   readonly #absent;
@@ -21,6 +22,8 @@ export class WatchRecovery {
   constructor(random: Random) {
     // A server that restarts is back in seconds, and being refused costs it nothing: ask early and often.
     this.#unreachable = backoff({ baseMs: 150, maxMs: 5_000, factor: 1.3, random });
+    // The idle limit has spaced the attempts already; a kind that never changed since the server's start may get no bookmarks.
+    this.#silent = backoff({ baseMs: 150, maxMs: 150, random });
     // Once is normal after a compaction or a restart; again and again would be a storm of lists.
     this.#expired = backoff({ baseMs: 200, maxMs: 30_000, random });
     this.#refused = backoff({ baseMs: 800, maxMs: 30_000, random });
@@ -41,8 +44,12 @@ export class WatchRecovery {
   afterError(error: unknown): Recovery {
     const first = this.#failures++ === 0;
     if (error instanceof StatusError) return { first, ...this.#afterStatus(error) };
-    const garbled = !(error instanceof TransportError) || error.fault === 'malformed';
-    return { first, delayMs: (garbled ? this.#refused : this.#unreachable).next(), relist: false };
+    return { first, delayMs: this.#delaysAfter(error).next(), relist: false };
+  }
+
+  #delaysAfter(error: unknown): Backoff {
+    if (!(error instanceof TransportError) || error.fault === 'malformed') return this.#refused;
+    return error.fault === 'idle' ? this.#silent : this.#unreachable;
   }
 
   #afterStatus(error: StatusError): { delayMs: number; relist: boolean } {

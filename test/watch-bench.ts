@@ -60,10 +60,10 @@ export class WatchBench {
   #informer: Informer<Thing> | undefined;
   readonly #client: Client;
 
-  constructor(server: FaultServer, deadlineMs = 10_000) {
+  constructor(server: FaultServer, deadlineMs = 10_000, clock: Clock = systemClock) {
     server.reset();
     this.server = server;
-    this.#client = new Client(new Transport(server.credentials(['old', 'new']), { deadlineMs }));
+    this.#client = new Client(new Transport(server.credentials(['old', 'new']), { deadlineMs, clock }));
   }
 
   get informer(): Informer<Thing> {
@@ -115,6 +115,11 @@ export class WatchBench {
   /** Resolves when the server has seen so many requests. */
   requests(count: number): Promise<void> {
     return this.server.until(() => this.server.seen.length >= count);
+  }
+
+  /** For what the client side does, which the server cannot tell of. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await systemClock.sleep(1);
   }
 
   #impatientClock(): Clock {

@@ -13,6 +13,7 @@ import { createAgentMetrics } from './metrics.js';
 import { NoteReplay } from './note-replay.js';
 import { DeletionNotes } from './notes.js';
 import { NodePods } from './pods/node-pods.js';
+import { PoolFreshness } from './pool-freshness.js';
 import type { Readiness } from './readiness.js';
 import { SocketServer } from './server.js';
 import { Verbs } from './verbs.js';
@@ -109,12 +110,17 @@ class Agent implements Part {
       missing: () => this.#missing(),
       synced: () => this.#context.informers.synced(),
     };
+    const { informers } = this.#context;
+    const pools = informers.get(ADDRESS_POOL_WATCH);
+    const { maxStalenessMs } = this.#config;
+    const networks = informers.get(NADS);
     return new Verbs({
       pods: this.#pods,
       claims: this.#claims,
       leases: this.#leases,
       directory: this.#directory,
-      pools: this.#context.informers.get(ADDRESS_POOL_WATCH).cache,
+      freshness: new PoolFreshness({ ...this.#context, pods: this.#pods, pools, networks, maxStalenessMs }),
+      pools: pools.cache,
       notes,
       readiness,
     });

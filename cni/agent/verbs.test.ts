@@ -29,6 +29,8 @@ class World {
   releaseFails: Error | undefined;
   pools: AddressPool[] = [adminPool('blue')];
   nads = [nad('vms/blue', holdfastConfig())];
+  /** Called before an address is leased; false: the caches have changed. */
+  confirm = (): boolean => true;
 
   perform(command: string, config: object = {}, call = CALL) {
     return new Verbs(this.#deps()).perform(readRequest(askOf(command, {}, config)), call);
@@ -76,6 +78,7 @@ class World {
         },
       },
       directory,
+      freshness: { confirm: () => Promise.resolve(this.confirm()) },
       pools,
       notes: {
         has: (at) => Promise.resolve(this.notes.has(keyOf(at))),
@@ -112,6 +115,19 @@ describe('the verbs of CNI', () => {
     it('leases an address to who has no claim', async () => {
       expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.9/24' }] });
       expect(world.steps).to.deep.equal(['grant own']);
+    });
+
+    it('chooses the pool again if the caches turn out to be behind the API server', async () => {
+      const confirmed: string[] = [];
+      world.confirm = () => {
+        confirmed.push(world.claim === undefined ? 'pod' : 'claim');
+        // its NAD allows persistent addresses since, and its claim was made
+        world.claim = claimOf('vms/vm1.data', 'vms/blue');
+        return false;
+      };
+      expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.7/24' }] });
+      expect(confirmed).to.deep.equal(['pod']);
+      expect(world.steps).to.deep.equal(['grant claimed']);
     });
 
     it('leases nothing to who is refused', async () => {

@@ -32,6 +32,8 @@ export interface VerbsDeps {
     collect(network: string, valid: ReadonlySet<string>, call: Call): Promise<void>;
   };
   readonly directory: Pick<PoolDirectory, 'serving' | 'poolsOf'>;
+  /** False: the directory was behind the API server, and has caught up. */
+  readonly freshness: { confirm(attachment: Attachment, pool: string, call: Call): Promise<boolean> };
   readonly pools: Parameters<typeof unavailable>[1]['pools'];
   readonly notes: { has(at: InterfaceRef): Promise<boolean>; remove(at: InterfaceRef): Promise<void> };
   readonly readiness: Readiness;
@@ -83,12 +85,17 @@ export class Verbs {
     // unplugged while nothing could be written, and plugged again: made good later, it would take the new one's address
     if (await this.#deps.notes.has(request)) await this.delete(request, call);
     const attachment = attachmentOf(request, await this.#deps.pods.find(request.pod, call));
-    const entitlement = await this.#deps.claims.entitlement(attachment, call);
-    const grant =
-      entitlement.kind === 'claim'
-        ? await this.#grantClaimed(attachment, entitlement.claim, call)
-        : await this.#deps.leases.grant(attachment, this.#poolFor(attachment), call);
-    return addResult(request.version, grant, request.extras);
+    return addResult(request.version, await this.#grant(attachment, call), request.extras);
+  }
+
+  async #grant(attachment: Attachment, call: Call): Promise<Grant> {
+    const { claims, leases, freshness } = this.#deps;
+    for (;;) {
+      const entitlement = await claims.entitlement(attachment, call);
+      if (entitlement.kind === 'claim') return this.#grantClaimed(attachment, entitlement.claim, call);
+      const pool = this.#poolFor(attachment);
+      if (await freshness.confirm(attachment, pool.name, call)) return leases.grant(attachment, pool, call);
+    }
   }
 
   async #grantClaimed(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant> {

@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { Client } from '../../kube/client.js';
+import { loadCredentials } from '../../kube/config.js';
 import { Informer, type InformerOptions } from '../../kube/informer.js';
 import { silentMetrics } from '../../kube/metrics.js';
 import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
-import type { StreamRequest, Wire } from '../../kube/transport.js';
+import { type StreamRequest, Transport, type Wire } from '../../kube/transport.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
+import { HoldingProxy } from '../faults/holding-proxy.js';
 import { until, untilValue } from '../story/wait.js';
 
 type ConfigMap = KubeObject & { data?: Record<string, string> };
@@ -211,6 +213,27 @@ describe('The informers of the Kubernetes layer', function () {
     }
     await write('after-hang');
     await until('the object that was made after the hang', () => informer.cache.get(`${NAMESPACE}/after-hang`));
+  });
+
+  it('go on through a proxy that keeps connections open which lead nowhere any more', async () => {
+    const proxy = await HoldingProxy.start(Number(new URL(plane.server).port));
+    const admin = await loadCredentials({ kubeconfig: plane.kubeconfig });
+    const transport = new Transport({
+      server: proxy.url,
+      tls: () => admin.tls(),
+      headers: () => admin.headers(),
+      refresh: () => admin.refresh(),
+    });
+    const informer = await follow(CONFIG_MAPS, { idleMs: 1_000 }, new Client(transport));
+    await seeWatch(informer);
+    ends.length = 0;
+    proxy.hold();
+    await write('behind-proxy');
+    await until('the object behind the proxy', () => informer.cache.get(`${NAMESPACE}/behind-proxy`));
+    expect(ends).to.include('idle');
+    await informer.stop();
+    await transport.close();
+    proxy.stop();
   });
 
   it('follow an optional kind from before it exists until after it is gone', async () => {

@@ -1,0 +1,102 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import { type KubeObject, joinKey, splitKey } from '../../api/meta.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import type { Lister } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
+import { isNewer } from '../../kube/resource-version.js';
+import type { Resource } from '../../kube/resource.js';
+import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
+import type { NetworkAttachment } from '../../process/shrink.js';
+import type { Attachment, Call } from './attachment.js';
+import { Patience, type PatienceDeps } from './claims/patience.js';
+
+/** A cache that a watch fills; an Informer is one. */
+interface WatchedCache<S> {
+  readonly cache: Pick<Lister<S>, 'get'>;
+  /** When the API server last sent an event or a bookmark, by the clock. */
+  readonly lastProgress: number;
+  restartWatch(): void;
+}
+
+export interface PoolFreshnessDeps extends PatienceDeps {
+  readonly client: Pick<Client, 'get'>;
+  readonly pools: WatchedCache<AddressPool>;
+  readonly networks: WatchedCache<NetworkAttachment>;
+  readonly maxStalenessMs: number;
+}
+
+const READ_MS = 3_000;
+
+/**
+ * Bounds the age of the pool and the NAD from which a pod without a claim gets an address. While their watches deliver, nothing is read:
+ * a silent watch costs one read of each object in --max-staleness.
+ */
+export class PoolFreshness {
+  readonly #deps: PoolFreshnessDeps;
+  /** By object: when a read was sent that found the cached version to be the current one. */
+  readonly #confirmed = new Map<string, number>();
+
+  constructor(deps: PoolFreshnessDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * @returns false if a cache was behind the API server; it has caught up since, and the pool must be chosen again
+   * @throws {CniError} 11 if the cache does not catch up in time
+   * @throws {StatusError | TransportError} if the API server cannot be asked
+   */
+  async confirm(attachment: Attachment, pool: string, call: Call): Promise<boolean> {
+    const { pools, networks } = this.#deps;
+    const nad = attachment.selection?.nad;
+    const [isPoolCurrent, isNadCurrent] = await Promise.all([
+      this.#confirm({ resource: ADDRESS_POOLS, watched: pools, key: pool }, attachment, call),
+      nad === undefined ||
+        this.#confirm(
+          { resource: NETWORK_ATTACHMENT_DEFINITIONS, watched: networks, key: joinKey(nad.namespace, nad.name) },
+          attachment,
+          call,
+        ),
+    ]);
+    return isPoolCurrent && isNadCurrent;
+  }
+
+  async #confirm({ resource, watched, key }: Target, attachment: Attachment, call: Call): Promise<boolean> {
+    const { client, clock, maxStalenessMs } = this.#deps;
+    const id = `${resource.plural} ${key}`;
+    const now = clock.now();
+    const heardOf = Math.max(watched.lastProgress, this.#confirmed.get(id) ?? 0);
+    if (now - heardOf <= maxStalenessMs) return true;
+    const options = { signal: call.signal, deadlineMs: READ_MS };
+    const live = await findUnlessGone(client, resource, splitKey(key), options);
+    const outdated = watched.cache.get(key);
+    if (isUpToDate(outdated, live)) {
+      this.#remember(id, now);
+      return true;
+    }
+    watched.restartWatch();
+    const patience = new Patience(this.#deps, attachment, call);
+    const isChanged = () => watched.cache.get(key)?.metadata.resourceVersion !== outdated?.metadata.resourceVersion;
+    while (!isUpToDate(watched.cache.get(key), live) && !(live === undefined && isChanged())) {
+      await patience.wait(`${resource.kind} ${key} has changed, and this agent has not received the change yet`);
+    }
+    return false;
+  }
+
+  #remember(id: string, now: number): void {
+    for (const [each, at] of this.#confirmed) if (now - at > this.#deps.maxStalenessMs) this.#confirmed.delete(each);
+    this.#confirmed.set(id, now);
+  }
+}
+
+interface Target {
+  readonly resource: Resource;
+  readonly watched: WatchedCache<KubeObject>;
+  readonly key: string;
+}
+
+function isUpToDate(cached: KubeObject | undefined, live: KubeObject | undefined): boolean {
+  if (cached === undefined || live === undefined) return cached === live;
+  const { resourceVersion: known = '' } = cached.metadata;
+  const { resourceVersion: current = '' } = live.metadata;
+  return known === current || isNewer(known, current);
+}
