@@ -30,3 +30,9 @@ export const NAD_CONFIG_LENGTH = 64 * 1024;
 
 /** Plugins in a CNI config list. */
 export const NAD_PLUGINS = 64;
+
+/** Length of the annotation by which a VM asks for addresses, and of what its claims carry of it. */
+export const REQUEST_LENGTH = 16 * 1024;
+
+/** Selectors, terms, values and tolerations of a pod that waits for a node. */
+export const POD_NEEDS = 1024;

@@ -30,6 +30,7 @@ describe('requestedAddresses', () => {
   });
 
   const refused: { name: string; given: unknown; parts: string[] }[] = [
+    { name: 'a text over the bound', given: { data: ['x'.repeat(16_384)] }, parts: ['more than 16384 characters'] },
     { name: 'text that is no JSON', given: '10.0.0.5', parts: ['"10.0.0.5"', 'JSON object'] },
     { name: 'a list', given: ['10.0.0.5'], parts: ['JSON object'] },
     { name: 'an empty annotation', given: '', parts: ['""'] },

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { REQUEST_LENGTH } from './bounds.js';
 import { describeValue, isRecord } from './json.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from './names.js';
 
@@ -19,6 +20,10 @@ const SHAPE = 'a JSON object of networks of the VM and lists of addresses, like 
 export function requestedAddresses(annotations: Record<string, string> | undefined, vmNetwork: string): AddressRequest {
   const text = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
   if (text === undefined) return { kind: 'none' };
+  if (text.length > REQUEST_LENGTH) {
+    const length = `it has more than ${REQUEST_LENGTH} characters`;
+    return invalid(`${REQUESTED_ADDRESSES_ANNOTATION}: ${length}: ask for addresses on networks of the VM only`);
+  }
   const requests = parseObject(text);
   if (requests === undefined) {
     return invalid(`${REQUESTED_ADDRESSES_ANNOTATION}: ${describeValue(text)} is not ${SHAPE}: correct or remove it`);
@@ -59,6 +64,7 @@ function readAddresses(subject: string, addresses: readonly unknown[]): AddressR
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {
+  if (text.length > REQUEST_LENGTH) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { POOL_BOUNDS } from '../api/bounds.js';
+import { NAD_CONFIG_LENGTH, NAD_PLUGINS, POD_NEEDS, POOL_BOUNDS, REQUEST_LENGTH } from '../api/bounds.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import type { Schema } from '../test/kind-shape.js';
+import { ROOT } from '../test/source-files.js';
 
 describe('the bounds of a pool in the code', () => {
   it('are those of the CustomResourceDefinition', async () => {
@@ -31,5 +33,14 @@ describe('the bounds of a pool in the code', () => {
     for (const list of [subnet.exclude, subnet.reserved]) {
       expect(list!.items!.maxLength).to.equal(POOL_BOUNDS.element);
     }
+  });
+
+  it('are those of the documentation, with the others', () => {
+    const text = readFileSync(join(ROOT, 'docs/operate.md'), 'utf8');
+    const [, section = ''] = /^## Bounds on what others write$(.*?)^## /ms.exec(text) ?? [];
+    const bounds = [...section.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
+    const { subnets, ranges, exclude, reserved, nodeSelector, namespaces } = POOL_BOUNDS;
+    const ofPools = [subnets, ranges, exclude, reserved, nodeSelector, namespaces];
+    expect(bounds).to.deep.equal([NAD_CONFIG_LENGTH, NAD_PLUGINS, ...ofPools, REQUEST_LENGTH, POD_NEEDS]);
   });
 });

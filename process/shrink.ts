@@ -1,10 +1,21 @@
 import { type IpamDelegation, readIpamDelegation } from '../api/ipam-delegation.js';
+import { REQUEST_LENGTH } from '../api/bounds.js';
+import { shorten } from '../api/json.js';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { KubeVirt, VirtualMachine, VirtualMachineInstance, VmInterface, VmiSpec } from '../api/kubevirt.js';
+import type {
+  KubeVirt,
+  VirtualMachine,
+  VirtualMachineInstance,
+  VmInterface,
+  VmNetwork,
+  VmiSpec,
+} from '../api/kubevirt.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
 import { PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
+
+type Multus = NonNullable<VmNetwork['multus']>;
 
 /** A NAD whose config is read once, when it is cached. */
 export interface NetworkAttachment extends KubeObject {
@@ -20,7 +31,7 @@ export function shrinkVm({ metadata, spec }: VirtualMachine): VirtualMachine {
   const small: VirtualMachine = { metadata: { ...identityOf(metadata), ...(finalizers && { finalizers }) } };
   const template = spec?.template;
   if (template?.spec === undefined) return small;
-  const annotations = pick(template.metadata?.annotations, [REQUESTED_ADDRESSES_ANNOTATION]);
+  const annotations = requestIn(template.metadata?.annotations);
   const kept = annotations && { metadata: { annotations } };
   return { ...small, spec: { template: { ...kept, spec: shrinkVmiSpec(template.spec) } } };
 }
@@ -31,7 +42,7 @@ export function shrinkVmi({ metadata, spec, status }: VirtualMachineInstance): V
     ...(name !== undefined && { name }),
     ...(podInterfaceName !== undefined && { podInterfaceName }),
   }));
-  const annotations = pick(metadata.annotations, [REQUESTED_ADDRESSES_ANNOTATION]);
+  const annotations = requestIn(metadata.annotations);
   return {
     metadata: {
       ...identityOf(metadata),
@@ -89,9 +100,20 @@ function shrinkVmiSpec({ networks, domain }: VmiSpec): VmiSpec {
   );
   return {
     // of those that Multus does not attach the name: users may ask for addresses on any
-    networks: (networks ?? []).map(({ name, multus }) => ({ name, ...(multus && { multus }) })),
+    networks: (networks ?? []).map(({ name, multus }) => ({ name, ...(multus && { multus: shrinkMultus(multus) }) })),
     ...(telling.length > 0 && { domain: { devices: { interfaces: telling.map(shrinkInterface) } } }),
   };
+}
+
+function shrinkMultus({ networkName, default: isDefault }: Multus): Multus {
+  return { networkName, ...(isDefault !== undefined && { default: isDefault }) };
+}
+
+/** A request that is too long is refused whatever it says: its beginning is enough. */
+function requestIn(annotations: Record<string, string> | undefined): Record<string, string> | undefined {
+  const request = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
+  if (request === undefined) return undefined;
+  return { [REQUESTED_ADDRESSES_ANNOTATION]: shorten(request, REQUEST_LENGTH) };
 }
 
 function shrinkInterface({ name, state, macAddress }: VmInterface): VmInterface {

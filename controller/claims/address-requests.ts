@@ -31,10 +31,10 @@ export function requestOf(owner: ClaimOwner, vmNetwork: string, nad: string, obs
 export function requestsInVain(owner: ClaimOwner, served: ReadonlySet<string>, observed: Observed): string[] {
   if (!observed.enabled) return [];
   const { annotations, spec } = askedBy(owner, observed);
-  const names = (spec?.networks ?? []).map(({ name }) => name);
+  const names = new Set((spec?.networks ?? []).map(({ name }) => name));
   const secondary = new Map(secondaryNetworks(spec, observed.namespace).map((network) => [network.name, network]));
   const asked = networksAskedFor(annotations);
-  const unknown = asked.filter((name) => !names.includes(name));
+  const unknown = asked.filter((name) => !names.has(name));
   const unserved = asked.flatMap((name) => {
     const network = secondary.get(name);
     if (network === undefined || network.absent || served.has(name)) return [];
@@ -43,7 +43,7 @@ export function requestsInVain(owner: ClaimOwner, served: ReadonlySet<string>, o
     // what else is wrong with a NAD is told anyway
     return lookup?.found && lookup.config.ok ? [withoutClaims(name, nad)] : [];
   });
-  return unknown.length === 0 ? unserved : [withoutNetwork(unknown, names), ...unserved];
+  return unknown.length === 0 ? unserved : [withoutNetwork(unknown, [...names]), ...unserved];
 }
 
 /** What the owner says; a VM that is not seen yet speaks through its VMI. */

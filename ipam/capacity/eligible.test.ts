@@ -86,7 +86,7 @@ describe('whether a pod may run on a node', () => {
   ];
   for (const { name, spec, node = NODE, expect: expected } of cases) {
     it(`${expected ? 'yes' : 'no'}: ${name}`, () => {
-      expect(mayRun(readNeeds(spec), node)).to.equal(expected);
+      expect(mayRun(readNeeds(spec)!, node)).to.equal(expected);
     });
   }
 

@@ -1,3 +1,4 @@
+import { POD_NEEDS } from '../../api/bounds.js';
 import { isRecord, listOf, recordOf, textOf } from '../../api/json.js';
 
 /** Where a pod may run, as its spec says; what cannot be read says nothing. */
@@ -28,14 +29,22 @@ export interface Toleration {
   readonly effect: string;
 }
 
-export function readNeeds(spec: unknown): PodNeeds {
+/** @returns undefined if there is more than is compared with each node: nobody looks for a node for such a pod */
+export function readNeeds(spec: unknown): PodNeeds | undefined {
   const { nodeSelector, affinity, tolerations } = recordOf(spec);
   const required = recordOf(recordOf(affinity).nodeAffinity).requiredDuringSchedulingIgnoredDuringExecution;
-  return {
+  const needs: PodNeeds = {
     nodeSelector: textsOf(nodeSelector),
     ...(isRecord(required) && { terms: listOf(required.nodeSelectorTerms).map(readTerms) }),
     tolerations: listOf(tolerations).map(readToleration),
   };
+  return sizeOf(needs) > POD_NEEDS ? undefined : needs;
+}
+
+function sizeOf({ nodeSelector, terms = [], tolerations }: PodNeeds): number {
+  const requirements = terms.flatMap(({ labels, fields }) => [...labels, ...fields]);
+  const values = requirements.reduce((sum, requirement) => sum + requirement.values.length, 0);
+  return Object.keys(nodeSelector).length + terms.length + requirements.length + values + tolerations.length;
 }
 
 function readTerms(term: unknown): NodeTerms {

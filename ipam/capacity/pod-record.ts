@@ -27,7 +27,7 @@ export function readPodRecord(pod: Pod): PodRecord | undefined {
   if (requests.size === 0) return undefined;
   const node = pod.spec?.nodeName;
   const leaving = isBeingDeleted(pod);
-  const waits = !node && !leaving && isUnschedulable(pod);
+  const needs = !node && !leaving && isUnschedulable(pod) ? readNeeds(pod.spec) : undefined;
   return {
     uid: pod.metadata.uid ?? '',
     namespace: pod.metadata.namespace ?? '',
@@ -35,7 +35,7 @@ export function readPodRecord(pod: Pod): PodRecord | undefined {
     attached: isAttached(pod),
     leaving,
     ...(node && { node }),
-    ...(waits && { needs: readNeeds(pod.spec) }),
+    ...(needs && { needs }),
   };
 }
 

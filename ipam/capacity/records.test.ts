@@ -45,6 +45,17 @@ describe('what is remembered of a pod that asks for addresses', () => {
     expect(readPodRecord(pod({ status: { conditions: gated } }))?.needs).to.equal(undefined);
   });
 
+  it('is not where it may run, if it says more than the bound', () => {
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }];
+    const tolerations = Array.from({ length: 1025 }, () => ({ operator: 'Exists' }));
+    const containers = [{ resources: { requests: { [BLUE]: '1' } } }];
+    const read = (count: number) =>
+      readPodRecord(pod({ spec: { containers, tolerations: tolerations.slice(0, count) }, status: { conditions } }));
+    expect(read(1024)?.needs?.tolerations).to.have.length(1024);
+    expect(read(1025)).to.deep.include({ requests: new Map([[BLUE, 1]]) });
+    expect(read(1025)?.needs).to.equal(undefined);
+  });
+
   it('is that its network is there, once the runtime has told of its sandbox', () => {
     const statuses = [{}, { phase: 'Pending' }, { phase: 'Pending', podIP: '10.244.0.7' }, { phase: 'Running' }];
     expect(statuses.map((status) => readPodRecord(pod({ status }))?.attached)).to.deep.equal([

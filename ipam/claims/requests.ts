@@ -1,3 +1,4 @@
+import { REQUEST_LENGTH } from '../../api/bounds.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
@@ -66,6 +67,7 @@ function readAddress(element: unknown): Address | string {
 }
 
 function parseList(text: string): unknown[] | undefined {
+  if (text.length > REQUEST_LENGTH) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     return Array.isArray(value) ? value : undefined;

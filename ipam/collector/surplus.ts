@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
+import { requestOf } from '../claims/requests.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 
@@ -41,15 +41,11 @@ function isAmong(address: Address, addresses: readonly Address[]): boolean {
   return addresses.some((other) => sameAddress(other, address));
 }
 
-function requestedBy(claim: IPAMClaim): Address[] | undefined {
-  const text = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
-  if (text === undefined) return [];
-  try {
-    const list: unknown = JSON.parse(text);
-    return Array.isArray(list) ? readAddresses(list) : undefined;
-  } catch {
-    return undefined;
-  }
+/** @returns undefined if it cannot be read */
+function requestedBy(claim: IPAMClaim): readonly Address[] | undefined {
+  const request = requestOf(claim);
+  if (request.kind === 'invalid') return undefined;
+  return request.kind === 'addresses' ? request.addresses : [];
 }
 
 function readAddresses(texts: readonly unknown[]): Address[] | undefined {

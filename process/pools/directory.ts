@@ -1,4 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
+import { shortHash } from '../../api/hash.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
@@ -217,7 +218,8 @@ export class PoolDirectory {
     const known = this.#statements.get(nad);
     if (known !== undefined) return known;
     const { uid, creationTimestamp } = nad.metadata;
-    const statement = JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation]);
+    // compared only: the hash is short, however long the NAD is
+    const statement = shortHash(JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation]), 32);
     this.#statements.set(nad, statement);
     return statement;
   }
