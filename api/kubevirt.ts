@@ -1,6 +1,6 @@
 import type { Condition, KubeObject } from './meta.js';
 import { controllerOf } from './meta.js';
-import { KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_KIND } from './names.js';
+import { VIRTUAL_MACHINE_KIND } from './names.js';
 
 /** The fields of KubeVirt's objects that Holdfast reads; everything else is dropped before it is cached. */
 
@@ -85,7 +85,11 @@ export function controllingVm(vmi: VirtualMachineInstance): { name: string; uid:
   return { name: controller.name, uid: controller.uid };
 }
 
-/** KubeVirt serves its kinds under several versions; owners are compared by group. */
+/** KubeVirt serves its kinds under several versions. The admission policies use the same expression. */
+export const KUBEVIRT_API_VERSIONS = '^kubevirt\\.io/v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$';
+const KUBEVIRT_API_VERSION_PATTERN = new RegExp(KUBEVIRT_API_VERSIONS);
+
+/** True for a version of KubeVirt's API group. Owner references are tenant-writable: anything else is another group, or malformed. */
 export function isKubeVirtGroup(apiVersion: string): boolean {
-  return apiVersion.split('/')[0] === KUBEVIRT_API_VERSION.split('/')[0];
+  return KUBEVIRT_API_VERSION_PATTERN.test(apiVersion);
 }

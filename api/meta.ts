@@ -64,9 +64,10 @@ interface Aged {
   metadata: Pick<ObjectMeta, 'name' | 'creationTimestamp'>;
 }
 
-/** The one owner whose `controller` flag is set. */
+/** The one owner whose `controller` flag is set; undefined if there are several, which the API server does not store. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
-  return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  const controllers = object.metadata.ownerReferences?.filter((reference) => reference.controller === true) ?? [];
+  return controllers.length === 1 ? controllers[0] : undefined;
 }
 
 /** metav1.Condition. */

@@ -5,6 +5,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { PODS } from '../kube/resources.js';
 import { describeStory } from './story/describe.js';
 import { clientAs } from './story/service-account.js';
+import { Tenant } from './story/tenant.js';
 import { untilValue } from './story/wait.js';
 import { environment } from './hooks.js';
 import { pastWebhook, refusedPod, stripReferences, untilAdmitted } from './story/wire-admission.js';
@@ -157,6 +158,25 @@ describeStory('Somebody else’s pod', (story) => {
     await wire.deletePod('pod-1');
     await wire.has(await wire.runningPod('pod-2'), 'net1', addresses);
   });
+
+  itOnTheWire(
+    'that forges its owner is refused whatever the version of its apiVersion, and the VM restarts with its address',
+    story,
+    async (wire) => {
+      const { launcher, addresses } = await runningVm(wire, '10.75.7.0/24');
+      const tenant = await Tenant.settleAsPodCreator(environment(), story().namespace);
+      try {
+        for (const apiVersion of ['kubevirt.io', 'kubevirt.io/x', 'kubevirt.io/v1', 'kubevirt.io/v1alpha3']) {
+          expect(await tenant.refusedCopy(launcher, apiVersion), apiVersion).to.include('VirtualMachineInstance');
+        }
+      } finally {
+        await tenant.leave();
+      }
+      await story().restart('vm1');
+      await story().running('vm1');
+      await vmIsUnharmed(wire, addresses);
+    },
+  );
 
   itOnTheWire('that is a second launcher of a running VM waits, and the VM keeps its address', story, async (wire) => {
     const { launcher, addresses } = await runningVm(wire, '10.75.6.0/24');

@@ -1,4 +1,11 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { KUBEVIRT_API_VERSIONS } from '../api/kubevirt.js';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { messageOf } from '../kube/errors.js';
+import { FORGED_OWNERS, type ForgedOwner } from '../test/forged-owners.js';
 import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
@@ -74,6 +81,47 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
   for (const creation of creations) {
     it(creation.name, () => expectRefusal(cluster.createPod(WHO[creation.as], creation.given), creation.expect));
   }
+
+  /** Who is refused what, in words of the refusal. */
+  const refusals: Record<ForgedOwner['verdict'], Partial<Record<'tenant' | 'kubevirt', string>>> = {
+    vmi: { tenant: 'only KubeVirt' },
+    malformed: { tenant: 'version of KubeVirt', kubevirt: 'version of KubeVirt' },
+    other: {},
+    invalid: { tenant: 'metadata.ownerReferences', kubevirt: 'metadata.ownerReferences' },
+  };
+  for (const { name, owners, verdict } of FORGED_OWNERS) {
+    for (const person of ['tenant', 'kubevirt'] as const) {
+      const words = refusals[verdict][person];
+      it(`${person} ${words === undefined ? 'creates' : 'does not create'} a pod with the label and ${name}`, async () => {
+        const given = { labels: LAUNCHER, ownerReferences: [...owners] };
+        expect(await wordsOf(cluster.createPod(WHO[person], given))).to.include(words ?? 'created');
+      });
+    }
+  }
+
+  it('compare the API group by the same expression as the code, wherever they name a VirtualMachineInstance', async () => {
+    for (const name of ['claim-reference', 'launcher-label', 'launcher-owner']) {
+      const text = await readFile(join(MANIFESTS, 'policies', `${name}.yaml`), 'utf8');
+      const compared = [
+        ...text.matchAll(/o\.kind == 'VirtualMachineInstance' &&\s+o\.apiVersion\.matches\(r'([^']+)'\)/g),
+      ];
+      const expressions = new Set(compared.map(([, expression]) => expression));
+      expressions.delete('^kubevirt\\.io(/|$)');
+      expect([...expressions], name).to.deep.equal([KUBEVIRT_API_VERSIONS]);
+      expect(compared, name).to.have.length(text.split("o.kind == 'VirtualMachineInstance'").length - 1);
+    }
+  });
+
+  it('let a pod with a malformed owner from before them lose its finalizers, and gain no other malformed owner', async () => {
+    const old = { ...VMI, apiVersion: 'kubevirt.io' };
+    const binding = 'holdfast-launcher-label';
+    const pod = await cluster.without(binding, () => cluster.createPod(WHO.tenant, { ownerReferences: [old] }));
+    await untilRefused(() => cluster.createPod(WHO.tenant, { ownerReferences: [old] }));
+    const note = { metadata: { finalizers: ['example.com/mine'] } };
+    await expectRefusal(cluster.patchPod(WHO.tenant, pod, note), undefined);
+    const more = { metadata: { ownerReferences: [old, { ...old, controller: false, uid: 'u-2' }] } };
+    await expectRefusal(cluster.patchPod(WHO.tenant, pod, more), 'version of KubeVirt');
+  });
 
   const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
   interface Change {
@@ -230,3 +278,11 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     });
   }
 });
+
+/** Why the API server refuses, whether it is a policy or the server itself. */
+async function wordsOf(attempt: Promise<unknown>): Promise<string> {
+  return attempt.then(
+    () => 'created',
+    (error: unknown) => messageOf(error),
+  );
+}

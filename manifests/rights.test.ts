@@ -74,7 +74,7 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'leases.coordination.k8s.io@holdfast-system=holdfast-controller': 'create',
   'kubevirts.kubevirt.io': READ,
   'virtualmachines.kubevirt.io': '',
-  'virtualmachineinstances.kubevirt.io': '',
+  'virtualmachineinstances.kubevirt.io': 'get',
   'validatingwebhookconfigurations.admissionregistration.k8s.io': '',
   'validatingwebhookconfigurations.admissionregistration.k8s.io=holdfast-ipam': `${READ} patch`,
   'validatingwebhookconfigurations.admissionregistration.k8s.io=another': '',

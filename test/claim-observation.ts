@@ -88,6 +88,7 @@ export function observedOf(given: Given): Observed {
     resolution: resolutionOf(given, compiled),
     pools: compiled === undefined ? [] : [compiled],
     users: users.map(pod),
+    vmis: { proven: new Set(), unproven: new Set(), due: new Set() },
   };
 }
 

@@ -102,6 +102,17 @@ export class GuardedCluster {
     return client.patch(PODS, ref, { type: 'merge', body }, subresource === undefined ? {} : { subresource });
   }
 
+  /** Acts while one policy is not in force: an object from before it. */
+  async without<T>(binding: string, act: () => Promise<T>): Promise<T> {
+    const { metadata, ...rest } = await this.admin.get(POLICY_BINDINGS, { name: binding });
+    await this.admin.delete(POLICY_BINDINGS, { name: binding });
+    try {
+      return await until('the policy is not in force', act);
+    } finally {
+      await this.admin.create(POLICY_BINDINGS, { ...rest, metadata: { name: metadata.name } });
+    }
+  }
+
   /** As schedulers do it. */
   async bindPod(user: string, pod: Pod, metadata: object): Promise<void> {
     const ref = { namespace: NAMESPACE, name: pod.metadata.name };
@@ -151,6 +162,13 @@ export class GuardedCluster {
   }
 }
 
+const POLICY_BINDINGS: Resource = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural: 'validatingadmissionpolicybindings',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  namespaced: false,
+};
 const BINDINGS: Resource = { group: '', version: 'v1', plural: 'bindings', kind: 'Binding', namespaced: true };
 
 function bindingOf(pod: Pod, metadata: object): KubeObject {

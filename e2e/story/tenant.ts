@@ -1,7 +1,12 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { ObjectMeta } from '../../api/meta.js';
-import { KUBEVIRT_API_VERSION, NETWORKS_ANNOTATION, VIRTUAL_MACHINE_INSTANCE_KIND } from '../../api/names.js';
+import {
+  KUBEVIRT_API_VERSION,
+  MIGRATION_LABEL,
+  NETWORKS_ANNOTATION,
+  VIRTUAL_MACHINE_INSTANCE_KIND,
+} from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
@@ -10,6 +15,13 @@ import { refusal } from './refusal.js';
 import { serviceAccountClient } from './service-account.js';
 import { until } from './wait.js';
 
+const ROLES: Resource = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  plural: 'roles',
+  kind: 'Role',
+  namespaced: true,
+};
 const ROLE_BINDINGS: Resource = {
   group: 'rbac.authorization.k8s.io',
   version: 'v1',
@@ -39,6 +51,43 @@ export class Tenant {
     // the API server hears of a binding a moment after it has stored it
     await until('the tenant to have his rights', () => client.list(PODS, { namespace }));
     return new Tenant(client, namespace);
+  }
+
+  /** Makes a service account that may create pods in the namespace, and nothing else. */
+  static async settleAsPodCreator(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Tenant> {
+    const metadata = { name: 'pod-creator', namespace };
+    const client = await serviceAccountClient(admin, metadata);
+    await admin.client.create(ROLES, {
+      metadata,
+      rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }],
+    } as never);
+    await admin.client.create(ROLE_BINDINGS, {
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'pod-creator' },
+      subjects: [{ kind: 'ServiceAccount', namespace, name: 'pod-creator' }],
+    } as never);
+    const tenant = new Tenant(client, namespace);
+    const pod = podOf({ generateName: 'rights-', name: '', namespace });
+    await until('the tenant to have their rights', () => client.create(PODS, pod));
+    return tenant;
+  }
+
+  /** Tries to create a copy of a launcher as the target of a migration. @returns the words in which it was refused */
+  async refusedCopy(launcher: Pod, apiVersion: string): Promise<string> {
+    const { labels, annotations, ownerReferences = [] } = launcher.metadata;
+    const networks = annotations?.[NETWORKS_ANNOTATION] ?? '';
+    return refusal(
+      this.#client.create(
+        PODS,
+        podOf({
+          name: 'forged',
+          namespace: this.#namespace,
+          labels: { ...labels, [MIGRATION_LABEL]: 'm1' },
+          annotations: { [NETWORKS_ANNOTATION]: networks },
+          ownerReferences: ownerReferences.map((owner) => ({ ...owner, apiVersion })),
+        }),
+      ),
+    );
   }
 
   /** @returns the words in which the pod was refused */

@@ -6,6 +6,7 @@ import type { LeaseBook } from '../leases/book.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
 import type { Resolution } from '../../process/pools/resolution.js';
 import type { ClaimPod, ClaimPods } from './pods.js';
+import type { NamedVmis } from './vmi-owners.js';
 
 /** One claim and all that its addresses depend on. */
 export interface Observed {
@@ -17,6 +18,8 @@ export interface Observed {
   pools: readonly Pool[];
   /** The pods that use it, or may. */
   users: readonly ClaimPod[];
+  /** The VMIs that these name. */
+  vmis: NamedVmis;
 }
 
 export interface Views {
@@ -25,7 +28,7 @@ export interface Views {
   pods: Pick<ClaimPods, 'usersOf'>;
 }
 
-export function observe(claim: IPAMClaim, { book, directory, pods }: Views): Observed {
+export function observe(claim: IPAMClaim, { book, directory, pods }: Views): Omit<Observed, 'vmis'> {
   const { uid = '' } = claim.metadata;
   const held = book.ofOwner(uid).filter((lease) => stateOf(lease) === 'held');
   const resolution = directory.resolve(claim);

@@ -23,7 +23,7 @@ function pod(name: string, { at = 0, leaving = false, ...more }: Given = {}): Cl
     terminal: false,
     claims: ['vm1.data'],
     running: true,
-    vmi: 'vm1',
+    vmi: { name: 'vm1', uid: 'vmi-uid' },
     ...more,
   };
 }
@@ -31,7 +31,24 @@ function pod(name: string, { at = 0, leaving = false, ...more }: Given = {}): Cl
 const ownedBy = (name: string): IPAMClaim => ({ ...claim(), status: { ips: [], ownerPod: { name } } });
 
 describe('the pod that owns a claim', () => {
+  const forged = { vmi: { name: 'vm1', uid: 'forged' } };
   const rows: { name: string; claim?: IPAMClaim; users: ClaimPod[]; expect: string | undefined }[] = [
+    {
+      name: 'is no pod whose VMI, by UID, is not shown to be of the owner',
+      users: [pod('thief', forged)],
+      expect: undefined,
+    },
+    {
+      name: 'is the launcher whose VMI is, rather than an older pod whose VMI is not',
+      users: [pod('thief', forged), pod('real', { at: 9, running: false })],
+      expect: 'real',
+    },
+    {
+      name: 'stays one that was chosen while its VMI was there',
+      claim: ownedBy('old'),
+      users: [pod('old', { vmi: { name: 'vm1', uid: 'earlier' } }), pod('real', { at: 9 })],
+      expect: 'old',
+    },
     { name: 'is nobody where no pod uses it', users: [], expect: undefined },
     { name: 'is nobody any more once its pod is gone', claim: ownedBy('a'), users: [], expect: undefined },
     { name: 'is its only user, before that runs, too', users: [pod('a', { running: false })], expect: 'a' },
@@ -87,7 +104,11 @@ describe('the pod that owns a claim', () => {
       users: [{ metadata: pod('thief').metadata, terminal: false, claims: ['vm1.data'], running: true }],
       expect: undefined,
     },
-    { name: 'is no launcher of another VM', users: [pod('other', { vmi: 'vm2' })], expect: undefined },
+    {
+      name: 'is no launcher of another VM',
+      users: [pod('other', { vmi: { name: 'vm2', uid: 'vmi-uid' } })],
+      expect: undefined,
+    },
     {
       name: 'of a claim that is nobody’s is any pod that names it',
       claim: claim({ owner: null }),
@@ -95,9 +116,10 @@ describe('the pod that owns a claim', () => {
       expect: 'web',
     },
   ];
+  const vmis = { proven: new Set(['vmi-uid']) };
   for (const row of rows) {
-    it(row.name, () => expect(ownerPodOf(row.claim ?? claim(), row.users)).to.equal(row.expect));
+    it(row.name, () => expect(ownerPodOf(row.claim ?? claim(), row.users, vmis)).to.equal(row.expect));
     it(`${row.name}, in whatever order they come`, () =>
-      expect(ownerPodOf(row.claim ?? claim(), [...row.users].reverse())).to.equal(row.expect));
+      expect(ownerPodOf(row.claim ?? claim(), [...row.users].reverse(), vmis)).to.equal(row.expect));
   }
 });

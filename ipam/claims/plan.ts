@@ -8,7 +8,7 @@ import { type LeaseRecord, isOfTable } from '../core/lease.js';
 import type { Resolution } from '../../process/pools/resolution.js';
 import { ipText } from './ip-text.js';
 import type { Observed } from './observe.js';
-import { ownerPodOf } from './owner-pod.js';
+import { ownerPodOf, unprovenVmis } from './owner-pod.js';
 import { changesTo } from './status.js';
 import type { ClaimVerdict, Step, Verdict } from './step.js';
 import { type Wanted, wantedBy } from './wanted.js';
@@ -44,6 +44,10 @@ export function plan(observed: Observed, findings: Findings): Step {
   // what it asks for may be had, too, where what it shows cannot be had back
   const judged = judgeRequest(observed, wanted, findings);
   if (judged === 'take') return moveStep(wanted, findings);
+  const { claim, users, vmis } = observed;
+  const uids = unprovenVmis(claim, users, vmis);
+  if (uids.length > 0)
+    return { kind: 'look-at-vmi', claim, uids, reason: 'is the VMI of its launcher that of its owner?' };
   const verdict = verdictOf(observed, wanted, { refusal, request: refusal === undefined ? judged : undefined });
   const changes = changesTo(observed.claim, verdict);
   if (changes.length > 0) return { kind: 'write', verdict, reason: `its status differs in ${changes.join(', ')}` };
@@ -119,8 +123,8 @@ interface Judgement {
 }
 
 function verdictOf(observed: Observed, wanted: Wanted, { refusal, request }: Judgement): ClaimVerdict {
-  const { claim, users } = observed;
-  const ownerPod = ownerPodOf(claim, users);
+  const { claim, users, vmis } = observed;
+  const ownerPod = ownerPodOf(claim, users, vmis);
   const rest = { ...(request && { request }), ...(ownerPod !== undefined && { ownerPod }) };
   if (refusal !== undefined) {
     return { ips: remembered(observed, wanted), allocated: refused(refusal.reason, refusal.message), ...rest };

@@ -21,8 +21,8 @@ export interface ClaimPod extends KubeObject {
   claims: readonly string[];
   running?: boolean;
   nodeName?: string;
-  /** Name of the VMI that controls it. */
-  vmi?: string;
+  /** The VMI that controls it. */
+  vmi?: { name: string; uid: string };
   /** When it was bound to its node, in ms. */
   scheduledAt?: number;
   /** What Multus reports of all its networks: addresses as the pod has them. */
@@ -40,14 +40,14 @@ export const CLAIM_PODS: Watched<Pod, ClaimPod> = {
   shrink: shrinkPod,
   indexes: {
     [BY_CLAIM]: ({ metadata, claims }) => claims.map((claim) => joinKey(metadata.namespace, claim)),
-    [BY_VMI]: ({ metadata, vmi }) => (vmi === undefined ? NONE : [joinKey(metadata.namespace, vmi)]),
+    [BY_VMI]: ({ metadata, vmi }) => (vmi === undefined ? NONE : [joinKey(metadata.namespace, vmi.name)]),
   },
 };
 
 export function shrinkPod(pod: Pod): ClaimPod {
   const { name, namespace = '', uid = '' } = pod.metadata;
   const claims = referencesOf(pod);
-  const vmi = controllingVmi(pod)?.name;
+  const vmi = controllingVmi(pod);
   const terminal = isTerminal(pod);
   const identity = { name, namespace, uid };
   if (claims.length === 0 && vmi === undefined) return { metadata: identity, terminal, claims };
@@ -148,7 +148,8 @@ export class ClaimPods {
       const { namespace } = pod.metadata;
       for (const claim of pod.claims) keys.add(joinKey(namespace, claim));
       if (pod.vmi === undefined) continue;
-      for (const claim of this.#claims.byIndex(BY_WORKLOAD, joinKey(namespace, pod.vmi))) keys.add(objectKey(claim));
+      for (const claim of this.#claims.byIndex(BY_WORKLOAD, joinKey(namespace, pod.vmi.name)))
+        keys.add(objectKey(claim));
     }
     return keys;
   }

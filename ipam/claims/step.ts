@@ -1,3 +1,4 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
 import type { Address, Family } from '../core/address.js';
 import type { LeaseRecord } from '../core/lease.js';
@@ -25,6 +26,8 @@ export type Step =
   | { kind: 'look'; reason: string }
   /** Lists the claim's pods from the API server. */
   | { kind: 'look-at-pods'; reason: string }
+  /** Reads the VMI that has the name of the claim's owner: launchers name these UIDs. */
+  | { kind: 'look-at-vmi'; claim: IPAMClaim; uids: readonly string[]; reason: string }
   | { kind: 'take'; purpose: Purpose; addresses: readonly Address[]; families: readonly Family[]; reason: string }
   /** Writes into leases for which MAC address they will be kept. */
   | { kind: 'note-mac'; leases: readonly LeaseRecord[]; mac: string; reason: string }

@@ -20,6 +20,7 @@ import { readClaim, readUsers } from './live.js';
 import { type Observed, type Views, observe, straysOf } from './observe.js';
 import { pick } from './pick.js';
 import { type Findings, plan, planStrays } from './plan.js';
+import { recheckVmiMs } from './owner-pod.js';
 import { Patience } from './patience.js';
 import type { ClaimPod } from './pods.js';
 import type { Promises } from './promises.js';
@@ -27,6 +28,7 @@ import { report } from './report.js';
 import { SpoiledAddresses } from './spoiled.js';
 import type { Step } from './step.js';
 import type { ClaimWaiters } from './waiting.js';
+import { VmiOwners } from './vmi-owners.js';
 import { WrittenClaims } from './written.js';
 
 export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'> {
@@ -65,6 +67,7 @@ export function createClaimSync(
   const written = new WrittenClaims();
   const spoiled = new SpoiledAddresses(dependencies.book, dependencies.clock);
   const patience = new Patience();
+  const vmis = new VmiOwners(dependencies);
   return async (key, signal) => {
     const { gate, claims, waiters } = dependencies;
     if (!gate.isOpen()) {
@@ -74,7 +77,7 @@ export function createClaimSync(
     spoiled.lift();
     const claim = written.newest(key, claims.get(key));
     const call = signal === undefined ? {} : { signal };
-    return new Round({ key, claim, written, spoiled, patience, call }, dependencies).run();
+    return new Round({ key, claim, written, spoiled, patience, vmis, call }, dependencies).run();
   };
 }
 
@@ -85,6 +88,7 @@ interface Target {
   written: WrittenClaims;
   spoiled: SpoiledAddresses;
   patience: Patience;
+  vmis: VmiOwners;
   call: CallOptions;
 }
 
@@ -114,7 +118,7 @@ class Round {
       if (!gate.isOpen()) return undefined;
       const observed = this.#observe();
       const step = this.#plan(observed);
-      if (step.kind === 'none') return this.#settle();
+      if (step.kind === 'none') return this.#settle(observed);
       metrics.stepped(step.kind);
       log.debug({ claim: key, step: step.kind }, step.reason);
       await this.#perform(step, observed);
@@ -123,7 +127,7 @@ class Round {
   }
 
   #observe(): Observed | undefined {
-    const { key, patience } = this.#target;
+    const { key, patience, vmis } = this.#target;
     if (this.#claim === undefined) {
       patience.forget(key);
       return undefined;
@@ -131,7 +135,8 @@ class Round {
     const observed = observe(this.#claim, this.#dependencies);
     const resolution = patience.with(key, observed.resolution, this.#dependencies.clock.now());
     const users = new Map([...observed.users, ...this.#users].map((pod) => [pod.metadata.uid, pod]));
-    return { ...observed, resolution, users: [...users.values()] };
+    const found = [...users.values()];
+    return { ...observed, resolution, users: found, vmis: vmis.namedBy(found, this.#claim) };
   }
 
   #plan(observed: Observed | undefined): Step {
@@ -166,6 +171,9 @@ class Round {
         if (observed === undefined) return;
         this.#users = await readUsers(observed.claim, client, this.#target.call);
         this.#findings.arePodsLive = true;
+        return;
+      case 'look-at-vmi':
+        await this.#target.vmis.read(step, this.#target.call);
         return;
       case 'take':
         if (observed?.resolution.kind !== 'served') return;
@@ -250,12 +258,12 @@ class Round {
   }
 
   /** At rest; where something is missing, until it may be had. */
-  #settle(): SyncResult {
+  #settle(observed: Observed | undefined): SyncResult {
     if (this.#claim !== undefined) this.#dependencies.promises.settled(this.#claim);
     const refusals = this.#refusals;
     if (refusals.length === 0) {
       this.#leave();
-      const ms = this.#target.patience.left(this.#target.key, this.#dependencies.clock.now());
+      const ms = this.#target.patience.left(this.#target.key, this.#dependencies.clock.now()) || recheckVmiMs(observed);
       return ms > 0 ? { retryAfterMs: ms } : undefined;
     }
     const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
@@ -266,11 +274,10 @@ class Round {
   #wait(claim: IPAMClaim, pool: Pool): void {
     const { waiters, metrics } = this.#dependencies;
     const refusals = this.#refusals;
-    const { addressSpace } = pool;
     waiters.set(this.#target.key, {
       created: claim.metadata.creationTimestamp ?? '',
       ...(refusals.some(waitsForPool) && { pool }),
-      addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace, address }] : [])),
+      addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace: pool.addressSpace, address }] : [])),
     });
     metrics.waiting(waiters.size);
   }

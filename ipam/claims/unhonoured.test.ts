@@ -53,7 +53,7 @@ describe('a claim that nobody honours', () => {
     },
     {
       name: 'is none for a launcher that does not refer to it',
-      pod: pod('p', { claims: [], vmi: 'vm1' }),
+      pod: pod('p', { claims: [], vmi: { name: 'vm1', uid: 'vmi-uid' } }),
       told: false,
     },
     { name: 'is none for a pod that is being deleted', pod: leaving, told: false },

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type AgentWorld, worldWithVm } from '../../../test/agent-world.js';
+import { FORGED_OWNERS } from '../../../test/forged-owners.js';
 
 const GRANTED = '10.0.0.5/24';
 const USED =
@@ -32,6 +33,26 @@ describe('a second pod of a claim', () => {
     world.launcher('vm1', { node: 'node2' });
     ownedBy(world, 'virt-launcher-vm1-a');
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.match(USED);
+  });
+
+  for (const { name, owners, controls } of FORGED_OWNERS) {
+    it(`${controls === true ? 'has to wait' : 'gets the addresses'} while the other one lives with ${name}`, async () => {
+      const world = worldWithVm();
+      const other = world.launcher('vm1', { node: 'node2' });
+      other.metadata.ownerReferences = [...owners];
+      ownedBy(world, 'virt-launcher-vm1-a');
+      const answer = await world.add(world.launcher('vm1', { name: 'b' }));
+      if (controls === true) expect(answer).to.match(USED);
+      else expect(answer).to.equal(GRANTED);
+    });
+  }
+
+  it('gets the addresses while the other one is a launcher of another VM', async () => {
+    const world = worldWithVm();
+    world.addVm('vm2', { data: 'blue' }, ['10.0.0.9/24']);
+    world.launcher('vm2', { node: 'node2', phase: 'Running' });
+    ownedBy(world, 'virt-launcher-vm2-a');
+    expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
   });
 
   it('has to wait while the other one is being deleted, for its containers may run', async () => {

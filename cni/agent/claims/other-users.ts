@@ -24,6 +24,12 @@ export interface Obstacle {
   readonly isOnItsWay: boolean;
 }
 
+interface Seeker {
+  readonly pod: NodePod;
+  /** Name of the claim's owner, which its VMI shares. */
+  readonly owner: string | undefined;
+}
+
 /** Two pods with the same addresses: only while a VM moves from one to the other. */
 export class OtherUsers {
   readonly #deps: OtherUsersDeps;
@@ -43,18 +49,18 @@ export class OtherUsers {
     const suspects = new Set([...(named === undefined ? [] : [named]), ...others]);
     suspects.delete(pod.metadata.name);
     for (const name of suspects) {
-      const why = await this.#judge(pod, name, call);
+      const why = await this.#judge({ pod, owner: ownerOf(claim)?.name }, name, call);
       if (why !== undefined) return { reason: `IPAMClaim ${objectKey(claim)} ${why}`, isOnItsWay: false };
     }
     return undefined;
   }
 
-  async #judge(pod: NodePod, name: string, call: Call): Promise<string | undefined> {
-    const { namespace } = pod.metadata;
+  async #judge(seeker: Seeker, name: string, call: Call): Promise<string | undefined> {
+    const { namespace } = seeker.pod.metadata;
     const cached = this.#deps.pods.named(namespace, name);
-    if (cached !== undefined && !blocks(pod, cached)) return undefined;
+    if (cached !== undefined && !blocks(seeker, cached)) return undefined;
     const other = await this.#readOrRecall(joinKey(namespace, name), cached, call);
-    if (other === undefined || !blocks(pod, other)) return undefined;
+    if (other === undefined || !blocks(seeker, other)) return undefined;
     return usedBy(objectKey(other));
   }
 
@@ -101,8 +107,9 @@ function usedBy(key: string): string {
   return `is used by pod ${key}: the addresses are free for another pod once that one has ended`;
 }
 
-function blocks(pod: NodePod, other: Pod): boolean {
-  return !isTerminal(other) && !isMigrationTarget(pod, other);
+/** A pod that no VMI of the claim's owner controls has none of its addresses, whatever the status says. */
+function blocks({ pod, owner }: Seeker, other: Pod): boolean {
+  return controllingVmi(other)?.name === owner && !isTerminal(other) && !isMigrationTarget(pod, other);
 }
 
 /** The label alone proves nothing, and a launcher that was a target once keeps it: a target is younger than its source. */

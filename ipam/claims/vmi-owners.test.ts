@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { Client } from '../../kube/client.js';
+import { StatusError, TransportError } from '../../kube/errors.js';
+import { silentLogger } from '../../kube/log.js';
+import type { ObjectRef } from '../../kube/resource.js';
+import { claim, vmReference, vmi, vmiReference } from '../../test/workload-objects.js';
+import type { ClaimPod } from './pods.js';
+import { RECHECK_VMI_MS, VmiOwners } from './vmi-owners.js';
+
+function pod(name: string, uid: string, vmiName = 'vm1'): ClaimPod {
+  return { metadata: { name, namespace: 'vms', uid: name }, terminal: false, claims: [], vmi: { name: vmiName, uid } };
+}
+
+/** An API server with at most one VMI. */
+class World {
+  vmi: VirtualMachineInstance | undefined;
+  fault: Error | undefined;
+  now = 0;
+  readonly reads: string[] = [];
+  readonly owners = new VmiOwners({
+    client: { get: ((_resource, ref) => this.#get(ref)) as Client['get'] },
+    clock: { now: () => this.now },
+    log: silentLogger,
+  });
+
+  /** What a claim's sync does: asks, reads if it must, and asks again. @returns the UIDs that are proven */
+  async proven(users: ClaimPod[], of = claim()): Promise<string[]> {
+    const { due } = this.owners.namedBy(users, of);
+    if (due.size > 0) await this.owners.read({ claim: of, uids: due }, {});
+    return [...this.owners.namedBy(users, of).proven];
+  }
+
+  async #get({ namespace, name }: ObjectRef): Promise<unknown> {
+    await Promise.resolve();
+    this.reads.push(`${namespace ?? ''}/${name}`);
+    if (this.fault !== undefined) throw this.fault;
+    if (this.vmi !== undefined) return this.vmi;
+    const details = { name, kind: 'virtualmachineinstances', group: 'kubevirt.io' };
+    throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'not found', details });
+  }
+}
+
+describe('the VMIs that launchers name', () => {
+  let world: World;
+
+  beforeEach(() => {
+    world = new World();
+    world.vmi = vmi({}, { uid: 'vmi-uid', vm: 'vm-uid' });
+  });
+
+  it('prove a pod whose VMI, by UID, is of the VM that owns the claim, by one read', async () => {
+    expect(await world.proven([pod('a', 'vmi-uid'), pod('b', 'vmi-uid')])).to.deep.equal(['vmi-uid']);
+    expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal(['vmi-uid']);
+    expect(world.reads).to.deep.equal(['vms/vm1']);
+  });
+
+  it('prove nothing by the name alone, and cost one read however many UIDs are forged', async () => {
+    const forged = Array.from({ length: 50 }, (_, index) => pod(`p${index}`, `forged-${index}`));
+    expect(await world.proven(forged)).to.deep.equal([]);
+    expect(await world.proven(forged)).to.deep.equal([]);
+    expect(world.reads).to.have.length(1);
+  });
+
+  it('prove nothing if the VMI is of another VM of that name', async () => {
+    world.vmi = vmi({}, { uid: 'vmi-uid', vm: 'another-vm' });
+    expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
+  });
+
+  it('are not read for pods of another VMI, nor for a claim that no VM owns', async () => {
+    expect(await world.proven([pod('a', 'vmi-uid', 'vm2')])).to.deep.equal([]);
+    expect(await world.proven([pod('a', 'vmi-uid')], claim({ owner: null, remembers: null }))).to.deep.equal([]);
+    expect(world.reads).to.deep.equal([]);
+  });
+
+  it('need no read for the claim of a VMI without a VM, which has its UID', async () => {
+    expect(await world.proven([pod('a', 'alone')], claim({ owner: vmiReference('alone') }))).to.deep.equal(['alone']);
+    expect(world.reads).to.deep.equal([]);
+  });
+
+  for (const [name, fault] of [
+    ['the API server is away', new TransportError('unsent', 'connection refused')],
+    [
+      'the API server does not serve VMIs',
+      new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' }),
+    ],
+  ] as const) {
+    it(`prove nothing while ${name}, and are read again later`, async () => {
+      world.fault = fault;
+      expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
+      world.fault = undefined;
+      world.now += RECHECK_VMI_MS - 1;
+      expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
+      world.now += 1;
+      expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal(['vmi-uid']);
+    });
+  }
+
+  it('are read at once for the launcher of a VM that has been restarted', async () => {
+    await world.proven([pod('a', 'vmi-uid')]);
+    world.vmi = vmi({}, { uid: 'next', vm: 'vm-uid' });
+    expect(await world.proven([pod('b', 'next')])).to.deep.equal(['next']);
+  });
+
+  it('follow a claim that another VM has adopted', async () => {
+    await world.proven([pod('a', 'vmi-uid')]);
+    world.vmi = vmi({}, { uid: 'vmi-uid', vm: 'vm-2' });
+    const adopted = claim({ owner: vmReference('vm-2') });
+    expect(await world.proven([pod('a', 'vmi-uid')], adopted)).to.deep.equal([]);
+    world.now += RECHECK_VMI_MS;
+    expect(await world.proven([pod('a', 'vmi-uid')], adopted)).to.deep.equal(['vmi-uid']);
+  });
+});

@@ -1,0 +1,84 @@
+import { type ClaimOwner, type IPAMClaim, isWorkloadClaim, ownerOf } from '../../api/ipam-claim.js';
+import { joinKey } from '../../api/meta.js';
+import { isOwnedBy, ownerOfVmi } from '../../api/vm-claims.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
+import { rememberRecent } from '../../kube/recent-entries.js';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import type { ClaimPod } from './pods.js';
+
+/** How often a VMI is read again that did not prove a pod's right. */
+export const RECHECK_VMI_MS = 15_000;
+const MAX_REMEMBERED = 10_000;
+
+/** UIDs of VMIs that launchers name as their controller. */
+export interface NamedVmis {
+  /** The API server has shown that the VMI is of the claim's owner. */
+  readonly proven: ReadonlySet<string>;
+  /** The others. */
+  readonly unproven: ReadonlySet<string>;
+  /** Of these, the VMIs that were not read lately. */
+  readonly due: ReadonlySet<string>;
+}
+
+export interface VmiOwnersDependencies {
+  readonly client: Pick<Client, 'get'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Logger;
+}
+
+/**
+ * Whose VMI a launcher names, by UID. ipam does not watch VMIs: it reads the one VMI that has the name of the claim's owner, at most once
+ * a sync, once for each UID that a pod names, and again every {@link RECHECK_VMI_MS}.
+ */
+export class VmiOwners {
+  readonly #dependencies: VmiOwnersDependencies;
+  /** By UID of the VMI. `owner` is absent if no VMI of that UID was found. */
+  readonly #read = new Map<string, { owner?: ClaimOwner; at: number }>();
+
+  constructor(dependencies: VmiOwnersDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  namedBy(users: readonly ClaimPod[], claim: IPAMClaim): NamedVmis {
+    const proven = new Set<string>();
+    const unproven = new Set<string>();
+    const due = new Set<string>();
+    if (!isWorkloadClaim(claim)) return { proven, unproven, due };
+    const now = this.#dependencies.clock.now();
+    for (const { vmi } of users) {
+      if (vmi === undefined || vmi.name !== ownerOf(claim)?.name) continue;
+      const read = this.#read.get(vmi.uid);
+      const owner = read?.owner ?? vmi;
+      if (isOwnedBy(claim, owner)) {
+        proven.add(vmi.uid);
+        continue;
+      }
+      unproven.add(vmi.uid);
+      if (read === undefined || now - read.at >= RECHECK_VMI_MS) due.add(vmi.uid);
+    }
+    return { proven, unproven, due };
+  }
+
+  /** Reads the VMI that has the name of the claim's owner. Never rejects: what cannot be read proves nothing. */
+  async read({ claim, uids }: { claim: IPAMClaim; uids: Iterable<string> }, call: CallOptions): Promise<void> {
+    const { client, clock, log } = this.#dependencies;
+    const { namespace = '' } = claim.metadata;
+    const name = ownerOf(claim)?.name ?? '';
+    let found: { uid: string; owner: ClaimOwner } | undefined;
+    try {
+      const vmi = await findUnlessGone(client, VIRTUAL_MACHINE_INSTANCES, { namespace, name }, call);
+      if (vmi !== undefined) found = { uid: vmi.metadata.uid ?? '', owner: ownerOfVmi(vmi) };
+    } catch (error) {
+      log.warn({ vmi: joinKey(namespace, name), error: messageOf(error) }, 'the VMI of a launcher cannot be read');
+    }
+    const at = clock.now();
+    for (const uid of uids) {
+      const owner = found?.uid === uid ? { owner: found.owner } : {};
+      rememberRecent(this.#read, uid, { ...owner, at }, MAX_REMEMBERED);
+    }
+  }
+}
