@@ -92,7 +92,7 @@ export const PoolCondition = {
   Conflict: 'Conflict',
   /** Of a derived pool: all NADs of its namespace and network say the same. */
   NetworksAgree: 'NetworksAgree',
-  /** It is being deleted, and addresses of it are leased: the message says to whom. */
+  /** It is being deleted, and addresses of it are leased, or a CNI ADD may still lease one: the message says which. */
   DeletionBlocked: 'DeletionBlocked',
 } as const;
 export type PoolCondition = (typeof PoolCondition)[keyof typeof PoolCondition];

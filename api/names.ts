@@ -122,6 +122,8 @@ export const EventReason = {
   ClaimNotHonoured: 'IPAMClaimNotHonoured',
   /** The NADs of one namespace and network disagree. */
   NetworksDisagree: 'NetworkAttachmentsDisagree',
+  /** A NAD names another address space than that in which its pool has leases. */
+  MovePending: 'AddressSpaceMovePending',
   /** The network delegates to Holdfast, and no pool serves it. */
   PoolMissing: 'AddressPoolMissing',
   /** The pool's spec cannot be served. */

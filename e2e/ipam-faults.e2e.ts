@@ -108,8 +108,8 @@ async function tellOfAddresses(nth: number, story: Story): Promise<void> {
 
   await story.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, story.ref(nad));
   await story.deleteVm(stays, 'Background');
-  await until('nothing to be left', async () => {
-    const pool = await story.client.find(ADDRESS_POOLS, { name: metadata.name });
-    return pool === undefined && (await addresses.leases()).size === 0;
+  await until('nothing to be left but a pool that is being deleted', async () => {
+    const pool = await story.client.get(ADDRESS_POOLS, { name: metadata.name });
+    return pool.metadata.deletionTimestamp !== undefined && (await addresses.leases()).size === 0;
   });
 }

@@ -78,7 +78,7 @@ describeStory('A pool derived from a NAD', (story) => {
     await story().event('second', 'NetworkAttachmentsDisagree');
   });
 
-  it('outlives its NAD while it has leases, and goes with the last one', async () => {
+  it('outlives its NAD while it has leases, and is deleted with the last one', async () => {
     const network = await story().addresses.network('blue', ['10.30.7.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const mine = await story().addresses.of('vm1.data');
@@ -87,9 +87,12 @@ describeStory('A pool derived from a NAD', (story) => {
     await story().addresses.are('vm1.data', mine);
     await story().deleteVm('vm1', 'Background');
     await story().addresses.waitHeld([]);
-    await until('the pool to be gone', async () => {
-      return (await story().client.find(ADDRESS_POOLS, { name: metadata.name })) === undefined;
-    });
+    const closing = await story().addresses.poolWith(
+      metadata.name,
+      'to be deleted',
+      has(PoolCondition.DeletionBlocked, 'True'),
+    );
+    expect(messageOf(closing, PoolCondition.DeletionBlocked)).to.include('until no CNI ADD that began before');
   });
 
   it('may not shrink below what is leased, nor leave leased addresses to a typo', async () => {

@@ -18,6 +18,9 @@ export interface AgentConfig extends Omit<CommonConfig, 'leaderElect' | 'namespa
   readonly collectAfterMs: number;
 }
 
+/** No ADD of any agent takes longer: ipam waits for that before a pool moves to another address space. */
+export const MAX_ADD_TIMEOUT_MS = 100_000;
+
 const { leaderElect: _leaderElect, namespace: _namespace, ...OF_A_NODE } = COMMON;
 
 export const AGENT_SETTINGS: Settings<AgentConfig> = {
@@ -62,6 +65,6 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
     description: 'how long an ADD may wait for its addresses before the runtime is told to try again',
     fallback: 30_000, // runtimes give a whole sandbox two minutes and more
     fallbackText: '30s',
-    parse: duration(100, 100_000),
+    parse: duration(100, MAX_ADD_TIMEOUT_MS),
   },
 };

@@ -73,15 +73,15 @@ export class PoolsWorld {
   }
 
   /** Syncs all keys, again and again, until nothing is written any more. Time goes on as the syncs ask for it. */
-  async settle(): Promise<void> {
+  async settle(sync = this.#sync): Promise<void> {
     for (let before = -1, rounds = 0; before !== this.writes.length; rounds++) {
       if (rounds > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
       before = this.writes.length;
       for (const key of allPoolKeys(this.pools, this.networks)) {
-        const result = await this.sync(key);
+        const result = await sync(key);
         if (result !== undefined && 'earlyByMs' in result) {
           this.clock.set(this.clock.now() + result.earlyByMs);
-          await this.sync(key);
+          await sync(key);
         }
       }
     }
@@ -212,7 +212,8 @@ export class PoolsWorld {
 
   #create(pool: AddressPool): AddressPool {
     if (this.pools.get(pool.metadata.name) !== undefined) throw conflict('AlreadyExists');
-    return this.putPool({ ...pool, metadata: { ...pool.metadata, creationTimestamp: '2026-02-01T00:00:00Z' } });
+    const uid = `${pool.metadata.name}-uid-${this.#next()}`;
+    return this.putPool({ ...pool, metadata: { ...pool.metadata, uid, creationTimestamp: '2026-02-01T00:00:00Z' } });
   }
 
   #patch(name: string, body: object, part: string): AddressPool {

@@ -59,10 +59,10 @@ export async function removeAll(stage: Stage): Promise<void> {
   await checkPool(stage, 'all addresses are free again', { counts, timeoutMs: COOLED_WITHIN_MS });
   await showLeases(stage);
   await story.removeNetwork('blue');
-  const poolGone = until(`AddressPool ${pool} to be gone`, async () => {
-    return (await story.client.find(ADDRESS_POOLS, { name: pool })) === undefined;
+  const isDeleted = until(`AddressPool ${pool} to be deleted`, async () => {
+    return (await story.client.get(ADDRESS_POOLS, { name: pool })).metadata.deletionTimestamp;
   });
-  await narrator.checkSoon('the pool went with the NAD that it was derived from', poolGone);
+  await narrator.checkSoon('the pool is deleted with the NAD that it was derived from', isDeleted);
 }
 
 /** What was seen of every moment between the chapters. */

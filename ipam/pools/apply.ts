@@ -49,10 +49,17 @@ export async function removeFinalizer(
   await patch(pool, { metadata: { finalizers } }, client, call);
 }
 
-/** True where the API server, too, knows no held or reserved lease of the pool. */
-export async function mayGo(pool: AddressPool, client: Pick<Client, 'listAs'>, call: CallOptions): Promise<boolean> {
+/**
+ * True if the API server, too, knows no lease for which the pool stays.
+ * @param moves a pool of the same name will serve another address space: then it stays for released leases, too
+ */
+export async function mayGo(
+  pool: AddressPool,
+  client: Pick<Client, 'listAs'>,
+  { moves, ...call }: CallOptions & { moves: boolean },
+): Promise<boolean> {
   const labelSelector = `${LEASE_POOL}=${labelValue(pool.metadata.name)}`;
-  const { items } = await client.listAs(ADDRESS_LEASES, ({ spec }) => spec.releasedAt === undefined, {
+  const { items } = await client.listAs(ADDRESS_LEASES, ({ spec }) => moves || spec.releasedAt === undefined, {
     labelSelector,
     ...call,
   });

@@ -3,6 +3,8 @@ import type { NetworkAttachment } from '../../process/shrink.js';
 import { holdfastConfig, nad } from '../../test/pool-objects.js';
 import { type Derivation, planDerivation } from './derivation.js';
 import { derivedPool } from '../core/derived-pool.js';
+import { readLease } from '../core/lease.js';
+import { leaseOf } from '../../test/lease-objects.js';
 
 const subnets = (cidr: string) => ({ subnets: [{ cidr }] });
 const OLD = nad('vms/old', holdfastConfig(subnets('10.9.0.0/24')), 1);
@@ -14,6 +16,10 @@ const FOREIGN = nad('vms/foreign', { name: 'blue', ipam: { type: 'dhcp' } }, 0);
 const MOVING = nad('vms/moving', { name: 'blue', ipam: { type: 'whereabouts', range: '10.9.0.0/24' } }, 0);
 const POOL = derivedPool('vms', { network: 'blue', subnets: [{ cidr: '10.9.0.0/24' }] });
 const DELETING = { ...POOL, metadata: { ...POOL.metadata, deletionTimestamp: 'x' } };
+const GREEN = nad('vms/green', holdfastConfig({ ...subnets('10.9.0.0/24'), addressSpace: 'green' }), 1);
+const HELD = () => [readLease(leaseOf('10.9.0.5', 7))];
+const COOLING = () => [readLease(leaseOf('10.9.0.5', 7, { releasedAt: Date.UTC(2026, 0, 1) }))];
+const PENDING = ['tell green AddressSpaceMovePending', 'MovePending'];
 
 interface Row {
   name: string;
@@ -68,6 +74,48 @@ const rows: Row[] = [
   { name: 'not changed while it goes', nads: [OTHER], given: { pool: DELETING }, expect: ['NetworksAgree'] },
   { name: 'nothing for the NADs of others', nads: [FOREIGN], expect: ['NetworkGone'] },
   { name: 'missed where there is none', nads: [BARE], expect: ['tell bare AddressPoolMissing', 'NetworkGone'] },
+  {
+    name: 'stays in its address space while an address of it is held',
+    nads: [GREEN],
+    given: { pool: POOL, leases: HELD, blockers: 1 },
+    expect: PENDING,
+  },
+  {
+    name: 'stays in its address space while an address of it cools down',
+    nads: [GREEN],
+    given: { pool: POOL, leases: COOLING },
+    expect: PENDING,
+  },
+  {
+    name: 'is deleted for another address space once no lease is left',
+    nads: [GREEN],
+    given: { pool: POOL },
+    expect: ['delete', 'NetworksAgree'],
+  },
+  {
+    name: 'is not replaced while an ADD that began before its deletion may be under way',
+    nads: [GREEN],
+    given: { pool: DELETING, isFenced: true },
+    expect: PENDING,
+  },
+  {
+    name: 'may be replaced at once if its NAD is back in its address space',
+    nads: [OLD],
+    given: { pool: DELETING, isFenced: true },
+    expect: ['NetworksAgree'],
+  },
+  {
+    name: 'is not made in another address space while an earlier pool of its name has leases',
+    nads: [GREEN],
+    given: { leases: COOLING },
+    expect: PENDING,
+  },
+  {
+    name: 'is made in the address space of the leases that an earlier pool of its name has',
+    nads: [OLD],
+    given: { leases: COOLING },
+    expect: ['create 10.9.0.0/24', 'NetworksAgree'],
+  },
   { name: "not missed beside an admin's", nads: [BARE], given: { hasAdminPool: true }, expect: ['NetworkGone'] },
 ];
 
@@ -81,6 +129,7 @@ describe('what is to be done about a derived pool', () => {
         leases: () => [],
         blockers: 0,
         hasAdminPool: false,
+        isFenced: false,
         ...given,
       });
       const done = actions.map((action) => {

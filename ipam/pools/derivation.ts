@@ -3,11 +3,12 @@ import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
+import type { LeaseRecord } from '../core/lease.js';
 import { type Pool, compilePool } from '../core/pool.js';
 import { derivedPool, derivedPoolName } from '../core/derived-pool.js';
 import { type NadNotice, type Wish, readWishes } from './wishes.js';
-import { named } from './status.js';
+import { FENCE_MS } from './move-fence.js';
+import { NAMED, named } from './status.js';
 import { outsideOf } from './usage.js';
 
 /** What is known of the NADs of one namespace and network, and of the pool that is derived from them. */
@@ -24,13 +25,24 @@ export interface Derivation {
   blockers: number;
   /** A pool of an admin serves the users of the namespace. */
   hasAdminPool: boolean;
+  /** The pool is being deleted, and a CNI ADD that began before may still be under way. */
+  isFenced: boolean;
 }
 
 /** What NADs and derived pool say of each other: a condition of the pool. */
 export interface Agreement {
   agree: boolean;
-  reason: 'NetworksAgree' | 'NetworksDisagree' | 'NetworkInvalid' | 'NetworkGone' | 'LeasedOutside';
+  reason: 'NetworksAgree' | 'NetworksDisagree' | 'NetworkInvalid' | 'NetworkGone' | Obstacle['reason'];
   message: string;
+}
+
+/** Why the pool cannot be what its NAD says yet. */
+interface Obstacle {
+  kind: 'obstacle';
+  reason: 'LeasedOutside' | 'MovePending';
+  message: string;
+  /** For the owner of the NAD. */
+  notice: string;
 }
 
 export type DerivationAction =
@@ -42,6 +54,8 @@ export interface DerivationPlan {
   actions: DerivationAction[];
   notices: NadNotice[];
   agreement: Agreement;
+  /** That of the NAD in force. */
+  addressSpace?: string;
 }
 
 /** The derived pool follows the oldest NAD that asks for one; it outlives its NADs while it is leased from. */
@@ -51,37 +65,70 @@ export function planDerivation(derivation: Derivation): DerivationPlan {
   if (wish === undefined) return { ...planWithout(derivation, invalid), notices };
   const disagreeing = others.filter(({ pool }) => !isSame(pool, wish.pool));
   for (const { nad } of disagreeing) notices.push(disagreement(nad, wish.nad, derivation.network));
+  const plan = { notices, addressSpace: wish.pool.addressSpace };
   const decided = decide(wish, derivation);
-  if (typeof decided === 'object') {
-    return { actions: [decided], notices, agreement: agreementOf(wish, disagreeing, invalid) };
+  if (decided?.kind !== 'obstacle') {
+    const actions = decided === undefined ? [] : [decided];
+    return { ...plan, actions, agreement: agreementOf(wish, disagreeing, invalid) };
   }
-  if (decided === undefined) return { actions: [], notices, agreement: agreementOf(wish, disagreeing, invalid) };
-  notices.push({ nad: wish.nad, reason: EventReason.NetworksDisagree, message: decided });
-  return { actions: [], notices, agreement: { agree: false, reason: 'LeasedOutside', message: decided } };
+  const { reason, message, notice } = decided;
+  const event = reason === 'MovePending' ? EventReason.MovePending : EventReason.NetworksDisagree;
+  notices.push({ nad: wish.nad, reason: event, message: notice });
+  return { ...plan, actions: [], agreement: { agree: false, reason, message } };
 }
 
 /** What brings the pool to what the NAD says; undefined where nothing is to be done; or why it cannot be done now. */
-function decide({ nad, spec, pool }: Wish, derivation: Derivation): DerivationAction | string | undefined {
-  const { namespace, pool: existing, leases, blockers } = derivation;
-  if (existing === undefined) return { kind: 'create', pool: derivedPool(namespace, spec), nad };
+function decide(wish: Wish, derivation: Derivation): DerivationAction | Obstacle | undefined {
+  const { nad, spec, pool } = wish;
+  const { namespace, network, pool: existing, leases } = derivation;
+  if (existing === undefined) {
+    return obstacleToMove(wish, derivation) ?? { kind: 'create', pool: derivedPool(namespace, spec), nad };
+  }
   if (!isDerived(existing, derivation)) {
-    return `AddressPool ${existing.metadata.name} was not made for NADs of namespace ${namespace} and network ${derivation.network}: rename that pool`;
+    const message = `AddressPool ${existing.metadata.name} was not made for NADs of namespace ${namespace} and network ${network}: rename that pool`;
+    return { kind: 'obstacle', reason: 'LeasedOutside', message, notice: message };
+  }
+  // the API server lets no pool change it: two owners could have one address
+  const moves = addressSpaceOf(existing) !== pool.addressSpace;
+  if (moves) {
+    const obstacle = obstacleToMove(wish, derivation);
+    if (obstacle !== undefined) return obstacle;
   }
   // it is made anew once it is gone
   if (isBeingDeleted(existing)) return undefined;
+  if (moves) return { kind: 'delete', pool: existing };
   const compiled = compilePool(existing);
   if (compiled.ok && isSame(compiled.pool, pool)) return undefined;
-  const addressSpace = addressSpaceOf(existing);
-  // the API server lets no pool change it: two owners could have one address
-  if (addressSpace !== pool.addressSpace) {
-    if (blockers === 0) return { kind: 'delete', pool: existing };
-    const who = named(leases(), blockers, (lease) => stateOf(lease) !== 'released');
-    return `NAD ${objectKey(nad)} names another address space while addresses are leased: ${who}; the pool stays in ${addressSpace} until they are free`;
-  }
   const outside = outsideOf(leases(), pool);
   if (outside.length === 0) return { kind: 'update', pool: existing, spec, nad };
   const who = named(outside, outside.length, () => true);
-  return `NAD ${objectKey(nad)} leaves out addresses that are leased: ${who}; the pool stays as it is until they are free, so add them to the NAD again`;
+  const message = `NAD ${objectKey(nad)} leaves out addresses that are leased: ${who}; the pool stays as it is until they are free, so add them to the NAD again`;
+  return { kind: 'obstacle', reason: 'LeasedOutside', message, notice: message };
+}
+
+/**
+ * Addresses of another address space may still be in use: those that are leased, those that cool down, and those that a CNI ADD is about to lease.
+ * The pool serves until the last lease is gone: if it stopped at once, one edit would keep new VMs from starting as long as old ones exist.
+ */
+function obstacleToMove({ nad, pool: { addressSpace } }: Wish, derivation: Derivation): Obstacle | undefined {
+  const { pool, leases, network, namespace, isFenced } = derivation;
+  const name = derivedPoolName(namespace, network);
+  const elsewhere = [...leases()].filter((lease) => lease.addressSpace !== addressSpace);
+  const says = `NAD ${objectKey(nad)} moves AddressPool ${name} to address space ${addressSpace}`;
+  const [first] = elsewhere;
+  if (first !== undefined) {
+    const serves = pool !== undefined && !isBeingDeleted(pool);
+    const meanwhile = serves ? `addresses come from ${first.addressSpace}` : 'no address is given out';
+    // a count would change, and be written, with every lease
+    const shown = named(elsewhere, Math.min(elsewhere.length, NAMED), () => true);
+    const who = elsewhere.length > NAMED ? `${shown} and others` : shown;
+    const notice = `${says}: until the last lease in ${first.addressSpace} is gone, ${meanwhile}`;
+    const message = `${notice}. Leased are ${who}: delete their owners, or set the address space of the NAD back`;
+    return { kind: 'obstacle', reason: 'MovePending', message, notice };
+  }
+  if (!isFenced) return undefined;
+  const message = `${says}: no address is given out until no CNI ADD that began before can be under way, which takes up to ${FENCE_MS / 1000} s`;
+  return { kind: 'obstacle', reason: 'MovePending', message, notice: message };
 }
 
 function planWithout(derivation: Derivation, invalid: readonly NetworkAttachment[]): Omit<DerivationPlan, 'notices'> {

@@ -6,6 +6,7 @@ import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import type { Agreement } from './derivation.js';
 import type { Displacement } from './displacement.js';
+import { FENCE_MS } from './move-fence.js';
 import type { Usage } from './usage.js';
 import type { PoolVerdict } from '../../process/pools/verdict.js';
 
@@ -14,7 +15,7 @@ export type Counts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'
 export type Finding = Omit<Condition, 'lastTransitionTime'>;
 
 /** Leases that a message names. */
-const NAMED = 5;
+export const NAMED = 5;
 
 /** @param free addresses that anybody may have */
 export function countsOf(pool: Pool | undefined, usage: Usage, free: bigint): Counts {
@@ -35,6 +36,8 @@ export function countsOf(pool: Pool | undefined, usage: Usage, free: bigint): Co
 export interface Judgement {
   verdict: PoolVerdict;
   usage: Usage;
+  /** It is being deleted, and a CNI ADD that began before may still be under way. */
+  isFenced: boolean;
   /** Where the messages find the leases that they name. */
   leases: { ofPool(): Iterable<LeaseRecord>; get(name: string): LeaseRecord | undefined };
   /** Of a derived pool. */
@@ -45,10 +48,10 @@ export interface Judgement {
 
 /** What the pool's conditions say. */
 export function conditionsOf(judgement: Judgement): Finding[] {
-  const { verdict, usage, leases, agreement } = judgement;
+  const { verdict, agreement } = judgement;
   const findings = [readiness(judgement), conflict(judgement)];
   if (agreement !== undefined) findings.push(ofAgreement(agreement));
-  if (verdict.kind === 'closing') findings.push(deletion(usage, leases));
+  if (verdict.kind === 'closing') findings.push(deletion(judgement));
   return findings;
 }
 
@@ -118,9 +121,16 @@ function ofAgreement({ agree, reason, message }: Agreement): Finding {
   return { type: PoolCondition.NetworksAgree, status: agree ? 'True' : 'False', reason, message };
 }
 
-function deletion(usage: Usage, leases: Judgement['leases']): Finding {
+function deletion({ usage, leases, agreement, isFenced }: Judgement): Finding {
   const type = PoolCondition.DeletionBlocked;
   const total = blockersOf(usage);
+  if (agreement?.reason === 'MovePending') {
+    return { type, status: 'True', reason: agreement.reason, message: agreement.message };
+  }
+  if (total === 0 && isFenced) {
+    const message = `no address of it is leased; it stays until no CNI ADD that began before can be under way, which takes up to ${FENCE_MS / 1000} s`;
+    return { type, status: 'True', reason: 'AddsUnderWay', message };
+  }
   if (total === 0) return { type, status: 'False', reason: 'NotLeased', message: 'no address of it is leased' };
   const who = named(leases.ofPool(), total, (lease) => stateOf(lease) !== 'released');
   const message = `it stays until these are gone: ${who}`;
@@ -150,8 +160,10 @@ function* lookUp(names: Iterable<string>, leases: Judgement['leases']): Iterable
   }
 }
 
-function describe({ address, owner }: LeaseRecord): string {
-  const who = owner === undefined ? 'reserved' : `${owner.kind} ${owner.namespace}/${owner.name}`;
+function describe(lease: LeaseRecord): string {
+  const { address, owner } = lease;
+  const holder = owner === undefined ? 'reserved' : `${owner.kind} ${owner.namespace}/${owner.name}`;
+  const who = stateOf(lease) === 'released' ? 'released, not free yet' : holder;
   return `${formatAddress(address)} (${who})`;
 }
 

@@ -3,6 +3,7 @@ import { POOL_FINALIZER } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from '../../test/pools-world.js';
+import { FENCE_MS } from './move-fence.js';
 
 const CIDR = '10.9.0.0/24';
 const WITH_SUBNET = nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }] }));
@@ -54,7 +55,7 @@ describe('a derived pool', () => {
     world.areNetworksServed = true;
     world.directory.changed();
     await world.settle();
-    expect(world.pools.get('blue.vms')).to.equal(undefined);
+    expect(world.pools.get('blue.vms')?.metadata.deletionTimestamp).not.to.equal(undefined);
   });
 
   it('keeps its spec while addresses are leased that the NAD leaves out, and takes the new one when they are free', async () => {
@@ -73,18 +74,6 @@ describe('a derived pool', () => {
     await world.settle();
     expect(world.pools.get('blue.vms')?.spec.subnets).to.deep.equal([{ cidr: '10.9.0.0/25' }]);
     expect(world.condition('blue.vms', 'NetworksAgree')).to.match(/^True/);
-  });
-
-  it('is made anew in another address space once nobody has an address in the old one', async () => {
-    await world.settle();
-    world.lease('blue.vms', '10.9.0.5', 'vms/c');
-    world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }], addressSpace: 'lan' })));
-    await world.settle();
-    expect(world.pools.get('blue.vms')?.spec.addressSpace).to.equal(undefined);
-    expect(world.condition('blue.vms', 'NetworksAgree')).to.match(/^False LeasedOutside: .*another address space/);
-    world.release('10.9.0.5');
-    await world.settle();
-    expect(world.pools.get('blue.vms')?.spec.addressSpace).to.equal('lan');
   });
 
   it('leaves alone a pool of an admin that has its name, and says so', async () => {
@@ -118,8 +107,11 @@ describe('a derived pool', () => {
     world.release('10.9.0.5');
     await world.sync(NETWORK);
     await world.settle();
+    expect(world.directory.verdict('blue.vms')).to.have.property('kind', 'closing');
+    world.clock.set(world.clock.now() + FENCE_MS);
+    await world.settle();
     expect(world.pools.get('blue.vms')).to.equal(undefined);
-    expect(world.writes.slice(-2)).to.deep.equal(['delete blue.vms', 'metadata blue.vms']);
+    expect(world.writes.slice(-3)).to.deep.equal(['delete blue.vms', 'status blue.vms', 'metadata blue.vms']);
   });
 
   it('stays as it is while its NAD cannot be used', async () => {

@@ -1,4 +1,4 @@
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { isBeingDeleted, splitKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
@@ -14,6 +14,7 @@ import { type DerivationPlan, planDerivation } from './derivation.js';
 import { displacementOf } from './displacement.js';
 import { derivedPoolName } from '../core/derived-pool.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
+import { MoveFence } from './move-fence.js';
 import { Notices, tellOfConditions } from './notices.js';
 import { type Judgement, blockersOf, conditionsOf, countsOf } from './status.js';
 import { StatusWriter } from './status-writer.js';
@@ -37,30 +38,41 @@ export interface PoolsDependencies {
   log: Logger;
 }
 
+/** What a term of leadership remembers. */
+interface Memory {
+  readonly writer: StatusWriter;
+  readonly notices: Notices;
+  readonly fence: MoveFence;
+}
+
 /** The sync of one term of leadership. Its keys: names of pools, and `namespace/network` of NADs. */
 export function createPoolsSync(
   dependencies: PoolsDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
-  const writer = new StatusWriter(dependencies.client, dependencies.clock);
-  const notices = new Notices(dependencies.events);
+  const { client, clock, events } = dependencies;
+  const memory = {
+    writer: new StatusWriter(client, clock),
+    notices: new Notices(events),
+    fence: new MoveFence(() => clock.now()),
+  };
   return async (key, signal) => {
     const call = signal === undefined ? {} : { signal };
-    if (!key.includes('/')) return syncPool(key, writer, dependencies, call);
+    if (!key.includes('/')) return syncPool(key, memory, dependencies, call);
     const { namespace, name: network } = splitKey(key);
-    return syncNetwork({ namespace, network }, notices, dependencies, call);
+    return syncNetwork({ namespace, network }, memory, dependencies, call);
   };
 }
 
 /** Brings the derived pool of a network and a namespace of NADs to what the NADs say. */
 async function syncNetwork(
   network: { namespace: string; network: string },
-  notices: Notices,
+  { notices, fence }: Memory,
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
   // no NAD is seen, and none is gone for sure
   if (!dependencies.directory.knowsNetworks) return undefined;
-  const planned = planOf(network, dependencies);
+  const planned = planOf(network, fence, dependencies);
   for (const notice of planned.notices) notices.tell(notice);
   if (!dependencies.isGateOpen()) return undefined;
   for (const action of planned.actions) {
@@ -80,6 +92,7 @@ async function syncNetwork(
 
 function planOf(
   { namespace, network }: { namespace: string; network: string },
+  fence: MoveFence,
   { directory, pools, book, usage }: PoolsDependencies,
 ): DerivationPlan {
   const name = derivedPoolName(namespace, network);
@@ -95,13 +108,20 @@ function planOf(
     leases: () => book.ofPool(name),
     blockers: blockersOf(usage.of(name, directory.pool(name))),
     hasAdminPool,
+    isFenced: pool !== undefined && isBeingDeleted(pool) && fence.leftMs(pool) > 0,
   });
+}
+
+function planOfPool(pool: AddressPool, fence: MoveFence, dependencies: PoolsDependencies): DerivationPlan | undefined {
+  const namespace = nadNamespaceOf(pool);
+  if (namespace === undefined || !dependencies.directory.knowsNetworks) return undefined;
+  return planOf({ namespace, network: pool.spec.network }, fence, dependencies);
 }
 
 /** Keeps a pool's finalizer and status true. */
 async function syncPool(
   name: string,
-  writer: StatusWriter,
+  { writer, fence }: Memory,
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
@@ -111,32 +131,56 @@ async function syncPool(
   if (pool === undefined || verdict === undefined) {
     writer.forget(name);
     usage.forget(name);
+    fence.forget(name);
     return undefined;
   }
   if (wantsFinalizer(pool)) await addFinalizer(pool, client, call);
-  if (isDone(pool, dependencies)) {
+  const plan = planOfPool(pool, fence, dependencies);
+  const fencedMs = mayMove(pool, plan) ? fence.leftMs(pool) : 0;
+  if (fencedMs === 0 && isDone(pool, plan, dependencies)) {
+    const moves = mayMove(pool, plan) && plan?.addressSpace !== undefined;
     // what the cache does not know of may have been leased by somebody else
-    if (!(await mayGo(pool, client, call))) return { retry: `AddressPool ${name} is leased from, says the API server` };
+    if (!(await mayGo(pool, client, { ...call, moves })))
+      return { retry: `AddressPool ${name} is leased from, says the API server` };
     log.info({ pool: name }, 'no address is leased: the deleted pool goes');
     await removeFinalizer(pool, client, call);
     return undefined;
   }
   const inMs = writer.dueIn(pool);
   if (inMs > 0) return { earlyByMs: inMs };
-  const written = await writer.write(pool, wantedStatus(pool, verdict, dependencies), call);
+  const written = await writer.write(
+    pool,
+    wantedStatus(pool, { verdict, plan, isFenced: fencedMs > 0 }, dependencies),
+    call,
+  );
   tellOfConditions(pool, written.turned, events);
-  return undefined;
+  return fencedMs > 0 ? { retryAfterMs: fencedMs } : undefined;
+}
+
+/** It is being deleted, and the next pool of its name may serve another address space. */
+function mayMove(pool: AddressPool, plan: DerivationPlan | undefined): boolean {
+  const isDerived = nadNamespaceOf(pool) !== undefined;
+  return isDerived && isBeingDeleted(pool) && plan?.addressSpace !== addressSpaceOf(pool);
 }
 
 /** It is being deleted, and nobody has anything of it. */
-function isDone(pool: AddressPool, { usage, directory, blocks }: PoolsDependencies): boolean {
+function isDone(
+  pool: AddressPool,
+  plan: DerivationPlan | undefined,
+  { usage, directory, blocks }: PoolsDependencies,
+): boolean {
   const { name } = pool.metadata;
+  if (plan?.agreement.reason === 'MovePending') return false;
   if (!isBeingDeleted(pool) || blockersOf(usage.of(name, directory.pool(name))) > 0) return false;
   // each that goes calls for another look
   return (blocks?.holdingUp(name) ?? 0) === 0;
 }
 
-function wantedStatus(pool: AddressPool, verdict: PoolVerdict, dependencies: PoolsDependencies) {
+function wantedStatus(
+  pool: AddressPool,
+  { verdict, plan, isFenced }: { verdict: PoolVerdict; plan: DerivationPlan | undefined; isFenced: boolean },
+  dependencies: PoolsDependencies,
+) {
   const { directory, usage, book, blocks } = dependencies;
   const { name, generation } = pool.metadata;
   const compiled = directory.pool(name);
@@ -146,9 +190,11 @@ function wantedStatus(pool: AddressPool, verdict: PoolVerdict, dependencies: Poo
   const free = (compiled?.families ?? []).reduce((sum, family) => sum + (space?.free(name, family) ?? 0n), 0n);
   const findings = conditionsOf({
     verdict,
+    isFenced,
     usage: used,
     leases: { ofPool: () => book.ofPool(name), get: (lease) => book.get(lease) },
-    ...besideNads(pool, dependencies),
+    ...(plan && { agreement: plan.agreement }),
+    ...displacement(pool, directory),
   });
   return {
     ...countsOf(compiled, used, free),
@@ -158,16 +204,11 @@ function wantedStatus(pool: AddressPool, verdict: PoolVerdict, dependencies: Poo
   };
 }
 
-/** How a derived pool stands to its NADs, and to admins' pools. */
-function besideNads(pool: AddressPool, dependencies: PoolsDependencies): Pick<Judgement, 'agreement' | 'displaced'> {
-  const { directory } = dependencies;
+/** How a derived pool stands to those of administrators. */
+function displacement(pool: AddressPool, directory: PoolDirectory): Pick<Judgement, 'displaced'> {
   const { name } = pool.metadata;
-  const { network } = pool.spec;
   const nadNamespace = nadNamespaceOf(pool);
   if (nadNamespace === undefined) return {};
-  const displaced = displacementOf({ name, nadNamespace }, directory.poolsOf(network));
-  return {
-    ...(directory.knowsNetworks && { agreement: planOf({ namespace: nadNamespace, network }, dependencies).agreement }),
-    ...(displaced && { displaced }),
-  };
+  const displaced = displacementOf({ name, nadNamespace }, directory.poolsOf(pool.spec.network));
+  return displaced === undefined ? {} : { displaced };
 }

@@ -134,6 +134,13 @@ const CASES: Case[] = [
     refused: ['shrink'],
   },
   {
+    name: 'another address space for a pool without leases, with a warning',
+    pools: [DERIVED],
+    was: subnet('10.0.0.0/24'),
+    becomes: subnet('10.0.0.0/24', { addressSpace: 'lab' }),
+    warnings: 1,
+  },
+  {
     name: 'another address space while addresses are leased',
     pools: [DERIVED],
     leases: LEASED,

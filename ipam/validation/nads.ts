@@ -1,7 +1,8 @@
+import { addressSpaceOf } from '../../api/address-pool.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
-import { refuseLosses } from './losses.js';
+import { type PoolChange, refuseLosses } from './losses.js';
 import { isAdmins, servedOf } from './serving.js';
 import { warnOfPool } from './pool-warnings.js';
 import { ALLOWED, type Refusal, type Verdict, refuse } from './verdict.js';
@@ -85,11 +86,20 @@ function reviewLeader(wish: Wish, others: readonly Wish[], view: ValidationView)
   return {
     refusals: [],
     warnings: [
+      ...warnOfMove(change),
       ...warnOfFollowers(wish, others),
       ...warnOfAdmins(wish, view),
       ...warnOfPool(change, view).map((warning) => `AddressPool ${name}: ${warning}`),
     ],
   };
+}
+
+/** Without leases it may move: nobody gets an address meanwhile. */
+function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
+  if (oldPool === undefined || addressSpaceOf(oldPool) === after.addressSpace) return [];
+  return [
+    `AddressPool ${pool.metadata.name} moves from address space "${addressSpaceOf(oldPool)}" to "${after.addressSpace}": for about 5 minutes it gives out no addresses`,
+  ];
 }
 
 function warnOfFollowers(wish: Wish, others: readonly Wish[]): string[] {
