@@ -241,6 +241,26 @@ describe('the manifests', () => {
     });
   }
 
+  it('let nobody but API servers reach the HTTPS ports, and namespaces with a label the metrics; nobody the probes', () => {
+    const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy');
+    const workloads = objects.filter(({ kind }) => ['Deployment', 'DaemonSet'].includes(kind));
+    const matchLabels = { 'ipam.holdfast.dev/metrics': 'allowed' };
+    const metrics = { from: [{ namespaceSelector: { matchLabels } }], ports: [{ port: 'metrics' }] };
+    const cidrs = ['0.0.0.0/0', '::/0'].map((cidr) => ({ ipBlock: { cidr } }));
+    const https = { from: cidrs, ports: [{ port: 'https' }] };
+    expect(policies).to.have.length(workloads.length);
+    for (const { kind, metadata, spec } of workloads) {
+      const policy = policies.find(({ metadata: { name } }) => name === metadata.name);
+      const ports = spec.template.spec.containers.flatMap((container) => container.ports.map(({ name }) => name));
+      expect(policy?.metadata.namespace, kind).to.equal(metadata.namespace);
+      expect(policy?.spec, metadata.name).to.deep.include({
+        podSelector: { matchLabels: spec.template.metadata.labels },
+        policyTypes: ['Ingress', 'Egress'],
+        ingress: [...(ports.includes('https') ? [https] : []), metrics],
+      });
+    }
+  });
+
   it('let ipam collect its garbage before the kernel ends it', () => {
     const [container] = template('holdfast-ipam').spec.containers;
     const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';

@@ -36,6 +36,8 @@ describe('readCommandLine', () => {
       webhookBindAddress: ':9443',
       webhookCertDir: undefined,
       tlsMinVersion: 'TLSv1.3',
+      clientCaFile: undefined,
+      clientAllowedNames: [],
       webhookConfiguration: 'holdfast-webhook',
       webhookCapacityConfiguration: 'holdfast-webhook-capacity',
       webhookServiceName: 'holdfast-webhook',
@@ -54,6 +56,23 @@ describe('readCommandLine', () => {
       validationUrl: undefined,
     });
   });
+
+  it('reads the names that clients may have', () => {
+    const args = ['all', '--client-ca-file=/etc/ca.crt', '--client-allowed-names=kube-apiserver, front'];
+    expect(configOf(args)).to.deep.include({
+      clientCaFile: '/etc/ca.crt',
+      clientAllowedNames: ['kube-apiserver', 'front'],
+    });
+  });
+
+  for (const process of ['webhook', 'ipam', 'all']) {
+    it(`rejects names of clients without a CA for them: ${process}`, () => {
+      expect(() => readCommandLine([process, '--client-allowed-names=kube-apiserver'], {}))
+        .to.throw(UsageError)
+        .with.property('message')
+        .that.includes('--client-ca-file');
+    });
+  }
 
   it('freezes the configuration', () => {
     expect(configOf(['all'])).to.be.frozen;

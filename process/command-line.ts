@@ -3,6 +3,7 @@ import type { OutputConfiguration } from 'commander';
 import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
 import { type BlockConfig, blockProblem } from './block-config.js';
 import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
+import { type ClientConfig, clientProblem } from './client-config.js';
 import { ALL_SETTINGS, CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
 import type { AllConfig, ControllerConfig, IpamConfig, WebhookConfig } from './config.js';
 import { UsageError, readArguments } from './read-arguments.js';
@@ -74,7 +75,7 @@ function buildProgram(environment: Environment, take: (request: Request) => void
     command.action((given: Given) => use(readConfig(settings, given, environment)));
   };
   add('controller', CONTROLLER_SETTINGS, (config) => take({ process: 'controller', config }));
-  add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config }));
+  add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config: checkedClients(config) }));
   add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config: checked(config) }));
   add('agent', AGENT_SETTINGS, (config) => take({ process: 'agent', config }));
   add('capacity', CAPACITY_SETTINGS, (config) => take({ process: 'capacity', config }));
@@ -83,8 +84,14 @@ function buildProgram(environment: Environment, take: (request: Request) => void
 }
 
 /** Settings that are good each by itself may not go together. */
-function checked<Config extends BlockConfig>(config: Config): Config {
+function checked<Config extends BlockConfig & ClientConfig>(config: Config): Config {
   const problem = blockProblem(config);
+  if (problem !== undefined) throw new UsageError(problem);
+  return checkedClients(config);
+}
+
+function checkedClients<Config extends ClientConfig>(config: Config): Config {
+  const problem = clientProblem(config);
   if (problem !== undefined) throw new UsageError(problem);
   return config;
 }

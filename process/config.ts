@@ -1,4 +1,5 @@
 import { BLOCK_SETTINGS, type BlockConfig } from './block-config.js';
+import { CLIENT_SETTINGS, type ClientConfig } from './client-config.js';
 import { DEFAULT_FEATURE_GATES, FEATURE_GATE_NAMES, formatFeatureGates, parseFeatureGates } from './feature-gates.js';
 import type { FeatureGates } from './feature-gates.js';
 import {
@@ -36,7 +37,7 @@ export interface ControllerConfig extends CommonConfig {
   readonly workers: number;
 }
 
-export interface WebhookConfig extends CommonConfig {
+export interface WebhookConfig extends CommonConfig, ClientConfig {
   readonly webhookBindAddress: string;
   /** Holds tls.crt and tls.key that somebody else renews. Without it the webhook makes its own certificate. */
   readonly webhookCertDir?: string | undefined;
@@ -51,7 +52,7 @@ export interface WebhookConfig extends CommonConfig {
   readonly webhookUrl?: string | undefined;
 }
 
-export interface IpamConfig extends CommonConfig, BlockConfig {
+export interface IpamConfig extends CommonConfig, BlockConfig, ClientConfig {
   /** How many claims are worked on at once. */
   readonly claimWorkers: number;
   /** For how long agents may answer from their caches while the API server is away; a released address cools down for twice that. */
@@ -152,6 +153,7 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
 
 export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
   ...COMMON,
+  ...CLIENT_SETTINGS,
   webhookBindAddress: {
     flag: 'webhook-bind-address',
     placeholder: 'host:port',
@@ -210,6 +212,7 @@ const HOUR_MS = 3_600_000;
 export const IPAM_SETTINGS: Settings<IpamConfig> = {
   ...COMMON,
   ...BLOCK_SETTINGS,
+  ...CLIENT_SETTINGS,
   tlsMinVersion: WEBHOOK_SETTINGS.tlsMinVersion,
   claimWorkers: {
     flag: 'claim-workers',

@@ -19,7 +19,10 @@ export class AdmissionClient {
   readonly agent: Agent;
   readonly #port: number;
 
-  constructor(port: number, tls: { ca: string; servername?: string; maxVersion?: 'TLSv1.2' | 'TLSv1.3' }) {
+  constructor(
+    port: number,
+    tls: { ca: string; servername?: string; maxVersion?: 'TLSv1.2' | 'TLSv1.3'; cert?: string; key?: string },
+  ) {
     this.#port = port;
     this.agent = new Agent({ keepAlive: true, maxSockets: 1, ...tls });
   }

@@ -26,8 +26,8 @@ import { ROOT, findFiles } from './source-files.js';
 
 /** Folders that git does not keep, or that are not built yet. */
 const OTHER_FOLDERS = ['cni', 'cli'];
-/** Known to a policy only. */
-const CLAIM_REFERENCES_LABEL = 'ipam.holdfast.dev/claim-references';
+/** Known to policies only. */
+const POLICY_LABELS = ['ipam.holdfast.dev/claim-references', 'ipam.holdfast.dev/metrics'];
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 const SETTINGS_OF_NODES = [
   ...Object.values<Setting<unknown>>(AGENT_SETTINGS),
@@ -123,7 +123,7 @@ describe('the documents', () => {
   });
 
   it('name labels and annotations that exist', () => {
-    const keys = new Set<unknown>([...Object.values(names), CLAIM_REFERENCES_LABEL]);
+    const keys = new Set<unknown>([...Object.values(names), ...POLICY_LABELS]);
     const find = (code: string) => code.match(/\bipam\.holdfast\.dev\/[a-z][a-z0-9-]+/g) ?? [];
     expect(unknown(find, (key) => keys.has(key))).to.deep.equal([]);
   });

@@ -34,6 +34,7 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
     bindAddress: config.webhookBindAddress,
     bindFlag: 'webhook-bind-address',
     tlsMinVersion: config.tlsMinVersion,
+    clients: config,
     certificate: {
       directory: config.webhookCertDir,
       namespace: config.namespace,

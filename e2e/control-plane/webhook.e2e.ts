@@ -1,3 +1,5 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
@@ -23,6 +25,7 @@ import {
 import { WEBHOOK_SETTINGS, type WebhookConfig } from '../../process/config.js';
 import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import type { Part } from '../../process/part.js';
+import { makeAuthority, makeClientCertificate } from '../../test/certificate.js';
 import {
   NAMESPACE,
   makeClaim,
@@ -41,6 +44,7 @@ import { findFreePorts } from '../bed/ports.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
 import { until } from '../story/wait.js';
 import { endpointOf, withoutSelector } from '../holdfast/install.js';
+import { creationReview, reviewAgent, sendReview } from '../holdfast/review.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';
@@ -54,6 +58,7 @@ interface Running {
 
 describe('The webhook on an API server', function () {
   this.timeout(60_000);
+  let folder: string;
   let plane: ControlPlane;
   let port: number;
   let running: Running | undefined;
@@ -61,7 +66,8 @@ describe('The webhook on an API server', function () {
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startControlPlane();
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-webhook-'));
+    plane = await startControlPlane({ apiServerFlags: await identifyApiServer() });
     [port = 0] = await findFreePorts(1);
     await createKinds(plane.client, [
       kubeVirtKind('virtualmachines', 'VirtualMachine'),
@@ -81,7 +87,41 @@ describe('The webhook on an API server', function () {
   after(async () => {
     await stop();
     await plane.stop();
+    await rm(folder, { recursive: true });
   });
+
+  /** As docs/install.md shows it: the API server calls the webhook with a client certificate. */
+  async function identifyApiServer(): Promise<string[]> {
+    const authority = makeAuthority('webhook-clients');
+    const client = makeClientCertificate(authority, 'kube-apiserver');
+    const user = { 'client-certificate': join(folder, 'client.crt'), 'client-key': join(folder, 'client.key') };
+    const kubeConfigFile = join(folder, 'webhooks.kubeconfig');
+    const plugins = ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'].map((name) => ({
+      name,
+      configuration: {
+        apiVersion: 'apiserver.config.k8s.io/v1',
+        kind: 'WebhookAdmissionConfiguration',
+        kubeConfigFile,
+      },
+    }));
+    const files = {
+      'ca.crt': authority.cert,
+      'client.crt': client.cert,
+      'client.key': client.key,
+      'webhooks.kubeconfig': JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        users: [{ name: `${NAME}.${SYSTEM}.svc`, user }],
+      }),
+      'admission.yaml': JSON.stringify({
+        apiVersion: 'apiserver.config.k8s.io/v1',
+        kind: 'AdmissionConfiguration',
+        plugins,
+      }),
+    };
+    for (const [file, content] of Object.entries(files)) await writeFile(join(folder, file), content, { mode: 0o600 });
+    return [`--admission-control-config-file=${join(folder, 'admission.yaml')}`];
+  }
 
   async function install(): Promise<void> {
     const namespace = await readManifests(join(MANIFESTS, 'namespace.yaml'));
@@ -103,6 +143,8 @@ describe('The webhook on an API server', function () {
       kubeconfig,
       logLevel: 'error' as const,
       webhookBindAddress: `127.0.0.1:${port}`,
+      clientCaFile: join(folder, 'ca.crt'),
+      clientAllowedNames: ['kube-apiserver'],
     };
     const context = await createContext('webhook', config);
     const part = createWebhook(context, config);
@@ -171,6 +213,14 @@ describe('The webhook on an API server', function () {
     await stop();
     expect(JSON.stringify(await plain())).not.to.include('ipam.holdfast.dev/net');
     running = await start();
+  });
+
+  it('answers the API server, and nobody who has no certificate of its CA', async () => {
+    const review = creationReview(await createLauncher(undefined, true), 'review-1');
+    const agent = reviewAgent(1);
+    const failure: unknown = await sendReview(port, review, agent).catch((error: unknown) => error);
+    expect(String(failure)).to.match(/certificate required|handshake failure|ECONNRESET|EPIPE|other side closed/i);
+    await agent.close();
   });
 
   it('gives back what KubeVirt strips, so that nothing is written', async () => {

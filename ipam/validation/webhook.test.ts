@@ -83,6 +83,7 @@ describe('the validation of pools and networks over HTTPS', function () {
       namespace: 'holdfast-system',
       maxStalenessMs: 30_000,
       tlsMinVersion: 'TLSv1.3',
+      clientAllowedNames: [],
       validationBindAddress: '127.0.0.1:0',
       validationCertDir: directory,
       validationConfiguration: 'holdfast-ipam',

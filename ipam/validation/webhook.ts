@@ -1,5 +1,6 @@
 import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
 import { type AdmissionPart, createAdmissionPart } from '../../process/admission/part.js';
+import type { ClientConfig } from '../../process/client-config.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { leastCooldownMs } from '../core/lease-times.js';
@@ -19,6 +20,7 @@ export type ValidationConfig = Pick<
   | 'namespace'
   | 'maxStalenessMs'
   | 'tlsMinVersion'
+  | keyof ClientConfig
   | 'validationBindAddress'
   | 'validationCertDir'
   | 'validationConfiguration'
@@ -46,6 +48,7 @@ export function createValidation(
     bindAddress: config.validationBindAddress,
     bindFlag: 'validation-bind-address',
     tlsMinVersion: config.tlsMinVersion,
+    clients: config,
     certificate: {
       directory: config.validationCertDir,
       namespace: config.namespace,

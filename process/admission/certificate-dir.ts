@@ -1,4 +1,3 @@
-import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kube/clock.js';
@@ -7,12 +6,7 @@ import type { Logger } from '../../kube/log.js';
 import { describeExpiry, endOf, isServable } from './certificate-judgement.js';
 import type { CertificateSource, ServingPair } from './certificate-source.js';
 import type { AdmissionMetrics } from './metrics.js';
-import { Nap } from '../../kube/nap.js';
-
-/** Some file systems tell of no changes. */
-const POLL_MS = 30_000;
-/** Who replaces a pair writes two files. */
-const SETTLE_MS = 100;
+import { FollowedFiles } from './followed-files.js';
 
 export interface CertificateDirectoryOptions {
   directory: string;
@@ -24,27 +18,22 @@ export interface CertificateDirectoryOptions {
 /** Follows tls.crt and tls.key in a directory that somebody else fills, as cert-manager does through a mounted Secret. */
 export class CertificateDirectory implements CertificateSource {
   readonly #options: CertificateDirectoryOptions;
-  readonly #stopped = new AbortController();
-  readonly #nap: Nap;
-  #watcher: FSWatcher | undefined;
-  #running: Promise<void> = Promise.resolve();
+  #files: FollowedFiles | undefined;
   #served: ServingPair | undefined;
   #failure: string | undefined = 'the certificate is not loaded yet';
 
   constructor(options: CertificateDirectoryOptions) {
     this.#options = options;
-    this.#nap = new Nap(options.clock);
   }
 
   start(use: (pair: ServingPair) => void): void {
-    this.#running = this.#run(use);
+    const { directory, clock } = this.#options;
+    this.#files = new FollowedFiles({ directory, clock, load: () => this.#tryLoad(use) });
+    this.#files.start();
   }
 
   async stop(): Promise<void> {
-    this.#stopped.abort();
-    this.#nap.wake();
-    await this.#running;
-    this.#watcher?.close();
+    await this.#files?.stop();
   }
 
   ready(): string | undefined {
@@ -52,21 +41,16 @@ export class CertificateDirectory implements CertificateSource {
     return describeExpiry(this.#served.cert, this.#options.clock.now());
   }
 
-  async #run(use: (pair: ServingPair) => void): Promise<void> {
-    const { clock, log, directory } = this.#options;
-    while (!this.#stopped.signal.aborted) {
-      this.#watch();
-      try {
-        await this.#load(use);
-      } catch (error) {
-        this.#failure = messageOf(error);
-        log.warn(
-          { directory },
-          `certificate cannot be loaded, ${this.#served ? 'the old one stays' : 'there is none'}: ${messageOf(error)}`,
-        );
-      }
-      await this.#nap.take(POLL_MS);
-      await clock.sleep(SETTLE_MS, this.#stopped.signal);
+  async #tryLoad(use: (pair: ServingPair) => void): Promise<void> {
+    const { log, directory } = this.#options;
+    try {
+      await this.#load(use);
+    } catch (error) {
+      this.#failure = messageOf(error);
+      log.warn(
+        { directory },
+        `certificate cannot be loaded, ${this.#served ? 'the old one stays' : 'there is none'}: ${messageOf(error)}`,
+      );
     }
   }
 
@@ -82,19 +66,5 @@ export class CertificateDirectory implements CertificateSource {
     metrics.certificateEnds('serving', endOf(cert) ?? 0);
     use(this.#served);
     log.info({ directory }, 'certificate loaded');
-  }
-
-  /** Of the directory, not of the files: a mounted Secret is replaced as a whole, by a link. */
-  #watch(): void {
-    if (this.#watcher !== undefined) return;
-    try {
-      this.#watcher = watch(this.#options.directory, { persistent: false }, () => this.#nap.wake());
-      this.#watcher.on('error', () => {
-        this.#watcher?.close();
-        this.#watcher = undefined;
-      });
-    } catch {
-      // it may not be there yet: polling will find it
-    }
   }
 }

@@ -1,8 +1,10 @@
 import { parseBindAddress } from '../bind-address.js';
+import type { ClientConfig } from '../client-config.js';
 import type { TlsVersion } from '../config.js';
 import type { ProcessContext } from '../context.js';
 import type { Part } from '../part.js';
 import type { CertificateSource } from './certificate-source.js';
+import { ClientCa } from './client-ca.js';
 import type { AdmissionMetrics } from './metrics.js';
 import { AdmissionServer, type AdmissionServerOptions } from './server.js';
 import { type ServingCertificateOptions, createCertificateSource } from './serving-certificate.js';
@@ -13,6 +15,7 @@ export interface AdmissionPartOptions {
   /** The flag that gives the address, for the error. */
   bindFlag: string;
   tlsMinVersion: TlsVersion;
+  clients: ClientConfig;
   certificate: Omit<ServingCertificateOptions, 'metrics'>;
   routes: AdmissionServerOptions['routes'];
   metrics: Pick<AdmissionMetrics, 'rejected' | 'certificateEnds'>;
@@ -37,9 +40,12 @@ class ServedAdmission implements AdmissionPart {
   readonly #context: ProcessContext;
   readonly #server: AdmissionServer;
   readonly #certificates: CertificateSource;
+  readonly #clientCa: ClientCa | undefined;
 
   constructor(context: ProcessContext, options: AdmissionPartOptions) {
     const { bindAddress, bindFlag, certificate, metrics } = options;
+    const { clientCaFile, clientAllowedNames } = options.clients;
+    const { log, clock } = context;
     this.name = options.name;
     this.#context = context;
     const address = parseBindAddress(bindAddress);
@@ -47,11 +53,13 @@ class ServedAdmission implements AdmissionPart {
     this.#server = new AdmissionServer({
       address,
       minVersion: options.tlsMinVersion,
+      ...(clientCaFile !== undefined && { clients: { allowedNames: clientAllowedNames } }),
       routes: options.routes,
-      log: context.log,
+      log,
       onRejected: metrics.rejected,
-      clock: context.clock,
+      clock,
     });
+    this.#clientCa = clientCaFile === undefined ? undefined : new ClientCa({ file: clientCaFile, clock, log });
     this.#certificates = createCertificateSource(context, { ...certificate, metrics });
   }
 
@@ -61,16 +69,17 @@ class ServedAdmission implements AdmissionPart {
 
   async start(): Promise<void> {
     this.#context.informers.start();
+    this.#clientCa?.start((authorities) => this.#server.verifyClientsBy(authorities));
     this.#certificates.start((pair) => this.#server.use(pair));
     await this.#server.listen();
     this.#context.log.info({ port: this.#server.port }, 'admission reviews are served');
   }
 
   ready(): string | undefined {
-    return this.#context.informers.ready() ?? this.#certificates.ready();
+    return this.#context.informers.ready() ?? this.#clientCa?.ready() ?? this.#certificates.ready();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#server.stop(), this.#certificates.stop()]);
+    await Promise.all([this.#server.stop(), this.#certificates.stop(), this.#clientCa?.stop()]);
   }
 }

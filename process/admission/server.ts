@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Server, createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { type PeerCertificate, TLSSocket } from 'node:tls';
 import express, { type Express } from 'express';
+import { describeValue } from '../../api/json.js';
 import { type Clock, systemClock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
@@ -34,6 +36,8 @@ const STOP_MS = 10_000;
 export interface AdmissionServerOptions {
   address: BindAddress;
   minVersion: TlsVersion;
+  /** If it is there, only clients with a certificate are answered; `allowedNames` are its common names, if it is not empty. */
+  clients?: { allowedNames: readonly string[] };
   /** Path → what answers the reviews that are posted there: from the body's JSON to the answer's. */
   routes: Readonly<Record<string, (body: unknown) => Promise<string>>>;
   log: Logger;
@@ -54,6 +58,8 @@ export class AdmissionServer {
   readonly #connections: ConnectionLimit;
   readonly #bodies: BodyBudget;
   readonly #reviews = new WeightLimit(MAX_REVIEWED_BYTES);
+  #pair: ServingPair | undefined;
+  #clientAuthorities: string | undefined;
   #stopping = false;
 
   constructor(options: AdmissionServerOptions) {
@@ -67,6 +73,7 @@ export class AdmissionServer {
       headersTimeout: requestMs,
       requestTimeout: requestMs,
       connectionsCheckingInterval: Math.min(CHECK_MS, requestMs),
+      ...(options.clients !== undefined && { requestCert: true, rejectUnauthorized: true }),
     };
     this.#server = createServer(settings, this.#createApp());
     this.#connections = new ConnectionLimit(this.#server, options.maxConnections ?? MAX_CONNECTIONS);
@@ -94,8 +101,24 @@ export class AdmissionServer {
   }
 
   /** New connections get this certificate; those that are open stay. */
-  use({ cert, key }: ServingPair): void {
-    this.#server.setSecureContext({ cert, key, minVersion: this.#options.minVersion });
+  use(pair: ServingPair): void {
+    this.#pair = pair;
+    this.#setSecureContext();
+  }
+
+  /** The client of a new connection must have a certificate that one of these CAs signed, as PEM. */
+  verifyClientsBy(authorities: string): void {
+    this.#clientAuthorities = authorities;
+    this.#setSecureContext();
+  }
+
+  /** Until there is all that is needed, no connection can be made. */
+  #setSecureContext(): void {
+    const { minVersion, clients } = this.#options;
+    const ca = this.#clientAuthorities;
+    if (this.#pair === undefined || (clients !== undefined && ca === undefined)) return;
+    const { cert, key } = this.#pair;
+    this.#server.setSecureContext({ cert, key, minVersion, ...(ca !== undefined && { ca }) });
   }
 
   /** Takes nothing new and finishes what is under way. */
@@ -115,6 +138,11 @@ export class AdmissionServer {
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
+    app.use((request, response, next) => {
+      const refusal = this.#refuseClient(request.socket);
+      if (refusal === undefined) next();
+      else this.#reject(response, 403, refusal);
+    });
     for (const [path, answer] of Object.entries(this.#options.routes)) {
       app.post(path, (request, response) => this.#serve(answer, request, response));
       app.all(path, (_request, response) => {
@@ -126,6 +154,17 @@ export class AdmissionServer {
       this.#reject(response, 404, `not found; there is: ${Object.keys(this.#options.routes).join(', ')}`),
     );
     return app;
+  }
+
+  /** By name: TLS has verified the certificate. */
+  #refuseClient(socket: Socket): string | undefined {
+    const { allowedNames = [] } = this.#options.clients ?? {};
+    if (allowedNames.length === 0) return undefined;
+    // a closed connection has none
+    const { subject }: Partial<PeerCertificate> = socket instanceof TLSSocket ? socket.getPeerCertificate() : {};
+    const name: unknown = subject?.CN;
+    if (typeof name === 'string' && allowedNames.includes(name)) return undefined;
+    return `the client certificate is for ${describeValue(name)}, not for ${allowedNames.join(' or ')}`;
   }
 
   async #serve(
