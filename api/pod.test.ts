@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { FORGED_OWNERS } from '../test/forged-owners.js';
+import { type MirrorPodGiven, STATIC_UID, mirrorPod } from '../test/mirror-pod.js';
 import { controllingVm } from './kubevirt.js';
-import { controllingVmi } from './pod.js';
+import { controllingVmi, hasUid, staticUidOf } from './pod.js';
 
 describe('the VirtualMachineInstance that controls a pod', () => {
   for (const { name, owners, controls } of FORGED_OWNERS) {
@@ -25,4 +26,31 @@ describe('the VirtualMachine that controls a VMI', () => {
       expect(controllingVm(vmi)?.uid).to.equal(controls === true ? 'u-1' : undefined);
     });
   }
+});
+
+describe('staticUidOf', () => {
+  it('reads the UID of the static pod from its mirror pod', () => {
+    expect(staticUidOf(mirrorPod('u'))).to.equal(STATIC_UID);
+  });
+
+  const rows: { name: string; given: MirrorPodGiven }[] = [
+    { name: 'another controller', given: { controller: { kind: 'VirtualMachineInstance' } } },
+    { name: 'a node of another API group', given: { controller: { apiVersion: 'example.com/v1' } } },
+    { name: 'another node', given: { controller: { name: 'n2' } } },
+    { name: 'an owner that is no controller', given: { controller: { controller: false } } },
+    { name: 'an empty UID', given: { mirrored: '' } },
+    { name: 'a UID that is too long', given: { mirrored: 'x'.repeat(65) } },
+  ];
+  for (const { name, given } of rows) {
+    it(`finds no static pod in a pod with ${name}`, () => {
+      expect(staticUidOf(mirrorPod('u', given))).to.equal(undefined);
+    });
+  }
+});
+
+describe('hasUid', () => {
+  it('accepts the UID of the pod and that of its static pod, and no other', () => {
+    const pod = mirrorPod('u');
+    expect(['u', STATIC_UID, 'other', ''].map((uid) => hasUid(pod, uid))).to.deep.equal([true, true, false, false]);
+  });
 });

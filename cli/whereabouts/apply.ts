@@ -1,4 +1,5 @@
 import { nadNamespaceOf } from '../../api/address-pool.js';
+import { hasUid } from '../../api/pod.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import {
   type LeaseRecord,
@@ -183,7 +184,7 @@ async function mayReplace(record: LeaseRecord, { record: seen }: PlannedLease, d
   if (seen?.metadata.uid === metadata.uid && seen.metadata.resourceVersion === metadata.resourceVersion) return true;
   const { namespace, name, uid } = owner;
   const pod = await findUnlessGone(deps.client, PODS, { namespace, name });
-  return pod?.metadata.uid !== uid;
+  return pod === undefined || !hasUid(pod, uid);
 }
 
 /** What an owner that is gone has left becomes the new one's; the address is never without a lease, but where the pool is another one. */

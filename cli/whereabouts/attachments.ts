@@ -1,8 +1,9 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
 import { parseLeasedMac } from '../../api/mac-address.js';
-import { objectKey } from '../../api/meta.js';
+import { joinKey, objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, type NetworkSelection, selectionsOf } from '../../api/network-selection.js';
 import { networkStatuses } from '../../api/network-status.js';
-import { type Pod, isTerminal } from '../../api/pod.js';
+import { type Pod, hasUid, isTerminal } from '../../api/pod.js';
 import { type Address, AddressError, parseAddress, sameAddress } from '../../ipam/core/address.js';
 import { MAX_INTERFACE } from '../../ipam/core/lease-owner.js';
 
@@ -19,14 +20,12 @@ export interface Attachment {
 /** The pods that may have addresses: those that have not ended, by `namespace/name`. Annotations are read once. */
 export class LivePods {
   readonly #pods = new Map<string, Pod>();
-  readonly #uids = new Set<string>();
   readonly #attachments = new WeakMap<Pod, readonly Attachment[]>();
 
   constructor(pods: readonly Pod[]) {
     for (const pod of pods) {
       if (isTerminal(pod) || !pod.metadata.uid) continue;
       this.#pods.set(objectKey(pod), pod);
-      this.#uids.add(pod.metadata.uid);
     }
   }
 
@@ -34,8 +33,9 @@ export class LivePods {
     return this.#pods.get(key);
   }
 
-  has(uid: string): boolean {
-    return this.#uids.has(uid);
+  has({ namespace, name, uid }: LeaseOwner): boolean {
+    const pod = this.get(joinKey(namespace, name));
+    return pod !== undefined && hasUid(pod, uid);
   }
 
   all(): Iterable<Pod> {

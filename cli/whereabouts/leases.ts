@@ -2,7 +2,7 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import { CLAIM_NAD } from '../../api/names.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, staticUidOf } from '../../api/pod.js';
 import { formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
 import { leaseOwnerOf } from '../../ipam/core/lease-owner.js';
@@ -93,7 +93,7 @@ export function stateOfLease(
 
 /** What an earlier run leased, and whereabouts has given to another pod since. */
 function isLeftBehind({ owner }: LeaseRecord, pods: Pick<LivePods, 'has'>): boolean {
-  return owner?.kind === 'Pod' && !pods.has(owner.uid);
+  return owner?.kind === 'Pod' && !pods.has(owner);
 }
 
 export function describeHolder(record: LeaseRecord): string {
@@ -121,8 +121,9 @@ function requestOf(claimant: Claimant, claim: IPAMClaim | undefined): LeaseReque
   };
 }
 
-function ownerPod({ metadata: { namespace = '', name, uid = '' } }: Pod): LeaseOwner {
-  return { kind: 'Pod', namespace, name, uid };
+function ownerPod(pod: Pod): LeaseOwner {
+  const { namespace = '', name, uid = '' } = pod.metadata;
+  return { kind: 'Pod', namespace, name, uid: staticUidOf(pod) ?? uid };
 }
 
 /** The pod is the one that the claim is for. */

@@ -77,7 +77,7 @@ async function apply(plan: Plan, observed: Observed, options: MigrateOptions, de
   const made = new Set([...applied.poolsMade, ...applied.leasesMade, ...applied.leasesThere]);
   applied.failed = applied.failed.filter(({ name }) => !made.has(name));
   const pods = new LivePods(now.pods);
-  const gone = plan.leases.filter(({ name, pod }) => known.has(name) && !pods.has(pod.uid));
+  const gone = plan.leases.filter(({ name, pod }) => known.has(name) && !pods.has(pod));
   const released = await releaseGone(
     gone.filter(isOfPod),
     applyDeps(deps, () => undefined),

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/meta.js';
-import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
+import { MIRROR_POD_ANNOTATION, NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client, ListOptions } from '../../kube/client.js';
 import { isNotFound } from '../../kube/errors.js';
@@ -81,7 +81,7 @@ async function listServed<T extends KubeObject>(
 function onlyWhatCounts({ metadata, spec, status }: Pod): Pod {
   const { name, namespace, uid, ownerReferences, labels } = metadata;
   const annotations = Object.fromEntries(
-    [NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION].flatMap((key) => {
+    [NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION, MIRROR_POD_ANNOTATION].flatMap((key) => {
       const value = metadata.annotations?.[key];
       return value === undefined ? [] : [[key, value]];
     }),

@@ -1,7 +1,10 @@
+import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_NAD } from '../../api/names.js';
 import { BLUE, POOL, check } from '../../test/migration-plan.js';
-import { ipPool, livePod, movingNad, reservation } from '../../test/migration-world.js';
+import { ipPool, livePod, movingNad, observedOf, reservation } from '../../test/migration-world.js';
+import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
+import { planMigration } from './plan.js';
 
 function claim(key: string, { nad, owner }: { nad?: string; owner?: string } = {}): IPAMClaim {
   const [namespace = '', name = ''] = key.split('/');
@@ -125,5 +128,12 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [...pools, conflict],
       },
     ]);
+  });
+
+  it('leases to a static pod under the UID that the kubelet gave it', () => {
+    const { metadata } = livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } });
+    const pod = mirrorPod('mirror-1', { namespace: 'a', name: 'p', annotations: metadata.annotations! });
+    const [lease] = planMigration(observedOf({ nads: [BLUE], pods: [pod] })).leases;
+    expect(lease?.request.owner.uid).to.equal(STATIC_UID);
   });
 });

@@ -2,7 +2,7 @@ import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../api/meta.js';
 import { selectionsOf } from '../../api/network-selection.js';
 import { networkStatuses } from '../../api/network-status.js';
-import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
+import { type Pod, controllingVmi, isTerminal, staticUidOf } from '../../api/pod.js';
 import type { Lister } from '../../kube/cache.js';
 import type { Change, Informer } from '../../kube/informer.js';
 import { PODS } from '../../kube/resources.js';
@@ -15,6 +15,8 @@ import type { Watched } from '../../process/informers.js';
  */
 export interface ClaimPod extends KubeObject {
   metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'creationTimestamp' | 'deletionTimestamp'>;
+  /** Of a mirror pod: {@link staticUidOf}. */
+  staticUid?: string;
   /** Its containers have ended for good. */
   terminal: boolean;
   /** Names of the claims that its networks annotation refers to. */
@@ -50,13 +52,14 @@ export function shrinkPod(pod: Pod): ClaimPod {
   const vmi = controllingVmi(pod);
   const terminal = isTerminal(pod);
   const identity = { name, namespace, uid };
-  if (claims.length === 0 && vmi === undefined) return { metadata: identity, terminal, claims };
+  const staticUid = staticUidOf(pod);
+  const owner = { ...(staticUid !== undefined && { staticUid }), terminal, claims };
+  if (claims.length === 0 && vmi === undefined) return { metadata: identity, ...owner };
   const nodeName = pod.spec?.nodeName;
   const scheduledAt = scheduledTime(pod);
   return {
     metadata: { ...identity, ...timesOf(pod) },
-    terminal,
-    claims,
+    ...owner,
     running: pod.status?.phase === 'Running',
     ...(nodeName !== undefined && { nodeName }),
     ...(vmi !== undefined && { vmi }),

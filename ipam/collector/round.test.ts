@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { LeakWorld } from '../../test/leak-world.js';
+import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
 import { LeakSearch } from './round.js';
 
 describe('what the API server says of a suspect', () => {
@@ -117,5 +118,49 @@ describe('what the API server says of a suspect', () => {
       world.now += 20_000;
     }
     expect(world.requests).to.have.length(1);
+  });
+});
+
+describe('the lease of a static pod', () => {
+  async function lookAfter(change: (world: LeakWorld) => void): Promise<string[]> {
+    const world = new LeakWorld();
+    world.put('pods', mirrorPod('mirror-1'));
+    world.addLease('10.0.0.1', mirrorPod(STATIC_UID));
+    world.deliverAll();
+    const search = new LeakSearch({ ...world.deps, clock: { now: () => world.now }, collectAfterMs: 60_000 });
+    await search.round();
+    change(world);
+    for (let look = 0; look < 3; look++) {
+      world.deliverAll();
+      await search.round();
+      world.now += 60_000;
+    }
+    return world.collected;
+  }
+
+  it('is kept when its mirror pod is created again', async () => {
+    const collected = await lookAfter((world) => {
+      world.remove('pods', 'apps/web');
+      world.put('pods', mirrorPod('mirror-2'));
+    });
+    expect(collected).to.deep.equal([]);
+  });
+
+  it('is kept when caches have missed the new mirror pod', async () => {
+    const collected = await lookAfter((world) => {
+      world.remove('pods', 'apps/web');
+      world.deliverAll();
+      world.put('pods', mirrorPod('mirror-2'));
+      world.deliverAll = () => undefined;
+    });
+    expect(collected).to.deep.equal([]);
+  });
+
+  it('is released when no pod of its name mirrors it any more', async () => {
+    const collected = await lookAfter((world) => {
+      world.remove('pods', 'apps/web');
+      world.put('pods', mirrorPod('u', { name: 'forged' }));
+    });
+    expect(collected).to.deep.equal(['orphan blue.10-0-0-1']);
   });
 });

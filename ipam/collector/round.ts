@@ -65,7 +65,7 @@ export class LeakSearch {
     const { claims, pods, users, book } = deps;
     this.#owners = {
       claim: (key) => claims.cache.get(key),
-      podUid: (key) => pods.cache.get(key)?.metadata.uid,
+      pod: (key) => pods.cache.get(key),
       leasesOf: (uid) => book.ofOwner(uid),
       reportsOf: (claim) => reportsOf(users.usersOf(claim)),
     };

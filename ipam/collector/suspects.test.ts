@@ -6,7 +6,7 @@ import { type Owners, type Suspects, casesOf, suspectsAmong } from './suspects.j
 function look(world: LeakWorld, known: Suspects = new Map(), limits = { afterMs: 60_000, cases: 10 }) {
   const owners: Owners = {
     claim: (key) => world.claims.cache.get(key),
-    podUid: (key) => world.pods.cache.get(key)?.metadata.uid,
+    pod: (key) => world.pods.cache.get(key),
     leasesOf: (uid) => world.book.ofOwner(uid),
     reportsOf: () => [],
   };

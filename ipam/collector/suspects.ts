@@ -25,7 +25,8 @@ export type Suspects = ReadonlyMap<string, Suspect>;
 export interface Owners {
   /** By `namespace/name`. */
   claim(key: string): IPAMClaim | undefined;
-  podUid(key: string): string | undefined;
+  /** Which pod has that name; of a mirror pod with the UID of its static pod. */
+  pod(key: string): { readonly metadata: { readonly uid?: string }; readonly staticUid?: string } | undefined;
   /** Of a claim's UID. */
   leasesOf(uid: string): readonly LeaseRecord[];
   /** Of each pod that uses the claim the addresses that it reports. */
@@ -77,8 +78,10 @@ function chargeOf(lease: LeaseRecord, owners: Owners): Charge | undefined {
   if (owner === undefined || stateOf(lease) !== 'held') return undefined;
   const key = joinKey(owner.namespace, owner.name);
   switch (owner.kind) {
-    case 'Pod':
-      return owners.podUid(key) === owner.uid ? undefined : 'orphan';
+    case 'Pod': {
+      const pod = owners.pod(key);
+      return pod !== undefined && [pod.metadata.uid, pod.staticUid].includes(owner.uid) ? undefined : 'orphan';
+    }
     case 'IPAMClaim': {
       const claim = owners.claim(key);
       if (claim?.metadata.uid !== owner.uid) return 'orphan';

@@ -1,7 +1,8 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { KubeObject } from '../../api/meta.js';
-import type { Pod } from '../../api/pod.js';
+import { joinKey } from '../../api/meta.js';
 import { PodLeases } from '../../cni/agent/leases/pod-leases.js';
+import { type NodePod, shrinkNodePod } from '../../cni/agent/pods/node-pod.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
@@ -40,7 +41,11 @@ export class LeaseAgent {
   readonly api: LeaseApi;
   readonly metrics = new Metrics();
   /** Its cache of pods. */
-  readonly pods = { hasSynced: false, known: new Map<string, Pod>(), get: (uid: string) => this.pods.known.get(uid) };
+  readonly pods = {
+    hasSynced: false,
+    known: new Map<string, NodePod>(),
+    named: (namespace: string, name: string) => this.pods.known.get(joinKey(namespace, name)),
+  };
   /** By field selector; {@link BLOCKS}. */
   readonly feeds = new Map<string, Feed>();
   readonly #cluster: LeaseCluster;
@@ -81,7 +86,7 @@ export class LeaseAgent {
 
   seePods(): void {
     this.pods.hasSynced = true;
-    this.pods.known = new Map([...this.#cluster.pods.values()].map((pod) => [pod.metadata.uid ?? '', pod]));
+    this.pods.known = new Map([...this.#cluster.pods].map(([key, pod]) => [key, shrinkNodePod(pod)]));
   }
 
   /** @returns of a metric of the agent, summed over its labels */

@@ -19,12 +19,17 @@ export interface AttachmentGiven {
   interface?: string;
   requested?: string[];
   mac?: string;
+  /** Of a static pod: the UID that the runtime says. */
+  staticUid?: string;
 }
 
 export function attachmentOf(given: AttachmentGiven = {}): Attachment {
   const { pod = 'web', uid = `${pod}-uid`, container = `${pod}-c1`, requested = [] } = given;
   return {
-    pod: { metadata: { namespace: 'apps', name: pod, uid } },
+    pod: {
+      metadata: { namespace: 'apps', name: pod, uid },
+      ...(given.staticUid !== undefined && { staticUid: given.staticUid }),
+    },
     containerId: container,
     interfaceName: given.interface ?? 'net1',
     network: 'blue',

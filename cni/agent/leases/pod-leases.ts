@@ -17,6 +17,7 @@ import type { Attachment, Call, Grant, GrantedAddress } from '../attachment.js';
 import { CniCode, CniError } from '../cni-error.js';
 import { createOwnBlockMetrics } from '../blocks/metrics.js';
 import { OwnBlocks } from '../blocks/own-blocks.js';
+import { runtimeUidOf } from '../pods/node-pod.js';
 import { Candidates, type CandidatesDeps } from './candidates.js';
 import { LeaseWriter, readable } from './lease-writer.js';
 import { type PodLeaseMetrics, createPodLeaseMetrics } from './metrics.js';
@@ -97,8 +98,8 @@ export class PodLeases {
    */
   async grant(attachment: Attachment, pool: Pool, call: Call): Promise<Grant> {
     const { client, nodeName, clock, log, config } = this.#deps;
-    const { namespace, name, uid } = attachment.pod.metadata;
-    const key = `${uid} ${attachment.interfaceName}`;
+    const { namespace, name } = attachment.pod.metadata;
+    const key = `${runtimeUidOf(attachment.pod)} ${attachment.interfaceName}`;
     const isLatest = () => this.#latest.get(key) === attachment;
     this.#latest.set(key, attachment);
     const rules = { maxStalenessMs: config.maxStalenessMs, stickyMAC: config.featureGates.stickyMAC };

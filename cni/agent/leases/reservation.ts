@@ -10,6 +10,7 @@ import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Attachment, Call } from '../attachment.js';
 import type { BlockPicks } from '../blocks/own-blocks.js';
+import { runtimeUidOf } from '../pods/node-pod.js';
 import { AnyAddress } from './any-address.js';
 import { KeptAddress } from './kept-address.js';
 import type { LeaseWriter, PodRequest, Written } from './lease-writer.js';
@@ -109,7 +110,7 @@ export class Reservation {
   #ownOf(family: Family, wanted: Address | undefined): LeaseRecord[] {
     const { attachment } = this.#wish;
     const rank = (lease: LeaseRecord) => (isHeldAt(lease, this.#place) ? 0 : stateOf(lease) === 'held' ? 1 : 2);
-    return [...this.#deps.own.ofPod(attachment.pod.metadata.uid)]
+    return [...this.#deps.own.ofPod(runtimeUidOf(attachment.pod))]
       .filter((lease) => lease.address.family === family)
       .filter(({ address }) => wanted === undefined || sameAddress(address, wanted))
       .filter((lease) => this.#isItsOwn(lease))
@@ -150,8 +151,10 @@ export class Reservation {
   #isItsOwn({ owner, interface: interfaceName, pool: poolName, addressSpace }: LeaseRecord): boolean {
     const { attachment, pool } = this.#wish;
     if (poolName !== pool.name || addressSpace !== pool.addressSpace) return false;
-    const isOfPod = owner?.kind === 'Pod' && owner.uid === attachment.pod.metadata.uid;
-    return isOfPod && interfaceName === this.#place.interfaceName;
+    const { namespace, name } = attachment.pod.metadata;
+    // a UID that a manifest of a static pod names may stand in the owner of another pod's lease
+    const isOfPod = owner?.kind === 'Pod' && owner.namespace === namespace && owner.name === name;
+    return isOfPod && owner.uid === runtimeUidOf(attachment.pod) && interfaceName === this.#place.interfaceName;
   }
 
   async #exactly(address: Address): Promise<LeaseRecord> {
@@ -197,8 +200,9 @@ export class Reservation {
   }
 
   get #owner(): LeaseOwner {
-    const { namespace, name, uid } = this.#wish.attachment.pod.metadata;
-    return { kind: 'Pod', namespace, name, uid };
+    const { pod } = this.#wish.attachment;
+    const { namespace, name } = pod.metadata;
+    return { kind: 'Pod', namespace, name, uid: runtimeUidOf(pod) };
   }
 
   #requestFor(address: Address): PodRequest {

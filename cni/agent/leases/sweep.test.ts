@@ -3,6 +3,7 @@ import type { Pod } from '../../../api/pod.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { COLLECT_AFTER_MS } from '../../../test/agent-model/lease-agent.js';
 import { LeaseScene, OTHER, callOf } from '../../../test/agent-model/lease-scene.js';
+import { STATIC_UID, mirrorPod } from '../../../test/mirror-pod.js';
 import { TransportError } from '../../../kube/errors.js';
 
 const POOL = compiledPool({ cidr: '10.0.0.0/24' });
@@ -170,5 +171,57 @@ describe('GC of a network', () => {
     await collect(scene).catch((error: unknown) => (failure = error));
     expect(failure).to.include({ code: 11 });
     expect(scene.held).to.have.length(1);
+  });
+});
+
+describe('the address of a static pod', () => {
+  /** The pod runs and has an address; the runtime knows it by the UID that the kubelet gave it. */
+  async function sceneWithStaticPod(): Promise<LeaseScene> {
+    const scene = new LeaseScene(POOL);
+    scene.cluster.setPod(mirrorPod('mirror-1'));
+    await scene.add({ uid: 'mirror-1', staticUid: STATIC_UID });
+    scene.follow();
+    await scene.pass(COLLECT_AFTER_MS);
+    return scene;
+  }
+
+  it('stays when its mirror pod is created again', async () => {
+    const scene = await sceneWithStaticPod();
+    scene.cluster.setPod(mirrorPod('mirror-2'));
+    scene.agent.seePods();
+    await looks(scene);
+    expect(scene.cluster.held().map(({ spec }) => spec.owner?.uid)).to.deep.equal([STATIC_UID]);
+    scene.requests();
+    await scene.add({ uid: 'mirror-2', staticUid: STATIC_UID });
+    expect(scene.held).to.have.length(1);
+  });
+
+  const ends: { name: string; pods: Pod[] }[] = [
+    { name: 'its mirror pod is gone for good', pods: [] },
+    { name: 'its manifest has changed', pods: [mirrorPod('mirror-2', { mirrored: 'other' })] },
+    { name: 'a pod of another name says that it mirrors it', pods: [mirrorPod('u', { name: 'forged' })] },
+    { name: 'a pod in another namespace says that it mirrors it', pods: [mirrorPod('u', { namespace: 'evil' })] },
+    {
+      name: 'the pod that says that it mirrors it was not made by the kubelet',
+      pods: [mirrorPod('u', { controller: { kind: 'VirtualMachineInstance' } })],
+    },
+  ];
+  for (const { name, pods } of ends) {
+    it(`is released when ${name}`, async () => {
+      const scene = await sceneWithStaticPod();
+      scene.cluster.pods.clear();
+      for (const pod of pods) scene.cluster.setPod(pod);
+      scene.agent.seePods();
+      await looks(scene);
+      expect(scene.held).to.deep.equal([]);
+    });
+  }
+
+  it('is not given to a pod of another name for which the runtime says the same UID', async () => {
+    const scene = await sceneWithStaticPod();
+    const [before] = scene.held;
+    const [got] = await scene.add({ pod: 'other', staticUid: STATIC_UID });
+    expect(got).not.to.equal(before);
+    expect(scene.held).to.have.length(2);
   });
 });

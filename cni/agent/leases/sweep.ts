@@ -1,4 +1,4 @@
-import { type Pod, isTerminal } from '../../../api/pod.js';
+import { hasUid, isTerminal } from '../../../api/pod.js';
 import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { Client } from '../../../kube/client.js';
@@ -6,6 +6,7 @@ import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
 import { PODS } from '../../../kube/resources.js';
+import { type NodePod, isKnownAs } from '../pods/node-pod.js';
 import type { LeaseWriter } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
 import type { OwnLeases } from './own-leases.js';
@@ -13,7 +14,7 @@ import type { OwnLeases } from './own-leases.js';
 /** The pods of this node, as they are cached. */
 export interface PodsOfNode {
   readonly hasSynced: boolean;
-  get(uid: string): Pod | undefined;
+  named(namespace: string, name: string): NodePod | undefined;
 }
 
 export interface SweepDeps {
@@ -78,9 +79,10 @@ export class Sweep {
   }
 
   #looksLeaked(lease: LeaseRecord): boolean {
-    if (lease.owner?.kind !== 'Pod' || stateOf(lease) !== 'held') return false;
-    const pod = this.#deps.pods.get(lease.owner.uid);
-    return pod === undefined || isTerminal(pod);
+    const { owner } = lease;
+    if (owner?.kind !== 'Pod' || stateOf(lease) !== 'held') return false;
+    const pod = this.#deps.pods.named(owner.namespace, owner.name);
+    return pod === undefined || !isKnownAs(pod, owner.uid) || isTerminal(pod);
   }
 
   async #decide(lease: LeaseRecord, signal: AbortSignal): Promise<void> {
@@ -102,9 +104,9 @@ export class Sweep {
 
   /** @returns why the pod needs no address any more; undefined where it does */
   async #proof({ owner }: LeaseRecord, signal: AbortSignal): Promise<string | undefined> {
-    const { namespace = '', name = '', uid } = owner ?? {};
+    const { namespace = '', name = '', uid = '' } = owner ?? {};
     const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
-    if (pod === undefined || pod.metadata.uid !== uid) return 'is gone';
+    if (pod === undefined || !hasUid(pod, uid)) return 'is gone';
     return isTerminal(pod) ? 'has ended' : undefined;
   }
 

@@ -1,6 +1,6 @@
 import type { ObjectMeta, OwnerReference } from '../../../api/meta.js';
-import { LAUNCHER_LABEL, MIGRATION_LABEL, MIRROR_POD_ANNOTATION, NETWORKS_ANNOTATION } from '../../../api/names.js';
-import type { Pod } from '../../../api/pod.js';
+import { LAUNCHER_LABEL, MIGRATION_LABEL, NETWORKS_ANNOTATION } from '../../../api/names.js';
+import { type Pod, staticUidOf } from '../../../api/pod.js';
 import { pick } from '../../../process/shrink.js';
 
 /** A pod of this node, as far as an agent remembers it. */
@@ -10,32 +10,53 @@ export interface NodePod extends Pod {
     uid: string;
     ownerReferences?: OwnerReference[];
   };
+  /** Of a mirror pod: {@link staticUidOf}. */
+  staticUid?: string;
 }
 
 const LABELS = [LAUNCHER_LABEL, 'kubevirt.io/created-by', MIGRATION_LABEL];
-const ANNOTATIONS = [NETWORKS_ANNOTATION, MIRROR_POD_ANNOTATION];
+const ANNOTATIONS = [NETWORKS_ANNOTATION];
 
-export function shrinkNodePod({ metadata, spec, status }: Pod): NodePod {
+export function shrinkNodePod(pod: Pod): NodePod {
+  const { metadata, spec, status } = pod;
+  const staticUid = staticUidOf(pod);
+  return {
+    metadata: shrinkMetadata(metadata),
+    ...(spec?.nodeName !== undefined && { spec: { nodeName: spec.nodeName } }),
+    ...(status?.phase !== undefined && { status: { phase: status.phase } }),
+    ...(staticUid !== undefined && { staticUid }),
+  };
+}
+
+function shrinkMetadata(metadata: ObjectMeta): NodePod['metadata'] {
   const { name, namespace = '', uid = '', creationTimestamp, deletionTimestamp, ownerReferences } = metadata;
   const labels = pick(metadata.labels, LABELS);
   const annotations = pick(metadata.annotations, ANNOTATIONS);
   return {
-    metadata: {
-      name,
-      namespace,
-      uid,
-      ...(creationTimestamp !== undefined && { creationTimestamp }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-      ...(labels && { labels }),
-      ...(annotations && { annotations }),
-      ...(ownerReferences && { ownerReferences }),
-    },
-    ...(spec?.nodeName !== undefined && { spec: { nodeName: spec.nodeName } }),
-    ...(status?.phase !== undefined && { status: { phase: status.phase } }),
+    name,
+    namespace,
+    uid,
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(ownerReferences && { ownerReferences }),
   };
 }
 
 /** A runtime knows a static pod by another UID than the API server. */
-export function isKnownAs({ metadata }: NodePod, uid: string): boolean {
-  return metadata.uid === uid || metadata.annotations?.[MIRROR_POD_ANNOTATION] === uid;
+export function isKnownAs({ metadata, staticUid }: NodePod, uid: string): boolean {
+  return metadata.uid === uid || staticUid === uid;
+}
+
+/** The UID by which the runtime knows the pod, as {@link NodePods.find} has found it: the owner of its leases. */
+export function runtimeUidOf({ metadata, staticUid }: NodePod): string {
+  return staticUid ?? metadata.uid;
+}
+
+/** The pod for which the runtime says this UID. Only the runtime can say that it is a static pod: tenants write annotations, too. */
+export function asRuntimeKnows(pod: NodePod, uid: string | undefined): NodePod {
+  if (pod.staticUid === undefined || pod.staticUid === uid) return pod;
+  const { staticUid: _unconfirmed, ...rest } = pod;
+  return rest;
 }

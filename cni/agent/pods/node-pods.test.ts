@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { AgentWorld } from '../../../test/agent-world.js';
+import { STATIC_UID, mirrorPod } from '../../../test/mirror-pod.js';
 import type { NodePod } from './node-pod.js';
-import { shrinkNodePod } from './node-pod.js';
+import { runtimeUidOf, shrinkNodePod } from './node-pod.js';
 import type { PodRef } from './node-pods.js';
 
 const REF = { namespace: 'vms', name: 'p1', uid: 'p1-uid' };
@@ -68,8 +69,19 @@ describe('the pods of a node', () => {
 
   it('are known by the UID that the kubelet gave a static pod', async () => {
     const world = new AgentWorld();
+    world.addPod(mirrorPod('p1-uid', { namespace: 'vms', name: 'p1', nodeName: 'node1' }));
+    const uids = [STATIC_UID, 'p1-uid', undefined].map(async (uid) => {
+      const pod = await world.pods.find({ ...REF, uid }, world.call());
+      return [pod.metadata.uid, runtimeUidOf(pod)];
+    });
+    const known = ['p1-uid', 'p1-uid'];
+    expect(await Promise.all(uids)).to.deep.equal([['p1-uid', STATIC_UID], known, known]);
+  });
+
+  it('are not known by an annotation that the kubelet has not written', async () => {
+    const world = new AgentWorld();
     world.tenantPod(undefined, { annotations: { 'kubernetes.io/config.mirror': 'hash' } });
-    expect(await find(world, { ...REF, uid: 'hash' })).to.equal('p1-uid');
+    expect(await find(world, { ...REF, uid: 'hash' })).to.match(/^100 pod vms.p1 has uid p1-uid, and the runtime asks/);
   });
 
   it('are found in the cache while the API server is away, and nowhere else', async () => {

@@ -10,7 +10,7 @@ import type { InformerRegistry, Watched } from '../../../process/informers.js';
 import { unread } from '../api-failure.js';
 import type { Call } from '../attachment.js';
 import { CniCode, CniError } from '../cni-error.js';
-import { type NodePod, isKnownAs, shrinkNodePod } from './node-pod.js';
+import { type NodePod, asRuntimeKnows, isKnownAs, shrinkNodePod } from './node-pod.js';
 
 /** The pod that a runtime means. */
 export interface PodRef {
@@ -75,7 +75,8 @@ export class NodePods {
    */
   async find(ref: PodRef, call: Call): Promise<NodePod> {
     const cached = this.named(ref.namespace, ref.name);
-    if (cached !== undefined && ref.uid !== undefined && isKnownAs(cached, ref.uid)) return cached;
+    if (cached !== undefined && ref.uid !== undefined && isKnownAs(cached, ref.uid))
+      return asRuntimeKnows(cached, ref.uid);
     const pod = await this.#read(ref, call);
     const subject = `pod ${joinKey(ref.namespace, ref.name)}`;
     if (pod === undefined) {
@@ -86,7 +87,7 @@ export class NodePods {
       throw new CniError(CniCode.Refused, message);
     }
     const { nodeName } = this.#deps;
-    if (pod.spec?.nodeName === nodeName) return pod;
+    if (pod.spec?.nodeName === nodeName) return asRuntimeKnows(pod, ref.uid);
     const bound = pod.spec?.nodeName ?? 'none';
     throw new CniError(CniCode.Refused, `${subject} is bound to node ${bound}, and this is node ${nodeName}`);
   }
