@@ -241,7 +241,7 @@ class Ipam implements Part {
   }
 
   #createPoolsSync(): Sync {
-    const { client, clock, log } = this.#context;
+    const { client, clock, random, log } = this.#context;
     const { watched, book, directory, usage } = this.#views;
     return createPoolsSync({
       client,
@@ -253,6 +253,8 @@ class Ipam implements Part {
       isGateOpen: () => this.#gate.isOpen(),
       events: this.#events,
       clock,
+      random,
+      statusIntervalMs: this.#config.poolStatusIntervalMs,
       log,
     });
   }

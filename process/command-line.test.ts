@@ -46,6 +46,7 @@ describe('readCommandLine', () => {
       maxStalenessMs: 30_000,
       collectAfterMs: 60_000,
       unhonouredAfterMs: 60_000,
+      poolStatusIntervalMs: 60_000,
       blockMinFree: 8,
       blockMaxFree: 72,
       excessReleaseDelayMs: 180_000,

@@ -61,6 +61,8 @@ export interface IpamConfig extends CommonConfig, BlockConfig, ClientConfig {
   readonly collectAfterMs: number;
   /** How long a pod may wait for a claim that nobody honours before somebody is told. */
   readonly unhonouredAfterMs: number;
+  /** Between two writes of one pool's counts, for up to 60 pools. */
+  readonly poolStatusIntervalMs: number;
   readonly validationBindAddress: string;
   /** Holds tls.crt and tls.key that somebody else renews. Without it ipam makes its own certificate. */
   readonly validationCertDir?: string | undefined;
@@ -245,6 +247,15 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     fallback: 60_000,
     fallbackText: '60s',
     parse: duration(100, 24 * HOUR_MS),
+  },
+  poolStatusIntervalMs: {
+    flag: 'pool-status-interval',
+    placeholder: 'duration',
+    description:
+      "how often the counts in one pool's status are written at most, for up to 60 pools; with more of them less often. Conditions are written at once",
+    fallback: 60_000,
+    fallbackText: '60s',
+    parse: duration(1_000, HOUR_MS),
   },
   validationBindAddress: {
     flag: 'validation-bind-address',

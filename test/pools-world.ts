@@ -43,6 +43,8 @@ export class PoolsWorld {
   isGateOpen = true;
   /** For leaders that are elected from now on. */
   blocks: PoolsDependencies['blocks'];
+  /** Between two writes of one pool's counts, for leaders that are elected from now on. */
+  statusIntervalMs = 1_000;
   /** Thrown by the next write of a pool. */
   failure: Error | undefined;
   #version = 100;
@@ -64,6 +66,8 @@ export class PoolsWorld {
           this.events.push(`${kind} ${metadata.name} ${reason}: ${message}`),
       },
       clock,
+      random: () => 0,
+      statusIntervalMs: this.statusIntervalMs,
       log: silentLogger,
     });
   }

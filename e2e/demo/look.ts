@@ -46,7 +46,7 @@ function rowOf({ spec }: AddressLease): string[] {
 
 type Counts = Partial<Omit<AddressPoolStatus, 'conditions'>>;
 
-/** Counts are written about once a second: waits until they are right. */
+/** Counts are written about once a second here: waits until they are right. */
 export async function checkPool(
   { story, narrator, pool }: Stage,
   promise: string,

@@ -16,7 +16,7 @@ const QUICK_CAPACITY: readonly string[] = [
   '--publish-settle=500ms',
   '--publish-patience=12s',
 ];
-const QUICK_IPAM: readonly string[] = [...QUICK, '--unhonoured-after=3s'];
+const QUICK_IPAM: readonly string[] = [...QUICK, '--unhonoured-after=3s', '--pool-status-interval=1s'];
 
 /** Where an agent serves. */
 export interface AgentNode {

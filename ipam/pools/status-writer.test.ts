@@ -19,10 +19,22 @@ class OnePool {
   stored: AddressPool = { ...adminPool('p') };
   cached: AddressPool = this.stored;
   failing = false;
-  readonly writer = new StatusWriter({ patch: (...args: unknown[]) => this.#patch(args) as never }, this.clock);
+  pools = 1;
+  readonly writer = new StatusWriter({ patch: (...args: unknown[]) => this.#patch(args) as never }, this.clock, {
+    countsIntervalMs: 60_000,
+    poolCount: () => this.pools,
+    random: () => 0,
+  });
 
   write(leased: number, findings = [READY]) {
     return this.writer.write(this.cached, { ...COUNTS, leased, free: 9 - leased, findings });
+  }
+
+  /** The conditions that turned, or for how long the write was put off. */
+  async writeLater(ms: number, leased: number, findings = [READY]): Promise<string[] | number> {
+    this.clock.set(this.clock.now() + ms);
+    const written = await this.write(leased, findings);
+    return 'earlyByMs' in written ? written.earlyByMs : written.turned.map(({ reason }) => reason);
   }
 
   #patch([, , patch]: unknown[]): Promise<AddressPool> {
@@ -45,6 +57,36 @@ describe("the writer of a pool's status", () => {
     expect(one.writer.dueIn(one.cached)).to.equal(600);
     one.clock.set(one.clock.now() + 600);
     expect(one.writer.dueIn(one.cached)).to.equal(0);
+  });
+
+  it('writes counts at once after a quiet time, then once in an interval', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    expect(await one.writeLater(60_000, 2)).to.deep.equal([]);
+    expect(await one.writeLater(1_000, 3)).to.equal(59_000);
+    expect(one.stored.status?.leased).to.equal(2);
+    expect(one.writer.dueIn(one.cached), 'counted once a second at most').to.equal(1_000);
+    expect(await one.writeLater(59_000, 4)).to.deep.equal([]);
+    expect(one.stored.status?.leased).to.equal(4);
+  });
+
+  it('writes at once what somebody waits for, with the counts of that moment', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    const serving = { ...READY, reason: 'LeasedOutside' };
+    expect(await one.writeLater(1_000, 2, [serving])).to.deep.equal(['LeasedOutside']);
+    expect(one.stored.status?.leased).to.equal(2);
+    expect(await one.writeLater(1_000, 2, [serving, { ...READY, type: 'Conflict' }])).to.deep.equal(['Serving']);
+    expect(await one.writeLater(1_000, 2, [serving])).to.deep.equal([]);
+    expect(one.stored.status?.conditions).to.have.length(1);
+    expect(await one.writeLater(1_000, 2, [{ ...serving, message: 'other leases' }])).to.equal(59_000);
+  });
+
+  it('writes counts less often if there are many pools', async () => {
+    const one = new OnePool();
+    one.pools = 500;
+    await one.write(1);
+    expect(await one.writeLater(1_000, 2)).to.equal(499_000);
   });
 
   it('does not wait for a clock that was set back', async () => {
@@ -71,7 +113,7 @@ describe("the writer of a pool's status", () => {
     const metadata = { ...one.stored.metadata, resourceVersion: '99' };
     one.cached = { ...one.stored, metadata, status: { ...one.stored.status!, leased: 5 } };
     one.stored = one.cached;
-    await one.write(1);
+    await one.writeLater(60_000, 1);
     expect(one.stored.status?.leased).to.equal(1);
   });
 
@@ -88,10 +130,10 @@ describe("the writer of a pool's status", () => {
 
   it('tells which conditions turned, once', async () => {
     const one = new OnePool();
-    expect((await one.write(1)).turned).to.have.lengthOf(1);
-    expect((await one.write(2)).turned).to.deep.equal([]);
-    const { turned } = await one.write(2, [{ ...READY, status: 'True', reason: 'LeasedOutside' }]);
-    expect(turned.map(({ reason }) => reason)).to.deep.equal(['LeasedOutside']);
+    expect(await one.writeLater(0, 1)).to.deep.equal(['Serving']);
+    expect(await one.writeLater(60_000, 2)).to.deep.equal([]);
+    const outside = [{ ...READY, reason: 'LeasedOutside' }];
+    expect(await one.writeLater(0, 2, outside)).to.deep.equal(['LeasedOutside']);
   });
 
   it('does not take a pool of the same name for the one before', async () => {
@@ -101,6 +143,35 @@ describe("the writer of a pool's status", () => {
     expect(one.writer.dueIn(one.cached)).to.equal(0);
     await one.write(1);
     expect(one.sentAt).to.have.lengthOf(2);
+  });
+});
+
+describe('the status of pools, which every agent is sent', () => {
+  /** Status writes within a minute in which each of 5 pools gains a lease every second. */
+  async function writesAMinute(statusIntervalMs: number): Promise<number> {
+    const world = new PoolsWorld();
+    world.statusIntervalMs = statusIntervalMs;
+    const sync = world.elect();
+    const pools = Array.from({ length: 5 }, (_, n) => `p${n}`);
+    for (const [n, name] of pools.entries()) {
+      const pool = adminPool(name, { cidr: `10.0.${n}.0/24`, network: name, addressSpace: name });
+      world.putPool({ ...pool, metadata: { ...pool.metadata, finalizers: ['x'] } });
+    }
+    const start = world.clock.now();
+    for (let second = 0; second < 60; second++) {
+      for (const [n, name] of pools.entries()) {
+        world.lease(name, `10.0.${n}.${second + 2}`, `vms/c${n}-${second}`, name);
+        await sync(name);
+      }
+      world.clock.set(start + (second + 1) * 1_000);
+    }
+    return world.writes.filter((write) => write.startsWith('status')).length;
+  }
+
+  it('is written for each pool once a minute under churn, a sixtieth of what it was with an interval of 1 s', async () => {
+    const [spaced, before] = [await writesAMinute(60_000), await writesAMinute(1_000)];
+    expect(spaced).to.equal(5);
+    expect(before / spaced).to.equal(60);
   });
 });
 

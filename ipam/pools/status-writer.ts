@@ -1,14 +1,29 @@
 import type { AddressPool, AddressPoolStatus } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import type { Clock } from '../../kube/clock.js';
+import type { Clock, Random } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
 import { isNewer } from '../../kube/resource-version.js';
 import { patchTo } from './merge.js';
 import { type Counts, type Finding, stamp } from './status.js';
 
-/** Between two writes of one pool's status. */
-const INTERVAL_MS = 1_000;
+/** Between two writes of one pool's status, whatever changed. */
+const FLOOR_MS = 1_000;
+/** For so many pools the counts are written once in an interval; for more, proportionally less often. */
+const POOLS_AN_INTERVAL = 60;
+/** Part of the interval that is added at random, so that pools do not stay in step. */
+const JITTER = 0.2;
+
+export interface StatusWriterOptions {
+  /** Between two writes of one pool in which nothing but counts and messages changed. */
+  readonly countsIntervalMs: number;
+  /** How many pools there are. */
+  readonly poolCount: () => number;
+  readonly random: Random;
+}
+
+/** The conditions that turned; or for how long a status that is new is not written yet. */
+export type StatusWritten = { turned: readonly Condition[] } | { earlyByMs: number };
 
 export interface WantedStatus extends Counts {
   observedGeneration?: number;
@@ -17,41 +32,43 @@ export interface WantedStatus extends Counts {
 
 interface Last {
   uid: string | undefined;
-  /** When it was sent, in milliseconds since the epoch. */
+  /** When the last write was sent, or put off. */
   at: number;
+  /** When counts alone may be written again; absent before the first write. */
+  countsDueAt?: number;
   /** What was written last, and the object's version since; absent where the write failed. */
   stored?: { status: AddressPoolStatus; resourceVersion: string };
 }
 
-/** Writes the status of pools: at once, but no pool's more than once a second, and never what is there already. */
+/**
+ * Writes the status of pools, which every agent is sent. A condition that turns is written at once. Counts are written at once after a
+ * quiet time, and then at most once in an interval. No pool is written more than once a second, and nothing that is there already.
+ */
 export class StatusWriter {
   readonly #client: Pick<Client, 'patch'>;
   readonly #clock: Pick<Clock, 'now'>;
+  readonly #options: StatusWriterOptions;
   readonly #last = new Map<string, Last>();
 
-  constructor(client: Pick<Client, 'patch'>, clock: Pick<Clock, 'now'>) {
+  constructor(client: Pick<Client, 'patch'>, clock: Pick<Clock, 'now'>, options: StatusWriterOptions) {
     this.#client = client;
     this.#clock = clock;
+    this.#options = options;
   }
 
   /** Milliseconds until the pool's status may be written again: before, there is no sense in counting. */
   dueIn({ metadata: { name, uid } }: AddressPool): number {
     const last = this.#last.get(name);
-    const inMs = last === undefined || last.uid !== uid ? 0 : last.at + INTERVAL_MS - this.#clock.now();
+    const inMs = last === undefined || last.uid !== uid ? 0 : last.at + FLOOR_MS - this.#clock.now();
     // more than that only where the clock was set back
-    return inMs > 0 && inMs <= INTERVAL_MS ? inMs : 0;
+    return inMs > 0 && inMs <= FLOOR_MS ? inMs : 0;
   }
 
   /**
    * Call it when {@link dueIn} says so.
-   * @returns the conditions whose status or reason is another than before
    * @throws what the write throws
    */
-  async write(
-    pool: AddressPool,
-    wanted: WantedStatus,
-    call: CallOptions = {},
-  ): Promise<{ turned: readonly Condition[] }> {
+  async write(pool: AddressPool, wanted: WantedStatus, call: CallOptions = {}): Promise<StatusWritten> {
     const { name, uid } = pool.metadata;
     const now = this.#clock.now();
     const known = this.#known(pool);
@@ -61,10 +78,24 @@ export class StatusWriter {
     const last = this.#last.get(name);
     const sent: Last = last?.uid === uid && last !== undefined ? { ...last, at: now } : { uid, at: now };
     this.#last.set(name, sent);
+    const earlyByMs = isUrgent(known, status) ? 0 : this.#countsDueIn(sent, now);
+    if (earlyByMs > 0) return { earlyByMs };
     const patch = { type: 'merge' as const, body: { metadata: { uid }, status: statusPatch(known, status) } };
     const { metadata } = await this.#client.patch(ADDRESS_POOLS, { name }, patch, { ...call, subresource: 'status' });
     sent.stored = { status, resourceVersion: metadata.resourceVersion ?? '' };
+    sent.countsDueAt = now + this.#countsIntervalMs * (1 + JITTER * this.#options.random());
     return { turned: turned(status.conditions, known?.conditions) };
+  }
+
+  get #countsIntervalMs(): number {
+    const { countsIntervalMs, poolCount } = this.#options;
+    return countsIntervalMs * Math.max(1, poolCount() / POOLS_AN_INTERVAL);
+  }
+
+  #countsDueIn({ countsDueAt = 0 }: Last, now: number): number {
+    const inMs = countsDueAt - now;
+    // more than that only if the clock was set back
+    return inMs <= this.#countsIntervalMs * (1 + JITTER) ? inMs : 0;
   }
 
   forget(name: string): void {
@@ -83,6 +114,13 @@ export class StatusWriter {
 function statusPatch(before: AddressPoolStatus | undefined, after: AddressPoolStatus): object {
   if (before?.blocks === undefined) return after;
   return { ...after, blocks: after.blocks === undefined ? null : patchTo(before.blocks, after.blocks) };
+}
+
+/** Somebody waits for it: a condition turned, or a change of the spec was seen. */
+function isUrgent(before: AddressPoolStatus | undefined, after: AddressPoolStatus): boolean {
+  if (before?.observedGeneration !== after.observedGeneration) return true;
+  if (before?.conditions?.length !== after.conditions?.length) return true;
+  return turned(after.conditions, before?.conditions).length > 0;
 }
 
 function turned(after: readonly Condition[] = [], before: readonly Condition[] = []): Condition[] {

@@ -2,12 +2,12 @@ import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/addr
 import { isBeingDeleted, splitKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import type { Clock } from '../../kube/clock.js';
+import type { Clock, Random } from '../../kube/clock.js';
 import { isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
-import type { Lister } from '../../kube/cache.js';
+import type { Cache } from '../../kube/cache.js';
 import type { Blocks } from '../blocks/blocks.js';
 import { addFinalizer, applyDerivation, mayGo, removeFinalizer, wantsFinalizer } from './apply.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
@@ -17,7 +17,7 @@ import type { PoolDirectory } from '../../process/pools/directory.js';
 import { MoveFence } from './move-fence.js';
 import { Notices, tellOfConditions } from './notices.js';
 import { type Judgement, blockersOf, conditionsOf, countsOf } from './status.js';
-import { StatusWriter } from './status-writer.js';
+import { type StatusWritten, StatusWriter } from './status-writer.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
 import type { PoolVerdict } from '../../process/pools/verdict.js';
 
@@ -25,7 +25,7 @@ export type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 
 export interface PoolsDependencies {
   client: PoolClient;
-  pools: Pick<Lister<AddressPool>, 'get'>;
+  pools: Pick<Cache<AddressPool>, 'get' | 'size'>;
   directory: PoolDirectory;
   book: LeaseSource;
   usage: PoolUsage;
@@ -35,6 +35,9 @@ export interface PoolsDependencies {
   isGateOpen: () => boolean;
   events: Pick<EventRecorder, 'event'>;
   clock: Pick<Clock, 'now'>;
+  random: Random;
+  /** Between two writes of one pool's counts. */
+  statusIntervalMs: number;
   log: Logger;
 }
 
@@ -49,9 +52,10 @@ interface Memory {
 export function createPoolsSync(
   dependencies: PoolsDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
-  const { client, clock, events } = dependencies;
+  const { client, clock, random, events, pools, statusIntervalMs } = dependencies;
+  const options = { random, countsIntervalMs: statusIntervalMs, poolCount: () => pools.size };
   const memory = {
-    writer: new StatusWriter(client, clock),
+    writer: new StatusWriter(client, clock, options),
     notices: new Notices(events),
     fence: new MoveFence(() => clock.now()),
   };
@@ -153,7 +157,12 @@ async function syncPool(
     wantedStatus(pool, { verdict, plan, isFenced: fencedMs > 0 }, dependencies),
     call,
   );
-  tellOfConditions(pool, written.turned, events);
+  if ('turned' in written) tellOfConditions(pool, written.turned, events);
+  return nextLook(written, fencedMs);
+}
+
+function nextLook(written: StatusWritten, fencedMs: number): SyncResult {
+  if ('earlyByMs' in written) return { earlyByMs: Math.min(written.earlyByMs, fencedMs || Infinity) };
   return fencedMs > 0 ? { retryAfterMs: fencedMs } : undefined;
 }
 
