@@ -8,7 +8,7 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { CniCode, CniError } from './cni-error.js';
 import { Dispatcher } from './dispatcher.js';
 import { COMMANDS } from './environment.js';
-import type { Answer, Ask } from './exchange.js';
+import type { Answer } from './exchange.js';
 import { createAgentMetrics } from './metrics.js';
 import { type InterfaceRef, keyOf } from './request.js';
 import type { Verbs } from './verbs.js';
@@ -20,7 +20,8 @@ const AWAY = new TransportError('unsent', 'GET /x: refused');
 class Front {
   readonly clock = new ManualClock(0);
   readonly metrics = new Metrics();
-  readonly notes = new Map<string, Ask>();
+  readonly notes = new Set<string>();
+  areNotesFull = false;
   noted = 0;
   noteFails: Error | undefined;
   perform: Verbs['perform'] = () => Promise.resolve({ done: true });
@@ -29,10 +30,11 @@ class Front {
     verbs: { perform: (request, call) => this.perform(request, call), delete: (at, call) => this.delete(at, call) },
     notes: {
       has: (at) => Promise.resolve(this.notes.has(keyOf(at))),
-      write: (at, ask) => {
+      write: (at) => {
         if (this.noteFails !== undefined) return Promise.reject(this.noteFails);
-        this.notes.set(keyOf(at), ask);
-        return Promise.resolve();
+        if (this.areNotesFull) return Promise.resolve(false);
+        this.notes.add(keyOf(at));
+        return Promise.resolve(true);
       },
     },
     onNote: () => this.noted++,
@@ -158,7 +160,7 @@ describe('the dispatcher', () => {
       it(`succeeds and leaves a note after ${error.name}`, async () => {
         front.perform = () => Promise.reject(error);
         expect(await front.ask('DEL')).to.deep.equal({ exit: 0, output: '' });
-        expect(front.notes.get('c1 net1')).to.deep.equal(askOf('DEL'));
+        expect([...front.notes]).to.deep.equal(['c1 net1']);
         expect(front.noted).to.equal(1);
       });
     }
@@ -171,11 +173,18 @@ describe('the dispatcher', () => {
       await turn();
       front.clock.set(11_000);
       expect(await answer).to.deep.equal({ exit: 0, output: '' });
-      expect([...front.notes.keys()]).to.deep.equal(['c1 net1']);
+      expect([...front.notes]).to.deep.equal(['c1 net1']);
       const gone = new AbortController();
       gone.abort();
       await front.ask('DEL', { CNI_IFNAME: 'net2' }, gone.signal);
-      expect([...front.notes.keys()]).to.deep.equal(['c1 net1', 'c1 net2']);
+      expect([...front.notes]).to.deep.equal(['c1 net1', 'c1 net2']);
+    });
+
+    it('succeeds without a note if there are too many', async () => {
+      front.perform = () => Promise.reject(AWAY);
+      front.areNotesFull = true;
+      expect(await front.ask('DEL')).to.deep.equal({ exit: 0, output: '' });
+      expect(front.noted).to.equal(0);
     });
 
     it('fails with code 11 only where the note cannot be written either', async () => {
@@ -197,7 +206,7 @@ describe('the dispatcher', () => {
       return Promise.resolve();
     };
     const at = { containerId: 'c1', interfaceName: 'net1' };
-    front.notes.set(keyOf(at), askOf('DEL'));
+    front.notes.add(keyOf(at));
     const added = front.ask('ADD');
     const replayed = front.dispatcher.replay({ name: 'x', at }, NEVER);
     await turn();
@@ -206,7 +215,7 @@ describe('the dispatcher', () => {
     end();
     await Promise.all([added, replayed]);
     expect(deleted).to.deep.equal([]);
-    front.notes.set(keyOf(at), askOf('DEL'));
+    front.notes.add(keyOf(at));
     await front.dispatcher.replay({ name: 'x', at }, NEVER);
     expect(deleted).to.deep.equal(['c1 net1']);
   });

@@ -51,7 +51,7 @@ export class Dispatcher {
     try {
       ask = readAsk(text);
       const request = readRequest(ask);
-      const result = await this.#perform(request, ask, caller);
+      const result = await this.#perform(request, caller);
       this.#logDone(request, result);
       return success(result);
     } catch (error) {
@@ -75,7 +75,7 @@ export class Dispatcher {
     );
   }
 
-  async #perform(request: Request, ask: Ask, caller: AbortSignal): Promise<object | undefined> {
+  async #perform(request: Request, caller: AbortSignal): Promise<object | undefined> {
     const { verbs } = this.#options;
     const work = (limitMs: number, key?: string) =>
       this.#inTime(limitMs, caller, (signal) =>
@@ -94,23 +94,30 @@ export class Dispatcher {
         try {
           return await work(DEL_MS, keyOf(request));
         } catch (error) {
-          await this.#note(request, ask, error);
+          await this.#note(request, error);
           return undefined;
         }
     }
   }
 
   /** What could not be released now is promised: nobody can do more about a pod that ends. */
-  async #note(at: InterfaceRef, ask: Ask, why: unknown): Promise<void> {
+  async #note(at: InterfaceRef, why: unknown): Promise<void> {
     const { notes, log, onNote } = this.#options;
+    let isNoted: boolean;
     try {
-      await notes.write(at, ask);
+      isNoted = await notes.write(at);
     } catch (error) {
       const message = `cannot release the addresses now (${messageOf(why)}), nor note it: ${messageOf(error)}`;
       throw new CniError(CniCode.TryAgain, message, { cause: why });
     }
     const { containerId, interfaceName } = at;
-    log.warn({ containerId, interfaceName, err: why }, `addresses are released later: ${messageOf(why)}`);
+    const fields = { containerId, interfaceName, err: why };
+    if (!isNoted) {
+      const reason = 'there are too many notes, so the addresses are released after the pod is gone';
+      log.error(fields, `${reason}: ${messageOf(why)}`);
+      return;
+    }
+    log.warn(fields, `addresses are released later: ${messageOf(why)}`);
     onNote();
   }
 

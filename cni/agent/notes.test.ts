@@ -8,12 +8,10 @@ import { TransportError } from '../../kube/errors.js';
 import { askOf } from '../../test/cni-requests.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { NoteReplay } from './note-replay.js';
-import { DeletionNotes, type Note, noteName } from './notes.js';
+import { DeletionNotes, MOST_NOTES, type Note, noteName } from './notes.js';
 
 const AT = { containerId: 'c1', interfaceName: 'net1' };
 const OTHER = { containerId: 'sb-2', interfaceName: 'net1' };
-const ASK = askOf('DEL');
-const OTHER_ASK = askOf('DEL', { CNI_CONTAINERID: 'sb-2' });
 
 describe('notes of deletions', () => {
   let root: string;
@@ -29,14 +27,15 @@ describe('notes of deletions', () => {
   });
   afterEach(() => rm(root, { recursive: true }));
 
-  it('are the request as the plugin had it, in files for root only', async () => {
-    await notes.write(AT, ASK);
-    await notes.write(OTHER, OTHER_ASK);
+  it('are what a DEL needs, in files for root only', async () => {
+    await notes.write(AT);
+    await notes.write(OTHER);
     expect(await notes.list()).to.have.deep.members([
       { name: 'c1-net1.json', at: { command: 'DEL', ...AT } },
       { name: noteName(OTHER), at: { command: 'DEL', ...OTHER } },
     ]);
-    expect(JSON.parse(await readFile(join(folder, 'c1-net1.json'), 'utf8'))).to.deep.equal(ASK);
+    const env = { CNI_COMMAND: 'DEL', CNI_CONTAINERID: 'c1', CNI_IFNAME: 'net1' };
+    expect(JSON.parse(await readFile(join(folder, 'c1-net1.json'), 'utf8'))).to.deep.equal({ env, config: '' });
     expect((await stat(folder)).mode & 0o777).to.equal(0o700);
     expect((await stat(join(folder, 'c1-net1.json'))).mode & 0o777).to.equal(0o600);
     expect(await readdir(folder)).to.have.length(2);
@@ -44,13 +43,35 @@ describe('notes of deletions', () => {
 
   it('are one for each interface, and go when they are removed', async () => {
     expect(await notes.has(AT)).to.equal(false);
-    await notes.write(AT, ASK);
-    await notes.write(AT, ASK);
+    await notes.write(AT);
+    await notes.write(AT);
     expect(await notes.list()).to.have.length(1);
     expect([await notes.has(AT), await notes.has(OTHER)]).to.deep.equal([true, false]);
     await notes.remove(AT);
     await notes.remove(AT);
     expect([await notes.has(AT), await notes.list()]).to.deep.equal([false, []]);
+  });
+
+  it('are read if an older plugin wrote them, with the whole config', async () => {
+    await mkdir(folder, { recursive: true });
+    await writeFile(
+      join(folder, 'c1-net1.json'),
+      `${JSON.stringify(askOf('DEL', {}, { padding: 'x'.repeat(100_000) }))}\n`,
+    );
+    expect(await notes.list()).to.deep.equal([{ name: 'c1-net1.json', at: { command: 'DEL', ...AT } }]);
+  });
+
+  it('are not written beyond the bound, and those that are there are kept', async function () {
+    this.timeout(30_000);
+    await notes.write(AT);
+    const others = Array.from({ length: MOST_NOTES - 1 }, (_, index) => join(folder, `other-${index}.json`));
+    await Promise.all(others.map((path) => writeFile(path, '')));
+    expect(await notes.write(OTHER)).to.equal(false);
+    expect(await notes.has(OTHER)).to.equal(false);
+    expect(await notes.write(AT)).to.equal(true);
+    await rm(others[0]!);
+    expect(await notes.write(OTHER)).to.equal(true);
+    await rm(folder, { recursive: true });
   });
 
   it('are none where there is no folder', async () => {
@@ -66,7 +87,7 @@ describe('notes of deletions', () => {
   ];
   for (const { name, text } of unreadable) {
     it(`are set aside where they cannot be read: ${text.slice(0, 60)}`, async () => {
-      await notes.write(OTHER, OTHER_ASK);
+      await notes.write(OTHER);
       await writeFile(join(folder, name), text);
       expect(await notes.list()).to.have.length(1);
       expect(await readdir(folder)).to.have.members([noteName(OTHER), `${name}.unreadable`]);
@@ -76,12 +97,12 @@ describe('notes of deletions', () => {
 
   it('do not stumble over a folder that looks like one', async () => {
     await mkdir(join(folder, 'c1-net1.json'), { recursive: true });
-    await notes.write(OTHER, OTHER_ASK);
+    await notes.write(OTHER);
     expect(await notes.list()).to.have.length(1);
   });
 
   it('that a dead plugin was writing go after some time', async () => {
-    await notes.write(AT, ASK);
+    await notes.write(AT);
     const unfinished = join(folder, '.note-123');
     await writeFile(unfinished, '{"env"');
     expect(await notes.list()).to.have.length(1);
@@ -131,15 +152,15 @@ describe('notes of deletions', () => {
     afterEach(() => loop.stop());
 
     it('at the start, and again when somebody tells or time has passed', async () => {
-      await notes.write(AT, ASK);
+      await notes.write(AT);
       loop.start();
       await clock.idle();
       expect([tried, pending]).to.deep.equal([['c1'], [1, 0]]);
-      await notes.write(OTHER, OTHER_ASK);
+      await notes.write(OTHER);
       clock.set(clock.now() + 30_000);
       await clock.idle();
       expect(tried).to.deep.equal(['c1', 'sb-2']);
-      await notes.write(AT, ASK);
+      await notes.write(AT);
       loop.poke();
       await clock.idle();
       // one that has just failed waits a second
@@ -150,8 +171,8 @@ describe('notes of deletions', () => {
     });
 
     it('with growing pauses while the API server is away, which is asked once each time', async () => {
-      await notes.write(AT, ASK);
-      await notes.write(OTHER, OTHER_ASK);
+      await notes.write(AT);
+      await notes.write(OTHER);
       replay = () => Promise.reject(new TransportError('unsent', 'refused'));
       loop.start();
       const pauses: number[] = [];
@@ -171,8 +192,8 @@ describe('notes of deletions', () => {
     });
 
     it('even where one of them cannot be', async () => {
-      await notes.write(AT, ASK);
-      await notes.write(OTHER, OTHER_ASK);
+      await notes.write(AT);
+      await notes.write(OTHER);
       replay = ({ at }) => (at.containerId === 'c1' ? Promise.reject(new Error('refused')) : notes.remove(at));
       loop.start();
       await clock.idle();
@@ -181,7 +202,7 @@ describe('notes of deletions', () => {
     });
 
     it('no more once they are told to stop', async () => {
-      await notes.write(AT, ASK);
+      await notes.write(AT);
       replay = () => Promise.reject(new Error('refused'));
       loop.start();
       await clock.idle();

@@ -19,6 +19,9 @@ export interface DeletionNotesOptions {
   readonly log: Logger;
 }
 
+/** The folder is in memory. The plugin has the same bound: 4096 notes take about 20 MiB. */
+export const MOST_NOTES = 4096;
+
 const ENDING = '.json';
 /** Set aside, for somebody to look at. */
 const UNREADABLE = '.unreadable';
@@ -38,20 +41,26 @@ export class DeletionNotes {
     this.#options = options;
   }
 
-  /** Durable once it resolves. @throws {Error} where it cannot be written */
-  async write(at: InterfaceRef, ask: Ask): Promise<void> {
+  /**
+   * Writes what a DEL needs, and no more of the request. Durable once it resolves.
+   * @returns false if there are too many notes for one more
+   * @throws {Error} if it cannot be written
+   */
+  async write(at: InterfaceRef): Promise<boolean> {
     const { folder } = this.#options;
     await mkdir(folder, { recursive: true, mode: 0o700 });
+    if ((await readdir(folder)).length >= MOST_NOTES) return this.has(at);
     const scratch = join(folder, `${UNFINISHED}${randomBytes(8).toString('hex')}`);
     try {
       const file = await open(scratch, 'wx', 0o600);
       try {
-        await file.writeFile(`${JSON.stringify(ask)}\n`);
+        await file.writeFile(`${JSON.stringify(askToDelete(at))}\n`);
         await file.sync();
       } finally {
         await file.close();
       }
       await rename(scratch, this.#pathOf(at));
+      return true;
     } catch (error) {
       await rm(scratch, { force: true });
       throw error;
@@ -129,6 +138,10 @@ export function noteName({ containerId, interfaceName }: InterfaceRef): string {
   const isPlain = /^[0-9A-Za-z]+$/.test(containerId) && /^[0-9A-Za-z._-]+$/.test(interfaceName);
   if (isPlain && containerId.length + interfaceName.length <= 160) return `${containerId}-${interfaceName}${ENDING}`;
   return createHash('sha256').update(`${containerId}/${interfaceName}`).digest('hex').slice(0, 32) + ENDING;
+}
+
+function askToDelete({ containerId, interfaceName }: InterfaceRef): Ask {
+  return { env: { CNI_COMMAND: 'DEL', CNI_CONTAINERID: containerId, CNI_IFNAME: interfaceName }, config: '' };
 }
 
 function interfaceOf(ask: Ask): InterfaceRef {

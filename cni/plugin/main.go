@@ -23,13 +23,15 @@ const (
 	// The agent refuses requests over 1 MiB: what is cut off here is refused there.
 	maxConfig = 1<<20 + 1
 	maxAnswer = 1 << 20
+	// Of the agent, too. Notes are in memory: this many take about 20 MiB.
+	maxNotes = 4096
 	// How soon to come back while the agent's line of connections is full.
 	lineRetry = 10 * time.Millisecond
 	// Codes of CNI errors.
 	invalidEnvironment, tryAgain, notAvailable = 4, 11, 50
 )
 
-// request is what the agent is asked, and what a note holds.
+// request is what the agent is asked. A note is the shortest DEL.
 type request struct {
 	Env    map[string]string `json:"env"`
 	Config string            `json:"config"`
@@ -142,20 +144,28 @@ func away(asked request, socket string, cause error) {
 	fail(asked, code, "the agent of this node does not answer at "+socket+": it is retried until the agent runs", details)
 }
 
-// leaveNote writes down for the agent what is to be released. A note is there as a whole or not at all.
+// leaveNote writes down for the agent what is to be released. A note is there as a whole or not at all. If there are too many,
+// it leaves none: the agent releases the addresses after the pod is gone.
 func leaveNote(asked request, folder string) error {
 	container, name := asked.Env["CNI_CONTAINERID"], asked.Env["CNI_IFNAME"]
 	if container == "" || name == "" {
 		return errors.New("CNI_CONTAINERID or CNI_IFNAME is absent")
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	err := os.MkdirAll(folder, 0o700)
+	notes, listErr := os.ReadDir(folder)
+	if err = errors.Join(err, listErr); err != nil {
 		return err
 	}
+	if len(notes) >= maxNotes {
+		os.Stderr.WriteString("holdfast: " + folder + " has too many notes for one more\n")
+		return nil
+	}
+	note := request{Env: map[string]string{"CNI_COMMAND": "DEL", "CNI_CONTAINERID": container, "CNI_IFNAME": name}}
 	file, err := os.CreateTemp(folder, ".note-*")
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(encode(asked))
+	_, err = file.Write(encode(note))
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), filepath.Join(folder, noteName(container, name)))
 	}

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type Answer, type Ask, readAsk } from '../agent/exchange.js';
-import { DeletionNotes, noteName } from '../agent/notes.js';
+import { DeletionNotes, MOST_NOTES, noteName } from '../agent/notes.js';
 import { SocketServer } from '../agent/server.js';
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
@@ -193,12 +193,29 @@ describe('the CNI plugin', () => {
         const notes = new DeletionNotes({ folder: deletions, clock: systemClock, log: silentLogger });
         const at = { containerId: 'sb-1', interfaceName: 'net1' };
         expect(await notes.list()).to.deep.equal([{ name: noteName(at), at: { command: 'DEL', ...at } }]);
-        expect(readAsk(await readFile(join(deletions, noteName(at)), 'utf8'))).to.deep.equal(ask);
+        const env = { CNI_COMMAND: 'DEL', CNI_CONTAINERID: 'sb-1', CNI_IFNAME: 'net1' };
+        expect(readAsk(await readFile(join(deletions, noteName(at)), 'utf8'))).to.deep.equal({ env, config: '' });
         expect(await readdir(deletions)).to.have.length(1);
         expect((await stat(deletions)).mode & 0o777).to.equal(0o700);
       });
     });
   }
+
+  it('lets a pod end without a note if there are too many', async function () {
+    this.timeout(30_000);
+    const deletions = join(folder, 'deletions');
+    await mkdir(deletions);
+    const paths = Array.from({ length: MOST_NOTES }, (_, index) => join(deletions, `other-${index}.json`));
+    await Promise.all(paths.map((path) => writeFile(path, '')));
+    const { exit, stderr } = await call(askOf('DEL'));
+    expect(exit).to.equal(0);
+    expect(stderr).to.include('too many notes');
+    expect(await readdir(deletions)).to.have.length(MOST_NOTES);
+    await rm(paths[0]!);
+    expect(await call(askOf('DEL'))).to.include({ exit: 0 });
+    expect(await readdir(deletions)).to.include('c1-net1.json');
+    await rm(deletions, { recursive: true });
+  });
 
   it('makes the folder of notes, as after a reboot', async () => {
     socket = join(folder, 'run', 'agent.sock');
