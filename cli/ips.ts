@@ -7,6 +7,7 @@ import { isForbidden } from '../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import { INSTALL_HOLDFAST, ofKnownKind } from './known-kind.js';
 import { tableOf } from './table.js';
+import { jsonLines } from './terminal.js';
 
 export interface IpsOptions {
   /** Undefined: that of the context. */
@@ -43,7 +44,7 @@ export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>,
     listLeases(client, namespace),
   ]);
   const rows = rowsOf(claims.items, leases);
-  if (options.json) return [JSON.stringify(rows, undefined, 2)];
+  if (options.json) return jsonLines(rows);
   if (rows.length === 0)
     return [`nobody has addresses in ${namespace === undefined ? 'the cluster' : `namespace ${namespace}`}`];
   const cells = rows.map((row) => [

@@ -6,6 +6,7 @@ import { type Request, readCommandLine } from './command-line.js';
 import { listIps } from './ips.js';
 import { reserve, unreserve } from './reserve.js';
 import { WIDTH, withCluster } from './session.js';
+import { writeLine } from './terminal.js';
 import { migrateWhereabouts } from './whereabouts/migrate.js';
 
 /** `kubectl holdfast`. Exit codes: 0 done, 1 failed or refused, 2 not understood. */
@@ -16,8 +17,8 @@ async function main(): Promise<number> {
 }
 
 async function perform(request: Request): Promise<boolean> {
-  const print = (line: string) => void process.stdout.write(`${line}\n`);
-  const tell = (line: string) => void process.stderr.write(`${line}\n`);
+  const print = (line: string) => writeLine(process.stdout, line);
+  const tell = (line: string) => writeLine(process.stderr, line);
   return withCluster(request.cluster, async (client, home) => {
     switch (request.command) {
       case 'migrate whereabouts':
@@ -48,8 +49,11 @@ main().then(
   },
   (error: unknown) => {
     const usage = error instanceof UsageError;
-    const see = usage ? `See: ${error.see ?? 'kubectl holdfast --help'}\n` : '';
-    process.stderr.write(`kubectl holdfast: ${messageOf(error)}\n${see}`);
+    const [first = '', ...more] = messageOf(error).split('\n');
+    for (const line of [`kubectl holdfast: ${first}`, ...more.map((text) => `  ${text}`)]) {
+      writeLine(process.stderr, line);
+    }
+    if (usage) writeLine(process.stderr, `See: ${error.see ?? 'kubectl holdfast --help'}`);
     process.exitCode = usage ? 2 : 1;
   },
 );

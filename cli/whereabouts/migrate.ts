@@ -1,6 +1,7 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { Refusal } from '../refusal.js';
+import { jsonLines } from '../terminal.js';
 import { LivePods } from './attachments.js';
 import { type Applied, type ApplyDeps, makeLeases, makePools, releaseGone, reserveConflicts } from './apply.js';
 import { movingNads } from './nads.js';
@@ -51,18 +52,22 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
   const plan = planMigration(observed, options.network);
   if (!options.json) for (const line of printPlan(plan)) deps.print(line);
   if (!options.apply) {
-    if (options.json) deps.print(JSON.stringify({ plan: asJson(plan) }, undefined, 2));
+    if (options.json) printJson({ plan: asJson(plan) }, deps);
     else for (const line of printOutlook(plan, commandOf(options))) deps.print(line);
     return plan.conflicts.length === 0;
   }
   if (plan.conflicts.length > 0 && !options.skipConflicts) {
-    if (options.json) deps.print(JSON.stringify({ plan: asJson(plan) }, undefined, 2));
+    if (options.json) printJson({ plan: asJson(plan) }, deps);
     deps.tell(
       `nothing is written, for the plan has conflicts (${plan.conflicts.length}): resolve them, or pass over them with --skip-conflicts`,
     );
     return false;
   }
   return apply(plan, observed, options, deps);
+}
+
+function printJson(value: unknown, { print }: MigrateDeps): void {
+  for (const line of jsonLines(value)) print(line);
 }
 
 async function apply(plan: Plan, observed: Observed, options: MigrateOptions, deps: MigrateDeps): Promise<boolean> {
@@ -86,13 +91,7 @@ async function apply(plan: Plan, observed: Observed, options: MigrateOptions, de
   const conflicts = later.conflicts.length;
   const next = nextSteps(later, plan, applied.failed);
   if (options.json) {
-    deps.print(
-      JSON.stringify(
-        { plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts, next },
-        undefined,
-        2,
-      ),
-    );
+    printJson({ plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts, next }, deps);
   } else {
     for (const line of [...printApplied(applied, released), ...printNext(next)]) deps.print(line);
   }

@@ -1,0 +1,67 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { tableOf } from './table.js';
+import { jsonLines, printable, writeLine } from './terminal.js';
+
+const ESCAPE = '\u001b[2J';
+
+function written(lines: readonly string[]): string {
+  let text = '';
+  for (const line of lines) writeLine({ write: (chunk: unknown) => ((text += String(chunk)), true) }, line);
+  return text;
+}
+
+describe('what kubectl holdfast writes to a terminal', () => {
+  const rows: { name: string; given: string; expect: string }[] = [
+    { name: 'an escape sequence', given: `a${ESCAPE}b`, expect: String.raw`a\u001b[2Jb` },
+    { name: 'a C1 control', given: 'a\u009b2Jb', expect: String.raw`a\u009b2Jb` },
+    { name: 'a line break', given: 'a\r\nforged', expect: String.raw`a\u000d\u000aforged` },
+    { name: 'text from right to left', given: 'a\u202eb', expect: String.raw`a\u202eb` },
+    { name: 'a character beyond the first plane', given: 'a\u{e0041}b', expect: String.raw`a\udb40\udc41b` },
+    { name: 'a lone surrogate', given: 'a\ud800b', expect: String.raw`a\ud800b` },
+  ];
+  for (const { name, given, expect: expected } of rows) {
+    it(`shows ${name} as JSON writes it`, () => expect(printable(given)).to.equal(expected));
+  }
+
+  it('is any other text as it is', () => {
+    expect(printable('pool "blue" – 10.0.0.5 für ä 𝄞')).to.equal('pool "blue" – 10.0.0.5 für ä 𝄞');
+  });
+
+  it('is JSON with the same values, if it was JSON', () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue(),
+        fc.string({ unit: fc.constantFrom('a', '\n', '\u001b', '\u0085', '\u202e') }),
+        (value, text) => {
+          const given = { value, text };
+          const output = written(jsonLines(given));
+          expect(JSON.parse(output)).to.deep.equal(JSON.parse(JSON.stringify(given)));
+          expect(output.replaceAll('\n', '')).to.not.match(/\p{Cc}|\u202e/u);
+        },
+      ),
+    );
+  });
+
+  it('is a table whose columns fit what is shown, with long cells cut', () => {
+    const [header, first, second] = tableOf(
+      ['A', 'B'],
+      [
+        [`x${ESCAPE}`, '1'],
+        ['x'.repeat(5000), '2'],
+      ],
+    );
+    expect(first!.indexOf('1', 12)).to.equal(header!.indexOf('B'));
+    expect(second!.length).to.be.below(300);
+  });
+
+  it('goes through one function', () => {
+    const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
+    const writers = files
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+      .filter((file) => /\.write\(|console\./.test(readFileSync(join(import.meta.dirname, file), 'utf8')));
+    expect(writers).to.deep.equal(['terminal.ts']);
+  });
+});
