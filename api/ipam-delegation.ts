@@ -15,9 +15,10 @@ export type IpamDelegation =
   | { kind: 'holdfast'; config: HoldfastIpamConfig }
   | { kind: 'invalid'; problem: NetworkConfigProblem };
 
-/** An `ipam` object and its path in the NAD. */
+/** An `ipam` object, its path in the NAD, and the plugin's config in which it stands. */
 export interface IpamPlace {
   path: string;
+  plugin: Record<string, unknown>;
   ipam: Record<string, unknown>;
   type: string;
 }
@@ -46,10 +47,11 @@ export function ipamPlaces(config: Record<string, unknown>): IpamPlace[] {
     ...plugins.map((plugin, index): [string, unknown] => [`spec.config.plugins[${index}]`, plugin]),
   ];
   return candidates.flatMap(([path, plugin]) => {
-    const ipam = isRecord(plugin) ? plugin.ipam : undefined;
+    if (!isRecord(plugin)) return [];
+    const { ipam } = plugin;
     // `"ipam": {}` is how a plugin is told to do without
     if (!isRecord(ipam) || typeof ipam.type !== 'string' || ipam.type === '') return [];
-    return [{ path: `${path}.ipam`, ipam, type: ipam.type }];
+    return [{ path: `${path}.ipam`, plugin, ipam, type: ipam.type }];
   });
 }
 

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from './names.js';
+import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from './names.js';
 import {
   NetworkSelectionError,
   type NetworkSelection,
+  defaultSelectionOf,
   interfaceOf,
   parseNetworkSelections,
   selectionsOf,
@@ -165,6 +166,20 @@ describe('the networks annotation', () => {
     const written =
       '[{"name":"a","interface":"pod37a8eec1ce1"},{"name":"binding","cni-args":{"logicNetworkName":"a"}}]';
     expect(parseNetworkSelections(written, 'vms').map(interfaceOf)).to.deep.equal(['pod37a8eec1ce1', 'net2']);
+  });
+
+  it('is read of a default network, in the namespace of Multus, for the interface of the pod itself', () => {
+    const read = (value?: string) => {
+      const annotations = value === undefined ? {} : { [DEFAULT_NETWORK_ANNOTATION]: value };
+      return defaultSelectionOf({ metadata: { namespace: 'vms', name: 'p1', annotations } }, 'multus');
+    };
+    expect(read()).to.deep.equal([]);
+    const selection = { position: 0, requestsAddresses: false };
+    const [inMultus, other] = ['multus', 'other'].map((namespace) => ({ namespace, name: 'blue' }));
+    expect(read('blue')).to.deep.equal([{ ...selection, nad: inMultus, interface: 'eth0' }]);
+    const element = '[{"name":"blue","namespace":"other","interfaceRequest":"x1"}]';
+    expect(read(element)).to.deep.equal([{ ...selection, nad: other, interface: 'x1' }]);
+    expect(() => read('a,b')).to.throw(NetworkSelectionError, 'it has more than one element: name one network');
   });
 
   it('counts the interfaces of elements that name none', () => {

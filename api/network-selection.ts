@@ -1,13 +1,13 @@
 import { describeValue, isRecord } from './json.js';
 import { type KubeObject, joinKey } from './meta.js';
-import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from './names.js';
+import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from './names.js';
 
 /**
  * One element of the networks annotation (multi-net-spec §4.1), as far as Holdfast reads it.
  * Elements are never rebuilt from this: keys that we do not know must survive.
  */
 export interface NetworkSelection {
-  /** 1-based, as the ordinal interface names count. */
+  /** 1-based, as the ordinal interface names count; 0 for the network in place of the pod's own. */
   position: number;
   nad: { namespace: string; name: string };
   /** The interface name that the element requests, if it does. */
@@ -39,7 +39,13 @@ export function interfaceOf(selection: NetworkSelection): string {
 /** `network element 0 (net1 on tenant/blue)`, for messages. */
 export function describeSelection(selection: NetworkSelection): string {
   const nad = joinKey(selection.nad.namespace, selection.nad.name);
-  return `network element ${selection.position - 1} (${interfaceOf(selection)} on ${nad})`;
+  const element = isDefaultNetwork(selection) ? 'default network' : `network element ${selection.position - 1}`;
+  return `${element} (${interfaceOf(selection)} on ${nad})`;
+}
+
+/** In place of the pod's own network: it never has a claim. */
+export function isDefaultNetwork({ position }: NetworkSelection): boolean {
+  return position === 0;
 }
 
 /**
@@ -48,6 +54,25 @@ export function describeSelection(selection: NetworkSelection): string {
  */
 export function selectionsOf({ metadata }: KubeObject): NetworkSelection[] {
   return parseNetworkSelections(metadata.annotations?.[NETWORKS_ANNOTATION] ?? '', metadata.namespace ?? '');
+}
+
+/** The interface of a pod's own network: every runtime calls it that. */
+const POD_INTERFACE = 'eth0';
+
+/**
+ * The NAD that a pod names in place of its own network: none, or one. Its interface may be another one, too.
+ * @param multusNamespace where Multus looks for the NAD if it has no namespace
+ * @throws {NetworkSelectionError} naming what is wrong
+ */
+export function defaultSelectionOf({ metadata }: KubeObject, multusNamespace: string): NetworkSelection[] {
+  const value = metadata.annotations?.[DEFAULT_NETWORK_ANNOTATION] ?? '';
+  const selections = parseNetworkSelections(value, multusNamespace);
+  if (selections.length > 1) throw new NetworkSelectionError('it has more than one element: name one network');
+  return selections.map((selection) => ({
+    ...selection,
+    position: 0,
+    interface: selection.interface ?? POD_INTERFACE,
+  }));
 }
 
 /**

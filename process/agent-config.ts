@@ -8,6 +8,8 @@ export interface AgentConfig extends Omit<CommonConfig, 'leaderElect' | 'namespa
   readonly runDir: string;
   /** Where the node's runtime looks for CNI plugins. Without it no plugin is installed. */
   readonly cniBinDir?: string | undefined;
+  /** Where Multus looks for the NAD of a pod's default network that names no namespace: its `multusNamespace`. */
+  readonly multusNamespace: string;
   /** How many requests are worked on at once. */
   readonly requestWorkers: number;
   /** How long an ADD may wait for its claim's addresses. */
@@ -51,6 +53,13 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
     fallback: undefined,
     fallbackText: 'it is installed by somebody else',
     parse: parseText,
+  },
+  multusNamespace: {
+    flag: 'multus-namespace',
+    placeholder: 'namespace',
+    description: "Multus' own multusNamespace: where it looks for a pod's default network that names no namespace",
+    fallback: 'kube-system',
+    parse: parseObjectName,
   },
   requestWorkers: {
     flag: 'request-workers',

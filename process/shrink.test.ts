@@ -66,6 +66,7 @@ describe('what is cached', () => {
       metadata,
       config: { ok: true, network: { name: 'blue', allowPersistentIPs: false } },
       delegation: { kind: 'other', type: 'host-local' },
+      plugins: [],
     });
   });
 

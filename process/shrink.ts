@@ -13,6 +13,7 @@ import type {
 } from '../api/kubevirt.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import { delegatingPlugins } from '../api/plugin-config.js';
 import { PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 
 type Multus = NonNullable<VmNetwork['multus']>;
@@ -22,6 +23,8 @@ export interface NetworkAttachment extends KubeObject {
   config: NetworkConfig;
   /** Who gives out the network's addresses. */
   delegation: IpamDelegation;
+  /** Fingerprints of the plugins that delegate to Holdfast; undefined if the config is in a file on each node. */
+  plugins: readonly string[] | undefined;
 }
 
 /** Objects are made small before they are cached: what is not named here is dropped. */
@@ -66,7 +69,12 @@ export function shrinkNad(nad: NetworkAttachmentDefinition): NetworkAttachment {
   const { creationTimestamp } = nad.metadata;
   // of several NADs of a network the oldest counts
   const metadata = { ...identityOf(nad.metadata), ...(creationTimestamp !== undefined && { creationTimestamp }) };
-  return { metadata, config: parseNetworkConfig(nad), delegation: readIpamDelegation(nad) };
+  return {
+    metadata,
+    config: parseNetworkConfig(nad),
+    delegation: readIpamDelegation(nad),
+    plugins: delegatingPlugins(nad),
+  };
 }
 
 /** Pools are written back in part: only the book-keeping of other writers is dropped. */

@@ -3,7 +3,7 @@ import type { AddressPool } from '../api/address-pool.js';
 import { type IPAMClaim, ownerOf } from '../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../api/meta.js';
 import { IPS_ALLOCATED, MIGRATION_LABEL } from '../api/names.js';
-import { parseNetworkSelections } from '../api/network-selection.js';
+import { interfaceOf, parseNetworkSelections } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
 import type { Attachment, Call } from '../cni/agent/attachment.js';
 import { ClaimedAddresses } from '../cni/agent/claims/claimed-addresses.js';
@@ -222,7 +222,8 @@ export class AgentWorld {
       NAMESPACE,
     );
     const selection = selections[index];
-    const interfaceName = selection?.interface ?? `net${index + 1}`;
+    if (selection === undefined) throw new RangeError(`pod ${pod.metadata.name} has no network ${index}`);
+    const interfaceName = interfaceOf(selection);
     const node = shrinkNodePod(pod);
     return { pod: node, containerId: 'c1', interfaceName, network, selection, requested: [], mac: undefined };
   }

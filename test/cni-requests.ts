@@ -2,7 +2,8 @@ import type { Ask } from '../cni/agent/exchange.js';
 
 /** Requests of the CNI plugin for tests. */
 
-const NETWORK_CONFIG = {
+/** The config on stdin, which is that of the NAD, too. */
+export const NETWORK_CONFIG = {
   cniVersion: '1.0.0',
   name: 'blue',
   type: 'bridge',

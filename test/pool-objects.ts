@@ -39,12 +39,16 @@ export function adminPool(name: string, given: PoolGiven = {}): AddressPool {
 
 /** A NAD as it is cached. @param key `namespace/name` */
 export function nad(key: string, config: unknown, born = 1): NetworkAttachment {
+  return shrinkNad(nadDefinition(key, config, born));
+}
+
+/** A NAD as it is on the API server. @param key `namespace/name` */
+export function nadDefinition(key: string, config: unknown, born = 1): NetworkAttachmentDefinition {
   const [namespace = '', name = ''] = key.split('/');
-  const definition: NetworkAttachmentDefinition = {
+  return {
     metadata: { name, namespace, uid: `${key}-uid`, resourceVersion: '1', creationTimestamp: day(born) },
     spec: { config: typeof config === 'string' ? config : JSON.stringify(config) },
   };
-  return shrinkNad(definition);
 }
 
 /** The config of a bridge that leaves its addresses to Holdfast. */

@@ -11,8 +11,8 @@ export interface Attachment {
   readonly interfaceName: string;
   /** The CNI network: `name` of the config. */
   readonly network: string;
-  /** The element of the pod's networks annotation; undefined where the network is none of Multus' secondary ones. */
-  readonly selection: NetworkSelection | undefined;
+  /** The element of the pod's annotations that names the NAD. */
+  readonly selection: NetworkSelection;
   /** Addresses that `runtimeConfig.ips`, `args.cni.ips` or CNI_ARGS ask for; at most one of a family. */
   readonly requested: readonly Address[];
   /** Lower case, with colons. */

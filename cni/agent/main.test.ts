@@ -14,13 +14,13 @@ import type { ProcessContext } from '../../process/context.js';
 import { InformerRegistry } from '../../process/informers.js';
 import { Metrics } from '../../process/metrics.js';
 import type { Part } from '../../process/part.js';
-import { askOf } from '../../test/cni-requests.js';
+import { NETWORK_CONFIG, askOf } from '../../test/cni-requests.js';
 import { FaultServer, type SeenRequest } from '../../test/fault-server.js';
 import { adminPool } from '../../test/pool-objects.js';
 import type { Answer, Ask } from './exchange.js';
 import { createAgent } from './main.js';
 
-const CONFIG = JSON.stringify({ cniVersion: '1.0.0', name: 'blue', type: 'bridge', ipam: { type: 'holdfast' } });
+const CONFIG = JSON.stringify(NETWORK_CONFIG);
 const POD = {
   metadata: {
     namespace: 'vms',

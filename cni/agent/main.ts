@@ -11,6 +11,7 @@ import { installPlugin } from './install.js';
 import { PodLeases } from './leases/pod-leases.js';
 import { createAgentMetrics } from './metrics.js';
 import { NoteReplay } from './note-replay.js';
+import { Locator } from './locate.js';
 import { DeletionNotes } from './notes.js';
 import { NodePods } from './pods/node-pods.js';
 import { PoolFreshness } from './pool-freshness.js';
@@ -110,12 +111,13 @@ class Agent implements Part {
       missing: () => this.#missing(),
       synced: () => this.#context.informers.synced(),
     };
-    const { informers } = this.#context;
+    const { informers, client } = this.#context;
     const pools = informers.get(ADDRESS_POOL_WATCH);
-    const { maxStalenessMs } = this.#config;
+    const { maxStalenessMs, multusNamespace } = this.#config;
     const networks = informers.get(NADS);
     return new Verbs({
       pods: this.#pods,
+      locator: new Locator({ pods: this.#pods, networks: networks.cache, client, multusNamespace }),
       claims: this.#claims,
       leases: this.#leases,
       directory: this.#directory,

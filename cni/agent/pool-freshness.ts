@@ -47,15 +47,14 @@ export class PoolFreshness {
    */
   async confirm(attachment: Attachment, pool: string, call: Call): Promise<boolean> {
     const { pools, networks } = this.#deps;
-    const nad = attachment.selection?.nad;
+    const { nad } = attachment.selection;
     const [isPoolCurrent, isNadCurrent] = await Promise.all([
       this.#confirm({ resource: ADDRESS_POOLS, watched: pools, key: pool }, attachment, call),
-      nad === undefined ||
-        this.#confirm(
-          { resource: NETWORK_ATTACHMENT_DEFINITIONS, watched: networks, key: joinKey(nad.namespace, nad.name) },
-          attachment,
-          call,
-        ),
+      this.#confirm(
+        { resource: NETWORK_ATTACHMENT_DEFINITIONS, watched: networks, key: joinKey(nad.namespace, nad.name) },
+        attachment,
+        call,
+      ),
     ]);
     return isPoolCurrent && isNadCurrent;
   }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { askOf } from '../../test/cni-requests.js';
+import { pluginFingerprint } from '../../api/plugin-config.js';
+import { NETWORK_CONFIG, askOf } from '../../test/cni-requests.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import { CniError } from './cni-error.js';
 import { COMMANDS } from './environment.js';
@@ -38,6 +39,7 @@ describe('a request of the plugin', () => {
       pod: { namespace: 'vms', name: 'p1', uid: 'p1-uid' },
       requested: [],
       mac: undefined,
+      fingerprint: pluginFingerprint(NETWORK_CONFIG),
       extras: { routes: [], dns: {} },
     });
   });

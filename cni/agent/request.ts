@@ -1,4 +1,5 @@
 import { describeValue, isRecord, recordOf } from '../../api/json.js';
+import { pluginFingerprint } from '../../api/plugin-config.js';
 import { type Address, parseAddressOrPrefix } from '../../ipam/core/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
@@ -32,6 +33,8 @@ export interface AddRequest extends InterfaceRef {
   readonly requested: readonly Address[];
   /** Lower case, with colons. */
   readonly mac: string | undefined;
+  /** Tells the config from those of other NADs; undefined if it is too deep for any of them. */
+  readonly fingerprint: string | undefined;
   /** Of the config, for the result. */
   readonly extras: ResultExtras;
 }
@@ -113,6 +116,7 @@ function readAdd({ containerId, interfaceName, args }: Environment, text: string
     pod,
     requested: requestedAddresses(all, args),
     mac: requestedMac(all, args),
+    fingerprint: pluginFingerprint(all),
     extras: readResultExtras(ipam),
   };
 }

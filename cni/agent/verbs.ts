@@ -1,4 +1,4 @@
-import { objectKey } from '../../api/meta.js';
+import { joinKey, objectKey } from '../../api/meta.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
 import type { Pool } from '../../ipam/core/pool.js';
@@ -6,8 +6,9 @@ import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { unlessAborted } from '../../kube/unless-aborted.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
 import type { Attachment, Call, Grant } from './attachment.js';
+import type { Checked } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
-import { attachmentOf } from './locate.js';
+import type { Locator } from './locate.js';
 import { SUPPORTED_VERSIONS } from './network-config.js';
 import type { NodePod } from './pods/node-pod.js';
 import type { PodRef } from './pods/node-pods.js';
@@ -18,11 +19,12 @@ import { unavailable } from './status.js';
 
 export interface VerbsDeps {
   readonly pods: { find(ref: PodRef, call: Call): Promise<NodePod> };
+  readonly locator: Pick<Locator, 'locate' | 'selectionFor'>;
   /** Addresses of claims. Writes nothing. */
   readonly claims: {
     entitlement(attachment: Attachment, call: Call): Promise<{ kind: 'claim'; claim: IPAMClaim } | { kind: 'none' }>;
     grant(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant>;
-    check(attachment: Attachment, addresses: readonly Address[], call: Call): Promise<'held' | 'lost' | 'unknown'>;
+    check(checked: Checked, addresses: readonly Address[], call: Call): Promise<'held' | 'lost' | 'unknown'>;
   };
   /** Addresses of pods. */
   readonly leases: {
@@ -84,7 +86,7 @@ export class Verbs {
     await this.#caughtUp(call);
     // unplugged while nothing could be written, and plugged again: made good later, it would take the new one's address
     if (await this.#deps.notes.has(request)) await this.delete(request, call);
-    const attachment = attachmentOf(request, await this.#deps.pods.find(request.pod, call));
+    const attachment = await this.#deps.locator.locate(request, call);
     return addResult(request.version, await this.#grant(attachment, call), request.extras);
   }
 
@@ -100,7 +102,7 @@ export class Verbs {
 
   async #grantClaimed(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant> {
     const { pod, interfaceName, requested, selection } = attachment;
-    if (requested.length > 0 || selection?.requestsAddresses === true) {
+    if (requested.length > 0 || selection.requestsAddresses) {
       const asked = requested.length > 0 ? ` (${requested.map(formatAddress).join(', ')})` : '';
       throw new CniError(
         CniCode.Refused,
@@ -116,7 +118,7 @@ export class Verbs {
     const resolution = this.#deps.directory.serving({
       namespace: pod.metadata.namespace,
       network,
-      nad: selection && `${selection.nad.namespace}/${selection.nad.name}`,
+      nad: joinKey(selection.nad.namespace, selection.nad.name),
     });
     switch (resolution.kind) {
       case 'served':
@@ -133,14 +135,15 @@ export class Verbs {
 
   async #check(request: CheckRequest, call: Call): Promise<void> {
     await this.#caughtUp(call);
-    const { claims, leases, pods } = this.#deps;
+    const { claims, leases, pods, locator } = this.#deps;
     const own = leases.held(request.containerId, request.interfaceName);
     const isOwn = (address: Address) => own.some((lease) => sameAddress(lease.address, address));
     const others = request.addresses.filter((address) => !isOwn(address));
     if (others.length === 0 && request.addresses.length > 0) return;
     const pod = await pods.find(request.pod, call);
-    const attachment = attachmentOf({ ...request, requested: [], mac: undefined }, pod);
-    const verdict = others.length === 0 ? 'lost' : await claims.check(attachment, others, call);
+    const selection = locator.selectionFor(pod, request.interfaceName);
+    const checked = { ...request, pod, ...(selection !== undefined && { selection }) };
+    const verdict = others.length === 0 ? 'lost' : await claims.check(checked, others, call);
     if (verdict === 'held') return;
     const shown = others.map(formatAddress).join(', ') || 'no address';
     const subject = `interface ${request.interfaceName} of pod ${objectKey(pod)} has ${shown}`;

@@ -33,7 +33,7 @@ export function attachmentOf(given: AttachmentGiven = {}): Attachment {
     containerId: container,
     interfaceName: given.interface ?? 'net1',
     network: 'blue',
-    selection: undefined,
+    selection: { position: 1, nad: { namespace: 'apps', name: 'blue' }, requestsAddresses: false },
     requested: requested.map(parseAddress),
     mac: given.mac,
   };

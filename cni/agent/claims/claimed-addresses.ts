@@ -135,9 +135,9 @@ export class ClaimedAddresses {
     return undefined;
   }
 
-  async #findGrant({ pod, network, ...rest }: Checked, call: Call): Promise<ClaimGrant | undefined> {
-    if (pod === undefined || network === undefined) return undefined;
-    const attachment: Attachment = { selection: undefined, requested: [], mac: undefined, ...rest, pod, network };
+  async #findGrant({ pod, network, selection, ...rest }: Checked, call: Call): Promise<ClaimGrant | undefined> {
+    if (pod === undefined || network === undefined || selection === undefined) return undefined;
+    const attachment: Attachment = { requested: [], mac: undefined, ...rest, pod, network, selection };
     const since = this.#clock.now() - this.#maxStalenessMs;
     const judgement = await this.#entitlements.judge(attachment, since, call);
     if (judgement.kind !== 'claim') return undefined;

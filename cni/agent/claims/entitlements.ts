@@ -1,5 +1,6 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
+import { isDefaultNetwork } from '../../../api/network-selection.js';
 import { controllingVmi } from '../../../api/pod.js';
 import type { Lister } from '../../../kube/cache.js';
 import { NAMESPACES } from '../../../kube/resources.js';
@@ -62,7 +63,7 @@ export class Entitlements {
    * @throws {CniError} 11 where the API server could not be asked
    */
   async judge({ pod, selection, network }: Attachment, since: number, call: Call): Promise<Judgement> {
-    if (selection === undefined) return { kind: 'none' };
+    if (isDefaultNetwork(selection)) return { kind: 'none' };
     const judgement = await this.#settle({ pod, selection, network }, since, call);
     const isPredicted = judgement.kind === 'pending' && judgement.isPredicted === true;
     // the webhook has seen that a pod with a reference shall have a claim

@@ -1,5 +1,10 @@
 import type { ObjectMeta, OwnerReference } from '../../../api/meta.js';
-import { LAUNCHER_LABEL, MIGRATION_LABEL, NETWORKS_ANNOTATION } from '../../../api/names.js';
+import {
+  DEFAULT_NETWORK_ANNOTATION,
+  LAUNCHER_LABEL,
+  MIGRATION_LABEL,
+  NETWORKS_ANNOTATION,
+} from '../../../api/names.js';
 import { type Pod, staticUidOf } from '../../../api/pod.js';
 import { pick } from '../../../process/shrink.js';
 
@@ -15,7 +20,7 @@ export interface NodePod extends Pod {
 }
 
 const LABELS = [LAUNCHER_LABEL, 'kubevirt.io/created-by', MIGRATION_LABEL];
-const ANNOTATIONS = [NETWORKS_ANNOTATION];
+const ANNOTATIONS = [NETWORKS_ANNOTATION, DEFAULT_NETWORK_ANNOTATION];
 
 export function shrinkNodePod(pod: Pod): NodePod {
   const { metadata, spec, status } = pod;

@@ -77,6 +77,11 @@ export class NodePods {
     const cached = this.named(ref.namespace, ref.name);
     if (cached !== undefined && ref.uid !== undefined && isKnownAs(cached, ref.uid))
       return asRuntimeKnows(cached, ref.uid);
+    return this.read(ref, call);
+  }
+
+  /** As {@link find}, past the cache. */
+  async read(ref: PodRef, call: Call): Promise<NodePod> {
     const pod = await this.#read(ref, call);
     const subject = `pod ${joinKey(ref.namespace, ref.name)}`;
     if (pod === undefined) {
