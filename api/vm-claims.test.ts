@@ -65,11 +65,11 @@ describe('the network of a VM that a claim is for', () => {
 describe('the holder of a claim that is in the way', () => {
   const nobody = { owner: null, remembers: null };
   const cases = [
-    { name: 'its controller', given: claim(), expect: 'belongs to VirtualMachine vm1 (uid vm-uid)', ownerless: false },
+    { name: 'its controller', given: claim(), expect: 'belongs to VirtualMachine vm1', ownerless: false },
     {
       name: 'the VM that it remembers',
       given: claim({ owner: null, remembers: { name: 'vm1', uid: 'old' } }),
-      expect: 'belongs to VirtualMachine vm1 (uid old)',
+      expect: 'belongs to VirtualMachine vm1',
       ownerless: false,
     },
     {

@@ -57,8 +57,12 @@ export function isOwnerless(claim: IPAMClaim): boolean {
   return ownerOf(claim) === undefined;
 }
 
-/** Why a claim is in the way, as the rest of a sentence about it: the same words for events, logs and refusals. */
-export function describeHolder(claim: IPAMClaim): string {
+/**
+ * Why a claim is in the way, as the rest of a sentence about it: the same words for events, logs and refusals. Without UIDs, because anybody
+ * may be refused.
+ * @param asker who wants the claim's name; another owner of the same kind and name is an earlier or a later one
+ */
+export function describeHolder(claim: IPAMClaim, asker?: Pick<ClaimOwner, 'kind' | 'name'>): string {
   const owner = ownerOf(claim);
   if (owner === undefined) {
     return isBeingDeleted(claim)
@@ -66,5 +70,6 @@ export function describeHolder(claim: IPAMClaim): string {
       : `belongs to nobody and is for network "${claim.spec.network}"`;
   }
   const kind = controllerOf(claim)?.kind ?? (isWorkloadClaim(claim) ? VIRTUAL_MACHINE_KIND : 'owner');
-  return `belongs to ${kind} ${owner.name} (uid ${owner.uid})`;
+  const another = asker?.kind === kind && asker.name === owner.name ? 'another ' : '';
+  return `belongs to ${another}${kind} ${owner.name}`;
 }

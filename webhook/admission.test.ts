@@ -62,6 +62,7 @@ describe('the admission of launcher pods', () => {
     expect(allowed).to.be.false;
     expect(status?.code).to.equal(403);
     expect(lines[0]?.message).to.equal(`denied: ${status?.message ?? ''}`);
+    expect(lines[0]?.fields).to.include({ vmiUid: VM1.metadata.uid });
     expect(counts).to.deep.equal(['vmi-exists', 'CREATE denied']);
   });
 

@@ -1,4 +1,5 @@
 import { joinKey } from '../api/meta.js';
+import { controllingVmi } from '../api/pod.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
 import type { AdmissionRequest, Answer } from '../process/admission/review.js';
@@ -69,7 +70,8 @@ export class Admission {
     const subject = { operation, pod: joinKey(namespace, pod.metadata.name) };
     if (!verdict.allowed) {
       const { check, reason } = verdict;
-      log.info({ ...subject, check }, `denied: ${reason}`);
+      // refusals name no UIDs
+      log.info({ ...subject, check, vmiUid: controllingVmi(pod)?.uid }, `denied: ${reason}`);
       metrics.denied(check);
       return { allowed: false, reason, code: check === 'annotation' ? 400 : 403 };
     }

@@ -81,7 +81,7 @@ describe('plan', () => {
       const [action] = plan(observationOf(given));
       expect(action).to.deep.include({ kind: 'refuse', blockedBy: 'vm1.data' });
       expect(action?.reason).to.equal(
-        'IPAMClaim vms/vm1.data belongs to VirtualMachine vm2 (uid u2); delete it or rename the interface "data": ' +
+        'IPAMClaim vms/vm1.data belongs to VirtualMachine vm2; delete it or rename the interface "data": ' +
           'the VM cannot have persistent addresses on network "blue-net" until it is gone',
       );
     });

@@ -83,7 +83,7 @@ function nameFor({ demand, wanted, observed, owned }: Request): { name: string; 
 /** The name is with another claim of this workload, which ends or is handed on by its own rules. */
 function awaitOther({ claim, owner, state }: OwnedClaim, { demand, wanted, observed }: Request): Action {
   const { name } = claim.metadata;
-  const holder = `${owner.kind} ${owner.name} (uid ${owner.uid})`;
+  const holder = `${owner.kind} ${owner.name}`;
   if (owner.uid === demand.owner.uid) {
     return { kind: 'wait', claimName: name, reason: 'an earlier claim of this owner has its name' };
   }
@@ -115,7 +115,7 @@ function refuseForeign(
 ): Action {
   const { name } = claim.metadata;
   const message =
-    `IPAMClaim ${joinKey(observed.namespace, name)} ${describeHolder(claim)}; delete it or rename the interface ` +
+    `IPAMClaim ${joinKey(observed.namespace, name)} ${describeHolder(claim, demand.owner)}; delete it or rename the interface ` +
     `"${wanted.vmNetwork}": the VM cannot have persistent addresses on network "${wanted.network}" until it is gone`;
   const notice: Notice = { reason: EventReason.ForeignClaim, message, regarding: regarding(demand.owner, observed) };
   return { kind: 'refuse', reason: message, notice, blockedBy: name };

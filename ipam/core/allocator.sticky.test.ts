@@ -47,9 +47,9 @@ describe('an address of the static table is waited for, though others are free',
     5: { name: by, namespace: 'b', reserved: true, ...more },
   });
 
-  it('while somebody else holds it, and the refusal says who', () => {
+  it('while somebody else holds it, and the refusal names nothing of another namespace but the lease', () => {
     expect(given(held('other'))).to.equal(
-      `10.0.0.5 is held by IPAMClaim b/other, and is reserved for MAC address ${MAC}`,
+      `10.0.0.5 is held in another namespace by AddressLease blue.10-0-0-5, and is reserved for MAC address ${MAC}`,
     );
   });
 

@@ -268,7 +268,7 @@ describe('choose', () => {
     const wish = { addresses: ['10.0.0.5'] };
     const conflict = {
       reason: AllocationReason.Conflict,
-      message: '10.0.0.5 is promised to IPAMClaim vms/other, which shows it and has no lease of it yet',
+      message: '10.0.0.5 is promised to an IPAMClaim of another namespace, which shows it and has no lease of it yet',
       address: parseAddress('10.0.0.5'),
     };
 

@@ -136,10 +136,10 @@ function exactly(address: Address, question: Question): Found {
     if (answer !== true && 'until' in answer) {
       return conflict(tooEarly(lease, answer.until, terms), address, answer.until);
     }
-    if (answer !== true) return conflict(heldBy(lease, answer.holder), address);
+    if (answer !== true) return conflict(heldBy(lease, answer.holder, question.wish.owner), address);
   }
   const promisee = rivalFor(address, lease, question);
-  if (promisee !== undefined) return conflict(promisedTo(address, promisee), address);
+  if (promisee !== undefined) return conflict(promisedTo(address, promisee, question.wish.owner), address);
   return { choice: lease === undefined ? { kind: 'create', address } : { kind: 'take', lease } };
 }
 
@@ -189,10 +189,10 @@ function ofKept(lease: LeaseRecord, question: Question): Found | undefined {
     isPromised ? conflict(ofTable(lease, message), address, retryAt) : undefined;
   if (view.isPending(address)) return refuse(leasedJustNow(address), terms.now + JUST_NOW_MS);
   const promisee = rivalFor(address, lease, question);
-  if (promisee !== undefined) return refuse(promisedTo(address, promisee));
+  if (promisee !== undefined) return refuse(promisedTo(address, promisee, wish.owner));
   const answer = takeability(lease, question);
   if (answer === true) return { choice: { kind: 'take', lease } };
-  if (!('until' in answer)) return refuse(heldBy(lease, answer.holder));
+  if (!('until' in answer)) return refuse(heldBy(lease, answer.holder, wish.owner));
   if (!willBeKept(lease, answer.until, question)) return undefined;
   return conflict(tooEarly(lease, answer.until, terms), address, answer.until);
 }

@@ -39,15 +39,27 @@ function whyNotLeasable(address: Address, { cidr, gateway }: Subnet): string {
   return 'excluded from';
 }
 
-export function heldBy({ address, metadata }: LeaseRecord, holder: LeaseOwner | 'reserved'): string {
+/** @param asker who reads it: a tenant learns no names of other namespaces, and an administrator finds them in the lease */
+export function heldBy(
+  { address, metadata }: LeaseRecord,
+  holder: LeaseOwner | 'reserved',
+  asker: { readonly namespace: string },
+): string {
   const text = formatAddress(address);
   if (holder === 'reserved') return `${text} is reserved by AddressLease ${metadata.name}`;
-  return `${text} is held by ${holder.kind} ${holder.namespace}/${holder.name}`;
+  return holder.namespace === asker.namespace
+    ? `${text} is held by ${holder.kind} ${holder.namespace}/${holder.name}`
+    : `${text} is held in another namespace by AddressLease ${metadata.name}`;
 }
 
 /** Whose lease of the address is lost, or not made again yet. */
-export function promisedTo(address: Address, { namespace, name }: { namespace: string; name: string }): string {
-  return `${formatAddress(address)} is promised to IPAMClaim ${namespace}/${name}, which shows it and has no lease of it yet`;
+export function promisedTo(
+  address: Address,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  asker: { readonly namespace: string },
+): string {
+  const claim = namespace === asker.namespace ? `IPAMClaim ${namespace}/${name}` : 'an IPAMClaim of another namespace';
+  return `${formatAddress(address)} is promised to ${claim}, which shows it and has no lease of it yet`;
 }
 
 export function leasedJustNow(address: Address): string {

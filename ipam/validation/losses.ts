@@ -11,6 +11,8 @@ export interface PoolChange {
   readonly oldPool?: AddressPool | undefined;
   /** The old pool, where it could be served. */
   readonly before?: Pool | undefined;
+  /** The namespace of the NAD that the pool is derived from: its tenants read the refusal. */
+  readonly reader?: string;
 }
 
 /** A change must leave every leased address where it is: in its network, its address space and its pool. */
@@ -18,14 +20,14 @@ export function refuseLosses(change: PoolChange, leases: PoolLeases): Refusal[] 
   return [...refuseMove(change, leases), ...refuseShrink(change, leases)];
 }
 
-function refuseMove({ pool, after, oldPool }: PoolChange, leases: PoolLeases): Refusal[] {
+function refuseMove({ pool, after, oldPool, reader }: PoolChange, leases: PoolLeases): Refusal[] {
   const { name } = after;
   const all = [...leases.ofPool(name)];
   const held = missed(all);
   if (oldPool !== undefined && oldPool.spec.network !== after.network && held.length > 0) {
     const message =
       `spec.network: "${after.network}" instead of "${oldPool.spec.network}" would take ${countLeases(held)} from their network: ` +
-      `${describeLeases(held)}. Make another pool for "${after.network}"`;
+      `${describeLeases(held, reader)}. Make another pool for "${after.network}"`;
     return [{ check: 'network', message }];
   }
   if (oldPool !== undefined && addressSpaceOf(oldPool) === addressSpaceOf(pool)) return [];
@@ -34,15 +36,15 @@ function refuseMove({ pool, after, oldPool }: PoolChange, leases: PoolLeases): R
   if (elsewhere.length === 0) return [];
   const message =
     `spec.addressSpace: AddressPool ${name} has leases in "${elsewhere[0]?.addressSpace ?? ''}", which would guard nothing in "${after.addressSpace}": ` +
-    `${describeLeases(elsewhere)}. Keep the address space until they are gone, or make a pool of another name`;
+    `${describeLeases(elsewhere, reader)}. Keep the address space until they are gone, or make a pool of another name`;
   return [{ check: 'address-space', message }];
 }
 
-function refuseShrink({ before, after }: PoolChange, leases: PoolLeases): Refusal[] {
+function refuseShrink({ before, after, reader }: PoolChange, leases: PoolLeases): Refusal[] {
   const lost = lostBy(before, after, leases.ofPool(after.name));
   if (lost.length === 0) return [];
   const message =
-    `spec.subnets: ${countLeases(lost)} would not be in the pool: ${describeLeases(lost)}. ` +
+    `spec.subnets: ${countLeases(lost)} would not be in the pool: ${describeLeases(lost, reader)}. ` +
     `Keep them in it (in reserved, if nobody shall get them later), or delete their owners first`;
   return [{ check: 'shrink', message }];
 }

@@ -1,3 +1,4 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
 import { joinKey } from '../../api/meta.js';
 import { type Address, formatAddress } from '../core/address.js';
 import { stateOf } from '../core/lease.js';
@@ -21,15 +22,24 @@ export function lostBy(before: Pool | undefined, after: Pool, leases: Iterable<P
   );
 }
 
-/** `10.0.0.5 (IPAMClaim vms/vm1.blue), 10.0.0.6 (reserved) and 3 more`, in the order of the addresses. */
-export function describeLeases(leases: readonly PoolLease[]): string {
+/**
+ * `10.0.0.5 (IPAMClaim vms/vm1.blue), 10.0.0.6 (reserved) and 3 more`, in the order of the addresses.
+ * @param reader the namespace whose tenants read it: owners in other namespaces are not named; undefined: an administrator reads it
+ */
+export function describeLeases(leases: readonly PoolLease[], reader?: string): string {
   const sorted = [...leases].sort(byAddress);
   const shown = sorted.slice(0, SHOWN).map(({ address, owner, releasedAt }) => {
-    const holder = owner === undefined ? 'reserved' : `${owner.kind} ${joinKey(owner.namespace, owner.name)}`;
-    return `${formatAddress(address)} (${releasedAt === undefined ? holder : 'cooling down'})`;
+    const state = releasedAt === undefined ? describeOwner(owner, reader) : 'cooling down';
+    return `${formatAddress(address)} (${state})`;
   });
   const more = sorted.length - shown.length;
   return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
+}
+
+function describeOwner(owner: LeaseOwner | undefined, reader: string | undefined): string {
+  if (owner === undefined) return 'reserved';
+  const isShown = reader === undefined || owner.namespace === reader;
+  return isShown ? `${owner.kind} ${joinKey(owner.namespace, owner.name)}` : 'in another namespace';
 }
 
 /** `1 leased address`. */

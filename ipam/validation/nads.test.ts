@@ -127,6 +127,17 @@ const CASES: Case[] = [
     text: ['AddressPool blue.vms', '10.0.0.200 (IPAMClaim vms/vm1.data)'],
   },
   {
+    name: 'to lose a leased address, without the names of owners in other namespaces',
+    pools: [DERIVED],
+    leases: {
+      'blue.vms': [leaseOf('10.0.0.200', { owner: { kind: 'IPAMClaim', namespace: 'others', name: 'a', uid: 'u' } })],
+    },
+    was: subnet('10.0.0.0/24'),
+    becomes: subnet('10.0.0.0/25'),
+    refused: ['shrink'],
+    text: ['AddressPool blue.vms', '10.0.0.200 (in another namespace)'],
+  },
+  {
     name: 'a new NAD that would lose addresses of the one that is gone',
     pools: [DERIVED],
     leases: LEASED,

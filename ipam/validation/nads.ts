@@ -76,7 +76,8 @@ function reviewLeader(wish: Wish, others: readonly Wish[], view: ValidationView)
   const { pool, served: after } = wish;
   const { name } = pool.metadata;
   const oldPool = view.pools.list().find((known) => known.metadata.name === name);
-  const change = { pool, after, oldPool, before: oldPool && servedOf(oldPool) };
+  const reader = wish.nad.metadata.namespace ?? '';
+  const change = { pool, after, oldPool, before: oldPool && servedOf(oldPool), reader };
   const losses = refuseLosses(change, view.leases);
   if (losses.length > 0) {
     return refuse(

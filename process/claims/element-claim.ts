@@ -123,7 +123,7 @@ function predictClaim(vmNetwork: string, cniNetwork: string, { workload, view, d
     if (seen === undefined || isUsable(seen, owner, cniNetwork)) return { kind: 'claim', name };
     if (!isOwnedBy(seen, owner)) {
       doubt({ kind: 'claim', key: name });
-      const reason = `IPAMClaim ${joinKey(workload.namespace, name)} ${describeHolder(seen)}; the VM starts once it is gone`;
+      const reason = `IPAMClaim ${joinKey(workload.namespace, name)} ${describeHolder(seen, owner)}; the VM starts once it is gone`;
       return { kind: 'foreign', claim: name, reason };
     }
     // ours, but for the network on which the interface was before: the next name is that of the second claim, unless the first is gone

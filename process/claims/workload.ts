@@ -32,7 +32,8 @@ interface Sight {
 }
 
 /**
- * Follows pod → VMI → VM by UID. Labels and names prove nothing: anybody may write them.
+ * Follows pod → VMI → VM by UID. Labels and names prove nothing: anybody may write them. The reasons name no UIDs, because anybody may be
+ * refused.
  * @returns where the chain breaks, the check that found it and the rest of a sentence about the pod
  */
 export function findWorkload(pod: Pod, namespace: string, sight: Sight): WorkloadLookup {
@@ -52,7 +53,7 @@ export function findWorkload(pod: Pod, namespace: string, sight: Sight): Workloa
   return {
     found: false,
     check: 'vmi-exists',
-    reason: `is controlled by VirtualMachineInstance ${key} (uid ${uid}), ${explain(seen, view)}`,
+    reason: `is controlled by VirtualMachineInstance ${key}, ${explain(seen, view)}`,
   };
 }
 
@@ -67,15 +68,13 @@ function confirmOwner(workload: Workload, { view, doubt }: Sight): WorkloadLooku
   return {
     found: false,
     check: 'vm-exists',
-    reason: `is of VirtualMachineInstance ${vmi}, controlled by VirtualMachine ${vm} (uid ${uid}), ${explain(seen, view)}`,
+    reason: `is of VirtualMachineInstance ${vmi}, controlled by VirtualMachine ${vm}, ${explain(seen, view)}`,
   };
 }
 
 function explain(seen: KubeObject | undefined, { blindness }: ClusterView): string {
   if (blindness !== undefined) return `which could not be looked for: ${blindness}`;
-  return seen === undefined
-    ? 'which does not exist'
-    : `but that name now stands for another (uid ${seen.metadata.uid ?? ''})`;
+  return seen === undefined ? 'which does not exist' : 'but another object has that name now: its UID differs';
 }
 
 function workloadOf(vmi: VirtualMachineInstance, namespace: string): Workload {

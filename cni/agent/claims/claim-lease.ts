@@ -44,12 +44,18 @@ export function heldLease(lease: AddressLease, claim: IPAMClaim): LeaseRecord | 
   }
   const { owner, releasedAt, metadata } = record;
   if (owner?.kind !== 'IPAMClaim' || owner.uid !== claim.metadata.uid) {
-    const holder = heldBy(record, owner ?? 'reserved');
-    return owner === undefined ? holder : `${holder} (uid ${owner.uid})`;
+    return heldBySomebodyElse(record, claim);
   }
   const name = `AddressLease ${metadata.name}`;
   if (releasedAt !== undefined) return `${name} was released at ${new Date(releasedAt).toISOString()}`;
   return metadata.deletionTimestamp === undefined ? record : `${name} is being deleted`;
+}
+
+function heldBySomebodyElse(lease: LeaseRecord, { metadata: { namespace = '', name } }: IPAMClaim): string {
+  const { owner } = lease;
+  const words = heldBy(lease, owner ?? 'reserved', { namespace });
+  const isNamesake = owner?.kind === 'IPAMClaim' && owner.namespace === namespace && owner.name === name;
+  return isNamesake ? `${words}, an earlier one of that name` : words;
 }
 
 /** @param pool the lease's; undefined where it is unknown: the claim's prefix length stands, and nobody knows a gateway */

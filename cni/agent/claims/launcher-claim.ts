@@ -59,7 +59,7 @@ function awaitClaim({ pod, selection }: Launcher, name: string): Judgement {
 function judgeClaim(launcher: Launcher, claim: IPAMClaim, sight: Sight): Judgement {
   if (!isOwnedBy(claim, launcher.workload.owner)) {
     sight.doubt({ kind: 'claim', key: claim.metadata.name });
-    const reason = `IPAMClaim ${objectKey(claim)} ${describeHolder(claim)}: it is about to be adopted`;
+    const reason = `IPAMClaim ${objectKey(claim)} ${describeHolder(claim, launcher.workload.owner)}: it is about to be adopted`;
     return { kind: 'pending', reason, isOnItsWay: true };
   }
   if (claim.spec.network === launcher.network) return { kind: 'claim', claim };

@@ -198,7 +198,7 @@ describe('an address of the static table', () => {
       await leased(scene, '10.0.0.6', { owner: { ...POD, namespace: 'others' }, reserved: true });
       if (isFollowed) scene.follow();
       expect(await scene.refused({ mac: MAC })).to.equal(
-        `11 mac: 10.0.0.6 is held by Pod others/old, and is reserved for MAC address ${MAC}: try again once it is free`,
+        `11 mac: 10.0.0.6 is held in another namespace by AddressLease blue.10-0-0-6, and is reserved for MAC address ${MAC}: try again once it is free`,
       );
     });
   }

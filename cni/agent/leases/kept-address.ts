@@ -66,10 +66,10 @@ export class KeptAddress {
    * @throws {Error} where the API server cannot be asked
    */
   async lease(family: Family): Promise<LeaseRecord | undefined> {
-    const { candidates, times } = this.#search;
+    const { candidates } = this.#search;
     for (const kept of await this.#keptOf(family)) {
       if (!candidates.try(kept.address)) {
-        if (isOfTable(kept)) throw tableTaken(kept, undefined, times);
+        if (isOfTable(kept)) throw tableTaken(kept, undefined, this.#search);
         continue;
       }
       let isTaken = false;
@@ -88,7 +88,7 @@ export class KeptAddress {
 
   async #take(kept: LeaseRecord): Promise<LeaseRecord | undefined> {
     const { writer } = this.#deps;
-    const { requestFor, call, times } = this.#search;
+    const { requestFor, call } = this.#search;
     let lease: LeaseRecord | undefined = kept;
     for (let race = 0; race < RACES && lease !== undefined && this.#isFor(lease); race++) {
       const answer = this.#answerOf(lease);
@@ -96,10 +96,10 @@ export class KeptAddress {
         const written: Written = await writer.take(lease, requestFor(lease.address), call);
         if (written.kind === 'ours') return written.lease;
         // what caches say is no reason to refuse
-      } else if (race > 0) throw tableTaken(lease, answer, times);
+      } else if (race > 0) throw tableTaken(lease, answer, this.#search);
       lease = await writer.read(kept.metadata.name, call);
     }
-    if (lease !== undefined && isOfTable(lease) && this.#isFor(lease)) throw tableTaken(lease, undefined, times);
+    if (lease !== undefined && isOfTable(lease) && this.#isFor(lease)) throw tableTaken(lease, undefined, this.#search);
     return undefined;
   }
 

@@ -185,7 +185,7 @@ describe('an address for a pod', () => {
       const scene = new LeaseScene(SMALL);
       await scene.leaseTo(OTHER, '10.0.0.4');
       expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include(
-        '11 ips: 10.0.0.4 is held by IPAMClaim vms/vm1.blue',
+        '11 ips: 10.0.0.4 is held in another namespace by AddressLease blue.10-0-0-4',
       );
       await scene.free('10.0.0.4');
       expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include('11 ips: 10.0.0.4 cools down until 2026');

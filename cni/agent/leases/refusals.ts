@@ -16,6 +16,12 @@ import { CniCode, CniError } from '../cni-error.js';
 
 /** Why a pod has no address, as its runtime is told. */
 
+/** Who asks for the address, and the times of the pool. */
+interface Asker {
+  readonly times: LeaseTimes;
+  readonly owner: { readonly namespace: string };
+}
+
 /** The config, or the pod, asks for what the pool never leases. */
 export function unleasable(address: Address, pool: Pool, subnet: Subnet | undefined): CniError {
   const words = subnet === undefined ? notInPool(address, pool) : notLeasable(address, subnet, pool);
@@ -23,19 +29,15 @@ export function unleasable(address: Address, pool: Pool, subnet: Subnet | undefi
 }
 
 /** @param answer not true */
-export function taken(lease: LeaseRecord, answer: Exclude<Takeability, true>, times: LeaseTimes): CniError {
-  const words = notYet(lease, answer, times);
+export function taken(lease: LeaseRecord, answer: Exclude<Takeability, true>, asker: Asker): CniError {
+  const words = notYet(lease, answer, asker);
   return new CniError(CniCode.TryAgain, `ips: ${words}: ask for another address, or try again once it is free`);
 }
 
 /** The static table promises the pod the address. @param answer undefined: somebody is taking it */
-export function tableTaken(
-  lease: LeaseRecord,
-  answer: Exclude<Takeability, true> | undefined,
-  times: LeaseTimes,
-): CniError {
+export function tableTaken(lease: LeaseRecord, answer: Exclude<Takeability, true> | undefined, asker: Asker): CniError {
   const { address } = lease;
-  const why = answer === undefined ? leasedJustNow(address) : notYet(lease, answer, times);
+  const why = answer === undefined ? leasedJustNow(address) : notYet(lease, answer, asker);
   return new CniError(CniCode.TryAgain, `mac: ${ofTable(lease, why)}: try again once it is free`);
 }
 
@@ -77,6 +79,6 @@ export function asCniError(error: unknown, what: string, signal: AbortSignal): u
   });
 }
 
-function notYet(lease: LeaseRecord, answer: Exclude<Takeability, true>, times: LeaseTimes): string {
-  return 'until' in answer ? tooEarly(lease, answer.until, times) : heldBy(lease, answer.holder);
+function notYet(lease: LeaseRecord, answer: Exclude<Takeability, true>, { times, owner }: Asker): string {
+  return 'until' in answer ? tooEarly(lease, answer.until, times) : heldBy(lease, answer.holder, owner);
 }

@@ -181,7 +181,7 @@ export class Reservation {
       if (lease === undefined) written = await writer.create(request, call);
       else {
         const answer = mayTake(lease, request, this.#times, clock.now());
-        if (answer !== true) throw taken(lease, answer, this.#times);
+        if (answer !== true) throw taken(lease, answer, { times: this.#times, owner: this.#owner });
         written = await writer.take(lease, request, call);
       }
     }
