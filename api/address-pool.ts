@@ -94,6 +94,8 @@ export const PoolCondition = {
   NetworksAgree: 'NetworksAgree',
   /** It is being deleted, and addresses of it are leased, or a CNI ADD may still lease one: the message says which. */
   DeletionBlocked: 'DeletionBlocked',
+  /** Another pool has some of its addresses in another address space, on the same layer-2 segment. Absent if not. */
+  OverlapsOnWire: 'OverlapsOnWire',
 } as const;
 export type PoolCondition = (typeof PoolCondition)[keyof typeof PoolCondition];
 

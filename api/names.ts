@@ -11,6 +11,8 @@ export const IPAM_CLAIM_KIND = 'IPAMClaim';
 export const NETWORKS_ANNOTATION = 'k8s.v1.cni.cncf.io/networks';
 /** Multus: a NAD in place of the pod's own network, in the same form. */
 export const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
+/** Of a NAD: the device-plugin resource that its pods need (multi-net-spec, Multus' quickstart). */
+export const RESOURCE_NAME_ANNOTATION = 'k8s.v1.cni.cncf.io/resourceName';
 export const NETWORK_STATUS_ANNOTATION = 'k8s.v1.cni.cncf.io/network-status';
 /** The key of a network-selection element that names a claim in the pod's namespace (multi-net-spec §4.1.2.1.11). */
 export const CLAIM_REFERENCE_KEY = 'ipam-claim-reference';
@@ -130,6 +132,8 @@ export const EventReason = {
   PoolInvalid: 'AddressPoolInvalid',
   /** Another pool serves the same users. */
   PoolConflict: 'AddressPoolConflict',
+  /** Another pool has some of its addresses on the same layer-2 segment. */
+  PoolOverlap: 'AddressPoolOverlapsOnWire',
   /** The pool cannot go while addresses of it are leased. */
   PoolInUse: 'AddressPoolInUse',
   /** A lease without a living owner was released. */

@@ -78,6 +78,31 @@ describeStory('A pool derived from a NAD', (story) => {
     await story().event('second', 'NetworkAttachmentsDisagree');
   });
 
+  it('shows that another network leases the same addresses on the same bridge, and serves', async () => {
+    const other = await story().otherNamespace();
+    const config = (network: string) => ({
+      ...{ cniVersion: '0.4.0', name: `${story().namespace}-${network}`, type: 'bridge', bridge: 'br-shared' },
+      allowPersistentIPs: true,
+      ipam: { type: 'holdfast', subnets: [{ cidr: '10.30.9.0/24' }] },
+    });
+    await story().network('red', { config: config('red') });
+    await story().network('blue', { namespace: other, config: config('blue') });
+    await story().createVm('vm1', { data: 'red', more: `${other}/blue` }, { running: false });
+    const both = [...(await story().addresses.of('vm1.data')), ...(await story().addresses.of('vm1.more'))];
+    expect(both).to.have.lengthOf(2);
+    for (const [network, foreign] of [
+      ['red', other],
+      ['blue', story().namespace],
+    ] as const) {
+      const name = `${story().namespace}-${network}.${network === 'red' ? story().namespace : other}`;
+      const pool = await story().addresses.poolWith(name, 'to overlap', has(PoolCondition.OverlapsOnWire, 'True'));
+      const message = messageOf(pool, PoolCondition.OverlapsOnWire);
+      expect(message).to.include('bridge br-shared');
+      expect(message).not.to.include(foreign);
+      expect(has(PoolCondition.Ready, 'True')(pool)).to.equal(true);
+    }
+  });
+
   it('outlives its NAD while it has leases, and is deleted with the last one', async () => {
     const network = await story().addresses.network('blue', ['10.30.7.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });

@@ -24,6 +24,7 @@ import { createCollectorReport } from './collector/report.js';
 import { createIpamMetrics } from './metrics.js';
 import { createPoolsSync } from './pools/sync.js';
 import { allPoolKeys, followPools } from './pools/triggers.js';
+import { WireOverlaps } from './pools/wire-overlaps.js';
 import { createValidation } from './validation/webhook.js';
 import { createViews } from './views.js';
 
@@ -62,6 +63,7 @@ class Ipam implements Part {
   readonly #waiters = new ClaimWaiters((keys) => this.#addClaims(keys));
   readonly #promises: Promises;
   readonly #collector: Collector;
+  readonly #overlaps: WireOverlaps;
   readonly #unhonoured: UnhonouredClaims;
   readonly #validation: Part;
   readonly #leadership: Leadership;
@@ -84,6 +86,7 @@ class Ipam implements Part {
     this.#collector = this.#createCollector();
     this.#unhonoured = this.#createUnhonoured();
     const { book, watched, directory } = this.#views;
+    this.#overlaps = new WireOverlaps(directory, clock, (pools) => this.#addPools(pools));
     this.#promises = new Promises({ claims: watched.claims.cache, book, directory });
     this.#validation = createValidation(shared, config, {
       leases: book,
@@ -112,6 +115,7 @@ class Ipam implements Part {
   }
 
   async stop(): Promise<void> {
+    this.#overlaps.stop();
     await Promise.all([this.#leadership.stop(), this.#validation.stop()]);
     await this.#events.flush();
   }
@@ -151,9 +155,9 @@ class Ipam implements Part {
   #listen(): void {
     const { watched, book, directory, users, usage } = this.#views;
     const { pools, networks, claims } = watched;
-    followPools({ pools, networks, claims, book, pods: users, directory, usage, cache: pools.cache }, (keys) => {
-      for (const key of keys) this.#term?.pools.add(key);
-    });
+    followPools({ pools, networks, claims, book, pods: users, directory, usage, cache: pools.cache }, (keys) =>
+      this.#addPools(keys),
+    );
     // nobody is woken who could still be given what is promised
     directory.onChange((changed) => this.#promises.networksChanged(changed));
     claims.onChange((change) => this.#promises.claimChanged(change));
@@ -164,9 +168,11 @@ class Ipam implements Part {
     book.onChange((change) => this.#addClaims(keysOfLease(change, this.#waiters)));
     book.onGivenUp((space, address) => this.#addClaims(keysOfVacancy(space, address, this.#waiters)));
     this.#blocks?.follow((keys) => this.#addBlocks(keys));
-    this.#blocks?.onChange((keys) => {
-      for (const key of keys) this.#term?.pools.add(key);
-    });
+    this.#blocks?.onChange((keys) => this.#addPools(keys));
+  }
+
+  #addPools(keys: readonly string[]): void {
+    for (const key of keys) this.#term?.pools.add(key);
   }
 
   #addClaims(keys: readonly string[]): void {
@@ -180,7 +186,7 @@ class Ipam implements Part {
   #addAll(): void {
     if (this.#term === undefined) return;
     const { watched, book } = this.#views;
-    for (const key of allPoolKeys(watched.pools.cache, watched.networks.cache)) this.#term.pools.add(key);
+    this.#addPools(allPoolKeys(watched.pools.cache, watched.networks.cache));
     this.#addClaims(allKeys(watched.claims.cache, book));
     this.#addBlocks(this.#blocks?.allPools() ?? []);
   }
@@ -249,6 +255,8 @@ class Ipam implements Part {
       directory,
       book,
       usage,
+      overlaps: this.#overlaps,
+      maxStalenessMs: this.#config.maxStalenessMs,
       ...(this.#blocks && { blocks: this.#blocks }),
       isGateOpen: () => this.#gate.isOpen(),
       events: this.#events,

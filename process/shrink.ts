@@ -15,6 +15,7 @@ import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
 import { delegatingPlugins } from '../api/plugin-config.js';
 import { PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
+import { wireOf } from '../api/wire.js';
 
 type Multus = NonNullable<VmNetwork['multus']>;
 
@@ -25,6 +26,8 @@ export interface NetworkAttachment extends KubeObject {
   delegation: IpamDelegation;
   /** Fingerprints of the plugins that delegate to Holdfast; undefined if the config is in a file on each node. */
   plugins: readonly string[] | undefined;
+  /** The layer-2 segment to which it connects, if it delegates to Holdfast and its config tells. */
+  wire?: string;
 }
 
 /** Objects are made small before they are cached: what is not named here is dropped. */
@@ -69,11 +72,13 @@ export function shrinkNad(nad: NetworkAttachmentDefinition): NetworkAttachment {
   const { creationTimestamp } = nad.metadata;
   // of several NADs of a network the oldest counts
   const metadata = { ...identityOf(nad.metadata), ...(creationTimestamp !== undefined && { creationTimestamp }) };
+  const wire = wireOf(nad);
   return {
     metadata,
     config: parseNetworkConfig(nad),
     delegation: readIpamDelegation(nad),
     plugins: delegatingPlugins(nad),
+    ...(wire !== undefined && { wire }),
   };
 }
 

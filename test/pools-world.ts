@@ -14,7 +14,10 @@ import { PoolDirectory } from '../process/pools/directory.js';
 import { type PoolClient, type PoolsDependencies, createPoolsSync } from '../ipam/pools/sync.js';
 import { allPoolKeys } from '../ipam/pools/triggers.js';
 import { PoolUsage } from '../ipam/pools/usage.js';
+import { WireOverlaps } from '../ipam/pools/wire-overlaps.js';
 import { ManualClock } from './manual-clock.js';
+
+export const MAX_STALENESS_MS = 30_000;
 
 /**
  * Pools, leases and NADs behind the rules of the API server that their sync relies on: preconditions, finalizers, the status apart
@@ -40,6 +43,9 @@ export class PoolsWorld {
     areNetworksServed: () => this.areNetworksServed,
   });
   readonly usage = new PoolUsage(this.book, ({ namespace, name }) => this.running.has(`${namespace}/${name}`));
+  /** How often layer-2 segments were compared. */
+  comparisons = 0;
+  readonly overlaps = new WireOverlaps(this.directory, this.clock, () => this.comparisons++);
   isGateOpen = true;
   /** For leaders that are elected from now on. */
   blocks: PoolsDependencies['blocks'];
@@ -60,6 +66,8 @@ export class PoolsWorld {
       directory,
       book,
       usage,
+      overlaps: this.overlaps,
+      maxStalenessMs: MAX_STALENESS_MS,
       isGateOpen: () => this.isGateOpen,
       events: {
         event: ({ kind, metadata }, _type, reason, message) =>

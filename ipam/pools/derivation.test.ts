@@ -95,13 +95,13 @@ const rows: Row[] = [
   {
     name: 'is not replaced while an ADD that began before its deletion may be under way',
     nads: [GREEN],
-    given: { pool: DELETING, isFenced: true },
+    given: { pool: DELETING, fenceMs: 1000 },
     expect: PENDING,
   },
   {
     name: 'may be replaced at once if its NAD is back in its address space',
     nads: [OLD],
-    given: { pool: DELETING, isFenced: true },
+    given: { pool: DELETING, fenceMs: 1000 },
     expect: ['NetworksAgree'],
   },
   {
@@ -129,7 +129,6 @@ describe('what is to be done about a derived pool', () => {
         leases: () => [],
         blockers: 0,
         hasAdminPool: false,
-        isFenced: false,
         ...given,
       });
       const done = actions.map((action) => {

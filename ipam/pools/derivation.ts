@@ -7,7 +7,6 @@ import type { LeaseRecord } from '../core/lease.js';
 import { type Pool, compilePool } from '../core/pool.js';
 import { derivedPool, derivedPoolName } from '../core/derived-pool.js';
 import { type NadNotice, type Wish, readWishes } from './wishes.js';
-import { FENCE_MS } from './move-fence.js';
 import { NAMED, named } from './status.js';
 import { outsideOf } from './usage.js';
 
@@ -25,8 +24,8 @@ export interface Derivation {
   blockers: number;
   /** A pool of an admin serves the users of the namespace. */
   hasAdminPool: boolean;
-  /** The pool is being deleted, and a CNI ADD that began before may still be under way. */
-  isFenced: boolean;
+  /** The pool is being deleted, and stays so long, because a CNI ADD that began before may still be under way. */
+  fenceMs?: number;
 }
 
 /** What NADs and derived pool say of each other: a condition of the pool. */
@@ -111,7 +110,7 @@ function decide(wish: Wish, derivation: Derivation): DerivationAction | Obstacle
  * The pool serves until the last lease is gone: if it stopped at once, one edit would keep new VMs from starting as long as old ones exist.
  */
 function obstacleToMove({ nad, pool: { addressSpace } }: Wish, derivation: Derivation): Obstacle | undefined {
-  const { pool, leases, network, namespace, isFenced } = derivation;
+  const { pool, leases, network, namespace, fenceMs } = derivation;
   const name = derivedPoolName(namespace, network);
   const elsewhere = [...leases()].filter((lease) => lease.addressSpace !== addressSpace);
   const says = `NAD ${objectKey(nad)} moves AddressPool ${name} to address space ${addressSpace}`;
@@ -126,8 +125,8 @@ function obstacleToMove({ nad, pool: { addressSpace } }: Wish, derivation: Deriv
     const message = `${notice}. Leased are ${who}: delete their owners, or set the address space of the NAD back`;
     return { kind: 'obstacle', reason: 'MovePending', message, notice };
   }
-  if (!isFenced) return undefined;
-  const message = `${says}: no address is given out until no CNI ADD that began before can be under way, which takes up to ${FENCE_MS / 1000} s`;
+  if (fenceMs === undefined) return undefined;
+  const message = `${says}: no address is given out until no CNI ADD that began before can be under way, which takes up to ${fenceMs / 1000} s`;
   return { kind: 'obstacle', reason: 'MovePending', message, notice: message };
 }
 

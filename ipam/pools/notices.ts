@@ -41,6 +41,7 @@ const REASONS: Readonly<Record<string, EventReason>> = {
   [PoolCondition.Conflict]: EventReason.PoolConflict,
   [PoolCondition.NetworksAgree]: EventReason.NetworksDisagree,
   [PoolCondition.DeletionBlocked]: EventReason.PoolInUse,
+  [PoolCondition.OverlapsOnWire]: EventReason.PoolOverlap,
 };
 
 /** Events on a pool, for conditions that have turned bad. */

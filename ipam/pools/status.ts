@@ -6,7 +6,6 @@ import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import type { Agreement } from './derivation.js';
 import type { Displacement } from './displacement.js';
-import { FENCE_MS } from './move-fence.js';
 import type { Usage } from './usage.js';
 import type { PoolVerdict } from '../../process/pools/verdict.js';
 
@@ -36,22 +35,25 @@ export function countsOf(pool: Pool | undefined, usage: Usage, free: bigint): Co
 export interface Judgement {
   verdict: PoolVerdict;
   usage: Usage;
-  /** It is being deleted, and a CNI ADD that began before may still be under way. */
-  isFenced: boolean;
+  /** It is being deleted, and stays so long, because a CNI ADD that began before may still be under way. */
+  fenceMs?: number;
   /** Where the messages find the leases that they name. */
   leases: { ofPool(): Iterable<LeaseRecord>; get(name: string): LeaseRecord | undefined };
   /** Of a derived pool. */
   agreement?: Agreement;
   /** Of a derived pool whose users an admin's pool has. */
   displaced?: Displacement;
+  /** What another pool on the same layer-2 segment has of its addresses. */
+  overlap?: string | undefined;
 }
 
 /** What the pool's conditions say. */
 export function conditionsOf(judgement: Judgement): Finding[] {
-  const { verdict, agreement } = judgement;
+  const { verdict, agreement, overlap } = judgement;
   const findings = [readiness(judgement), conflict(judgement)];
   if (agreement !== undefined) findings.push(ofAgreement(agreement));
   if (verdict.kind === 'closing') findings.push(deletion(judgement));
+  if (overlap !== undefined) findings.push(onWire(overlap));
   return findings;
 }
 
@@ -121,14 +123,19 @@ function ofAgreement({ agree, reason, message }: Agreement): Finding {
   return { type: PoolCondition.NetworksAgree, status: agree ? 'True' : 'False', reason, message };
 }
 
-function deletion({ usage, leases, agreement, isFenced }: Judgement): Finding {
+/** It serves all the same: else one tenant could switch off the pool of another. */
+function onWire(message: string): Finding {
+  return { type: PoolCondition.OverlapsOnWire, status: 'True', reason: 'OtherAddressSpace', message };
+}
+
+function deletion({ usage, leases, agreement, fenceMs }: Judgement): Finding {
   const type = PoolCondition.DeletionBlocked;
   const total = blockersOf(usage);
   if (agreement?.reason === 'MovePending') {
     return { type, status: 'True', reason: agreement.reason, message: agreement.message };
   }
-  if (total === 0 && isFenced) {
-    const message = `no address of it is leased; it stays until no CNI ADD that began before can be under way, which takes up to ${FENCE_MS / 1000} s`;
+  if (total === 0 && fenceMs !== undefined) {
+    const message = `no address of it is leased; it stays until no CNI ADD that began before can be under way, which takes up to ${fenceMs / 1000} s`;
     return { type, status: 'True', reason: 'AddsUnderWay', message };
   }
   if (total === 0) return { type, status: 'False', reason: 'NotLeased', message: 'no address of it is leased' };

@@ -3,7 +3,6 @@ import { POOL_FINALIZER } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from '../../test/pools-world.js';
-import { FENCE_MS } from './move-fence.js';
 
 const CIDR = '10.9.0.0/24';
 const WITH_SUBNET = nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }] }));
@@ -108,7 +107,7 @@ describe('a derived pool', () => {
     await world.sync(NETWORK);
     await world.settle();
     expect(world.directory.verdict('blue.vms')).to.have.property('kind', 'closing');
-    world.clock.set(world.clock.now() + FENCE_MS);
+    world.clock.set(world.clock.now() + 190_000);
     await world.settle();
     expect(world.pools.get('blue.vms')).to.equal(undefined);
     expect(world.writes.slice(-3)).to.deep.equal(['delete blue.vms', 'status blue.vms', 'metadata blue.vms']);

@@ -19,7 +19,7 @@ import { Notices, tellOfConditions } from './notices.js';
 import { type Judgement, blockersOf, conditionsOf, countsOf } from './status.js';
 import { type StatusWritten, StatusWriter } from './status-writer.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
-import type { PoolVerdict } from '../../process/pools/verdict.js';
+import type { WireOverlaps } from './wire-overlaps.js';
 
 export type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 
@@ -29,6 +29,9 @@ export interface PoolsDependencies {
   directory: PoolDirectory;
   book: LeaseSource;
   usage: PoolUsage;
+  overlaps: Pick<WireOverlaps, 'of'>;
+  /** How long agents may lease from a pool after it has changed. */
+  maxStalenessMs: number;
   /** Absent where nodes are lent none. */
   blocks?: Pick<Blocks, 'statusOf' | 'holdingUp'>;
   /** Closed: no pool is made, changed or deleted. */
@@ -52,12 +55,12 @@ interface Memory {
 export function createPoolsSync(
   dependencies: PoolsDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
-  const { client, clock, random, events, pools, statusIntervalMs } = dependencies;
+  const { client, clock, random, events, pools, statusIntervalMs, maxStalenessMs } = dependencies;
   const options = { random, countsIntervalMs: statusIntervalMs, poolCount: () => pools.size };
   const memory = {
     writer: new StatusWriter(client, clock, options),
     notices: new Notices(events),
-    fence: new MoveFence(() => clock.now()),
+    fence: new MoveFence(() => clock.now(), maxStalenessMs),
   };
   return async (key, signal) => {
     const call = signal === undefined ? {} : { signal };
@@ -112,7 +115,7 @@ function planOf(
     leases: () => book.ofPool(name),
     blockers: blockersOf(usage.of(name, directory.pool(name))),
     hasAdminPool,
-    isFenced: pool !== undefined && isBeingDeleted(pool) && fence.leftMs(pool) > 0,
+    ...(pool !== undefined && isBeingDeleted(pool) && fence.leftMs(pool) > 0 && { fenceMs: fence.lengthMs }),
   });
 }
 
@@ -129,7 +132,7 @@ async function syncPool(
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
-  const { pools, directory, usage, client, log, events } = dependencies;
+  const { pools, directory, usage, client, events } = dependencies;
   const pool = pools.get(name);
   const verdict = directory.verdict(name);
   if (pool === undefined || verdict === undefined) {
@@ -141,24 +144,32 @@ async function syncPool(
   if (wantsFinalizer(pool)) await addFinalizer(pool, client, call);
   const plan = planOfPool(pool, fence, dependencies);
   const fencedMs = mayMove(pool, plan) ? fence.leftMs(pool) : 0;
-  if (fencedMs === 0 && isDone(pool, plan, dependencies)) {
-    const moves = mayMove(pool, plan) && plan?.addressSpace !== undefined;
-    // what the cache does not know of may have been leased by somebody else
-    if (!(await mayGo(pool, client, { ...call, moves })))
-      return { retry: `AddressPool ${name} is leased from, says the API server` };
-    log.info({ pool: name }, 'no address is leased: the deleted pool goes');
-    await removeFinalizer(pool, client, call);
-    return undefined;
-  }
+  if (fencedMs === 0 && isDone(pool, plan, dependencies)) return letGo(pool, plan, dependencies, call);
   const inMs = writer.dueIn(pool);
   if (inMs > 0) return { earlyByMs: inMs };
   const written = await writer.write(
     pool,
-    wantedStatus(pool, { verdict, plan, isFenced: fencedMs > 0 }, dependencies),
+    wantedStatus(pool, { verdict, plan, ...(fencedMs > 0 && { fenceMs: fence.lengthMs }) }, dependencies),
     call,
   );
   if ('turned' in written) tellOfConditions(pool, written.turned, events);
   return nextLook(written, fencedMs);
+}
+
+async function letGo(
+  pool: AddressPool,
+  plan: DerivationPlan | undefined,
+  { client, log }: PoolsDependencies,
+  call: CallOptions,
+): Promise<SyncResult> {
+  const { name } = pool.metadata;
+  const moves = mayMove(pool, plan) && plan?.addressSpace !== undefined;
+  // what the cache does not know of may have been leased by somebody else
+  if (!(await mayGo(pool, client, { ...call, moves })))
+    return { retry: `AddressPool ${name} is leased from, says the API server` };
+  log.info({ pool: name }, 'no address is leased: the deleted pool goes');
+  await removeFinalizer(pool, client, call);
+  return undefined;
 }
 
 function nextLook(written: StatusWritten, fencedMs: number): SyncResult {
@@ -187,10 +198,10 @@ function isDone(
 
 function wantedStatus(
   pool: AddressPool,
-  { verdict, plan, isFenced }: { verdict: PoolVerdict; plan: DerivationPlan | undefined; isFenced: boolean },
+  { verdict, plan, fenceMs }: Pick<Judgement, 'verdict' | 'fenceMs'> & { plan: DerivationPlan | undefined },
   dependencies: PoolsDependencies,
 ) {
-  const { directory, usage, book, blocks } = dependencies;
+  const { directory, usage, book, blocks, overlaps } = dependencies;
   const { name, generation } = pool.metadata;
   const compiled = directory.pool(name);
   if (compiled !== undefined) book.setPool(compiled);
@@ -199,11 +210,12 @@ function wantedStatus(
   const free = (compiled?.families ?? []).reduce((sum, family) => sum + (space?.free(name, family) ?? 0n), 0n);
   const findings = conditionsOf({
     verdict,
-    isFenced,
+    ...(fenceMs !== undefined && { fenceMs }),
     usage: used,
     leases: { ofPool: () => book.ofPool(name), get: (lease) => book.get(lease) },
     ...(plan && { agreement: plan.agreement }),
     ...displacement(pool, directory),
+    overlap: overlaps.of(name),
   });
   return {
     ...countsOf(compiled, used, free),

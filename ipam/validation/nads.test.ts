@@ -23,6 +23,16 @@ const YOUNGER = nad('vms/younger', subnet('10.0.0.0/24'), 9);
 const DERIVED = adminPool('blue.vms', { nadNamespace: 'vms' });
 const LEASED = { 'blue.vms': [leaseOf('10.0.0.200')] };
 
+const onBridge = (bridge: string, network = 'blue', more: object = {}) => ({
+  ...holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }], ...more }, network),
+  bridge,
+});
+/** Another tenant's network on bridge br0. */
+const ON_WIRE = {
+  pools: [adminPool('red.others', { network: 'red', nadNamespace: 'others' })],
+  nads: [nad('others/red', onBridge('br0', 'red'))],
+};
+
 const CASES: Case[] = [
   { name: 'a NAD that delegates to nobody', becomes: { name: 'blue', type: 'bridge' } },
   {
@@ -144,6 +154,20 @@ const CASES: Case[] = [
     becomes: subnet('10.0.0.0/25'),
     refused: ['shrink'],
   },
+  {
+    name: 'addresses that another network leases on the same bridge, with a warning',
+    ...ON_WIRE,
+    becomes: onBridge('br0'),
+    warnings: 1,
+  },
+  {
+    name: 'a change of the bridge to one on which another network leases the same addresses, with a warning',
+    ...ON_WIRE,
+    was: onBridge('br1'),
+    becomes: onBridge('br0'),
+    warnings: 1,
+  },
+  { name: 'addresses that another network leases on another bridge', ...ON_WIRE, becomes: onBridge('br1') },
   {
     name: 'another address space for a pool without leases, with a warning',
     pools: [DERIVED],

@@ -7,6 +7,7 @@ import { isAdmins, servedOf } from './serving.js';
 import { warnOfPool } from './pool-warnings.js';
 import { ALLOWED, type Refusal, type Verdict, refuse } from './verdict.js';
 import type { ValidationView } from './view.js';
+import { warnOfWire } from './wire-warnings.js';
 import { type Wish, describeDifference, readStatement, saysTheSame } from './wish.js';
 
 /** A NAD that is about to be created or changed. */
@@ -29,14 +30,22 @@ export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Ver
   if (!isOurs(nad)) return ALLOWED;
   const statement = readStatement(nad);
   // labels, or what concerns the plugin alone: what is wrong was so before
-  if (oldNad !== undefined && saysTheSame(readStatement(oldNad), statement)) return ALLOWED;
+  if (oldNad !== undefined && saysTheSame(readStatement(oldNad), statement)) {
+    if (statement.kind !== 'wish' || oldNad.wire === nad.wire) return ALLOWED;
+    return { refusals: [], warnings: warnOfWire(statement.wish, view) };
+  }
   switch (statement.kind) {
     case 'nothing':
       return ALLOWED;
     case 'wrong':
       return refuseProblems(statement.problems);
-    case 'wish':
-      return reviewWish(statement.wish, oldNad === undefined, view);
+    case 'wish': {
+      const { refusals, warnings } = reviewWish(statement.wish, oldNad === undefined, view);
+      return {
+        refusals,
+        warnings: refusals.length > 0 ? warnings : [...warnings, ...warnOfWire(statement.wish, view)],
+      };
+    }
   }
 }
 
@@ -99,7 +108,7 @@ function reviewLeader(wish: Wish, others: readonly Wish[], view: ValidationView)
 function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
   if (oldPool === undefined || addressSpaceOf(oldPool) === after.addressSpace) return [];
   return [
-    `AddressPool ${pool.metadata.name} moves from address space "${addressSpaceOf(oldPool)}" to "${after.addressSpace}": for about 5 minutes it gives out no addresses`,
+    `AddressPool ${pool.metadata.name} moves from address space "${addressSpaceOf(oldPool)}" to "${after.addressSpace}": for about 3 minutes it gives out no addresses`,
   ];
 }
 

@@ -1,4 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
+import type { JudgedPool } from '../../process/pools/verdict.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { LeaseRecord } from '../core/lease.js';
 
@@ -19,6 +20,8 @@ export interface Pools {
 export interface Networks {
   /** Those of a namespace whose config names the network, oldest first. */
   nadsOf(namespace: string, network: string): readonly NetworkAttachment[];
+  /** The pools whose addresses are used on each layer-2 segment. */
+  readonly poolsByWire: ReadonlyMap<string, ReadonlySet<JudgedPool>>;
 }
 
 /** What a review sees of the cluster. Every look is a look into memory. */

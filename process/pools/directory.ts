@@ -16,6 +16,7 @@ import {
   userOfClaim,
 } from './resolution.js';
 import { type JudgedPool, type PoolVerdict, type ReadPool, compiledPool, judgePools, readPool } from './verdict.js';
+import { poolsByWire } from './wires.js';
 
 export type { Resolution } from './resolution.js';
 export type { PoolVerdict } from './verdict.js';
@@ -61,6 +62,7 @@ export class PoolDirectory {
   #pools = new Map<string, JudgedPool>();
   #nads = new Map<string, NetworkAttachment[]>();
   #spaces = new Map<string, Pool[]>();
+  #byWire: ReadonlyMap<string, ReadonlySet<JudgedPool>> | undefined;
   #stale = true;
   #due = false;
 
@@ -115,6 +117,12 @@ export class PoolDirectory {
   nadsOf(namespace: string, network: string): readonly NetworkAttachment[] {
     this.#refresh();
     return this.#nads.get(networkKey(namespace, network)) ?? [];
+  }
+
+  /** The pools whose addresses are used on each layer-2 segment of NADs, as far as their configs tell. */
+  get poolsByWire(): ReadonlyMap<string, ReadonlySet<JudgedPool>> {
+    this.#refresh();
+    return (this.#byWire ??= poolsByWire(this.#networks.values()));
   }
 
   /** Told of the networks for whose claims something else may be true now; soon after the change, several changes at once. */
@@ -175,6 +183,7 @@ export class PoolDirectory {
     const nads = groupBy([...this.#listers.networks.list()].sort(byAge), (nad) =>
       nad.config.ok ? nad.config.network.name : undefined,
     );
+    this.#byWire = undefined;
     this.#pools = new Map();
     this.#nads = new Map();
     this.#networks = new Map();
@@ -219,7 +228,7 @@ export class PoolDirectory {
     if (known !== undefined) return known;
     const { uid, creationTimestamp } = nad.metadata;
     // compared only: the hash is short, however long the NAD is
-    const statement = shortHash(JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation]), 32);
+    const statement = shortHash(JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation, nad.wire]), 32);
     this.#statements.set(nad, statement);
     return statement;
   }
