@@ -12,17 +12,19 @@ import type { Client } from '../kube/client.js';
 import { StatusError, TransportError } from '../kube/errors.js';
 import type { Change } from '../kube/informer.js';
 import type { Resource } from '../kube/resource.js';
+import type { PoolVerdict } from '../process/pools/verdict.js';
 import { mergePatch } from './merge-patch.js';
 
 /** How the API server answers reads. */
 export const MOODS = ['well', 'silent', 'forbidden', 'overloaded', 'unserved', 'proxied', 'misnamed'] as const;
 export type Mood = (typeof MOODS)[number];
-export type Plural = 'addressleases' | 'ipamclaims' | 'pods';
+export type Plural = 'addressleases' | 'addresspools' | 'ipamclaims' | 'pods';
 
 /** Leases and their owners on an API server with moods, and caches of them that lag behind. For tests of what frees addresses. */
 export class LeakWorld {
   readonly truth: Record<Plural, Map<string, KubeObject>> = {
     addressleases: new Map(),
+    addresspools: new Map(),
     ipamclaims: new Map(),
     pods: new Map(),
   };
@@ -39,6 +41,12 @@ export class LeakWorld {
   readonly requests: string[] = [];
   readonly claims = { cache: new Map<string, IPAMClaim>(), hasSynced: true, lastProgress: this.now };
   readonly pods = { cache: new Map<string, ClaimPod>(), hasSynced: true, lastProgress: this.now };
+  /** The pools as the cache has them. */
+  readonly pools = new Set(['blue']);
+  readonly directory = {
+    verdict: (name: string): PoolVerdict | undefined =>
+      this.pools.has(name) ? { kind: 'closing', message: '' } : undefined,
+  };
   readonly #told = new Map<string, LeaseRecord>();
   #tell: (change: Change<LeaseRecord>) => void = () => undefined;
   #serial = 0;
@@ -70,8 +78,8 @@ export class LeakWorld {
 
   /** What the collector needs of a process, but for the time. */
   get deps() {
-    const { book, client, claims, pods, users, report } = this;
-    return { book, client, claims, pods, users, report, gate: { isOpen: () => this.isGateOpen } };
+    const { book, client, claims, pods, users, directory, report } = this;
+    return { book, client, claims, pods, users, directory, report, gate: { isOpen: () => this.isGateOpen } };
   }
 
   constructor() {
@@ -130,7 +138,7 @@ export class LeakWorld {
       const objects = [...this.truth[plural].values()];
       if (plural === 'addressleases') this.#deliverLeases((objects as AddressLease[]).map(readLease));
       else if (plural === 'ipamclaims') replace(this.claims, objects as IPAMClaim[], this.now);
-      else replace(this.pods, objects.map(shrinkPod), this.now);
+      else if (plural === 'pods') replace(this.pods, objects.map(shrinkPod), this.now);
     }
   }
 

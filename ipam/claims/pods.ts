@@ -94,7 +94,8 @@ function scheduledTime(pod: Pod): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
-function addressesOf(pod: Pod): readonly string[] {
+/** What Multus reports of the pod's networks. */
+export function addressesOf(pod: Pod): readonly string[] {
   const found = networkStatuses(pod).flatMap((status) => {
     const { ips } = status as { ips?: unknown };
     return Array.isArray(ips) ? ips.filter((ip): ip is string => typeof ip === 'string') : [];

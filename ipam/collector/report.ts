@@ -68,6 +68,7 @@ export function createCollectorReport({ log, metrics, events }: ReportDeps): Col
 const CAUSES: Readonly<Record<Charge, string>> = {
   orphan: 'is gone',
   surplus: 'has another address and does not name this one in its status',
+  'no-pool': 'runs without the address, and there is no such pool',
 };
 
 /** `released 10.0.0.5 of pool blue: its owner IPAMClaim vms/vm1.data (UID 123) is gone`. */

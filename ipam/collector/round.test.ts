@@ -1,7 +1,73 @@
 import { expect } from 'chai';
+import type { Pod } from '../../api/pod.js';
 import { LeakWorld } from '../../test/leak-world.js';
 import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
 import { LeakSearch } from './round.js';
+
+describe('a lease of a pod, in a pool that does not exist', () => {
+  const STATUS = 'k8s.v1.cni.cncf.io/network-status';
+
+  /** The next round makes it a case. */
+  async function suspected(pod: Partial<Pod>) {
+    const world = new LeakWorld();
+    world.pools.clear();
+    world.addLease('10.0.0.2', world.addPod('p', { status: { phase: 'Running' }, ...pod }));
+    world.deliverAll();
+    const search = new LeakSearch({ ...world.deps, clock: { now: () => world.now }, collectAfterMs: 60_000 });
+    await search.round();
+    world.now += 60_000;
+    return { world, search };
+  }
+
+  const reporting = (text: string) => ({ metadata: { name: 'p', namespace: 'vms', annotations: { [STATUS]: text } } });
+  const rows: { name: string; pod?: Partial<Pod>; change?: (world: LeakWorld) => void; collected: string[] }[] = [
+    { name: 'is released if the pod runs without the address', collected: ['no-pool blue.10-0-0-2'] },
+    {
+      name: 'is released if the pod reports other addresses',
+      pod: reporting('[{"name":"vms/blue","ips":["10.0.0.3"]}]'),
+      collected: ['no-pool blue.10-0-0-2'],
+    },
+    {
+      name: 'is kept if the pod reports the address',
+      pod: reporting('[{"name":"vms/blue","ips":["10.0.0.2"]}]'),
+      collected: [],
+    },
+    {
+      name: 'is kept if the pod has it as its own',
+      pod: { status: { phase: 'Running', podIP: '10.0.0.2' } },
+      collected: [],
+    },
+    {
+      name: 'is kept if what the pod reports cannot be read',
+      pod: reporting('[{"name":"vms/blue","ips":["10.0.0"]}]'),
+      collected: [],
+    },
+    { name: 'is kept while the pod starts', pod: { status: { phase: 'Pending' } }, collected: [] },
+    {
+      name: 'is kept if the API server knows the pool',
+      change: (world) => void world.put('addresspools', { metadata: { name: 'blue' } }),
+      collected: [],
+    },
+    {
+      name: 'is kept if the pool is known by now',
+      change: (world) => void world.pools.add('blue'),
+      collected: [],
+    },
+    ...(['silent', 'forbidden', 'unserved', 'misnamed'] as const).map((mood) => ({
+      name: `is kept if the API server is ${mood}`,
+      change: (world: LeakWorld) => void (world.mood = mood),
+      collected: [],
+    })),
+  ];
+  for (const { name, pod = {}, change, collected } of rows) {
+    it(name, async () => {
+      const { world, search } = await suspected(pod);
+      change?.(world);
+      await search.round();
+      expect(world.collected).to.deep.equal(collected);
+    });
+  }
+});
 
 describe('what the API server says of a suspect', () => {
   /** A claim with an address that it does not need: `10.0.0.2`. The next round makes it a case. */

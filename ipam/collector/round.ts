@@ -1,16 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { recordOf, recordsIn, textOf } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
+import type { Pod } from '../../api/pod.js';
+import { findUnlessGone } from '../../kube/absence.js';
 import type { Lister } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import type { Gate } from '../../process/gates.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
 import { writeLease } from '../../process/lease-writes.js';
 import { readUsers } from '../claims/live.js';
-import type { ClaimPod, ClaimPods } from '../claims/pods.js';
+import { type ClaimPod, type ClaimPods, addressesOf } from '../claims/pods.js';
+import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
 import { type LeaseRecord, readLease, releaseLease, stateOf } from '../core/lease.js';
 import { readLiveOwner } from './live-owner.js';
 import { inParallel } from '../../kube/in-parallel.js';
@@ -39,6 +44,7 @@ export interface RoundDeps {
   readonly claims: Followed<IPAMClaim>;
   readonly pods: Followed<ClaimPod>;
   readonly users: Pick<ClaimPods, 'usersOf'>;
+  readonly directory: Pick<PoolDirectory, 'verdict'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly report: CollectorReport;
   /** Closed: nothing is freed. */
@@ -62,11 +68,12 @@ export class LeakSearch {
 
   constructor(deps: RoundDeps) {
     this.#deps = deps;
-    const { claims, pods, users, book } = deps;
+    const { claims, pods, users, book, directory } = deps;
     this.#owners = {
       claim: (key) => claims.cache.get(key),
       pod: (key) => pods.cache.get(key),
       leasesOf: (uid) => book.ofOwner(uid),
+      hasPool: (name) => directory.verdict(name) !== undefined,
       reportsOf: (claim) => reportsOf(users.usersOf(claim)),
     };
   }
@@ -142,8 +149,16 @@ export class LeakSearch {
     if (live.kind === 'unknown') return live;
     if (charge === 'orphan') return { kind: live.kind === 'gone' ? 'guilty' : 'alive' };
     if (live.kind === 'gone') return { kind: 'changed' };
+    if (charge === 'no-pool') return this.#judgePoolless(lease, live.object, signal);
     const claim = live.object as IPAMClaim;
     return (await this.#isSurplus(lease, claim, signal)) ? { kind: 'guilty', claim } : { kind: 'alive' };
+  }
+
+  /** A pod that is starting may not report its addresses yet. */
+  async #judgePoolless(lease: LeaseRecord, pod: Pod, signal: AbortSignal | undefined): Promise<Innocence | Guilt> {
+    if (pod.status?.phase !== 'Running' || hasAddress(pod, lease.address)) return { kind: 'alive' };
+    const pool = await findUnlessGone(this.#deps.client, ADDRESS_POOLS, { name: lease.pool }, callOf(signal));
+    return { kind: pool === undefined ? 'guilty' : 'changed' };
   }
 
   async #isSurplus(lease: LeaseRecord, claim: IPAMClaim, signal: AbortSignal | undefined): Promise<boolean> {
@@ -169,6 +184,19 @@ interface Guilt {
 
 function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
   return pods.map(({ addresses = [] }) => addresses);
+}
+
+/** What cannot be read could be the address. */
+function hasAddress(pod: Pod, address: Address): boolean {
+  const { podIP, podIPs } = recordOf(pod.status);
+  const own = [textOf(podIP), ...recordsIn(podIPs).map(({ ip }) => textOf(ip))].filter((text) => text !== '');
+  return [...addressesOf(pod), ...own].some((text) => {
+    try {
+      return sameAddress(parseAddressOrPrefix(text).address, address);
+    } catch {
+      return true;
+    }
+  });
 }
 
 function callOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {

@@ -8,6 +8,7 @@ function look(world: LeakWorld, known: Suspects = new Map(), limits = { afterMs:
     claim: (key) => world.claims.cache.get(key),
     pod: (key) => world.pods.cache.get(key),
     leasesOf: (uid) => world.book.ofOwner(uid),
+    hasPool: (name) => world.directory.verdict(name) !== undefined,
     reportsOf: () => [],
   };
   const found = suspectsAmong(known, { now: world.now, leases: [...world.book.all()], owners });

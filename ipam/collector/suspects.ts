@@ -7,8 +7,9 @@ import { voucherFor } from './surplus.js';
 /**
  * - `orphan`: its owner is gone
  * - `surplus`: its owner, a claim, has another address and does not name this one
+ * - `no-pool`: its owner, a pod, runs without the address, and there is no such pool
  */
-export type Charge = 'orphan' | 'surplus';
+export type Charge = 'orphan' | 'surplus' | 'no-pool';
 
 /** A lease that looks leaked. */
 export interface Suspect {
@@ -29,6 +30,7 @@ export interface Owners {
   pod(key: string): { readonly metadata: { readonly uid?: string }; readonly staticUid?: string } | undefined;
   /** Of a claim's UID. */
   leasesOf(uid: string): readonly LeaseRecord[];
+  hasPool(name: string): boolean;
   /** Of each pod that uses the claim the addresses that it reports. */
   reportsOf(claim: IPAMClaim): readonly (readonly string[])[];
 }
@@ -80,7 +82,8 @@ function chargeOf(lease: LeaseRecord, owners: Owners): Charge | undefined {
   switch (owner.kind) {
     case 'Pod': {
       const pod = owners.pod(key);
-      return pod !== undefined && [pod.metadata.uid, pod.staticUid].includes(owner.uid) ? undefined : 'orphan';
+      if (pod === undefined || ![pod.metadata.uid, pod.staticUid].includes(owner.uid)) return 'orphan';
+      return owners.hasPool(lease.pool) ? undefined : 'no-pool';
     }
     case 'IPAMClaim': {
       const claim = owners.claim(key);
