@@ -98,6 +98,9 @@ export const RequestReason = {
   InUse: 'ClaimInUse',
 } as const;
 
+/** Of a claim's status, only while it is False: the API server serves the kinds of VMs, so that it is known whether the owner is gone. */
+export const OWNER_KIND_SERVED = 'OwnerKindServed';
+
 /** Reasons of events: CamelCase, one cause each. */
 export const EventReason = {
   /** A claim of the wanted name belongs to somebody else. */
@@ -122,6 +125,8 @@ export const EventReason = {
   AddressesAllocated: 'AddressesAllocated',
   /** A pod waits for a claim that no IPAM honours. */
   ClaimNotHonoured: 'IPAMClaimNotHonoured',
+  /** A claim cannot be released, because the API server does not serve the kind of its owner. */
+  OwnerKindNotServed: 'OwnerKindNotServed',
   /** The NADs of one namespace and network disagree. */
   NetworksDisagree: 'NetworkAttachmentsDisagree',
   /** A NAD names another address space than that in which its pool has leases. */

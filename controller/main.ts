@@ -89,6 +89,7 @@ class Controller implements Part {
     const { vms, vmis, launchers, claims, networks, namespaces } = this.#informers;
     const workloads = { vms: vms.cache, vmis: vmis.cache };
     for (const informer of [vms, vmis]) {
+      informer.onServed(() => this.#addAll());
       informer.onChange(({ object: { metadata } }) => this.#add([joinKey(metadata.namespace, metadata.name)]));
     }
     launchers.onChange((change) => this.#add(keysOfLauncher(change, claims.cache)));
@@ -123,6 +124,7 @@ class Controller implements Part {
       client,
       launchers: new LauncherList(client),
       waiters: this.#waiters,
+      areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isServed(namespace, this.#gate, this.#config.namespace),
       events: this.#events,
       metrics: this.#metrics,

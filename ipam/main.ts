@@ -18,6 +18,7 @@ import {
   keysOfVacancy,
 } from './claims/triggers.js';
 import { UnhonouredClaims } from './claims/unhonoured.js';
+import { UnservedOwners } from './claims/unserved-owners.js';
 import { ClaimWaiters } from './claims/waiting.js';
 import { type Collector, createCollector } from './collector/collector.js';
 import { createCollectorReport } from './collector/report.js';
@@ -65,6 +66,7 @@ class Ipam implements Part {
   readonly #collector: Collector;
   readonly #overlaps: WireOverlaps;
   readonly #unhonoured: UnhonouredClaims;
+  readonly #unservedOwners: UnservedOwners;
   readonly #validation: Part;
   readonly #leadership: Leadership;
   #term: Term | undefined;
@@ -87,6 +89,7 @@ class Ipam implements Part {
     this.#unhonoured = this.#createUnhonoured();
     const { book, watched, directory } = this.#views;
     this.#overlaps = new WireOverlaps(directory, clock, (pools) => this.#addPools(pools));
+    this.#unservedOwners = new UnservedOwners({ ...context, claims: watched.claims.cache, directory });
     this.#promises = new Promises({ claims: watched.claims.cache, book, directory });
     this.#validation = createValidation(shared, config, {
       leases: book,
@@ -204,6 +207,7 @@ class Ipam implements Part {
     for (const loop of this.#term.loops) loop.start();
     this.#collector.start();
     this.#unhonoured.start();
+    this.#unservedOwners.start();
     this.#addAll();
   }
 
@@ -213,7 +217,7 @@ class Ipam implements Part {
     this.#metrics.leads(false);
     this.#promises.end();
     const loops = (term?.loops ?? []).map((loop) => loop.stop());
-    await Promise.all([...loops, this.#collector.stop(), this.#unhonoured.stop()]);
+    await Promise.all([...loops, this.#collector.stop(), this.#unhonoured.stop(), this.#unservedOwners.stop()]);
   }
 
   #createLoop(of: string, sync: Sync, workers: number): { queue: WorkQueue; loop: ControllerLoop } {

@@ -2,6 +2,7 @@ import type { KubeObject } from '../api/meta.js';
 import type { CallOptions, Client } from './client.js';
 import { isNotFound } from './errors.js';
 import type { ObjectRef, Resource } from './resource.js';
+import type { Wire } from './transport.js';
 
 /** What proves that an object is gone, for those who free what it held. */
 
@@ -10,6 +11,39 @@ export function isProofOfAbsence(error: unknown, resource: Resource, name: strin
   if (!isNotFound(error) || error.reason !== 'NotFound' || error.details?.name !== name) return false;
   const { kind = resource.plural, group = resource.group } = error.details;
   return kind === resource.plural && group === resource.group;
+}
+
+/**
+ * Whether the API server serves all of these kinds, by its discovery document.
+ * @throws {StatusError | TransportError} if it does not say
+ */
+export async function areServed(
+  transport: Pick<Wire, 'request'>,
+  resources: readonly Resource[],
+  signal?: AbortSignal,
+): Promise<boolean> {
+  for (const path of new Set(resources.map(groupPath))) {
+    const wanted = resources.filter((resource) => groupPath(resource) === path);
+    const served = await namesServed(transport, path, signal);
+    if (!wanted.every(({ plural }) => served.includes(plural))) return false;
+  }
+  return true;
+}
+
+async function namesServed(transport: Pick<Wire, 'request'>, path: string, signal?: AbortSignal): Promise<string[]> {
+  try {
+    const { resources } = (await transport.request({ method: 'GET', path, signal })) as {
+      resources: { name: string }[];
+    };
+    return resources.map(({ name }) => name);
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
+  }
+}
+
+function groupPath({ group, version }: Resource): string {
+  return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
 /**

@@ -41,6 +41,7 @@ describe('syncing where the API server knows better than the caches', () => {
       client,
       launchers: new LauncherList(client),
       waiters: new Waiters(),
+      areWorkloadsServed: () => true,
       isGateOpen,
       events: { event: () => undefined },
       metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },

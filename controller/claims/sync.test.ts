@@ -20,12 +20,14 @@ describe('syncing a workload', () => {
   let api: WorldApi;
   let waiters: Waiters;
   let events: string[];
+  let areServed: boolean;
 
   beforeEach(() => {
     world = new World();
     api = new WorldApi(world);
     waiters = new Waiters();
     events = [];
+    areServed = true;
   });
 
   /** Syncs with caches that show what is given. */
@@ -36,6 +38,7 @@ describe('syncing a workload', () => {
       client,
       launchers: new LauncherList(client),
       waiters,
+      areWorkloadsServed: () => areServed,
       isGateOpen: () => true,
       events: {
         event: ({ kind, metadata }, type, reason, message) =>
@@ -90,6 +93,25 @@ describe('syncing a workload', () => {
     const error: unknown = await sync({ claims: [stored] }).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(StatusError);
     expect(world.get('claims', 'vms/vm1.data')).to.deep.equal(stored);
+  });
+
+  it('keeps a claim and tells it why while the API server does not serve VMs, and releases it afterwards', async () => {
+    const stored = storedClaim();
+    areServed = false;
+    expect(await sync({ claims: [stored] })).to.have.property('retry');
+    expect(api.seen).to.deep.equal([]);
+    expect(world.get('claims', 'vms/vm1.data')).to.deep.equal(stored);
+    expect(events).to.have.length(1);
+    expect(events[0]).to.match(/^Warning IPAMClaim \S+ OwnerKindNotServed: The API server serves no VirtualMachines/);
+    areServed = true;
+    expect(await sync({ claims: [stored] })).to.equal(undefined);
+    expect(world.list('claims')).to.deep.equal([]);
+  });
+
+  it('creates claims of VMIs while the API server does not serve VMs', async () => {
+    areServed = false;
+    expect(await sync({ vmi: vmi({ data: 'blue' }, { vm: null }) })).to.equal(undefined);
+    expect(api.seen).to.deep.equal(['POST claims']);
   });
 
   it('tells the VM in the server’s words that its claim is refused, and goes on with the other', async () => {

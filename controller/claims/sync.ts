@@ -1,6 +1,8 @@
 import { joinKey, objectKey, splitKey } from '../../api/meta.js';
 import {
   EventReason,
+  IPAM_CLAIM_API_VERSION,
+  IPAM_CLAIM_KIND,
   KUBEVIRT_API_VERSION,
   VIRTUAL_MACHINE_INSTANCE_KIND,
   VIRTUAL_MACHINE_KIND,
@@ -11,6 +13,7 @@ import type { EventRecorder } from '../../kube/events.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
+import { OWNER_KIND_NOT_SERVED } from '../../process/claims/unserved-owner.js';
 import type { ControllerMetrics } from '../metrics.js';
 import type { Action, Notice } from './action.js';
 import { type ClaimClient, type Failure, applyAll, refusalOf, soonest } from './apply.js';
@@ -27,6 +30,8 @@ export interface SyncDependencies {
   client: ClaimClient & Pick<Client, 'get'>;
   launchers: Pick<LauncherList, 'of'>;
   waiters: Waiters;
+  /** False while the API server does not serve VMs or VMIs: that one is not there then says nothing. */
+  areWorkloadsServed: () => boolean;
   /** New claims may be made in the namespace. */
   isGateOpen: (namespace: string) => boolean;
   events: Pick<EventRecorder, 'event'>;
@@ -40,9 +45,10 @@ export function createSync(dependencies: SyncDependencies): (key: string, signal
     const target = { key, call: signal === undefined ? {} : { signal } };
     const { listers, client, waiters } = dependencies;
     const observed = observeWorkload(key, readWorkload(key, listers), dependencies);
+    const { planned, held } = holdUnprovable(plan(observed), dependencies);
     const { confirmed, dropped } = await confirmNames(
       target,
-      await confirmLive(target, plan(observed), dependencies),
+      await confirmLive(target, planned, dependencies),
       dependencies,
     );
     const blockers = confirmed.flatMap((action) => (action.kind === 'refuse' ? (action.blockedBy ?? []) : []));
@@ -58,6 +64,7 @@ export function createSync(dependencies: SyncDependencies): (key: string, signal
     for (const failure of failures) tellFailure(failure, observed, dependencies);
     const next = soonest(failures);
     if (next !== undefined) throw next.error;
+    if (held.length > 0) return { retry: OWNER_KIND_NOT_SERVED };
     if (dropped.length > 0) return { retry: 'the caches are behind the API server' };
     return blockers.length > 0 ? { retry: `in the way: IPAMClaim ${blockers.join(', ')}` } : undefined;
   };
@@ -67,6 +74,25 @@ export function createSync(dependencies: SyncDependencies): (key: string, signal
 interface Target {
   key: string;
   call: CallOptions;
+}
+
+/** Without the kinds of VMs, no read can prove that an owner is gone: its claims stay, and say why. */
+function holdUnprovable(
+  actions: readonly Action[],
+  { areWorkloadsServed, events, metrics, log }: SyncDependencies,
+): { planned: Action[]; held: Action[] } {
+  if (areWorkloadsServed()) return { planned: [...actions], held: [] };
+  const held = actions.filter(needsConfirmation);
+  for (const action of held) {
+    if (action.kind !== 'release') continue;
+    const { namespace, name, uid } = action.claim.metadata;
+    log.warn({ claim: objectKey(action.claim) }, OWNER_KIND_NOT_SERVED);
+    metrics.notified(EventReason.OwnerKindNotServed);
+    const metadata = { ...(namespace !== undefined && { namespace }), name, ...(uid !== undefined && { uid }) };
+    const subject = { apiVersion: IPAM_CLAIM_API_VERSION, kind: IPAM_CLAIM_KIND, metadata };
+    events.event(subject, 'Warning', EventReason.OwnerKindNotServed, OWNER_KIND_NOT_SERVED);
+  }
+  return { planned: actions.filter((action) => !held.includes(action)), held };
 }
 
 /** Caches are enough to make a claim, not to let one go. */

@@ -3,7 +3,12 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import type { Pod } from '../../api/pod.js';
+import { areServed } from '../../kube/absence.js';
+import { Client } from '../../kube/client.js';
+import { systemClock } from '../../kube/clock.js';
+import { loadCredentials } from '../../kube/config.js';
 import { StatusError } from '../../kube/errors.js';
+import { silentLogger } from '../../kube/log.js';
 import { EVENTS } from '../../kube/events.js';
 import {
   IPAM_CLAIMS,
@@ -13,6 +18,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
+import { UnservedOwners } from '../../ipam/claims/unserved-owners.js';
 import { applyAll } from '../../controller/claims/apply.js';
 import { createController } from '../../controller/main.js';
 import { CONTROLLER_SETTINGS, type ControllerConfig } from '../../process/config.js';
@@ -20,6 +26,7 @@ import { type ProcessContext, closeContext, createContext } from '../../process/
 import type { Part } from '../../process/part.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import type { Resource } from '../../kube/resource.js';
+import { Transport } from '../../kube/transport.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
 import { createKinds, kubeVirtKind } from '../bed/kinds.js';
 import { createAll, readManifests, resourceOf } from '../bed/objects.js';
@@ -29,6 +36,11 @@ import { until, untilValue } from '../story/wait.js';
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';
 const NAME = 'holdfast-controller';
+
+const KUBEVIRT_KINDS = [
+  kubeVirtKind('virtualmachines', 'VirtualMachine'),
+  kubeVirtKind('virtualmachineinstances', 'VirtualMachineInstance'),
+];
 
 /** A controller in this process, as its shipped identity. */
 interface Running {
@@ -44,11 +56,14 @@ describe('The controller on an API server', function () {
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     plane = await startControlPlane();
-    await createKinds(plane.client, [
-      kubeVirtKind('virtualmachines', 'VirtualMachine'),
-      kubeVirtKind('virtualmachineinstances', 'VirtualMachineInstance'),
-    ]);
-    const files = ['namespace.yaml', 'rbac/controller.yaml', 'policies/parameters.yaml', 'policies/claim-guard.yaml'];
+    await createKinds(plane.client, KUBEVIRT_KINDS);
+    const files = [
+      'namespace.yaml',
+      'rbac/controller.yaml',
+      'rbac/ipam.yaml',
+      'policies/parameters.yaml',
+      'policies/claim-guard.yaml',
+    ];
     const shipped = await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))));
     for (const object of shipped.flat()) await plane.client.create(resourceOf(object), object);
     await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
@@ -197,6 +212,50 @@ describe('The controller on an API server', function () {
     await claimsAre('vm1.data', 'vm2.data', 'vm3.data');
     expect(await decided(second)).to.be.greaterThan(0);
   });
+
+  it('keeps the claims of a VM while the CRDs of KubeVirt are removed, says why, and releases them afterwards', async () => {
+    const first = await start();
+    await createVm('vm1');
+    const [made] = await claimsAre('vm1.data');
+    // while the CRDs go, it could still prove that the VM is gone
+    await stop(first);
+    for (const crd of KUBEVIRT_KINDS) await plane.client.delete(resourceOf(crd), crd.metadata);
+    await until('no VMs to be served', async () => !(await areServed(plane.client.transport, [VIRTUAL_MACHINES])));
+    await plane.client.delete(IPAM_CLAIMS, made!.metadata);
+    await start();
+    await untilValue(
+      'the event',
+      async () => (await plane.client.list(EVENTS, { namespace: NAMESPACE })).items,
+      (events) => events.some(({ reason }) => reason === 'OwnerKindNotServed'),
+    );
+    const [shown] = await untilValue(
+      'the condition',
+      writtenByIpam,
+      ([found]) => found?.status?.conditions?.length === 1,
+    );
+    expect(shown?.status?.conditions?.[0]).to.include({ type: 'OwnerKindServed', status: 'False' });
+    await createAll(plane.client, KUBEVIRT_KINDS);
+    await claimsAre();
+  });
+
+  /** The claims, after the IPAM's shipped identity has looked whether VMs are served. */
+  async function writtenByIpam(): Promise<IPAMClaim[]> {
+    const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: 'holdfast-ipam' });
+    const transport = new Transport(await loadCredentials({ kubeconfig }));
+    const found = await claims();
+    const check = new UnservedOwners({
+      claims: { list: () => found },
+      directory: { resolve: () => ({ kind: 'unserved', message: '' }) },
+      client: new Client(transport),
+      clock: systemClock,
+      log: silentLogger,
+    });
+    check.start();
+    await systemClock.sleep(300);
+    await check.stop();
+    await transport.close();
+    return claims();
+  }
 
   it('takes a finalizer that is not where it was seen for an old view', async () => {
     const metadata = creatable(claim({ owner: null, remembers: null, finalizers: ['a.example/b'] }).metadata);

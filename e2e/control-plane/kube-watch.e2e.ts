@@ -224,16 +224,19 @@ describe('The informers of the Kubernetes layer', function () {
       headers: () => admin.headers(),
       refresh: () => admin.refresh(),
     });
-    const informer = await follow(CONFIG_MAPS, { idleMs: 1_000 }, new Client(transport));
-    await seeWatch(informer);
-    ends.length = 0;
-    proxy.hold();
-    await write('behind-proxy');
-    await until('the object behind the proxy', () => informer.cache.get(`${NAMESPACE}/behind-proxy`));
-    expect(ends).to.include('idle');
-    await informer.stop();
-    await transport.close();
-    proxy.stop();
+    try {
+      const informer = await follow(CONFIG_MAPS, { idleMs: 1_000 }, new Client(transport));
+      await seeWatch(informer);
+      ends.length = 0;
+      proxy.hold();
+      await write('behind-proxy');
+      await until('the object behind the proxy', () => informer.cache.get(`${NAMESPACE}/behind-proxy`));
+      expect(ends).to.include('idle');
+    } finally {
+      // an open server keeps the run from ending
+      proxy.stop();
+      await transport.close();
+    }
   });
 
   it('follow an optional kind from before it exists until after it is gone', async () => {

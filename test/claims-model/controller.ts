@@ -106,6 +106,7 @@ export class ModelController {
       client: this.#client,
       launchers: new LauncherList(this.#client),
       waiters: this.#waiters,
+      areWorkloadsServed: () => true,
       isGateOpen: () => this.gateOpen,
       events: { event: () => undefined },
       metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },

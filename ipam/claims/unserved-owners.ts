@@ -1,0 +1,104 @@
+import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
+import type { Condition } from '../../api/meta.js';
+import { OWNER_KIND_SERVED } from '../../api/names.js';
+import { areServed } from '../../kube/absence.js';
+import type { Cache } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { TransportError, isConflict, isNotFound, messageOf } from '../../kube/errors.js';
+import { inParallel } from '../../kube/in-parallel.js';
+import type { Logger } from '../../kube/log.js';
+import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import { OWNER_KIND_NOT_SERVED } from '../../process/claims/unserved-owner.js';
+import type { PoolDirectory } from '../../process/pools/directory.js';
+import { conditionOf } from './status.js';
+
+export interface UnservedOwnersDeps {
+  readonly claims: Pick<Cache<IPAMClaim>, 'list'>;
+  readonly directory: Pick<PoolDirectory, 'resolve'>;
+  readonly client: Pick<Client, 'patch'> & { readonly transport: Pick<Client['transport'], 'request'> };
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const PAUSE_MS = 10_000;
+/** What is left over is written in the next round. */
+const WRITES_A_ROUND = 500;
+const WIDTH = 4;
+
+/**
+ * Says on claims that they cannot be released while the API server does not serve the kinds of VMs, and takes it back afterwards. Claims
+ * that another IPAM honours are left alone: their status is not ours. The feature gate plays no part, because it closes if KubeVirt's object
+ * is gone and the gate follows that.
+ */
+export class UnservedOwners {
+  readonly #deps: UnservedOwnersDeps;
+  #abort: AbortController | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(deps: UnservedOwnersDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#abort = new AbortController();
+    this.#running = this.#run(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort?.abort();
+    await this.#running;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    while (!signal.aborted) {
+      try {
+        await this.#round(signal);
+      } catch (error) {
+        if (error instanceof TransportError && error.fault === 'aborted') return;
+        log.warn({}, `cannot find out whether VMs are served: ${messageOf(error)}`);
+      }
+      await clock.sleep(PAUSE_MS, signal);
+    }
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    const { claims, client, directory } = this.#deps;
+    const served = await areServed(client.transport, [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES], signal);
+    const due: IPAMClaim[] = [];
+    for (const claim of claims.list()) {
+      if (due.length === WRITES_A_ROUND) break;
+      const isSaid = conditionOf(claim, OWNER_KIND_SERVED) !== undefined;
+      if (isSaid !== served || !isWorkloadClaim(claim) || directory.resolve(claim).kind === 'foreign') continue;
+      due.push(claim);
+    }
+    await inParallel(due, WIDTH, (claim) => this.#write(claim, served, signal), signal);
+  }
+
+  /** Never rejects: what could not be written is seen again in the next round. */
+  async #write(claim: IPAMClaim, served: boolean, signal: AbortSignal): Promise<void> {
+    const { client, clock, log } = this.#deps;
+    const { namespace, name, uid, resourceVersion } = claim.metadata;
+    const { ips = [], conditions = [] } = claim.status ?? {};
+    const others = conditions.filter(({ type }) => type !== OWNER_KIND_SERVED);
+    const status = { ips, conditions: served ? others : [...others, unserved(clock.now())] };
+    const patch = { type: 'merge' as const, body: { metadata: { uid, resourceVersion }, status } };
+    try {
+      await client.patch(IPAM_CLAIMS, { namespace, name }, patch, { subresource: 'status', signal });
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error) || signal.aborted) return;
+      log.warn({ claim: `${namespace ?? ''}/${name}` }, `condition ${OWNER_KIND_SERVED}: ${messageOf(error)}`);
+    }
+  }
+}
+
+function unserved(now: number): Condition {
+  return {
+    type: OWNER_KIND_SERVED,
+    status: 'False',
+    reason: 'KindNotServed',
+    message: OWNER_KIND_NOT_SERVED,
+    lastTransitionTime: `${new Date(now).toISOString().slice(0, 19)}Z`,
+  };
+}
