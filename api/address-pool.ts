@@ -92,6 +92,8 @@ export const PoolCondition = {
   Conflict: 'Conflict',
   /** Of a derived pool: all NADs of its namespace and network say the same. */
   NetworksAgree: 'NetworksAgree',
+  /** Of a derived pool: its NAD asks for what needs an administrator; the message says for what. Absent otherwise. */
+  NotPermitted: 'NotPermitted',
   /** It is being deleted, and addresses of it are leased, or a CNI ADD may still lease one: the message says which. */
   DeletionBlocked: 'DeletionBlocked',
   /** Another pool has some of its addresses in another address space, on the same layer-2 segment. Absent if not. */

@@ -23,6 +23,8 @@ export interface HoldfastIpamConfig extends Pick<AddressPoolSpec, (typeof POOL_F
   ranges: WhereaboutsRange[];
   /** Of the ranges, in whose subnet it is. */
   gateway?: string;
+  /** Whose workloads may draw from the pool besides those of the NAD's own namespace; `*`: all. Absent: as the administrator says. */
+  namespaces?: string[];
 }
 
 /** An element of whereabouts' `ipRanges`, or what stands beside its `range`. */
@@ -39,7 +41,7 @@ export interface WhereaboutsRange {
 
 type Read = { ok: true; config: HoldfastIpamConfig } | { ok: false; problem: NetworkConfigProblem };
 
-const OWN = ['type', 'subnets', ...POOL_FIELDS];
+const OWN = ['type', 'subnets', 'namespaces', ...POOL_FIELDS];
 const SUBNET = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved'];
 const RANGE = ['range', 'range_start', 'range_end', 'exclude'];
 /** Those of whereabouts that stand for addresses, and its name for an address space. */
@@ -93,6 +95,9 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
   const blockSize = readBlockSize(ipam.blockSize, `${path}.blockSize`);
   const nodeSelector = readLabels(ipam.nodeSelector, `${path}.nodeSelector`);
   const publishCapacity = readFlag(ipam.publishCapacity, `${path}.publishCapacity`);
+  const namespaces = isAbsent(ipam.namespaces)
+    ? undefined
+    : readTexts(ipam.namespaces, `${path}.namespaces`, POOL_BOUNDS.namespaces);
   return {
     path,
     subnets,
@@ -104,6 +109,7 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
     ...(blockSize !== undefined && { blockSize }),
     ...(nodeSelector !== undefined && { nodeSelector }),
     ...(publishCapacity !== undefined && { publishCapacity }),
+    ...(namespaces !== undefined && { namespaces }),
   };
 }
 
@@ -229,12 +235,11 @@ function readList(value: unknown, path: string, most: number): unknown[] {
   return value;
 }
 
-/** Addresses and CIDRs. */
+/** Addresses, CIDRs, or names of namespaces. */
 function readTexts(value: unknown, path: string, most: number): string[] {
   return readList(value, path, most).map((element, index) => {
     const text = readText(element, `${path}[${index}]`, POOL_BOUNDS.element);
-    if (text === undefined)
-      throw new ShapeError(`${path}[${index}]`, 'is empty: write an address or a CIDR, or remove it');
+    if (text === undefined) throw new ShapeError(`${path}[${index}]`, 'is empty: write a value, or remove it');
     return text;
   });
 }

@@ -77,6 +77,9 @@ export const CAPACITY_PREFIX = `${OURS}/`;
 /** Opted out for good, as Holdfast's own namespace is: no admission webhook may hold up what the cluster itself needs to run. */
 export const UNSERVED_NAMESPACE = 'kube-system';
 
+/** Where NADs serve the workloads of all namespaces, as Multus has it. */
+export const DEFAULT_GLOBAL_NAMESPACES: readonly string[] = ['default'];
+
 /** Of a claim's status: whether it has its addresses. Type and reasons are those of OVN-Kubernetes, so that tools read both. */
 export const IPS_ALLOCATED = 'IPsAllocated';
 export const AllocationReason = {
@@ -111,6 +114,8 @@ export const EventReason = {
   NetworkNotFound: 'NetworkAttachmentNotFound',
   /** A NetworkAttachmentDefinition cannot be understood. */
   NetworkInvalid: 'NetworkAttachmentInvalid',
+  /** A VM wants more claims than one VM may have. */
+  ClaimLimit: 'IPAMClaimLimitReached',
   /** The API server refused a claim. */
   ClaimRefused: 'IPAMClaimRefused',
   /** What the VM asks for cannot be read. */
@@ -131,6 +136,10 @@ export const EventReason = {
   NetworksDisagree: 'NetworkAttachmentsDisagree',
   /** A NAD names another address space than that in which its pool has leases. */
   MovePending: 'AddressSpaceMovePending',
+  /** A NetworkAttachmentDefinition asks for what its namespace may not have. */
+  NetworkNotPermitted: 'NetworkAttachmentNotPermitted',
+  /** A derived pool has ceased to serve namespaces whose workloads have addresses of it. */
+  NamespacesNotServed: 'NamespacesNotServed',
   /** The network delegates to Holdfast, and no pool serves it. */
   PoolMissing: 'AddressPoolMissing',
   /** The pool's spec cannot be served. */

@@ -126,6 +126,7 @@ class Controller implements Part {
       waiters: this.#waiters,
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isServed(namespace, this.#gate, this.#config.namespace),
+      maxClaims: this.#config.maxClaimsPerVm,
       events: this.#events,
       metrics: this.#metrics,
       log,

@@ -46,7 +46,7 @@ describeStory('A pool derived from a NAD', (story) => {
     const network = await story().addresses.network('blue', ['10.30.2.0/30']);
     const other = await story().otherNamespace();
     const subnets = [{ cidr: '10.30.2.0/30' }];
-    await story().network('blue', { namespace: other, network, subnets });
+    await story().network('blue', { namespace: other, network, subnets, ipam: { namespaces: [story().namespace] } });
     await story().createVm('vm1', { data: 'blue', more: `${other}/blue` }, { running: false });
     const both = [...(await story().addresses.of('vm1.data')), ...(await story().addresses.of('vm1.more'))];
     expect(both.sort()).to.deep.equal(['10.30.2.1/30', '10.30.2.2/30']);

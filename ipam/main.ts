@@ -22,6 +22,7 @@ import { UnservedOwners } from './claims/unserved-owners.js';
 import { ClaimWaiters } from './claims/waiting.js';
 import { type Collector, createCollector } from './collector/collector.js';
 import { createCollectorReport } from './collector/report.js';
+import { rightsBy } from './core/derived-pool.js';
 import { createIpamMetrics } from './metrics.js';
 import { createPoolsSync } from './pools/sync.js';
 import { allPoolKeys, followPools } from './pools/triggers.js';
@@ -95,6 +96,7 @@ class Ipam implements Part {
       leases: book,
       pools: watched.pools.cache,
       networks: directory,
+      rightsOf: rightsBy(config),
     });
     this.#leadership = new Leadership({
       context,
@@ -261,6 +263,7 @@ class Ipam implements Part {
       usage,
       overlaps: this.#overlaps,
       maxStalenessMs: this.#config.maxStalenessMs,
+      rightsOf: rightsBy(this.#config),
       ...(this.#blocks && { blocks: this.#blocks }),
       isGateOpen: () => this.#gate.isOpen(),
       events: this.#events,

@@ -1,5 +1,7 @@
 import { BLOCK_SETTINGS, type BlockConfig } from './block-config.js';
 import { CLIENT_SETTINGS, type ClientConfig } from './client-config.js';
+import type { RightsConfig } from '../ipam/core/derived-pool.js';
+import { RIGHTS_SETTINGS } from './network-rights-config.js';
 import { DEFAULT_FEATURE_GATES, FEATURE_GATE_NAMES, formatFeatureGates, parseFeatureGates } from './feature-gates.js';
 import type { FeatureGates } from './feature-gates.js';
 import {
@@ -13,6 +15,7 @@ import {
   wholeNumber,
 } from './setting.js';
 import type { Settings } from './setting.js';
+import { VALIDATION_SETTINGS, type ValidationServerConfig } from './validation-config.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
@@ -35,6 +38,7 @@ export interface CommonConfig {
 export interface ControllerConfig extends CommonConfig {
   /** How many workloads are worked on at once. */
   readonly workers: number;
+  readonly maxClaimsPerVm: number;
 }
 
 export interface WebhookConfig extends CommonConfig, ClientConfig {
@@ -52,7 +56,7 @@ export interface WebhookConfig extends CommonConfig, ClientConfig {
   readonly webhookUrl?: string | undefined;
 }
 
-export interface IpamConfig extends CommonConfig, BlockConfig, ClientConfig {
+export interface IpamConfig extends CommonConfig, BlockConfig, ClientConfig, RightsConfig, ValidationServerConfig {
   /** How many claims are worked on at once. */
   readonly claimWorkers: number;
   /** For how long agents may answer from their caches while the API server is away; a released address cools down for twice that. */
@@ -63,16 +67,7 @@ export interface IpamConfig extends CommonConfig, BlockConfig, ClientConfig {
   readonly unhonouredAfterMs: number;
   /** Between two writes of one pool's counts, for up to 60 pools. */
   readonly poolStatusIntervalMs: number;
-  readonly validationBindAddress: string;
-  /** Holds tls.crt and tls.key that somebody else renews. Without it ipam makes its own certificate. */
-  readonly validationCertDir?: string | undefined;
   readonly tlsMinVersion: TlsVersion;
-  /** The ValidatingWebhookConfiguration whose caBundle is kept true. */
-  readonly validationConfiguration: string;
-  /** The Service whose name the certificate is for. */
-  readonly validationServiceName: string;
-  /** Where the API server finds the webhook when not by Service; its host is in the certificate. */
-  readonly validationUrl?: string | undefined;
 }
 
 /** Controller, webhook and IPAM in one. */
@@ -151,6 +146,13 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
     fallback: 64, // a worker mostly waits: for other deletions to share a list of launchers with
     parse: wholeNumber(1, 256),
   },
+  maxClaimsPerVm: {
+    flag: 'max-claims-per-vm',
+    placeholder: 'number',
+    description: 'how many claims are made for one VM at most; claims that exist stay',
+    fallback: 32, // the slots of a PCI bus: no VM that runs has as many interfaces
+    parse: wholeNumber(1, 1_024),
+  },
 };
 
 export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
@@ -215,6 +217,8 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
   ...COMMON,
   ...BLOCK_SETTINGS,
   ...CLIENT_SETTINGS,
+  ...RIGHTS_SETTINGS,
+  ...VALIDATION_SETTINGS,
   tlsMinVersion: WEBHOOK_SETTINGS.tlsMinVersion,
   claimWorkers: {
     flag: 'claim-workers',
@@ -256,43 +260,6 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     fallback: 60_000,
     fallbackText: '60s',
     parse: duration(1_000, HOUR_MS),
-  },
-  validationBindAddress: {
-    flag: 'validation-bind-address',
-    placeholder: 'host:port',
-    description: 'where pools and network attachment definitions are validated, over HTTPS',
-    fallback: ':9444',
-    parse: parseBindText,
-  },
-  validationCertDir: {
-    flag: 'validation-cert-dir',
-    placeholder: 'directory',
-    description: 'holds tls.crt and tls.key; then no certificate is made and no webhook configuration is changed',
-    fallback: undefined,
-    fallbackText: 'ipam makes and renews its own certificate',
-    parse: parseText,
-  },
-  validationConfiguration: {
-    flag: 'validation-configuration',
-    placeholder: 'name',
-    description: 'the ValidatingWebhookConfiguration whose caBundle is kept true',
-    fallback: 'holdfast-ipam',
-    parse: parseObjectName,
-  },
-  validationServiceName: {
-    flag: 'validation-service-name',
-    placeholder: 'name',
-    description: 'the Service that leads to the validation: the name in its certificate',
-    fallback: 'holdfast-ipam',
-    parse: parseObjectName,
-  },
-  validationUrl: {
-    flag: 'validation-url',
-    placeholder: 'url',
-    description: 'where the API server finds the validation when not by Service',
-    fallback: undefined,
-    fallbackText: 'by Service',
-    parse: parseHttpsUrl,
   },
 };
 

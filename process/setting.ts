@@ -59,6 +59,11 @@ export function parseObjectName(text: string): string {
   return text;
 }
 
+/** Names with commas between them; an empty text is none. */
+export function parseObjectNames(text: string): string[] {
+  return text.trim() === '' ? [] : text.split(',').map((name) => parseObjectName(name.trim()));
+}
+
 export function oneOf<T extends string>(...allowed: readonly T[]): (text: string) => T {
   return (text) => {
     const found = allowed.find((value) => value === text);

@@ -6,6 +6,7 @@ import { Cache } from '../kube/cache.js';
 import { silentLogger } from '../kube/log.js';
 import type { SyncResult } from '../kube/loop.js';
 import type { NetworkAttachment } from '../process/shrink.js';
+import { rightsBy } from '../ipam/core/derived-pool.js';
 import { createLease, readLease } from '../ipam/core/lease.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { parseAddress } from '../ipam/core/address.js';
@@ -47,6 +48,7 @@ export class PoolsWorld {
   comparisons = 0;
   readonly overlaps = new WireOverlaps(this.directory, this.clock, () => this.comparisons++);
   isGateOpen = true;
+  readonly capacityNamespaces: string[] = [];
   /** For leaders that are elected from now on. */
   blocks: PoolsDependencies['blocks'];
   /** Between two writes of one pool's counts, for leaders that are elected from now on. */
@@ -68,6 +70,7 @@ export class PoolsWorld {
       usage,
       overlaps: this.overlaps,
       maxStalenessMs: MAX_STALENESS_MS,
+      rightsOf: rightsBy({ globalNamespaces: ['default'], capacityNamespaces: this.capacityNamespaces }),
       isGateOpen: () => this.isGateOpen,
       events: {
         event: ({ kind, metadata }, _type, reason, message) =>

@@ -75,6 +75,7 @@ function nads(bytes: number): { what: string; text: string }[] {
       what: 'excluded texts that are no address',
       text: ipamText(`"range":"::/9","exclude":[${fill(bytes, () => '"x"')}]`),
     },
+    { what: 'namespaces', text: ipamText(`"namespaces":[${fill(bytes, (i) => `"${hex(i)}"`)}]`) },
     { what: 'labels of nodes', text: ipamText(`"nodeSelector":{${fill(bytes, (i) => `"${hex(i)}":""`)}}`) },
     { what: 'unknown keys', text: ipamText(fill(bytes, (i) => `"k${hex(i)}":0`)) },
     { what: 'one long key', text: ipamText(`"${'k'.repeat(bytes)}":0`) },
@@ -85,12 +86,14 @@ function nads(bytes: number): { what: string; text: string }[] {
   ];
 }
 
+const RIGHTS = { servesAll: false, publishesCapacity: false };
+
 function transformNad(nad: NetworkAttachmentDefinition): unknown {
   const small = shrinkNad(nad);
   const { config, delegation } = small;
   // what it describes is made of it whenever it is looked at
   return config.ok && delegation.kind === 'holdfast'
-    ? [small, derivedSpec(config.network.name, delegation.config)]
+    ? [small, derivedSpec(config.network.name, delegation.config, { namespace: 'vms', rights: RIGHTS })]
     : small;
 }
 

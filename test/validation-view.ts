@@ -1,5 +1,6 @@
 import type { AddressPool } from '../api/address-pool.js';
 import { parseAddress } from '../ipam/core/address.js';
+import { rightsBy } from '../ipam/core/derived-pool.js';
 import { PoolDirectory } from '../process/pools/directory.js';
 import type { PoolLease, ValidationView } from '../ipam/validation/view.js';
 import type { NetworkAttachment } from '../process/shrink.js';
@@ -17,7 +18,13 @@ export interface Seen {
 export function viewOf({ pools = [], nads = [], leases = {} }: Seen): ValidationView {
   const cache = cacheOf(pools);
   const networks = new PoolDirectory({ pools: cache, networks: cacheOf(nads) });
-  return { pools: cache, networks, leases: { ofPool: (pool) => leases[pool] ?? [] }, leastCooldownMs: 60_000 };
+  return {
+    pools: cache,
+    networks,
+    leases: { ofPool: (pool) => leases[pool] ?? [] },
+    rightsOf: rightsBy({ globalNamespaces: ['default'], capacityNamespaces: ['metered'] }),
+    leastCooldownMs: 60_000,
+  };
 }
 
 /** Of claim `vm1.data`, unless it is said otherwise, in address space blue. */

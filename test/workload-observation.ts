@@ -22,6 +22,8 @@ export interface Given {
   /** Default: blue and green, which allow persistent IPs on blue-net and green-net. */
   nads?: NetworkAttachmentDefinition[];
   gateClosed?: boolean;
+  /** How many claims one VM may have. */
+  maxClaims?: number;
   optedOut?: boolean;
   /** The workload's name, where it is not vm1. */
   name?: string;
@@ -48,7 +50,10 @@ export function cachesOf(given: Given): Listers {
 export function observationOf(given: Given): Observed {
   const listers = cachesOf(given);
   const key = `${NAMESPACE}/${given.name ?? 'vm1'}`;
-  return observe(key, readWorkload(key, listers), listers, !given.gateClosed);
+  return observe(key, readWorkload(key, listers), listers, {
+    gateOpen: !given.gateClosed,
+    maxClaims: given.maxClaims ?? 32,
+  });
 }
 
 function filled<T extends KubeObject, S extends KubeObject>(

@@ -1,13 +1,22 @@
 import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
+import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
 import type { MovingNad } from './nads.js';
 import type { NadChange } from './plan-types.js';
 
 /**
- * The NAD's move: its IPAM's type, and the address space where it shares one with other networks. All other keys stay as they are.
+ * The NAD's move: its IPAM's type, the address space if it shares one with other networks, and the other namespaces that use it. All other
+ * keys stay as they are.
  * @param space the address space; the NAD has to name it where that is not the one that it means anyway
+ * @param users namespaces whose pods use NADs of its namespace and network; a derived pool does not serve them by itself
  */
-export function changeOf({ key, network, config, place, cniConfig }: MovingNad, space: string): NadChange {
-  const named = (config.addressSpace ?? network) === space ? {} : { addressSpace: space };
+export function changeOf(nad: MovingNad, space: string, users: ReadonlySet<string>): NadChange {
+  const { key, network, config, place, cniConfig } = nad;
+  const others = [...users].filter((namespace) => namespace !== nad.namespace).sort();
+  const areServed = config.namespaces !== undefined || DEFAULT_GLOBAL_NAMESPACES.includes(nad.namespace);
+  const named = {
+    ...((config.addressSpace ?? network) !== space && { addressSpace: space }),
+    ...(others.length > 0 && !areServed && { namespaces: others }),
+  };
   const fields = Object.entries(place.ipam).flatMap(([field, value]): [string, unknown][] =>
     field === 'type' ? [[field, HOLDFAST_IPAM], ...Object.entries(named)] : [[field, value]],
   );

@@ -2,13 +2,14 @@ import type { HoldfastIpamConfig } from '../../api/holdfast-ipam.js';
 import { readHoldfastIpam } from '../../api/holdfast-ipam.js';
 import { HOLDFAST_IPAM, type IpamPlace, WHEREABOUTS_IPAM, ipamPlaces } from '../../api/ipam-delegation.js';
 import { byAge, objectKey } from '../../api/meta.js';
+import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
 import {
   type CniNetwork,
   type NetworkAttachmentDefinition,
   parseNetworkConfig,
   readCniConfig,
 } from '../../api/network-attachment.js';
-import { type DerivedSpec, derivedSpec } from '../../ipam/core/derived-pool.js';
+import { type DerivedSpec, derivedSpec, rightsBy } from '../../ipam/core/derived-pool.js';
 import type { Conflict } from './plan-types.js';
 
 /** A NAD that leaves its addresses to whereabouts, or has done so before, and can be understood. */
@@ -29,6 +30,9 @@ export interface MovingNad {
   /** Of this very NAD; `none`: it names no range. */
   readonly asked: Exclude<DerivedSpec, { kind: 'invalid' }>;
 }
+
+/** Those of an ipam without flags, which corrects the pools by its own. */
+const rightsOf = rightsBy({ globalNamespaces: DEFAULT_GLOBAL_NAMESPACES, capacityNamespaces: [] });
 
 interface Found {
   readonly nads: MovingNad[];
@@ -71,7 +75,7 @@ function readNad(nad: NetworkAttachmentDefinition): MovingNad | Refusal | undefi
   if (other !== undefined) {
     return { message: `${other.path} names an IPAM, too: keep one of them`, networks: [network.name] };
   }
-  const asked = askedBy(place, network.name);
+  const asked = askedBy(place, nad.metadata.namespace ?? '', network.name);
   return 'message' in asked ? asked : movingNad(nad, { place, cniConfig, network, ...asked });
 }
 
@@ -82,7 +86,7 @@ function readMoved(nad: NetworkAttachmentDefinition): MovingNad | undefined {
   if (!read.ok || !parsed.ok) return undefined;
   const [place, other] = ipamPlaces(read.value ?? {});
   if (place?.type !== HOLDFAST_IPAM || other !== undefined) return undefined;
-  const asked = askedBy(place, parsed.network.name);
+  const asked = askedBy(place, nad.metadata.namespace ?? '', parsed.network.name);
   if ('message' in asked || asked.config.ranges.length === 0) return undefined;
   return movingNad(nad, { place, cniConfig: read.value ?? {}, network: parsed.network, ...asked });
 }
@@ -103,10 +107,14 @@ function movingNad(
   };
 }
 
-function askedBy({ ipam, path }: IpamPlace, network: string): Pick<MovingNad, 'config' | 'asked'> | Refusal {
+function askedBy(
+  { ipam, path }: IpamPlace,
+  namespace: string,
+  network: string,
+): Pick<MovingNad, 'config' | 'asked'> | Refusal {
   const read = readHoldfastIpam(ipam, path);
   if (!read.ok) return refusal(read.problem, network);
-  const asked = derivedSpec(network, read.config);
+  const asked = derivedSpec(network, read.config, { namespace, rights: rightsOf(namespace) });
   if (asked.kind !== 'invalid') return { config: read.config, asked };
   const message = asked.problems.map(({ field, message: why }) => `${field} ${why}`).join('; ');
   return { message, networks: [network] };

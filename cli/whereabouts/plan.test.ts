@@ -231,7 +231,11 @@ describe('the plan of moving over from whereabouts', () => {
         annotations: { 'ipam.holdfast.dev/nad-namespace': 'a' },
         finalizers: ['ipam.holdfast.dev/leased'],
       },
-      spec: { network: 'blue', subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1', exclude: ['10.0.0.128/25'] }] },
+      spec: {
+        network: 'blue',
+        subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1', exclude: ['10.0.0.128/25'] }],
+        namespaces: ['a'],
+      },
     });
   });
 
@@ -250,6 +254,18 @@ describe('the plan of moving over from whereabouts', () => {
       added: ['"type": "holdfast"'],
       config: JSON.stringify(config).replace('whereabouts', 'holdfast'),
     });
+  });
+
+  it('names the other namespaces whose pods use the NAD, so that its pool serves them', () => {
+    const has = (address: string) => ({ has: { 'a/blue': [address] } });
+    const users = [livePod('b/p', has('10.0.0.5')), livePod('a/p', has('10.0.0.6'))];
+    const allocations = {
+      5: { id: 'c1', podref: 'b/p', ifname: 'net1' },
+      6: { id: 'c2', podref: 'a/p', ifname: 'net1' },
+    };
+    const ipPools = [ipPool('10.0.0.0-24', '10.0.0.0/24', allocations)];
+    const { changes } = planMigration(observedOf({ nads: [BLUE], ipPools, pods: users }));
+    expect(changes[0]?.added).to.deep.equal(['"type": "holdfast"', '"namespaces": ["b"]']);
   });
 
   it('says of a VM whether it can have a claim', () => {

@@ -27,7 +27,12 @@ export function planMigration(observed: Observed, network?: string): Plan {
   const leases: PlannedLease[] = [];
   const found: Conflict[] = [...conflicts, ...targets.conflicts, ...read.conflicts];
   const vms: VmNote[] = [];
+  const users = new Map<string, Set<string>>();
   for (const claimants of byAddress.values()) {
+    for (const { nad, pod } of claimants) {
+      const group = groupOf(nad);
+      users.set(group, (users.get(group) ?? new Set()).add(pod.metadata.namespace ?? ''));
+    }
     const planned = planLease(claimants, taken);
     if (planned === undefined) continue;
     if ('request' in planned) leases.push(planned);
@@ -41,9 +46,16 @@ export function planMigration(observed: Observed, network?: string): Plan {
     ...judged,
     // one that is there, and that nobody draws from, has nothing to do with this
     pools: targets.all.filter(({ pool, state }) => state === 'create' || used.has(pool.metadata.name)),
-    changes: nads.filter(({ moved }) => !moved).map((nad) => changeOf(nad, targets.spaceOf(nad))),
+    changes: nads
+      .filter(({ moved }) => !moved)
+      .map((nad) => changeOf(nad, targets.spaceOf(nad), users.get(groupOf(nad)) ?? new Set())),
   };
   return network === undefined ? plan : only(network, plan, spacesIn(nads, targets));
+}
+
+/** NADs of which one pool is derived, and which have to agree. */
+function groupOf({ namespace, network }: MovingNad): string {
+  return `${namespace}/${network}`;
 }
 
 function vmOf({ pod, nad, address }: Claimant): VmNote | undefined {

@@ -24,6 +24,8 @@ export interface Observed {
   name: string;
   /** New claims may be made: the gate is open and the namespace has not opted out. */
   enabled: boolean;
+  /** How many claims one owner may have. */
+  maxClaims: number;
   vm: VirtualMachine | undefined;
   vmi: VirtualMachineInstance | undefined;
   /** Launcher pods that a VMI of this name controls, of whatever UID, and those that no VMI controls any more, but refer to a claim. */
@@ -57,7 +59,12 @@ export function readWorkload(key: string, listers: Listers): Workload {
 }
 
 /** Adds to a workload, cached or live, what the caches know of its claims and networks. */
-export function observe(key: string, workload: Workload, listers: Listers, gateOpen: boolean): Observed {
+export function observe(
+  key: string,
+  workload: Workload,
+  listers: Listers,
+  { gateOpen, maxClaims }: { gateOpen: boolean; maxClaims: number },
+): Observed {
   const { namespace, name } = splitKey(key);
   const networks = new Map<string, NetworkLookup>();
   const claims = new Map(listers.claims.byIndex(BY_WORKLOAD, key).map((claim) => [claim.metadata.name, claim]));
@@ -80,7 +87,7 @@ export function observe(key: string, workload: Workload, listers: Listers, gateO
   );
   const enabled = gateOpen && !optedOut;
   const vmi = workload.vmi && withTrueOwner(workload.vmi, listers);
-  return { namespace, name, enabled, vm: workload.vm, vmi, launchers, claims: found, networks };
+  return { namespace, name, enabled, maxClaims, vm: workload.vm, vmi, launchers, claims: found, networks };
 }
 
 /** Whoever makes a VMI writes its ownerReferences: one with the UID of a VM of another name is no VM's. */

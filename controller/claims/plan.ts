@@ -1,6 +1,6 @@
 import { type IPAMClaim, claimName } from '../../api/ipam-claim.js';
-import { isBeingDeleted } from '../../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_OWNER_UID } from '../../api/names.js';
+import { isBeingDeleted, joinKey } from '../../api/meta.js';
+import { CLAIM_FINALIZER, CLAIM_OWNER_UID, EventReason } from '../../api/names.js';
 import { isForVmNetwork } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { noticeOfLateRequest, withoutLateRequest } from './address-requests.js';
@@ -20,14 +20,34 @@ export function plan(observed: Observed): Action[] {
   return [
     ...owned.map((claim) => judge(claim, served.byClaim.get(claim), demands, observed)),
     ...endOwnerless(observed),
-    ...demands.flatMap((demand) =>
-      demand.interfaces
-        .filter((wanted) => !served.interfaces.has(wanted))
-        .map((wanted) => provide({ demand, wanted, observed, owned, taken })),
-    ),
+    ...demands.flatMap((demand) => {
+      const lacking = demand.interfaces.filter((wanted) => !served.interfaces.has(wanted));
+      const room = roomFor(demand, owned, observed);
+      return [
+        ...lacking.slice(0, room).map((wanted) => provide({ demand, wanted, observed, owned, taken })),
+        ...refuseExcess(demand, lacking.slice(room), observed),
+      ];
+    }),
     ...demands.flatMap((demand) => refuseProblems(demand, observed)),
     ...[...served.byClaim].flatMap(([claim, wanted]) => refuseLateRequest(claim, wanted, observed)),
   ];
+}
+
+/** How many more claims the owner may have. Claims that exist are never released because of the limit. */
+function roomFor({ owner }: Demand, owned: readonly OwnedClaim[], { maxClaims }: Observed): number {
+  return Math.max(0, maxClaims - owned.filter((claim) => claim.owner.uid === owner.uid).length);
+}
+
+function refuseExcess({ owner }: Demand, excess: readonly WantedInterface[], observed: Observed): Action[] {
+  const [first] = excess;
+  if (first === undefined) return [];
+  const { namespace, name, maxClaims } = observed;
+  const which = excess.length === 1 ? '' : ` and ${excess.length - 1} more`;
+  const message =
+    `${owner.kind} ${joinKey(namespace, name)} may have ${maxClaims} IPAMClaims (--max-claims-per-vm of the controller): interface ` +
+    `"${first.vmNetwork}"${which} gets no persistent addresses; remove interfaces that are not needed`;
+  const notice = { reason: EventReason.ClaimLimit, message, regarding: regarding(owner, observed) };
+  return [{ kind: 'refuse', reason: message, notice }];
 }
 
 interface Assignment {

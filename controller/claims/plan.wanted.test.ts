@@ -49,6 +49,20 @@ describe('plan', () => {
         expect: ['create vm1.data for vm-uid', 'create vm1.extra for vm-uid'],
       },
       {
+        name: 'creates no more claims than one VM may have, and says which interface goes without',
+        given: { vm: vm({ one: 'blue', two: 'blue', three: 'blue', four: 'blue' }), maxClaims: 2 },
+        expect: ['create vm1.one for vm-uid', 'create vm1.two for vm-uid', 'refuse IPAMClaimLimitReached on vm'],
+      },
+      {
+        name: 'keeps the claims that exist beyond that number, and creates none',
+        given: {
+          vm: vm({ data: 'blue', extra: 'blue', more: 'blue' }),
+          claims: [claim(), claim({ name: 'vm1.extra', vmNetwork: 'extra' })],
+          maxClaims: 1,
+        },
+        expect: ['keep vm1.data', 'keep vm1.extra', 'refuse IPAMClaimLimitReached on vm'],
+      },
+      {
         name: 'creates it for a standalone VMI',
         given: { vmi: vmi({ data: 'blue' }, { vm: null }) },
         expect: ['create vm1.data for vmi-uid'],

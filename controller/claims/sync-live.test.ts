@@ -43,6 +43,7 @@ describe('syncing where the API server knows better than the caches', () => {
       waiters: new Waiters(),
       areWorkloadsServed: () => true,
       isGateOpen,
+      maxClaims: 32,
       events: { event: () => undefined },
       metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
       log: silentLogger,

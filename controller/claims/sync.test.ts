@@ -40,6 +40,7 @@ describe('syncing a workload', () => {
       waiters,
       areWorkloadsServed: () => areServed,
       isGateOpen: () => true,
+      maxClaims: 32,
       events: {
         event: ({ kind, metadata }, type, reason, message) =>
           events.push(`${type} ${kind} ${metadata.uid ?? ''} ${reason}: ${message}`),

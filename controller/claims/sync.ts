@@ -34,6 +34,8 @@ export interface SyncDependencies {
   areWorkloadsServed: () => boolean;
   /** New claims may be made in the namespace. */
   isGateOpen: (namespace: string) => boolean;
+  /** How many claims one VM may have. */
+  maxClaims: number;
   events: Pick<EventRecorder, 'event'>;
   metrics: ControllerMetrics;
   log: Logger;
@@ -110,8 +112,9 @@ async function planLive({ key, call }: Target, dependencies: SyncDependencies): 
   return plan(observeWorkload(key, workload, dependencies));
 }
 
-function observeWorkload(key: string, workload: Workload, { listers, isGateOpen }: SyncDependencies): Observed {
-  return observe(key, workload, listers, isGateOpen(splitKey(key).namespace));
+function observeWorkload(key: string, workload: Workload, dependencies: SyncDependencies): Observed {
+  const { listers, isGateOpen, maxClaims } = dependencies;
+  return observe(key, workload, listers, { gateOpen: isGateOpen(splitKey(key).namespace), maxClaims });
 }
 
 /** A second name is taken only beside a claim that has the first: pods that start meanwhile are pointed at the first name that is free. */

@@ -13,6 +13,7 @@ import {
   SECRETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
+import { rightsBy } from '../../ipam/core/derived-pool.js';
 import { IPAM_SETTINGS, type IpamConfig } from '../../process/config.js';
 import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import type { Part } from '../../process/part.js';
@@ -90,7 +91,8 @@ describe('The validation of pools and networks on an API server', function () {
     const directory = new PoolDirectory({ pools: pools.cache, networks: networks.cache });
     for (const informer of [pools, networks]) informer.onChange(() => directory.changed());
     const book = { ofPool: (pool: string) => (pool === 'blue' ? leases : []) };
-    const part = createValidation(context, config, { leases: book, pools: pools.cache, networks: directory });
+    const rightsOf = rightsBy(config);
+    const part = createValidation(context, config, { leases: book, pools: pools.cache, networks: directory, rightsOf });
     await part.start();
     await until('the validation is ready', () => part.ready?.() === undefined);
     return { part, context };

@@ -1,14 +1,17 @@
 import { expect } from 'chai';
 import { readHoldfastIpam } from '../../api/holdfast-ipam.js';
 import type { AddressPoolSpec } from '../../api/address-pool.js';
-import { derivedPoolName, derivedSpec } from './derived-pool.js';
+import { type NadRights, derivedPoolName, derivedSpec } from './derived-pool.js';
 
 const PATH = 'spec.config.ipam';
 
-function specOf(ipam: object) {
+function specOf(ipam: object, rights: Partial<NadRights> = {}) {
   const read = readHoldfastIpam({ type: 'holdfast', ...ipam }, PATH);
   if (!read.ok) expect.fail(`${read.problem.field} ${read.problem.message}`);
-  return derivedSpec('blue', read.config);
+  return derivedSpec('blue', read.config, {
+    namespace: 'vms',
+    rights: { servesAll: true, publishesCapacity: false, ...rights },
+  });
 }
 
 describe('the pool that a NAD asks for', () => {

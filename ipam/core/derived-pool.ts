@@ -3,12 +3,38 @@ import { type HoldfastIpamConfig, POOL_FIELDS } from '../../api/holdfast-ipam.js
 import { claimName, labelValue } from '../../api/ipam-claim.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import { parseDuration } from './duration.js';
 import { type Pool, type PoolProblem, compilePool } from './pool.js';
 import { subnetsOfRanges } from './whereabouts.js';
 
+/** What the administrator allows the NADs of one namespace. */
+export interface NadRights {
+  /** A pool serves all namespaces, unless its NAD names some. */
+  readonly servesAll: boolean;
+  /** Nodes may show how many addresses of a pool are free. */
+  readonly publishesCapacity: boolean;
+}
+
+/** By the namespace of the NADs. */
+export type RightsOf = (namespace: string) => NadRights;
+
+/** What an administrator configures. */
+export interface RightsConfig {
+  readonly globalNamespaces: readonly string[];
+  readonly capacityNamespaces: readonly string[];
+}
+
+export function rightsBy({ globalNamespaces, capacityNamespaces }: RightsConfig): RightsOf {
+  return (namespace) => ({
+    servesAll: globalNamespaces.includes(namespace),
+    publishesCapacity: capacityNamespaces.includes(namespace),
+  });
+}
+
 /** `none`: the NAD leaves its addresses to an admin's pool. */
 export type DerivedSpec =
-  | { kind: 'spec'; spec: AddressPoolSpec; pool: Pool }
+  /** `reduced`: what the NAD asks for beyond its rights, which the spec grants in part or not at all. */
+  | { kind: 'spec'; spec: AddressPoolSpec; pool: Pool; reduced: readonly NetworkConfigProblem[] }
   | { kind: 'none' }
   | { kind: 'invalid'; problems: readonly NetworkConfigProblem[] };
 
@@ -18,21 +44,33 @@ export function derivedPoolName(namespace: string, network: string): string {
   return claimName(network, namespace);
 }
 
+/** Means all namespaces in a NAD. */
+const ALL_NAMESPACES = '*';
+/** For longer, addresses of pods and VMs that are gone are kept by an administrator's pool alone. */
+const MAX_STICKY_TTL = '168h';
+
 /** The pool that a NAD of the network asks for. Problems name fields of the NAD. */
-export function derivedSpec(network: string, config: HoldfastIpamConfig): DerivedSpec {
+export function derivedSpec(
+  network: string,
+  config: HoldfastIpamConfig,
+  { namespace, rights }: { namespace: string; rights: NadRights },
+): DerivedSpec {
   if (config.subnets.length === 0 && config.ranges.length === 0) return { kind: 'none' };
   const converted =
     config.subnets.length > 0 ? { ok: true as const, subnets: config.subnets } : subnetsOfRanges(config);
   if (!converted.ok) return { kind: 'invalid', problems: [converted.problem] };
+  const { granted, reduced } = grant(config, rights);
+  const namespaces = servedNamespaces(namespace, config, rights);
   const spec: AddressPoolSpec = {
     network,
     subnets: converted.subnets,
     ...Object.fromEntries(
-      POOL_FIELDS.flatMap((field) => (config[field] === undefined ? [] : [[field, config[field]]])),
+      POOL_FIELDS.flatMap((field) => (granted[field] === undefined ? [] : [[field, granted[field]]])),
     ),
+    ...(namespaces && { namespaces }),
   };
   const compiled = compilePool({ metadata: { name: network }, spec });
-  if (compiled.ok) return { kind: 'spec', spec, pool: compiled.pool };
+  if (compiled.ok) return { kind: 'spec', spec, pool: compiled.pool, reduced };
   return { kind: 'invalid', problems: compiled.problems.map((problem) => ofNad(problem, config)) };
 }
 
@@ -48,6 +86,36 @@ export function derivedPool(namespace: string, spec: AddressPoolSpec): AddressPo
     },
     spec,
   };
+}
+
+/** @returns undefined for all */
+function servedNamespaces(own: string, { namespaces }: HoldfastIpamConfig, rights: NadRights): string[] | undefined {
+  if (namespaces === undefined) return rights.servesAll ? undefined : [own];
+  return namespaces.includes(ALL_NAMESPACES) ? undefined : [...new Set([...namespaces, own])];
+}
+
+function grant(
+  config: HoldfastIpamConfig,
+  rights: NadRights,
+): { granted: HoldfastIpamConfig; reduced: NetworkConfigProblem[] } {
+  const { path, publishCapacity, stickyMAC } = config;
+  const granted = { ...config };
+  const reduced: NetworkConfigProblem[] = [];
+  if (publishCapacity === true && !rights.publishesCapacity) {
+    delete granted.publishCapacity;
+    const message =
+      'has no effect in NADs of this namespace: remove it, or ask the administrator for an AddressPool that publishes its capacity, ' +
+      'or to add the namespace to --capacity-namespaces of holdfast ipam';
+    reduced.push({ field: `${path}.publishCapacity`, message });
+  }
+  if (stickyMAC !== undefined && (parseDuration(stickyMAC.ttl) ?? 0) > (parseDuration(MAX_STICKY_TTL) ?? 0)) {
+    granted.stickyMAC = { ...stickyMAC, ttl: MAX_STICKY_TTL };
+    const message =
+      `is "${stickyMAC.ttl}", and no more than ${MAX_STICKY_TTL} has effect in a NAD: ` +
+      'write a shorter time, or ask the administrator for an AddressPool';
+    reduced.push({ field: `${path}.stickyMAC.ttl`, message });
+  }
+  return { granted, reduced };
 }
 
 const SUBNET_FIELD = /^spec\.subnets\[(\d+)\](?:\.(\w+))?/;

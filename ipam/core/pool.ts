@@ -88,6 +88,15 @@ export function addressesOf(pool: Pool, family: Family, which: Leasable): RangeS
   return RangeSet.of(subnets.flatMap((subnet) => subnet[which].ranges));
 }
 
+/** The first address that both pools may lease, whatever their address spaces are. */
+export function firstSharedAddress(a: Pool, b: Pool): Address | undefined {
+  for (const family of a.families) {
+    const [shared] = addressesOf(a, family, 'requestable').intersect(addressesOf(b, family, 'requestable')).ranges;
+    if (shared !== undefined) return { family, value: shared.first };
+  }
+  return undefined;
+}
+
 /** `10.0.0.5/24`. An address that lies in no subnet of the pool (any more) stands for itself alone: `10.0.0.5/32`. */
 export function withPrefix(pool: Pool, address: Address): string {
   const prefixLength = subnetOf(pool, address)?.cidr.prefixLength ?? BITS[address.family];

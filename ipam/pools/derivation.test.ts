@@ -129,6 +129,8 @@ describe('what is to be done about a derived pool', () => {
         leases: () => [],
         blockers: 0,
         hasAdminPool: false,
+        rights: { servesAll: true, publishesCapacity: false },
+        adminPoolsIn: () => [],
         ...given,
       });
       const done = actions.map((action) => {

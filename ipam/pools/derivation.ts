@@ -2,11 +2,13 @@ import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf 
 import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
+import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { LeaseRecord } from '../core/lease.js';
 import { type Pool, compilePool } from '../core/pool.js';
-import { derivedPool, derivedPoolName } from '../core/derived-pool.js';
-import { type NadNotice, type Wish, readWishes } from './wishes.js';
+import { spaceRefusal } from '../core/address-space-rights.js';
+import { type NadRights, derivedPool, derivedPoolName } from '../core/derived-pool.js';
+import { type NadNotice, type Wish, describeProblems, readWishes } from './wishes.js';
 import { NAMED, named } from './status.js';
 import { outsideOf } from './usage.js';
 
@@ -26,18 +28,20 @@ export interface Derivation {
   hasAdminPool: boolean;
   /** The pool is being deleted, and stays so long, because a CNI ADD that began before may still be under way. */
   fenceMs?: number;
+  rights: NadRights;
+  /** The administrators' pools in an address space. */
+  adminPoolsIn: (addressSpace: string) => readonly Pool[];
 }
 
 /** What NADs and derived pool say of each other: a condition of the pool. */
 export interface Agreement {
   agree: boolean;
-  reason: 'NetworksAgree' | 'NetworksDisagree' | 'NetworkInvalid' | 'NetworkGone' | Obstacle['reason'];
+  reason: 'NetworksAgree' | 'NetworksDisagree' | 'NetworkInvalid' | 'NetworkGone' | 'NotPermitted' | Obstacle['reason'];
   message: string;
 }
 
 /** Why the pool cannot be what its NAD says yet. */
 interface Obstacle {
-  kind: 'obstacle';
   reason: 'LeasedOutside' | 'MovePending';
   message: string;
   /** For the owner of the NAD. */
@@ -55,54 +59,136 @@ export interface DerivationPlan {
   agreement: Agreement;
   /** That of the NAD in force. */
   addressSpace?: string;
+  /** What the NAD in force asks for and its namespace may not have. */
+  notPermitted: readonly NetworkConfigProblem[];
 }
 
 /** The derived pool follows the oldest NAD that asks for one; it outlives its NADs while it is leased from. */
 export function planDerivation(derivation: Derivation): DerivationPlan {
+  const { pool } = derivation;
   const { wishes, notices, invalid } = readWishes(derivation);
   const [wish, ...others] = wishes;
-  if (wish === undefined) return { ...planWithout(derivation, invalid), notices };
+  if (wish === undefined) return { ...planWithout(derivation, invalid), notices, notPermitted: [] };
   const disagreeing = others.filter(({ pool }) => !isSame(pool, wish.pool));
   for (const { nad } of disagreeing) notices.push(disagreement(nad, wish.nad, derivation.network));
-  const plan = { notices, addressSpace: wish.pool.addressSpace };
-  const decided = decide(wish, derivation);
-  if (decided?.kind !== 'obstacle') {
-    const actions = decided === undefined ? [] : [decided];
-    return { ...plan, actions, agreement: agreementOf(wish, disagreeing, invalid) };
+  const refused = refusedSpace(wish, derivation);
+  const { action, obstacle } = decide(wish, refused !== undefined, derivation);
+  let agreement = agreementOf(wish, disagreeing, invalid);
+  if (obstacle !== undefined) {
+    const { reason, message, notice } = obstacle;
+    const event = reason === 'MovePending' ? EventReason.MovePending : EventReason.NetworksDisagree;
+    notices.push({ nad: wish.nad, reason: event, message: notice });
+    agreement = { agree: false, reason, message };
   }
-  const { reason, message, notice } = decided;
-  const event = reason === 'MovePending' ? EventReason.MovePending : EventReason.NetworksDisagree;
-  notices.push({ nad: wish.nad, reason: event, message: notice });
-  return { ...plan, actions: [], agreement: { agree: false, reason, message } };
+  if (refused !== undefined) {
+    const message = describeProblems([refused]);
+    notices.push({ nad: wish.nad, reason: EventReason.NetworkNotPermitted, message });
+    if (pool === undefined || isOther(pool, wish.spec)) agreement = { agree: false, reason: 'NotPermitted', message };
+  }
+  if (action?.kind === 'update') notices.push(...noticeOfLeftOut(action, derivation));
+  return {
+    actions: action === undefined ? [] : [action],
+    notices,
+    agreement,
+    addressSpace: wish.pool.addressSpace,
+    notPermitted: [...wish.reduced, ...(refused === undefined ? [] : [refused])],
+  };
 }
 
-/** What brings the pool to what the NAD says; undefined where nothing is to be done; or why it cannot be done now. */
-function decide(wish: Wish, derivation: Derivation): DerivationAction | Obstacle | undefined {
+function refusedSpace(
+  { nad, spec, pool }: Wish,
+  { namespace, adminPoolsIn }: Derivation,
+): NetworkConfigProblem | undefined {
+  const request = { pool, namespace, isNamed: spec.addressSpace !== undefined };
+  const message = spaceRefusal(request, adminPoolsIn(pool.addressSpace));
+  if (message === undefined) return undefined;
+  return { field: `NAD ${objectKey(nad)}: addressSpace`, message };
+}
+
+/** What brings the pool to what the NAD says, and what keeps the pool's addresses as they are for now. */
+interface Decision {
+  action?: DerivationAction;
+  obstacle?: Obstacle;
+}
+
+/** @param isRefused the NAD may not have its address space: no pool is made in it, and no address is added to one that is there */
+function decide(wish: Wish, isRefused: boolean, derivation: Derivation): Decision {
   const { nad, spec, pool } = wish;
-  const { namespace, network, pool: existing, leases } = derivation;
+  const { namespace, network, pool: existing } = derivation;
   if (existing === undefined) {
-    return obstacleToMove(wish, derivation) ?? { kind: 'create', pool: derivedPool(namespace, spec), nad };
+    if (isRefused) return {};
+    const obstacle = obstacleToMove(wish, derivation);
+    return obstacle ? { obstacle } : { action: { kind: 'create', pool: derivedPool(namespace, spec), nad } };
   }
   if (!isDerived(existing, derivation)) {
     const message = `AddressPool ${existing.metadata.name} was not made for NADs of namespace ${namespace} and network ${network}: rename that pool`;
-    return { kind: 'obstacle', reason: 'LeasedOutside', message, notice: message };
+    return { obstacle: { reason: 'LeasedOutside', message, notice: message } };
   }
   // the API server lets no pool change it: two owners could have one address
-  const moves = addressSpaceOf(existing) !== pool.addressSpace;
-  if (moves) {
-    const obstacle = obstacleToMove(wish, derivation);
-    if (obstacle !== undefined) return obstacle;
-  }
+  const moves = addressSpaceOf(existing) !== pool.addressSpace && !isRefused;
+  const obstacle = moves ? obstacleToMove(wish, derivation) : undefined;
   // it is made anew once it is gone
-  if (isBeingDeleted(existing)) return undefined;
-  if (moves) return { kind: 'delete', pool: existing };
-  const compiled = compilePool(existing);
-  if (compiled.ok && isSame(compiled.pool, pool)) return undefined;
-  const outside = outsideOf(leases(), pool);
-  if (outside.length === 0) return { kind: 'update', pool: existing, spec, nad };
+  if (isBeingDeleted(existing)) return obstacle ? { obstacle } : {};
+  if (moves && obstacle === undefined) return { action: { kind: 'delete', pool: existing } };
+  return update(wish, existing, { isRefused, obstacle: obstacle ?? obstacleToShrink(wish, existing, derivation) });
+}
+
+/** Whom a pool serves, and its other terms, follow the NAD even if its addresses cannot. */
+function update(
+  { nad, spec }: Wish,
+  existing: AddressPool,
+  { isRefused, obstacle }: { isRefused: boolean; obstacle: Obstacle | undefined },
+): Decision {
+  const { subnets, addressSpace } = existing.spec;
+  const { addressSpace: _asked, ...terms } = spec;
+  const next =
+    isRefused || obstacle !== undefined
+      ? { ...terms, subnets, ...(addressSpace !== undefined && { addressSpace }) }
+      : spec;
+  return {
+    ...(isOther(existing, next) && { action: { kind: 'update', pool: existing, spec: next, nad } }),
+    ...(obstacle !== undefined && !isRefused && { obstacle }),
+  };
+}
+
+function obstacleToShrink(
+  { nad, spec, pool }: Wish,
+  existing: AddressPool,
+  derivation: Derivation,
+): Obstacle | undefined {
+  // leases are many, and most syncs change nothing
+  const outside = isOther(existing, spec) ? outsideOf(derivation.leases(), pool) : [];
+  if (outside.length === 0) return undefined;
   const who = named(outside, outside.length, () => true);
-  const message = `NAD ${objectKey(nad)} leaves out addresses that are leased: ${who}; the pool stays as it is until they are free, so add them to the NAD again`;
-  return { kind: 'obstacle', reason: 'LeasedOutside', message, notice: message };
+  const message = `NAD ${objectKey(nad)} leaves out addresses that are leased: ${who}; the pool keeps its subnets until they are free, so add them to the NAD again`;
+  return { reason: 'LeasedOutside', message, notice: message };
+}
+
+/** Whether the spec can be served and means something else than the pool's. */
+function isOther(existing: AddressPool, spec: AddressPoolSpec): boolean {
+  const [before, after] = [compilePool(existing), compilePool({ ...existing, spec })];
+  return after.ok && !(before.ok && isSame(before.pool, after.pool));
+}
+
+/** Namespaces that the pool ceases to serve, and whose workloads have addresses of it. */
+function noticeOfLeftOut(
+  { pool, spec, nad }: Extract<DerivationAction, { kind: 'update' }>,
+  { leases }: Derivation,
+): NadNotice[] {
+  const [before, after] = [pool.spec.namespaces, spec.namespaces];
+  if (after === undefined) return [];
+  const leftOut = new Set<string>();
+  for (const { owner } of leases()) {
+    if (owner === undefined || after.includes(owner.namespace)) continue;
+    if (before?.includes(owner.namespace) ?? true) leftOut.add(owner.namespace);
+  }
+  if (leftOut.size === 0) return [];
+  const names = [...leftOut].sort();
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+  const message =
+    `AddressPool ${pool.metadata.name} does not serve namespaces ${names.slice(0, NAMED).join(', ')}${more}: their workloads keep the ` +
+    `addresses that they have and get no others; to serve them, add them to "namespaces" in the ipam object of the NAD`;
+  return [{ nad, reason: EventReason.NamespacesNotServed, message }];
 }
 
 /**
@@ -123,14 +209,17 @@ function obstacleToMove({ nad, pool: { addressSpace } }: Wish, derivation: Deriv
     const who = elsewhere.length > NAMED ? `${shown} and others` : shown;
     const notice = `${says}: until the last lease in ${first.addressSpace} is gone, ${meanwhile}`;
     const message = `${notice}. Leased are ${who}: delete their owners, or set the address space of the NAD back`;
-    return { kind: 'obstacle', reason: 'MovePending', message, notice };
+    return { reason: 'MovePending', message, notice };
   }
   if (fenceMs === undefined) return undefined;
   const message = `${says}: no address is given out until no CNI ADD that began before can be under way, which takes up to ${fenceMs / 1000} s`;
-  return { kind: 'obstacle', reason: 'MovePending', message, notice: message };
+  return { reason: 'MovePending', message, notice: message };
 }
 
-function planWithout(derivation: Derivation, invalid: readonly NetworkAttachment[]): Omit<DerivationPlan, 'notices'> {
+function planWithout(
+  derivation: Derivation,
+  invalid: readonly NetworkAttachment[],
+): Pick<DerivationPlan, 'actions' | 'agreement'> {
   const { pool, blockers, network, namespace, nads } = derivation;
   const [broken] = invalid;
   if (broken !== undefined) {

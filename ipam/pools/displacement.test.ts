@@ -40,6 +40,7 @@ describe('a derived pool beside an admin’s', () => {
   });
 
   it('says whom it still serves where the admin’s is for its namespace among others', async () => {
+    world.putNads(nad('vms/blue', holdfastConfig({ ...SUBNETS, namespaces: ['*'] })));
     world.putPool(SHARED);
     await world.settle();
     expect([poolOf('vms'), poolOf('others')]).to.deep.equal(['admins', 'blue.vms']);

@@ -9,18 +9,24 @@ export interface Displacement {
 }
 
 /**
- * @param derived a pool, and the namespace of its NADs
+ * @param derived a pool, the namespace of its NADs, and the namespaces that it serves; absent: all
  * @param pools those of the network
  * @returns undefined where no admin's pool is for that namespace
  */
 export function displacementOf(
-  { name, nadNamespace }: { name: string; nadNamespace: string },
+  {
+    name,
+    nadNamespace,
+    namespaces,
+  }: { name: string; nadNamespace: string; namespaces?: readonly string[] | undefined },
   pools: readonly JudgedPool[],
 ): Displacement | undefined {
   const admins = pools.filter((pool) => pool.nadNamespace === undefined && takesUsers(pool, nadNamespace));
   const winner = admins.find(({ verdict }) => verdict.kind === 'served') ?? admins[0];
   if (winner === undefined) return undefined;
-  const isWhole = admins.some(({ namespaces }) => namespaces === undefined);
+  const isTaken = (namespace: string) =>
+    pools.some((pool) => pool.nadNamespace === undefined && takesUsers(pool, namespace));
+  const isWhole = admins.some((admin) => admin.namespaces === undefined) || namespaces?.every(isTaken) === true;
   const message =
     `AddressPool ${name} serves nobody${isWhole ? '' : ` of namespace ${nadNamespace}`}: AddressPool ${winner.name} of an administrator ` +
     `is for network ${winner.network}, too, and wins. What is leased stays; to have the addresses of the NAD, delete that pool, ` +

@@ -40,6 +40,7 @@ export class Notices {
 const REASONS: Readonly<Record<string, EventReason>> = {
   [PoolCondition.Conflict]: EventReason.PoolConflict,
   [PoolCondition.NetworksAgree]: EventReason.NetworksDisagree,
+  [PoolCondition.NotPermitted]: EventReason.NetworkNotPermitted,
   [PoolCondition.DeletionBlocked]: EventReason.PoolInUse,
   [PoolCondition.OverlapsOnWire]: EventReason.PoolOverlap,
 };

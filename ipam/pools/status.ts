@@ -1,5 +1,6 @@
 import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
+import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { formatAddress } from '../core/address.js';
 import { capped } from '../core/capped.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
@@ -7,13 +8,14 @@ import { type Pool, addressesOf } from '../core/pool.js';
 import type { Agreement } from './derivation.js';
 import type { Displacement } from './displacement.js';
 import type { Usage } from './usage.js';
+import { describeProblems } from './wishes.js';
 import type { PoolVerdict } from '../../process/pools/verdict.js';
 
 export type Counts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
 /** A condition before it is known since when it holds. */
 export type Finding = Omit<Condition, 'lastTransitionTime'>;
 
-/** Leases that a message names. */
+/** Leases, or namespaces, that a message names. */
 export const NAMED = 5;
 
 /** @param free addresses that anybody may have */
@@ -41,6 +43,8 @@ export interface Judgement {
   leases: { ofPool(): Iterable<LeaseRecord>; get(name: string): LeaseRecord | undefined };
   /** Of a derived pool. */
   agreement?: Agreement;
+  /** What the NAD of a derived pool asks for and may not have. */
+  notPermitted?: readonly NetworkConfigProblem[];
   /** Of a derived pool whose users an admin's pool has. */
   displaced?: Displacement;
   /** What another pool on the same layer-2 segment has of its addresses. */
@@ -49,9 +53,10 @@ export interface Judgement {
 
 /** What the pool's conditions say. */
 export function conditionsOf(judgement: Judgement): Finding[] {
-  const { verdict, agreement, overlap } = judgement;
+  const { verdict, agreement, overlap, notPermitted = [] } = judgement;
   const findings = [readiness(judgement), conflict(judgement)];
   if (agreement !== undefined) findings.push(ofAgreement(agreement));
+  if (notPermitted.length > 0) findings.push(ofPermission(notPermitted));
   if (verdict.kind === 'closing') findings.push(deletion(judgement));
   if (overlap !== undefined) findings.push(onWire(overlap));
   return findings;
@@ -121,6 +126,11 @@ function conflict({ verdict, displaced }: Judgement): Finding {
 
 function ofAgreement({ agree, reason, message }: Agreement): Finding {
   return { type: PoolCondition.NetworksAgree, status: agree ? 'True' : 'False', reason, message };
+}
+
+function ofPermission(problems: readonly NetworkConfigProblem[]): Finding {
+  const message = describeProblems(problems);
+  return { type: PoolCondition.NotPermitted, status: 'True', reason: 'AdministratorRequired', message };
 }
 
 /** It serves all the same: else one tenant could switch off the pool of another. */

@@ -3,6 +3,7 @@ import { holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from '../../test/pools-world.js';
 
 const CIDR = '10.9.0.0/24';
+const TERMS = { network: 'blue', subnets: [{ cidr: CIDR }], namespaces: ['vms'] };
 
 describe('a derived pool whose NAD says less than before', () => {
   const maps: { name: string; before: object; after: object }[] = [
@@ -24,13 +25,14 @@ describe('a derived pool whose NAD says less than before', () => {
   for (const { name, before, after } of maps) {
     it(`forgets ${name}`, async () => {
       const world = new PoolsWorld();
+      world.capacityNamespaces.push('vms');
       const subnets = [{ cidr: CIDR }];
       world.putNads(nad('vms/blue', holdfastConfig({ subnets, ...before })));
       await world.settle();
-      expect(world.pools.get('blue.vms')?.spec).to.deep.equal({ network: 'blue', subnets, ...before });
+      expect(world.pools.get('blue.vms')?.spec).to.deep.equal({ ...TERMS, ...before });
       world.putNads(nad('vms/blue', holdfastConfig({ subnets, ...after })));
       await world.settle();
-      expect(world.pools.get('blue.vms')?.spec).to.deep.equal({ network: 'blue', subnets, ...after });
+      expect(world.pools.get('blue.vms')?.spec).to.deep.equal({ ...TERMS, ...after });
     });
   }
 });

@@ -19,7 +19,7 @@ describe('a derived pool', () => {
   it('is made of the NAD, with finalizer, and serves its users', async () => {
     await world.settle();
     const pool = world.pools.get('blue.vms');
-    expect(pool?.spec).to.deep.equal({ network: 'blue', subnets: [{ cidr: CIDR }] });
+    expect(pool?.spec).to.deep.equal({ network: 'blue', subnets: [{ cidr: CIDR }], namespaces: ['vms'] });
     expect(pool?.metadata.finalizers).to.deep.equal([POOL_FINALIZER]);
     expect(pool?.metadata.labels).to.deep.equal({ 'ipam.holdfast.dev/nad-namespace': 'vms' });
     expect(world.directory.resolve(claimOf('vms/c', 'vms/blue'))).to.have.property('kind', 'served');
@@ -34,7 +34,8 @@ describe('a derived pool', () => {
     await world.settle();
     world.putNads(nad('vms/blue', holdfastConfig({ range: '10.9.0.0/16' })));
     await world.settle();
-    expect(world.pools.get('blue.vms')?.spec).to.deep.equal({ network: 'blue', subnets: [{ cidr: '10.9.0.0/16' }] });
+    const spec = { network: 'blue', subnets: [{ cidr: '10.9.0.0/16' }], namespaces: ['vms'] };
+    expect(world.pools.get('blue.vms')?.spec).to.deep.equal(spec);
   });
 
   it('is brought back to what the NAD says where somebody edits it', async () => {

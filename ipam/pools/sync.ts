@@ -12,7 +12,7 @@ import type { Blocks } from '../blocks/blocks.js';
 import { addFinalizer, applyDerivation, mayGo, removeFinalizer, wantsFinalizer } from './apply.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
 import { displacementOf } from './displacement.js';
-import { derivedPoolName } from '../core/derived-pool.js';
+import { type RightsOf, derivedPoolName } from '../core/derived-pool.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
 import { MoveFence } from './move-fence.js';
 import { Notices, tellOfConditions } from './notices.js';
@@ -32,6 +32,7 @@ export interface PoolsDependencies {
   overlaps: Pick<WireOverlaps, 'of'>;
   /** How long agents may lease from a pool after it has changed. */
   maxStalenessMs: number;
+  rightsOf: RightsOf;
   /** Absent where nodes are lent none. */
   blocks?: Pick<Blocks, 'statusOf' | 'holdingUp'>;
   /** Closed: no pool is made, changed or deleted. */
@@ -100,7 +101,7 @@ async function syncNetwork(
 function planOf(
   { namespace, network }: { namespace: string; network: string },
   fence: MoveFence,
-  { directory, pools, book, usage }: PoolsDependencies,
+  { directory, pools, book, usage, rightsOf }: PoolsDependencies,
 ): DerivationPlan {
   const name = derivedPoolName(namespace, network);
   const pool = pools.get(name);
@@ -116,6 +117,8 @@ function planOf(
     blockers: blockersOf(usage.of(name, directory.pool(name))),
     hasAdminPool,
     ...(pool !== undefined && isBeingDeleted(pool) && fence.leftMs(pool) > 0 && { fenceMs: fence.lengthMs }),
+    rights: rightsOf(namespace),
+    adminPoolsIn: (addressSpace) => directory.adminPoolsIn(addressSpace),
   });
 }
 
@@ -213,7 +216,7 @@ function wantedStatus(
     ...(fenceMs !== undefined && { fenceMs }),
     usage: used,
     leases: { ofPool: () => book.ofPool(name), get: (lease) => book.get(lease) },
-    ...(plan && { agreement: plan.agreement }),
+    ...(plan && { agreement: plan.agreement, notPermitted: plan.notPermitted }),
     ...displacement(pool, directory),
     overlap: overlaps.of(name),
   });
@@ -230,6 +233,7 @@ function displacement(pool: AddressPool, directory: PoolDirectory): Pick<Judgeme
   const { name } = pool.metadata;
   const nadNamespace = nadNamespaceOf(pool);
   if (nadNamespace === undefined) return {};
-  const displaced = displacementOf({ name, nadNamespace }, directory.poolsOf(pool.spec.network));
+  const { network, namespaces } = pool.spec;
+  const displaced = displacementOf({ name, nadNamespace, namespaces }, directory.poolsOf(network));
   return displaced === undefined ? {} : { displaced };
 }

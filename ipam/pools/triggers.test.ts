@@ -54,6 +54,14 @@ describe('which pools and networks are synced', () => {
     expect(await keys()).to.deep.equal(['blue.vms', 'other', 'tenant/blue', 'vms/blue']);
   });
 
+  it("on a change of an administrator's pool: the networks in its address space, with and without a pool", async () => {
+    const lan = { addressSpace: 'lan' };
+    world.putNads(nad('tenant/red', holdfastConfig(lan, 'red')), nad('tenant/green', holdfastConfig({}, 'green')));
+    await keys();
+    pools.tell({ type: 'added', object: world.putPool(adminPool('p', lan)) });
+    expect(await keys()).to.deep.equal(['p', 'red.tenant', 'tenant/red']);
+  });
+
   it("on a pool's status: the pool alone", async () => {
     const before = world.putPool(adminPool('p'));
     world.putPool(adminPool('q', { born: 2 }));

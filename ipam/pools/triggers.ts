@@ -1,9 +1,11 @@
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { isDeepStrictEqual } from 'node:util';
+import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Change } from '../../kube/informer.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { Address } from '../core/address.js';
+import { derivedPoolName } from '../core/derived-pool.js';
 import { stateOf } from '../core/lease.js';
 import type { PoolChanges, PoolDirectory } from '../../process/pools/directory.js';
 import { networkKey } from '../../process/pools/resolution.js';
@@ -36,7 +38,7 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
       book.removePool(change.object.metadata.name);
       usage.forget(change.object.metadata.name);
     }
-    add(keysOfPool(change.object));
+    add([...keysOfPool(change.object), ...keysOfAdminPool(change, directory)]);
   });
   networks.onChange((change) => add(keysOfNad(change)));
   book.onChange((change) => add(keysOfLease(change, directory, cache)));
@@ -48,6 +50,14 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
 function keysOfPool(pool: AddressPool): string[] {
   const namespace = nadNamespaceOf(pool);
   return [pool.metadata.name, ...(namespace === undefined ? [] : [networkKey(namespace, pool.spec.network)])];
+}
+
+/** The derived pools, and the NADs without one, that may or may not be in its address space. */
+function keysOfAdminPool({ object, before }: Change<AddressPool>, directory: PoolDirectory): string[] {
+  if (nadNamespaceOf(object) !== undefined || isDeepStrictEqual(before?.spec, object.spec)) return [];
+  return directory
+    .networksIn(addressSpaceOf(object))
+    .flatMap(({ namespace, network }) => [networkKey(namespace, network), derivedPoolName(namespace, network)]);
 }
 
 /** The network that it was for, and that it is for. */

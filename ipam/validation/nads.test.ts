@@ -21,6 +21,9 @@ interface Case extends Seen {
 const OLDER = nad('vms/older', subnet('10.0.0.0/24'), 1);
 const YOUNGER = nad('vms/younger', subnet('10.0.0.0/24'), 9);
 const DERIVED = adminPool('blue.vms', { nadNamespace: 'vms' });
+const GUARD = adminPool('guard', { network: 'red', addressSpace: 'lan', namespaces: ['x'] });
+const IN_LAN = { addressSpace: 'lan' };
+const FOREVER = { stickyMAC: { ttl: '9000h' } };
 const LEASED = { 'blue.vms': [leaseOf('10.0.0.200')] };
 
 const onBridge = (bridge: string, network = 'blue', more: object = {}) => ({
@@ -208,6 +211,65 @@ const CASES: Case[] = [
     becomes: subnet('10.0.0.0/24', { blockSize: { ipv4: 24 } }),
     warnings: 1,
     text: ['AddressPool blue.vms: spec.blockSize.ipv4: 24'],
+  },
+  {
+    name: 'a second NAD that disagrees about the namespaces',
+    nads: [OLDER],
+    becomes: subnet('10.0.0.0/24', { namespaces: ['b'] }),
+    born: 5,
+    refused: ['disagreement'],
+    text: ['namespaces is ["vms"] there and ["b","vms"] here'],
+  },
+  {
+    name: 'a name of a namespace that is none',
+    becomes: subnet('10.0.0.0/24', { namespaces: ['b', 'team-*'] }),
+    refused: ['delegation'],
+    text: ['spec.config.ipam.namespaces[1]', '"team-*"'],
+  },
+  {
+    name: 'to leave out namespaces whose workloads have addresses, with a warning that says how to serve them',
+    pools: [DERIVED],
+    leases: { 'blue.vms': [leaseOf('10.0.0.200', { owner: { kind: 'Pod', namespace: 'b', name: 'p', uid: 'u' } })] },
+    was: subnet('10.0.0.0/24', { namespaces: ['*'] }),
+    becomes: subnet('10.0.0.0/24'),
+    warnings: 1,
+    text: ['workloads of b have addresses', 'add them to "namespaces" in the ipam object of the NAD'],
+  },
+  {
+    name: "an address space whose administrator's pool does not serve the namespace",
+    pools: [GUARD],
+    becomes: subnet('10.0.0.0/24', IN_LAN),
+    refused: ['rights'],
+    text: ['spec.config.ipam.addressSpace "lan" is the address space of AddressPool guard'],
+  },
+  {
+    name: 'more addresses in such an address space',
+    pools: [GUARD],
+    was: subnet('10.0.0.0/24', IN_LAN),
+    becomes: subnet('10.0.0.0/23', IN_LAN),
+    refused: ['rights'],
+  },
+  {
+    name: 'another change of a NAD that has such an address space, with a warning',
+    pools: [GUARD],
+    was: subnet('10.0.0.0/24', IN_LAN),
+    becomes: subnet('10.0.0.0/24', { ...IN_LAN, cooldownSeconds: 60 }),
+    warnings: 2,
+    text: ['AddressPool guard'],
+  },
+  { name: 'a sticky time of years', becomes: subnet('10.0.0.0/24', FOREVER), refused: ['rights'], text: ['168h'] },
+  {
+    name: 'another change of a NAD that has a sticky time of years, with a warning',
+    was: subnet('10.0.0.0/24', FOREVER),
+    becomes: subnet('10.0.0.0/24', { ...FOREVER, cooldownSeconds: 60 }),
+    warnings: 1,
+    text: ['stickyMAC.ttl is "9000h"'],
+  },
+  {
+    name: 'to publish capacity in a namespace that may not',
+    becomes: subnet('10.0.0.0/24', { publishCapacity: true }),
+    refused: ['rights'],
+    text: ['spec.config.ipam.publishCapacity', '--capacity-namespaces'],
   },
 ];
 

@@ -1,14 +1,16 @@
+import { isDeepStrictEqual } from 'node:util';
 import { addressSpaceOf } from '../../api/address-pool.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
+import { spaceRefusal } from '../core/address-space-rights.js';
 import { type PoolChange, refuseLosses } from './losses.js';
 import { isAdmins, servedOf } from './serving.js';
 import { warnOfPool } from './pool-warnings.js';
 import { ALLOWED, type Refusal, type Verdict, refuse } from './verdict.js';
 import type { ValidationView } from './view.js';
 import { warnOfWire } from './wire-warnings.js';
-import { type Wish, describeDifference, readStatement, saysTheSame } from './wish.js';
+import { type Statement, type Wish, describeDifference, readStatement, saysTheSame } from './wish.js';
 
 /** A NAD that is about to be created or changed. */
 export interface NadReview {
@@ -28,10 +30,11 @@ export function isOurs({ delegation }: NetworkAttachment): boolean {
 /** Reviews a NAD that delegates to Holdfast. Pure. */
 export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Verdict {
   if (!isOurs(nad)) return ALLOWED;
-  const statement = readStatement(nad);
+  const statement = readStatement(nad, view.rightsOf);
+  const before = oldNad && readStatement(oldNad, view.rightsOf);
   // labels, or what concerns the plugin alone: what is wrong was so before
-  if (oldNad !== undefined && saysTheSame(readStatement(oldNad), statement)) {
-    if (statement.kind !== 'wish' || oldNad.wire === nad.wire) return ALLOWED;
+  if (before !== undefined && saysTheSame(before, statement)) {
+    if (statement.kind !== 'wish' || oldNad?.wire === nad.wire) return ALLOWED;
     return { refusals: [], warnings: warnOfWire(statement.wish, view) };
   }
   switch (statement.kind) {
@@ -40,7 +43,7 @@ export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Ver
     case 'wrong':
       return refuseProblems(statement.problems);
     case 'wish': {
-      const { refusals, warnings } = reviewWish(statement.wish, oldNad === undefined, view);
+      const { refusals, warnings } = reviewRights(statement.wish, before, view);
       return {
         refusals,
         warnings: refusals.length > 0 ? warnings : [...warnings, ...warnOfWire(statement.wish, view)],
@@ -55,6 +58,40 @@ function refuseProblems(problems: readonly NetworkConfigProblem[]): Verdict {
   );
 }
 
+/** What is beyond the rights of the namespace is refused, unless the NAD asked for it before: then it goes on without it. */
+function reviewRights(wish: Wish, before: Statement | undefined, view: ValidationView): Verdict {
+  const known = before?.kind === 'wish' ? before.wish : undefined;
+  const space = spaceProblem(wish, view);
+  const isSpaceKnown = known !== undefined && isDeepStrictEqual(addressesOf(known), addressesOf(wish));
+  const knownProblems = [...(known?.reduced ?? []), ...(isSpaceKnown ? space : [])];
+  const [beyond, tolerated] = [[...wish.reduced, ...space], [] as string[]];
+  const refusals = beyond.flatMap((problem): Refusal[] => {
+    const message = `${problem.field} ${problem.message}`;
+    if (!knownProblems.some((each) => isDeepStrictEqual(each, problem))) return [{ check: 'rights', message }];
+    tolerated.push(message);
+    return [];
+  });
+  if (refusals.length > 0) return refuse(...refusals);
+  const verdict = reviewWish(wish, before === undefined, view);
+  return verdict.refusals.length > 0 ? verdict : { ...verdict, warnings: [...tolerated, ...verdict.warnings] };
+}
+
+function spaceProblem({ nad, pool, served }: Wish, { pools }: ValidationView): NetworkConfigProblem[] {
+  const { addressSpace } = served;
+  const admins = pools.list().flatMap((other) => {
+    return isAdmins(other) && addressSpaceOf(other) === addressSpace ? (servedOf(other) ?? []) : [];
+  });
+  const isNamed = pool.spec.addressSpace !== undefined;
+  const message = spaceRefusal({ pool: served, namespace: nad.metadata.namespace ?? '', isNamed }, admins);
+  const field =
+    isNamed && nad.delegation.kind === 'holdfast' ? `${nad.delegation.config.path}.addressSpace` : 'spec.config.name';
+  return message === undefined ? [] : [{ field, message }];
+}
+
+function addressesOf({ pool: { spec } }: Wish): unknown {
+  return [addressSpaceOf({ spec }), spec.subnets];
+}
+
 /** @param isNew no NAD is younger, though another may be of the same second */
 function reviewWish(wish: Wish, isNew: boolean, view: ValidationView): Verdict {
   const { nad, network } = wish;
@@ -62,7 +99,7 @@ function reviewWish(wish: Wish, isNew: boolean, view: ValidationView): Verdict {
     .nadsOf(nad.metadata.namespace ?? '', network)
     .filter(({ metadata }) => metadata.name !== nad.metadata.name)
     .flatMap((other) => {
-      const statement = readStatement(other);
+      const statement = readStatement(other, view.rightsOf);
       return statement.kind === 'wish' ? [statement.wish] : [];
     });
   const [oldest] = others;

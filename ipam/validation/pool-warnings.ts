@@ -1,6 +1,6 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { type Address, BITS, type Family, formatAddress } from '../core/address.js';
-import { type Pool, addressesOf } from '../core/pool.js';
+import { BITS, type Family, formatAddress } from '../core/address.js';
+import { type Pool, firstSharedAddress } from '../core/pool.js';
 import { Slices } from '../core/slices.js';
 import type { PoolChange } from './losses.js';
 import { missed } from './lost-leases.js';
@@ -56,7 +56,7 @@ function sizeForBlocks(pool: Pool, family: Family, size: number): number | undef
 }
 
 /** Namespaces that are left out now and have leases. */
-function warnOfUsers({ after, before }: PoolChange, view: ValidationView): string[] {
+function warnOfUsers({ pool, after, before }: PoolChange, view: ValidationView): string[] {
   const { name, namespaces } = after;
   if (namespaces === undefined) return [];
   const isLeftOut = (namespace: string) => !namespaces.has(namespace) && (before?.namespaces?.has(namespace) ?? true);
@@ -65,7 +65,10 @@ function warnOfUsers({ after, before }: PoolChange, view: ValidationView): strin
   const [first] = [...leftOut].sort();
   if (first === undefined) return [];
   const which = leftOut.size === 1 ? first : `${first} and ${leftOut.size - 1} more namespaces`;
-  return [`spec.namespaces: workloads of ${which} have addresses of the pool: they keep them, and get no others`];
+  const remedy = isAdmins(pool) ? '' : '; to serve them, add them to "namespaces" in the ipam object of the NAD';
+  return [
+    `spec.namespaces: workloads of ${which} have addresses of the pool: they keep them, and get no others${remedy}`,
+  ];
 }
 
 /** An admin's pool wins over those made of NADs. */
@@ -89,19 +92,11 @@ function warnOfOverlaps({ pool, after }: PoolChange, view: ValidationView): stri
     const replaces = isAdmins(pool) !== isAdmins(other) && competes(pool, other);
     if (other.metadata.name === after.name || replaces) return [];
     const served = servedOf(other);
-    const shared = served?.addressSpace === after.addressSpace ? firstShared(after, served) : undefined;
+    const shared = served?.addressSpace === after.addressSpace ? firstSharedAddress(after, served) : undefined;
     if (shared === undefined) return [];
     return [
       `spec.subnets: addresses from ${formatAddress(shared)} on are in AddressPool ${other.metadata.name}, too: in address space "${after.addressSpace}" each is leased once`,
     ];
   });
   return overlaps.slice(0, MOST_POOLS);
-}
-
-function firstShared(a: Pool, b: Pool): Address | undefined {
-  for (const family of a.families) {
-    const [shared] = addressesOf(a, family, 'requestable').intersect(addressesOf(b, family, 'requestable')).ranges;
-    if (shared !== undefined) return { family, value: shared.first };
-  }
-  return undefined;
 }

@@ -1,6 +1,6 @@
 /** What a review refuses for: one word per kind of refusal, for metrics and logs. */
 export type Check =
-  'spec' | 'conflict' | 'network' | 'address-space' | 'shrink' | 'in-use' | 'delegation' | 'disagreement';
+  'spec' | 'conflict' | 'network' | 'address-space' | 'shrink' | 'in-use' | 'delegation' | 'disagreement' | 'rights';
 
 export interface Refusal {
   readonly check: Check;

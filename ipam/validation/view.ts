@@ -1,6 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { JudgedPool } from '../../process/pools/verdict.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
+import type { RightsOf } from '../core/derived-pool.js';
 import type { LeaseRecord } from '../core/lease.js';
 
 /** What a review reads of a lease. */
@@ -29,6 +30,8 @@ export interface ValidationView {
   readonly leases: PoolLeases;
   readonly pools: Pools;
   readonly networks: Networks;
+  /** What NADs of a namespace may ask for. */
+  readonly rightsOf: RightsOf;
   /** The shortest cool-down that is in force, whatever a pool says: twice what agents may answer from cache. */
   readonly leastCooldownMs: number;
 }

@@ -29,7 +29,7 @@ export type ValidationConfig = Pick<
 >;
 
 /** What is looked at: LeaseBook, the cache of pools, and PoolDirectory. */
-export type ValidationDeps = Pick<ValidationView, 'leases' | 'pools' | 'networks'>;
+export type ValidationDeps = Pick<ValidationView, 'leases' | 'pools' | 'networks' | 'rightsOf'>;
 
 /** Serves the reviews of pools and NADs, on every replica: the leader and those that follow. */
 export function createValidation(

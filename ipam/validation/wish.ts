@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { Pool } from '../core/pool.js';
-import { derivedPool, derivedSpec } from '../core/derived-pool.js';
+import { type RightsOf, derivedPool, derivedSpec } from '../core/derived-pool.js';
 import { servedOf } from './serving.js';
 
 const SHOWN = 120;
@@ -15,31 +15,34 @@ export interface Wish {
   readonly pool: AddressPool;
   /** The same as it would be served. */
   readonly served: Pool;
+  /** What the pool does not grant of it. */
+  readonly reduced: readonly NetworkConfigProblem[];
 }
 
 /** What a NAD says of its addresses. `nothing`: it leaves them to another IPAM, or to an admin's pool. */
 export type Statement =
   { kind: 'nothing' } | { kind: 'wrong'; problems: readonly NetworkConfigProblem[] } | { kind: 'wish'; wish: Wish };
 
-export function readStatement(nad: NetworkAttachment): Statement {
+export function readStatement(nad: NetworkAttachment, rightsOf: RightsOf): Statement {
   const { config, delegation } = nad;
   if (delegation.kind === 'invalid') return { kind: 'wrong', problems: [delegation.problem] };
   if (delegation.kind !== 'holdfast') return { kind: 'nothing' };
   if (!config.ok) return { kind: 'wrong', problems: [config.problem] };
   const { name: network } = config.network;
-  const derived = derivedSpec(network, delegation.config);
+  const namespace = nad.metadata.namespace ?? '';
+  const derived = derivedSpec(network, delegation.config, { namespace, rights: rightsOf(namespace) });
   if (derived.kind === 'none') return { kind: 'nothing' };
   if (derived.kind === 'invalid') return { kind: 'wrong', problems: derived.problems };
-  const pool = derivedPool(nad.metadata.namespace ?? '', derived.spec);
+  const pool = derivedPool(namespace, derived.spec);
   const served = servedOf(pool);
   if (served === undefined) throw new TypeError(`AddressPool ${pool.metadata.name} was found good, and is not`);
-  return { kind: 'wish', wish: { nad, network, pool, served } };
+  return { kind: 'wish', wish: { nad, network, pool, served, reduced: derived.reduced } };
 }
 
 /** Whether two versions of a NAD say the same, wherever else they differ. */
 export function saysTheSame(one: Statement, other: Statement): boolean {
   if (one.kind !== 'wish' || other.kind !== 'wish') return isDeepStrictEqual(one, other);
-  return isDeepStrictEqual(one.wish.pool, other.wish.pool);
+  return isDeepStrictEqual([one.wish.pool, one.wish.reduced], [other.wish.pool, other.wish.reduced]);
 }
 
 /**
@@ -63,6 +66,9 @@ export function describeDifference(there: Wish, here: Wish): string | undefined 
   }
   if (!isDeepStrictEqual(theirs.nodeSelector, ours.nodeSelector)) {
     return sentence('nodeSelector', written.nodeSelector, writing.nodeSelector);
+  }
+  if (!isDeepStrictEqual(theirs.namespaces, ours.namespaces)) {
+    return sentence('namespaces', written.namespaces, writing.namespaces);
   }
   if (theirs.publishesCapacity !== ours.publishesCapacity) {
     return sentence('publishCapacity', written.publishCapacity, writing.publishCapacity);

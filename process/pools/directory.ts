@@ -63,6 +63,7 @@ export class PoolDirectory {
   #nads = new Map<string, NetworkAttachment[]>();
   #spaces = new Map<string, Pool[]>();
   #byWire: ReadonlyMap<string, ReadonlySet<JudgedPool>> | undefined;
+  #adminSpaces = new Map<string, Pool[]>();
   #stale = true;
   #due = false;
 
@@ -111,6 +112,18 @@ export class PoolDirectory {
     this.#refresh();
     const pools = this.#spaces.get(addressSpace) ?? [];
     return pools.filter((pool) => subnetOf(pool, address) !== undefined).map(({ name }) => name);
+  }
+
+  /** The administrators' pools in an address space. */
+  adminPoolsIn(addressSpace: string): readonly Pool[] {
+    this.#refresh();
+    return this.#adminSpaces.get(addressSpace) ?? [];
+  }
+
+  /** Namespace and network of each NAD that asks for a pool in an address space, whether it has one or not. */
+  networksIn(addressSpace: string): readonly { namespace: string; network: string }[] {
+    const wanted = this.#listers.networks.list().flatMap(wantedSpace);
+    return wanted.filter((each) => each.addressSpace === addressSpace);
   }
 
   /** The NADs of a namespace whose config names the network, oldest first. */
@@ -180,6 +193,10 @@ export class PoolDirectory {
       read.flatMap((pool) => compiledPool(pool) ?? []),
       ({ addressSpace }) => addressSpace,
     );
+    this.#adminSpaces = groupBy(
+      read.flatMap((pool) => (pool.nadNamespace === undefined ? (compiledPool(pool) ?? []) : [])),
+      ({ addressSpace }) => addressSpace,
+    );
     const nads = groupBy([...this.#listers.networks.list()].sort(byAge), (nad) =>
       nad.config.ok ? nad.config.network.name : undefined,
     );
@@ -232,6 +249,12 @@ export class PoolDirectory {
     this.#statements.set(nad, statement);
     return statement;
   }
+}
+
+function wantedSpace({ metadata, config, delegation }: NetworkAttachment) {
+  if (!config.ok || delegation.kind !== 'holdfast') return [];
+  const network = config.network.name;
+  return { namespace: metadata.namespace ?? '', network, addressSpace: delegation.config.addressSpace ?? network };
 }
 
 function isBookKeeping(before: KubeObject, after: KubeObject): boolean {

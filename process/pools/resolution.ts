@@ -40,13 +40,18 @@ export interface NetworkUser {
   readonly network: string;
   /** `namespace/name` of the NAD by which it is attached; claims of others do not tell. */
   readonly nad?: string | undefined;
+  /** It was given addresses before: a derived pool that ceases to serve its namespace goes on serving it. */
+  readonly hasAddresses?: boolean;
 }
 
 export function userOfClaim(claim: IPAMClaim): NetworkUser {
-  return { namespace: claim.metadata.namespace ?? '', network: claim.spec.network, nad: nadOf(claim) };
+  const { metadata, spec, status } = claim;
+  const hasAddresses = (status?.ips.length ?? 0) > 0;
+  return { namespace: metadata.namespace ?? '', network: spec.network, nad: nadOf(claim), hasAddresses };
 }
 
-export function resolve({ namespace, network, nad: nadKey }: NetworkUser, table: ResolutionTable): Resolution {
+export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
+  const { namespace, network, nad: nadKey } = user;
   const nadNamespace = nadKey === undefined ? namespace : splitKey(nadKey).namespace;
   const delegate =
     nadKey === undefined ? delegateOfNetwork(namespace, network, table) : delegateOfNad(nadKey, network, table);
@@ -54,12 +59,14 @@ export function resolve({ namespace, network, nad: nadKey }: NetworkUser, table:
   if (delegate.kind === 'unknown' && !table.areNadsServed()) {
     return { kind: 'unserved', message: 'the API server serves no NetworkAttachmentDefinitions', isUncertain: true };
   }
-  const found = servingPool({ network, namespace, nadNamespace }, table);
+  const found = servingPool(user, nadNamespace, table);
   if (found !== undefined) return found;
   if (delegate.kind === 'unknown') {
     return { kind: 'foreign', message: `${delegate.message}, and no AddressPool serves network ${network}` };
   }
   if (delegate.problem !== undefined) return { kind: 'unserved', message: delegate.problem };
+  const [closed] = table.derivedPools(network, nadNamespace);
+  if (closed !== undefined) return { kind: 'unserved', message: notAdmitted(closed, namespace, nadNamespace) };
   const subject = `no AddressPool serves network ${network} for namespace ${namespace}`;
   if (delegate.describesPool === true) {
     return { kind: 'unserved', message: `${subject} yet: the events of its NAD say why`, isOnItsWay: true };
@@ -105,11 +112,12 @@ function unreadable(nad: NetworkAttachment, { field, message }: { field: string;
 
 /** An admin's pool wins. One that is going away leaves its users to the next. */
 function servingPool(
-  user: { network: string; namespace: string; nadNamespace: string },
+  { network, namespace, hasAddresses = false }: NetworkUser,
+  nadNamespace: string,
   table: ResolutionTable,
 ): Resolution | undefined {
-  const admins = table.adminPools(user.network).filter((pool) => admits(pool, user.namespace));
-  const derived = table.derivedPools(user.network, user.nadNamespace);
+  const admins = table.adminPools(network).filter((pool) => admits(pool, namespace));
+  const derived = table.derivedPools(network, nadNamespace).filter((pool) => hasAddresses || admits(pool, namespace));
   const candidates = [admins.filter(isNotClosing), derived.filter(isNotClosing), admins, derived];
   const pools = candidates.find((group) => group.length > 0);
   if (pools === undefined) return undefined;
@@ -119,6 +127,13 @@ function servingPool(
     message ||= verdict.message;
   }
   return { kind: 'unserved', message };
+}
+
+function notAdmitted({ name, network }: JudgedPool, namespace: string, nadNamespace: string): string {
+  return (
+    `AddressPool ${name} does not serve namespace ${namespace}: add it to "namespaces" in the ipam object of the NADs of network ` +
+    `${network} in namespace ${nadNamespace}, or ask the administrator for an AddressPool`
+  );
 }
 
 /** Whether an admin's pool has the users of a namespace, rather than a pool derived from their NAD: it may still be unable to serve them. */

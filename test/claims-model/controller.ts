@@ -108,6 +108,7 @@ export class ModelController {
       waiters: this.#waiters,
       areWorkloadsServed: () => true,
       isGateOpen: () => this.gateOpen,
+      maxClaims: 32,
       events: { event: () => undefined },
       metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
       log: silentLogger,

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { adminPool } from '../../test/pool-objects.js';
+import { spaceRefusal } from './address-space-rights.js';
+import { type Pool, compilePool } from './pool.js';
+
+function pool(name: string, given: Parameters<typeof adminPool>[1]): Pool {
+  const compiled = compilePool(adminPool(name, { addressSpace: 'lan', ...given }));
+  if (!compiled.ok) expect.fail(compiled.problems[0]?.message);
+  return compiled.pool;
+}
+
+const CIDR = '10.9.0.0/24';
+const guard = (namespaces?: string[], more: object = {}) =>
+  pool('guard', { network: 'red', cidr: CIDR, ...(namespaces && { namespaces }), ...more });
+
+describe('permission to have a pool in an address space', () => {
+  const rows: { name: string; admins: Pool[]; isNamed?: boolean; addressSpace?: string; refused?: boolean }[] = [
+    { name: 'is not needed where no administrator has a pool', admins: [] },
+    { name: 'is given by a pool that serves all namespaces', admins: [guard()] },
+    { name: 'is given by a pool that serves the namespace', admins: [guard(['x', 'a'])] },
+    { name: 'is not given by a pool that serves others', admins: [guard(['x'])], refused: true },
+    {
+      name: 'is not given by a pool that serves others, though no address is shared',
+      admins: [guard(['x'], { cidr: '10.8.0.0/24' })],
+      refused: true,
+    },
+    {
+      name: 'is not given where one pool serves the namespace and addresses of another one are shared',
+      admins: [guard(['a'], { cidr: '10.8.0.0/24' }), guard(['x'])],
+      refused: true,
+    },
+    {
+      name: 'is given where addresses are shared only with a pool that serves the namespace',
+      admins: [guard(['a']), guard(['x'], { cidr: '10.8.0.0/24' })],
+    },
+    {
+      name: "is not needed to share the address space of one's network name",
+      admins: [guard(['x'], { network: 'blue' })],
+      isNamed: false,
+    },
+    {
+      name: 'is needed for a network that has the name of a foreign address space',
+      admins: [guard(['x'])],
+      isNamed: false,
+      refused: true,
+    },
+    {
+      name: "is needed where a NAD names the address space of its network's name",
+      admins: [guard(['x'], { network: 'blue' })],
+      refused: true,
+    },
+  ];
+  for (const { name, admins, isNamed = true, refused = false } of rows) {
+    it(name, () => {
+      const derived = pool('blue.a', { cidr: CIDR });
+      const refusal = spaceRefusal({ pool: derived, namespace: 'a', isNamed }, admins);
+      expect(refusal !== undefined).to.equal(refused);
+      if (refused)
+        expect(refusal).to.include('"lan"').and.to.include('AddressPool guard').and.to.include('namespace a');
+    });
+  }
+});

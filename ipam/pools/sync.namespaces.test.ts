@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { PoolsWorld } from '../../test/pools-world.js';
+
+const SUBNETS = [{ cidr: '10.9.0.0/24' }];
+const blue = (ipam: object = {}, key = 'a/blue') => nad(key, holdfastConfig({ subnets: SUBNETS, ...ipam }));
+
+describe('the namespaces that a derived pool serves', () => {
+  let world: PoolsWorld;
+  const resolve = (key: string, ips: string[] = []) => {
+    const claim = claimOf(key, 'a/blue');
+    return world.directory.resolve({ ...claim, status: { ips } });
+  };
+
+  beforeEach(() => {
+    world = new PoolsWorld();
+  });
+
+  it('are that of its NAD alone, and others are told how to be served', async () => {
+    world.putNads(blue());
+    await world.settle();
+    expect(resolve('a/vm.data')).to.have.property('kind', 'served');
+    expect(resolve('b/vm.data')).to.deep.equal({
+      kind: 'unserved',
+      message:
+        'AddressPool blue.a does not serve namespace b: add it to "namespaces" in the ipam object of the NADs of network blue in ' +
+        'namespace a, or ask the administrator for an AddressPool',
+    });
+  });
+
+  it('are those that the NAD names, and its own', async () => {
+    world.putNads(blue({ namespaces: ['b'] }));
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec.namespaces).to.deep.equal(['b', 'a']);
+    expect(['a', 'b', 'c'].map((each) => resolve(`${each}/vm.data`).kind)).to.deep.equal([
+      'served',
+      'served',
+      'unserved',
+    ]);
+  });
+
+  it('are all where the NAD says "*", or lies in a global namespace and says nothing', async () => {
+    world.putNads(blue({ namespaces: ['*'] }), blue({}, 'default/blue'));
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec).to.not.have.property('namespaces');
+    expect(world.pools.get('blue.default')?.spec).to.not.have.property('namespaces');
+    expect(resolve('b/vm.data')).to.have.property('kind', 'served');
+  });
+
+  it('are its own where a NAD of a global namespace names none', async () => {
+    world.putNads(blue({ namespaces: [] }, 'default/blue'));
+    await world.settle();
+    expect(world.pools.get('blue.default')?.spec.namespaces).to.deep.equal(['default']);
+  });
+
+  it('become fewer for a pool that served all, and claims that have addresses keep their pool', async () => {
+    world.putNads(blue());
+    world.putPool(adminPool('blue.a', { cidr: '10.9.0.0/24', nadNamespace: 'a' }));
+    world.lease('blue.a', '10.9.0.5', 'b/vm.data');
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec.namespaces).to.deep.equal(['a']);
+    expect(resolve('b/vm.data', ['10.9.0.5/24'])).to.have.property('kind', 'served');
+    expect(resolve('b/new.data')).to.have.property('kind', 'unserved');
+    expect(world.events).to.deep.equal([
+      'NetworkAttachmentDefinition blue NamespacesNotServed: AddressPool blue.a does not serve namespaces b: their workloads keep the ' +
+        'addresses that they have and get no others; to serve them, add them to "namespaces" in the ipam object of the NAD',
+    ]);
+  });
+
+  it('become fewer also while leased addresses keep its subnets as they are', async () => {
+    world.putNads(nad('a/blue', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/25' }] })));
+    world.putPool(adminPool('blue.a', { cidr: '10.9.0.0/24', nadNamespace: 'a' }));
+    world.lease('blue.a', '10.9.0.200', 'b/vm.data');
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec).to.deep.equal({ network: 'blue', subnets: SUBNETS, namespaces: ['a'] });
+    expect(world.condition('blue.a', 'NetworksAgree')).to.match(/^False LeasedOutside/);
+  });
+
+  it("leave it nobody where administrators' pools have them all", async () => {
+    world.putNads(blue());
+    world.putPool(adminPool('p', { namespaces: ['a'] }));
+    await world.settle();
+    expect(world.condition('blue.a', 'Ready')).to.match(/^False Conflict/);
+  });
+});
+
+describe('a NAD that asks for what its namespace may not have', () => {
+  const LAN = { addressSpace: 'lan' };
+  const guard = (namespaces?: string[]) =>
+    adminPool('guard', { network: 'red', cidr: '10.9.0.0/24', ...LAN, ...(namespaces && { namespaces }) });
+  let world: PoolsWorld;
+
+  beforeEach(() => {
+    world = new PoolsWorld();
+  });
+
+  it("gets no pool in an address space whose administrator's pool does not serve its namespace", async () => {
+    world.putPool(guard(['x']));
+    world.putNads(blue(LAN));
+    await world.settle();
+    expect(world.pools.get('blue.a')).to.equal(undefined);
+    expect(world.events).to.deep.equal([
+      'NetworkAttachmentDefinition blue NetworkAttachmentNotPermitted: NAD a/blue: addressSpace "lan" is the address space of AddressPool ' +
+        'guard, which does not serve namespace a: use another address space, or ask the administrator to add a to spec.namespaces of that pool',
+    ]);
+    world.putPool(guard(['x', 'a']));
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec.addressSpace).to.equal('lan');
+  });
+
+  it('keeps a pool that is there, which says so, with the addresses that it has', async () => {
+    world.putNads(blue(LAN));
+    await world.settle();
+    world.putPool(guard(['x']));
+    world.putNads(nad('a/blue', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/16' }], ...LAN })));
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec.subnets).to.deep.equal(SUBNETS);
+    expect(world.directory.resolve(claimOf('a/vm.data', 'a/blue'))).to.have.property('kind', 'served');
+    expect(world.condition('blue.a', 'NotPermitted')).to.match(
+      /^True AdministratorRequired: NAD a\/blue: addressSpace "lan"/,
+    );
+    expect(world.condition('blue.a', 'NetworksAgree')).to.match(/^False NotPermitted/);
+  });
+
+  it('does not lose its pool to a move into such an address space', async () => {
+    world.putNads(blue());
+    await world.settle();
+    world.putPool(guard(['x']));
+    world.putNads(blue(LAN));
+    await world.settle();
+    expect(world.writes).to.not.include('delete blue.a');
+    expect(world.pools.get('blue.a')?.spec).to.not.have.property('addressSpace');
+  });
+
+  it('has released addresses kept for a week at most, and its pool says so', async () => {
+    world.putNads(blue({ stickyMAC: { ttl: '9000h', retain: true } }));
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec.stickyMAC).to.deep.equal({ ttl: '168h', retain: true });
+    expect(world.condition('blue.a', 'NotPermitted')).to.match(
+      /^True AdministratorRequired: spec\.config\.ipam\.stickyMAC\.ttl is "9000h", and no more than 168h has effect/,
+    );
+    world.putNads(blue({ stickyMAC: { ttl: '168h' } }));
+    await world.settle();
+    expect(world.condition('blue.a', 'NotPermitted')).to.equal('none');
+  });
+
+  it('publishes no capacity, unless the administrator names its namespace', async () => {
+    world.putNads(blue({ publishCapacity: true }));
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec).to.not.have.property('publishCapacity');
+    expect(world.condition('blue.a', 'NotPermitted')).to.include('spec.config.ipam.publishCapacity has no effect');
+    world.capacityNamespaces.push('a');
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec.publishCapacity).to.equal(true);
+  });
+});
