@@ -46,7 +46,7 @@ async function round(given: WorldGiven): Promise<number> {
     client: { patch: patch as never },
     clock,
     log: silentLogger,
-    metrics: { leads: () => undefined, observed: () => undefined, forgot: () => undefined, written: () => undefined },
+    metrics: { observed: () => undefined, written: () => undefined },
     settleMs: SETTLE_MS,
     patienceMs: PATIENCE_MS,
     signal: new AbortController().signal,

@@ -1,5 +1,5 @@
 import { COMMON, type CommonConfig, IPAM_SETTINGS } from './config.js';
-import { type Settings, duration } from './setting.js';
+import { type Settings, duration, wholeNumber } from './setting.js';
 
 /** The process that shows free addresses on nodes. */
 export interface CapacityConfig extends CommonConfig {
@@ -11,11 +11,20 @@ export interface CapacityConfig extends CommonConfig {
   readonly patienceMs: number;
   /** For how long agents may answer from their caches. */
   readonly maxStalenessMs: number;
+  /** Each adds a key to every node. */
+  readonly maxPublishedPools: number;
 }
 
 export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
   ...COMMON,
   maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
+  maxPublishedPools: {
+    flag: 'max-published-pools',
+    placeholder: 'number',
+    description: 'of how many pools nodes show the free addresses at most: those shown already first, then the oldest',
+    fallback: 64, // every key is in each heartbeat of each node
+    parse: wholeNumber(1, 1_024),
+  },
   publishIntervalMs: {
     flag: 'publish-interval',
     placeholder: 'duration',

@@ -5,6 +5,8 @@ import type { CapacityConfig } from '../../process/capacity-config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { Leadership, ownIdentity } from '../../process/leadership.js';
 import type { Part } from '../../process/part.js';
+import type { Pool } from '../core/pool.js';
+import { choosePools } from './chosen-pools.js';
 import { createCapacityMetrics } from './metrics.js';
 import { Publisher } from './publisher.js';
 import { Sources } from './sources.js';
@@ -14,6 +16,8 @@ const NAME = 'holdfast-capacity';
 const ROUND = 'round';
 /** Changes come in swarms. */
 const SWARM_MS = 50;
+/** Pools that a warning names. */
+const NAMED = 5;
 /** So often all is looked at, whatever was heard. */
 const RESYNC_MS = 10_000;
 
@@ -41,6 +45,8 @@ class Capacity implements Part {
   #term: Term | undefined;
   #roundAt = -Infinity;
   #measured: ReadonlySet<string> = new Set();
+  /** Pools that the last warning named. */
+  #leftOut = '';
 
   constructor(shared: ProcessContext, config: CapacityConfig, identity: string) {
     const context = { ...shared, log: shared.log.child({ part: this.name }) };
@@ -117,7 +123,7 @@ class Capacity implements Part {
 
   async #round(publisher: Publisher): Promise<SyncResult> {
     const sources = this.#sources;
-    const pools = this.#config.featureGates.publishCapacity ? sources.published() : [];
+    const pools = this.#choose();
     // as long as something is not known, what is shown stays as it is
     if (!sources.covers(pools)) return { retryAfterMs: RESYNC_MS };
     const now = this.#context.clock.now();
@@ -134,6 +140,22 @@ class Capacity implements Part {
     });
     this.#forgetMetrics(new Set(pools.map(({ name }) => name)));
     return { retryAfterMs: isUnfinished ? this.#config.publishIntervalMs : RESYNC_MS };
+  }
+
+  #choose(): readonly Pool[] {
+    if (!this.#config.featureGates.publishCapacity) return [];
+    const most = this.#config.maxPublishedPools;
+    const { chosen, leftOut } = choosePools(this.#sources.published(), this.#sources.nodes, most);
+    this.#metrics.leftOut(leftOut.length);
+    const names = leftOut.slice(0, NAMED).join(', ');
+    if (names !== '' && names !== this.#leftOut) {
+      this.#context.log.warn(
+        { pools: leftOut.length },
+        `nodes show ${most} pools (--max-published-pools) and not AddressPools ${names}: take publishCapacity out of pools that do not need it, or raise the limit`,
+      );
+    }
+    this.#leftOut = names;
+    return chosen;
   }
 
   #forgetMetrics(published: ReadonlySet<string>): void {

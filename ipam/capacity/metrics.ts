@@ -7,6 +7,8 @@ export interface CapacityMetrics {
   observed(pool: string, counts: { free: number; waiting: number }): void;
   /** No such pool is published any more. */
   forgot(pool: string): void;
+  /** Pools that publish their capacity and are beyond the limit. */
+  leftOut(pools: number): void;
   /** One write to a node. */
   written(result: 'done' | 'failed'): void;
 }
@@ -15,6 +17,7 @@ export function createCapacityMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'
   const leader = metrics.gauge('capacity_leads', '1 where this process is the one that works.');
   const free = metrics.gauge('capacity_free', 'Addresses of a pool that nodes show, all together at most.', ['pool']);
   const waiting = metrics.gauge('capacity_waiting_pods', 'Pods that no node had room for.', ['pool']);
+  const leftOut = metrics.gauge('capacity_pools_left_out', 'Pools that publish their capacity beyond the limit.');
   const writes = metrics.counter('capacity_writes_total', 'Writes to nodes, by how they ended.', ['result']);
   return {
     leads: (leads) => leader.set(leads ? 1 : 0),
@@ -26,6 +29,7 @@ export function createCapacityMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'
       free.remove({ pool });
       waiting.remove({ pool });
     },
+    leftOut: (pools) => leftOut.set(pools),
     written: (result) => writes.inc({ result }),
   };
 }

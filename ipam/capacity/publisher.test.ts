@@ -80,7 +80,7 @@ class World {
       client: { patch: (_resource, { name }, patch) => this.#patch(name, patch) as never },
       clock: this.clock,
       log: silentLogger,
-      metrics: { leads: () => undefined, observed: () => undefined, forgot: () => undefined, written: () => undefined },
+      metrics: { observed: () => undefined, written: () => undefined },
       settleMs: SETTLE_MS,
       patienceMs: 10_000,
       signal: this.term.signal,

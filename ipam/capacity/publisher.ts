@@ -23,7 +23,7 @@ export interface PublisherOptions {
   readonly client: Pick<Client, 'patch'>;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: CapacityMetrics;
+  readonly metrics: Pick<CapacityMetrics, 'observed' | 'written'>;
   readonly settleMs: number;
   readonly patienceMs: number;
   /** From then on somebody else may publish: nothing more is written. */

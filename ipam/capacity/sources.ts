@@ -1,5 +1,6 @@
 import type { AddressBlock } from '../../api/address-block.js';
 import type { AddressLease } from '../../api/address-lease.js';
+import { nadNamespaceOf } from '../../api/address-pool.js';
 import type { Pod } from '../../api/pod.js';
 import { ADDRESS_LEASES, PODS } from '../../kube/resources.js';
 import type { ProcessContext } from '../../process/context.js';
@@ -8,6 +9,7 @@ import { PoolDirectory } from '../../process/pools/directory.js';
 import { ADDRESS_BLOCK_WATCH, ADDRESS_POOL_WATCH } from '../../process/watched.js';
 import type { BlockRecord } from '../core/block.js';
 import type { Pool } from '../core/pool.js';
+import type { PublishingPool } from './chosen-pools.js';
 import { Feed } from './feed.js';
 import { NODE_RECORDS, type NodeRecord, sameNode } from './node-record.js';
 import { type PodRecord, readPodRecord } from './pod-record.js';
@@ -69,10 +71,12 @@ export class Sources {
   }
 
   /** Pools that serve and say that they show what is free. */
-  published(): readonly Pool[] {
-    return this.#pools.cache.list().flatMap(({ metadata }) => {
-      const verdict = this.#directory.verdict(metadata.name);
-      return verdict?.kind === 'served' && verdict.pool.publishesCapacity ? [verdict.pool] : [];
+  published(): readonly PublishingPool[] {
+    return this.#pools.cache.list().flatMap((object) => {
+      const { name, creationTimestamp: createdAt = '' } = object.metadata;
+      const verdict = this.#directory.verdict(name);
+      if (verdict?.kind !== 'served' || !verdict.pool.publishesCapacity) return [];
+      return [{ pool: verdict.pool, createdAt, isDerived: nadNamespaceOf(object) !== undefined }];
     });
   }
 
