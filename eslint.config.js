@@ -1,6 +1,9 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+const CLOCK =
+  'Take the time from a Clock (kube/clock.ts): now() for ages and deadlines, wall() for times that objects carry.';
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**'] },
   js.configs.recommended,
@@ -30,6 +33,22 @@ export default tseslint.config(
     rules: {
       '@typescript-eslint/no-unused-expressions': 'off', // chai's property assertions
       '@typescript-eslint/no-non-null-assertion': 'off', // a test that meets undefined fails, which is right
+    },
+  },
+  {
+    files: ['**/*.ts'],
+    ignores: ['kube/clock.ts', '**/*.test.ts', 'e2e/**', 'bench/**', 'test/**'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        ...['Date', 'performance'].map((object) => ({ object, property: 'now', message: CLOCK })),
+        ...['hrtime', 'uptime'].map((property) => ({ object: 'process', property, message: CLOCK })),
+      ],
+      'no-restricted-syntax': [
+        'error',
+        { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: CLOCK },
+        { selector: "CallExpression[callee.name='Date']", message: CLOCK },
+      ],
     },
   },
   { files: ['**/*.js'], languageOptions: { globals: { console: 'readonly', process: 'readonly' } } },

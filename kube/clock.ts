@@ -1,7 +1,12 @@
 /** Time as a parameter. Nothing else in Holdfast reads the clock or sets timers. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /**
+   * Milliseconds of a clock that is never set: for ages, deadlines and intervals. It has no meaning outside of this process, and stands still while
+   * the machine is suspended.
+   */
   now(): number;
+  /** Milliseconds since the epoch, by a clock that somebody may set: only for times that objects, certificates and files carry. */
+  wall(): number;
   /** Resolves after `ms`, or early and without an error once `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `run` once after `ms`; the returned function cancels it. */
@@ -11,8 +16,12 @@ export interface Clock {
 /** A number in [0, 1), as Math.random. */
 export type Random = () => number;
 
+/** {@link Clock.now} does not begin near 0: a process that has just started would take what never happened for what happened lately. */
+const STARTED = performance.timeOrigin;
+
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: () => Math.floor(STARTED + performance.now()),
+  wall: () => Date.now(),
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) {

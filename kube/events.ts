@@ -63,14 +63,18 @@ interface Sighting {
   message: string;
   /** How often it was seen since it was written. */
   count: number;
+  /** Milliseconds since the epoch. */
   lastSeen: number;
+  /** The same moment, in the clock's ms. */
+  at: number;
 }
 
 interface Written {
   namespace: string;
   name: string;
   count: number;
-  lastSeen: number;
+  /** When it was last seen, in the clock's ms. */
+  at: number;
 }
 
 /** The same event within this time counts up instead of being written anew; as client-go. */
@@ -113,16 +117,17 @@ export class EventRecorder {
     ].join('/');
     const key = [about, type, reason, text].join('\n');
     const waiting = this.#waiting.get(key);
-    const now = this.#options.clock.now();
+    const { clock } = this.#options;
+    const seen = { lastSeen: clock.wall(), at: clock.now() };
     if (!this.#budget.take(about)) {
       this.#drop('rate', reason);
     } else if (waiting !== undefined) {
       waiting.count++;
-      waiting.lastSeen = now;
+      Object.assign(waiting, seen);
     } else if (this.#waiting.size >= (this.#options.queueSize ?? 1000)) {
       this.#drop('full', reason);
     } else {
-      this.#waiting.set(key, { key, subject, type, reason, message: text, count: 1, lastSeen: now });
+      this.#waiting.set(key, { key, subject, type, reason, message: text, count: 1, ...seen });
       this.#pump ??= this.#writeAll();
     }
   }
@@ -171,7 +176,7 @@ export class EventRecorder {
 
   async #write(sighting: Sighting): Promise<void> {
     const known = this.#written.get(sighting.key);
-    const fresh = known !== undefined && sighting.lastSeen - known.lastSeen < AGGREGATION_MS;
+    const fresh = known !== undefined && sighting.at - known.at < AGGREGATION_MS;
     if (!fresh || !(await this.#countUp(known, sighting))) await this.#create(sighting);
   }
 
@@ -185,13 +190,13 @@ export class EventRecorder {
       if (isNotFound(error)) return false;
       throw error;
     }
-    rememberRecent(this.#written, sighting.key, { ...known, count, lastSeen: sighting.lastSeen }, REMEMBERED);
+    rememberRecent(this.#written, sighting.key, { ...known, count, at: sighting.at }, REMEMBERED);
     return true;
   }
 
   async #create(sighting: Sighting): Promise<void> {
     const { client, component, namespaceForClusterScoped = 'default' } = this.#options;
-    const { subject, type, reason, message, count, lastSeen, key } = sighting;
+    const { subject, type, reason, message, count, lastSeen, at, key } = sighting;
     const { metadata } = subject;
     const namespace = metadata.namespace || namespaceForClusterScoped;
     const suffix = `.${lastSeen.toString(16)}${Math.floor(this.#random() * 2 ** 32).toString(16)}`;
@@ -209,7 +214,7 @@ export class EventRecorder {
       reportingComponent: component,
       reportingInstance: '',
     });
-    rememberRecent(this.#written, key, { namespace, name, count, lastSeen }, REMEMBERED);
+    rememberRecent(this.#written, key, { namespace, name, count, at }, REMEMBERED);
   }
 
   #drop(why: string, reason: string): void {

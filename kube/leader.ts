@@ -223,7 +223,7 @@ export class LeaderElection {
 
   #leaseOf(before: Lease | undefined): Lease {
     const { clock, namespace, name, identity, leaseDurationMs } = this.#options;
-    const now = microTime(clock.now());
+    const now = microTime(clock.wall());
     const spec: LeaseSpec = {
       holderIdentity: identity,
       leaseDurationSeconds: Math.ceil(leaseDurationMs / 1000),
@@ -242,7 +242,7 @@ export class LeaderElection {
     const { client, clock, identity } = this.#options;
     const held = this.#observed;
     if (held?.spec?.holderIdentity !== identity) return;
-    const spec = { ...held.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
+    const spec = { ...held.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.wall()) };
     try {
       await client.replace(LEASES, { ...held, spec }, this.#call);
     } catch (error) {

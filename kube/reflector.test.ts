@@ -27,7 +27,7 @@ describe('Reflector', () => {
     expect(server.seen[0]?.query.toString()).to.equal('limit=500');
     expect(server.seen[1]?.query.get('allowWatchBookmarks')).to.equal('true');
     expect(Number(server.seen[1]?.query.get('timeoutSeconds'))).to.be.within(300, 600);
-    expect(bench.informer.lastProgress).to.be.within(Date.now() - 5000, Date.now());
+    expect(bench.informer.lastProgress).to.be.within(systemClock.now() - 5000, systemClock.now());
   });
 
   it('watches again at once after a clean end, from the last version that it saw', async () => {

@@ -13,6 +13,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 class HeldClock implements Clock {
   readonly sleeps: { ms: number; end: () => void }[] = [];
   now = () => 0;
+  wall = () => 0;
   setTimer = () => () => undefined;
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((end) => {

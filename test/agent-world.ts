@@ -30,9 +30,19 @@ export class JumpingClock implements Clock {
   /** Called after each step. */
   onStep: () => void = () => undefined;
   #now = Date.UTC(2026, 0, 1);
+  #set = 0;
 
   now(): number {
     return this.#now;
+  }
+
+  wall(): number {
+    return this.#now + this.#set;
+  }
+
+  /** Somebody sets the wall clock by so many milliseconds. */
+  setWall(ms: number): void {
+    this.#set += ms;
   }
 
   async sleep(ms: number): Promise<void> {

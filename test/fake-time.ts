@@ -1,2 +1,4 @@
 /** What systemClock uses. The rest stays real: the test runner writes its output with nextTick. */
-export const FAKED: ('Date' | 'setTimeout' | 'clearTimeout')[] = ['Date', 'setTimeout', 'clearTimeout'];
+export const FAKED: ('Date' | 'performance' | 'setTimeout' | 'clearTimeout')[] = [
+  ...(['Date', 'performance', 'setTimeout', 'clearTimeout'] as const),
+];

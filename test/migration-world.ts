@@ -157,7 +157,7 @@ export class MigrationCluster {
   release(name: string): void {
     const lease = this.all('addressleases').find(({ metadata }) => metadata.name === name);
     if (lease === undefined) throw new TypeError(name);
-    const write = releaseLease(readLease(lease), this.clock.now());
+    const write = releaseLease(readLease(lease), this.clock.wall());
     if (write.verb === 'patch') mergePatch(lease, write.body);
   }
 

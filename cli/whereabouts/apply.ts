@@ -27,7 +27,7 @@ import { differenceOf } from './targets.js';
 
 export interface ApplyDeps {
   readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
-  readonly clock: Pick<Clock, 'now' | 'sleep'>;
+  readonly clock: Pick<Clock, 'wall' | 'sleep'>;
   /** How many writes are under way at once. */
   readonly width: number;
   /** Told after each lease. */
@@ -126,7 +126,7 @@ export async function releaseGone(
     try {
       const record = await find(name, deps);
       if (record?.owner?.uid !== request.owner.uid || stateOf(record) !== 'held') return;
-      await writeLease(deps.client, releaseLease(record, deps.clock.now()));
+      await writeLease(deps.client, releaseLease(record, deps.clock.wall()));
       released.push(name);
     } catch (error) {
       // somebody else has been faster
@@ -195,7 +195,7 @@ async function replace(
 ): Promise<void> {
   let current = record;
   if (stateOf(current) === 'held') {
-    const released = await writeLease(client, releaseLease(current, clock.now()));
+    const released = await writeLease(client, releaseLease(current, clock.wall()));
     if (released !== undefined) current = readLease(released);
   }
   if (current.pool === request.pool) {

@@ -28,7 +28,7 @@ export interface MigrateOptions {
 
 export interface MigrateDeps {
   readonly client: Pick<Client, 'get' | 'list' | 'listAs' | 'create' | 'patch' | 'delete'>;
-  readonly clock: Pick<Clock, 'now' | 'sleep'>;
+  readonly clock: Pick<Clock, 'now' | 'wall' | 'sleep'>;
   readonly width: number;
   /** A line for the user. */
   readonly print: (line: string) => void;

@@ -126,7 +126,7 @@ export class DeletionNotes {
     const path = join(this.#options.folder, name);
     try {
       const { mtimeMs } = await stat(path);
-      if (this.#options.clock.now() - mtimeMs > UNFINISHED_MS) await rm(path, { force: true });
+      if (this.#options.clock.wall() - mtimeMs > UNFINISHED_MS) await rm(path, { force: true });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }

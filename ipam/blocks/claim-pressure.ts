@@ -9,7 +9,7 @@ export class ClaimPressure {
     this.#handlers.push(handler);
   }
 
-  /** @param at milliseconds since the epoch */
+  /** @param at the clock's ms */
   press(pool: string, family: Family, at: number): void {
     this.#pressedAt.set(pool, { ...this.#pressedAt.get(pool), [family]: at });
     for (const handler of this.#handlers) handler(pool);

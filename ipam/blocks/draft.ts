@@ -23,7 +23,7 @@ export class Draft {
     return this.#after;
   }
 
-  /** Milliseconds since the epoch; undefined: only a change calls for another look. */
+  /** In the clock's ms; undefined: only a change calls for another look. */
   get lookAt(): number | undefined {
     return this.#lookAt === Number.POSITIVE_INFINITY ? undefined : this.#lookAt;
   }

@@ -2,9 +2,9 @@ import type { ReleaseReason } from '../../api/address-block.js';
 
 /** What of a block is remembered from look to look, and lost with the process: then all delays begin anew. */
 export interface BlockMemory {
-  /** The block is unwanted since, in milliseconds since the epoch, for this reason. */
+  /** The block is unwanted since, in the clock's ms, for this reason. */
   readonly unwanted?: { readonly since: number; readonly reason: ReleaseReason };
-  /** When its node's refusal was seen, in milliseconds since the epoch. */
+  /** When its node's refusal was seen, in the clock's ms. */
   readonly refusedAt?: number;
 }
 

@@ -12,7 +12,7 @@ export interface ObservedPool {
   readonly nodes: ReadonlyMap<string, ObservedNode>;
   /** What may be lent, best first; none of it overlaps a block of the pool or is without free addresses. Read as far as it is needed. */
   readonly unlent: Readonly<Record<Family, Iterable<OpenSlice>>>;
-  /** When a claim found no free address outside of blocks last, in milliseconds since the epoch; absent: never. */
+  /** When a claim found no free address outside of blocks last, in the clock's ms; absent: never. */
   readonly claimsPressedAt: Readonly<Partial<Record<Family, number>>>;
 }
 

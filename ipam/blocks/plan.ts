@@ -12,14 +12,14 @@ export interface BlockPlan {
   readonly actions: readonly BlockAction[];
   /** For the next plan of the pool. */
   readonly memories: Memories;
-  /** When to look again though nothing has changed, in milliseconds since the epoch. */
+  /** When to look again though nothing has changed, in the clock's ms. */
   readonly lookAt?: number;
 }
 
 /** By which rules is planned, and when. */
 export interface BlockTerms {
   readonly policy: BlockPolicy;
-  /** Milliseconds since the epoch. */
+  /** In the clock's ms. */
   readonly now: number;
 }
 

@@ -46,8 +46,7 @@ export function createBlockSync(
     if (!gate.isOpen()) return undefined;
     const now = clock.now();
     const inMs = (nextLookAt.get(pool) ?? now) - now;
-    // more than that only where the clock was set back
-    if (inMs > 0 && inMs <= CALM_MS) return { earlyByMs: inMs };
+    if (inMs > 0) return { earlyByMs: inMs };
     const observed = observeBlocks(pool, dependencies, spoiled.of(pool, now));
     const { actions, memories, lookAt } = planBlocks(observed, remembered.of(pool), { policy, now });
     remembered.set(pool, memories);

@@ -2,7 +2,7 @@ import { isNewer } from '../../kube/resource-version.js';
 
 interface Past {
   readonly cap: number;
-  /** In milliseconds since the epoch. */
+  /** In the clock's ms. */
   readonly until: number;
 }
 

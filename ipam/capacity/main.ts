@@ -126,8 +126,8 @@ class Capacity implements Part {
     const pools = this.#choose();
     // as long as something is not known, what is shown stays as it is
     if (!sources.covers(pools)) return { retryAfterMs: RESYNC_MS };
-    const now = this.#context.clock.now();
-    this.#roundAt = now;
+    const { clock } = this.#context;
+    this.#roundAt = clock.now();
     const { nodes, pods, stock } = sources;
     const isUnfinished = await publisher.round({
       pools,
@@ -135,7 +135,7 @@ class Capacity implements Part {
       pods,
       stock,
       blocksOf: (pool) => sources.blocksOf(pool),
-      now,
+      now: clock.wall(),
       maxStalenessMs: this.#config.maxStalenessMs,
     });
     this.#forgetMetrics(new Set(pools.map(({ name }) => name)));

@@ -11,7 +11,7 @@ export interface WaitingKind {
   readonly prefers?: string | undefined;
 }
 
-/** What a kind is offered. Times are milliseconds since the epoch. */
+/** What a kind is offered. Times are the clock's ms. */
 export interface Offer {
   readonly node?: string;
   /** When the node was chosen. */

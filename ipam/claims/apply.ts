@@ -19,7 +19,7 @@ import { take } from './take.js';
 export interface ApplyContext {
   client: LeaseClient & Pick<Client, 'get'>;
   book: Pick<LeaseBook, 'wrote' | 'forget' | 'hold' | 'unhold'>;
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'wall'>;
   call: CallOptions;
   spoiled: Pick<SpoiledAddresses, 'keep'>;
   /** UIDs of leases that this sync made and no status has shown. */
@@ -52,7 +52,7 @@ export async function takeAll(
         return { kind: 'lost' };
       }
       if (result.kind === 'refused') {
-        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.now() + REFUSED_RETRY_MS } };
+        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.wall() + REFUSED_RETRY_MS } };
       }
       if (result.fresh) fresh.add(result.lease.metadata.uid);
     }
@@ -69,7 +69,7 @@ export async function writeStatus(
   { client, clock, call }: Pick<ApplyContext, 'client' | 'clock' | 'call'>,
 ): Promise<IPAMClaim | undefined> {
   const { namespace, name } = claim.metadata;
-  const body = statusPatch(claim, verdict, clock.now());
+  const body = statusPatch(claim, verdict, clock.wall());
   try {
     const options = { ...call, subresource: 'status' };
     return shrinkClaim(await client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, options));
@@ -101,7 +101,7 @@ async function release(lease: LeaseRecord, context: ApplyContext): Promise<void>
   const isUntold = context.fresh.has(uid);
   await write(
     lease,
-    isUntold ? { verb: 'delete', name, uid, resourceVersion } : releaseLease(lease, context.clock.now()),
+    isUntold ? { verb: 'delete', name, uid, resourceVersion } : releaseLease(lease, context.clock.wall()),
     context,
   );
 }

@@ -48,7 +48,7 @@ export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'>
   maxStalenessMs: number;
   /** Addresses are kept for their MAC addresses: the gate StickyMAC. */
   stickyMAC: boolean;
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'now' | 'wall'>;
   events: Pick<EventRecorder, 'event'>;
   metrics: ClaimMetrics;
   log: Logger;
@@ -206,7 +206,7 @@ class Round {
     const { purpose, addresses, families } = step;
     const terms = {
       ...leaseTimesOf(pool, this.#dependencies),
-      now: clock.now(),
+      now: clock.wall(),
       // counted only where it is told
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
       promisedTo: (address: Address) => promises.against(claim, pool.addressSpace, address),
@@ -267,7 +267,7 @@ class Round {
       return ms > 0 ? { retryAfterMs: ms } : undefined;
     }
     const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
-    const ms = retryAt - this.#dependencies.clock.now();
+    const ms = retryAt - this.#dependencies.clock.wall();
     return { retryAfterMs: Math.min(Math.max(ms, SOONEST_MS), RECHECK_MS) };
   }
 

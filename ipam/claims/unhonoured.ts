@@ -113,7 +113,7 @@ export class UnhonouredClaims {
     const { pods, directory, clock, config } = this.#deps;
     const users = pods.usersOf(claim);
     if (users.length === 0) return [];
-    const situation = { claim, users, resolution: directory.resolve(claim), now: clock.now() };
+    const situation = { claim, users, resolution: directory.resolve(claim), now: clock.wall() };
     return unhonouredUses(situation, config.unhonouredAfterMs);
   }
 

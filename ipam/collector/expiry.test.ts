@@ -146,6 +146,16 @@ describe('Expiry', () => {
     expect(bed.world.lease('blue.10-0-0-2')).not.to.equal(undefined);
   });
 
+  it('deletes a lease when its time is over by a clock that was set meanwhile', async () => {
+    begin(0);
+    await bed.until(30);
+    bed.clock.setBack(20_000);
+    await bed.until(79);
+    expect(bed.world.expired).to.deep.equal([]);
+    await bed.until(111);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
+  });
+
   it('reserves a lease of the static table again, and knows it at once', async () => {
     const mac = '02:00:00:00:00:01';
     release(bed.world, '10.0.0.1', 0, { mac, reserved: true, node: 'n1' });

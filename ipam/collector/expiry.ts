@@ -66,9 +66,9 @@ export class Expiry {
   #abort: AbortController | undefined;
   #timer: { at: number; cancel: () => void } | undefined;
   #running: Promise<void> | undefined;
-  /** When the first one of those has had its time that were released since the look of this run, in ms. */
+  /** When the first one of those has had its time that were released since the look of this run, in milliseconds since the epoch. */
   #nextSince = Infinity;
-  /** By UID of leases that somebody else has written to: until when they are left alone, in ms. */
+  /** By UID of leases that somebody else has written to: until when they are left alone, in the clock's ms. */
   readonly #changed = new Map<string, number>();
 
   constructor(deps: ExpiryDeps) {
@@ -78,7 +78,7 @@ export class Expiry {
 
   start(): void {
     this.#abort = new AbortController();
-    this.#plan(this.#deps.clock.now());
+    this.#plan(0);
   }
 
   /** Resolves when nothing is deleted any more. */
@@ -95,23 +95,23 @@ export class Expiry {
     const times = this.#deps.timesOf(lease);
     if (times === undefined) return;
     const at = expiresAt(lease, times);
-    if (this.#running === undefined) this.#plan(at);
+    if (this.#running === undefined) this.#plan(at - this.#deps.clock.wall());
     else this.#nextSince = Math.min(this.#nextSince, at);
   }
 
-  /** The earliest plan is kept. */
-  #plan(at: number): void {
+  /** The earliest plan is kept. A look is never far away, so that one after the clock was set is not late. */
+  #plan(inMs: number): void {
     const { clock } = this.#deps;
-    const now = clock.now();
-    const pause = at === AT_ONCE ? PAUSE_BETWEEN_MS : MIN_PAUSE_MS;
-    const bounded = Math.min(Math.max(at, now + pause), now + MAX_PAUSE_MS);
-    if (this.#timer !== undefined && this.#timer.at <= bounded) return;
+    const pause = inMs === AT_ONCE ? PAUSE_BETWEEN_MS : MIN_PAUSE_MS;
+    const bounded = Math.min(Math.max(inMs, pause), MAX_PAUSE_MS);
+    const at = clock.now() + bounded;
+    if (this.#timer !== undefined && this.#timer.at <= at) return;
     this.#timer?.cancel();
-    const cancel = clock.setTimer(bounded - now, () => {
+    const cancel = clock.setTimer(bounded, () => {
       this.#timer = undefined;
       this.#running = this.#run();
     });
-    this.#timer = { at: bounded, cancel };
+    this.#timer = { at, cancel };
   }
 
   async #run(): Promise<void> {
@@ -121,12 +121,12 @@ export class Expiry {
     if (signal?.aborted === false) this.#plan(next);
   }
 
-  /** @returns when to look again, in ms */
+  /** @returns in how many ms to look again */
   async #expire(signal: AbortSignal | undefined): Promise<number> {
     const { timesOf, clock, isOpen } = this.#deps;
     if (!isOpen()) return Infinity;
     this.#nextSince = Infinity;
-    const { due, next } = dueLeases(this.#released(), timesOf, { now: clock.now(), limit: BATCH });
+    const { due, next } = dueLeases(this.#released(), timesOf, { now: clock.wall(), limit: BATCH });
     let failures = 0;
     await inParallel(
       due,
@@ -137,9 +137,9 @@ export class Expiry {
       signal,
     );
     if (!isOpen()) return Infinity;
-    if (failures > 0) return clock.now() + PAUSE_AFTER_FAILURE_MS;
+    if (failures > 0) return PAUSE_AFTER_FAILURE_MS;
     if (due.length === BATCH) return AT_ONCE;
-    return Math.min(next, this.#nextSince, ...this.#changed.values());
+    return Math.min(Math.min(next, this.#nextSince) - clock.wall(), Math.min(...this.#changed.values()) - clock.now());
   }
 
   /** All but those that are not what the book has: the watch is to tell what they are. */

@@ -192,7 +192,7 @@ function watched(): { world: LeakWorld; search: LeakSearch; wrongs: string[] } {
     if (!isHeld(before)) wrongs.push(`${name} was not held`);
     if (!isUnneeded(world, before)) wrongs.push(`${name} is needed`);
   };
-  const clock = { now: () => world.now };
+  const clock = { now: () => world.now, wall: () => world.now };
   return { world, search: new LeakSearch({ ...world.deps, clock, collectAfterMs: COLLECT_AFTER_MS }), wrongs };
 }
 

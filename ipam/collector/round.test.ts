@@ -4,6 +4,8 @@ import { LeakWorld } from '../../test/leak-world.js';
 import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
 import { LeakSearch } from './round.js';
 
+const clockOf = (world: LeakWorld) => ({ now: () => world.now, wall: () => world.now });
+
 describe('a lease of a pod, in a pool that does not exist', () => {
   const STATUS = 'k8s.v1.cni.cncf.io/network-status';
 
@@ -13,7 +15,7 @@ describe('a lease of a pod, in a pool that does not exist', () => {
     world.pools.clear();
     world.addLease('10.0.0.2', world.addPod('p', { status: { phase: 'Running' }, ...pod }));
     world.deliverAll();
-    const search = new LeakSearch({ ...world.deps, clock: { now: () => world.now }, collectAfterMs: 60_000 });
+    const search = new LeakSearch({ ...world.deps, clock: clockOf(world), collectAfterMs: 60_000 });
     await search.round();
     world.now += 60_000;
     return { world, search };
@@ -76,7 +78,7 @@ describe('what the API server says of a suspect', () => {
     const claim = world.addClaim('c', ['10.0.0.1/24']);
     for (const last of [1, 2]) world.addLease(`10.0.0.${last}`, claim);
     world.deliverAll();
-    const search = new LeakSearch({ ...world.deps, clock: { now: () => world.now }, collectAfterMs: 60_000 });
+    const search = new LeakSearch({ ...world.deps, clock: clockOf(world), collectAfterMs: 60_000 });
     await search.round();
     world.now += 60_000;
     return { world, claim, search };
@@ -164,7 +166,7 @@ describe('what the API server says of a suspect', () => {
     world.deliverAll();
     let suspects = 0;
     const report = { ...world.report, suspected: (count: number) => void (suspects = count) };
-    const clock = { now: () => world.now };
+    const clock = clockOf(world);
     const seen: number[] = [];
     const watch = () => {
       seen.push(suspects);
@@ -193,7 +195,7 @@ describe('the lease of a static pod', () => {
     world.put('pods', mirrorPod('mirror-1'));
     world.addLease('10.0.0.1', mirrorPod(STATIC_UID));
     world.deliverAll();
-    const search = new LeakSearch({ ...world.deps, clock: { now: () => world.now }, collectAfterMs: 60_000 });
+    const search = new LeakSearch({ ...world.deps, clock: clockOf(world), collectAfterMs: 60_000 });
     await search.round();
     change(world);
     for (let look = 0; look < 3; look++) {

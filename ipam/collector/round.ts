@@ -45,7 +45,7 @@ export interface RoundDeps {
   readonly pods: Followed<ClaimPod>;
   readonly users: Pick<ClaimPods, 'usersOf'>;
   readonly directory: Pick<PoolDirectory, 'verdict'>;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'wall'>;
   readonly report: CollectorReport;
   /** Closed: nothing is freed. */
   readonly gate: Gate;
@@ -131,7 +131,7 @@ export class LeakSearch {
         report.spared(suspect, verdict);
         return;
       }
-      const written = await writeLease(client, releaseLease(lease, clock.now()), callOf(signal));
+      const written = await writeLease(client, releaseLease(lease, clock.wall()), callOf(signal));
       if (written !== undefined) book.wrote(written);
       report.collected(suspect, verdict.claim);
     } catch (error) {

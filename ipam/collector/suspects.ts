@@ -36,7 +36,7 @@ export interface Owners {
 }
 
 export interface Sighting {
-  /** Milliseconds since the epoch. */
+  /** In the clock's ms. */
   readonly now: number;
   /** Taken before the owners are looked at: an owner is there before its lease is. */
   readonly leases: readonly LeaseRecord[];

@@ -32,7 +32,7 @@ export interface WantedStatus extends Counts {
 
 interface Last {
   uid: string | undefined;
-  /** When the last write was sent, or put off. */
+  /** When the last write was sent, or put off, in the clock's ms. */
   at: number;
   /** When counts alone may be written again; absent before the first write. */
   countsDueAt?: number;
@@ -46,11 +46,11 @@ interface Last {
  */
 export class StatusWriter {
   readonly #client: Pick<Client, 'patch'>;
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #clock: Pick<Clock, 'now' | 'wall'>;
   readonly #options: StatusWriterOptions;
   readonly #last = new Map<string, Last>();
 
-  constructor(client: Pick<Client, 'patch'>, clock: Pick<Clock, 'now'>, options: StatusWriterOptions) {
+  constructor(client: Pick<Client, 'patch'>, clock: Pick<Clock, 'now' | 'wall'>, options: StatusWriterOptions) {
     this.#client = client;
     this.#clock = clock;
     this.#options = options;
@@ -60,8 +60,7 @@ export class StatusWriter {
   dueIn({ metadata: { name, uid } }: AddressPool): number {
     const last = this.#last.get(name);
     const inMs = last === undefined || last.uid !== uid ? 0 : last.at + FLOOR_MS - this.#clock.now();
-    // more than that only where the clock was set back
-    return inMs > 0 && inMs <= FLOOR_MS ? inMs : 0;
+    return Math.max(0, inMs);
   }
 
   /**
@@ -70,20 +69,20 @@ export class StatusWriter {
    */
   async write(pool: AddressPool, wanted: WantedStatus, call: CallOptions = {}): Promise<StatusWritten> {
     const { name, uid } = pool.metadata;
-    const now = this.#clock.now();
+    const at = this.#clock.now();
     const known = this.#known(pool);
     const { findings, ...rest } = wanted;
-    const status: AddressPoolStatus = { ...rest, conditions: stamp(findings, known?.conditions, now) };
+    const status: AddressPoolStatus = { ...rest, conditions: stamp(findings, known?.conditions, this.#clock.wall()) };
     if (known !== undefined && textOf(known) === textOf(status)) return { turned: [] };
     const last = this.#last.get(name);
-    const sent: Last = last?.uid === uid && last !== undefined ? { ...last, at: now } : { uid, at: now };
+    const sent: Last = last?.uid === uid && last !== undefined ? { ...last, at } : { uid, at };
     this.#last.set(name, sent);
-    const earlyByMs = isUrgent(known, status) ? 0 : this.#countsDueIn(sent, now);
+    const earlyByMs = isUrgent(known, status) ? 0 : this.#countsDueIn(sent, at);
     if (earlyByMs > 0) return { earlyByMs };
     const patch = { type: 'merge' as const, body: { metadata: { uid }, status: statusPatch(known, status) } };
     const { metadata } = await this.#client.patch(ADDRESS_POOLS, { name }, patch, { ...call, subresource: 'status' });
     sent.stored = { status, resourceVersion: metadata.resourceVersion ?? '' };
-    sent.countsDueAt = now + this.#countsIntervalMs * (1 + JITTER * this.#options.random());
+    sent.countsDueAt = at + this.#countsIntervalMs * (1 + JITTER * this.#options.random());
     return { turned: turned(status.conditions, known?.conditions) };
   }
 
@@ -94,7 +93,7 @@ export class StatusWriter {
 
   #countsDueIn({ countsDueAt = 0 }: Last, now: number): number {
     const inMs = countsDueAt - now;
-    // more than that only if the clock was set back
+    // more than that only if pools have become fewer since
     return inMs <= this.#countsIntervalMs * (1 + JITTER) ? inMs : 0;
   }
 

@@ -38,7 +38,7 @@ export interface PoolsDependencies {
   /** Closed: no pool is made, changed or deleted. */
   isGateOpen: () => boolean;
   events: Pick<EventRecorder, 'event'>;
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'now' | 'wall'>;
   random: Random;
   /** Between two writes of one pool's counts. */
   statusIntervalMs: number;

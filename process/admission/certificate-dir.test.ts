@@ -25,11 +25,11 @@ describe('a directory with a certificate', function () {
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'holdfast-certificate-'));
     used = [];
-    now = systemClock.now();
+    now = systemClock.wall();
     waiting = [];
     source = new CertificateDirectory({
       directory,
-      clock: { ...systemClock, now: () => now },
+      clock: { ...systemClock, wall: () => now },
       log: silentLogger,
       metrics: { certificateEnds: () => undefined },
     });

@@ -38,7 +38,7 @@ export class CertificateDirectory implements CertificateSource {
 
   ready(): string | undefined {
     if (this.#served === undefined) return this.#failure;
-    return describeExpiry(this.#served.cert, this.#options.clock.now());
+    return describeExpiry(this.#served.cert, this.#options.clock.wall());
   }
 
   async #tryLoad(use: (pair: ServingPair) => void): Promise<void> {

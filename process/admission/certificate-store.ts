@@ -79,7 +79,7 @@ export class CertificateStore implements CertificateSource {
   }
 
   ready(): string | undefined {
-    return this.#unready ?? describeExpiry(this.#served?.cert ?? '', this.#options.clock.now());
+    return this.#unready ?? describeExpiry(this.#served?.cert ?? '', this.#options.clock.wall());
   }
 
   /** Looks again now: the Secret or the configuration has changed. */
@@ -94,7 +94,7 @@ export class CertificateStore implements CertificateSource {
       let pauseMs: number;
       try {
         const until = await this.#look(use);
-        pauseMs = until === undefined ? 0 : Math.min(RECHECK_MS, Math.max(0, until - clock.now()));
+        pauseMs = until === undefined ? 0 : Math.min(RECHECK_MS, Math.max(0, until - clock.wall()));
         retries.reset();
       } catch (error) {
         if (this.#isStopping()) return;
@@ -124,7 +124,7 @@ export class CertificateStore implements CertificateSource {
     // something that may be trusted is better than nothing; a replacement has to be trusted first
     if (this.#served === undefined && material !== undefined) this.#serve(material, use);
     const judgement = judge(material, {
-      now: clock.now(),
+      now: clock.wall(),
       names,
       trusted: trustedBy(configurations.map(({ object }) => object)),
     });
@@ -152,7 +152,7 @@ export class CertificateStore implements CertificateSource {
     }
     // making certificates needs a library that most starts can do without
     const { takeStep } = await import('./certificate-step.js');
-    await this.#write(secret, await takeStep(action, material, { now: clock.now(), names, generateKeys }));
+    await this.#write(secret, await takeStep(action, material, { now: clock.wall(), names, generateKeys }));
     this.#lastStep = action;
     log.info({ action }, `certificates changed: ${reason}`);
   }

@@ -28,7 +28,7 @@ const CLAIMED = ['10.0.0.2', '10.0.0.3', 'fd00::2', 'fd00::3'];
 export class IpamSide {
   readonly #cluster: LeaseCluster;
   readonly #pool: Pool;
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #clock: Pick<Clock, 'wall'>;
   readonly #wrong: (text: string) => void;
   readonly #client: Client;
   #isWriting = false;
@@ -37,7 +37,7 @@ export class IpamSide {
   constructor(
     cluster: LeaseCluster,
     pool: Pool,
-    { clock, wrong }: { clock: Pick<Clock, 'now'>; wrong: (text: string) => void },
+    { clock, wrong }: { clock: Pick<Clock, 'wall'>; wrong: (text: string) => void },
   ) {
     this.#cluster = cluster;
     this.#pool = pool;
@@ -57,7 +57,7 @@ export class IpamSide {
   async expire(): Promise<void> {
     await this.#write(async () => {
       for (const lease of this.#records()) {
-        if (mayExpire(lease, TIMES, this.#clock.now())) await writeLease(this.#client, expireLease(lease));
+        if (mayExpire(lease, TIMES, this.#clock.wall())) await writeLease(this.#client, expireLease(lease));
       }
     });
   }
@@ -70,14 +70,14 @@ export class IpamSide {
     const request = { address, addressSpace: this.#pool.addressSpace, pool: this.#pool.name, owner };
     const name = leaseName(request.addressSpace, address);
     const known = this.#records().find(({ metadata }) => metadata.name === name);
-    if (known !== undefined && !mayExpire(known, TIMES, this.#clock.now())) return;
+    if (known !== undefined && !mayExpire(known, TIMES, this.#clock.wall())) return;
     const write = known === undefined ? createLease(request) : takeLease(known, request);
     await this.#write(() => writeLease(this.#client, write));
   }
 
   /** The claims go, and their leases with them. */
   async endClaims(): Promise<void> {
-    const releasedAt = new Date(this.#clock.now()).toISOString();
+    const releasedAt = new Date(this.#clock.wall()).toISOString();
     await this.#write(async () => {
       for (const { metadata, owner, releasedAt: released } of this.#records()) {
         if (owner?.kind !== 'IPAMClaim' || released !== undefined) continue;
@@ -101,7 +101,7 @@ export class IpamSide {
 
   #judgeTake(was: LeaseRecord, is: LeaseRecord): void {
     const isBack = was.owner?.kind === 'Pod' && was.mac !== undefined && was.mac === is.mac;
-    const hasCooled = this.#clock.now() >= (was.releasedAt ?? Infinity) + TIMES.cooldownMs;
+    const hasCooled = this.#clock.wall() >= (was.releasedAt ?? Infinity) + TIMES.cooldownMs;
     if (!isBack && !hasCooled) this.#wrong(`${was.metadata.name} was taken before it had cooled down`);
   }
 

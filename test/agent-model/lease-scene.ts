@@ -139,7 +139,7 @@ export class LeaseScene {
 
   /** Whoever has it lets it go. */
   async free(address: string): Promise<void> {
-    await writeLease(this.#admin, releaseLease(readLease(this.lease(address)!), this.clock.now()));
+    await writeLease(this.#admin, releaseLease(readLease(this.lease(address)!), this.clock.wall()));
   }
 
   /** What is under way goes on until it waits for time or a list. */

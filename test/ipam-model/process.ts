@@ -130,7 +130,7 @@ export class ModelProcess {
       get stickyMAC() {
         return gates.stickyMAC;
       },
-      clock: { now: () => world.now },
+      clock: { now: () => world.now, wall: () => world.now },
       events,
       metrics: { stepped: () => undefined, took: () => undefined, released: () => undefined, waiting: () => undefined },
       log: silentLogger,

@@ -217,7 +217,7 @@ class Scene {
   #release(which: Last): void {
     const lease = this.#lease(which);
     if (lease === undefined || lease.spec.releasedAt !== undefined) return;
-    lease.spec.releasedAt = new Date(this.clock.now()).toISOString();
+    lease.spec.releasedAt = new Date(this.clock.wall()).toISOString();
     this.#end(which);
   }
 

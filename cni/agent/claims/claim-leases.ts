@@ -11,7 +11,7 @@ import type { Call } from '../attachment.js';
 import { heldLease } from './claim-lease.js';
 import type { Sighting, Sightings } from './sightings.js';
 
-/** A lease that is the claim's, and when it was seen to be, in milliseconds since the epoch. */
+/** A lease that is the claim's, and when it was seen to be, in the clock's ms. */
 export interface SeenLease {
   readonly record: LeaseRecord;
   readonly at: number;

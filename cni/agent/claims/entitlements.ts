@@ -59,7 +59,7 @@ export class Entitlements {
 
   /**
    * One look, without waiting.
-   * @param since in milliseconds since the epoch: what was seen before does not count
+   * @param since in the clock's ms: what was seen before does not count
    * @throws {CniError} 11 where the API server could not be asked
    */
   async judge({ pod, selection, network }: Attachment, since: number, call: Call): Promise<Judgement> {

@@ -41,6 +41,16 @@ describe('the grant of a claim while the API server is away', () => {
     });
   }
 
+  it('is not answered by what was seen before the clock was set back', async () => {
+    const { world, clock, pod } = await seen();
+    clock.setWall(-300_000);
+    world.addLease('10.0.0.5/24', makeClaim('vm2', 'data'));
+    expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is held by IPAMClaim vms.vm2.data/);
+    world.away();
+    clock.advance(120_000);
+    expect(await world.add(pod)).to.match(AWAY);
+  });
+
   it('is not answered where nothing was seen', async () => {
     const world = worldWithVm();
     world.away();

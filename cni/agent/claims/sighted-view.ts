@@ -21,7 +21,7 @@ export interface SightedViewOptions {
   readonly sightings: Sightings;
   readonly networks: Pick<Lister<NetworkAttachment>, 'get'>;
   readonly gate: Gate;
-  /** What was seen before does not count, in milliseconds since the epoch. */
+  /** What was seen before does not count, in the clock's ms. */
   readonly since: number;
   /** What is doubted must have been seen since then. */
   readonly now: number;

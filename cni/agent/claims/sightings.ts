@@ -8,7 +8,7 @@ import type { Resource } from '../../../kube/resource.js';
 export interface Sighting<T> {
   /** Undefined where there was none. */
   readonly object: T | undefined;
-  /** When the read was sent, in milliseconds since the epoch: what it shows is at least as young. */
+  /** When the read was sent, in the clock's ms: what it shows is at least as young. */
   readonly at: number;
 }
 
@@ -26,7 +26,7 @@ export class Sightings {
     this.#clock = clock;
   }
 
-  /** @param key `namespace/name`, or the name; @param since milliseconds since the epoch: what was seen before does not count */
+  /** @param key `namespace/name`, or the name; @param since the clock's ms: what was seen before does not count */
   recall<T extends KubeObject>(resource: Resource<T>, key: string, since: number): Sighting<T> | undefined {
     const found = this.#seen.get(idOf(resource, key));
     // the resource is part of the key, and it alone decides T

@@ -13,7 +13,7 @@ import type { SpaceCandidates } from './space-candidates.js';
 export interface AnyAddressDeps {
   readonly own: OwnLeases;
   readonly writer: LeaseWriter;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'wall'>;
   readonly metrics: PodLeaseMetrics;
 }
 
@@ -186,7 +186,7 @@ export class AnyAddress {
 
   #mayTake(lease: LeaseRecord, times = this.#search.times): boolean {
     const { requestFor } = this.#search;
-    return mayTake(lease, requestFor(lease.address), times, this.#deps.clock.now()) === true;
+    return mayTake(lease, requestFor(lease.address), times, this.#deps.clock.wall()) === true;
   }
 
   #triedElsewhere(

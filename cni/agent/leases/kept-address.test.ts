@@ -31,7 +31,7 @@ async function leased(scene: LeaseScene, address: string, more: Partial<AddressL
 
 const released = (scene: LeaseScene, msAgo = 1, more: Partial<AddressLeaseSpec> = {}) => ({
   owner: POD,
-  releasedAt: new Date(scene.clock.now() - msAgo).toISOString(),
+  releasedAt: new Date(scene.clock.wall() - msAgo).toISOString(),
   ...more,
 });
 

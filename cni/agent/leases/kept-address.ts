@@ -26,7 +26,7 @@ export interface KeptAddressDeps {
   readonly own: OwnLeases;
   readonly writer: LeaseWriter;
   readonly client: Pick<Client, 'listAs'>;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'wall'>;
   readonly metrics: PodLeaseMetrics;
 }
 
@@ -134,7 +134,7 @@ export class KeptAddress {
 
   #answerOf(lease: LeaseRecord): Takeability {
     const { requestFor, times } = this.#search;
-    return mayTake(lease, requestFor(lease.address), times, this.#deps.clock.now());
+    return mayTake(lease, requestFor(lease.address), times, this.#deps.clock.wall());
   }
 
   async #list(): Promise<readonly LeaseRecord[]> {

@@ -34,7 +34,7 @@ export interface WriterDeps {
   readonly own: OwnLeases;
   /** Is told of writes under way that give addresses; absent: nobody asks. */
   readonly uses?: Pick<LentBlocks, 'hold' | 'letGo'> | undefined;
-  readonly clock: Pick<Clock, 'now' | 'sleep'>;
+  readonly clock: Pick<Clock, 'wall' | 'sleep'>;
   readonly metrics: PodLeaseMetrics;
 }
 
@@ -99,7 +99,7 @@ export class LeaseWriter {
     let current: LeaseRecord | undefined = lease;
     for (let attempt = 1; current !== undefined && still(current); attempt++) {
       try {
-        const written = await writeLease(client, releaseLease(current, clock.now()), call);
+        const written = await writeLease(client, releaseLease(current, clock.wall()), call);
         if (written !== undefined) own.learned(readLease(written));
         metrics.wrote('release', 'done');
         return true;

@@ -24,7 +24,7 @@ export interface ReservationDeps {
   readonly writer: LeaseWriter;
   readonly client: Pick<Client, 'listAs'>;
   readonly nodeName: string;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'wall'>;
   readonly metrics: PodLeaseMetrics;
   readonly log: Logger;
   readonly rules: LeaseRules;
@@ -143,7 +143,7 @@ export class Reservation {
       if (!isLatest()) throw superseded(this.#place.containerId);
       return writer.move(lease, request, call);
     }
-    if (mayTake(lease, request, this.#times, clock.now()) !== true) return undefined;
+    if (mayTake(lease, request, this.#times, clock.wall()) !== true) return undefined;
     return writer.take(lease, request, call);
   }
 
@@ -180,7 +180,7 @@ export class Reservation {
       const lease = await writer.read(name, call);
       if (lease === undefined) written = await writer.create(request, call);
       else {
-        const answer = mayTake(lease, request, this.#times, clock.now());
+        const answer = mayTake(lease, request, this.#times, clock.wall());
         if (answer !== true) throw taken(lease, answer, { times: this.#times, owner: this.#owner });
         written = await writer.take(lease, request, call);
       }

@@ -98,7 +98,7 @@ async function prepareCluster(plane: ControlPlane): Promise<void> {
   await plane.client.create(NAMESPACES, { metadata: { name: STAGE_NAMESPACE } });
   await createAll(plane.client, [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: STAGE_NAMESPACE, name: 'default' } },
-    ...NODES.map((name) => ({ ...nodeObject(name, systemClock.now()), apiVersion: 'v1', kind: 'Node' })),
+    ...NODES.map((name) => ({ ...nodeObject(name, systemClock.wall()), apiVersion: 'v1', kind: 'Node' })),
   ]);
 }
 

@@ -41,7 +41,7 @@ export class Heartbeat {
   async start(): Promise<void> {
     const { client, node, clock } = this.#options;
     try {
-      await client.create(NODES, nodeObject(node, clock.now()));
+      await client.create(NODES, nodeObject(node, clock.wall()));
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
@@ -74,7 +74,7 @@ export class Heartbeat {
       await clock.sleep(EVERY_MS, signal);
       if (signal.aborted) return;
       if (switches.isLost(node)) continue;
-      const body = { metadata: { annotations: heartbeatAnnotations(clock.now()) } };
+      const body = { metadata: { annotations: heartbeatAnnotations(clock.wall()) } };
       try {
         const annotated = client.patch(NODES, { name: node }, { type: 'merge', body });
         // after an outage of the API server the node may be taken for lost until its kubelet says otherwise
@@ -89,7 +89,7 @@ export class Heartbeat {
   #report(): Promise<void> {
     const report = this.#reports.then(async () => {
       const { client, node, clock, switches } = this.#options;
-      const body = { status: nodeStatus(node, !switches.isLost(node), clock.now()) };
+      const body = { status: nodeStatus(node, !switches.isLost(node), clock.wall()) };
       await client.patch(NODES, { name: node }, { type: 'strategic', body }, { subresource: 'status' });
     });
     this.#reports = report.catch(() => undefined);
@@ -98,7 +98,7 @@ export class Heartbeat {
 
   async #renewLease(): Promise<void> {
     const { client, node, clock } = this.#options;
-    const lease = nodeLease(node, clock.now());
+    const lease = nodeLease(node, clock.wall());
     const ref = { namespace: 'kube-node-lease', name: node };
     try {
       await client.patch(LEASES, ref, { type: 'merge', body: { spec: lease.spec } });
