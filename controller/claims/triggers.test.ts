@@ -25,7 +25,7 @@ describe('what a change makes work on', () => {
     const before = launcher(
       [
         { nad: 'blue', claim: 'vm1.data' },
-        { nad: 'blue', claim: 'unknown' },
+        { nad: 'blue', network: 'extra', claim: 'unknown' },
       ],
       { vmiName: 'vm0' },
     );
