@@ -1,4 +1,4 @@
-import { type AddressPool, type PoolSubnet, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, type PoolSubnet, addressSpaceOf } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
 import { tableOf } from '../table.js';
 import type { Applied } from './apply.js';
@@ -194,10 +194,7 @@ function describeSubnet({ cidr, ranges, exclude, gateway }: PoolSubnet): string 
   ].join(', ');
 }
 
-/** A derived pool serves who uses the NADs of its namespace. */
 function namespacesOf(pool: AddressPool): string {
-  const derivedFrom = nadNamespaceOf(pool);
-  if (derivedFrom !== undefined) return `users of NADs in ${derivedFrom}`;
   return pool.spec.namespaces?.join(' ') ?? 'all';
 }
 

@@ -10,9 +10,11 @@ import {
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
-import { ADDRESS_LEASES, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { type NetworkOptions, putNetwork } from './networks.js';
 import { refusal } from './refusal.js';
 import { serviceAccountClient } from './service-account.js';
+import { vmManifest } from './vm.js';
 import { until } from './wait.js';
 
 const ROLES: Resource = {
@@ -138,6 +140,16 @@ export class Tenant {
 
   async refusedClaim(name: string, metadata: Partial<ObjectMeta>): Promise<string> {
     return refusal(this.createsClaim(name, metadata));
+  }
+
+  /** Makes a VM that is stopped. @param networks name in the VM → NAD (`[namespace/]name`) */
+  async createsVm(name: string, networks: Readonly<Record<string, string>>): Promise<void> {
+    const manifest = vmManifest({ name, namespace: this.#namespace, networks, running: false });
+    await this.#client.create(VIRTUAL_MACHINES, manifest);
+  }
+
+  async putsNetwork(name: string, options: NetworkOptions): Promise<void> {
+    await putNetwork(this.#client, name, { ...options, namespace: this.#namespace });
   }
 
   async deletesClaim(name: string): Promise<void> {

@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { PoolCondition } from '../api/address-pool.js';
+import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import { describeStory, itOnBed } from './story/describe.js';
+import { waitForEvent } from './story/events.js';
+import { refusal } from './story/refusal.js';
+import { vmManifest } from './story/vm.js';
+import { untilValue } from './story/wait.js';
+
+/** More interfaces than a VM gets claims for, and than the pool has addresses. */
+const MANY = 40;
+/** The default of --max-claims-per-vm. */
+const MOST = 32;
+
+describeStory('A tenant beside the pools of others', (story) => {
+  it('cannot empty a pool of another namespace with the claims of a stopped VM', async () => {
+    const victim = await story().otherNamespace();
+    const network = `${victim}-blue`;
+    await story().network('blue', { namespace: victim, network, subnets: [{ cidr: '10.31.0.0/28' }] });
+    const tenant = await story().tenant();
+    const networks = Object.fromEntries(Array.from({ length: MANY }, (_, index) => [`n${index}`, `${victim}/blue`]));
+    await tenant.createsVm('greedy', networks);
+    expect((await story().event('greedy', 'IPAMClaimLimitReached')).message).to.include('and 7 more');
+    expect((await story().addresses.refused('greedy.n0', 'InternalError')).message)
+      .to.include(`does not serve namespace ${story().namespace}`)
+      .and.include('"namespaces"');
+    const { client } = story();
+    const manifest = vmManifest({ name: 'vm1', namespace: victim, networks: { data: 'blue' }, running: false });
+    await client.create(VIRTUAL_MACHINES, manifest);
+    await untilValue(
+      'the VM of the other namespace to have an address',
+      () => client.find(IPAM_CLAIMS, { namespace: victim, name: 'vm1.data' }),
+      (claim) => claim?.status?.ips.length === 1,
+    );
+    expect(await story().addresses.held()).to.deep.equal([]);
+    await story().waitForClaims(
+      Object.keys(networks)
+        .slice(0, MOST)
+        .map((each) => `greedy.${each}`),
+    );
+  });
+
+  it('keeps the address of a VM that restarts, when the pool has ceased to serve the namespace', async () => {
+    const owner = await story().otherNamespace();
+    const subnets = [{ cidr: '10.31.4.0/28' }];
+    const nad = { namespace: owner, network: `${owner}-blue`, subnets };
+    await story().network('blue', { ...nad, ipam: { namespaces: ['*'] } });
+    await story().createVm('vm1', { data: `${owner}/blue` });
+    await story().running('vm1');
+    const mine = await story().addresses.of('vm1.data');
+    await story().network('blue', nad);
+    await waitForEvent(story().client, { namespace: owner, name: 'blue' }, 'NamespacesNotServed');
+    await story().restart('vm1');
+    await story().addresses.are('vm1.data', mine);
+    await story().createVm('vm2', { data: `${owner}/blue` }, { running: false });
+    await story().addresses.refused('vm2.data', 'InternalError');
+  });
+
+  it('cannot have a pool in an address space that an administrator keeps for others', async () => {
+    const addressSpace = `${story().namespace}-kept`;
+    const subnets = [{ cidr: '10.31.1.0/24' }];
+    const kept = { network: addressSpace, addressSpace, subnets, namespaces: ['somebody-else'] };
+    await story().addresses.pool(addressSpace, kept);
+    await story().addresses.poolWith(
+      addressSpace,
+      'to serve',
+      ({ status }) => status?.conditions?.length !== undefined,
+    );
+    const tenant = await story().tenant();
+    const options = { network: `${story().namespace}-blue`, subnets, ipam: { addressSpace } };
+    expect(await refusal(tenant.putsNetwork('blue', options)))
+      .to.include(`"${addressSpace}"`)
+      .and.include('ask the administrator');
+  });
+
+  itOnBed('gets nothing in such an address space, and no capacity on nodes, while no webhook answers', async (bed) => {
+    const { namespace, addresses, client } = story();
+    const addressSpace = `${namespace}-kept`;
+    const subnets = [{ cidr: '10.31.2.0/24' }];
+    await addresses.pool(addressSpace, { network: addressSpace, addressSpace, subnets, namespaces: ['somebody-else'] });
+    const tenant = await story().tenant();
+    const [blue, red] = [`${namespace}-blue`, `${namespace}-red`];
+    await bed.ipam.stop();
+    try {
+      await tenant.putsNetwork('blue', { network: blue, subnets, ipam: { addressSpace } });
+      await tenant.putsNetwork('red', {
+        network: red,
+        subnets: [{ cidr: '10.31.3.0/24' }],
+        ipam: { publishCapacity: true, stickyMAC: { ttl: '9000h' } },
+      });
+    } finally {
+      await bed.ipam.start();
+    }
+    await waitForEvent(client, { namespace, name: 'blue' }, 'NetworkAttachmentNotPermitted', /addressSpace/);
+    await tenant.createsVm('vm1', { data: 'blue' });
+    await addresses.refused('vm1.data', 'InternalError');
+    expect(await client.find(ADDRESS_POOLS, { name: `${blue}.${namespace}` })).to.equal(undefined);
+    const pool = await addresses.poolWith(`${red}.${namespace}`, 'to say what it lacks', ({ status }) => {
+      return status?.conditions?.some(({ type }) => type === PoolCondition.NotPermitted) === true;
+    });
+    expect(pool.spec).to.not.have.property('publishCapacity');
+    expect(pool.spec.stickyMAC).to.deep.equal({ ttl: '168h' });
+  });
+});
