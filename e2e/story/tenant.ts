@@ -74,6 +74,10 @@ export class Tenant {
     return tenant;
   }
 
+  async createsPod(name: string, annotations: Record<string, string>): Promise<Pod> {
+    return this.#client.create(PODS, podOf({ name, namespace: this.#namespace, annotations }));
+  }
+
   /** Tries to create a copy of a launcher as the target of a migration. @returns the words in which it was refused */
   async refusedCopy(launcher: Pod, apiVersion: string): Promise<string> {
     const { labels, annotations, ownerReferences = [] } = launcher.metadata;
