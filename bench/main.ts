@@ -10,13 +10,14 @@ import { benchBlocks } from './blocks.js';
 import { benchCapacity } from './capacity.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
+import { benchHostileReviews } from './hostile-reviews.js';
 import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchStartup } from './startup.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [claims] [memory] [startup] [bed] [addresses] [cni] [migration] [whereabouts] [blocks] [capacity]
+// npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [addresses] [cni] [migration] [whereabouts] [blocks] [capacity]
 /** Those that need no bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -28,6 +29,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
 };
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {
   admissions: benchAdmissions,
+  hostile: benchHostileReviews,
   claims: benchClaims,
   memory: benchMemory,
   startup: benchStartup,

@@ -5,7 +5,7 @@ import type { Pod } from '../../api/pod.js';
 import { cniArgs } from '../../e2e/bed/network/multus.js';
 import { type Pool, compilePool } from '../../ipam/core/pool.js';
 import type { Client } from '../../kube/client.js';
-import { PODS } from '../../kube/resources.js';
+import { NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
 import { runLoad } from '../load.js';
 import type { Ran } from './caller.js';
 import { type BenchNode, type CniCluster, NAMESPACE } from './cluster.js';
@@ -38,13 +38,13 @@ export interface PodOptions {
 
 /** Makes a NAD, and waits until all agents know the pool. */
 export async function createNetwork(
-  { addresses, nodes, caller }: CniCluster,
+  { plane, addresses, nodes, caller }: CniCluster,
   nad: string,
   subnet: string,
 ): Promise<BenchNetwork> {
   const name = await addresses.network(nad, [subnet]);
-  const ipam = { type: 'holdfast', subnets: [{ cidr: subnet }] };
-  const config = { cniVersion: '1.1.0', name, type: 'bridge', bridge: `br-${nad}`, ipam };
+  const { spec } = await plane.client.get(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: NAMESPACE, name: nad });
+  const config = { ...(JSON.parse(spec?.config ?? '{}') as object), cniVersion: '1.1.0' };
   for (const { agent } of nodes) {
     let ran: Ran;
     do ran = await caller.call({ CNI_COMMAND: 'STATUS', HOLDFAST_SOCKET: agent.socket }, config);

@@ -1,5 +1,6 @@
-import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { objectKey } from '../../../api/meta.js';
+import { type IPAMClaim, nadOf } from '../../../api/ipam-claim.js';
+import { joinKey, objectKey } from '../../../api/meta.js';
+import { describeSelection } from '../../../api/network-selection.js';
 import { IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { PoolDirectory } from '../../../process/pools/directory.js';
 import { unread } from '../api-failure.js';
@@ -25,7 +26,7 @@ export interface ClaimGrantsDeps extends PatienceDeps {
   readonly leases: Pick<ClaimLeases, 'held'>;
   readonly users: Pick<OtherUsers, 'standingInTheWay'>;
   readonly sightings: Sightings;
-  readonly directory: Pick<PoolDirectory, 'pool'>;
+  readonly directory: Pick<PoolDirectory, 'pool' | 'serving'>;
   readonly maxStalenessMs: number;
 }
 
@@ -58,7 +59,7 @@ export class ClaimGrants {
   /**
    * One try, without waiting.
    * @returns what is in the way, in words
-   * @throws {CniError} 11 where nobody says, or another pod has the addresses
+   * @throws {CniError} 11 where nobody says, or another pod has the addresses; 100 if they are of another address space than the interface
    */
   async attempt(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<ClaimGrant | string> {
     const shown = shownAddresses(claim);
@@ -76,6 +77,7 @@ export class ClaimGrants {
       seen.push(lease);
     }
     this.#requireFresh(claim, seen);
+    this.#requireSpace(attachment, claim, seen);
     return this.#grantOf(claim, shown, seen);
   }
 
@@ -87,6 +89,26 @@ export class ClaimGrants {
       const message = `IPAMClaim ${objectKey(claim)}: the API server is away, and the leases were last seen ${ageMs} ms ago: try again`;
       throw new CniError(CniCode.TryAgain, message);
     }
+  }
+
+  /** One network may have a NAD and an address space in each of several namespaces: a claim that was not made for this NAD proves nothing. */
+  #requireSpace({ pod, network, selection }: Attachment, claim: IPAMClaim, seen: readonly SeenLease[]): void {
+    const nad = joinKey(selection.nad.namespace, selection.nad.name);
+    if (nadOf(claim) === nad) return;
+    const serving = this.#deps.directory.serving({ namespace: pod.metadata.namespace, network, nad });
+    const isSame =
+      serving.kind === 'served' && seen.every(({ record }) => record.addressSpace === serving.pool.addressSpace);
+    if (isSame) return;
+    const why =
+      serving.kind === 'served'
+        ? `whose pool ${serving.pool.name} is in address space ${serving.pool.addressSpace}`
+        : `but ${serving.message}`;
+    const spaces = [...new Set(seen.map(({ record }) => record.addressSpace))].join(', ');
+    throw new CniError(
+      CniCode.Refused,
+      `IPAMClaim ${objectKey(claim)} has addresses of address space ${spaces}, and ${describeSelection(selection)} of pod ` +
+        `${objectKey(pod)} is on another NAD than it was made for, ${why}: use the NAD of the claim, or a claim for this NAD`,
+    );
   }
 
   #grantOf(claim: IPAMClaim, shown: readonly ShownAddress[], seen: readonly SeenLease[]): ClaimGrant {

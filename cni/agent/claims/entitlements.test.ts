@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { swappedClaimName } from '../../../api/ipam-claim.js';
 import { AgentWorld, JumpingClock, worldWithVm } from '../../../test/agent-world.js';
 import { makeClaim, makeVmi } from '../../../test/kubevirt-objects.js';
+import { adminPool } from '../../../test/pool-objects.js';
 import { NAMESPACE, vmReference, vmiReference } from '../../../test/workload-objects.js';
 
 const GRANTED = '10.0.0.5/24';
@@ -193,6 +194,18 @@ describe('the entitlement of an interface', () => {
         return world.add(world.tenantPod('vm1.data'));
       },
       expect: /^100 .*belongs to nobody/,
+    },
+    {
+      name: 'is refused where the claim that it names has addresses of another address space than its NAD',
+      run: (world) => {
+        world.poolCache.set(adminPool('other', { addressSpace: 'fabric', namespaces: ['elsewhere'], born: 2 }));
+        const pod = withOwnClaim(world, { ownerPod: 'p1' });
+        world.remove('addressleases', 'blue.10-0-0-7');
+        world.addLease('10.0.0.7/24', world.claim('mine'), 'fabric');
+        return world.add(pod);
+      },
+      expect:
+        /^100 IPAMClaim vms.mine has addresses of address space fabric, and network element 0 .* in address space blue/,
     },
     {
       name: 'has to wait where the claim that it names does not exist',

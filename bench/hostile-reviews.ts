@@ -1,0 +1,99 @@
+import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
+import { NETWORKS_ANNOTATION } from '../api/names.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import type { Pod } from '../api/pod.js';
+import { VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
+import type { BedWithHoldfast } from '../e2e/environment.js';
+import { creationReview, reviewAgent } from '../e2e/holdfast/review.js';
+import type { Story } from '../e2e/story/story.js';
+import { vmiManifest } from '../e2e/story/vm.js';
+import { launcherWithTwoClaims, post } from './admissions.js';
+import { type LoadResult, runLoad } from './load.js';
+import type { Figure } from './report.js';
+
+const ATTACKERS = 8;
+const COUNT = 1_000;
+
+/** What a launcher of another namespace waits for while one tenant sends the reviews that cost most, over and over. */
+export async function benchHostileReviews(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
+  const endpoint = `https://127.0.0.1:${String(bed.webhook.ports.webhook)}/mutate-launcher-pods`;
+  const launcher = await launcherWithTwoClaims(story);
+  const hostile = await worstReviews(story, launcher);
+  const others = {
+    'from the caches': JSON.stringify(creationReview(launcher, 'bench')),
+    'with a live read': JSON.stringify(creationReview(withUnknownVmi(launcher), 'bench')),
+  };
+  const figures: Figure[] = [];
+  for (const [name, review] of Object.entries(others)) {
+    await measure(endpoint, review);
+    const alone = await measure(endpoint, review);
+    for (const [attack, body] of Object.entries(hostile)) {
+      const attacked = await during(endpoint, body, () => measure(endpoint, review));
+      const title = `admission ${name}, p99 while a tenant sends ${attack}`;
+      figures.push(
+        { name: title, value: attacked.p99Ms, unit: 'ms' },
+        { name: `${title}, of the p99 alone`, value: attacked.p99Ms / alone.p99Ms, unit: '' },
+      );
+    }
+  }
+  return figures;
+}
+
+/** By what they make the webhook do. */
+async function worstReviews(story: Story, launcher: Pod): Promise<Record<string, string>> {
+  const namespace = await story.otherNamespace();
+  const names = Array.from({ length: MAX_NETWORK_ELEMENTS }, (_, n) => `n${String(n)}`);
+  const networks = Object.fromEntries(names.map((name) => [name, `absent-${name}`]));
+  const { metadata } = await story.client.create(
+    VIRTUAL_MACHINE_INSTANCES,
+    vmiManifest({ name: 'worst', namespace, networks }),
+  );
+  const reviewWith = (elements: readonly object[]) => {
+    const [owner] = launcher.metadata.ownerReferences ?? [];
+    const ownerReferences = [{ ...owner!, name: metadata.name, uid: metadata.uid ?? '' }];
+    const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(elements) };
+    const pod = { ...launcher, metadata: { ...launcher.metadata, namespace, ownerReferences, annotations } };
+    return JSON.stringify(creationReview(pod, 'hostile'));
+  };
+  return {
+    'reviews with as many live reads as are allowed': reviewWith(
+      names.map((name) => ({ name: `absent-${name}`, interface: podInterfaceName(name) })),
+    ),
+    'reviews with 11,000 elements': reviewWith(Array.from({ length: 11_000 }, (_, n) => ({ name: `n${String(n)}` }))),
+  };
+}
+
+/** Its VMI is not in the cache, and has to be read live. */
+function withUnknownVmi(launcher: Pod): Pod {
+  const ownerReferences = (launcher.metadata.ownerReferences ?? []).map((owner) => ({ ...owner, uid: 'younger' }));
+  return { ...launcher, metadata: { ...launcher.metadata, ownerReferences } };
+}
+
+async function measure(endpoint: string, review: string): Promise<LoadResult> {
+  const agent = reviewAgent(1);
+  try {
+    const send = async () => {
+      await post(endpoint, review, agent);
+    };
+    return await runLoad(send, { count: COUNT, concurrency: 1 });
+  } finally {
+    await agent.close();
+  }
+}
+
+/** Sends a review over and over, by several at once, until something is done. */
+async function during<T>(endpoint: string, body: string, act: () => Promise<T>): Promise<T> {
+  const agent = reviewAgent(ATTACKERS);
+  let isOver = false;
+  const attack = async () => {
+    while (!isOver) await post(endpoint, body, agent);
+  };
+  const attacks = Array.from({ length: ATTACKERS }, attack);
+  try {
+    return await act();
+  } finally {
+    isOver = true;
+    await Promise.all(attacks);
+    await agent.close();
+  }
+}
