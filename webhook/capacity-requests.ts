@@ -1,8 +1,13 @@
 import { capacityResource, isCapacityResource, readQuantity } from '../api/capacity.js';
 import { recordOf, recordsIn } from '../api/json.js';
 import { joinKey } from '../api/meta.js';
-import { DEFAULT_NETWORK_ANNOTATION, MIRROR_POD_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
-import { type NetworkSelection, NetworkSelectionError, parseNetworkSelections } from '../api/network-selection.js';
+import { MIRROR_POD_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
+import {
+  type NetworkSelection,
+  NetworkSelectionError,
+  defaultSelectionOf,
+  parseNetworkSelections,
+} from '../api/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
 import type { ClusterView, Doubt } from '../process/claims/cluster-view.js';
 import { chooseClaim } from '../process/claims/element-claim.js';
@@ -69,7 +74,7 @@ function wantedRequests(
     hasClaim = (selection) => chooseClaim(selection, selection.claimReference, choice).kind !== 'none';
   }
   const wanted = new Map<string, number>();
-  for (const { nad } of [...selections.filter((selection) => !hasClaim(selection)), ...inPlaceOfDefault(annotations)]) {
+  for (const { nad } of [...selections.filter((selection) => !hasClaim(selection)), ...inPlaceOfDefault(pod)]) {
     const pool = publishedPool(namespace, joinKey(nad.namespace, nad.name));
     if (pool === undefined) continue;
     const resource = capacityResource(pool);
@@ -79,9 +84,8 @@ function wantedRequests(
 }
 
 /** The NAD in place of the pod's own network. Where Multus looks for one without a namespace, only its configuration says. */
-function inPlaceOfDefault(annotations: Readonly<Record<string, string>>): NetworkSelection[] {
-  const [first] = parseNetworkSelections(annotations[DEFAULT_NETWORK_ANNOTATION] ?? '', '');
-  return first === undefined || first.nad.namespace === '' ? [] : [first];
+function inPlaceOfDefault(pod: Pod): NetworkSelection[] {
+  return defaultSelectionOf(pod, '').filter(({ nad }) => nad.namespace !== '');
 }
 
 type Container = Record<string, unknown>;
