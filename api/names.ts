@@ -88,15 +88,20 @@ export const AllocationReason = {
   Exhausted: 'SubnetExhausted',
   /** Somebody else has the address. */
   Conflict: 'IPAddressConflict',
+  /** Neither the user nor an administrator can cure it alone: the API server refuses the lease, or the status cannot be read. */
   Internal: 'InternalError',
+  /** The pool never leases the address that is asked for. OVN-Kubernetes has no reason for this, nor for the next two. */
+  OutOfRange: 'AddressOutOfRange',
+  /** No pool serves the network, or it cannot. */
+  PoolNotFound: 'PoolNotFound',
+  /** The text of the request cannot be read. */
+  InvalidRequest: 'InvalidRequest',
 } as const;
 export type AllocationReason = (typeof AllocationReason)[keyof typeof AllocationReason];
 /** Of a claim's status: a request for other addresses than those it has cannot be met. Present only while there is such a request. */
 export const REQUEST_HONOURED = 'RequestHonoured';
 /** Why a request is not honoured, besides the reasons of allocation. */
 export const RequestReason = {
-  /** Its text cannot be read. */
-  Invalid: 'InvalidRequest',
   /** A pod uses the addresses that the claim has. */
   InUse: 'ClaimInUse',
 } as const;
@@ -132,6 +137,8 @@ export const EventReason = {
   ClaimNotHonoured: 'IPAMClaimNotHonoured',
   /** A claim cannot be released, because the API server does not serve the kind of its owner. */
   OwnerKindNotServed: 'OwnerKindNotServed',
+  /** Holdfast's IPAM has written nothing into a claim of its own. */
+  IpamNotAnswering: 'IPAMNotAnswering',
   /** The NADs of one namespace and network disagree. */
   NetworksDisagree: 'NetworkAttachmentsDisagree',
   /** A NAD names another address space than that in which its pool has leases. */

@@ -11,6 +11,7 @@ import { ALL_NAMESPACES, CLAIMS, NADS, VMIS, VMS } from '../process/watched.js';
 import { LauncherList } from './claims/launcher-list.js';
 import { createSync } from './claims/sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/triggers.js';
+import { UnansweredClaims } from './claims/unanswered.js';
 import { Waiters } from './claims/waiters.js';
 import { createControllerMetrics } from './metrics.js';
 import { LAUNCHERS } from './watched.js';
@@ -29,6 +30,7 @@ export function createController(context: ProcessContext, config: ControllerConf
 interface Term {
   queue: WorkQueue;
   loop: ControllerLoop;
+  unanswered: UnansweredClaims;
 }
 
 class Controller implements Part {
@@ -133,9 +135,18 @@ class Controller implements Part {
     });
     const { workers } = this.#config;
     const loop = new ControllerLoop({ name: this.name, queue, workers, sync, log, clock, metrics: metrics.kube });
-    this.#term = { queue, loop };
+    const unanswered = new UnansweredClaims({
+      ...listers,
+      events: this.#events,
+      clock,
+      log,
+      gate: this.#gate,
+      afterMs: this.#config.unhonouredAfterMs,
+    });
+    this.#term = { queue, loop, unanswered };
     this.#metrics.leads(true);
     loop.start();
+    unanswered.start();
     this.#addAll();
   }
 
@@ -143,6 +154,6 @@ class Controller implements Part {
     const term = this.#term;
     this.#term = undefined;
     this.#metrics.leads(false);
-    await term?.loop.stop();
+    await Promise.all([term?.loop.stop(), term?.unanswered.stop()]);
   }
 }

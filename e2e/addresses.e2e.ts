@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { REQUEST_HONOURED } from '../api/names.js';
+import { AllocationReason, REQUEST_HONOURED } from '../api/names.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import { leaseNamed } from './story/addresses.js';
@@ -119,7 +119,7 @@ describeStory('An address that a VM asks for', (story) => {
       ['vm3', '10.20.6.9', 'exclude'],
     ] as const) {
       await story().createVm(vm, { data: 'blue' }, ask(address));
-      const { message } = await story().addresses.refused(`${vm}.data`, 'InternalError');
+      const { message } = await story().addresses.refused(`${vm}.data`, AllocationReason.OutOfRange);
       expect(message).to.include(address).and.to.include(words);
       expect((await story().event(vm, 'AddressesNotAllocated')).message).to.include(address);
     }

@@ -45,6 +45,19 @@ async function areServed(story: Story, names: readonly string[]): Promise<boolea
 }
 
 describeOnBed('While ipam is down', (story, bed) => {
+  it('a new VM has an event that says so, and gets its addresses once it is back', async () => {
+    await story().addresses.network('blue', ['10.51.2.0/24']);
+    await bed().ipam.kill();
+    try {
+      await story().createVm('vm1', { data: 'blue' }, { running: false });
+      const { message } = await story().event('vm1', 'IPAMNotAnswering');
+      expect(message).to.include('IPAMClaim vm1.data').and.to.include('holdfast-ipam');
+    } finally {
+      await bed().ipam.start();
+    }
+    expect(await story().addresses.of('vm1.data')).to.have.lengthOf(1);
+  });
+
   it('nothing is lost: claims made meanwhile are served, and addresses of those that went are free, once it is back', async () => {
     const network = await story().addresses.network('blue', ['10.51.1.0/30']);
     await makeClaims(story(), network, ['leaves', 'stays']);

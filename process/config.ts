@@ -36,6 +36,8 @@ export interface CommonConfig {
 }
 
 export interface ControllerConfig extends CommonConfig {
+  /** How long claims may wait for an IPAM that honours them, or for an answer of ipam, until an event says so. */
+  readonly unhonouredAfterMs: number;
   /** How many workloads are worked on at once. */
   readonly workers: number;
   readonly maxClaimsPerVm: number;
@@ -56,15 +58,20 @@ export interface WebhookConfig extends CommonConfig, ClientConfig {
   readonly webhookUrl?: string | undefined;
 }
 
-export interface IpamConfig extends CommonConfig, BlockConfig, ClientConfig, RightsConfig, ValidationServerConfig {
+export interface IpamConfig
+  extends
+    CommonConfig,
+    BlockConfig,
+    ClientConfig,
+    RightsConfig,
+    ValidationServerConfig,
+    Pick<ControllerConfig, 'unhonouredAfterMs'> {
   /** How many claims are worked on at once. */
   readonly claimWorkers: number;
   /** For how long agents may answer from their caches while the API server is away; a released address cools down for twice that. */
   readonly maxStalenessMs: number;
   /** How long a lease must look leaked before it is collected. */
   readonly collectAfterMs: number;
-  /** How long a pod may wait for a claim that nobody honours before somebody is told. */
-  readonly unhonouredAfterMs: number;
   /** Between two writes of one pool's counts, for up to 60 pools. */
   readonly poolStatusIntervalMs: number;
   readonly tlsMinVersion: TlsVersion;
@@ -73,6 +80,7 @@ export interface IpamConfig extends CommonConfig, BlockConfig, ClientConfig, Rig
 /** Controller, webhook and IPAM in one. */
 export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig;
 
+const HOUR_MS = 3_600_000;
 export const COMMON: Settings<CommonConfig> = {
   kubeconfig: {
     flag: 'kubeconfig',
@@ -139,6 +147,14 @@ export const COMMON: Settings<CommonConfig> = {
 
 export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
   ...COMMON,
+  unhonouredAfterMs: {
+    flag: 'unhonoured-after',
+    placeholder: 'duration',
+    description: 'how long a claim may wait for an IPAM that honours it, or for ipam, until an event says so',
+    fallback: 60_000,
+    fallbackText: '60s',
+    parse: duration(100, 24 * HOUR_MS),
+  },
   workers: {
     flag: 'workers',
     placeholder: 'number',
@@ -211,8 +227,6 @@ export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
   },
 };
 
-const HOUR_MS = 3_600_000;
-
 export const IPAM_SETTINGS: Settings<IpamConfig> = {
   ...COMMON,
   ...BLOCK_SETTINGS,
@@ -244,14 +258,7 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     fallbackText: '60s',
     parse: duration(100, 24 * HOUR_MS),
   },
-  unhonouredAfterMs: {
-    flag: 'unhonoured-after',
-    placeholder: 'duration',
-    description: 'how long a pod may wait for a claim that no IPAM honours before an event says so',
-    fallback: 60_000,
-    fallbackText: '60s',
-    parse: duration(100, 24 * HOUR_MS),
-  },
+  unhonouredAfterMs: CONTROLLER_SETTINGS.unhonouredAfterMs,
   poolStatusIntervalMs: {
     flag: 'pool-status-interval',
     placeholder: 'duration',

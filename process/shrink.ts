@@ -14,7 +14,7 @@ import type {
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
 import { delegatingPlugins } from '../api/plugin-config.js';
-import { PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
+import { IPS_ALLOCATED, PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import { wireOf } from '../api/wire.js';
 
 type Multus = NonNullable<VmNetwork['multus']>;
@@ -60,12 +60,15 @@ export function shrinkVmi({ metadata, spec, status }: VirtualMachineInstance): V
   };
 }
 
-/** Claims are written back in part, so nothing but the book-keeping of other writers is dropped. */
+/** Of the status: its addresses, or else that an IPAM has answered. Claims are written back in part, so nothing but the book-keeping of other writers is dropped. */
 export function shrinkClaim(claim: IPAMClaim): IPAMClaim {
   const { managedFields: _dropped, ...metadata } = claim.metadata as ObjectMeta & { managedFields?: unknown };
   // an IPAM that has failed writes a status without them
   const ips = (claim.status as Partial<IPAMClaim['status']>)?.ips ?? [];
-  return { metadata, spec: claim.spec, ...(ips.length > 0 && { status: { ips } }) };
+  if (ips.length > 0) return { metadata, spec: claim.spec, status: { ips } };
+  const answer = claim.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+  const conditions = answer && [{ ...answer, message: '' }];
+  return { metadata, spec: claim.spec, ...(conditions && { status: { ips, conditions } }) };
 }
 
 export function shrinkNad(nad: NetworkAttachmentDefinition): NetworkAttachment {

@@ -16,7 +16,8 @@ const QUICK_CAPACITY: readonly string[] = [
   '--publish-settle=500ms',
   '--publish-patience=12s',
 ];
-const QUICK_IPAM: readonly string[] = [...QUICK, '--unhonoured-after=3s', '--pool-status-interval=1s'];
+const QUICK_REPORT = '--unhonoured-after=3s';
+const QUICK_IPAM: readonly string[] = [...QUICK, QUICK_REPORT, '--pool-status-interval=1s'];
 
 /** Where an agent serves. */
 export interface AgentNode {
@@ -122,6 +123,7 @@ export class HoldfastProcess {
     return [
       ...(has('webhook') ? [`--webhook-bind-address=127.0.0.1:${String(this.ports.webhook)}`] : []),
       ...(has('ipam') ? [`--validation-bind-address=127.0.0.1:${String(this.ports.ipam)}`, ...QUICK_IPAM] : []),
+      ...(this.name === 'controller' ? [QUICK_REPORT] : []),
       ...(this.name === 'capacity' ? QUICK_CAPACITY : []),
       ...(this.#node ? [`--node-name=${this.#node.name}`, `--run-dir=${this.#node.runDir}`, ...QUICK] : []),
     ];

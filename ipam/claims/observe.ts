@@ -18,6 +18,8 @@ export interface Observed {
   pools: readonly Pool[];
   /** The pods that use it, or may. */
   users: readonly ClaimPod[];
+  /** Whether the counts of a full pool may be written again. Absent: they may not. */
+  mayRecount?: () => boolean;
   /** The VMIs that these name. */
   vmis: NamedVmis;
 }

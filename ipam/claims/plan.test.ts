@@ -75,21 +75,23 @@ describe('the next step of a claim', () => {
       {
         name: 'is to say that nobody serves it',
         given: { pool: null },
-        expect: 'write [] InternalError',
+        expect: 'write [] PoolNotFound',
       },
       {
         name: 'is nothing where that was said',
         given: {
           pool: null,
           ips: [],
-          conditions: [refused({ reason: AllocationReason.Internal, message: 'no AddressPool serves network blue' })],
+          conditions: [
+            refused({ reason: AllocationReason.PoolNotFound, message: 'no AddressPool serves network blue' }),
+          ],
         },
         expect: 'none: all is as it shall be',
       },
       {
         name: 'is to say that its request cannot be read',
         given: { request: 'nonsense' },
-        expect: 'write [] InternalError',
+        expect: 'write [] InvalidRequest',
       },
       {
         name: 'is nothing where the network is somebody else’s',

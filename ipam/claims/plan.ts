@@ -49,7 +49,7 @@ export function plan(observed: Observed, findings: Findings): Step {
   if (uids.length > 0)
     return { kind: 'look-at-vmi', claim, uids, reason: 'is the VMI of its launcher that of its owner?' };
   const verdict = verdictOf(observed, wanted, { refusal, request: refusal === undefined ? judged : undefined });
-  const changes = changesTo(observed.claim, verdict);
+  const changes = changesTo(observed.claim, verdict, observed.mayRecount);
   if (changes.length > 0) return { kind: 'write', verdict, reason: `its status differs in ${changes.join(', ')}` };
   return macStep(observed, wanted) ?? endOfSurplus(observed, { wanted, refusal }, findings);
 }
@@ -87,25 +87,28 @@ function refusalOf({ resolution, held }: Observed, wanted: Wanted, { need }: Fin
   const { missing, shown, problems } = wanted;
   const isComplete = missing.addresses.length + missing.families.length === 0;
   // without a pool nobody knows how many families a claim shall have that shows none
-  if (resolution.kind === 'unserved' && !(isComplete && shown.length > 0)) return internal(resolution.message);
+  if (resolution.kind === 'unserved' && !(isComplete && shown.length > 0)) {
+    return { reason: AllocationReason.PoolNotFound, message: resolution.message };
+  }
   if (isComplete && held.length > 0) return undefined;
-  if (held.length === 0 && problems.status !== undefined) return internal(problems.status);
-  if (held.length === 0 && shown.length === 0 && problems.request !== undefined) return internal(problems.request);
-  return need;
+  if (held.length > 0) return need;
+  if (problems.status !== undefined) return { reason: AllocationReason.Internal, message: problems.status };
+  if (shown.length > 0 || problems.request === undefined) return need;
+  return { reason: AllocationReason.InvalidRequest, message: problems.request };
 }
 
 /** @returns what the claim is told about its request for other addresses than it has, or that they can be tried for */
 function judgeRequest(observed: Observed, wanted: Wanted, { move }: Findings): Verdict | 'take' | undefined {
   const { users, resolution } = observed;
   const { pending, problems, movable, keep } = wanted;
-  if (problems.request !== undefined) return refused(RequestReason.Invalid, problems.request);
+  if (problems.request !== undefined) return refused(AllocationReason.InvalidRequest, problems.request);
   if (pending.length === 0) return undefined;
   if (!movable) {
     const pod = users[0]?.metadata.name ?? '';
     const message = `${listed(pending)} is asked for, and pod ${pod} uses ${listed(keep.map(({ address }) => address))}: stop the VM to change its addresses, or take the request back`;
     return refused(RequestReason.InUse, message);
   }
-  if (resolution.kind !== 'served') return refused(AllocationReason.Internal, resolution.message);
+  if (resolution.kind !== 'served') return refused(AllocationReason.PoolNotFound, resolution.message);
   return move === undefined ? 'take' : refused(move.reason, move.message);
 }
 
@@ -171,10 +174,6 @@ function endOfSurplus(
 
 function refused(reason: string, message: string): Verdict {
   return { status: 'False', reason, message };
-}
-
-function internal(message: string): Refusal {
-  return { reason: AllocationReason.Internal, message };
 }
 
 function listed(addresses: readonly Address[]): string {

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { type Given, TRUE, claimGiven } from '../../test/claim-observation.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
-import { noticesOf, subjectsOf } from './report.js';
+import { subjectsOf } from '../../process/claims/claim-subjects.js';
+import { noticesOf } from './report.js';
 import type { ClaimVerdict } from './step.js';
 
 const SERVED: ClaimVerdict = {

@@ -1,15 +1,7 @@
-import { type IPAMClaim, isWorkloadClaim, ownerOf } from '../../api/ipam-claim.js';
-import { controllerOf } from '../../api/meta.js';
-import {
-  EventReason,
-  IPAM_CLAIM_API_VERSION,
-  IPAM_CLAIM_KIND,
-  IPS_ALLOCATED,
-  KUBEVIRT_API_VERSION,
-  REQUEST_HONOURED,
-  VIRTUAL_MACHINE_KIND,
-} from '../../api/names.js';
-import type { EventRecorder, EventSubject, EventType } from '../../kube/events.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { EventReason, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
+import type { EventRecorder, EventType } from '../../kube/events.js';
+import { subjectsOf } from '../../process/claims/claim-subjects.js';
 import { conditionOf, says } from './status.js';
 import type { ClaimVerdict } from './step.js';
 
@@ -43,20 +35,6 @@ function noticeOfAllocation(claim: IPAMClaim, { ips, allocated }: ClaimVerdict):
   const shown = claim.status?.ips ?? [];
   if (shown.length === 0 || shown.join() === ips.join()) return undefined;
   return normal(`${ips.join(', ')} in place of ${shown.join(', ')}`);
-}
-
-/** The claim, and the VM, or VMI without one, that it is for. */
-export function subjectsOf(claim: IPAMClaim): EventSubject[] {
-  const { namespace = '', name, uid = '' } = claim.metadata;
-  const itself: EventSubject = {
-    apiVersion: IPAM_CLAIM_API_VERSION,
-    kind: IPAM_CLAIM_KIND,
-    metadata: { namespace, name, uid },
-  };
-  const owner = ownerOf(claim);
-  if (owner === undefined || !isWorkloadClaim(claim)) return [itself];
-  const { apiVersion = KUBEVIRT_API_VERSION, kind = VIRTUAL_MACHINE_KIND } = controllerOf(claim) ?? {};
-  return [itself, { apiVersion, kind, metadata: { namespace, name: owner.name, uid: owner.uid } }];
 }
 
 export function report(claim: IPAMClaim, verdict: ClaimVerdict, events: Pick<EventRecorder, 'event'>): void {

@@ -56,6 +56,15 @@ describe('the status of a claim', () => {
     expect(changesTo(claim(before), { ...SERVED, ips: [] })).to.deep.equal(['IPsAllocated']);
   });
 
+  it('shows other counts of a full pool when they may be written again, and keeps the time', () => {
+    const before: Given = { ips: [], conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }] };
+    const after = full('4 of 4 leased, 2 held by stopped VMs');
+    expect(changesTo(claim(before), after, () => true)).to.deep.equal(['IPsAllocated']);
+    expect(changesTo(claim(before), full('4 of 4 leased'), () => true)).to.deep.equal([]);
+    const [condition] = patched(before, after).status?.conditions ?? [];
+    expect(condition).to.include({ ...after.allocated, lastTransitionTime: '2025-12-31T00:00:00Z' });
+  });
+
   it('keeps the conditions of others, and drops what is settled', () => {
     const before: Given = {
       ips: ['10.0.0.5/24'],

@@ -3,14 +3,19 @@ import type { Condition } from '../../api/meta.js';
 import { AllocationReason, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
 import type { ClaimVerdict, Verdict } from './step.js';
 
-/** What of a claim's status would be written anew; empty where it says all that it shall. */
-export function changesTo(claim: IPAMClaim, verdict: ClaimVerdict): string[] {
+/**
+ * What of a claim's status would be written anew; empty if it says all that it should.
+ * @param mayRecount whether the counts in the message of a full pool may be written again; asked only if they differ
+ */
+export function changesTo(claim: IPAMClaim, verdict: ClaimVerdict, mayRecount = () => false): string[] {
   const { ips, allocated, request, ownerPod } = verdict;
   const shown = claim.status?.ips;
+  const shows = (condition: Condition | undefined, wanted: Verdict | undefined) =>
+    says(condition, wanted) && (condition?.message === wanted?.message || !mayRecount());
   return [
     ...(shown?.length === ips.length && ips.every((ip, index) => shown[index] === ip) ? [] : ['ips']),
-    ...(says(conditionOf(claim, IPS_ALLOCATED), allocated) ? [] : [IPS_ALLOCATED]),
-    ...(says(conditionOf(claim, REQUEST_HONOURED), request) ? [] : [REQUEST_HONOURED]),
+    ...(shows(conditionOf(claim, IPS_ALLOCATED), allocated) ? [] : [IPS_ALLOCATED]),
+    ...(shows(conditionOf(claim, REQUEST_HONOURED), request) ? [] : [REQUEST_HONOURED]),
     ...(claim.status?.ownerPod?.name === ownerPod ? [] : ['ownerPod']),
   ];
 }
@@ -43,7 +48,7 @@ export function conditionOf(claim: IPAMClaim, type: string): Condition | undefin
   return claim.status?.conditions?.find((found) => found.type === type);
 }
 
-/** Counts in the message of a full pool change all the time: they are no reason to write. */
+/** True if it says the same but for the counts of a full pool, which change all the time: they are no reason for an event. */
 export function says(found: Condition | undefined, verdict: Verdict | undefined): boolean {
   if (found === undefined || verdict === undefined) return found === verdict;
   if (found.status !== verdict.status || found.reason !== verdict.reason) return false;
@@ -59,7 +64,7 @@ function subjectOf(message: string): string {
 
 function condition(claim: IPAMClaim, type: string, { verdict, now }: { verdict: Verdict; now: number }): Condition {
   const before = conditionOf(claim, type);
-  if (before !== undefined && says(before, verdict)) return before;
+  if (before !== undefined && says(before, verdict) && before.message === verdict.message) return before;
   const { generation } = claim.metadata;
   const isSame = before?.status === verdict.status;
   return {

@@ -56,8 +56,6 @@ export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'>
 
 /** More than any way to a claim's rest has, with a few addresses lost to others on it. */
 const MAX_STEPS = 24;
-/** What a claim waits for tells when it is there; who waits is looked at now and then all the same. */
-const RECHECK_MS = 5 * 60_000;
 const SOONEST_MS = 50;
 
 /** Brings one claim, a `namespace/name`, to its addresses, and frees those of claims of that name that are gone. */
@@ -132,11 +130,13 @@ class Round {
       patience.forget(key);
       return undefined;
     }
+    const { clock, waiters } = this.#dependencies;
     const observed = observe(this.#claim, this.#dependencies);
-    const resolution = patience.with(key, observed.resolution, this.#dependencies.clock.now());
+    const resolution = patience.with(key, observed.resolution, clock.now());
     const users = new Map([...observed.users, ...this.#users].map((pod) => [pod.metadata.uid, pod]));
     const found = [...users.values()];
-    return { ...observed, resolution, users: found, vmis: vmis.namedBy(found, this.#claim) };
+    const mayRecount = () => waiters.mayRecount(key, clock.now());
+    return { ...observed, resolution, users: found, vmis: vmis.namedBy(found, this.#claim), mayRecount };
   }
 
   #plan(observed: Observed | undefined): Step {
@@ -267,8 +267,8 @@ class Round {
       return ms > 0 ? { retryAfterMs: ms } : undefined;
     }
     const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
-    const ms = retryAt - this.#dependencies.clock.wall();
-    return { retryAfterMs: Math.min(Math.max(ms, SOONEST_MS), RECHECK_MS) };
+    const ms = Math.max(retryAt - this.#dependencies.clock.wall(), SOONEST_MS);
+    return { retryAfterMs: Math.min(ms, this.#dependencies.waiters.recheckMs) };
   }
 
   #wait(claim: IPAMClaim, pool: Pool): void {

@@ -26,6 +26,21 @@ describe('syncing a claim whose pool is full', () => {
     );
   });
 
+  it('shows other counts a minute later, and makes no event of that', async () => {
+    const message = () => scene.claim('e').status?.conditions?.[0]?.message;
+    const events = scene.process.events.length;
+    scene.process.heldByStopped = 2;
+    expect((await scene.sync('e')).result).to.deep.equal({ retryAfterMs: 60_000 });
+    expect(message()).to.equal('pool blue is full: 4 of 4 leased');
+    scene.cluster.world.now += 60_000;
+    await scene.sync('e');
+    expect(message()).to.equal('pool blue is full: 4 of 4 leased, 2 held by stopped VMs');
+    scene.process.heldByStopped = 0;
+    await scene.sync('e');
+    expect(message()).to.include('2 held by stopped VMs');
+    expect(scene.process.events).to.have.lengthOf(events);
+  });
+
   it('gives the claim its address as soon as one has cooled down, and says so', async () => {
     scene.finish('b');
     await scene.cluster.settle();

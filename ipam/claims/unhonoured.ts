@@ -9,7 +9,7 @@ import type { Gate } from '../../process/gates.js';
 import type { PoolDirectory } from '../../process/pools/directory.js';
 import type { Resolution } from '../../process/pools/resolution.js';
 import type { ClaimPod, ClaimPods } from './pods.js';
-import { subjectsOf } from './report.js';
+import { subjectsOf } from '../../process/claims/claim-subjects.js';
 
 /** What bears on whether a claim is honoured. */
 export interface Situation {

@@ -67,6 +67,18 @@ describe('claims that wait', () => {
     expect(waiters.concerned('other', TEN)).to.deep.equal([]);
   });
 
+  it('show other counts once a minute, or all of them together ten times a second', () => {
+    const named = (index: number) => waiters.set(`vms/${index}`, { created: '1', pool: BLUE });
+    named(0);
+    expect([0, 59_999, 60_000, 60_001].map((now) => waiters.mayRecount('vms/0', now))).to.deep.equal([
+      ...[false, false, true, false],
+    ]);
+    for (let index = 1; index < 1_000; index++) named(index);
+    expect([160_000, 160_001].map((now) => waiters.mayRecount('vms/0', now))).to.deep.equal([true, false]);
+    expect(waiters.mayRecount('vms/0', 259_999)).to.equal(false);
+    expect(waiters.recheckMs).to.equal(100_000);
+  });
+
   it('are forgotten when a new term of leadership begins', () => {
     waiters.set('vms/a', { created: '1', pool: BLUE });
     waiters.set('vms/b', { created: '2', addresses: [{ addressSpace: 'blue', address: TEN }] });

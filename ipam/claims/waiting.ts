@@ -9,6 +9,10 @@ export interface Wait {
   addresses?: readonly { addressSpace: string; address: Address }[];
 }
 
+const RECHECK_MS = 5 * 60_000;
+const RECOUNT_MS = 60_000;
+const RECOUNT_EACH_MS = 100;
+
 interface Waiter {
   key: string;
   created: string;
@@ -27,6 +31,8 @@ interface Line {
 export class ClaimWaiters {
   readonly #wake: (keys: readonly string[]) => void;
   readonly #waits = new Map<string, Wait>();
+  /** By key: when the counts in its message were last compared, in ms. */
+  readonly #recountedAt = new Map<string, number>();
   /** By pool. */
   readonly #lines = new Map<string, Line>();
   /** By address space and address. */
@@ -54,11 +60,30 @@ export class ClaimWaiters {
     }
   }
 
+  /** How long a claim waits until it is looked at again, though nothing has told that it may be served, in ms. */
+  get recheckMs(): number {
+    return Math.min(this.#recountMs, RECHECK_MS);
+  }
+
+  /** How often a claim's message shows other counts at most, in ms: the messages of all claims together change ten times a second. */
+  get #recountMs(): number {
+    return Math.max(RECOUNT_MS, this.#waits.size * RECOUNT_EACH_MS);
+  }
+
+  /** Whether the message of a claim that waits may show other counts now. The time begins when it is first asked, and again when it may. */
+  mayRecount(key: string, now: number): boolean {
+    const since = this.#recountedAt.get(key);
+    if (since !== undefined && now - since < this.#recountMs) return false;
+    if (this.#waits.has(key)) this.#recountedAt.set(key, now);
+    return since !== undefined;
+  }
+
   /** The claim waits no longer: it has what it waited for, or is gone. */
   leave(key: string): void {
     const wait = this.#waits.get(key);
     if (wait === undefined) return;
     this.#waits.delete(key);
+    this.#recountedAt.delete(key);
     this.#forgetAddresses(key, wait);
     const line = wait.pool && this.#lines.get(wait.pool.name);
     if (wait.pool === undefined || line === undefined) return;
@@ -73,6 +98,7 @@ export class ClaimWaiters {
   /** Nobody waits any more, and nobody is woken. */
   clear(): void {
     this.#waits.clear();
+    this.#recountedAt.clear();
     this.#lines.clear();
     this.#byAddress.clear();
   }

@@ -3,7 +3,7 @@ import { ADDRESS_LEASE_KIND, EventReason, IPAM_API_VERSION } from '../../api/nam
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';
-import { subjectsOf } from '../claims/report.js';
+import { subjectsOf } from '../../process/claims/claim-subjects.js';
 import { formatAddress } from '../core/address.js';
 import { type LeaseRecord, isOfTable } from '../core/lease.js';
 import type { Innocence } from './round.js';

@@ -211,7 +211,7 @@ describe('choose', () => {
     ]; // prettier-ignore
     for (const [what, address, message, pool = POOL] of impossible) {
       it(what, () => {
-        const expected = { reason: AllocationReason.Internal, message, address: parseAddress(address) };
+        const expected = { reason: AllocationReason.OutOfRange, message, address: parseAddress(address) };
         expect(refused({ pool, ...exactly(address) })).to.deep.equal(expected);
       });
     }

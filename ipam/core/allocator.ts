@@ -126,8 +126,8 @@ export function choose(pool: Pool, wish: AddressWish, view: SpaceView, terms: Te
 function exactly(address: Address, question: Question): Found {
   const { pool, view, terms } = question;
   const subnet = subnetOf(pool, address);
-  if (subnet === undefined) return internal(notInPool(address, pool), address);
-  if (!subnet.requestable.has(address.value)) return internal(notLeasable(address, subnet, pool), address);
+  if (subnet === undefined) return outOfRange(notInPool(address, pool), address);
+  if (!subnet.requestable.has(address.value)) return outOfRange(notLeasable(address, subnet, pool), address);
   // No lease shows it before it is written, and none will where the write fails: nobody would ask again.
   if (view.isPending(address)) return conflict(leasedJustNow(address), address, terms.now + JUST_NOW_MS);
   const lease = view.leaseAt(address);
@@ -235,6 +235,6 @@ function conflict(message: string, address: Address, retryAt?: number): Found {
   return { refusal: { reason: AllocationReason.Conflict, message, address, ...retry } };
 }
 
-function internal(message: string, address: Address): Found {
-  return { refusal: { reason: AllocationReason.Internal, message, address } };
+function outOfRange(message: string, address: Address): Found {
+  return { refusal: { reason: AllocationReason.OutOfRange, message, address } };
 }

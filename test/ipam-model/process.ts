@@ -81,6 +81,8 @@ export class ModelProcess {
   readonly directory: PoolDirectory;
   readonly claims;
   readonly gates = { stickyMAC: true };
+  /** Of the pool's addresses: those that VMs hold which do not run. */
+  heldByStopped = 0;
   readonly #informers: Record<Kind, { deliver(count: number): boolean }>;
   readonly #sync: (key: string) => Promise<SyncResult>;
 
@@ -125,7 +127,7 @@ export class ModelProcess {
       waiters: this.waiters,
       promises,
       gate: { isOpen: isGateOpen },
-      heldByStopped: () => 0,
+      heldByStopped: () => this.heldByStopped,
       maxStalenessMs: MAX_STALENESS_MS,
       get stickyMAC() {
         return gates.stickyMAC;
