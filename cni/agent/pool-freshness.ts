@@ -63,7 +63,7 @@ export class PoolFreshness {
     const { client, clock, maxStalenessMs } = this.#deps;
     const id = `${resource.plural} ${key}`;
     const now = clock.now();
-    const heardOf = Math.max(watched.lastProgress, this.#confirmed.get(id) ?? 0);
+    const heardOf = Math.max(watched.lastProgress, this.#confirmed.get(id) ?? -Infinity);
     if (now - heardOf <= maxStalenessMs) return true;
     const options = { signal: call.signal, deadlineMs: READ_MS };
     const live = await findUnlessGone(client, resource, splitKey(key), options);

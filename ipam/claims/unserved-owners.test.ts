@@ -87,6 +87,7 @@ describe('claims while the API server does not serve the kinds of VMs', () => {
 
   it('say so in a condition, once, and keep what else their status says', async () => {
     world = new World();
+    world.clock.setBack(3_600_000);
     world.kinds = undefined;
     await world.round();
     expect(world.conditions()).to.deep.equal([
@@ -95,6 +96,8 @@ describe('claims while the API server does not serve the kinds of VMs', () => {
     ]);
     await world.round();
     expect(world.writes).to.equal(1);
+    const times = world.claims[0]?.status?.conditions?.map(({ lastTransitionTime }) => lastTransitionTime);
+    expect(times, 'by the wall clock').to.deep.equal([ALLOCATED.lastTransitionTime, '2025-12-31T23:00:10Z']);
     expect(new Set(world.paths)).to.deep.equal(new Set(['/apis/kubevirt.io/v1']));
   });
 

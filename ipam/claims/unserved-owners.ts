@@ -82,7 +82,7 @@ export class UnservedOwners {
     const { namespace, name, uid, resourceVersion } = claim.metadata;
     const { ips = [], conditions = [] } = claim.status ?? {};
     const others = conditions.filter(({ type }) => type !== OWNER_KIND_SERVED);
-    const status = { ips, conditions: served ? others : [...others, unserved(clock.now())] };
+    const status = { ips, conditions: served ? others : [...others, unserved(clock.wall())] };
     const patch = { type: 'merge' as const, body: { metadata: { uid, resourceVersion }, status } };
     try {
       await client.patch(IPAM_CLAIMS, { namespace, name }, patch, { subresource: 'status', signal });
@@ -93,6 +93,7 @@ export class UnservedOwners {
   }
 }
 
+/** @param now milliseconds since the epoch */
 function unserved(now: number): Condition {
   return {
     type: OWNER_KIND_SERVED,

@@ -82,6 +82,16 @@ describe("the writer of a pool's status", () => {
     expect(await one.writeLater(1_000, 2, [{ ...serving, message: 'other leases' }])).to.equal(59_000);
   });
 
+  it('does not write conditions at once that turn again and again', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    const turning = (n: number) => [{ ...READY, reason: n % 2 === 0 ? 'Serving' : 'LeasedOutside' }];
+    for (let n = 1; n <= 4; n++) expect(await one.writeLater(1_000, 1, turning(n))).to.have.length(1);
+    expect(await one.writeLater(1_000, 1, turning(5))).to.equal(59_000);
+    expect(await one.writeLater(59_000, 1, turning(5))).to.have.length(1);
+    expect(await one.writeLater(1_000, 1, turning(6))).to.have.length(1);
+  });
+
   it('writes counts less often if there are many pools', async () => {
     const one = new OnePool();
     one.pools = 500;

@@ -11,6 +11,8 @@ import { type Counts, type Finding, stamp } from './status.js';
 const FLOOR_MS = 1_000;
 /** For so many pools the counts are written once in an interval; for more, proportionally less often. */
 const POOLS_AN_INTERVAL = 60;
+/** So often conditions that turn are written at once, until an interval has passed without a write: users may make them turn all the time. */
+const TURNS_AT_ONCE = 4;
 /** Part of the interval that is added at random, so that pools do not stay in step. */
 const JITTER = 0.2;
 
@@ -36,12 +38,14 @@ interface Last {
   at: number;
   /** When counts alone may be written again; absent before the first write. */
   countsDueAt?: number;
+  /** How many writes since then were for conditions that turned. */
+  turns: number;
   /** What was written last, and the object's version since; absent where the write failed. */
   stored?: { status: AddressPoolStatus; resourceVersion: string };
 }
 
 /**
- * Writes the status of pools, which every agent is sent. A condition that turns is written at once. Counts are written at once after a
+ * Writes the status of pools, which every agent is sent. A condition that turns is written at once, unless it turns again and again. Counts are written at once after a
  * quiet time, and then at most once in an interval. No pool is written more than once a second, and nothing that is there already.
  */
 export class StatusWriter {
@@ -75,9 +79,9 @@ export class StatusWriter {
     const status: AddressPoolStatus = { ...rest, conditions: stamp(findings, known?.conditions, this.#clock.wall()) };
     if (known !== undefined && textOf(known) === textOf(status)) return { turned: [] };
     const last = this.#last.get(name);
-    const sent: Last = last?.uid === uid && last !== undefined ? { ...last, at } : { uid, at };
+    const sent: Last = last?.uid === uid && last !== undefined ? { ...last, at } : { uid, at, turns: 0 };
     this.#last.set(name, sent);
-    const earlyByMs = isUrgent(known, status) ? 0 : this.#countsDueIn(sent, at);
+    const earlyByMs = this.#putOff(sent, known, status);
     if (earlyByMs > 0) return { earlyByMs };
     const patch = { type: 'merge' as const, body: { metadata: { uid }, status: statusPatch(known, status) } };
     const { metadata } = await this.#client.patch(ADDRESS_POOLS, { name }, patch, { ...call, subresource: 'status' });
@@ -91,10 +95,22 @@ export class StatusWriter {
     return countsIntervalMs * Math.max(1, poolCount() / POOLS_AN_INTERVAL);
   }
 
+  /** @returns for how long the write is put off; 0: it is made now */
+  #putOff(sent: Last, known: AddressPoolStatus | undefined, status: AddressPoolStatus): number {
+    const inMs = this.#countsDueIn(sent, sent.at);
+    if (inMs === 0) {
+      sent.turns = 0;
+      return 0;
+    }
+    if (sent.turns >= TURNS_AT_ONCE || !isUrgent(known, status)) return inMs;
+    sent.turns++;
+    return 0;
+  }
+
   #countsDueIn({ countsDueAt = 0 }: Last, now: number): number {
     const inMs = countsDueAt - now;
     // more than that only if pools have become fewer since
-    return inMs <= this.#countsIntervalMs * (1 + JITTER) ? inMs : 0;
+    return inMs > 0 && inMs <= this.#countsIntervalMs * (1 + JITTER) ? inMs : 0;
   }
 
   forget(name: string): void {
