@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
-import { describeStory } from './story/describe.js';
+import { describeStory, itOnBed } from './story/describe.js';
+import { refusal } from './story/refusal.js';
 
 const DATA = podInterfaceName('data');
 
@@ -88,4 +89,28 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     const refusal = await tenant.refusedElement(launcher!, { ips: ['10.0.0.9'] });
     expect(refusal).to.include('ips').and.to.include('network.kubevirt.io/addresses');
   });
+
+  itOnBed('cannot stop Holdfast with a NAD whose ranges and exclusions would multiply', async (bed) => {
+    const processes = [bed.controller, bed.webhook, bed.ipam];
+    const pids = processes.map(({ pid }) => pid);
+    const tenant = await story().tenant();
+    const refused = tenant.putsNetwork('small', { config: multiplied(500, 3000) });
+    expect(await refusal(refused)).to.include('spec.config.ipam.ipRanges has 500 elements: it may have 16');
+    await tenant.putsNetwork('large', { config: multiplied(4000, 30_000) });
+    await story().addresses.network('blue', ['10.30.60.0/24']);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().running('vm1');
+    expect(await story().addresses.of('vm1.data')).to.deep.equal(['10.30.60.1/24']);
+    expect(processes.map(({ pid }) => pid)).to.deep.equal(pids);
+  });
 });
+
+/** The config of a NAD that names Holdfast with an escape. */
+function multiplied(ranges: number, exclusions: number): string {
+  const lists = {
+    ipRanges: Array.from({ length: ranges }, () => ({ range: '10.0.0.0/8' })),
+    exclude: Array.from({ length: exclusions }, (_, index) => `10.${index}`),
+  };
+  const ipam = `{"type":"hold\\u0066ast",${JSON.stringify(lists).slice(1)}`;
+  return `{"cniVersion":"0.4.0","name":"bomb","type":"bridge","ipam":${ipam}}`;
+}

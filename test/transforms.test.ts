@@ -81,6 +81,18 @@ function nads(bytes: number): { what: string; text: string }[] {
     { what: 'one long key', text: ipamText(`"${'k'.repeat(bytes)}":0`) },
     { what: 'plugins', text: nadText(`{"name":"blue","plugins":[${fill(bytes, () => '{}')}]}`) },
     { what: 'nested lists', text: nadText(`{"a":${'['.repeat(half)}${']'.repeat(half)}}`) },
+    {
+      what: 'nested lists in a plugin that delegates',
+      text: nadText(
+        `{"name":"blue","type":"bridge","ipam":{"type":"holdfast"},"a":${'['.repeat(half - 99)}${']'.repeat(half - 99)}}`,
+      ),
+    },
+    {
+      what: 'keys in a plugin that delegates',
+      text: nadText(
+        `{"name":"blue","type":"bridge","ipam":{"type":"holdfast"},${fill(bytes, (i) => `"k${hex(i)}":0`)}}`,
+      ),
+    },
     { what: 'a long name', text: nadText(`{"name":"${'n'.repeat(bytes)}","ipam":{"type":"holdfast"}}`) },
     { what: 'what is no JSON', text: nadText('{'.repeat(bytes)) },
   ];
