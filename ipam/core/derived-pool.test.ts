@@ -15,6 +15,18 @@ function specOf(ipam: object, rights: Partial<NadRights> = {}) {
 }
 
 describe('the pool that a NAD asks for', () => {
+  it('is made once of one config, network and set of rights, however often others are compared with it', () => {
+    const read = readHoldfastIpam({ type: 'holdfast', range: '10.0.0.0/24' }, PATH);
+    if (!read.ok) expect.fail(read.problem.message);
+    const owner = { namespace: 'vms', rights: { servesAll: false, publishesCapacity: false } };
+    const first = derivedSpec('blue', read.config, owner);
+    expect(derivedSpec('blue', read.config, { ...owner })).to.equal(first);
+    expect(derivedSpec('red', read.config, owner)).to.have.nested.property('spec.network', 'red');
+    const others = derivedSpec('red', read.config, { ...owner, namespace: 'others' });
+    expect(others).to.have.deep.nested.property('spec.namespaces', ['others']);
+    expect(derivedSpec('blue', { ...read.config }, owner)).not.to.equal(first);
+  });
+
   const rows: { name: string; given: object; expect: Omit<AddressPoolSpec, 'network'> }[] = [
     {
       name: 'in our words',

@@ -49,12 +49,27 @@ const ALL_NAMESPACES = '*';
 /** For longer, addresses of pods and VMs that are gone are kept by an administrator's pool alone. */
 const MAX_STICKY_TTL = '168h';
 
-/** The pool that a NAD of the network asks for. Problems name fields of the NAD. */
-export function derivedSpec(
-  network: string,
-  config: HoldfastIpamConfig,
-  { namespace, rights }: { namespace: string; rights: NadRights },
-): DerivedSpec {
+/** Whose NAD it is, and what it may. */
+interface NadOwner {
+  readonly namespace: string;
+  readonly rights: NadRights;
+}
+
+/** A NAD's config is looked at again whenever another NAD of its network changes: it is compiled once. */
+const specs = new WeakMap<HoldfastIpamConfig, { key: string; derived: DerivedSpec }>();
+
+/** The pool that a NAD of the network asks for. Problems name fields of the NAD. The same config gives the same object. */
+export function derivedSpec(network: string, config: HoldfastIpamConfig, owner: NadOwner): DerivedSpec {
+  const { servesAll, publishesCapacity } = owner.rights;
+  const key = JSON.stringify([network, owner.namespace, servesAll, publishesCapacity]);
+  const known = specs.get(config);
+  if (known?.key === key) return known.derived;
+  const derived = readSpec(network, config, owner);
+  specs.set(config, { key, derived });
+  return derived;
+}
+
+function readSpec(network: string, config: HoldfastIpamConfig, { namespace, rights }: NadOwner): DerivedSpec {
   if (config.subnets.length === 0 && config.ranges.length === 0) return { kind: 'none' };
   const converted =
     config.subnets.length > 0 ? { ok: true as const, subnets: config.subnets } : subnetsOfRanges(config);

@@ -1,4 +1,5 @@
 import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
+import { shortHash } from '../../api/hash.js';
 import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
@@ -270,7 +271,16 @@ function isSame(one: Pool, other: Pool): boolean {
   return meaningOf(one) === meaningOf(other);
 }
 
+const meanings = new WeakMap<Pool, string>();
+
 function meaningOf(pool: Pool): string {
+  const known = meanings.get(pool) ?? readMeaning(pool);
+  meanings.set(pool, known);
+  return known;
+}
+
+/** A hash, because it is kept for as long as the pool. */
+function readMeaning(pool: Pool): string {
   const { addressSpace, subnets, cooldownMs, stickyMs, retainsClaims, blockSize, publishesCapacity } = pool;
   const { namespaces, nodeSelector } = pool;
   const meaning = [
@@ -278,5 +288,8 @@ function meaningOf(pool: Pool): string {
     namespaces && [...namespaces].sort(),
     nodeSelector && Object.entries(nodeSelector).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];
-  return JSON.stringify(meaning, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+  const text = JSON.stringify(meaning, (_key, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
+  return shortHash(text, 64);
 }

@@ -149,8 +149,11 @@ function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
   ];
 }
 
+/** Comparing two large NADs takes milliseconds. */
+const MOST_FOLLOWERS = 50;
+
 function warnOfFollowers(wish: Wish, others: readonly Wish[]): string[] {
-  const behind = others.filter((other) => describeDifference(wish, other) !== undefined);
+  const behind = others.slice(0, MOST_FOLLOWERS).filter((other) => describeDifference(wish, other) !== undefined);
   const [first] = behind;
   if (first === undefined) return [];
   const which = behind.length === 1 ? objectKey(first.nad) : `${objectKey(first.nad)} and ${behind.length - 1} more`;

@@ -4,7 +4,6 @@ import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import type { Pool } from '../core/pool.js';
 import { type RightsOf, derivedPool, derivedSpec } from '../core/derived-pool.js';
-import { servedOf } from './serving.js';
 
 const SHOWN = 120;
 
@@ -34,8 +33,7 @@ export function readStatement(nad: NetworkAttachment, rightsOf: RightsOf): State
   if (derived.kind === 'none') return { kind: 'nothing' };
   if (derived.kind === 'invalid') return { kind: 'wrong', problems: derived.problems };
   const pool = derivedPool(namespace, derived.spec);
-  const served = servedOf(pool);
-  if (served === undefined) throw new TypeError(`AddressPool ${pool.metadata.name} was found good, and is not`);
+  const served = { ...derived.pool, name: pool.metadata.name };
   return { kind: 'wish', wish: { nad, network, pool, served, reduced: derived.reduced } };
 }
 
