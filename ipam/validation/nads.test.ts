@@ -172,6 +172,14 @@ const CASES: Case[] = [
   },
   { name: 'addresses that another network leases on another bridge', ...ON_WIRE, becomes: onBridge('br1') },
   {
+    name: 'another network name on the same bridge while addresses of the old network are leased, with a warning',
+    pools: [DERIVED],
+    leases: LEASED,
+    was: onBridge('br0'),
+    becomes: onBridge('br0', 'red'),
+    warnings: 1,
+  },
+  {
     name: 'another address space for a pool without leases, with a warning',
     pools: [DERIVED],
     was: subnet('10.0.0.0/24'),

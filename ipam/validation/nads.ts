@@ -46,7 +46,7 @@ export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Ver
       const { refusals, warnings } = reviewRights(statement.wish, before, view);
       return {
         refusals,
-        warnings: refusals.length > 0 ? warnings : [...warnings, ...warnOfWire(statement.wish, view)],
+        warnings: refusals.length > 0 ? warnings : [...warnings, ...warnOfWire(statement.wish, view, before)],
       };
     }
   }
