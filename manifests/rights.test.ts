@@ -64,9 +64,9 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'serviceaccounts./token': '',
   'secrets.': '',
   'secrets.@default': '',
-  'secrets.@holdfast-system': 'create',
-  'secrets.@holdfast-system=holdfast-ipam-tls': `${READ} create update patch`,
-  'secrets.@holdfast-system=holdfast-webhook-tls': 'create',
+  'secrets.@holdfast-system': '',
+  'secrets.@holdfast-system=holdfast-ipam-tls': `${READ} update`,
+  'secrets.@holdfast-system=holdfast-webhook-tls': '',
   'leases.coordination.k8s.io': '',
   'leases.coordination.k8s.io@kube-system': '',
   'leases.coordination.k8s.io@holdfast-system': 'create',
@@ -84,6 +84,29 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'clusterrolebindings.rbac.authorization.k8s.io': '',
   'customresourcedefinitions.apiextensions.k8s.io': '',
   'deployments.apps': '',
+};
+
+/** Only what it may write, and what it must not. */
+const RIGHTS_OF_WEBHOOK: Record<string, string> = {
+  'secrets.': '',
+  'secrets.@holdfast-system': '',
+  'secrets.@holdfast-system=holdfast-webhook-tls': `${READ} update`,
+  'secrets.@holdfast-system=holdfast-ipam-tls': '',
+  'serviceaccounts./token@holdfast-system=holdfast-controller': '',
+  'leases.coordination.k8s.io@holdfast-system': '',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': '',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io=holdfast-webhook': `${READ} patch`,
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io=holdfast-webhook-capacity': `${READ} patch`,
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io=another': '',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io=holdfast-ipam': '',
+  'validatingadmissionpolicies.admissionregistration.k8s.io': '',
+};
+
+const RIGHTS_OF_CONTROLLER: Record<string, string> = {
+  'ipamclaims.k8s.cni.cncf.io': `${READ} create patch delete`,
+  'ipamclaims.k8s.cni.cncf.io/status': '',
+  'secrets.@holdfast-system': '',
+  'events.': 'create patch',
 };
 
 const RIGHTS_OF_AGENTS: Record<string, string> = {
@@ -155,12 +178,16 @@ const RIGHTS_OF_CAPACITY: Record<string, string> = {
 };
 
 const IPAM: Account = { namespace: 'holdfast-system', name: 'holdfast-ipam' };
+const WEBHOOK: Account = { namespace: 'holdfast-system', name: 'holdfast-webhook' };
+const CONTROLLER: Account = { namespace: 'holdfast-system', name: 'holdfast-controller' };
 const CAPACITY: Account = { namespace: 'holdfast-system', name: 'holdfast-capacity' };
 const AGENT: Account = { namespace: 'holdfast-agents', name: 'holdfast-agent' };
 const RIGHTS: [Account, Record<string, string>][] = [
   [IPAM, RIGHTS_OF_IPAM],
   [AGENT, RIGHTS_OF_AGENTS],
   [CAPACITY, RIGHTS_OF_CAPACITY],
+  [WEBHOOK, RIGHTS_OF_WEBHOOK],
+  [CONTROLLER, RIGHTS_OF_CONTROLLER],
 ];
 
 function attributesOf(key: string, verb: string): Attributes {
@@ -176,7 +203,7 @@ function attributesOf(key: string, verb: string): Attributes {
   };
 }
 
-describe('the rights of the identities of ipam and of agents, on a kube-apiserver', function () {
+describe('the rights of the identities of Holdfast, on a kube-apiserver', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
 
@@ -204,11 +231,14 @@ describe('the rights of the identities of ipam and of agents, on a kube-apiserve
       shipped.filter(({ kind }) => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind)),
     );
     await until('the rights are in force', async () => {
-      const rights = ['pods.', 'secrets.@holdfast-system'].map((key) => can(IPAM, attributesOf(key, 'create')));
+      const rights = ['pods.', 'leases.coordination.k8s.io@holdfast-system'].map((key) =>
+        can(IPAM, attributesOf(key, 'create')),
+      );
       return (await Promise.all(rights))[1];
     });
-    for (const account of [IPAM, AGENT, CAPACITY]) {
-      await until('all of them are', () => can(account, attributesOf('pods.', 'get')));
+    for (const account of [IPAM, AGENT, CAPACITY, WEBHOOK, CONTROLLER]) {
+      const key = account === WEBHOOK ? 'namespaces.' : 'pods.';
+      await until('all of them are', () => can(account, attributesOf(key, 'list')));
     }
   });
 

@@ -70,7 +70,13 @@ describe('The validation of pools and networks on an API server', function () {
   const overlapping = [{ cidr: '10.0.0.0/24' }, { cidr: '10.0.0.0/25' }];
 
   async function install(): Promise<void> {
-    const files = ['namespace.yaml', 'rbac/ipam.yaml', 'ipam/service.yaml', 'ipam/validating-webhook.yaml'];
+    const files = [
+      'namespace.yaml',
+      'rbac/ipam.yaml',
+      'ipam/secret.yaml',
+      'ipam/service.yaml',
+      'ipam/validating-webhook.yaml',
+    ];
     const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();
     for (const object of [...shipped.map(withoutSelector), endpointOf(NAME, port)])
       await plane.client.create(resourceOf(object), object);

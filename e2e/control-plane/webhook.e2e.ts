@@ -128,7 +128,13 @@ describe('The webhook on an API server', function () {
     await createAll(plane.client, namespace);
     await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     const webhooks = ['webhook/mutating-webhook.yaml', 'webhook/capacity-webhook.yaml'];
-    const files = ['crds/addresspools.yaml', 'rbac/webhook.yaml', 'webhook/service.yaml', ...webhooks];
+    const files = [
+      'crds/addresspools.yaml',
+      'rbac/webhook.yaml',
+      'webhook/secret.yaml',
+      'webhook/service.yaml',
+      ...webhooks,
+    ];
     const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
     for (const object of [...shipped.map(withoutSelector), account, endpointOf(NAME, port)])

@@ -1,10 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { until } from '../../e2e/story/wait.js';
-import { Client } from '../../kube/client.js';
 import { TransportError } from '../../kube/errors.js';
-import { silentLogger } from '../../kube/log.js';
-import type { Resource } from '../../kube/resource.js';
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
   type Secret,
@@ -12,119 +9,17 @@ import {
   type WebhookConfigurationObject,
 } from '../../kube/resources.js';
 import type { Request } from '../../kube/transport.js';
-import { ManualClock } from '../../test/manual-clock.js';
-import { MemoryApi } from '../../test/memory-api.js';
-import { AUTHORITY_LIFE_MS, OVERLAP_MS, SERVING_LIFE_MS, SETTLE_MS, splitPem } from './certificate-judgement.js';
-import { type Keys, generateKeys } from './certificates.js';
-import type { ServingPair } from './certificate-source.js';
-import { CertificateStore } from './certificate-store.js';
+import { Replicas, SECRET, START, makeKeys } from '../../test/certificate-replicas.js';
+import { AUTHORITY_LIFE_MS, OVERLAP_MS, SERVING_LIFE_MS, SETTLE_MS } from './certificate-judgement.js';
 
 const DAY_MS = 24 * 3_600_000;
-const START = Date.UTC(2030, 0, 1);
 const KINDS = [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS];
-const SECRET = '/api/v1/namespaces/holdfast-system/secrets/holdfast-webhook-tls';
-
-/** Making RSA keys takes long: these go round. */
-let keys: readonly Keys[] = [];
-
-/** Replicas of a server on one API server and one clock. */
-class Replicas {
-  readonly api = new MemoryApi();
-  readonly clock = new ManualClock(START);
-  readonly stores: CertificateStore[] = [];
-  #used = 0;
-  /** What each replica shows. */
-  readonly shown: (ServingPair | undefined)[] = [];
-
-  readonly #resource: Resource<WebhookConfigurationObject>;
-  /** Its path. */
-  readonly configuration: string;
-
-  constructor(resource = MUTATING_WEBHOOK_CONFIGURATIONS) {
-    this.#resource = resource;
-    this.configuration = `/apis/admissionregistration.k8s.io/v1/${resource.plural}/holdfast-webhook`;
-    const webhooks = ['a', 'b'].map((name) => ({ name, clientConfig: { service: { name: 'holdfast-webhook' } } }));
-    const configuration = { metadata: { name: 'holdfast-webhook', resourceVersion: '1' }, webhooks };
-    this.api.objects.set(this.configuration, configuration);
-  }
-
-  start(api: MemoryApi = this.api): void {
-    const index = this.stores.length;
-    const store = new CertificateStore({
-      client: new Client(api),
-      secret: { namespace: 'holdfast-system', name: 'holdfast-webhook-tls' },
-      configuration: { resource: this.#resource, name: 'holdfast-webhook' },
-      moreConfigurations: [{ resource: this.#resource, name: 'another' }],
-      names: ['holdfast-webhook.holdfast-system.svc'],
-      clock: this.clock,
-      random: () => 0,
-      log: silentLogger,
-      metrics: { certificateEnds: () => undefined },
-      generateKeys: () => Promise.resolve(keys[this.#used++ % keys.length]!),
-    });
-    this.stores.push(store);
-    store.start((pair) => (this.shown[index] = pair));
-  }
-
-  /** Everything that is due now is done. */
-  async settle(): Promise<void> {
-    await this.clock.idle(this.stores.length);
-    // who lost a race waits for a moment and looks again
-    while ((this.clock.next ?? Infinity) <= this.clock.now() + 1000) await this.goOn(this.clock.next ?? 0);
-  }
-
-  async goOn(to: number): Promise<void> {
-    this.clock.set(to);
-    await this.clock.idle(this.stores.length);
-  }
-
-  /** Everybody looks again after that time, and at what it leads to. */
-  async pass(ms: number): Promise<void> {
-    await this.goOn(this.clock.now() + ms);
-    await this.settle();
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.stores.map((store) => store.stop()));
-  }
-
-  get secret(): Secret {
-    return this.api.objects.get(SECRET) as Secret;
-  }
-
-  /** Of the other configuration that leads here. */
-  get another(): string {
-    return this.configuration.replace(/[^/]+$/, 'another');
-  }
-
-  get bundles(): string[][] {
-    return this.bundlesOf(this.configuration);
-  }
-
-  bundlesOf(configuration: string): string[][] {
-    const { webhooks = [] } = this.api.objects.get(configuration) as WebhookConfigurationObject;
-    return webhooks.map(({ clientConfig }) => splitPem(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString()));
-  }
-
-  /** An API server that trusts these CAs would talk to this replica. */
-  isTrusted(replica: number, bundle = this.bundles[0] ?? []): boolean {
-    const serving = new X509Certificate(this.shown[replica]?.cert ?? '');
-    return bundle.some((ca) => serving.verify(new X509Certificate(ca).publicKey));
-  }
-
-  writes(from = 0): string[] {
-    const written = this.api.seen.slice(from).filter(({ method }) => method !== 'GET');
-    return written.map(({ method, path }) => `${method} ${path.split('/').at(-2) ?? ''}`);
-  }
-}
 
 describe('the certificates of an admission server', function () {
   this.timeout(30_000); // RSA keys
   let replicas: Replicas;
 
-  before(async () => {
-    keys = await Promise.all(Array.from({ length: 5 }, generateKeys));
-  });
+  before(makeKeys);
   beforeEach(() => {
     replicas = new Replicas();
   });
@@ -137,7 +32,7 @@ describe('the certificates of an admission server', function () {
       await replicas.settle();
       expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
       expect(replicas.isTrusted(0)).to.be.true;
-      expect(replicas.writes()).to.deep.equal(['POST holdfast-system', `PATCH ${resource.plural}`]);
+      expect(replicas.writes()).to.deep.equal(['PUT secrets', `PATCH ${resource.plural}`]);
     });
   }
 
@@ -151,11 +46,15 @@ describe('the certificates of an admission server', function () {
     await until('it is trusted', () => replicas.bundlesOf(replicas.another)[0]?.join() === replicas.bundles[0]?.join());
   });
 
-  it('are kept in a Secret of type kubernetes.io/tls, with the CA', async () => {
+  it('are kept in the Secret that is there, with the CA; its type and labels stay', async () => {
+    const [type, labels] = ['kubernetes.io/tls', { app: 'holdfast' }];
+    const { metadata } = replicas.secret;
+    replicas.api.objects.set(SECRET, { ...replicas.secret, type, metadata: { ...metadata, labels } } as Secret);
     replicas.start();
     await replicas.settle();
     expect(replicas.stores[0]?.ready()).to.be.undefined;
-    expect(replicas.secret.type).to.equal('kubernetes.io/tls');
+    expect(replicas.secret).to.deep.include({ type });
+    expect(replicas.secret.metadata.labels).to.deep.equal(labels);
     expect(Object.keys(replicas.secret.data ?? {})).to.have.members(['tls.crt', 'tls.key', 'ca.crt', 'ca.key']);
   });
 
@@ -271,6 +170,35 @@ describe('the certificates of an admission server', function () {
     replicas.api.objects.set(SECRET, secret);
     replicas.stores[0]?.wake();
     await replicas.settle();
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('need the Secret: it is never created, and without it the replica is not ready and says what to do', async () => {
+    const shipped = replicas.secret;
+    replicas.api.objects.delete(SECRET);
+    replicas.start();
+    await replicas.clock.idle(1);
+    const problem = 'Secret holdfast-system/holdfast-webhook-tls does not exist: apply the manifests';
+    expect(replicas.stores[0]?.ready()).to.equal(problem);
+    expect(replicas.writes()).to.deep.equal([]);
+    replicas.api.objects.set(SECRET, shipped);
+    await replicas.settle();
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('stay in use and ready after somebody deleted the Secret, and are made anew once it is there again', async () => {
+    replicas.start();
+    await replicas.settle();
+    const [shown] = replicas.shown;
+    const { metadata } = replicas.secret;
+    replicas.api.objects.delete(SECRET);
+    replicas.stores[0]?.wake();
+    await replicas.clock.idle(1);
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    expect(replicas.shown[0]).to.equal(shown);
+    replicas.api.objects.set(SECRET, { metadata });
+    await replicas.pass(60_000);
+    expect(replicas.shown[0]).not.to.deep.equal(shown);
     expect(replicas.isTrusted(0)).to.be.true;
   });
 

@@ -1,8 +1,9 @@
-import { isConflict, isAlreadyExists, messageOf } from '../../kube/errors.js';
+import { isConflict, messageOf } from '../../kube/errors.js';
 import { backoff } from '../../kube/backoff.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
+import { objectKey } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
 import { SECRETS, type Secret, type WebhookConfigurationObject } from '../../kube/resources.js';
 import { type Judgement, type TlsMaterial, describeExpiry, endOf, isServable, judge } from './certificate-judgement.js';
@@ -32,8 +33,8 @@ interface ReadConfiguration {
 }
 
 export interface CertificateStoreOptions {
-  client: Pick<Client, 'find' | 'create' | 'replace' | 'patch'>;
-  /** Where the certificates are kept. */
+  client: Pick<Client, 'find' | 'replace' | 'patch'>;
+  /** Where the certificates are kept. It must exist: the right to create Secrets would be the right to read tokens. */
   secret: { namespace: string; name: string };
   /** Whose caBundle is kept true. */
   configuration: WebhookConfigurationRef;
@@ -100,7 +101,7 @@ export class CertificateStore implements CertificateSource {
         if (this.#isStopping()) return;
         if (this.#unready !== undefined) this.#unready = messageOf(error);
         pauseMs = retries.next();
-        if (isLost(error)) log.debug({}, 'another replica was faster');
+        if (isConflict(error)) log.debug({}, 'another replica was faster');
         else log.warn({ err: error, retryAfterMs: pauseMs }, `certificates cannot be kept: ${messageOf(error)}`);
       }
       if (pauseMs > 0) await this.#nap.take(pauseMs);
@@ -120,7 +121,9 @@ export class CertificateStore implements CertificateSource {
     // Before the Secret: a bundle that is written with this resourceVersion is then no older than the one that it replaces.
     const configurations = await this.#readConfigurations();
     const secret = await client.find(SECRETS, this.#options.secret, { signal: this.#stopped.signal });
-    const material = secret && readMaterial(secret);
+    if (secret === undefined)
+      throw new Error(`Secret ${objectKey({ metadata: this.#options.secret })} does not exist: apply the manifests`);
+    const material = readMaterial(secret);
     // something that may be trusted is better than nothing; a replacement has to be trusted first
     if (this.#served === undefined && material !== undefined) this.#serve(material, use);
     const judgement = judge(material, {
@@ -142,8 +145,8 @@ export class CertificateStore implements CertificateSource {
     return judgement.until;
   }
 
-  async #step(due: Due, secret: Secret | undefined, material: TlsMaterial | undefined): Promise<void> {
-    const { clock, names, log, generateKeys } = this.#options;
+  async #step(due: Due, secret: Secret, material: TlsMaterial | undefined): Promise<void> {
+    const { client, clock, names, log, generateKeys } = this.#options;
     const { action, reason } = due;
     if (action === this.#lastStep) {
       // whatever keeps it from helping: not in a tight loop
@@ -152,7 +155,8 @@ export class CertificateStore implements CertificateSource {
     }
     // making certificates needs a library that most starts can do without
     const { takeStep } = await import('./certificate-step.js');
-    await this.#write(secret, await takeStep(action, material, { now: clock.wall(), names, generateKeys }));
+    const made = await takeStep(action, material, { now: clock.wall(), names, generateKeys });
+    await client.replace(SECRETS, writeMaterial(secret, made));
     this.#lastStep = action;
     log.info({ action }, `certificates changed: ${reason}`);
   }
@@ -178,13 +182,6 @@ export class CertificateStore implements CertificateSource {
     return read;
   }
 
-  async #write(current: Secret | undefined, material: TlsMaterial): Promise<void> {
-    const { client, secret } = this.#options;
-    const wanted = writeMaterial(current ?? { metadata: secret }, material);
-    if (current === undefined) await client.create(SECRETS, wanted);
-    else await client.replace(SECRETS, wanted);
-  }
-
   /** Makes API servers trust what the Secret holds. */
   async #trust({ resource, object: configuration }: ReadConfiguration, material: TlsMaterial): Promise<void> {
     const wanted = Buffer.from(material.authorities.join('')).toString('base64');
@@ -207,9 +204,4 @@ function trustedBy(configurations: readonly WebhookConfigurationObject[]): strin
   const webhooks = configurations.flatMap((configuration) => configuration.webhooks ?? []);
   const [first, ...others] = webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? '');
   return first !== undefined && others.every((other) => other === first) ? Buffer.from(first, 'base64').toString() : '';
-}
-
-/** Another replica has changed what we judged. */
-function isLost(error: unknown): boolean {
-  return isConflict(error) || isAlreadyExists(error);
 }

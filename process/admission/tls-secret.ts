@@ -26,7 +26,6 @@ export function writeMaterial(secret: Secret, material: TlsMaterial): Secret {
   };
   const encoded = Object.entries(text).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
   return {
-    type: 'kubernetes.io/tls',
     ...secret,
     data: { ...secret.data, ...(Object.fromEntries(encoded) as Secret['data']) },
   };

@@ -1,0 +1,172 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readManifests, resourceOf } from '../e2e/bed/objects.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import type { JsonPatchOperation } from '../kube/client.js';
+import type { Resource } from '../kube/resource.js';
+import {
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  SECRETS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+  type WebhookConfigurationObject,
+} from '../kube/resources.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+
+const SYSTEM = 'holdfast-system';
+const WEBHOOK = `system:serviceaccount:${SYSTEM}:holdfast-webhook`;
+const IPAM = `system:serviceaccount:${SYSTEM}:holdfast-ipam`;
+const ADMINISTRATOR = 'administrator';
+const BUNDLE = Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n').toString('base64');
+const FILES = ['webhook/mutating-webhook.yaml', 'webhook/capacity-webhook.yaml', 'ipam/validating-webhook.yaml'];
+
+type Configurations = [string, Resource<WebhookConfigurationObject>, string];
+const CONFIGURATIONS: Configurations[] = [
+  [WEBHOOK, MUTATING_WEBHOOK_CONFIGURATIONS, 'holdfast-webhook'],
+  [WEBHOOK, MUTATING_WEBHOOK_CONFIGURATIONS, 'holdfast-webhook-capacity'],
+  [IPAM, VALIDATING_WEBHOOK_CONFIGURATIONS, 'holdfast-ipam'],
+];
+
+const ANYTHING = { apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], operations: ['*'] };
+const ELSEWHERE = { url: 'https://attacker.example/' };
+const ONE_MORE = {
+  name: 'more.ipam.holdfast.dev',
+  admissionReviewVersions: ['v1'],
+  sideEffects: 'None',
+  clientConfig: ELSEWHERE,
+  rules: [ANYTHING],
+};
+const WEBHOOKS_ONLY = 'caBundle of the webhooks in a webhook configuration, and nothing else';
+
+/** Changes that are refused to Holdfast's identities, whether or not they set a caBundle as well. */
+const MUTANTS: Record<string, { change: JsonPatchOperation[]; refusal?: string }> = {
+  'a rule for everything': { change: [{ op: 'add', path: '/webhooks/0/rules/0', value: ANYTHING }] },
+  'a wider rule': { change: [{ op: 'replace', path: '/webhooks/0/rules/0/resources', value: ['*'] }] },
+  'another operation': { change: [{ op: 'add', path: '/webhooks/0/rules/0/operations/0', value: 'DELETE' }] },
+  'a URL in place of the Service': { change: [{ op: 'replace', path: '/webhooks/0/clientConfig', value: ELSEWHERE }] },
+  'another Service': {
+    change: [{ op: 'replace', path: '/webhooks/0/clientConfig/service/name', value: 'attacker' }],
+  },
+  'another path': { change: [{ op: 'replace', path: '/webhooks/0/clientConfig/service/path', value: '/all' }] },
+  'another failurePolicy': { change: [{ op: 'replace', path: '/webhooks/0/failurePolicy', value: 'Ignore' }] },
+  'another timeout': { change: [{ op: 'replace', path: '/webhooks/0/timeoutSeconds', value: 30 }] },
+  'another matchPolicy': { change: [{ op: 'replace', path: '/webhooks/0/matchPolicy', value: 'Exact' }] },
+  'no namespaceSelector': { change: [{ op: 'remove', path: '/webhooks/0/namespaceSelector' }] },
+  'another objectSelector': {
+    change: [{ op: 'replace', path: '/webhooks/0/objectSelector', value: { matchLabels: { a: 'b' } } }],
+  },
+  'no matchConditions': { change: [{ op: 'remove', path: '/webhooks/0/matchConditions' }] },
+  'one more webhook': { change: [{ op: 'add', path: '/webhooks/0', value: ONE_MORE }] },
+  'no webhook': { change: [{ op: 'remove', path: '/webhooks/0' }] },
+  'a webhook of another name': {
+    change: [{ op: 'replace', path: '/webhooks/0/name', value: 'other.ipam.holdfast.dev' }],
+  },
+  'another label': { change: [{ op: 'add', path: '/metadata/labels/a', value: 'b' }], refusal: 'metadata.labels' },
+  'no labels': { change: [{ op: 'remove', path: '/metadata/labels' }], refusal: 'metadata.labels' },
+  'an annotation': {
+    change: [{ op: 'add', path: '/metadata/annotations', value: { a: 'b' } }],
+    refusal: 'metadata.annotations',
+  },
+  'a finalizer': {
+    change: [{ op: 'add', path: '/metadata/finalizers', value: ['a.b/c'] }],
+    refusal: 'metadata.finalizers',
+  },
+};
+/** These change nothing. */
+const WITHOUT_EFFECT = new Set([
+  'holdfast-ipam no namespaceSelector',
+  'holdfast-webhook-capacity another failurePolicy',
+]);
+
+describe('webhook configurations on a kube-apiserver', function () {
+  this.timeout(30_000);
+  let cluster: GuardedCluster;
+
+  async function change(user: string, [, resource, name]: Configurations, operations: JsonPatchOperation[]) {
+    return (await cluster.as(user)).patch(resource, { name }, { type: 'json', operations });
+  }
+
+  const bundle = (value: string): JsonPatchOperation => ({
+    op: 'add',
+    path: '/webhooks/0/clientConfig/caBundle',
+    value,
+  });
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({});
+    const shipped = await Promise.all(FILES.map((file) => readManifests(join(MANIFESTS, file))));
+    for (const object of shipped.flat()) await cluster.admin.create(resourceOf(object), object);
+    const client = await cluster.as(WEBHOOK);
+    const mine = { metadata: { name: 'mine' }, webhooks: [] };
+    await untilRefused(() => client.create(MUTATING_WEBHOOK_CONFIGURATIONS, mine, { dryRun: true }));
+  });
+
+  after(() => cluster.stop());
+
+  for (const configuration of CONFIGURATIONS) {
+    const [user, resource, name] = configuration;
+    describe(`${resource.kind} ${name}`, () => {
+      it('gets its caBundle from the identity that serves it, again and again', async () => {
+        await change(user, configuration, [bundle(BUNDLE)]);
+        await change(user, configuration, [{ op: 'remove', path: '/webhooks/0/clientConfig/caBundle' }]);
+        await change(user, configuration, [bundle(BUNDLE)]);
+      });
+
+      for (const [what, { change: operations, refusal = WEBHOOKS_ONLY }] of Object.entries(MUTANTS)) {
+        if (WITHOUT_EFFECT.has(`${name} ${what}`)) continue;
+        it(`does not get ${what} from that identity, nor from a namesake in another namespace`, async () => {
+          const namesake = user.replace(SYSTEM, 'tenant');
+          for (const who of [user, namesake]) {
+            await expectRefusal(change(who, configuration, operations), refusal);
+            await expectRefusal(change(who, configuration, [...operations, ...renewed(operations)]), refusal);
+          }
+        });
+      }
+
+      it('is not deleted, and no other one is created, by that identity', async () => {
+        const client = await cluster.as(user);
+        await expectRefusal(client.delete(resource, { name }), 'create and delete none');
+        const mine = { metadata: { name: 'mine' }, webhooks: [] };
+        await expectRefusal(client.create(resource, mine), 'create and delete none');
+      });
+    });
+  }
+
+  /** The caBundle besides, as a process sets it; not if the webhook is another one then. */
+  function renewed(operations: JsonPatchOperation[]): JsonPatchOperation[] {
+    const isWebhooks = operations.some(({ path }) => path === '/webhooks/0' || path === '/webhooks/0/clientConfig');
+    return isWebhooks ? [] : [bundle(BUNDLE)];
+  }
+
+  describe('the Secrets of certificates', () => {
+    const ref = { namespace: SYSTEM, name: 'holdfast-webhook-tls' };
+    const apply = async () => {
+      const [object] = await readManifests(join(MANIFESTS, 'webhook', 'secret.yaml'));
+      const patch = { type: 'apply', object: object!, fieldManager: 'kubectl', force: true } as const;
+      return cluster.admin.patch(SECRETS, ref, patch);
+    };
+
+    for (const type of [undefined, 'kubernetes.io/tls']) {
+      it(`keep their data and type when the manifest is applied again, if the type is ${type ?? 'that of the manifest'}`, async () => {
+        const data = { 'tls.crt': BUNDLE, 'tls.key': BUNDLE, 'ca.crt': BUNDLE, 'ca.key': BUNDLE };
+        if (type === undefined) await apply();
+        else await cluster.admin.create(SECRETS, { metadata: ref, type, data });
+        const { type: stored, ...secret } = await cluster.admin.get(SECRETS, ref);
+        await (await cluster.as(WEBHOOK)).replace(SECRETS, { ...secret, type: stored, data } as typeof secret);
+        await apply();
+        const after = await cluster.admin.get(SECRETS, ref);
+        expect(after.data).to.deep.equal(data);
+        expect(after.type).to.equal(type ?? 'Opaque');
+        await cluster.admin.delete(SECRETS, ref);
+      });
+    }
+  });
+
+  describe('for administrators', () => {
+    it('are changed by administrators as they like', async () => {
+      const label: JsonPatchOperation = { op: 'add', path: '/metadata/labels/a', value: 'b' };
+      const widened = MUTANTS['a wider rule']!.change;
+      for (const configuration of CONFIGURATIONS) await change(ADMINISTRATOR, configuration, [...widened, label]);
+    });
+  });
+});
