@@ -1,6 +1,15 @@
 import { expect } from 'chai';
 import { claim, claimOfIpamExtensions, vmi, vmiReference } from '../test/workload-objects.js';
-import { describeHolder, isForVmNetwork, isOwnedBy, isOwnerless, ownerOfVmi } from './vm-claims.js';
+import { podInterfaceName } from './pod-interface.js';
+import {
+  describeHolder,
+  isForVmNetwork,
+  isOwnedBy,
+  isOwnerless,
+  nameByIpamExtensions,
+  ownerOfVmi,
+  servedNetwork,
+} from './vm-claims.js';
 
 describe('whose claims a VMI uses', () => {
   const cases = [
@@ -59,6 +68,52 @@ describe('the network of a VM that a claim is for', () => {
     expect(isForVmNetwork(claimOfIpamExtensions(), 'vm1', 'data')).to.be.true;
     expect(isForVmNetwork(claimOfIpamExtensions({ name: 'vm1.data.net' }), 'vm1', 'Data_Net')).to.be.true;
     expect(isForVmNetwork(claimOfIpamExtensions(), 'vm1', 'other')).to.be.false;
+  });
+});
+
+describe('the name that kubevirt/ipam-extensions gives a claim', () => {
+  const LONG = `A_${'x'.repeat(260)}`;
+  // by ComposeKey of kubevirt/ipam-extensions
+  const rows: [string, string][] = [
+    ['data', 'vm1.data'],
+    ['multus_iface', 'vm1.multus.iface'],
+    ['Data_Net', 'vm1.data.net'],
+    ['a__b', 'vm1.a.b'],
+    ['-a-', 'vm1.a'],
+    ['_x_', 'vm1.x'],
+    ['a-_b', 'vm1.a.b'],
+    ['A--B_-c-', 'vm1.a--b.c'],
+    ['net-0123456789', 'vm1.net-0123456789'],
+    ['über', 'vm1.ber'],
+    ['___', 'vm1'],
+    [LONG, `vm1.a.${'x'.repeat(247)}`],
+  ];
+  for (const [network, name] of rows) {
+    it(`is ${name.slice(0, 40)} for network ${network.slice(0, 40)}`, () => {
+      expect(nameByIpamExtensions('vm1', network)).to.equal(name);
+      expect(isForVmNetwork(claimOfIpamExtensions({ name }), 'vm1', network)).to.equal(true);
+    });
+  }
+});
+
+describe('the network that a claim of kubevirt/ipam-extensions serves, if it made one claim for several', () => {
+  const networks = ['Net_1', 'net_1', 'net-_1'].map((name) => ({ name, podInterface: podInterfaceName(name) }));
+  const cases = [
+    { name: 'the first one in the spec', given: {}, expect: 'Net_1' },
+    { name: 'the one of its interface', given: { interface: podInterfaceName('net_1') }, expect: 'net_1' },
+    { name: 'the one that is noted', given: { vmNetwork: 'net-_1' }, expect: 'net-_1' },
+  ];
+  for (const { name, given, expect: expected } of cases) {
+    it(`is ${name}`, () => {
+      const shared = claimOfIpamExtensions({ name: 'vm1.net.1', ...given });
+      expect(servedNetwork(shared, 'vm1', networks)).to.equal(expected);
+    });
+  }
+
+  it('is the one of its exact name', () => {
+    const both = ['Data', 'data'].map((name) => ({ name, podInterface: podInterfaceName(name) }));
+    expect(servedNetwork(claimOfIpamExtensions(), 'vm1', both)).to.equal('data');
+    expect(servedNetwork(claimOfIpamExtensions({ name: 'vm1.x' }), 'vm1', both)).to.equal(undefined);
   });
 });
 

@@ -44,12 +44,28 @@ export function possibleClaimNames(vm: string, vmNetwork: string, cniNetwork: st
   ];
 }
 
-/** It puts dots for the characters that are not allowed, so that several networks may share a name. */
-function nameByIpamExtensions(vm: string, vmNetwork: string): string {
-  return `${vm}.${vmNetwork}`
-    .toLowerCase()
-    .replace(/[^a-z0-9.-]/g, '.')
-    .slice(0, 253);
+/** What kubevirt/ipam-extensions calls the claim (`ComposeKey`): valid runs joined by dots. Several networks of a VM may share a name. */
+export function nameByIpamExtensions(vm: string, vmNetwork: string): string {
+  const runs = `${vm}.${vmNetwork}`.toLowerCase().match(/[a-z0-9]([-a-z0-9]*[a-z0-9])?/g) ?? [];
+  return runs.join('.').slice(0, 253);
+}
+
+/**
+ * Which of the VM's networks a claim serves.
+ * @param networks those on the claim's CNI network, in the order of the spec
+ * @returns its name. If kubevirt/ipam-extensions made one claim for several networks, its interface decides, then the exact name, then the order.
+ */
+export function servedNetwork(
+  claim: IPAMClaim,
+  vm: string,
+  networks: readonly { readonly name: string; readonly podInterface: string }[],
+): string | undefined {
+  const fitting = networks.filter(({ name }) => isForVmNetwork(claim, vm, name));
+  const best =
+    fitting.find(({ podInterface }) => podInterface === claim.spec.interface) ??
+    fitting.find(({ name }) => claimName(vm, name) === claim.metadata.name) ??
+    fitting[0];
+  return best?.name;
 }
 
 /** Nobody owns it, and nobody is remembered to have owned it. */

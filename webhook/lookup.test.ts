@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { swappedClaimName } from '../api/ipam-claim.js';
+import { claimName, swappedClaimName } from '../api/ipam-claim.js';
 import type { KubeObject } from '../api/meta.js';
 import { PERSISTENT_IPS_LABEL } from '../api/names.js';
 import { Cache } from '../kube/cache.js';
@@ -16,6 +16,7 @@ import {
   networksValue,
 } from '../test/kubevirt-objects.js';
 import { type Cluster, CLUSTER, VM1, referencesAfter } from '../test/pod-review.js';
+import { claimOfIpamExtensions, vmReference } from '../test/workload-objects.js';
 import { readPod } from './launcher-pod.js';
 import { Lookup } from './lookup.js';
 import { CLAIMS, NADS } from '../process/watched.js';
@@ -67,8 +68,8 @@ function lookup({ cached = {}, live, open = true, namespaceLabels = {} }: Given)
     clock: systemClock,
     onLiveRead: (kind, result) => results.push(`${kind} ${result}`),
   });
-  const review = async (networks = networksValue(VM1)) => {
-    const pod = readPod(makeLauncherPod(VM1, networks), 'object');
+  const review = async (networks = networksValue(VM1), vmi = VM1) => {
+    const pod = readPod(makeLauncherPod(vmi, networks), 'object');
     const verdict = await subject.review({ operation: 'CREATE', namespace: NAMESPACE, pod });
     return verdict.allowed ? referencesAfter(verdict, networks) : verdict.reason;
   };
@@ -92,6 +93,19 @@ describe('the lookup of what a review needs', () => {
       'IPAMClaim vms/vm1.data',
     ]);
     expect(results).to.deep.equal(['vmi found', 'vm found', 'network found', 'claim found']);
+  });
+
+  it('finds the claim of kubevirt/ipam-extensions that the caches do not show yet, with one read more', async () => {
+    const odd = makeVmi('vm1', { multus_iface: 'blue' });
+    const cached = { ...CLUSTER, vmis: [odd], claims: [] };
+    const owner = vmReference('vm1-vm-uid');
+    const former = claimOfIpamExtensions({ name: 'vm1.multus.iface', network: 'blue', owner });
+    const found = lookup({ cached, live: { claims: [former] } });
+    expect(await found.review(networksValue(odd), odd)).to.deep.equal(['vm1.multus.iface']);
+    const absent = lookup({ cached, live: {} });
+    const name = claimName('vm1', 'multus_iface');
+    expect(await absent.review(networksValue(odd), odd)).to.deep.equal([name]);
+    expect(absent.reads).to.deep.equal(['IPAMClaim vms/vm1.multus.iface', `IPAMClaim vms/${name}`]);
   });
 
   it('predicts the name of a claim that is nowhere yet', async () => {

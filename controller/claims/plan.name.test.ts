@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { claimName } from '../../api/ipam-claim.js';
+import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import { observationOf } from '../../test/workload-observation.js';
 import { checkPlans } from '../../test/plan-table.js';
 import { plan } from './plan.js';
@@ -92,5 +93,32 @@ describe('plan', () => {
         'belongs to nobody and is for network "red-net"; delete it',
       );
     });
+  });
+
+  describe('for claims of kubevirt/ipam-extensions whose names do not tell one network', () => {
+    const shared = claimOfIpamExtensions({ name: 'vm1.net.1' });
+    const adopted = 'update vm1.net.1 for vm-uid: annotations interface';
+    checkPlans([
+      {
+        name: 'adopts one under its name',
+        given: { vm: vm({ net_1: 'blue' }), claims: [shared] },
+        expect: [adopted],
+      },
+      {
+        name: 'adopts one for the first of several networks, and creates one for the other',
+        given: { vm: vm({ Net_1: 'blue', net_1: 'blue' }), claims: [shared] },
+        expect: [adopted, `create ${claimName('vm1', 'net_1')} for vm-uid`],
+      },
+      {
+        name: 'adopts one for the network that is on its CNI network',
+        given: { vm: vm({ Net_1: 'green', net_1: 'blue' }), claims: [shared] },
+        expect: [adopted, `create ${claimName('vm1', 'Net_1')} for vm-uid`],
+      },
+      {
+        name: 'adopts one for the network of its exact name',
+        given: { vm: vm({ Data: 'blue', data: 'blue' }), claims: [claimOfIpamExtensions()] },
+        expect: ['update vm1.data for vm-uid: annotations interface', `create ${claimName('vm1', 'Data')} for vm-uid`],
+      },
+    ]);
   });
 });

@@ -1,7 +1,7 @@
 import { type IPAMClaim, claimName } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID, EventReason } from '../../api/names.js';
-import { isForVmNetwork } from '../../api/vm-claims.js';
+import { servedNetwork } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { noticeOfLateRequest, withoutLateRequest } from './address-requests.js';
 import { changesTo } from './claim-object.js';
@@ -60,12 +60,14 @@ function assign(demands: readonly Demand[], owned: readonly OwnedClaim[], { name
   const byClaim = new Map<OwnedClaim, WantedInterface>();
   const interfaces = new Set<WantedInterface>();
   for (const { owner, interfaces: wantedOnes } of demands) {
+    const own = owned.filter((candidate) => candidate.owner.uid === owner.uid);
+    const networkOf = new Map(own.map((candidate) => [candidate, networkServedBy(candidate, wantedOnes, name)]));
     for (const wanted of wantedOnes) {
       const rank = ({ claim }: OwnedClaim) =>
         (isBeingDeleted(claim) ? 2 : 0) + (claim.metadata.name === claimName(name, wanted.vmNetwork) ? 0 : 1);
-      const [best] = owned
-        .filter((candidate) => !byClaim.has(candidate) && candidate.owner.uid === owner.uid)
-        .filter(({ claim }) => claim.spec.network === wanted.network && isForVmNetwork(claim, name, wanted.vmNetwork))
+      const [best] = own
+        .filter((candidate) => !byClaim.has(candidate) && candidate.claim.spec.network === wanted.network)
+        .filter((candidate) => networkOf.get(candidate) === wanted.vmNetwork)
         .sort((a, b) => rank(a) - rank(b) || a.claim.metadata.name.localeCompare(b.claim.metadata.name));
       if (best === undefined) continue;
       byClaim.set(best, wanted);
@@ -73,6 +75,16 @@ function assign(demands: readonly Demand[], owned: readonly OwnedClaim[], { name
     }
   }
   return { byClaim, interfaces };
+}
+
+function networkServedBy(
+  { claim }: OwnedClaim,
+  wantedOnes: readonly WantedInterface[],
+  vm: string,
+): string | undefined {
+  const sameNetwork = wantedOnes.filter(({ network }) => network === claim.spec.network);
+  const networks = sameNetwork.map(({ vmNetwork, podInterface }) => ({ name: vmNetwork, podInterface }));
+  return servedNetwork(claim, vm, networks);
 }
 
 function judge(

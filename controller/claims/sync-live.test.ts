@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { swappedClaimName } from '../../api/ipam-claim.js';
+import { claimName, swappedClaimName } from '../../api/ipam-claim.js';
 import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
 import { World } from '../../test/claims-model/world.js';
 import { WorldApi } from '../../test/claims-model/world-api.js';
-import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import { type Given, cachesOf } from '../../test/workload-observation.js';
 import { LauncherList } from './launcher-list.js';
 import { createSync } from './sync.js';
@@ -108,6 +108,43 @@ describe('syncing where the API server knows better than the caches', () => {
       await sync(given);
       expect(deadlines).to.deep.equal([2000, 2000]);
     });
+  });
+
+  describe('for a network whose name kubevirt/ipam-extensions writes another way', () => {
+    const ODD: Given = { vm: vm({ multus_iface: 'blue' }) };
+    const NAME = claimName('vm1', 'multus_iface');
+    const READ = 'GET claims vm1.multus.iface';
+
+    it('creates a claim after one look for the one that kubevirt/ipam-extensions may have made', async () => {
+      expect(await sync(ODD)).to.equal(undefined);
+      expect(api.seen).to.deep.equal([READ, 'POST claims']);
+      expect(world.get('claims', `vms/${NAME}`)).to.not.equal(undefined);
+    });
+
+    it('creates none while the caches do not show the one that kubevirt/ipam-extensions made, and adopts that', async () => {
+      const former = stored(claimOfIpamExtensions({ name: 'vm1.multus.iface' }));
+      expect(await sync(ODD)).to.have.property('retry');
+      expect(api.seen).to.deep.equal([READ]);
+      await sync({ ...ODD, claims: [former] });
+      expect(world.list('claims').map(({ metadata }) => metadata.name)).to.deep.equal(['vm1.multus.iface']);
+      expect(world.get('claims', 'vms/vm1.multus.iface')?.metadata.annotations).to.include({
+        'ipam.holdfast.dev/vm-network': 'multus_iface',
+      });
+    });
+
+    const others: { name: string; given: Parameters<typeof claimOfIpamExtensions>[0] }[] = [
+      { name: 'another VM', given: { owner: vmReference('other-uid', 'vm1.multus') } },
+      { name: 'an earlier VM of this name', given: { owner: vmReference('earlier-uid') } },
+      { name: 'another CNI network', given: { network: 'green-net' } },
+      { name: 'another network of the VM', given: { vmNetwork: 'multus-_iface' } },
+    ];
+    for (const { name, given } of others) {
+      it(`creates a claim beside one of that name for ${name}`, async () => {
+        stored(claimOfIpamExtensions({ name: 'vm1.multus.iface', ...given }));
+        await sync(ODD);
+        expect(api.seen).to.deep.equal([READ, 'POST claims']);
+      });
+    }
   });
 
   it('takes the second name beside a claim that has the first', async () => {

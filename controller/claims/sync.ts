@@ -1,3 +1,4 @@
+import { type IPAMClaim, claimName, ownerOf, vmNetworkOf } from '../../api/ipam-claim.js';
 import { joinKey, objectKey, splitKey } from '../../api/meta.js';
 import {
   EventReason,
@@ -7,6 +8,7 @@ import {
   VIRTUAL_MACHINE_INSTANCE_KIND,
   VIRTUAL_MACHINE_KIND,
 } from '../../api/names.js';
+import { isForVmNetwork, isOwnedBy, nameByIpamExtensions } from '../../api/vm-claims.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { classify, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
@@ -117,7 +119,10 @@ function observeWorkload(key: string, workload: Workload, dependencies: SyncDepe
   return observe(key, workload, listers, { gateOpen: isGateOpen(splitKey(key).namespace), maxClaims });
 }
 
-/** A second name is taken only beside a claim that has the first: pods that start meanwhile are pointed at the first name that is free. */
+/**
+ * What the caches do not show yet: a second name is taken only beside a claim that has the first, because pods that start meanwhile are pointed at
+ * the first name that is free; and no claim is created if kubevirt/ipam-extensions made one under another name.
+ */
 async function confirmNames(
   { key, call }: Target,
   { confirmed, dropped }: Confirmation,
@@ -125,14 +130,44 @@ async function confirmNames(
 ): Promise<Confirmation> {
   const lost = new Set<Action>();
   for (const action of confirmed) {
-    if (action.kind !== 'create' || action.beside === undefined) continue;
-    const { namespace, name, uid } = action.beside.metadata;
-    const first = await client.find(IPAM_CLAIMS, { namespace, name }, call);
-    if (first?.metadata.uid === uid) continue;
+    if (action.kind !== 'create') continue;
+    const why = (await findFormer(key, action.claim, { client, call })) ?? (await lacksFirst(action, { client, call }));
+    if (why === undefined) continue;
     lost.add(action);
-    log.info({ workload: key, claim: objectKey(action.claim) }, `not created: the name ${name} is free by now`);
+    log.info({ workload: key, claim: objectKey(action.claim) }, `not created: ${why}`);
   }
   return { confirmed: confirmed.filter((action) => !lost.has(action)), dropped: [...dropped, ...lost] };
+}
+
+interface LiveClaims {
+  client: Pick<SyncDependencies['client'], 'find'>;
+  call: CallOptions;
+}
+
+async function lacksFirst(
+  { beside }: Extract<Action, { kind: 'create' }>,
+  { client, call }: LiveClaims,
+): Promise<string | undefined> {
+  if (beside === undefined) return undefined;
+  const { namespace, name, uid } = beside.metadata;
+  const first = await client.find(IPAM_CLAIMS, { namespace, name }, call);
+  return first?.metadata.uid === uid ? undefined : `the name ${name} is free by now`;
+}
+
+/** One read for each claim whose name kubevirt/ipam-extensions would have written another way. */
+async function findFormer(key: string, claim: IPAMClaim, { client, call }: LiveClaims): Promise<string | undefined> {
+  const { namespace, name: vm } = splitKey(key);
+  const vmNetwork = vmNetworkOf(claim) ?? '';
+  const owner = ownerOf(claim);
+  const name = nameByIpamExtensions(vm, vmNetwork);
+  if (owner === undefined || name === claimName(vm, vmNetwork)) return undefined;
+  const former = await client.find(IPAM_CLAIMS, { namespace, name }, call);
+  const isIt =
+    former !== undefined &&
+    isOwnedBy(former, owner) &&
+    former.spec.network === claim.spec.network &&
+    isForVmNetwork(former, vm, vmNetwork);
+  return isIt ? `IPAMClaim ${name} of kubevirt/ipam-extensions is for the same interface` : undefined;
 }
 
 function tell(action: Action, observed: Observed, { log, metrics, events }: SyncDependencies): void {

@@ -1,10 +1,16 @@
 import { type IPAMClaim, claimName, nadOf, swappedClaimName } from '../../api/ipam-claim.js';
-import type { SecondaryNetwork } from '../../api/kubevirt.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import type { NetworkConfig } from '../../api/network-attachment.js';
 import type { NetworkSelection } from '../../api/network-selection.js';
 import { ordinalInterfaceName } from '../../api/pod-interface.js';
-import { describeHolder, isForVmNetwork, isOwnedBy, isOwnerless } from '../../api/vm-claims.js';
+import {
+  describeHolder,
+  isForVmNetwork,
+  isOwnedBy,
+  isOwnerless,
+  nameByIpamExtensions,
+  servedNetwork,
+} from '../../api/vm-claims.js';
 import type { ClusterView, Doubt } from './cluster-view.js';
 import type { VmiNetwork, Workload } from './workload.js';
 
@@ -56,7 +62,7 @@ function chooseAnew(selection: NetworkSelection, network: VmiNetwork | undefined
 
   const own = view
     .claimsOf(workload.owner.uid)
-    .filter((claim) => isOwnedBy(claim, workload.owner) && isForVmNetwork(claim, workload.owner.name, network.name));
+    .filter((claim) => isOwnedBy(claim, workload.owner) && serves(claim, network, choice));
   const kept = pickOwn(own, nad, config?.ok ? config.network.name : undefined);
   // a pod may still run on the NAD that its VM's network had before
   if (kept !== undefined && (isVms || nadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
@@ -68,7 +74,7 @@ function chooseAnew(selection: NetworkSelection, network: VmiNetwork | undefined
 }
 
 /** What an interface without a claim comes to: a claim that the controller makes, or none. */
-function makesClaim(network: SecondaryNetwork, config: NetworkConfig | undefined, choice: Choice): ElementClaim {
+function makesClaim(network: VmiNetwork, config: NetworkConfig | undefined, choice: Choice): ElementClaim {
   const nad = `NetworkAttachmentDefinition ${keyOf(network.nad)}`;
   if (config?.ok !== true) {
     const why = `${nad} ${config === undefined ? 'does not exist: create it' : `cannot be used: ${config.problem.field} ${config.problem.message}`}`;
@@ -79,7 +85,7 @@ function makesClaim(network: SecondaryNetwork, config: NetworkConfig | undefined
   if (!choice.view.enabled) {
     return { kind: 'none', why: `namespace ${choice.workload.namespace} takes no new persistent addresses` };
   }
-  return predictClaim(network.name, config.network.name, choice);
+  return predictClaim(network, config.network.name, choice);
 }
 
 /** By the interface's name, which is unique in a pod; several interfaces may share a NAD. */
@@ -114,9 +120,25 @@ function pickOwn(own: readonly IPAMClaim[], nad: string, cniNetwork: string | un
   return fitting.find((claim) => !isBeingDeleted(claim)) ?? fitting[0];
 }
 
+/** The claim is for this network of the VM's spec, and for no other one that kubevirt/ipam-extensions gave the same name. */
+function serves(claim: IPAMClaim, network: VmiNetwork, { workload, view }: Pick<Choice, 'workload' | 'view'>): boolean {
+  const vm = workload.owner.name;
+  if (!isForVmNetwork(claim, vm, network.name)) return false;
+  const isBeside = ({ nad, absent }: VmiNetwork) => {
+    const config = absent ? undefined : view.network(keyOf(nad));
+    return config?.ok === true && config.network.name === claim.spec.network;
+  };
+  const networks = workload.networks.filter((other) => other === network || isBeside(other));
+  return servedNetwork(claim, vm, networks) === network.name;
+}
+
 /** The claim that the controller makes, or is about to make: its name is known before it exists. */
-function predictClaim(vmNetwork: string, cniNetwork: string, { workload, view, doubt }: Choice): ElementClaim {
+function predictClaim(network: VmiNetwork, cniNetwork: string, choice: Choice): ElementClaim {
+  const { workload, view, doubt } = choice;
   const { owner } = workload;
+  const { name: vmNetwork } = network;
+  const former = findFormer(network, cniNetwork, choice);
+  if (former !== undefined) return { kind: 'claim', name: former };
   for (const name of [claimName(owner.name, vmNetwork), swappedClaimName(owner.name, vmNetwork, cniNetwork)]) {
     const seen = view.claim(name);
     if (seen === undefined) doubt({ kind: 'claim', key: name });
@@ -130,6 +152,18 @@ function predictClaim(vmNetwork: string, cniNetwork: string, { workload, view, d
     doubt({ kind: 'claim', key: name });
   }
   return { kind: 'none', why: `both claims of network "${vmNetwork}" are for other CNI networks than "${cniNetwork}"` };
+}
+
+/** The claim of kubevirt/ipam-extensions that the controller adopts under its name; the index by owner may not show it yet. */
+function findFormer(network: VmiNetwork, cniNetwork: string, choice: Choice): string | undefined {
+  const { workload, view, doubt } = choice;
+  const { owner } = workload;
+  const name = nameByIpamExtensions(owner.name, network.name);
+  if (name === claimName(owner.name, network.name)) return undefined;
+  const seen = view.claim(name);
+  if (seen === undefined) doubt({ kind: 'claim', key: name });
+  const isIt = seen !== undefined && isOwnedBy(seen, owner) && seen.spec.network === cniNetwork;
+  return isIt && serves(seen, network, choice) ? name : undefined;
 }
 
 /** Ours, or free for the controller to adopt. */
