@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
+import { capacityResource } from '../api/capacity.js';
 import { CAPACITY_ENABLED, CAPACITY_LABEL } from '../api/names.js';
 import { ADDRESS_POOLS, NODES, PODS } from '../kube/resources.js';
 import { nodeObject } from './bed/node/node-object.js';
@@ -66,6 +67,23 @@ if (onBed) {
       expect((await seen.split(10)).waiting).to.have.length(3);
       for (const name of running.slice(2, 5)) await wire.deletePod(name);
       expect((await seen.split(10)).waiting).to.deep.equal([]);
+    });
+
+    it('are not shown because the NAD of a tenant says so, though no webhook refused it', async () => {
+      const tenant = await story.tenant();
+      const network = `${story.namespace}-red`;
+      await bed.ipam.stop();
+      try {
+        await tenant.putsNetwork('red', { network, subnets: TEN, ipam: { publishCapacity: true } });
+      } finally {
+        await bed.ipam.start();
+      }
+      const { metadata } = await story.addresses.derivedPool(network);
+      // by then capacity knows the older pool, too
+      await seen.pool(TEN);
+      await seen.shown(10);
+      const nodes = await bed.client.list(NODES);
+      expect(JSON.stringify(nodes)).to.not.include(capacityResource(metadata.name));
     });
 
     it('go where a pod may run that waits for them', async () => {

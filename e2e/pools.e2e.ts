@@ -83,7 +83,7 @@ describeStory('A pool derived from a NAD', (story) => {
     const config = (network: string) => ({
       ...{ cniVersion: '0.4.0', name: `${story().namespace}-${network}`, type: 'bridge', bridge: 'br-shared' },
       allowPersistentIPs: true,
-      ipam: { type: 'holdfast', subnets: [{ cidr: '10.30.9.0/24' }] },
+      ipam: { type: 'holdfast', subnets: [{ cidr: '10.30.9.0/24' }], namespaces: ['*'] },
     });
     await story().network('red', { config: config('red') });
     await story().network('blue', { namespace: other, config: config('blue') });
