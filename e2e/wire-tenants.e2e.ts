@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import { SERVICE_ACCOUNTS } from './bed/service-accounts.js';
 import { environment } from './hooks.js';
 import { describeStory } from './story/describe.js';
@@ -8,7 +8,7 @@ import { waitForEvent } from './story/events.js';
 import { bridgeOf } from './story/networks.js';
 import { Tenant } from './story/tenant.js';
 import { until } from './story/wait.js';
-import { bare, itOnTheWire } from './story/wire-story.js';
+import { itOnTheWire } from './story/wire-story.js';
 
 const SUBNET = '10.79.0.0/24';
 
@@ -16,11 +16,10 @@ describeStory('A tenant who may only create pods', (story) => {
   itOnTheWire(
     'gets no address of another address space on the wire of a VM, however the pod names the NAD',
     story,
-    async (wire) => {
+    async () => {
       const network = await story().addresses.network('blue', [SUBNET]);
       await story().createVm('vm1', { data: 'blue' });
       await story().running('vm1');
-      const ofVm = (await story().addresses.of('vm1.data')).map(bare);
       // the same network and addresses in an address space of its own, on another wire
       const [namespace, addressSpace] = [await story().otherNamespace(), `${network}-other`];
       const ipam = { type: 'holdfast', subnets: [{ cidr: SUBNET }], addressSpace };
@@ -41,16 +40,7 @@ describeStory('A tenant who may only create pods', (story) => {
       try {
         for (const [name, annotations] of Object.entries(ways)) await tenant.createsPod(name, annotations);
         for (const name of Object.keys(ways)) {
-          const pod = await Promise.race([
-            until(`pod ${name} to run`, async () => {
-              const found = await client.get(PODS, { namespace, name });
-              return found.status?.phase === 'Running' ? found : undefined;
-            }),
-            waitForEvent(client, { namespace, name }, 'FailedCreatePodSandBox').then(() => undefined),
-          ]);
-          const interfaceName = name === 'alias' ? 'x1' : 'eth0';
-          const given = pod === undefined ? [] : await wire.on.wire.addresses(pod, interfaceName);
-          expect(given.map(bare), `addresses of pod ${name}`).not.to.include.members(ofVm);
+          await waitForEvent(client, { namespace, name }, 'FailedCreatePodSandBox', /does not serve namespace/);
         }
       } finally {
         await tenant.leave();
