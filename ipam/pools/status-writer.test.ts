@@ -82,6 +82,16 @@ describe("the writer of a pool's status", () => {
     expect(await one.writeLater(1_000, 2, [{ ...serving, message: 'other leases' }])).to.equal(59_000);
   });
 
+  it('writes at once that the pool is full, and that it is no longer', async () => {
+    const one = new OnePool();
+    await one.write(1);
+    expect(await one.writeLater(1_000, 9)).to.deep.equal([]);
+    expect(one.stored.status?.free).to.equal(0);
+    expect(await one.writeLater(1_000, 8)).to.deep.equal([]);
+    expect(one.stored.status?.free).to.equal(1);
+    expect(await one.writeLater(1_000, 7)).to.equal(59_000);
+  });
+
   it('does not write conditions at once that turn again and again', async () => {
     const one = new OnePool();
     await one.write(1);

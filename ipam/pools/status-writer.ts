@@ -131,9 +131,10 @@ function statusPatch(before: AddressPoolStatus | undefined, after: AddressPoolSt
   return { ...after, blocks: after.blocks === undefined ? null : patchTo(before.blocks, after.blocks) };
 }
 
-/** Somebody waits for it: a condition turned, or a change of the spec was seen. */
+/** Somebody waits for it: a condition turned, a change of the spec was seen, or the pool became full or ceased to be, which CNI STATUS says. */
 function isUrgent(before: AddressPoolStatus | undefined, after: AddressPoolStatus): boolean {
   if (before?.observedGeneration !== after.observedGeneration) return true;
+  if ((before?.free === 0) !== (after.free === 0)) return true;
   if (before?.conditions?.length !== after.conditions?.length) return true;
   return turned(after.conditions, before?.conditions).length > 0;
 }
