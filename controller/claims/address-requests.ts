@@ -16,8 +16,10 @@ import { type OwnedClaim, isInUse } from './ownership.js';
  */
 export function requestOf(owner: ClaimOwner, vmNetwork: string, nad: string, observed: Observed): AddressRequest {
   const { annotations, spec } = askedBy(owner, observed);
-  const isNamed = secondaryNetworks(spec, observed.namespace).some(
-    (network) => network.name === vmNetwork && joinKey(network.nad.namespace, network.nad.name) === nad,
+  // only those are read: this is asked for each network of a VM, which may have thousands
+  const networks = (spec?.networks ?? []).filter(({ name }) => name === vmNetwork);
+  const isNamed = secondaryNetworks({ networks }, observed.namespace).some(
+    (network) => joinKey(network.nad.namespace, network.nad.name) === nad,
   );
   return isNamed ? requestedAddresses(annotations, vmNetwork) : { kind: 'none' };
 }
