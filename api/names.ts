@@ -66,6 +66,13 @@ export const LEASE_MAC = `${OURS}/mac`;
 /** `IPv4` or `IPv6`, as Kubernetes names families. */
 export const LEASE_FAMILY = `${OURS}/family`;
 
+/** In Holdfast's namespace: the parameters of the admission policies. Only people write it. */
+export const POLICIES_CONFIG_MAP = 'holdfast-policies';
+/**
+ * Of a launcher: the user who created it. Set by the webhook while it does not know KubeVirt's namespace, and kept true by a
+ * ValidatingAdmissionPolicy. A launcher without it was created by KubeVirt's controller.
+ */
+export const LAUNCHER_CREATOR = `${OURS}/launcher-creator`;
 /** Label of a namespace whose VMs shall have no persistent addresses: value `disabled`. */
 export const PERSISTENT_IPS_LABEL = `${OURS}/persistent-ips`;
 export const PERSISTENT_IPS_DISABLED = 'disabled';
@@ -100,6 +107,9 @@ export const AllocationReason = {
 export type AllocationReason = (typeof AllocationReason)[keyof typeof AllocationReason];
 /** Of a claim's status: a request for other addresses than those it has cannot be met. Present only while there is such a request. */
 export const REQUEST_HONOURED = 'RequestHonoured';
+/** Of a claim's status: no pod gets its addresses, because nobody knows who creates launchers. Present only for as long. */
+export const LAUNCHERS_VERIFIED = 'LaunchersVerified';
+export const KUBEVIRT_NAMESPACE_UNKNOWN = 'KubeVirtNamespaceUnknown';
 /** Why a request is not honoured, besides the reasons of allocation. */
 export const RequestReason = {
   /** A pod uses the addresses that the claim has. */
@@ -129,6 +139,8 @@ export const EventReason = {
   RequestedAddressesPending: 'RequestedAddressesPending',
   /** The MAC address that the VM names is none. */
   MacAddressInvalid: 'MACAddressInvalid',
+  /** The parameters of the policies do not say where KubeVirt is. */
+  KubeVirtNamespaceUnknown: KUBEVIRT_NAMESPACE_UNKNOWN,
   /** A claim cannot have addresses: reasons of the condition, prefixed. */
   AddressesRefused: 'AddressesNotAllocated',
   /** A claim has its addresses. */

@@ -5,6 +5,7 @@ import { WorkQueue } from '../kube/workqueue.js';
 import type { ControllerConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { type Gate, isServed, openGate } from '../process/gates.js';
+import { type KubeVirtNamespace, followKubeVirt } from '../process/kubevirt-controller.js';
 import { Leadership, ownIdentity } from '../process/leadership.js';
 import type { Part } from '../process/part.js';
 import { ALL_NAMESPACES, CLAIMS, NADS, VMIS, VMS } from '../process/watched.js';
@@ -39,6 +40,7 @@ class Controller implements Part {
   readonly #config: ControllerConfig;
   readonly #informers;
   readonly #gate: Gate;
+  readonly #kubevirt: KubeVirtNamespace;
   readonly #waiters = new Waiters();
   readonly #metrics;
   readonly #events: EventRecorder;
@@ -61,6 +63,7 @@ class Controller implements Part {
     this.#metrics = createControllerMetrics(context.metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: context.metrics.kube });
     this.#gate = openGate(config, context.informers, () => this.#addAll());
+    this.#kubevirt = followKubeVirt(context.informers, config.namespace, () => this.#addAll());
     this.#leadership = new Leadership({
       context: this.#context,
       config,
@@ -80,6 +83,10 @@ class Controller implements Part {
 
   ready(): string | undefined {
     return this.#context.informers.ready();
+  }
+
+  notice(): string | undefined {
+    return this.#kubevirt.controller().problem;
   }
 
   async stop(): Promise<void> {
@@ -129,6 +136,7 @@ class Controller implements Part {
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isServed(namespace, this.#gate, this.#config.namespace),
       maxClaims: this.#config.maxClaimsPerVm,
+      kubevirt: this.#kubevirt,
       events: this.#events,
       metrics: this.#metrics,
       log,

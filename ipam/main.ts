@@ -4,6 +4,7 @@ import { WorkQueue } from '../kube/workqueue.js';
 import type { IpamConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { type Gate, openGate } from '../process/gates.js';
+import { type KubeVirtNamespace, followKubeVirt } from '../process/kubevirt-controller.js';
 import { Leadership, ownIdentity } from '../process/leadership.js';
 import type { Part } from '../process/part.js';
 import { Blocks } from './blocks/blocks.js';
@@ -58,6 +59,7 @@ class Ipam implements Part {
   readonly #config: IpamConfig;
   readonly #views;
   readonly #gate: Gate;
+  readonly #kubevirt: KubeVirtNamespace;
   readonly #events: EventRecorder;
   readonly #metrics;
   readonly #claimMetrics;
@@ -83,6 +85,7 @@ class Ipam implements Part {
     this.#claimMetrics = createClaimMetrics(metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     this.#gate = openGate(config, context.informers, () => this.#addAll());
+    this.#kubevirt = followKubeVirt(context.informers, config.namespace, () => this.#addAll());
     if (config.featureGates.nodeBlocks) {
       this.#blocks = new Blocks({ context, config, views: this.#views, gate: this.#gate });
     }
@@ -117,6 +120,10 @@ class Ipam implements Part {
 
   ready(): string | undefined {
     return this.#context.informers.ready() ?? this.#validation.ready?.();
+  }
+
+  notice(): string | undefined {
+    return this.#kubevirt.controller().problem;
   }
 
   async stop(): Promise<void> {
@@ -242,6 +249,7 @@ class Ipam implements Part {
       promises: this.#promises,
       ...(this.#blocks && { blocks: this.#blocks }),
       gate: this.#gate,
+      kubevirt: this.#kubevirt,
       heldByStopped: (pool, family) => usage.of(pool, directory.pool(pool)).stoppedOf(family),
       maxStalenessMs: this.#config.maxStalenessMs,
       stickyMAC: this.#config.featureGates.stickyMAC,

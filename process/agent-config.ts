@@ -4,6 +4,8 @@ import { type Settings, duration, parseObjectName, parseText, wholeNumber } from
 /** An agent has a node, and no rival for it. */
 export interface AgentConfig extends Omit<CommonConfig, 'leaderElect' | 'namespace'> {
   readonly nodeName: string;
+  /** Holdfast's namespace, in which the parameters of the admission policies are; agents have one of their own. */
+  readonly policiesNamespace: string;
   /** Holds the socket, and what is left to do. */
   readonly runDir: string;
   /** Where the node's runtime looks for CNI plugins. Without it no plugin is installed. */
@@ -37,6 +39,13 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
     fallbackText: 'none: it must be given',
     required: true,
     alsoVariable: 'NODE_NAME',
+    parse: parseObjectName,
+  },
+  policiesNamespace: {
+    flag: 'policies-namespace',
+    placeholder: 'name',
+    description: "namespace of the ConfigMap holdfast-policies, which says where KubeVirt's controller runs",
+    fallback: COMMON.namespace.fallback,
     parse: parseObjectName,
   },
   runDir: {

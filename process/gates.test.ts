@@ -8,6 +8,11 @@ function kubevirt(featureGates?: string[]): KubeVirt {
   return { metadata: { name: 'kubevirt', namespace: 'kubevirt' }, spec: { configuration } };
 }
 
+/** @param second of its creation */
+function created(object: KubeVirt, second: number): KubeVirt {
+  return { ...object, metadata: { ...object.metadata, creationTimestamp: `2026-01-01T00:00:0${second}Z` } };
+}
+
 describe('the gate PersistentIPs', () => {
   it('is what the flag says', () => {
     expect(gateByFlag({ persistentIPs: true }).isOpen()).to.equal(true);
@@ -20,6 +25,16 @@ describe('the gate PersistentIPs', () => {
     { name: 'is closed where KubeVirt lists none', given: [kubevirt()], expect: false },
     { name: 'is closed where KubeVirt says nothing', given: [{ metadata: { name: 'kubevirt' } }], expect: false },
     { name: 'is closed where there is no KubeVirt', given: [], expect: false },
+    {
+      name: 'is not opened by a KubeVirt object that a tenant creates later',
+      given: [created(kubevirt(['PersistentIPs']), 9), created(kubevirt(), 1)],
+      expect: false,
+    },
+    {
+      name: 'is not closed by one either',
+      given: [created(kubevirt(), 9), created(kubevirt(['PersistentIPs']), 1)],
+      expect: true,
+    },
   ];
   for (const { name, given, expect: wanted } of cases) {
     it(name, () => expect(gateByKubeVirt({ list: () => given }).isOpen()).to.equal(wanted));

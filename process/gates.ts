@@ -3,6 +3,7 @@ import { UNSERVED_NAMESPACE } from '../api/names.js';
 import type { CommonConfig } from './config.js';
 import type { FeatureGates } from './feature-gates.js';
 import type { InformerRegistry } from './informers.js';
+import { installedKubeVirt } from './kubevirt-controller.js';
 import { KUBEVIRT_OBJECTS } from './watched.js';
 
 /** The name that the gate has in the feature gates of the KubeVirt object, too. */
@@ -33,14 +34,10 @@ export function gateByFlag(gates: Pick<FeatureGates, 'persistentIPs'>): Gate {
   return { isOpen: () => gates.persistentIPs };
 }
 
-/** Open while the KubeVirt object lists it; closed where there is no KubeVirt. */
+/** Open while the KubeVirt object that counts lists it; closed if there is no KubeVirt. */
 export function gateByKubeVirt(cache: { list(): readonly KubeVirt[] }): Gate {
-  return {
-    isOpen: () =>
-      cache
-        .list()
-        .some(({ spec }) => spec?.configuration?.developerConfiguration?.featureGates?.includes(PERSISTENT_IPS)),
-  };
+  const gates = () => installedKubeVirt(cache.list())?.spec?.configuration?.developerConfiguration?.featureGates;
+  return { isOpen: () => gates()?.includes(PERSISTENT_IPS) === true };
 }
 
 /**

@@ -7,4 +7,6 @@ export interface Part {
   stop(): Promise<void>;
   /** @returns undefined where it is ready, else why not */
   ready?(): string | undefined;
+  /** @returns what somebody has to correct although the part is ready; undefined: nothing */
+  notice?(): string | undefined;
 }

@@ -52,6 +52,14 @@ describe('serveProbes', () => {
     );
   });
 
+  it('is ready although something has to be corrected, and says what', async () => {
+    const { healthPort } = await serve([
+      { name: 'ipam', run: () => undefined, notice: () => 'the ConfigMap is missing' },
+    ]);
+    const body = '[+] ipam\n[!] ipam: the ConfigMap is missing\nready\n';
+    expect(await get(healthPort, '/readyz')).to.deep.equal({ status: 200, body });
+  });
+
   it('becomes ready by itself', async () => {
     let failure: string | undefined = 'starting';
     const { healthPort } = await serve([{ name: 'webhook', run: () => failure }]);

@@ -13,6 +13,8 @@ export interface Check {
   readonly name: string;
   /** @returns undefined where all is well, else what is not */
   run(): string | undefined;
+  /** @returns what somebody has to correct; the process is ready all the same */
+  notice?(): string | undefined;
 }
 
 export interface ProbesOptions {
@@ -100,10 +102,11 @@ async function serve(routes: Routes, request: IncomingMessage, response: ServerR
 }
 
 function answerChecks(response: ServerResponse, checks: readonly Check[]): void {
-  const results = checks.map((check) => ({ name: check.name, failure: check.run() }));
+  const results = checks.map((check) => ({ name: check.name, failure: check.run(), notice: check.notice?.() }));
   const ready = results.every(({ failure }) => failure === undefined);
   const lines = results.map(({ name, failure }) => (failure === undefined ? `[+] ${name}` : `[-] ${name}: ${failure}`));
-  answer(response, ready ? 200 : 503, `${[...lines, ready ? 'ready' : 'not ready'].join('\n')}\n`);
+  const notices = results.flatMap(({ name, notice }) => (notice === undefined ? [] : [`[!] ${name}: ${notice}`]));
+  answer(response, ready ? 200 : 503, `${[...lines, ...notices, ready ? 'ready' : 'not ready'].join('\n')}\n`);
 }
 
 function answer(

@@ -35,7 +35,11 @@ export async function runProcess(options: RunOptions): Promise<number> {
   const { parts, log, clock, host } = options;
   const ending = new Ending(host, log);
   let stopping = false;
-  const checks: Check[] = parts.map((part) => ({ name: part.name, run: () => part.ready?.() }));
+  const checks: Check[] = parts.map((part) => ({
+    name: part.name,
+    run: () => part.ready?.(),
+    notice: () => part.notice?.(),
+  }));
   checks.push({ name: 'process', run: () => (stopping ? 'stopping' : undefined) });
   let served: { close(): Promise<void> } | undefined;
   try {

@@ -93,8 +93,9 @@ export function shrinkPool(pool: AddressPool): AddressPool {
 
 export function shrinkKubeVirt({ metadata, spec }: KubeVirt): KubeVirt {
   const featureGates = spec?.configuration?.developerConfiguration?.featureGates ?? [];
+  const { creationTimestamp } = metadata;
   return {
-    metadata: identityOf(metadata),
+    metadata: { ...identityOf(metadata), ...(creationTimestamp !== undefined && { creationTimestamp }) },
     spec: { configuration: { developerConfiguration: { featureGates } } },
   };
 }

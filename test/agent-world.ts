@@ -19,6 +19,7 @@ import type { Change } from '../kube/informer.js';
 import { silentLogger } from '../kube/log.js';
 import type { ObjectRef, Resource } from '../kube/resource.js';
 import type { InformerRegistry, Watched } from '../process/informers.js';
+import type { KubeVirtController } from '../process/kubevirt-controller.js';
 import { PoolDirectory } from '../process/pools/directory.js';
 import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from './kubevirt-objects.js';
 import { adminPool, cacheOf, holdfastConfig, nad } from './pool-objects.js';
@@ -109,6 +110,7 @@ export class AgentWorld {
   readonly nads = new ToldInformer<ReturnType<typeof nad>>();
   readonly poolCache: Cache<AddressPool> = cacheOf<AddressPool>([adminPool('blue')]);
   gateOpen = true;
+  kubevirt: KubeVirtController = { username: 'system:serviceaccount:kubevirt:kubevirt-controller' };
   readonly maxStalenessMs = 30_000;
   readonly clock: Clock;
   readonly pods: NodePods;
@@ -127,6 +129,7 @@ export class AgentWorld {
       pods: this.pods,
       directory,
       gate: { isOpen: () => this.gateOpen },
+      kubevirt: { controller: () => this.kubevirt },
       random: () => 0.5,
       config: { maxStalenessMs: this.maxStalenessMs },
     });

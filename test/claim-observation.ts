@@ -108,10 +108,9 @@ export function summary(step: Step): string {
     case 'take':
       return `take for ${step.purpose}: ${[...step.addresses.map(formatAddress), ...step.families.map((family) => `any v${family}`)].join(', ')}`;
     case 'write': {
-      const { ips, allocated, request, ownerPod } = step.verdict;
-      const rest = [request && `${request.reason}: ${request.message}`, ownerPod && `owner ${ownerPod}`].filter(
-        Boolean,
-      );
+      const { ips, allocated, request, launchers, ownerPod } = step.verdict;
+      const told = [request, launchers].flatMap((each) => (each ? `${each.reason}: ${each.message}` : []));
+      const rest = [...told, ownerPod && `owner ${ownerPod}`].filter(Boolean);
       return [`write [${ips.join(', ')}] ${allocated.reason}`, ...rest].join('; ');
     }
     case 'release':

@@ -9,6 +9,7 @@ import type { ClusterView } from '../process/claims/cluster-view.js';
 import { readPod } from '../webhook/launcher-pod.js';
 import { type Verdict, reviewPod } from '../webhook/pod-mutation.js';
 import { NAMESPACE, type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from './kubevirt-objects.js';
+import { BY_KUBEVIRT } from './launcher-pods.js';
 
 /** What a review sees. */
 export interface Cluster {
@@ -58,7 +59,10 @@ export function reviewCreate(
   networks?: string,
   pod: RawPod = makeLauncherPod(VM1, networks),
 ): Verdict {
-  return reviewPod({ operation: 'CREATE', namespace: NAMESPACE, pod: readPod(pod, 'object') }, viewOf(cluster));
+  return reviewPod(
+    { operation: 'CREATE', namespace: NAMESPACE, pod: readPod(pod, 'object'), requester: BY_KUBEVIRT },
+    viewOf(cluster),
+  );
 }
 
 /**
@@ -69,7 +73,7 @@ export function reviewUpdate(cluster: Cluster, before: string | RawPod, after: s
   const podOf = (given: string | RawPod) => (typeof given === 'string' ? makeLauncherPod(VM1, given) : given);
   const pod = readPod(podOf(after), 'object');
   const oldPod = readPod(podOf(before), 'oldObject');
-  return reviewPod({ operation: 'UPDATE', namespace: NAMESPACE, pod, oldPod }, viewOf(cluster));
+  return reviewPod({ operation: 'UPDATE', namespace: NAMESPACE, pod, oldPod, requester: BY_KUBEVIRT }, viewOf(cluster));
 }
 
 /** What the networks annotation is after a review that allowed it. */

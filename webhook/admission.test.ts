@@ -7,6 +7,7 @@ import { Admission } from './admission.js';
 import { silentWebhookMetrics } from '../test/silent-webhook-metrics.js';
 import { type PodReview, reviewPod } from './pod-mutation.js';
 import { ReviewError } from '../process/admission/review.js';
+import { BY_KUBEVIRT, KNOWN_KUBEVIRT } from '../test/launcher-pods.js';
 
 interface Response {
   uid: string;
@@ -25,7 +26,7 @@ function admissionOn(cluster: Cluster, review = (pod: PodReview) => Promise.reso
     reviewed: (operation: string, result: string) => counts.push(`${operation} ${result}`),
     denied: (check: string) => counts.push(check),
   };
-  const admission = new Admission({ lookup: { review }, log, metrics, clock: systemClock });
+  const admission = new Admission({ lookup: { review }, kubevirt: KNOWN_KUBEVIRT, log, metrics, clock: systemClock });
   const answer = async (request: Record<string, unknown>): Promise<Response> => {
     const body = await admission.answer({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request });
     return (JSON.parse(body) as { response: Response }).response;
@@ -35,7 +36,18 @@ function admissionOn(cluster: Cluster, review = (pod: PodReview) => Promise.reso
 
 function requestFor(pod: RawPod, more: Record<string, unknown> = {}): Record<string, unknown> {
   const resource = { group: '', version: 'v1', resource: 'pods' };
-  return { uid: 'u1', operation: 'CREATE', namespace: NAMESPACE, resource, object: pod, oldObject: null, ...more };
+  const { username } = BY_KUBEVIRT;
+  const userInfo = { username };
+  return {
+    uid: 'u1',
+    userInfo,
+    operation: 'CREATE',
+    namespace: NAMESPACE,
+    resource,
+    object: pod,
+    oldObject: null,
+    ...more,
+  };
 }
 
 describe('the admission of launcher pods', () => {

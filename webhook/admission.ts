@@ -5,12 +5,14 @@ import type { Logger } from '../kube/log.js';
 import type { AdmissionRequest, Answer } from '../process/admission/review.js';
 import { Reviewer } from '../process/admission/reviewer.js';
 import { MalformedPodError, readPod } from './launcher-pod.js';
+import type { KubeVirtNamespace } from '../process/kubevirt-controller.js';
 import type { Lookup } from './lookup.js';
 import type { WebhookMetrics } from './metrics.js';
 import type { PodReview, Verdict } from './pod-mutation.js';
 
 export interface AdmissionOptions {
   lookup: Pick<Lookup, 'review'>;
+  kubevirt: KubeVirtNamespace;
   log: Logger;
   metrics: WebhookMetrics;
   clock: Clock;
@@ -56,7 +58,8 @@ export class Admission {
     try {
       const pod = readPod(object, 'request.object');
       const oldPod = operation === 'UPDATE' ? readPod(oldObject, 'request.oldObject') : undefined;
-      const review: PodReview = { operation, namespace: request.namespace, pod, oldPod };
+      const requester = { username: request.username, kubevirt: this.#options.kubevirt.controller() };
+      const review: PodReview = { operation, namespace: request.namespace, pod, oldPod, requester };
       const verdict = await this.#options.lookup.review(review);
       return this.#report(review, verdict);
     } catch (error) {
@@ -77,8 +80,9 @@ export class Admission {
     }
     const { patch, warnings } = verdict;
     const noted = warnings.length > 0 ? { warnings } : {};
-    const [change] = patch;
+    const change = patch.find(({ op }) => op === 'replace');
     if (change !== undefined) log.info({ ...subject, networks: change.value, ...noted }, 'pointed at its claims');
+    else if (patch.length > 0) log.warn({ ...subject, ...noted }, 'marked with its creator');
     else log.debug({ ...subject, ...noted }, 'allowed as it is');
     return { allowed: true, patch, warnings };
   }

@@ -11,6 +11,7 @@ import { Admission } from './admission.js';
 import { silentWebhookMetrics } from '../test/silent-webhook-metrics.js';
 import { reviewPod } from './pod-mutation.js';
 import { AdmissionServer } from '../process/admission/server.js';
+import { KNOWN_KUBEVIRT } from '../test/launcher-pods.js';
 
 const LIMIT = 50_000;
 
@@ -56,7 +57,13 @@ describe('whatever is sent to the webhook', function () {
     const lookup = {
       review: (pod: Parameters<typeof reviewPod>[0]) => Promise.resolve(reviewPod(pod, viewOf(CLUSTER))),
     };
-    const admission = new Admission({ lookup, log: silentLogger, metrics: silentWebhookMetrics, clock: systemClock });
+    const admission = new Admission({
+      lookup,
+      kubevirt: KNOWN_KUBEVIRT,
+      log: silentLogger,
+      metrics: silentWebhookMetrics,
+      clock: systemClock,
+    });
     server = new AdmissionServer({
       address: { host: '127.0.0.1', port: 0 },
       minVersion: 'TLSv1.3',

@@ -13,6 +13,7 @@ import { VM1 } from '../test/pod-review.js';
 import { readPod } from './launcher-pod.js';
 import { Lookup } from './lookup.js';
 import type { Verdict } from './pod-mutation.js';
+import { BY_KUBEVIRT } from '../test/launcher-pods.js';
 
 /** A webhook whose caches know VM and VMI of each namespace, and nothing else. */
 function lookup(vmi: VirtualMachineInstance, find: Client['find'] = () => Promise.resolve(undefined)) {
@@ -37,9 +38,15 @@ function lookup(vmi: VirtualMachineInstance, find: Client['find'] = () => Promis
   });
   const podOf = (value: string) => readPod(makeLauncherPod(vmi, value), 'object');
   const create = (value: string, namespace = NAMESPACE): Promise<Verdict> =>
-    subject.review({ operation: 'CREATE', namespace, pod: podOf(value) });
+    subject.review({ operation: 'CREATE', namespace, pod: podOf(value), requester: BY_KUBEVIRT });
   const update = (before: string, after: string): Promise<Verdict> =>
-    subject.review({ operation: 'UPDATE', namespace: NAMESPACE, pod: podOf(after), oldPod: podOf(before) });
+    subject.review({
+      operation: 'UPDATE',
+      namespace: NAMESPACE,
+      pod: podOf(after),
+      oldPod: podOf(before),
+      requester: BY_KUBEVIRT,
+    });
   return { create, update, reads };
 }
 

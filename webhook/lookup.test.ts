@@ -20,6 +20,7 @@ import { claimOfIpamExtensions, vmReference } from '../test/workload-objects.js'
 import { readPod } from './launcher-pod.js';
 import { Lookup } from './lookup.js';
 import { CLAIMS, NADS } from '../process/watched.js';
+import { BY_KUBEVIRT } from '../test/launcher-pods.js';
 
 interface Given {
   cached?: Cluster;
@@ -70,7 +71,7 @@ function lookup({ cached = {}, live, open = true, namespaceLabels = {} }: Given)
   });
   const review = async (networks = networksValue(VM1), vmi = VM1) => {
     const pod = readPod(makeLauncherPod(vmi, networks), 'object');
-    const verdict = await subject.review({ operation: 'CREATE', namespace: NAMESPACE, pod });
+    const verdict = await subject.review({ operation: 'CREATE', namespace: NAMESPACE, pod, requester: BY_KUBEVIRT });
     return verdict.allowed ? referencesAfter(verdict, networks) : verdict.reason;
   };
   return { review, reads, results };

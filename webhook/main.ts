@@ -4,6 +4,7 @@ import { type AdmissionPart, createAdmissionPart } from '../process/admission/pa
 import type { WebhookConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { openGate } from '../process/gates.js';
+import { followKubeVirt } from '../process/kubevirt-controller.js';
 import type { Watched } from '../process/informers.js';
 import { PoolDirectory } from '../process/pools/directory.js';
 import { shrinkPool } from '../process/shrink.js';
@@ -27,7 +28,8 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
   const { informers, log, clock } = context;
   const metrics = createWebhookMetrics(context.metrics);
   const lookup = createLookup(context, config, metrics);
-  const admission = new Admission({ lookup, log, metrics, clock });
+  const kubevirt = followKubeVirt(informers, config.namespace);
+  const admission = new Admission({ lookup, kubevirt, log, metrics, clock });
   const capacity = createCapacityAdmission(context, config, { lookup, metrics });
   return createAdmissionPart(context, {
     name: NAME,
@@ -55,6 +57,7 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
       },
     },
     metrics,
+    notice: () => kubevirt.controller().problem,
   });
 }
 

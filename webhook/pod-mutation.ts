@@ -1,6 +1,11 @@
-import jsonpatch, { type ReplaceOperation } from 'fast-json-patch';
+import jsonpatch, { type AddOperation, type ReplaceOperation } from 'fast-json-patch';
 import { joinKey } from '../api/meta.js';
-import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
+import {
+  CLAIM_REFERENCE_KEY,
+  DEFAULT_NETWORK_ANNOTATION,
+  LAUNCHER_CREATOR,
+  NETWORKS_ANNOTATION,
+} from '../api/names.js';
 import {
   type NetworkSelection,
   NetworkSelectionError,
@@ -13,6 +18,7 @@ import { type Pod, isLauncher } from '../api/pod.js';
 import type { ClusterView, Doubt } from '../process/claims/cluster-view.js';
 import { type ElementClaim, chooseClaim } from '../process/claims/element-claim.js';
 import { findWorkload } from '../process/claims/workload.js';
+import { type CreatorVerdict, type Requester, judgeCreator } from './launcher-creator.js';
 
 /** A pod that is about to be created or changed. */
 export interface PodReview {
@@ -21,6 +27,7 @@ export interface PodReview {
   pod: Pod;
   /** The pod as it is, on UPDATE. */
   oldPod?: Pod | undefined;
+  requester: Requester;
 }
 
 export type Verdict = (Admitted | Refused) & {
@@ -30,8 +37,8 @@ export type Verdict = (Admitted | Refused) & {
 
 export interface Admitted {
   allowed: true;
-  /** One operation, or none where the pod is right already. */
-  patch: ReplaceOperation<string>[];
+  /** Of the networks and of the creator, or none if the pod is right already. */
+  patch: (ReplaceOperation<string> | AddOperation<string>)[];
   warnings: string[];
 }
 
@@ -45,7 +52,13 @@ export interface Refused {
 
 /** In the order in which they are made. */
 export type Check =
-  'default-network' | 'annotation' | 'controlled-by-vmi' | 'vmi-exists' | 'vm-exists' | ElementCheck['name'];
+  | 'default-network'
+  | 'annotation'
+  | 'created-by-kubevirt'
+  | 'controlled-by-vmi'
+  | 'vmi-exists'
+  | 'vm-exists'
+  | ElementCheck['name'];
 
 /** A network element, and what is known of it. */
 interface Element {
@@ -62,6 +75,8 @@ interface ElementCheck {
 }
 
 const PATCH_PATH = `/metadata/annotations/${jsonpatch.escapePathComponent(NETWORKS_ANNOTATION)}`;
+
+const CREATOR_PATH = `/metadata/annotations/${jsonpatch.escapePathComponent(LAUNCHER_CREATOR)}`;
 
 const ELEMENT_CHECKS: readonly ElementCheck[] = [
   {
@@ -110,7 +125,20 @@ const UNCHANGED: Admitted = Object.freeze({ allowed: true, patch: [], warnings: 
 function decide(review: PodReview, view: ClusterView, doubt: (doubt: Doubt) => void): Admitted | Refused {
   const oldPod = reviewedBefore(review);
   if (!isLauncher(review.pod) && oldPod === undefined) return UNCHANGED;
-  return refuseDefaultNetwork(review, oldPod) ?? decideNetworks({ ...review, oldPod }, view, doubt);
+  const creator = judgeCreator(review.pod, oldPod, review.requester);
+  if (creator.kind === 'refused') {
+    return { allowed: false, check: 'created-by-kubevirt', reason: `${podKey(review)} ${creator.reason}` };
+  }
+  const outcome =
+    refuseDefaultNetwork(review, oldPod) ?? decideNetworks({ ...review, oldPod }, { view, doubt, creator });
+  return outcome.allowed && creator.kind === 'unverified' ? mark(outcome, creator) : outcome;
+}
+
+/** The annotations are there: a launcher without networks is not marked. */
+function mark(outcome: Admitted, creator: Extract<CreatorVerdict, { kind: 'unverified' }>): Admitted {
+  const warnings = [...outcome.warnings, `the pod gets no address of an IPAMClaim: ${creator.reason}`];
+  const marked = creator.mark === undefined ? [] : [{ op: 'add' as const, path: CREATOR_PATH, value: creator.mark }];
+  return { ...outcome, patch: [...outcome.patch, ...marked], warnings };
 }
 
 /** In place of the pod's own network, whose addresses are not ours: a claim there could only be that of another interface. */
@@ -132,7 +160,13 @@ function unreadable(annotation: string, review: PodReview, problem: string): Ref
   return { allowed: false, check: 'annotation', reason };
 }
 
-function decideNetworks(review: PodReview, view: ClusterView, doubt: (doubt: Doubt) => void): Admitted | Refused {
+interface Sight {
+  view: ClusterView;
+  doubt: (doubt: Doubt) => void;
+  creator: CreatorVerdict;
+}
+
+function decideNetworks(review: PodReview, { view, doubt, creator }: Sight): Admitted | Refused {
   const { pod, oldPod, namespace } = review;
   const value = networksOf(pod);
   if (value === undefined || value === (oldPod && networksOf(oldPod))) return UNCHANGED;
@@ -153,9 +187,19 @@ function decideNetworks(review: PodReview, view: ClusterView, doubt: (doubt: Dou
   const elements = selections.map((selection): Element => {
     const before = held(selection);
     const claim = chooseClaim(selection, before, { workload: workload.workload, requested, view, doubt });
-    return { selection, claim, held: before };
+    return { selection, claim: withoutClaim(claim, before, creator) ?? claim, held: before };
   });
   return refuse(elements) ?? admit(value, namespace, elements);
+}
+
+/** An IPAM beside ours believes every reference, so a pod of an unverified creator gets none. */
+function withoutClaim(
+  claim: ElementClaim,
+  held: string | undefined,
+  creator: CreatorVerdict,
+): ElementClaim | undefined {
+  if (creator.kind !== 'unverified' || claim.kind !== 'claim' || claim.name === held) return undefined;
+  return { kind: 'none', why: creator.reason };
 }
 
 /** A pod that was no launcher was never reviewed: all that it has is new. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { AgentConfig } from '../../process/agent-config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { openGate } from '../../process/gates.js';
+import { type KubeVirtNamespace, followKubeVirt } from '../../process/kubevirt-controller.js';
 import type { Part } from '../../process/part.js';
 import { PoolDirectory } from '../../process/pools/directory.js';
 import { ADDRESS_POOL_WATCH, NADS } from '../../process/watched.js';
@@ -40,6 +41,7 @@ class Agent implements Part {
   readonly #plugins: string;
   readonly #pods: NodePods;
   readonly #directory: PoolDirectory;
+  readonly #kubevirt: KubeVirtNamespace;
   readonly #claims: ClaimedAddresses;
   readonly #leases: PodLeases;
   readonly #replay: NoteReplay;
@@ -54,7 +56,8 @@ class Agent implements Part {
     this.#directory = followPools(informers);
     this.#pods = new NodePods({ ...context, nodeName });
     const parts = { ...context, config, nodeName, pods: this.#pods, directory: this.#directory };
-    this.#claims = new ClaimedAddresses({ ...parts, gate: openGate(config, informers) });
+    this.#kubevirt = followKubeVirt(informers, config.policiesNamespace);
+    this.#claims = new ClaimedAddresses({ ...parts, gate: openGate(config, informers), kubevirt: this.#kubevirt });
     this.#leases = new PodLeases(parts);
     const notes = new DeletionNotes({ folder: join(config.runDir, NOTES), clock, log });
     const agentMetrics = createAgentMetrics(metrics);
@@ -98,6 +101,10 @@ class Agent implements Part {
 
   ready(): string | undefined {
     return this.#missing() ?? (this.#server.isListening ? undefined : 'not listening for the CNI plugin');
+  }
+
+  notice(): string | undefined {
+    return this.#kubevirt.controller().problem;
   }
 
   async stop(): Promise<void> {

@@ -11,6 +11,7 @@ import { type Given, cachesOf } from '../../test/workload-observation.js';
 import { LauncherList } from './launcher-list.js';
 import { createSync } from './sync.js';
 import { Waiters } from './waiters.js';
+import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 
 const KEY = 'vms/vm1';
 const FIRST = 'vms/vm1.data';
@@ -37,6 +38,7 @@ describe('syncing where the API server knows better than the caches', () => {
   ): Promise<SyncResult> {
     const client = new Client(api);
     const run = createSync({
+      kubevirt: KNOWN_KUBEVIRT,
       listers: cachesOf(given),
       client,
       launchers: new LauncherList(client),

@@ -11,6 +11,8 @@ import { type Given, cachesOf } from '../../test/workload-observation.js';
 import { LauncherList } from './launcher-list.js';
 import { createSync } from './sync.js';
 import { Waiters } from './waiters.js';
+import type { KubeVirtController } from '../../process/kubevirt-controller.js';
+import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 
 const KEY = 'vms/vm1';
 const LIVE_READS = ['GET vms vm1', 'GET vmis vm1', 'GET launchers'];
@@ -21,6 +23,7 @@ describe('syncing a workload', () => {
   let waiters: Waiters;
   let events: string[];
   let areServed: boolean;
+  let kubevirt: KubeVirtController;
 
   beforeEach(() => {
     world = new World();
@@ -28,12 +31,14 @@ describe('syncing a workload', () => {
     waiters = new Waiters();
     events = [];
     areServed = true;
+    kubevirt = KNOWN_KUBEVIRT.controller();
   });
 
   /** Syncs with caches that show what is given. */
   function sync(given: Given): Promise<SyncResult> {
     const client = new Client(api);
     const run = createSync({
+      kubevirt: { controller: () => kubevirt },
       listers: cachesOf(given),
       client,
       launchers: new LauncherList(client),
@@ -60,6 +65,17 @@ describe('syncing a workload', () => {
     expect(await sync({ vm: vm({ data: 'blue', extra: 'blue' }) })).to.equal(undefined);
     expect(api.seen).to.deep.equal(['POST claims', 'POST claims']);
     expect(events).to.deep.equal([]);
+  });
+
+  it('tells the VM why no pod gets the addresses of its claims, while nobody knows who creates launchers', async () => {
+    kubevirt = { problem: 'kubevirtNamespace is wrong' };
+    await sync({ vm: vm({ data: 'blue' }), claims: [storedClaim()] });
+    expect(events).to.deep.equal([
+      'Warning VirtualMachine vm-uid KubeVirtNamespaceUnknown: no pod gets the addresses of its claims: kubevirtNamespace is wrong',
+    ]);
+    events.length = 0;
+    await sync({ vm: vm({}) });
+    expect(events, 'of a VM without claims').to.deep.equal([]);
   });
 
   it('lets a claim go after it has read VM, VMI and launchers, in this order', async () => {

@@ -14,6 +14,7 @@ import { classify, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { Logger } from '../../kube/log.js';
+import type { KubeVirtNamespace } from '../../process/kubevirt-controller.js';
 import type { SyncResult } from '../../kube/loop.js';
 import { OWNER_KIND_NOT_SERVED } from '../../process/claims/unserved-owner.js';
 import type { ControllerMetrics } from '../metrics.js';
@@ -38,6 +39,7 @@ export interface SyncDependencies {
   isGateOpen: (namespace: string) => boolean;
   /** How many claims one VM may have. */
   maxClaims: number;
+  kubevirt: KubeVirtNamespace;
   events: Pick<EventRecorder, 'event'>;
   metrics: ControllerMetrics;
   log: Logger;
@@ -60,6 +62,7 @@ export function createSync(dependencies: SyncDependencies): (key: string, signal
       key,
       blockers.map((claim) => joinKey(observed.namespace, claim)),
     );
+    tellUnlessVerified(observed, dependencies);
     for (const action of confirmed) tell(action, observed, dependencies);
     const failures = await applyAll(confirmed, client, {
       call: target.call,
@@ -181,6 +184,20 @@ function tell(action: Action, observed: Observed, { log, metrics, events }: Sync
   metrics.notified(action.notice.reason);
   const subject = subjectOf(action.notice.regarding, observed);
   events.event(subject, kind === 'wait' ? 'Normal' : 'Warning', action.notice.reason, action.notice.message);
+}
+
+/** Its launchers are admitted, and get none of the addresses. */
+function tellUnlessVerified(observed: Observed, { kubevirt, events, metrics }: SyncDependencies): void {
+  const { problem } = kubevirt.controller();
+  if (problem === undefined || observed.claims.length === 0 || (observed.vm ?? observed.vmi) === undefined) return;
+  metrics.notified(EventReason.KubeVirtNamespaceUnknown);
+  const subject = subjectOf(observed.vm === undefined ? 'vmi' : 'vm', observed);
+  events.event(
+    subject,
+    'Warning',
+    EventReason.KubeVirtNamespaceUnknown,
+    `no pod gets the addresses of its claims: ${problem}`,
+  );
 }
 
 function tellFailure(failure: Failure, observed: Observed, { log, metrics, events }: SyncDependencies): void {

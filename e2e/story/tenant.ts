@@ -16,6 +16,7 @@ import { refusal } from './refusal.js';
 import { serviceAccountClient } from './service-account.js';
 import { vmManifest } from './vm.js';
 import { until } from './wait.js';
+import { withoutReferences } from './wire-admission.js';
 
 const ROLES: Resource = {
   group: 'rbac.authorization.k8s.io',
@@ -56,8 +57,12 @@ export class Tenant {
   }
 
   /** Makes a service account that may create pods in the namespace, and nothing else. */
-  static async settleAsPodCreator(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Tenant> {
-    const metadata = { name: 'pod-creator', namespace };
+  static async settleAsPodCreator(
+    admin: { client: Client; kubeconfig: string },
+    namespace: string,
+    name = 'pod-creator',
+  ): Promise<Tenant> {
+    const metadata = { name, namespace };
     const client = await serviceAccountClient(admin, metadata);
     await admin.client.create(ROLES, {
       metadata,
@@ -65,8 +70,8 @@ export class Tenant {
     } as never);
     await admin.client.create(ROLE_BINDINGS, {
       metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'pod-creator' },
-      subjects: [{ kind: 'ServiceAccount', namespace, name: 'pod-creator' }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+      subjects: [{ kind: 'ServiceAccount', namespace, name }],
     } as never);
     const tenant = new Tenant(client, namespace);
     const pod = podOf({ generateName: 'rights-', name: '', namespace });
@@ -78,22 +83,22 @@ export class Tenant {
     return this.#client.create(PODS, podOf({ name, namespace: this.#namespace, annotations }));
   }
 
-  /** Tries to create a copy of a launcher as the target of a migration. @returns the words in which it was refused */
-  async refusedCopy(launcher: Pod, apiVersion: string): Promise<string> {
+  /** Creates a copy of a launcher, as the target of a migration. */
+  copies(launcher: Pod, apiVersion = KUBEVIRT_API_VERSION): Promise<Pod> {
     const { labels, annotations, ownerReferences = [] } = launcher.metadata;
-    const networks = annotations?.[NETWORKS_ANNOTATION] ?? '';
-    return refusal(
-      this.#client.create(
-        PODS,
-        podOf({
-          name: 'forged',
-          namespace: this.#namespace,
-          labels: { ...labels, [MIGRATION_LABEL]: 'm1' },
-          annotations: { [NETWORKS_ANNOTATION]: networks },
-          ownerReferences: ownerReferences.map((owner) => ({ ...owner, apiVersion })),
-        }),
-      ),
-    );
+    const metadata = {
+      name: 'forged',
+      namespace: this.#namespace,
+      labels: { ...labels, [MIGRATION_LABEL]: 'm1' },
+      annotations: { [NETWORKS_ANNOTATION]: withoutReferences(annotations?.[NETWORKS_ANNOTATION] ?? '[]') },
+      ownerReferences: ownerReferences.map((owner) => ({ ...owner, apiVersion })),
+    };
+    return this.#client.create(PODS, podOf(metadata));
+  }
+
+  /** @returns the words in which the copy was refused */
+  refusedCopy(launcher: Pod, apiVersion: string): Promise<string> {
+    return refusal(this.copies(launcher, apiVersion));
   }
 
   /** @returns the words in which the pod was refused */

@@ -59,7 +59,8 @@ async function setSelected(story: Story, isSelected: boolean): Promise<void> {
   await story.client.patch(CONFIGURATIONS, { name: NAME }, { type: 'merge', body: { webhooks: changed } });
 }
 
-function withoutReferences(networks: string): string {
+/** The networks annotation, without what it says of claims. */
+export function withoutReferences(networks: string): string {
   const elements = JSON.parse(networks) as Record<string, unknown>[];
   return JSON.stringify(elements.map(({ [CLAIM_REFERENCE_KEY]: _reference, ...rest }) => rest));
 }

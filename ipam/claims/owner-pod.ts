@@ -17,7 +17,7 @@ export function ownerPodOf(
   const entitled = users.filter((pod) => isEntitled(pod, claim));
   const current = claim.status?.ownerPod?.name;
   if (entitled.some(({ metadata }) => metadata.name === current)) return current;
-  const isProven = ({ vmi }: ClaimPod) => !isWorkloadClaim(claim) || (vmi !== undefined && proven.has(vmi.uid));
+  const isProven = ({ metadata }: ClaimPod) => !isWorkloadClaim(claim) || proven.has(metadata.uid ?? '');
   return entitled.filter((pod) => isProven(pod) && mayCarry(pod, claim)).sort(byRank)[0]?.metadata.name;
 }
 

@@ -1,6 +1,6 @@
 import { macOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { AllocationReason, RequestReason } from '../../api/names.js';
+import { AllocationReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
 import type { Address } from '../core/address.js';
 import { formatAddress, sameAddress } from '../core/address.js';
 import type { Refusal } from '../core/allocator.js';
@@ -128,7 +128,12 @@ interface Judgement {
 function verdictOf(observed: Observed, wanted: Wanted, { refusal, request }: Judgement): ClaimVerdict {
   const { claim, users, vmis } = observed;
   const ownerPod = ownerPodOf(claim, users, vmis);
-  const rest = { ...(request && { request }), ...(ownerPod !== undefined && { ownerPod }) };
+  const { problem } = vmis;
+  const rest = {
+    ...(request && { request }),
+    ...(problem !== undefined && { launchers: refused(KUBEVIRT_NAMESPACE_UNKNOWN, problem) }),
+    ...(ownerPod !== undefined && { ownerPod }),
+  };
   if (refusal !== undefined) {
     return { ips: remembered(observed, wanted), allocated: refused(refusal.reason, refusal.message), ...rest };
   }

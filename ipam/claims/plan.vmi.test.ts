@@ -25,7 +25,13 @@ describe('the next step of a claim whose launcher names a VMI', () => {
   });
 
   it('is to write the pod once its VMI is shown to be of the owner', () => {
-    expect(stepWith({ proven: new Set(['u1']) })).to.equal('write [10.0.0.5/24] SuccessfulAllocation; owner p1');
+    expect(stepWith({ proven: new Set(['p1']) })).to.equal('write [10.0.0.5/24] SuccessfulAllocation; owner p1');
+  });
+
+  it('is to write that no pod gets the addresses, while nobody knows who creates launchers', () => {
+    expect(stepWith({ problem: 'kubevirtNamespace is wrong' })).to.equal(
+      'write [10.0.0.5/24] SuccessfulAllocation; KubeVirtNamespaceUnknown: kubevirtNamespace is wrong',
+    );
   });
 
   it('is none while the VMI proves nothing, and was read a moment ago', () => {

@@ -8,6 +8,7 @@ import type { Change, Informer } from '../../kube/informer.js';
 import { PODS } from '../../kube/resources.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../process/indexes.js';
 import type { Watched } from '../../process/informers.js';
+import { creatorOf, hasNetworks } from '../../process/kubevirt-controller.js';
 
 /**
  * A pod as the IPAM remembers it. A pod that neither refers to a claim nor belongs to a VMI is nothing but its identity: a cluster has
@@ -23,8 +24,10 @@ export interface ClaimPod extends KubeObject {
   claims: readonly string[];
   running?: boolean;
   nodeName?: string;
-  /** The VMI that controls it. */
+  /** The VMI that controls it; absent for a pod without networks, which has none of the claim's addresses. */
   vmi?: { name: string; uid: string };
+  /** Who created it, if that is noted: see {@link creatorOf}. */
+  creator?: string;
   /** When it was bound to its node, in ms. */
   scheduledAt?: number;
   /** What Multus reports of all its networks: addresses as the pod has them. */
@@ -49,12 +52,12 @@ export const CLAIM_PODS: Watched<Pod, ClaimPod> = {
 export function shrinkPod(pod: Pod): ClaimPod {
   const { name, namespace = '', uid = '' } = pod.metadata;
   const claims = referencesOf(pod);
-  const vmi = controllingVmi(pod);
+  const launcher = launcherOf(pod);
   const terminal = isTerminal(pod);
   const identity = { name, namespace, uid };
   const staticUid = staticUidOf(pod);
   const owner = { ...(staticUid !== undefined && { staticUid }), terminal, claims };
-  if (claims.length === 0 && vmi === undefined) return { metadata: identity, ...owner };
+  if (claims.length === 0 && launcher.vmi === undefined) return { metadata: identity, ...owner };
   const nodeName = pod.spec?.nodeName;
   const scheduledAt = scheduledTime(pod);
   return {
@@ -62,10 +65,16 @@ export function shrinkPod(pod: Pod): ClaimPod {
     ...owner,
     running: pod.status?.phase === 'Running',
     ...(nodeName !== undefined && { nodeName }),
-    ...(vmi !== undefined && { vmi }),
+    ...launcher,
     ...(scheduledAt !== undefined && { scheduledAt }),
     addresses: addressesOf(pod),
   };
+}
+
+function launcherOf(pod: Pod): Pick<ClaimPod, 'vmi' | 'creator'> {
+  const vmi = hasNetworks(pod) ? controllingVmi(pod) : undefined;
+  const creator = creatorOf(pod);
+  return vmi === undefined ? {} : { vmi, ...(creator !== undefined && { creator }) };
 }
 
 function timesOf({ metadata }: Pod): Pick<ObjectMeta, 'creationTimestamp' | 'deletionTimestamp'> {
@@ -164,7 +173,7 @@ function isSameUser(one: ClaimPod, other: ClaimPod): boolean {
   return shape(one) === shape(other);
 }
 
-function shape({ metadata, terminal, running, vmi, scheduledAt, claims, addresses }: ClaimPod): string {
+function shape({ metadata, terminal, running, vmi, scheduledAt, claims, addresses, creator }: ClaimPod): string {
   const deleting = metadata.deletionTimestamp !== undefined;
-  return JSON.stringify([terminal, running, deleting, vmi, scheduledAt, claims, addresses]);
+  return JSON.stringify([terminal, running, deleting, vmi, scheduledAt, claims, addresses, creator]);
 }

@@ -84,4 +84,19 @@ describe('the status of a claim', () => {
     expect(patched(before, { ...SERVED, ownerPod: 'p2' }).status?.ownerPod).to.deep.equal({ name: 'p2' });
     expect(patched(before, { ...SERVED, ownerPod: 'p1' }).status).to.not.have.property('ownerPod');
   });
+
+  it('says that no pod gets the addresses for as long as that is so', () => {
+    const launchers = { status: 'False' as const, reason: 'KubeVirtNamespaceUnknown', message: 'it is wrong' };
+    const before: Given = { ips: ['10.0.0.5/24'], conditions: [TRUE] };
+    expect(changesTo(claim(before), { ...SERVED, launchers })).to.deep.equal(['LaunchersVerified']);
+    const { status } = patched(before, { ...SERVED, launchers });
+    expect(status?.conditions?.map(({ type, status }) => `${type} ${status}`)).to.deep.equal([
+      'IPsAllocated True',
+      'LaunchersVerified False',
+    ]);
+    const told: Given = { ...before, conditions: [TRUE, { type: 'LaunchersVerified', ...launchers }] };
+    expect(changesTo(claim(told), { ...SERVED, launchers })).to.deep.equal([]);
+    expect(changesTo(claim(told), SERVED)).to.deep.equal(['LaunchersVerified']);
+    expect(patched(told, SERVED).status?.conditions).to.have.length(1);
+  });
 });

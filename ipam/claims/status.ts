@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
-import { AllocationReason, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
+import { AllocationReason, IPS_ALLOCATED, LAUNCHERS_VERIFIED, REQUEST_HONOURED } from '../../api/names.js';
 import type { ClaimVerdict, Verdict } from './step.js';
 
 /**
@@ -8,7 +8,7 @@ import type { ClaimVerdict, Verdict } from './step.js';
  * @param mayRecount whether the counts in the message of a full pool may be written again; asked only if they differ
  */
 export function changesTo(claim: IPAMClaim, verdict: ClaimVerdict, mayRecount = () => false): string[] {
-  const { ips, allocated, request, ownerPod } = verdict;
+  const { ips, allocated, request, launchers, ownerPod } = verdict;
   const shown = claim.status?.ips;
   const shows = (condition: Condition | undefined, wanted: Verdict | undefined) =>
     says(condition, wanted) && (condition?.message === wanted?.message || !mayRecount());
@@ -16,6 +16,7 @@ export function changesTo(claim: IPAMClaim, verdict: ClaimVerdict, mayRecount = 
     ...(shown?.length === ips.length && ips.every((ip, index) => shown[index] === ip) ? [] : ['ips']),
     ...(shows(conditionOf(claim, IPS_ALLOCATED), allocated) ? [] : [IPS_ALLOCATED]),
     ...(shows(conditionOf(claim, REQUEST_HONOURED), request) ? [] : [REQUEST_HONOURED]),
+    ...(says(conditionOf(claim, LAUNCHERS_VERIFIED), launchers) ? [] : [LAUNCHERS_VERIFIED]),
     ...(claim.status?.ownerPod?.name === ownerPod ? [] : ['ownerPod']),
   ];
 }
@@ -26,11 +27,12 @@ export function changesTo(claim: IPAMClaim, verdict: ClaimVerdict, mayRecount = 
  */
 export function statusPatch(claim: IPAMClaim, verdict: ClaimVerdict, now: number): object {
   const { uid, resourceVersion } = claim.metadata;
-  const own = [IPS_ALLOCATED, REQUEST_HONOURED];
+  const own = [IPS_ALLOCATED, REQUEST_HONOURED, LAUNCHERS_VERIFIED];
   const conditions = [
     ...(claim.status?.conditions ?? []).filter(({ type }) => !own.includes(type)),
     condition(claim, IPS_ALLOCATED, { verdict: verdict.allocated, now }),
     ...(verdict.request ? [condition(claim, REQUEST_HONOURED, { verdict: verdict.request, now })] : []),
+    ...(verdict.launchers ? [condition(claim, LAUNCHERS_VERIFIED, { verdict: verdict.launchers, now })] : []),
   ];
   const { ownerPod } = verdict;
   const owner = ownerPod === undefined ? null : { name: ownerPod };

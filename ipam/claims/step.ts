@@ -13,6 +13,8 @@ export interface ClaimVerdict {
   allocated: Verdict;
   /** Present while the claim asks for other addresses than it has. */
   request?: Verdict;
+  /** Present while nobody knows who creates launchers, so that no pod gets the addresses. */
+  launchers?: Verdict;
   ownerPod?: string;
 }
 

@@ -28,10 +28,10 @@ import { report } from './report.js';
 import { SpoiledAddresses } from './spoiled.js';
 import type { Step } from './step.js';
 import type { ClaimWaiters } from './waiting.js';
-import { VmiOwners } from './vmi-owners.js';
+import { VmiOwners, type VmiOwnersDependencies } from './vmi-owners.js';
 import { WrittenClaims } from './written.js';
 
-export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'> {
+export interface ClaimSyncDependencies extends Pick<Views, 'directory' | 'pods'>, VmiOwnersDependencies {
   /** By key. */
   claims: { get(key: string): IPAMClaim | undefined };
   book: Views['book'] & Pick<LeaseBook, 'wrote' | 'forget' | 'hold' | 'unhold' | 'view'>;

@@ -4,7 +4,9 @@ import type { Client } from '../../kube/client.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
 import type { ObjectRef } from '../../kube/resource.js';
+import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 import { claim, vmReference, vmi, vmiReference } from '../../test/workload-objects.js';
+import type { KubeVirtController } from '../../process/kubevirt-controller.js';
 import type { ClaimPod } from './pods.js';
 import { RECHECK_VMI_MS, VmiOwners } from './vmi-owners.js';
 
@@ -18,13 +20,15 @@ class World {
   fault: Error | undefined;
   now = 0;
   readonly reads: string[] = [];
+  kubevirt: KubeVirtController = KNOWN_KUBEVIRT.controller();
   readonly owners = new VmiOwners({
+    kubevirt: { controller: () => this.kubevirt },
     client: { get: ((_resource, ref) => this.#get(ref)) as Client['get'] },
     clock: { now: () => this.now },
     log: silentLogger,
   });
 
-  /** What a claim's sync does: asks, reads if it must, and asks again. @returns the UIDs that are proven */
+  /** What a claim's sync does: asks, reads if it must, and asks again. @returns the UIDs of pods that are proven */
   async proven(users: ClaimPod[], of = claim()): Promise<string[]> {
     const { due } = this.owners.namedBy(users, of);
     if (due.size > 0) await this.owners.read({ claim: of, uids: due }, {});
@@ -50,8 +54,8 @@ describe('the VMIs that launchers name', () => {
   });
 
   it('prove a pod whose VMI, by UID, is of the VM that owns the claim, by one read', async () => {
-    expect(await world.proven([pod('a', 'vmi-uid'), pod('b', 'vmi-uid')])).to.deep.equal(['vmi-uid']);
-    expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal(['vmi-uid']);
+    expect(await world.proven([pod('a', 'vmi-uid'), pod('b', 'vmi-uid')])).to.deep.equal(['a', 'b']);
+    expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal(['a']);
     expect(world.reads).to.deep.equal(['vms/vm1']);
   });
 
@@ -74,7 +78,7 @@ describe('the VMIs that launchers name', () => {
   });
 
   it('need no read for the claim of a VMI without a VM, which has its UID', async () => {
-    expect(await world.proven([pod('a', 'alone')], claim({ owner: vmiReference('alone') }))).to.deep.equal(['alone']);
+    expect(await world.proven([pod('a', 'alone')], claim({ owner: vmiReference('alone') }))).to.deep.equal(['a']);
     expect(world.reads).to.deep.equal([]);
   });
 
@@ -92,14 +96,27 @@ describe('the VMIs that launchers name', () => {
       world.now += RECHECK_VMI_MS - 1;
       expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
       world.now += 1;
-      expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal(['vmi-uid']);
+      expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal(['a']);
     });
   }
 
   it('are read at once for the launcher of a VM that has been restarted', async () => {
     await world.proven([pod('a', 'vmi-uid')]);
     world.vmi = vmi({}, { uid: 'next', vm: 'vm-uid' });
-    expect(await world.proven([pod('b', 'next')])).to.deep.equal(['next']);
+    expect(await world.proven([pod('b', 'next')])).to.deep.equal(['b']);
+  });
+
+  it('prove nothing for a pod that another user created, though its VMI is of the VM', async () => {
+    const creator = 'system:serviceaccount:vms:kubevirt-controller';
+    const users = [{ ...pod('thief', 'vmi-uid'), creator }, pod('real', 'vmi-uid')];
+    expect(await world.proven(users)).to.deep.equal(['real']);
+  });
+
+  it('prove nothing while nobody knows who creates launchers, and cost no read', async () => {
+    world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
+    expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
+    expect(world.owners.namedBy([pod('a', 'vmi-uid')], claim()).problem).to.equal('kubevirtNamespace is wrong');
+    expect(world.reads).to.deep.equal([]);
   });
 
   it('follow a claim that another VM has adopted', async () => {
@@ -108,6 +125,6 @@ describe('the VMIs that launchers name', () => {
     const adopted = claim({ owner: vmReference('vm-2') });
     expect(await world.proven([pod('a', 'vmi-uid')], adopted)).to.deep.equal([]);
     world.now += RECHECK_VMI_MS;
-    expect(await world.proven([pod('a', 'vmi-uid')], adopted)).to.deep.equal(['vmi-uid']);
+    expect(await world.proven([pod('a', 'vmi-uid')], adopted)).to.deep.equal(['a']);
   });
 });

@@ -8,23 +8,27 @@ import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { rememberRecent } from '../../kube/recent-entries.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import type { KubeVirtNamespace } from '../../process/kubevirt-controller.js';
 import type { ClaimPod } from './pods.js';
 
 /** How often a VMI is read again that did not prove a pod's right. */
 export const RECHECK_VMI_MS = 15_000;
 const MAX_REMEMBERED = 10_000;
 
-/** UIDs of VMIs that launchers name as their controller. */
+/** The launchers that name a VMI with the name of the claim's owner as their controller. */
 export interface NamedVmis {
-  /** The API server has shown that the VMI is of the claim's owner. */
+  /** UIDs of pods: KubeVirt created them, and the API server has shown that their VMI is of the claim's owner. */
   readonly proven: ReadonlySet<string>;
-  /** The others. */
+  /** UIDs of VMIs that were not shown to be of the owner. */
   readonly unproven: ReadonlySet<string>;
   /** Of these, the VMIs that were not read lately. */
   readonly due: ReadonlySet<string>;
+  /** Why nobody knows who creates launchers, for the claim of a workload. */
+  readonly problem?: string;
 }
 
 export interface VmiOwnersDependencies {
+  readonly kubevirt: KubeVirtNamespace;
   readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Logger;
@@ -48,19 +52,21 @@ export class VmiOwners {
     const unproven = new Set<string>();
     const due = new Set<string>();
     if (!isWorkloadClaim(claim)) return { proven, unproven, due };
-    const now = this.#dependencies.clock.now();
-    for (const { vmi } of users) {
-      if (vmi === undefined || vmi.name !== ownerOf(claim)?.name) continue;
-      const read = this.#read.get(vmi.uid);
-      const owner = read?.owner ?? vmi;
-      if (isOwnedBy(claim, owner)) {
-        proven.add(vmi.uid);
-        continue;
-      }
-      unproven.add(vmi.uid);
-      if (read === undefined || now - read.at >= RECHECK_VMI_MS) due.add(vmi.uid);
+    const { username, problem } = this.#dependencies.kubevirt.controller();
+    if (problem !== undefined) return { proven, unproven, due, problem };
+    const isCandidate = candidateOf(claim, username);
+    for (const { metadata, vmi, creator } of users) {
+      if (vmi === undefined || !isCandidate(vmi.name, creator)) continue;
+      if (isOwnedBy(claim, this.#read.get(vmi.uid)?.owner ?? vmi)) proven.add(metadata.uid ?? '');
+      else unproven.add(vmi.uid);
     }
+    for (const uid of unproven) if (this.#isDue(uid)) due.add(uid);
     return { proven, unproven, due };
+  }
+
+  #isDue(uid: string): boolean {
+    const read = this.#read.get(uid);
+    return read === undefined || this.#dependencies.clock.now() - read.at >= RECHECK_VMI_MS;
   }
 
   /** Reads the VMI that has the name of the claim's owner. Never rejects: what cannot be read proves nothing. */
@@ -81,4 +87,10 @@ export class VmiOwners {
       rememberRecent(this.#read, uid, { ...owner, at }, MAX_REMEMBERED);
     }
   }
+}
+
+/** Of the VMI that has the name of the claim's owner, and created by KubeVirt: by a user whom nobody had reason to note, or by its controller. */
+function candidateOf(claim: IPAMClaim, username: string): (vmi: string, creator: string | undefined) => boolean {
+  const name = ownerOf(claim)?.name;
+  return (vmi, creator = username) => vmi === name && creator === username;
 }

@@ -19,6 +19,7 @@ export interface AdmissionPartOptions {
   certificate: Omit<ServingCertificateOptions, 'metrics'>;
   routes: AdmissionServerOptions['routes'];
   metrics: Pick<AdmissionMetrics, 'rejected' | 'certificateEnds'>;
+  notice?: Part['notice'];
 }
 
 /** A part that serves admission reviews. Any number of replicas serve at once. */
@@ -41,12 +42,14 @@ class ServedAdmission implements AdmissionPart {
   readonly #server: AdmissionServer;
   readonly #certificates: CertificateSource;
   readonly #clientCa: ClientCa | undefined;
+  readonly notice: () => string | undefined;
 
   constructor(context: ProcessContext, options: AdmissionPartOptions) {
     const { bindAddress, bindFlag, certificate, metrics } = options;
     const { clientCaFile, clientAllowedNames } = options.clients;
     const { log, clock } = context;
     this.name = options.name;
+    this.notice = () => options.notice?.();
     this.#context = context;
     const address = parseBindAddress(bindAddress);
     if (address === undefined) throw new Error(`--${bindFlag} is 0: the webhook has to listen somewhere`);

@@ -6,6 +6,8 @@ export interface AdmissionRequest {
   uid: string;
   operation: string;
   namespace: string;
+  /** Who asks. */
+  username: string;
   /** `group/version/resource`, and `/subresource` where there is one; without a group the core one. */
   resource: string;
   object: unknown;
@@ -44,6 +46,7 @@ export function readReview(body: unknown): AdmissionRequest {
     uid,
     operation: text(request.operation),
     namespace: text(request.namespace),
+    username: isRecord(request.userInfo) ? text(request.userInfo.username) : '',
     resource: resourceOf(request),
     object,
     oldObject,

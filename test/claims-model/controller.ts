@@ -15,6 +15,7 @@ import type { Change } from '../../kube/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { KINDS, type Kind, type World } from './world.js';
 import { WorldApi } from './world-api.js';
+import { KNOWN_KUBEVIRT } from '../launcher-pods.js';
 
 export interface Crash {
   /** How many writes succeed before everything fails. */
@@ -102,6 +103,7 @@ export class ModelController {
   async #sync(key: string): Promise<void> {
     const listers = this.#caches;
     const sync = createSync({
+      kubevirt: KNOWN_KUBEVIRT,
       listers,
       client: this.#client,
       launchers: new LauncherList(this.#client),

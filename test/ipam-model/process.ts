@@ -18,6 +18,7 @@ import { silentLogger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
 import type { Wire } from '../../kube/transport.js';
 import { type NetworkAttachment } from '../../process/shrink.js';
+import { KNOWN_KUBEVIRT } from '../launcher-pods.js';
 import { cacheOf } from '../pool-objects.js';
 import type { Kind, World } from './world.js';
 
@@ -128,6 +129,7 @@ export class ModelProcess {
       promises,
       gate: { isOpen: isGateOpen },
       heldByStopped: () => this.heldByStopped,
+      kubevirt: KNOWN_KUBEVIRT,
       maxStalenessMs: MAX_STALENESS_MS,
       get stickyMAC() {
         return gates.stickyMAC;

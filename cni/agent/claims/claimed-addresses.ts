@@ -5,6 +5,7 @@ import type { Logger } from '../../../kube/log.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import type { Gate } from '../../../process/gates.js';
 import type { InformerRegistry } from '../../../process/informers.js';
+import type { KubeVirtNamespace } from '../../../process/kubevirt-controller.js';
 import type { PoolDirectory } from '../../../process/pools/directory.js';
 import { NADS } from '../../../process/watched.js';
 import { type Address, sameAddress } from '../../../ipam/core/address.js';
@@ -30,6 +31,7 @@ export interface ClaimedAddressesDeps {
   readonly directory: PoolDirectory;
   /** Whether interfaces without a claim shall get one. */
   readonly gate: Gate;
+  readonly kubevirt: KubeVirtNamespace;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;

@@ -1,15 +1,18 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
 import { isDefaultNetwork } from '../../../api/network-selection.js';
+import { objectKey } from '../../../api/meta.js';
 import { controllingVmi } from '../../../api/pod.js';
 import type { Lister } from '../../../kube/cache.js';
 import { NAMESPACES } from '../../../kube/resources.js';
 import type { Doubt } from '../../../process/claims/cluster-view.js';
 import type { Gate } from '../../../process/gates.js';
+import { type KubeVirtNamespace, creatorProblem } from '../../../process/kubevirt-controller.js';
 import type { NetworkAttachment } from '../../../process/shrink.js';
 import { unread } from '../api-failure.js';
 import type { Attachment, Call } from '../attachment.js';
 import { CniCode, CniError } from '../cni-error.js';
+import type { NodePod } from '../pods/node-pod.js';
 import type { Judgement, Seeker } from './judgement.js';
 import { judgeLauncher } from './launcher-claim.js';
 import { Patience, type PatienceDeps } from './patience.js';
@@ -24,6 +27,7 @@ export interface EntitlementsDeps extends PatienceDeps {
   readonly sightings: Sightings;
   readonly networks: Pick<Lister<NetworkAttachment>, 'get'>;
   readonly gate: Gate;
+  readonly kubevirt: KubeVirtNamespace;
   readonly maxStalenessMs: number;
 }
 
@@ -66,9 +70,19 @@ export class Entitlements {
     if (isDefaultNetwork(selection)) return { kind: 'none' };
     const judgement = await this.#settle({ pod, selection, network }, since, call);
     const isPredicted = judgement.kind === 'pending' && judgement.isPredicted === true;
+    if (judgement.kind === 'claim') return this.#refuseCreator(pod) ?? judgement;
     // the webhook has seen that a pod with a reference shall have a claim
     if (!isPredicted || selection.claimReference !== undefined) return judgement;
     return (await this.#hasOptedOut(pod.metadata.namespace, call)) ? { kind: 'none' } : judgement;
+  }
+
+  /** Owner references are tenant-writable: they prove nothing about a launcher that KubeVirt's controller did not create. */
+  #refuseCreator(pod: NodePod): Judgement | undefined {
+    const controller = this.#deps.kubevirt.controller();
+    const problem = controllingVmi(pod) === undefined ? undefined : creatorProblem(pod, controller);
+    if (problem === undefined) return undefined;
+    const reason = `pod ${objectKey(pod)} gets no address of an IPAMClaim: ${problem}`;
+    return { kind: controller.problem === undefined ? 'refused' : 'pending', reason };
   }
 
   async #settle(seeker: Seeker, since: number, { signal }: Call): Promise<Judgement> {

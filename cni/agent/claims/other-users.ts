@@ -3,6 +3,7 @@ import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
 import { MIGRATION_LABEL } from '../../../api/names.js';
 import { type Pod, controllingVmi, isTerminal } from '../../../api/pod.js';
 import type { Clock } from '../../../kube/clock.js';
+import { type KubeVirtController, type KubeVirtNamespace, launchedVmi } from '../../../process/kubevirt-controller.js';
 import { PODS } from '../../../kube/resources.js';
 import { isAway, unread } from '../api-failure.js';
 import type { Call } from '../attachment.js';
@@ -13,6 +14,7 @@ import type { Sightings } from './sightings.js';
 export interface OtherUsersDeps {
   readonly pods: Pick<NodePods, 'named' | 'list'>;
   readonly sightings: Sightings;
+  readonly kubevirt: KubeVirtNamespace;
   readonly clock: Clock;
   readonly maxStalenessMs: number;
 }
@@ -28,6 +30,7 @@ interface Seeker {
   readonly pod: NodePod;
   /** Name of the claim's owner, which its VMI shares. */
   readonly owner: string | undefined;
+  readonly controller: KubeVirtController;
 }
 
 /** Two pods with the same addresses: only while a VM moves from one to the other. */
@@ -45,11 +48,12 @@ export class OtherUsers {
   async standingInTheWay(pod: NodePod, claim: IPAMClaim, call: Call): Promise<Obstacle | undefined> {
     const named = claim.status?.ownerPod?.name;
     if (controllingVmi(pod) === undefined) return awaitChoice(pod, claim);
-    const others = this.#launchersHere(pod, claim).map(({ metadata }) => metadata.name);
+    const controller = this.#deps.kubevirt.controller();
+    const others = this.#launchersHere(pod, claim, controller).map(({ metadata }) => metadata.name);
     const suspects = new Set([...(named === undefined ? [] : [named]), ...others]);
     suspects.delete(pod.metadata.name);
     for (const name of suspects) {
-      const why = await this.#judge({ pod, owner: ownerOf(claim)?.name }, name, call);
+      const why = await this.#judge({ pod, owner: ownerOf(claim)?.name, controller }, name, call);
       if (why !== undefined) return { reason: `IPAMClaim ${objectKey(claim)} ${why}`, isOnItsWay: false };
     }
     return undefined;
@@ -78,7 +82,7 @@ export class OtherUsers {
   }
 
   /** What `status.ownerPod` does not say yet. */
-  #launchersHere(pod: NodePod, claim: IPAMClaim): readonly NodePod[] {
+  #launchersHere(pod: NodePod, claim: IPAMClaim, controller: KubeVirtController): readonly NodePod[] {
     const { namespace, uid } = pod.metadata;
     const owner = ownerOf(claim)?.name;
     return this.#deps.pods
@@ -88,7 +92,7 @@ export class OtherUsers {
           other.metadata.namespace === namespace &&
           other.metadata.uid !== uid &&
           !isTerminal(other) &&
-          controllingVmi(other)?.name === owner,
+          launchedVmi(other, controller)?.name === owner,
       );
   }
 }
@@ -108,8 +112,8 @@ function usedBy(key: string): string {
 }
 
 /** A pod that no VMI of the claim's owner controls has none of its addresses, whatever the status says. */
-function blocks({ pod, owner }: Seeker, other: Pod): boolean {
-  return controllingVmi(other)?.name === owner && !isTerminal(other) && !isMigrationTarget(pod, other);
+function blocks({ pod, owner, controller }: Seeker, other: Pod): boolean {
+  return launchedVmi(other, controller)?.name === owner && !isTerminal(other) && !isMigrationTarget(pod, other);
 }
 
 /** The label alone proves nothing, and a launcher that was a target once keeps it: a target is younger than its source. */

@@ -1,6 +1,7 @@
 import type { ObjectMeta, OwnerReference } from '../../../api/meta.js';
 import {
   DEFAULT_NETWORK_ANNOTATION,
+  LAUNCHER_CREATOR,
   LAUNCHER_LABEL,
   MIGRATION_LABEL,
   NETWORKS_ANNOTATION,
@@ -20,7 +21,7 @@ export interface NodePod extends Pod {
 }
 
 const LABELS = [LAUNCHER_LABEL, 'kubevirt.io/created-by', MIGRATION_LABEL];
-const ANNOTATIONS = [NETWORKS_ANNOTATION, DEFAULT_NETWORK_ANNOTATION];
+const ANNOTATIONS = [LAUNCHER_CREATOR, NETWORKS_ANNOTATION, DEFAULT_NETWORK_ANNOTATION];
 
 export function shrinkNodePod(pod: Pod): NodePod {
   const { metadata, spec, status } = pod;

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { LAUNCHER_CREATOR, LAUNCHERS_VERIFIED } from '../api/names.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { CONFIG_MAPS } from '../kube/resources.js';
+import { environment } from './hooks.js';
+import { describeStory } from './story/describe.js';
+import { Tenant } from './story/tenant.js';
+import { until, untilValue } from './story/wait.js';
+import { bare, itOnTheWire } from './story/wire-story.js';
+
+const DATA = podInterfaceName('data');
+const POLICIES = { namespace: 'holdfast-system', name: 'holdfast-policies' };
+
+describeStory('While the policies look for KubeVirt in a wrong namespace', (story) => {
+  async function setNamespace(kubevirtNamespace: string): Promise<void> {
+    await environment().client.patch(CONFIG_MAPS, POLICIES, { type: 'merge', body: { data: { kubevirtNamespace } } });
+  }
+
+  /** @returns what the claim says, once it says that no pod gets its addresses, or does not say it any more */
+  async function untilClaimSays(isKnown: boolean): Promise<string> {
+    const claim = await untilValue(
+      `vm1.data ${isKnown ? 'to say nothing' : 'to say why no pod gets its addresses'}`,
+      () => story().claim('vm1.data'),
+      ({ status }) => isKnown !== (status?.conditions ?? []).some(({ type }) => type === LAUNCHERS_VERIFIED),
+    );
+    return claim.status?.conditions?.find(({ type }) => type === LAUNCHERS_VERIFIED)?.message ?? '';
+  }
+
+  itOnTheWire(
+    'launchers are admitted and wait, and only those that KubeVirt created get addresses once it is right',
+    story,
+    async (wire) => {
+      await story().addresses.network('blue', ['10.75.8.0/24']);
+      await story().createVm('vm1', { data: 'blue' });
+      await story().running('vm1');
+      const addresses = await story().addresses.of('vm1.data');
+      const launcher = await wire.launcher('vm1');
+      const tenant = await Tenant.settleAsPodCreator(environment(), story().namespace, 'kubevirt-controller');
+      try {
+        await setNamespace('elsewhere');
+        expect(await untilClaimSays(false)).to.include('set it to kubevirt');
+        await until('a forged launcher is admitted', () => tenant.copies(launcher));
+        await story().createVm('vm2', { data: 'blue' });
+        const [admitted] = await untilValue(
+          'the launcher of vm2 to be admitted',
+          () => story().launchers('vm2'),
+          ([found]) => found !== undefined,
+        );
+        expect(admitted!.metadata.annotations?.[LAUNCHER_CREATOR]).to.equal(
+          'system:serviceaccount:kubevirt:kubevirt-controller',
+        );
+        const words = await wire.sandboxRefusal(admitted!.metadata.name, /gets no address of an IPAMClaim/);
+        expect(words).to.include('"elsewhere"').and.to.include('set it to kubevirt');
+        await story().event('vm1', 'KubeVirtNamespaceUnknown', /set it to kubevirt/);
+      } finally {
+        await setNamespace('kubevirt');
+        await untilClaimSays(true);
+      }
+      await story().running('vm2');
+      await wire.has(await wire.launcher('vm2'), DATA, await story().addresses.of('vm2.data'));
+      const words = await wire.sandboxRefusal('forged', /it was created by/);
+      expect(words).to.include(`system:serviceaccount:${story().namespace}:kubevirt-controller`);
+      await tenant.leave();
+      await wire.deletePod('forged');
+      await wire.has(launcher, DATA, addresses);
+      expect((await story().addresses.leases()).get(bare(addresses[0]!))?.spec.owner).to.include({ name: 'vm1.data' });
+    },
+  );
+});

@@ -1,0 +1,159 @@
+import type { ObjectMeta } from '../api/meta.js';
+import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
+import { until } from '../e2e/story/wait.js';
+import { CONFIG_MAPS } from '../kube/resources.js';
+import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
+
+const WHO = {
+  tenant: 'system:serviceaccount:vms:default',
+  kubevirt: 'system:serviceaccount:kubevirt:kubevirt-controller',
+  elsewhere: 'system:serviceaccount:openshift-cnv:kubevirt-controller',
+} as const;
+type Person = keyof typeof WHO;
+
+const REF = { namespace: 'holdfast-system', name: 'holdfast-policies' };
+const ONLY = 'only KubeVirt';
+const FIXED = 'names the user who created the pod';
+
+/** A launcher with networks, unless said otherwise. @param creator what its annotation says */
+function launcher(creator?: string, networks = true): Partial<ObjectMeta> {
+  const annotations = {
+    ...(networks && { [NETWORKS_ANNOTATION]: 'blue' }),
+    ...(creator !== undefined && { [LAUNCHER_CREATOR]: creator }),
+  };
+  return { labels: LAUNCHER, ownerReferences: [VMI], annotations };
+}
+
+describe('the admission policies for the creator of a launcher, on a kube-apiserver', function () {
+  this.timeout(20_000);
+  let cluster: GuardedCluster;
+
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await untilRefused(() => cluster.createPod(WHO.tenant, launcher()));
+    await untilRefused(() => cluster.createPod(WHO.elsewhere, launcher()));
+    await untilRefused(() => cluster.createPod(WHO.tenant, { annotations: { [LAUNCHER_CREATOR]: 'x' } }));
+  });
+
+  after(() => cluster.stop());
+
+  async function setNamespace(value: string | null): Promise<void> {
+    const body = { data: { kubevirtNamespace: value } };
+    await cluster.admin.patch(CONFIG_MAPS, REF, { type: 'merge', body });
+  }
+
+  interface State {
+    name: string;
+    set: () => Promise<void>;
+    /** Creates an unmarked launcher only while the state is in force. */
+    settled: () => Promise<unknown>;
+    /** Creates launchers with networks without the mark. */
+    unmarked: Record<Exclude<Person, 'tenant'>, boolean>;
+  }
+  const refusedTo = (person: Person) => () => untilRefused(() => cluster.createPod(WHO[person], launcher()));
+  const allowedTo = (person: Person) => () =>
+    until('the parameters are seen', () => cluster.createPod(WHO[person], launcher()));
+  const states: State[] = [
+    {
+      name: 'right',
+      set: () => setNamespace('kubevirt'),
+      settled: refusedTo('elsewhere'),
+      unmarked: { kubevirt: true, elsewhere: false },
+    },
+    {
+      name: 'of another namespace',
+      set: () => setNamespace('openshift-cnv'),
+      settled: refusedTo('kubevirt'),
+      unmarked: { kubevirt: false, elsewhere: true },
+    },
+    {
+      name: 'empty',
+      set: () => setNamespace(''),
+      settled: refusedTo('elsewhere'),
+      unmarked: { kubevirt: false, elsewhere: false },
+    },
+    {
+      name: 'absent',
+      set: () => setNamespace(null),
+      settled: refusedTo('elsewhere'),
+      unmarked: { kubevirt: false, elsewhere: false },
+    },
+    {
+      name: 'in a ConfigMap that is missing',
+      set: () => cluster.admin.delete(CONFIG_MAPS, REF),
+      settled: allowedTo('elsewhere'),
+      unmarked: { kubevirt: true, elsewhere: true },
+    },
+  ];
+  for (const state of states) {
+    describe(`while kubevirtNamespace is ${state.name}`, () => {
+      before(async () => {
+        await state.set();
+        await state.settled();
+      });
+
+      for (const person of ['kubevirt', 'elsewhere'] as const) {
+        it(`admit launchers that ${WHO[person]} creates with its name, or without networks`, async () => {
+          await cluster.createPod(WHO[person], launcher(WHO[person]));
+          await cluster.createPod(WHO[person], launcher(undefined, false));
+        });
+
+        const isAdmitted = state.unmarked[person];
+        it(`${isAdmitted ? 'admit' : 'refuse'} launchers that ${WHO[person]} creates without its name`, () =>
+          expectRefusal(cluster.createPod(WHO[person], launcher()), isAdmitted ? undefined : ONLY));
+      }
+
+      it('refuse launchers that a tenant creates, whatever the annotation says', async () => {
+        for (const creator of [undefined, WHO.tenant, WHO.kubevirt]) {
+          await expectRefusal(cluster.createPod(WHO.tenant, launcher(creator)), ONLY);
+          await expectRefusal(cluster.createPod(WHO.tenant, launcher(creator, false)), ONLY);
+        }
+      });
+
+      it('refuse a creator who is somebody else', () =>
+        expectRefusal(cluster.createPod(WHO.elsewhere, launcher(WHO.kubevirt, false)), FIXED));
+
+      it('keep the creator as it is, in a write of the pod and of its status', async () => {
+        const pod = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
+        for (const value of [null, '', WHO.kubevirt, WHO.tenant]) {
+          const body = { metadata: { annotations: { [LAUNCHER_CREATOR]: value } } };
+          for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
+            await expectRefusal(cluster.patchPod(WHO[person], pod, body), FIXED);
+            await expectRefusal(cluster.patchPod(WHO[person], pod, body, 'status'), FIXED);
+          }
+        }
+      });
+
+      it('let nobody make a VMI the owner of a pod that exists', async () => {
+        const pod = await cluster.createPod(WHO.tenant, { labels: LAUNCHER });
+        for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
+          const body = { metadata: { ownerReferences: [VMI] } };
+          await expectRefusal(cluster.patchPod(WHO[person], pod, body), ONLY);
+        }
+      });
+
+      it('take as creator whoever gives a launcher its first networks, and nobody later', async () => {
+        const pod = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
+        const mark = (creator: string) => ({
+          metadata: { annotations: { [NETWORKS_ANNOTATION]: 'blue', [LAUNCHER_CREATOR]: creator } },
+        });
+        await expectRefusal(cluster.patchPod(WHO.tenant, pod, mark(WHO.kubevirt)), FIXED);
+        await expectRefusal(cluster.patchPod(WHO.tenant, pod, mark(WHO.tenant)), undefined);
+        const bare = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
+        const networks = { metadata: { annotations: { [NETWORKS_ANNOTATION]: 'blue' } } };
+        await expectRefusal(cluster.patchPod(WHO.tenant, bare, networks), undefined);
+        await expectRefusal(cluster.patchPod(WHO.tenant, bare, mark(WHO.tenant)), FIXED);
+      });
+    });
+  }
+
+  it('refuse a creator in a binding', async () => {
+    const pod = await cluster.createPod(WHO.tenant, {});
+    await expectRefusal(
+      cluster.bindPod(WHO.tenant, pod, { annotations: { [LAUNCHER_CREATOR]: 'x' } }),
+      'who created it',
+    );
+  });
+});
