@@ -31,6 +31,11 @@ export class ConnectionLimit {
     return () => (connection.holds -= 1);
   }
 
+  /** Closes all connections on which no request is being answered. */
+  closeUnused(): void {
+    for (const { socket, holds } of this.#open.values()) if (holds === 0) socket.destroy();
+  }
+
   #add(socket: Socket): void {
     if (this.#open.size >= this.#max && !this.#closeOldest()) {
       socket.destroy();

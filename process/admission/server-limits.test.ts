@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type TLSSocket, connect } from 'node:tls';
 import { expect } from 'chai';
+import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
 import { AdmissionClient } from '../../test/admission-client.js';
 import { type ServingCertificate, makeServingCertificate } from '../../test/certificate.js';
@@ -130,6 +131,13 @@ describe('the limits of the admission server', () => {
     expect((await client.send({ body: '{}' })).status).to.equal(200);
     expect(client.sockets).to.have.length(1);
     for (const socket of idle.slice(0, 10)) await closed(socket);
+  });
+
+  it('does not wait for connections that never sent a request when it stops', async () => {
+    const soon = (ms: number, run: () => void) => systemClock.setTimer(ms < 1_000 ? 0 : ms, run);
+    await start({ clock: { ...systemClock, setTimer: soon } });
+    const socket = await open();
+    await Promise.all([server.stop(), closed(socket)]);
   });
 
   it('keeps a connection on which it still answers, however many others are opened', async () => {

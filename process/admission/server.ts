@@ -30,6 +30,8 @@ const MAX_CONNECTIONS = 512;
 const MAX_BODIES_BYTES = 64 * 1024 * 1024;
 /** Of bodies that are parsed and reviewed at once: parsed JSON takes up to 20 times its size, and the process has 512 MiB. */
 const MAX_REVIEWED_BYTES = 8 * 1024 * 1024;
+/** API servers open connections ahead of requests; Node.js does not count them as idle. */
+const STOP_UNUSED_MS = 500;
 /** What still runs then is cut off. */
 const STOP_MS = 10_000;
 
@@ -126,12 +128,15 @@ export class AdmissionServer {
     const { clock = systemClock } = this.#options;
     this.#stopping = true;
     if (!this.#server.listening) return;
-    const cancel = clock.setTimer(STOP_MS, () => this.#server.closeAllConnections());
+    const timers = [
+      clock.setTimer(STOP_UNUSED_MS, () => this.#connections.closeUnused()),
+      clock.setTimer(STOP_MS, () => this.#server.closeAllConnections()),
+    ];
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
       this.#server.closeIdleConnections();
     });
-    cancel();
+    for (const cancel of timers) cancel();
   }
 
   #createApp(): Express {
