@@ -144,6 +144,39 @@ describe('an address for a pod, when requests fail', () => {
     expect(scene.lease(first[0]!)?.spec.containerID).to.equal('c2');
   });
 
+  it('is refused to an earlier sandbox if a later one had and released it while the ADD of the earlier one was under way', async () => {
+    const dual = compiledPool({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] });
+    const scene = new LeaseScene(dual);
+    const [, ipv6 = ''] = await scene.add({ container: 'c1' });
+    const waiting: (() => void)[] = [];
+    scene.agent.api.before = () => new Promise((resolve) => waiting.push(() => resolve(undefined)));
+    const late = scene.refused({ container: 'c1' });
+    await scene.turn();
+    waiting[0]!();
+    scene.fail();
+    await scene.add({ container: 'c2' });
+    await scene.del({ container: 'c2' });
+    scene.cluster.server.leases.delete(scene.lease(ipv6)!.metadata.name);
+    scene.requests();
+    waiting[1]!();
+    expect(await late).to.include('11 sandbox c1 is not the latest one of its pod');
+    expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['GET']);
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('is refused, and what was leased is released, if a later sandbox comes in during the last write', async () => {
+    const scene = new LeaseScene(POOL);
+    let goOn: () => void = () => undefined;
+    scene.agent.api.before = () => new Promise((resolve) => (goOn = () => resolve(undefined)));
+    const late = scene.refused({ container: 'c1' });
+    await scene.turn();
+    scene.fail();
+    const granted = await scene.add({ container: 'c2' });
+    goOn();
+    expect(await late).to.include('11 sandbox c1 is not the latest one of its pod');
+    expect(scene.held).to.deep.equal(granted);
+  });
+
   it('is waited for while the agent has just started, and no longer than the call may last', async () => {
     const scene = new LeaseScene(POOL);
     await scene.add();

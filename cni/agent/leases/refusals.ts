@@ -58,7 +58,7 @@ export function contended(pool: Pool, attempts: number): CniError {
 }
 
 export function superseded(containerId: string): CniError {
-  const words = `sandbox ${containerId} is not the latest one of its pod, which has the address`;
+  const words = `sandbox ${containerId} is not the latest one of its pod`;
   return new CniError(CniCode.TryAgain, `${words}: set up the latest one`);
 }
 

@@ -37,7 +37,7 @@ export interface Wish {
   readonly candidates: SpaceCandidates;
   /** Those of the node; absent: nodes are lent none. */
   readonly blocks: BlockPicks | undefined;
-  /** False once an ADD of a later sandbox of the pod has come in: what that one has is not taken from it. */
+  /** False once an ADD of a later sandbox of the pod has come in: that one, or its DEL, may have changed any lease that was read before. */
   readonly isLatest: () => boolean;
   readonly call: Call;
 }
@@ -84,15 +84,15 @@ export class Reservation {
    * @throws {Error} where the API server cannot be asked
    */
   async run(): Promise<LeaseRecord[]> {
-    const { pool, attachment, call } = this.#wish;
+    const { pool, attachment, isLatest, call } = this.#wish;
     await this.#deps.writer.resolveDoubts(this.#place, call);
     for (const address of attachment.requested) refuseUnleasable(address, pool);
     const results = await Promise.allSettled(pool.families.map((family) => this.#reserve(family)));
     const got = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const failed = results.find((result) => result.status === 'rejected');
-    if (failed === undefined) return got.map(({ lease }) => lease);
+    if (failed === undefined && isLatest()) return got.map(({ lease }) => lease);
     await Promise.all(got.filter(({ isNew }) => isNew).map(({ lease }) => this.#giveBack(lease)));
-    throw failed.reason;
+    throw failed === undefined ? superseded(attachment.containerId) : failed.reason;
   }
 
   async #reserve(family: Family): Promise<Got> {
@@ -101,6 +101,7 @@ export class Reservation {
       const got = await this.#again(known);
       if (got !== undefined) return got;
     }
+    this.#refuseEarlier();
     if (wanted !== undefined) return { lease: await this.#exactly(wanted), isNew: true };
     const lease = (await this.#kept?.lease(family)) ?? (await this.#any.lease(family));
     return { lease, isNew: true };
@@ -135,16 +136,19 @@ export class Reservation {
   /** To this sandbox. @returns undefined where the pod cannot have the lease any more */
   async #bring(lease: LeaseRecord): Promise<Written | undefined> {
     const { writer, clock } = this.#deps;
-    const { pool, call, isLatest } = this.#wish;
+    const { pool, call } = this.#wish;
+    this.#refuseEarlier();
     // the pool may have been narrowed since
     if (subnetOf(pool, lease.address)?.requestable.has(lease.address.value) !== true) return undefined;
     const request = this.#requestFor(lease.address);
-    if (stateOf(lease) === 'held') {
-      if (!isLatest()) throw superseded(this.#place.containerId);
-      return writer.move(lease, request, call);
-    }
+    if (stateOf(lease) === 'held') return writer.move(lease, request, call);
     if (mayTake(lease, request, this.#times, clock.wall()) !== true) return undefined;
     return writer.take(lease, request, call);
+  }
+
+  /** @throws {CniError} if the pod has a later sandbox */
+  #refuseEarlier(): void {
+    if (!this.#wish.isLatest()) throw superseded(this.#place.containerId);
   }
 
   /** The interface has, or had, the lease, and the pool is still the one that it is of. */
