@@ -143,7 +143,9 @@ export class PoolsWorld {
     const owner: LeaseOwner = { kind: 'IPAMClaim', namespace, name, uid: `${claim}-uid` };
     const write = createLease({ address: parseAddress(address), addressSpace, pool, owner });
     if (write.verb !== 'create') throw new TypeError('a new lease is created');
-    this.#putLease({ ...write.lease, metadata: { ...write.lease.metadata, uid: `${pool}-${address}` } });
+    // a UID is never used again, and the book relies on that
+    const uid = `${pool}-${address}-${this.#next()}`;
+    this.#putLease({ ...write.lease, metadata: { ...write.lease.metadata, uid } });
   }
 
   /** `kubectl apply` of a lease without an owner. */
