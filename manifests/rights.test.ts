@@ -33,6 +33,7 @@ const REVIEWS: Resource<Review> = {
 
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 const READ = 'get list watch';
+const WATCH = 'list watch';
 
 /**
  * Everything that the identities of ipam and of agents may do: `resource.group[/subresource]`, in one namespace where `@`, of one name where `=`. What
@@ -50,7 +51,7 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'ipamclaims.k8s.cni.cncf.io': READ,
   'ipamclaims.k8s.cni.cncf.io/status': 'patch',
   'ipamclaims.k8s.cni.cncf.io/finalizers': '',
-  'network-attachment-definitions.k8s.cni.cncf.io': READ,
+  'network-attachment-definitions.k8s.cni.cncf.io': WATCH,
   'pods.': READ,
   'pods./status': '',
   'pods./exec': '',
@@ -59,7 +60,7 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'nodes.': READ,
   'nodes./status': '',
   'configmaps.': '',
-  'configmaps.@holdfast-system=holdfast-policies': READ,
+  'configmaps.@holdfast-system=holdfast-policies': WATCH,
   'events.': 'create patch',
   'serviceaccounts./token': '',
   'secrets.': '',
@@ -72,7 +73,7 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'leases.coordination.k8s.io@holdfast-system': 'create',
   'leases.coordination.k8s.io@holdfast-system=holdfast-ipam': 'get create update',
   'leases.coordination.k8s.io@holdfast-system=holdfast-controller': 'create',
-  'kubevirts.kubevirt.io': READ,
+  'kubevirts.kubevirt.io': WATCH,
   'virtualmachines.kubevirt.io': '',
   'virtualmachineinstances.kubevirt.io': 'get',
   'validatingwebhookconfigurations.admissionregistration.k8s.io': '',
@@ -86,8 +87,17 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'deployments.apps': '',
 };
 
-/** Only what it may write, and what it must not. */
+/** What it may read and write, and what it must not. */
 const RIGHTS_OF_WEBHOOK: Record<string, string> = {
+  'virtualmachines.kubevirt.io': READ,
+  'virtualmachineinstances.kubevirt.io': READ,
+  'kubevirts.kubevirt.io': WATCH,
+  'ipamclaims.k8s.cni.cncf.io': READ,
+  'network-attachment-definitions.k8s.cni.cncf.io': READ,
+  'namespaces.': WATCH,
+  'addresspools.ipam.holdfast.dev': WATCH,
+  'pods.': '',
+  'configmaps.@holdfast-system=holdfast-policies': WATCH,
   'secrets.': '',
   'secrets.@holdfast-system': '',
   'secrets.@holdfast-system=holdfast-webhook-tls': `${READ} update`,
@@ -103,6 +113,13 @@ const RIGHTS_OF_WEBHOOK: Record<string, string> = {
 };
 
 const RIGHTS_OF_CONTROLLER: Record<string, string> = {
+  'virtualmachines.kubevirt.io': READ,
+  'virtualmachineinstances.kubevirt.io': READ,
+  'kubevirts.kubevirt.io': WATCH,
+  'network-attachment-definitions.k8s.cni.cncf.io': WATCH,
+  'pods.': WATCH,
+  'namespaces.': WATCH,
+  'configmaps.@holdfast-system=holdfast-policies': WATCH,
   'ipamclaims.k8s.cni.cncf.io': `${READ} create patch delete`,
   'ipamclaims.k8s.cni.cncf.io/status': '',
   'secrets.@holdfast-system': '',
@@ -114,7 +131,7 @@ const RIGHTS_OF_AGENTS: Record<string, string> = {
   'addresspools.ipam.holdfast.dev/status': '',
   'addressleases.ipam.holdfast.dev': `${READ} create patch`,
   'addressleases.ipam.holdfast.dev/status': '',
-  'addressblocks.ipam.holdfast.dev': READ,
+  'addressblocks.ipam.holdfast.dev': WATCH,
   'addressblocks.ipam.holdfast.dev/status': 'patch',
   'addressblocks.ipam.holdfast.dev/finalizers': '',
   'ipamclaims.k8s.cni.cncf.io': 'get',
@@ -127,7 +144,7 @@ const RIGHTS_OF_AGENTS: Record<string, string> = {
   'namespaces.': 'get',
   'nodes.': '',
   'configmaps.': '',
-  'configmaps.@holdfast-system=holdfast-policies': READ,
+  'configmaps.@holdfast-system=holdfast-policies': WATCH,
   'configmaps.@holdfast-agents': '',
   'events.': '',
   'serviceaccounts.@holdfast-agents=holdfast-agent': '',
@@ -136,7 +153,7 @@ const RIGHTS_OF_AGENTS: Record<string, string> = {
   'secrets.@holdfast-agents': '',
   'secrets.@holdfast-system': '',
   'leases.coordination.k8s.io@holdfast-agents': '',
-  'kubevirts.kubevirt.io': READ,
+  'kubevirts.kubevirt.io': WATCH,
   'virtualmachines.kubevirt.io': 'get',
   'virtualmachineinstances.kubevirt.io': 'get',
   'virtualmachineinstances.kubevirt.io/status': '',
@@ -148,17 +165,17 @@ const RIGHTS_OF_AGENTS: Record<string, string> = {
 };
 
 const RIGHTS_OF_CAPACITY: Record<string, string> = {
-  'nodes.': READ,
+  'nodes.': WATCH,
   'nodes./status': 'patch',
   'nodes./proxy': '',
-  'pods.': READ,
+  'pods.': WATCH,
   'pods./status': '',
   'pods./exec': '',
   'pods./binding': '',
-  'addresspools.ipam.holdfast.dev': READ,
+  'addresspools.ipam.holdfast.dev': WATCH,
   'addresspools.ipam.holdfast.dev/status': '',
-  'addressleases.ipam.holdfast.dev': READ,
-  'addressblocks.ipam.holdfast.dev': READ,
+  'addressleases.ipam.holdfast.dev': WATCH,
+  'addressblocks.ipam.holdfast.dev': WATCH,
   'addressblocks.ipam.holdfast.dev/status': '',
   'ipamclaims.k8s.cni.cncf.io': '',
   'network-attachment-definitions.k8s.cni.cncf.io': '',

@@ -1,8 +1,11 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Manifest, readManifests } from '../e2e/bed/objects.js';
+import type { Resource } from '../kube/resource.js';
 import * as resources from '../kube/resources.js';
+import { EVENTS } from '../kube/events.js';
+import { LEASES } from '../kube/leader.js';
 import { importsOf } from '../test/layers.js';
 import { ROOT } from '../test/source-files.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
@@ -11,6 +14,11 @@ interface Rule {
   resources: string[];
   verbs: string[];
 }
+type RbacManifest = Manifest & {
+  rules?: Rule[];
+  roleRef?: { kind: string; name: string };
+  subjects?: { name: string }[];
+};
 
 const PROCESSES = {
   controller: 'controller/main.ts',
@@ -19,13 +27,41 @@ const PROCESSES = {
   agent: 'cni/agent/main.ts',
   capacity: 'ipam/capacity/main.ts',
 };
-/** Methods of the client, and the verbs that they need. */
-const WRITES: Record<string, string> = { create: 'create', replace: 'update', patch: 'patch', delete: 'delete' };
-const CALL = /\.(create|replace|patch|delete)\(\s*([A-Z][A-Z_]+)\b/g;
-/** The certificate store patches the configurations that it is given. */
-const CONFIGURATION = /\b(MUTATING|VALIDATING)_WEBHOOK_CONFIGURATIONS, name: config\./g;
-/** Constants of other files. */
-const PLURALS: Record<string, string> = { EVENTS: 'events', LEASES: 'leases' };
+const CONSTANTS = { ...resources, EVENTS, LEASES } as unknown as Record<string, Resource>;
+const NAME = Object.keys(CONSTANTS)
+  .sort((a, b) => b.length - a.length)
+  .join('|');
+const WATCH = ['list', 'watch'];
+
+/** How code names a resource, and the verbs that this needs. Constants of watches count only if an informer uses them. */
+const USES: [pattern: string, verbs: string[]][] = [
+  [String.raw`\.create\(\s*(NAME)\b`, ['create']],
+  [String.raw`\.replace\(\s*(NAME)\b`, ['update']],
+  [String.raw`\.patch\(\s*(NAME)\b`, ['patch']],
+  [String.raw`\.delete\(\s*(NAME)\b`, ['delete']],
+  [String.raw`\.(?:get|find|#find|read)\(\s*(NAME)\b`, ['get']],
+  [String.raw`\bfindUnlessGone\(\s*[\w.#]+,\s*(NAME)\b`, ['get']],
+  [String.raw`\.list(?:As)?\(\s*(NAME)\b`, ['list']],
+  // targets of a live read
+  [String.raw`\{ resource: (NAME), (?:key|watched)\b`, ['get']],
+  // the certificate store reads, watches and patches the configurations that it is given
+  [String.raw`\{ resource: (NAME), name: config\.`, ['get', ...WATCH, 'patch']],
+  // kinds of a lease's owner, which the collector reads live
+  [String.raw`\b(?:IPAMClaim|Pod): (NAME)\b`, ['get']],
+  // what reads the agent's own memory, or only the constant
+  [String.raw`(?:\.recall|\.#recall|\.recallAll|\bapiVersionOf)\(\s*(NAME)\b`, []],
+  [String.raw`\bisProofOfAbsence\(error, (NAME)\b`, []],
+  [String.raw`\bconst \{ kind \} = (NAME);`, []],
+];
+/** `const VMS: Watched<…> = { resource: VIRTUAL_MACHINES, …`: used if an informer or another watch is made of it. */
+const WATCHED = /\bexport const (\w+)(?:: [^=]+)? = \{\s*resource: (\w+),/g;
+const WATCHED_HERE = new RegExp(String.raw`\bresource: (${NAME}),`, 'g');
+
+/** Shared code that a process imports and does not call. */
+const UNCALLED: Partial<Record<keyof typeof PROCESSES, string[]>> = {
+  agent: ['delete addressleases'],
+  capacity: ['create addressleases', 'patch addressleases', 'delete addressleases'],
+};
 
 /** All source files that a process loads. */
 async function textsOf(file: string, texts = new Map<string, string>()): Promise<Map<string, string>> {
@@ -37,39 +73,74 @@ async function textsOf(file: string, texts = new Map<string, string>()): Promise
   return texts;
 }
 
-function pluralOf(constant: string): string {
+/** What the source files of a process do with resources: `verb plural`, and mentions of resources that no pattern explains. */
+function rightsIn(texts: ReadonlyMap<string, string>): { used: Set<string>; unexplained: string[] } {
+  const used = new Set<string>();
+  const need = (name: string, verbs: string[]) => {
+    for (const verb of verbs) used.add(`${verb} ${CONSTANTS[name]?.plural}`);
+    return '';
+  };
+  const all = [...texts.values()].join('\n');
+  const unexplained: string[] = [];
+  for (const [file, text] of texts) {
+    let rest = text
+      .replaceAll(/^import [^;]+;$/gm, '')
+      .replaceAll(/^export const \w+: Resource\b/gm, '')
+      // the discovery document, which every identity may read
+      .replaceAll(/\bareServed\([^)]*\)/g, '')
+      .replaceAll(/\/\*\*[^]*?\*\/|\s\/\/ .*/g, '');
+    for (const [pattern, verbs] of USES)
+      rest = rest.replaceAll(new RegExp(pattern.replace('NAME', NAME), 'g'), (_, name: string) => need(name, verbs));
+    rest = rest.replaceAll(WATCHED, (_, watched: string, name: string) =>
+      need(name, new RegExp(String.raw`informers\.get\(${watched}\)|\.\.\.${watched}\b`).test(all) ? WATCH : []),
+    );
+    rest = rest.replaceAll(WATCHED_HERE, (_, name: string) => need(name, WATCH));
+    for (const [mention] of rest.matchAll(new RegExp(String.raw`.*\b(?:${NAME})\b.*`, 'g')))
+      unexplained.push(`${file}: ${mention.trim()}`);
+  }
+  return { used, unexplained };
+}
+
+/** `verb plural` for each right that the roles give to the identity of a process. */
+async function granted(process: string): Promise<string[]> {
+  const files = await readdir(join(MANIFESTS, 'rbac'));
+  const manifests = (
+    await Promise.all(
+      files.filter((file) => file !== 'kustomization.yaml').map((file) => readManifests(join(MANIFESTS, 'rbac', file))),
+    )
+  ).flat() as RbacManifest[];
+  const bound = manifests
+    .filter(({ subjects = [] }) => subjects.some(({ name }) => name === `holdfast-${process}`))
+    .map(({ roleRef }) => `${roleRef?.kind} ${roleRef?.name}`);
   return (
-    PLURALS[constant] ?? (resources as unknown as Record<string, { plural: string }>)[constant]?.plural ?? constant
+    manifests
+      .filter(({ kind, metadata }) => bound.includes(`${kind} ${metadata.name}`))
+      .flatMap(({ rules = [] }) => rules)
+      .flatMap((rule) =>
+        rule.resources
+          // the API server asks for this one when an owner's deletion is blocked
+          .filter((resource) => !resource.endsWith('/finalizers'))
+          .flatMap((resource) => rule.verbs.map((verb) => `${verb} ${resource.replace('/status', '')}`)),
+      )
+      // no verb of the API server: policies ask for it
+      .filter((right) => !right.startsWith('serve '))
   );
 }
 
-/** `verb plural` for each write of the client that the source names. */
-function writesIn(text: string): string[] {
-  const calls = [...text.matchAll(CALL)].map(([, method = '', name = '']) => `${WRITES[method]} ${pluralOf(name)}`);
-  const patched = [...text.matchAll(CONFIGURATION)].map(
-    ([, kind = '']) => `patch ${pluralOf(`${kind}_WEBHOOK_CONFIGURATIONS`)}`,
-  );
-  return [...calls, ...patched];
-}
-
-describe('the rights to write that the roles grant', () => {
+describe('the rights that the roles grant', () => {
   for (const [process, main] of Object.entries(PROCESSES)) {
     it(`are all used by the code of the ${process}`, async () => {
-      const used = new Set([...(await textsOf(main)).values()].flatMap(writesIn));
-      const roles = (await readManifests(join(MANIFESTS, 'rbac', `${process}.yaml`))) as (Manifest & {
-        rules?: Rule[];
-      })[];
-      const granted = roles.flatMap(({ rules = [] }) =>
-        rules.flatMap((rule) =>
-          rule.resources
-            // the API server asks for this one when an owner's deletion is blocked
-            .filter((resource) => !resource.endsWith('/finalizers'))
-            .flatMap((resource) => rule.verbs.map((verb) => `${verb} ${resource.replace('/status', '')}`)),
-        ),
-      );
-      const writes = granted.filter((right) => Object.values(WRITES).includes(right.split(' ')[0] ?? ''));
-      expect(writes).not.to.be.empty;
-      expect(writes.filter((right) => !used.has(right))).to.deep.equal([]);
+      const { used } = rightsIn(await textsOf(main));
+      const rights = await granted(process);
+      expect(rights).not.to.be.empty;
+      expect(rights.filter((right) => !used.has(right))).to.deep.equal([]);
+    });
+
+    it(`are all that the code of the ${process} needs`, async () => {
+      const { used, unexplained } = rightsIn(await textsOf(main));
+      const rights = [...(await granted(process)), ...(UNCALLED[process as keyof typeof PROCESSES] ?? [])];
+      expect(unexplained, 'mentions of resources that no pattern of this test knows').to.deep.equal([]);
+      expect([...used].filter((right) => !rights.includes(right))).to.deep.equal([]);
     });
   }
 });
