@@ -160,9 +160,10 @@ function obstacleToShrink(
   // leases are many, and most syncs change nothing
   const outside = isOther(existing, spec) ? outsideOf(derivation.leases(), pool) : [];
   if (outside.length === 0) return undefined;
-  const who = named(outside, outside.length, () => true);
-  const message = `NAD ${objectKey(nad)} leaves out addresses that are leased: ${who}; the pool keeps its subnets until they are free, so add them to the NAD again`;
-  return { reason: 'LeasedOutside', message, notice: message };
+  const describe = (reader?: string) =>
+    `NAD ${objectKey(nad)} leaves out addresses that are leased: ${named(outside, outside.length, () => true, reader)}; ` +
+    'the pool keeps its subnets until they are free, so add them to the NAD again';
+  return { reason: 'LeasedOutside', message: describe(), notice: describe(derivation.namespace) };
 }
 
 /** Whether the spec can be served and means something else than the pool's. */

@@ -159,12 +159,20 @@ export function blockersOf(usage: Usage): number {
   return usage.held + usage.reserved;
 }
 
-/** `10.0.0.5 (IPAMClaim vms/vm1.data), … and 12 more`. */
-export function named(leases: Iterable<LeaseRecord>, total: number, isMeant: (lease: LeaseRecord) => boolean): string {
+/**
+ * `10.0.0.5 (IPAMClaim vms/vm1.data), … and 12 more`.
+ * @param reader the namespace whose tenants read it: owners in other namespaces are not named; undefined: an administrator reads it
+ */
+export function named(
+  leases: Iterable<LeaseRecord>,
+  total: number,
+  isMeant: (lease: LeaseRecord) => boolean,
+  reader?: string,
+): string {
   const texts: string[] = [];
   for (const lease of leases) {
     if (texts.length === NAMED) break;
-    if (isMeant(lease)) texts.push(describe(lease));
+    if (isMeant(lease)) texts.push(describe(lease, reader));
   }
   const more = total - texts.length;
   return `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
@@ -177,11 +185,16 @@ function* lookUp(names: Iterable<string>, leases: Judgement['leases']): Iterable
   }
 }
 
-function describe(lease: LeaseRecord): string {
+function describe(lease: LeaseRecord, reader: string | undefined): string {
   const { address, owner } = lease;
-  const holder = owner === undefined ? 'reserved' : `${owner.kind} ${owner.namespace}/${owner.name}`;
-  const who = stateOf(lease) === 'released' ? 'released, not free yet' : holder;
+  const who = stateOf(lease) === 'released' ? 'released, not free yet' : describeHolder(owner, reader);
   return `${formatAddress(address)} (${who})`;
+}
+
+function describeHolder(owner: LeaseRecord['owner'], reader: string | undefined): string {
+  if (owner === undefined) return 'reserved';
+  const isShown = reader === undefined || owner.namespace === reader;
+  return isShown ? `${owner.kind} ${owner.namespace}/${owner.name}` : 'in another namespace';
 }
 
 function sizeOf(pool: Pool, which: 'open' | 'requestable'): bigint {

@@ -76,6 +76,19 @@ describe('a derived pool', () => {
     expect(world.condition('blue.vms', 'NetworksAgree')).to.match(/^True/);
   });
 
+  it('does not name owners in other namespaces to those who read the events of the NAD', async () => {
+    world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }], namespaces: ['*'] })));
+    await world.settle();
+    world.lease('blue.vms', '10.9.0.200', 'others/secret');
+    world.lease('blue.vms', '10.9.0.201', 'vms/own');
+    world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/25' }], namespaces: ['*'] })));
+    await world.settle();
+    const said = world.events.filter((event) => event.startsWith('NetworkAttachmentDefinition')).join('\n');
+    expect(said).to.include('10.9.0.200 (in another namespace), 10.9.0.201 (IPAMClaim vms/own)');
+    expect(said).to.not.match(/others|secret/);
+    expect(world.condition('blue.vms', 'NetworksAgree'), 'which administrators read').to.include('others/secret');
+  });
+
   it('leaves alone a pool of an admin that has its name, and says so', async () => {
     const theirs = world.putPool(adminPool('blue.vms', { network: 'red' }));
     await world.settle();

@@ -1,4 +1,4 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BITS, type Family, formatAddress } from '../core/address.js';
 import { type Pool, firstSharedAddress } from '../core/pool.js';
 import { Slices } from '../core/slices.js';
@@ -86,7 +86,7 @@ function warnOfTakeover({ pool, oldPool }: PoolChange, view: ValidationView): st
 }
 
 /** Two pools may share addresses, and none is ever leased twice; but each seems larger than it is. */
-function warnOfOverlaps({ pool, after }: PoolChange, view: ValidationView): string[] {
+function warnOfOverlaps({ pool, after, reader }: PoolChange, view: ValidationView): string[] {
   const overlaps = view.pools.list().flatMap((other) => {
     // of an admin's pool and those that it serves in place of, one alone leases
     const replaces = isAdmins(pool) !== isAdmins(other) && competes(pool, other);
@@ -94,8 +94,11 @@ function warnOfOverlaps({ pool, after }: PoolChange, view: ValidationView): stri
     const served = servedOf(other);
     const shared = served?.addressSpace === after.addressSpace ? firstSharedAddress(after, served) : undefined;
     if (shared === undefined) return [];
+    // the name of a derived pool tells the namespace of its NAD
+    const isShown = reader === undefined || isAdmins(other) || nadNamespaceOf(other) === reader;
+    const which = isShown ? `AddressPool ${other.metadata.name}` : 'a pool of another namespace';
     return [
-      `spec.subnets: addresses from ${formatAddress(shared)} on are in AddressPool ${other.metadata.name}, too: in address space "${after.addressSpace}" each is leased once`,
+      `spec.subnets: addresses from ${formatAddress(shared)} on are in ${which}, too: in address space "${after.addressSpace}" each is leased once`,
     ];
   });
   return overlaps.slice(0, MOST_POOLS);
