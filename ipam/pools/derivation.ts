@@ -58,7 +58,7 @@ export interface DerivationPlan {
   actions: DerivationAction[];
   notices: NadNotice[];
   agreement: Agreement;
-  /** That of the NAD in force. */
+  /** That of the NAD in force, if it may have a pool in it. */
   addressSpace?: string;
   /** What the NAD in force asks for and its namespace may not have. */
   notPermitted: readonly NetworkConfigProblem[];
@@ -72,7 +72,8 @@ export function planDerivation(derivation: Derivation): DerivationPlan {
   if (wish === undefined) return { ...planWithout(derivation, invalid), notices, notPermitted: [] };
   const disagreeing = others.filter(({ pool }) => !isSame(pool, wish.pool));
   for (const { nad } of disagreeing) notices.push(disagreement(nad, wish.nad, derivation.network));
-  const refused = refusedSpace(wish, derivation);
+  const refusals = refusedSpace(wish, derivation);
+  const [refused] = refusals;
   const { action, obstacle } = decide(wish, refused !== undefined, derivation);
   let agreement = agreementOf(wish, disagreeing, invalid);
   if (obstacle !== undefined) {
@@ -82,7 +83,7 @@ export function planDerivation(derivation: Derivation): DerivationPlan {
     agreement = { agree: false, reason, message };
   }
   if (refused !== undefined) {
-    const message = describeProblems([refused]);
+    const message = describeProblems(refusals);
     notices.push({ nad: wish.nad, reason: EventReason.NetworkNotPermitted, message });
     if (pool === undefined || isOther(pool, wish.spec)) agreement = { agree: false, reason: 'NotPermitted', message };
   }
@@ -91,19 +92,15 @@ export function planDerivation(derivation: Derivation): DerivationPlan {
     actions: action === undefined ? [] : [action],
     notices,
     agreement,
-    addressSpace: wish.pool.addressSpace,
-    notPermitted: [...wish.reduced, ...(refused === undefined ? [] : [refused])],
+    ...(refused === undefined && { addressSpace: wish.pool.addressSpace }),
+    notPermitted: [...wish.reduced, ...refusals],
   };
 }
 
-function refusedSpace(
-  { nad, spec, pool }: Wish,
-  { namespace, adminPoolsIn }: Derivation,
-): NetworkConfigProblem | undefined {
+function refusedSpace({ nad, spec, pool }: Wish, { namespace, adminPoolsIn }: Derivation): NetworkConfigProblem[] {
   const request = { pool, namespace, isNamed: spec.addressSpace !== undefined };
   const message = spaceRefusal(request, adminPoolsIn(pool.addressSpace));
-  if (message === undefined) return undefined;
-  return { field: `NAD ${objectKey(nad)}: addressSpace`, message };
+  return message === undefined ? [] : [{ field: `NAD ${objectKey(nad)}: addressSpace`, message }];
 }
 
 /** What brings the pool to what the NAD says, and what keeps the pool's addresses as they are for now. */

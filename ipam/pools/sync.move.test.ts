@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressPool } from '../../api/address-pool.js';
 import { MAX_ADD_TIMEOUT_MS } from '../../process/agent-config.js';
-import { holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { MAX_STALENESS_MS, PoolsWorld } from '../../test/pools-world.js';
 
 /** An agent may have read the pool so long ago, its ADD takes so long, and the API server so long for the last write. */
@@ -92,6 +92,24 @@ describe('a derived pool whose NAD names another address space', () => {
     await world.settle();
     expect(isDeleted()).to.equal(false);
     expect(addressSpace()).to.equal('blue');
+  });
+
+  it('stays until such ADDs have ended also if no pool follows, because its NAD may not have the address space', async () => {
+    world.putNads(inSpace('lan'));
+    await world.settle();
+    pass(FENCE_MS);
+    await world.settle();
+    expect(addressSpace()).to.equal('lan');
+    world.putPool(adminPool('guard', { network: 'red', cidr: CIDR, addressSpace: 'lan', namespaces: ['x'] }));
+    world.deletePool(NAME);
+    await world.settle();
+    world.putNads(inSpace());
+    pass(FENCE_MS - 10_000);
+    await world.settle();
+    expect(isDeleted()).to.equal(true);
+    pass(10_000);
+    await world.settle();
+    expect(world.pools.get(NAME)?.spec).to.not.have.property('addressSpace');
   });
 
   it('stays after its NAD is deleted until such ADDs have ended, for another NAD may name another address space', async () => {
