@@ -38,6 +38,8 @@ interface Last {
   at: number;
   /** When counts alone may be written again; absent before the first write. */
   countsDueAt?: number;
+  /** When conditions that turned again and again may be written again: however many pools there are, somebody waits for them. */
+  turnsDueAt?: number;
   /** How many writes since then were for conditions that turned. */
   turns: number;
   /** What was written last, and the object's version since; absent where the write failed. */
@@ -86,7 +88,9 @@ export class StatusWriter {
     const patch = { type: 'merge' as const, body: { metadata: { uid }, status: statusPatch(known, status) } };
     const { metadata } = await this.#client.patch(ADDRESS_POOLS, { name }, patch, { ...call, subresource: 'status' });
     sent.stored = { status, resourceVersion: metadata.resourceVersion ?? '' };
-    sent.countsDueAt = at + this.#countsIntervalMs * (1 + JITTER * this.#options.random());
+    const jittered = 1 + JITTER * this.#options.random();
+    sent.countsDueAt = at + this.#countsIntervalMs * jittered;
+    sent.turnsDueAt = at + this.#options.countsIntervalMs * jittered;
     return { turned: turned(status.conditions, known?.conditions) };
   }
 
@@ -97,12 +101,14 @@ export class StatusWriter {
 
   /** @returns for how long the write is put off; 0: it is made now */
   #putOff(sent: Last, known: AddressPoolStatus | undefined, status: AddressPoolStatus): number {
-    const inMs = this.#countsDueIn(sent, sent.at);
+    const countsInMs = this.#countsDueIn(sent, sent.at);
+    const isUrgentNow = countsInMs > 0 && isUrgent(known, status);
+    const inMs = isUrgentNow ? Math.min(countsInMs, Math.max(0, (sent.turnsDueAt ?? 0) - sent.at)) : countsInMs;
     if (inMs === 0) {
       sent.turns = 0;
       return 0;
     }
-    if (sent.turns >= TURNS_AT_ONCE || !isUrgent(known, status)) return inMs;
+    if (!isUrgentNow || sent.turns >= TURNS_AT_ONCE) return inMs;
     sent.turns++;
     return 0;
   }
