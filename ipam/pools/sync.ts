@@ -29,7 +29,7 @@ export interface PoolsDependencies {
   directory: PoolDirectory;
   book: LeaseSource;
   usage: PoolUsage;
-  overlaps: Pick<WireOverlaps, 'of'>;
+  overlaps: Pick<WireOverlaps, 'of' | 'begin'>;
   /** How long agents may lease from a pool after it has changed. */
   maxStalenessMs: number;
   rightsOf: RightsOf;
@@ -57,6 +57,7 @@ export function createPoolsSync(
   dependencies: PoolsDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const { client, clock, random, events, pools, statusIntervalMs, maxStalenessMs } = dependencies;
+  dependencies.overlaps.begin();
   const options = { random, countsIntervalMs: statusIntervalMs, poolCount: () => pools.size };
   const memory = {
     writer: new StatusWriter(client, clock, options),

@@ -60,6 +60,17 @@ describe('pools of networks that share a layer-2 segment', () => {
     expect(again).to.deep.equal([]);
   });
 
+  it('are still said to overlap by a process that begins to lead just after its caches were filled, one after the other', async () => {
+    const started = new PoolsWorld();
+    for (const name of ['red.tenant-a', 'blue.tenant-b']) started.putPool(world.pools.get(name)!);
+    await Promise.resolve();
+    started.putNads(...world.networks.list());
+    await Promise.resolve();
+    await started.settle(started.elect());
+    expect(started.condition('red.tenant-a', PoolCondition.OverlapsOnWire)).to.equal(overlap('red.tenant-a'));
+    expect(started.events).to.deep.equal([]);
+  });
+
   it("say so of an administrator's pool as well, whose NAD names no subnets", async () => {
     world.putNads(nad('tenant-c/green', { ...holdfastConfig({}, 'green'), bridge: 'br0' }));
     world.putPool(adminPool('green', { network: 'green', cidr: '10.100.0.64/26' }));

@@ -31,6 +31,13 @@ export class WireOverlaps {
     return this.#messages.get(pool);
   }
 
+  /** Compares at once, for a process that begins to lead: what it compared while its caches were filling may be wrong. */
+  begin(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#review();
+  }
+
   stop(): void {
     this.#cancel?.();
   }
