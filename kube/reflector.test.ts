@@ -30,6 +30,21 @@ describe('Reflector', () => {
     expect(bench.informer.lastProgress).to.be.within(systemClock.now() - 5000, systemClock.now());
   });
 
+  it('takes a list for as old as its request, because it may show the state of that moment', async () => {
+    const clock = new ManualClock(1_000_000);
+    bench = new WatchBench(server, 10_000, clock);
+    bench.startWith(
+      (request) => {
+        if (isWatch(request)) return QUIET;
+        clock.set(clock.now() + 5_000);
+        return list(10);
+      },
+      { clock },
+    );
+    await bench.requests(2);
+    expect(bench.informer.lastProgress).to.equal(1_000_000);
+  });
+
   it('watches again at once after a clean end, from the last version that it saw', async () => {
     const watches = [{ lines: [event('ADDED', thing('a', 11))], then: 'end' as const }];
     bench.start([list(10)], [...watches, { lines: [bookmark(15)], then: 'end' }, QUIET]);

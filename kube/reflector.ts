@@ -79,7 +79,7 @@ export class Reflector<T extends KubeObject, P = T> {
     this.#recovery = new WatchRecovery(this.#random);
   }
 
-  /** When the server was last heard of, by this reflector's clock; 0: never. */
+  /** As of when, at least, all changes have been seen, by this reflector's clock; 0: never. */
   get lastProgress(): number {
     return this.#lastProgress;
   }
@@ -140,7 +140,8 @@ export class Reflector<T extends KubeObject, P = T> {
     if (signal.aborted) return;
     sink.replace(list.items);
     this.#version = list.resourceVersion;
-    this.#progress();
+    // its pages show the state of its beginning
+    this.#lastProgress = started;
     this.#metrics.listed(resource.plural, (this.#clock.now() - started) / 1000);
   }
 
