@@ -21,6 +21,7 @@ function summary(resolution: ReturnType<PoolDirectory['resolve']>): string {
   return `${resolution.kind}${uncertain}: ${resolution.message}`;
 }
 
+const ODD = { ...claimOf('vms/c', 'vms/blue'), status: { conditions: [] } as never };
 const derived = (born = 1) => adminPool('blue.vms', { nadNamespace: 'vms', born });
 
 interface Row {
@@ -40,6 +41,7 @@ const rows: Row[] = [
     pools: [derived(), adminPool('p', { born: 9 })],
     expect: 'served by p',
   },
+  { name: 'its pool, though its status has no ips', pools: [derived()], claim: ODD, expect: 'served by blue.vms' },
   {
     name: "the derived pool where the admin's is for other namespaces",
     pools: [derived(), adminPool('p', { namespaces: ['others'] })],
