@@ -13,7 +13,7 @@ import type { Story } from './story/story.js';
 import { until } from './story/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
-const { Internal, Conflict } = AllocationReason;
+const { Internal, InvalidRequest, PoolNotFound, Conflict } = AllocationReason;
 
 describeOnBed('Objects that nobody can make sense of', (story, bed) => {
   it('claims: each says what is wrong with it, and the others are served', async () => {
@@ -24,13 +24,13 @@ describeOnBed('Objects that nobody can make sense of', (story, bed) => {
     await claimWith(story(), { name: 'two', network, request: '["10.60.0.7","10.60.0.8"]' });
     await story().claims.restored('status', network, ['10.60.0']);
     await story().claims.plain('good', network);
-    for (const [name, words] of [
-      ['no-json', 'is no list of addresses'],
-      ['no-address', '10.60.0.777'],
-      ['two', 'second IPv4 address'],
-      ['status', 'status.ips'],
+    for (const [name, reason, words] of [
+      ['no-json', InvalidRequest, 'is no list of addresses'],
+      ['no-address', InvalidRequest, '10.60.0.777'],
+      ['two', InvalidRequest, 'second IPv4 address'],
+      ['status', Internal, 'status.ips'],
     ] as const) {
-      const { message } = await story().addresses.refused(name, Internal);
+      const { message } = await story().addresses.refused(name, reason);
       expect(message).to.include(words);
       expect((await story().event(name, EventReason.AddressesRefused)).message).to.include(words);
     }
@@ -63,9 +63,9 @@ describeOnBed('Objects that nobody can make sense of', (story, bed) => {
       await bed().ipam.start();
     }
     expect((await story().addresses.of('blue.data'))[0]).to.match(/^10\.60\.2\.\d+\/24$/);
-    expect((await story().addresses.refused('odd.data', Internal)).message).to.include('ipam.subnets');
+    expect((await story().addresses.refused('odd.data', PoolNotFound)).message).to.include('ipam.subnets');
     expect((await story().event('odd', EventReason.NetworkInvalid)).message).to.include('ipam.subnets');
-    expect((await story().addresses.refused('bad.data', Internal)).message).to.include('10.60.1.20-10.60.1.10');
+    expect((await story().addresses.refused('bad.data', PoolNotFound)).message).to.include('10.60.1.20-10.60.1.10');
     for (const name of [bad, `${bad}-of-blue`]) {
       const pool = await story().addresses.poolWith(name, 'to say why', ({ status }) => status !== undefined);
       const ready = pool.status?.conditions?.find(({ type }) => type === PoolCondition.Ready);
@@ -96,7 +96,7 @@ describeOnBed('Objects that nobody can make sense of', (story, bed) => {
     await story().addresses.are('asks-7', ['10.60.3.7/24']);
     await story().addresses.are('asks-10', ['10.60.3.10/24']);
     expect((await story().event('asks-8', EventReason.AddressesRefused)).message).to.include(Conflict);
-    expect((await story().event('asks-9', EventReason.AddressesRefused)).message).to.include('no-such-namespace/ghost');
+    expect((await story().event('asks-9', EventReason.AddressesRefused)).message).to.include('in another namespace');
     await story().addresses.are('asks-8', ['10.60.3.8/24']);
     await story().addresses.are('asks-9', ['10.60.3.9/24']);
     await until('the log to name the lease', async () => (await logOf(bed())).includes(misnamed));

@@ -21,7 +21,7 @@ describeStory('A tenant beside the pools of others', (story) => {
     const networks = Object.fromEntries(Array.from({ length: MANY }, (_, index) => [`n${index}`, `${victim}/blue`]));
     await tenant.createsVm('greedy', networks);
     expect((await story().event('greedy', 'IPAMClaimLimitReached')).message).to.include('and 7 more');
-    expect((await story().addresses.refused('greedy.n0', 'InternalError')).message)
+    expect((await story().addresses.refused('greedy.n0', 'PoolNotFound')).message)
       .to.include(`does not serve namespace ${story().namespace}`)
       .and.include('"namespaces"');
     const { client } = story();
@@ -53,7 +53,7 @@ describeStory('A tenant beside the pools of others', (story) => {
     await story().restart('vm1');
     await story().addresses.are('vm1.data', mine);
     await story().createVm('vm2', { data: `${owner}/blue` }, { running: false });
-    await story().addresses.refused('vm2.data', 'InternalError');
+    await story().addresses.refused('vm2.data', 'PoolNotFound');
   });
 
   it('cannot have a pool in an address space that an administrator keeps for others', async () => {
@@ -93,7 +93,7 @@ describeStory('A tenant beside the pools of others', (story) => {
     }
     await waitForEvent(client, { namespace, name: 'blue' }, 'NetworkAttachmentNotPermitted', /addressSpace/);
     await tenant.createsVm('vm1', { data: 'blue' });
-    await addresses.refused('vm1.data', 'InternalError');
+    await addresses.refused('vm1.data', 'PoolNotFound');
     expect(await client.find(ADDRESS_POOLS, { name: `${blue}.${namespace}` })).to.equal(undefined);
     const pool = await addresses.poolWith(`${red}.${namespace}`, 'to say what it lacks', ({ status }) => {
       return status?.conditions?.some(({ type }) => type === PoolCondition.NotPermitted) === true;
