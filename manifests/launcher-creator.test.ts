@@ -17,12 +17,19 @@ const ONLY = 'only KubeVirt';
 const FIXED = 'names the user who created the pod';
 
 /** A launcher with networks, unless said otherwise. @param creator what its annotation says */
-function launcher(creator?: string, networks = true): Partial<ObjectMeta> {
+function launcher(creator?: string, hasNetworks = true): Partial<ObjectMeta> {
   const annotations = {
-    ...(networks && { [NETWORKS_ANNOTATION]: 'blue' }),
+    ...(hasNetworks && { [NETWORKS_ANNOTATION]: 'blue' }),
     ...(creator !== undefined && { [LAUNCHER_CREATOR]: creator }),
   };
   return { labels: LAUNCHER, ownerReferences: [VMI], annotations };
+}
+
+const REFERENCE = '[{"name":"blue","ipam-claim-reference":"vm1.data"}]';
+
+function networks(value: string | null, creator?: string): { metadata: Partial<ObjectMeta> } {
+  const annotations = { [NETWORKS_ANNOTATION]: value, ...(creator !== undefined && { [LAUNCHER_CREATOR]: creator }) };
+  return { metadata: { annotations: annotations as Record<string, string> } };
 }
 
 describe('the admission policies for the creator of a launcher, on a kube-apiserver', function () {
@@ -51,6 +58,7 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
     settled: () => Promise<unknown>;
     /** Creates launchers with networks without the mark. */
     unmarked: Record<Exclude<Person, 'tenant'>, boolean>;
+    isMissing?: boolean;
   }
   const refusedTo = (person: Person) => () => untilRefused(() => cluster.createPod(WHO[person], launcher()));
   const allowedTo = (person: Person) => () =>
@@ -85,6 +93,7 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
       set: () => cluster.admin.delete(CONFIG_MAPS, REF),
       settled: allowedTo('elsewhere'),
       unmarked: { kubevirt: true, elsewhere: true },
+      isMissing: true,
     },
   ];
   for (const state of states) {
@@ -134,17 +143,37 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
         }
       });
 
-      it('take as creator whoever gives a launcher its first networks, and nobody later', async () => {
+      it('take as creator whoever gives a launcher its first networks', async () => {
         const pod = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
-        const mark = (creator: string) => ({
-          metadata: { annotations: { [NETWORKS_ANNOTATION]: 'blue', [LAUNCHER_CREATOR]: creator } },
+        // of either policy, whichever the API server names first
+        await expectRefusal(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.kubevirt)), 'holdfast-launcher-');
+        await expectRefusal(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.tenant)), undefined);
+      });
+
+      for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
+        const mayGive = person === 'tenant' ? state.isMissing === true : state.unmarked[person];
+        it(`${mayGive ? 'let' : 'do not let'} ${WHO[person]} give a launcher its first networks without its name`, async () => {
+          const pod = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
+          const refusal = mayGive ? undefined : 'gives a launcher its first networks';
+          await expectRefusal(cluster.patchPod(WHO[person], pod, networks('blue')), refusal);
+          if (mayGive) await expectRefusal(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.tenant)), FIXED);
         });
-        await expectRefusal(cluster.patchPod(WHO.tenant, pod, mark(WHO.kubevirt)), FIXED);
-        await expectRefusal(cluster.patchPod(WHO.tenant, pod, mark(WHO.tenant)), undefined);
-        const bare = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
-        const networks = { metadata: { annotations: { [NETWORKS_ANNOTATION]: 'blue' } } };
-        await expectRefusal(cluster.patchPod(WHO.tenant, bare, networks), undefined);
-        await expectRefusal(cluster.patchPod(WHO.tenant, bare, mark(WHO.tenant)), FIXED);
+      }
+
+      it('let only launchers of KubeVirt refer to claims', async () => {
+        const refusal = state.unmarked.elsewhere ? undefined : 'only launchers that KubeVirt';
+        const created = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
+        await expectRefusal(cluster.patchPod(WHO.elsewhere, created, networks(REFERENCE)), refusal);
+        const { metadata } = networks(REFERENCE, WHO.elsewhere);
+        await expectRefusal(cluster.createPod(WHO.elsewhere, { ...launcher(), ...metadata }), refusal);
+      });
+
+      it('let nobody take all networks from a launcher, because it would count as no user of a claim', async () => {
+        const pod = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
+        for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
+          await expectRefusal(cluster.patchPod(WHO[person], pod, networks(null)), 'never all taken away');
+        }
+        await expectRefusal(cluster.patchPod(WHO.kubevirt, pod, networks('')), undefined);
       });
     });
   }
