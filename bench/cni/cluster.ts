@@ -93,6 +93,7 @@ function surroundings(): Manifest[] {
     ...[NAMESPACE, KUBEVIRT_NAMESPACE].map((name) => core('Namespace', { name })),
     core('ServiceAccount', { namespace: NAMESPACE, name: 'default' }),
     core('ServiceAccount', VIRT_CONTROLLER),
+    { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt', metadata: { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt' } },
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',

@@ -12,6 +12,7 @@ import { silentLogger } from '../../kube/log.js';
 import { EVENTS } from '../../kube/events.js';
 import {
   IPAM_CLAIMS,
+  KUBEVIRTS,
   NAMESPACES,
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
@@ -56,17 +57,19 @@ describe('The controller on an API server', function () {
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     plane = await startControlPlane();
-    await createKinds(plane.client, KUBEVIRT_KINDS);
+    await createKinds(plane.client, [...KUBEVIRT_KINDS, kubeVirtKind('kubevirts', 'KubeVirt')]);
     const files = [
       'namespace.yaml',
       'rbac/controller.yaml',
+      'rbac/policies.yaml',
       'rbac/ipam.yaml',
       'policies/parameters.yaml',
       'policies/claim-guard.yaml',
     ];
     const shipped = await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))));
     for (const object of shipped.flat()) await plane.client.create(resourceOf(object), object);
-    await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+    for (const name of [NAMESPACE, 'kubevirt']) await plane.client.create(NAMESPACES, { metadata: { name } });
+    await plane.client.create(KUBEVIRTS, { metadata: { namespace: 'kubevirt', name: 'kubevirt' } });
     const metadata = { name: 'default', namespace: NAMESPACE };
     await createAll(plane.client, [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata }]);
     await plane.client.create(

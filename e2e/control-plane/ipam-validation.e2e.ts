@@ -73,6 +73,7 @@ describe('The validation of pools and networks on an API server', function () {
     const files = [
       'namespace.yaml',
       'rbac/ipam.yaml',
+      'rbac/policies.yaml',
       'ipam/secret.yaml',
       'ipam/service.yaml',
       'ipam/validating-webhook.yaml',

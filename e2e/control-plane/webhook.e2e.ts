@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -11,9 +11,12 @@ import {
   NETWORKS_ANNOTATION,
 } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
+import { Client } from '../../kube/client.js';
+import { loadCredentials } from '../../kube/config.js';
 import {
   ADDRESS_POOLS,
   IPAM_CLAIMS,
+  KUBEVIRTS,
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
   NETWORK_ATTACHMENT_DEFINITIONS,
@@ -22,10 +25,10 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
+import { Transport } from '../../kube/transport.js';
 import { WEBHOOK_SETTINGS, type WebhookConfig } from '../../process/config.js';
 import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import type { Part } from '../../process/part.js';
-import { makeAuthority, makeClientCertificate } from '../../test/certificate.js';
 import {
   NAMESPACE,
   makeClaim,
@@ -44,11 +47,13 @@ import { findFreePorts } from '../bed/ports.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
 import { until } from '../story/wait.js';
 import { endpointOf, withoutSelector } from '../holdfast/install.js';
+import { identifyApiServer } from './api-server-identity.js';
 import { creationReview, reviewAgent, sendReview } from '../holdfast/review.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';
 const NAME = 'holdfast-webhook';
+const KUBEVIRT_CONTROLLER = { namespace: 'kubevirt', name: 'kubevirt-controller' };
 
 /** The webhook in this process, as its shipped identity. */
 interface Running {
@@ -63,15 +68,18 @@ describe('The webhook on an API server', function () {
   let port: number;
   let running: Running | undefined;
   let vmi: VirtualMachineInstance;
+  /** KubeVirt's controller: only launchers that it creates are pointed at claims. */
+  let kubevirt: Client;
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     folder = await mkdtemp(join(tmpdir(), 'holdfast-webhook-'));
-    plane = await startControlPlane({ apiServerFlags: await identifyApiServer() });
+    plane = await startControlPlane({ apiServerFlags: await identifyApiServer(folder, `${NAME}.${SYSTEM}.svc`) });
     [port = 0] = await findFreePorts(1);
     await createKinds(plane.client, [
       kubeVirtKind('virtualmachines', 'VirtualMachine'),
       kubeVirtKind('virtualmachineinstances', 'VirtualMachineInstance'),
+      kubeVirtKind('kubevirts', 'KubeVirt'),
     ]);
     await install();
     await plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, makeNad('blue'));
@@ -86,51 +94,35 @@ describe('The webhook on an API server', function () {
 
   after(async () => {
     await stop();
+    await kubevirt.transport.close();
     await plane.stop();
     await rm(folder, { recursive: true });
   });
 
-  /** As docs/install.md shows it: the API server calls the webhook with a client certificate. */
-  async function identifyApiServer(): Promise<string[]> {
-    const authority = makeAuthority('webhook-clients');
-    const client = makeClientCertificate(authority, 'kube-apiserver');
-    const user = { 'client-certificate': join(folder, 'client.crt'), 'client-key': join(folder, 'client.key') };
-    const kubeConfigFile = join(folder, 'webhooks.kubeconfig');
-    const plugins = ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'].map((name) => ({
-      name,
-      configuration: {
-        apiVersion: 'apiserver.config.k8s.io/v1',
-        kind: 'WebhookAdmissionConfiguration',
-        kubeConfigFile,
-      },
-    }));
-    const files = {
-      'ca.crt': authority.cert,
-      'client.crt': client.cert,
-      'client.key': client.key,
-      'webhooks.kubeconfig': JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Config',
-        users: [{ name: `${NAME}.${SYSTEM}.svc`, user }],
-      }),
-      'admission.yaml': JSON.stringify({
-        apiVersion: 'apiserver.config.k8s.io/v1',
-        kind: 'AdmissionConfiguration',
-        plugins,
-      }),
-    };
-    for (const [file, content] of Object.entries(files)) await writeFile(join(folder, file), content, { mode: 0o600 });
-    return [`--admission-control-config-file=${join(folder, 'admission.yaml')}`];
-  }
-
   async function install(): Promise<void> {
     const namespace = await readManifests(join(MANIFESTS, 'namespace.yaml'));
     await createAll(plane.client, namespace);
-    await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+    for (const name of [NAMESPACE, KUBEVIRT_CONTROLLER.namespace])
+      await plane.client.create(NAMESPACES, { metadata: { name } });
+    await plane.client.create(KUBEVIRTS, { metadata: { namespace: KUBEVIRT_CONTROLLER.namespace, name: 'kubevirt' } });
+    await createAll(plane.client, [
+      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: KUBEVIRT_CONTROLLER },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: KUBEVIRT_CONTROLLER.name },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+        subjects: [{ kind: 'ServiceAccount', ...KUBEVIRT_CONTROLLER }],
+      },
+    ]);
+    const kubeconfig = await writeServiceAccountKubeconfig(plane, KUBEVIRT_CONTROLLER);
+    kubevirt = new Client(new Transport(await loadCredentials({ kubeconfig })));
     const webhooks = ['webhook/mutating-webhook.yaml', 'webhook/capacity-webhook.yaml'];
     const files = [
       'crds/addresspools.yaml',
       'rbac/webhook.yaml',
+      'rbac/policies.yaml',
+      'policies/parameters.yaml',
       'webhook/secret.yaml',
       'webhook/service.yaml',
       ...webhooks,
@@ -169,7 +161,7 @@ describe('The webhook on an API server', function () {
     const spec = { containers: [{ name: 'compute', image: 'registry.example/compute' }] };
     const pod = { ...makeLauncherPod(vmi), spec } as unknown as Pod;
     change(pod);
-    return plane.client.create(PODS, pod, { dryRun });
+    return kubevirt.create(PODS, pod, { dryRun });
   }
 
   function networks(pod: Pod): string | undefined {
@@ -178,7 +170,7 @@ describe('The webhook on an API server', function () {
 
   async function patch(pod: Pod, metadata: object): Promise<Pod> {
     const { name, namespace } = pod.metadata;
-    return plane.client.patch(PODS, { name, namespace }, { type: 'merge', body: { metadata } });
+    return kubevirt.patch(PODS, { name, namespace }, { type: 'merge', body: { metadata } });
   }
 
   const pointed = () => networksValue(vmi, { data: 'vm1.data' });
