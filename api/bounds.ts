@@ -31,8 +31,14 @@ export const NAD_CONFIG_LENGTH = 64 * 1024;
 /** Plugins in a CNI config list. */
 export const NAD_PLUGINS = 64;
 
+/** Networks, and interfaces, of a VM or VMI. No VM runs with so many: a pod has at most 64. */
+export const VM_NETWORKS = 256;
+
 /** Length of the annotation by which a VM asks for addresses, and of what its claims carry of it. */
 export const REQUEST_LENGTH = 16 * 1024;
+
+/** Length of a message in a log, a CNI error or the refusal of a review: names in it may be as long as an object. */
+export const MESSAGE_LENGTH = 4096;
 
 /** Selectors, terms, values and tolerations of a pod that waits for a node. */
 export const POD_NEEDS = 1024;

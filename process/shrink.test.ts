@@ -55,6 +55,19 @@ describe('what is cached', () => {
     expect(shrinkVmi({ metadata: { name: 'vm1' }, spec }).spec).to.deep.equal(small);
   });
 
+  it('of a VM and of a VMI with too many networks: the first 256', () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `net${index}`);
+    const spec = {
+      networks: names.map((name) => ({ name, multus: { networkName: 'blue' } })),
+      domain: { devices: { interfaces: names.map((name) => ({ name, macAddress: MAC })) } },
+    };
+    const vm = shrinkVm({ metadata: { name: 'vm1' }, spec: { template: { spec } } }).spec?.template?.spec;
+    for (const small of [vm, shrinkVmi({ metadata: { name: 'vm1' }, spec }).spec]) {
+      expect(small?.networks?.map(({ name }) => name)).to.deep.equal(names.slice(0, 256));
+      expect(small?.domain?.devices?.interfaces?.map(({ name }) => name)).to.deep.equal(names.slice(0, 256));
+    }
+  });
+
   it('of a VM without a template: its identity', () => {
     expect(shrinkVm({ metadata: { name: 'vm1' } })).to.deep.equal({ metadata: { name: 'vm1' } });
   });

@@ -1,5 +1,5 @@
 import { type IpamDelegation, readIpamDelegation } from '../api/ipam-delegation.js';
-import { REQUEST_LENGTH } from '../api/bounds.js';
+import { REQUEST_LENGTH, VM_NETWORKS } from '../api/bounds.js';
 import { shorten } from '../api/json.js';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
@@ -111,13 +111,14 @@ export function shrinkNode({ metadata }: KubeObject): KubeObject {
   return { metadata: { ...identityOf(metadata), ...(labels && { labels }) } };
 }
 
-function shrinkVmiSpec({ networks, domain }: VmiSpec): VmiSpec {
-  const telling = (domain?.devices?.interfaces ?? []).filter(
-    ({ state, macAddress }) => state !== undefined || macAddress !== undefined,
-  );
+function shrinkVmiSpec({ networks = [], domain }: VmiSpec): VmiSpec {
+  // others are compared with each of them
+  const telling = (domain?.devices?.interfaces ?? [])
+    .slice(0, VM_NETWORKS)
+    .filter(({ state, macAddress }) => state !== undefined || macAddress !== undefined);
   return {
     // of those that Multus does not attach the name: users may ask for addresses on any
-    networks: (networks ?? []).map(({ name, multus }) => ({ name, ...(multus && { multus: shrinkMultus(multus) }) })),
+    networks: networks.slice(0, VM_NETWORKS).map(({ name, multus }) => ({ name, ...(multus && { multus: shrinkMultus(multus) }) })),
     ...(telling.length > 0 && { domain: { devices: { interfaces: telling.map(shrinkInterface) } } }),
   };
 }

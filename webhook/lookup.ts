@@ -16,7 +16,7 @@ import {
 } from '../kube/resources.js';
 import type { Gate } from '../process/gates.js';
 import { BY_OWNER_UID } from '../process/indexes.js';
-import type { NetworkAttachment } from '../process/shrink.js';
+import { type NetworkAttachment, shrinkVmi } from '../process/shrink.js';
 import { type ClusterView, type Doubt, doubtId } from '../process/claims/cluster-view.js';
 import { LiveReadLimiter, type LiveReadLimits } from './live-read-limiter.js';
 import { type PodReview, type Verdict, reviewPod } from './pod-mutation.js';
@@ -162,7 +162,7 @@ class LayeredView implements ClusterView {
     switch (kind) {
       case 'vmi': {
         const vmi = await this.#find(VIRTUAL_MACHINE_INSTANCES, joinKey(this.#namespace, key), end);
-        this.#vmis.set(key, vmi);
+        this.#vmis.set(key, vmi && shrinkVmi(vmi));
         return vmi !== undefined;
       }
       case 'vm': {

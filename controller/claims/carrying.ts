@@ -41,7 +41,7 @@ export function carries(pod: Pod, claim: IPAMClaim, observed: Observed): boolean
       : selection.claimReference === claim.metadata.name,
   );
   if (asked) return true;
-  return networkStatuses(pod).some(
+  return statusesOf(pod).some(
     (status) => isIts(status.interface, status.name) && !selections.some((selection) => isAnothers(selection, status)),
   );
 }
@@ -71,10 +71,22 @@ function keyOf(selection: NetworkSelection): string {
   return joinKey(selection.nad.namespace, selection.nad.name);
 }
 
-function readableSelectionsOf(pod: Pod): NetworkSelection[] | undefined {
+/** Undefined: the annotation cannot be read. Read once for each state of a pod: it is asked for by each claim of each workload. */
+const readableSelectionsOf = oncePerPod((pod): readonly NetworkSelection[] | undefined => {
   try {
     return selectionsOf(pod);
   } catch {
     return undefined;
   }
+});
+
+const statusesOf = oncePerPod(networkStatuses);
+
+function oncePerPod<T>(read: (pod: Pod) => T): (pod: Pod) => T {
+  const known = new WeakMap<Pod, { readonly value: T }>();
+  return (pod) => {
+    const found = known.get(pod) ?? { value: read(pod) };
+    known.set(pod, found);
+    return found.value;
+  };
 }

@@ -2,12 +2,14 @@ import { splitKey } from '../../api/meta.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import { shrinkVm, shrinkVmi } from '../../process/shrink.js';
+import { shrinkLauncher } from '../shrink.js';
 import type { LauncherList } from './launcher-list.js';
 import type { Workload } from './observe.js';
 
 /**
  * Reads the workload of a key from the API server. The order matters: a VM that is gone makes no VMI any more, and a VMI
- * that is gone no launcher.
+ * that is gone no launcher. The same bounds hold for what is read as for what is cached.
  */
 export async function readLiveWorkload(
   key: string,
@@ -18,5 +20,9 @@ export async function readLiveWorkload(
   const ref = splitKey(key);
   const vm = await findUnlessGone(client, VIRTUAL_MACHINES, ref, call);
   const vmi = await findUnlessGone(client, VIRTUAL_MACHINE_INSTANCES, ref, call);
-  return { vm, vmi, launchers: await launchers.of(key, call) };
+  return {
+    vm: vm && shrinkVm(vm),
+    vmi: vmi && shrinkVmi(vmi),
+    launchers: (await launchers.of(key, call)).map(shrinkLauncher),
+  };
 }

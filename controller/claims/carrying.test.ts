@@ -1,0 +1,26 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { claim, launcher, vm } from '../../test/workload-objects.js';
+import { observationOf } from '../../test/workload-observation.js';
+import { plan } from './plan.js';
+
+describe('the annotations of launchers', () => {
+  afterEach(() => sinon.restore());
+
+  it('are read once for each pod, however many claims and pods there are', () => {
+    const claims = Array.from({ length: 20 }, (_, index) =>
+      claim({ name: `vm1.net${index}`, vmNetwork: `net${index}` }),
+    );
+    const elements = claims.map(({ metadata }) => ({ nad: 'blue', claim: metadata.name }));
+    // anybody may create a pod with the label of a launcher and no owner
+    const pods = Array.from({ length: 20 }, (_, index) => {
+      const pod = launcher(elements.slice(index), { name: `pod${index}` });
+      return { ...pod, metadata: { ...pod.metadata, ownerReferences: [] } };
+    });
+    const annotations = pods.map(({ metadata }) => metadata.annotations?.['k8s.v1.cni.cncf.io/networks']);
+    const parse = sinon.spy(JSON, 'parse');
+    plan(observationOf({ vm: vm({}, { deleting: true }), claims, launchers: pods }));
+    const read = parse.args.map(([text]) => text).filter((text) => annotations.includes(text));
+    expect(read.sort()).to.deep.equal(annotations.sort());
+  });
+});
