@@ -1,3 +1,4 @@
+import { shorten } from '../api/json.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { backoffDelay } from './backoff.js';
 import type { Client } from './client.js';
@@ -107,7 +108,7 @@ export class EventRecorder {
   }
 
   event(subject: EventSubject, type: EventType, reason: string, message: string): void {
-    const text = shorten(message, MAX_MESSAGE_LENGTH);
+    const text = shorten(message, MAX_MESSAGE_LENGTH - 1);
     const about = [
       subject.apiVersion,
       subject.kind,
@@ -231,10 +232,6 @@ function pickIdentity(metadata: EventSubject['metadata']): EventSubject['metadat
     ...(uid ? { uid } : {}),
     ...(resourceVersion ? { resourceVersion } : {}),
   };
-}
-
-function shorten(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
 /** metav1.Time has whole seconds. */

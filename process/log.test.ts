@@ -30,6 +30,13 @@ describe('createLogger', () => {
     expect(target.lines.map((line) => line.msg)).to.deep.equal(['c']);
   });
 
+  it('bounds the message and the texts of an error, which may name a value of any length', () => {
+    const target = recorder();
+    const long = 'x'.repeat(1_000_000);
+    createLogger('info', 'controller', target).warn({ err: new Error(long, { cause: new Error(long) }) }, long);
+    expect(JSON.stringify(target.lines[0]).length).to.be.below(20_000);
+  });
+
   it('writes an error out with its stack and its cause', () => {
     const target = recorder();
     createLogger('info', 'controller', target).error(

@@ -1,15 +1,32 @@
 import pino from 'pino';
 import type { DestinationStream } from 'pino';
+import { MESSAGE_LENGTH } from '../api/bounds.js';
+import { shorten } from '../api/json.js';
 import type { Logger } from '../kube/log.js';
 import type { LogLevel } from './config.js';
 
-/** One JSON object a line. An error belongs under the key `err`: its stack and causes are written out. */
+/** One JSON object a line, whose texts are bounded. An error belongs under the key `err`: its stack and causes are written out. */
 export function createLogger(level: LogLevel, process: string, destination?: DestinationStream): Logger {
   const options: pino.LoggerOptions = {
     level,
     base: { process },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    hooks: {
+      logMethod([fields, message, ...rest], write) {
+        write.apply(this, [fields, shortenText(message), ...rest] as Parameters<typeof write>);
+      },
+    },
+    serializers: {
+      err: (error: Error) =>
+        Object.fromEntries(
+          Object.entries(pino.stdSerializers.err(error)).map(([key, value]) => [key, shortenText(value)]),
+        ),
+    },
   };
   return destination === undefined ? pino(options) : pino(options, destination);
+}
+
+function shortenText(value: unknown): unknown {
+  return typeof value === 'string' ? shorten(value, MESSAGE_LENGTH) : value;
 }

@@ -118,7 +118,9 @@ function shrinkVmiSpec({ networks = [], domain }: VmiSpec): VmiSpec {
     .filter(({ state, macAddress }) => state !== undefined || macAddress !== undefined);
   return {
     // of those that Multus does not attach the name: users may ask for addresses on any
-    networks: networks.slice(0, VM_NETWORKS).map(({ name, multus }) => ({ name, ...(multus && { multus: shrinkMultus(multus) }) })),
+    networks: networks
+      .slice(0, VM_NETWORKS)
+      .map(({ name, multus }) => ({ name, ...(multus && { multus: shrinkMultus(multus) }) })),
     ...(telling.length > 0 && { domain: { devices: { interfaces: telling.map(shrinkInterface) } } }),
   };
 }

@@ -29,6 +29,11 @@ describe('an AdmissionReview', () => {
     });
   });
 
+  it('is answered with a reason of bounded length, whatever values it names', () => {
+    const answer = writeReview('u1', { allowed: false, reason: 'x'.repeat(1_000_000), code: 403 });
+    expect(answer.length).to.be.below(5_000);
+  });
+
   it('names group and subresource of what it is about', () => {
     const request = {
       ...REVIEW.request,

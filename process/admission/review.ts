@@ -1,4 +1,5 @@
-import { describeValue, isRecord } from '../../api/json.js';
+import { MESSAGE_LENGTH } from '../../api/bounds.js';
+import { describeValue, isRecord, shorten } from '../../api/json.js';
 import type { JsonPatchOperation } from '../../kube/client.js';
 
 /** AdmissionReview, admission.k8s.io/v1: the parts that are read. */
@@ -60,7 +61,8 @@ export function writeReview(uid: string, answer: Answer): string {
 
 function responseOf(answer: Answer): object {
   if (!answer.allowed) {
-    return { allowed: false, status: { status: 'Failure', code: answer.code, message: answer.reason } };
+    const message = shorten(answer.reason, MESSAGE_LENGTH);
+    return { allowed: false, status: { status: 'Failure', code: answer.code, message } };
   }
   const { patch = [], warnings = [] } = answer;
   return {

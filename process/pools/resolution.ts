@@ -1,4 +1,5 @@
 import { type IPAMClaim, nadOf } from '../../api/ipam-claim.js';
+import { shorten } from '../../api/json.js';
 import { joinKey, objectKey, splitKey } from '../../api/meta.js';
 import type { NetworkAttachment } from '../shrink.js';
 import type { Pool } from '../../ipam/core/pool.js';
@@ -64,12 +65,12 @@ export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
   const found = servingPool(user, nadNamespace, table);
   if (found !== undefined) return found;
   if (delegate.kind === 'unknown') {
-    return { kind: 'foreign', message: `${delegate.message}, and no AddressPool serves network ${network}` };
+    return { kind: 'foreign', message: `${delegate.message}, and no AddressPool serves network ${shorten(network)}` };
   }
   if (delegate.problem !== undefined) return { kind: 'unserved', message: delegate.problem };
   const [closed] = table.derivedPools(network, nadNamespace);
   if (closed !== undefined) return { kind: 'unserved', message: notAdmitted(closed, namespace, nadNamespace) };
-  const subject = `no AddressPool serves network ${network} for namespace ${namespace}`;
+  const subject = `no AddressPool serves network ${shorten(network)} for namespace ${namespace}`;
   if (delegate.describesPool === true) {
     return { kind: 'unserved', message: `${subject} yet: the events of its NAD say why`, isOnItsWay: true };
   }
@@ -82,7 +83,7 @@ function delegateOfNad(key: string, network: string, table: ResolutionTable): De
   if (!nad.config.ok) return { kind: 'unknown', message: unreadable(nad, nad.config.problem) };
   const { name } = nad.config.network;
   // what the NAD says is about another network now
-  return name === network ? judge(nad) : { kind: 'unknown', message: `NAD ${key} is for network ${name} now` };
+  return name === network ? judge(nad) : { kind: 'unknown', message: `NAD ${key} is for network ${shorten(name)} now` };
 }
 
 /** For claims made by others, which do not name their NAD. */
@@ -90,7 +91,8 @@ function delegateOfNetwork(namespace: string, network: string, table: Resolution
   const delegates = table.nadsOf(namespace, network).map(judge);
   const own = delegates.find(({ kind }) => kind === 'ours');
   return (
-    own ?? delegates[0] ?? { kind: 'unknown', message: `no NAD in namespace ${namespace} is for network ${network}` }
+    own ??
+    delegates[0] ?? { kind: 'unknown', message: `no NAD in namespace ${namespace} is for network ${shorten(network)}` }
   );
 }
 
@@ -100,7 +102,7 @@ function judge(nad: NetworkAttachment): Delegate {
     case 'none':
       return { kind: 'foreign', message: `NAD ${objectKey(nad)} has no IPAM` };
     case 'other':
-      return { kind: 'foreign', message: `NAD ${objectKey(nad)} delegates IPAM to ${delegation.type}` };
+      return { kind: 'foreign', message: `NAD ${objectKey(nad)} delegates IPAM to ${shorten(delegation.type)}` };
     case 'invalid':
       return { kind: 'ours', problem: unreadable(nad, delegation.problem) };
     case 'holdfast':
@@ -134,7 +136,7 @@ function servingPool(
 function notAdmitted({ name, network }: JudgedPool, namespace: string, nadNamespace: string): string {
   return (
     `AddressPool ${name} does not serve namespace ${namespace}: add it to "namespaces" in the ipam object of the NADs of network ` +
-    `${network} in namespace ${nadNamespace}, or ask the administrator for an AddressPool`
+    `${shorten(network)} in namespace ${nadNamespace}, or ask the administrator for an AddressPool`
   );
 }
 
