@@ -5,7 +5,7 @@ import type { Address } from '../core/address.js';
 import { formatAddress, sameAddress } from '../core/address.js';
 import type { Refusal } from '../core/allocator.js';
 import { type LeaseRecord, isOfTable } from '../core/lease.js';
-import type { Resolution } from '../../process/pools/resolution.js';
+import { type Resolution, closedTo } from '../../process/pools/resolution.js';
 import { ipText } from './ip-text.js';
 import type { Observed } from './observe.js';
 import { ownerPodOf, unprovenVmis } from './owner-pod.js';
@@ -99,8 +99,8 @@ function refusalOf({ resolution, held }: Observed, wanted: Wanted, { need }: Fin
 
 /** @returns what the claim is told about its request for other addresses than it has, or that they can be tried for */
 function judgeRequest(observed: Observed, wanted: Wanted, { move }: Findings): Verdict | 'take' | undefined {
-  const { users, resolution } = observed;
-  const { pending, problems, movable, keep } = wanted;
+  const { claim, users, resolution } = observed;
+  const { pending, problems, movable, keep, untaken } = wanted;
   if (problems.request !== undefined) return refused(AllocationReason.InvalidRequest, problems.request);
   if (pending.length === 0) return undefined;
   if (!movable) {
@@ -109,6 +109,8 @@ function judgeRequest(observed: Observed, wanted: Wanted, { move }: Findings): V
     return refused(RequestReason.InUse, message);
   }
   if (resolution.kind !== 'served') return refused(AllocationReason.PoolNotFound, resolution.message);
+  const closed = untaken.length > 0 ? closedTo(claim, resolution.pool) : undefined;
+  if (closed !== undefined) return refused(AllocationReason.PoolNotFound, closed);
   return move === undefined ? 'take' : refused(move.reason, move.message);
 }
 

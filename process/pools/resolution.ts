@@ -133,7 +133,18 @@ function servingPool(
   return { kind: 'unserved', message };
 }
 
-function notAdmitted({ name, network }: JudgedPool, namespace: string, nadNamespace: string): string {
+/** Why a claim that has addresses of a pool gets no others of it; undefined if the pool serves its namespace. */
+export function closedTo(claim: IPAMClaim, pool: Pool): string | undefined {
+  const { namespace, nad } = userOfClaim(claim);
+  if (pool.namespaces === undefined || pool.namespaces.has(namespace)) return undefined;
+  return notAdmitted(pool, namespace, nad === undefined ? namespace : splitKey(nad).namespace);
+}
+
+function notAdmitted(
+  { name, network }: Pick<Pool, 'name' | 'network'>,
+  namespace: string,
+  nadNamespace: string,
+): string {
   return (
     `AddressPool ${name} does not serve namespace ${namespace}: add it to "namespaces" in the ipam object of the NADs of network ` +
     `${shorten(network)} in namespace ${nadNamespace}, or ask the administrator for an AddressPool`

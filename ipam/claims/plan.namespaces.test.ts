@@ -1,0 +1,26 @@
+import { expect } from 'chai';
+import { type Given, TRUE, observedOf, summary } from '../../test/claim-observation.js';
+import { plan } from './plan.js';
+
+describe('the next step of a claim that has addresses of a pool that does not serve its namespace any more', () => {
+  const given: Given = { pool: 'v4', held: ['10.0.0.5'], ips: ['10.0.0.5/24'], conditions: [TRUE] };
+
+  function stepOf(more: Given, namespaces = ['others']): string {
+    const observed = observedOf({ ...given, ...more });
+    const { resolution } = observed;
+    if (resolution.kind !== 'served') throw new TypeError('the claim is served');
+    const pool = { ...resolution.pool, namespaces: new Set(namespaces) };
+    return summary(plan({ ...observed, resolution: { ...resolution, pool } }, { isLive: true, arePodsLive: true }));
+  }
+
+  it('is not to take another address, however often its owner asks for one', () => {
+    expect(stepOf({ request: '["10.0.0.9"]' })).to.match(
+      /^write \[10\.0\.0\.5\/24\] SuccessfulAllocation; .*PoolNotFound: AddressPool blue does not serve namespace vms: add it to "namespaces"/,
+    );
+    expect(stepOf({ request: '["10.0.0.9"]' }, ['vms'])).to.equal('take for move: 10.0.0.9');
+  });
+
+  it('is to take back what it shows', () => {
+    expect(stepOf({ held: [] })).to.equal('take for need: 10.0.0.5');
+  });
+});
