@@ -1,12 +1,14 @@
-import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
 import { identityOf, pick } from '../process/shrink.js';
 
 /** Objects are made small before they are cached: what is not named here is dropped. */
 
+const ANNOTATIONS = [NETWORKS_ANNOTATION, DEFAULT_NETWORK_ANNOTATION, NETWORK_STATUS_ANNOTATION];
+
 export function shrinkLauncher({ metadata, status }: Pod): Pod {
   const { ownerReferences } = metadata;
-  const annotations = pick(metadata.annotations, [NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION]);
+  const annotations = pick(metadata.annotations, ANNOTATIONS);
   return {
     metadata: {
       ...identityOf(metadata),

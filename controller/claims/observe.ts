@@ -12,6 +12,7 @@ import type { NetworkConfig } from '../../api/network-attachment.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import { BY_UID, BY_WORKLOAD } from '../../process/indexes.js';
+import { hasNetworks } from '../../process/kubevirt-controller.js';
 import type { NetworkAttachment } from '../../process/shrink.js';
 import { abandonedIn } from '../indexes.js';
 import { refersTo } from './carrying.js';
@@ -28,7 +29,7 @@ export interface Observed {
   maxClaims: number;
   vm: VirtualMachine | undefined;
   vmi: VirtualMachineInstance | undefined;
-  /** Launcher pods that a VMI of this name controls, of whatever UID, and those that no VMI controls any more, but refer to a claim. */
+  /** Launcher pods with networks that a VMI of this name controls, of whatever UID, and those that no VMI controls any more, but refer to a claim. */
   launchers: readonly Pod[];
   /** Claims whose owner has this name, and those that have a name which may be wanted. */
   claims: readonly IPAMClaim[];
@@ -82,8 +83,8 @@ export function observe(
   const optedOut =
     listers.namespaces.get(namespace)?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
   const found = [...claims.values()];
-  const launchers = workload.launchers.filter(
-    (pod) => controllingVmi(pod) !== undefined || found.some((claim) => refersTo(pod, claim)),
+  const launchers = workload.launchers.filter((pod) =>
+    controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim)) : hasNetworks(pod),
   );
   const enabled = gateOpen && !optedOut;
   const vmi = workload.vmi && withTrueOwner(workload.vmi, listers);

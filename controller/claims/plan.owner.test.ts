@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { swappedClaimName } from '../../api/ipam-claim.js';
+import { DEFAULT_NETWORK_ANNOTATION } from '../../api/names.js';
 import {
   claim,
   claimOfIpamExtensions,
@@ -16,6 +17,12 @@ import { plan } from './plan.js';
 const SWAPPED = swappedClaimName('vm1', 'data', 'blue-net');
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });
 const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded', status: [{ nad: 'blue' }] });
+
+/** Anybody with a service account named kubevirt-controller may create one. */
+const bare = launcher([]);
+delete bare.metadata.annotations;
+const onDefault = launcher([]);
+onDefault.metadata.annotations = { [DEFAULT_NETWORK_ANNOTATION]: 'blue' };
 
 describe('plan', () => {
   describe('for a VM that is being deleted', () => {
@@ -34,6 +41,16 @@ describe('plan', () => {
       {
         name: 'holds the claim while a launcher is there whose VMI is gone',
         given: { vm: deleting, launchers: [running], claims: [claim()] },
+        expect: ['wait for vm1.data'],
+      },
+      {
+        name: 'releases the claim while a pod without networks says that it is a launcher, because it has no address',
+        given: { vm: deleting, launchers: [bare], claims: [claim()] },
+        expect: ['release vm1.data'],
+      },
+      {
+        name: 'holds the claim while a launcher is there that has a default network alone',
+        given: { vm: deleting, launchers: [onDefault], claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
