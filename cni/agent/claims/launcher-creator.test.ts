@@ -46,4 +46,15 @@ describe('the entitlement of a launcher whose creator is in doubt', () => {
     world.claim().status!.ownerPod = { name: 'virt-launcher-vm1-a' };
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
   });
+
+  it('has to wait beside another launcher if KubeVirt becomes unknown after the pod was judged', async () => {
+    const world = worldWithVm();
+    world.launcher('vm1', { node: 'node2', phase: 'Running' });
+    world.claim().status!.ownerPod = { name: 'virt-launcher-vm1-a' };
+    const pod = world.launcher('vm1', { name: 'b' });
+    const states = [world.kubevirt];
+    const unknown = { problem: 'kubevirtNamespace is wrong' };
+    Object.defineProperty(world, 'kubevirt', { get: () => states.shift() ?? unknown });
+    expect(await world.add(pod)).to.match(/^11 IPAMClaim vms.vm1.data gives no addresses: kubevirtNamespace is wrong/);
+  });
 });

@@ -49,6 +49,10 @@ export class OtherUsers {
     const named = claim.status?.ownerPod?.name;
     if (controllingVmi(pod) === undefined) return awaitChoice(pod, claim);
     const controller = this.#deps.kubevirt.controller();
+    // it was known when the pod was judged; now no pod would count as a launcher, and none would stand in the way
+    if (controller.problem !== undefined) {
+      return { reason: `IPAMClaim ${objectKey(claim)} gives no addresses: ${controller.problem}`, isOnItsWay: false };
+    }
     const others = this.#launchersHere(pod, claim, controller).map(({ metadata }) => metadata.name);
     const suspects = new Set([...(named === undefined ? [] : [named]), ...others]);
     suspects.delete(pod.metadata.name);
