@@ -19,10 +19,8 @@ const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad:
 const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded', status: [{ nad: 'blue' }] });
 
 /** Anybody with a service account named kubevirt-controller may create one. */
-const bare = launcher([]);
-delete bare.metadata.annotations;
-const onDefault = launcher([]);
-onDefault.metadata.annotations = { [DEFAULT_NETWORK_ANNOTATION]: 'blue' };
+const bare = { ...running, metadata: { ...running.metadata, annotations: {} } };
+const onDefault = { ...bare, metadata: { ...bare.metadata, annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } } };
 
 describe('plan', () => {
   describe('for a VM that is being deleted', () => {
