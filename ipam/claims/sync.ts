@@ -134,7 +134,7 @@ class Round {
     const observed = observe(this.#claim, this.#dependencies);
     const resolution = patience.with(key, observed.resolution, clock.now());
     const users = new Map([...observed.users, ...this.#users].map((pod) => [pod.metadata.uid, pod]));
-    const found = [...users.values()];
+    const found = vmis.launchedByKubeVirt([...users.values()]);
     const mayRecount = () => waiters.mayRecount(key, clock.now());
     return { ...observed, resolution, users: found, vmis: vmis.namedBy(found, this.#claim), mayRecount };
   }

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../../api/names.js';
+import { VMI_OWNER } from '../../test/launcher-pods.js';
 import { Scene } from '../../test/ipam-model/scene.js';
 
 describe('syncing a claim that asks for another address', () => {
@@ -35,6 +37,23 @@ describe('syncing a claim that asks for another address', () => {
     expect(scene.leases).to.deep.equal(['10.0.0.2']);
     expect(scene.claim('a').status?.ips).to.deep.equal(['10.0.0.2/29']);
     expect(scene.claim('a').status?.conditions?.[1]).to.include({ status: 'False', reason: 'ClaimInUse' });
+  });
+
+  it('does though a pod waits that says it is a launcher of the VM, and that another user than KubeVirt created', async () => {
+    scene.cluster.world.create('pods', {
+      metadata: {
+        namespace: 'vms',
+        name: 'forged',
+        annotations: {
+          [NETWORKS_ANNOTATION]: 'blue',
+          [LAUNCHER_CREATOR]: 'system:serviceaccount:vms:kubevirt-controller',
+        },
+        ownerReferences: [{ ...VMI_OWNER, name: 'a' }],
+      },
+      status: { phase: 'Pending' },
+    });
+    await scene.cluster.settle();
+    expect(scene.claim('a').status?.ips).to.deep.equal(['10.0.0.5/29']);
   });
 
   it('keeps the old address for a pod that has come meanwhile, until that is gone', async () => {

@@ -112,6 +112,14 @@ describe('the VMIs that launchers name', () => {
     expect(await world.proven(users)).to.deep.equal(['real']);
   });
 
+  it('belong to users of the claim only if KubeVirt created the pod, or nobody knows who creates launchers', () => {
+    const creator = 'system:serviceaccount:vms:kubevirt-controller';
+    const users = [{ ...pod('thief', 'vmi-uid'), creator }, pod('real', 'vmi-uid')];
+    expect(world.owners.launchedByKubeVirt(users)).to.deep.equal([users[1]]);
+    world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
+    expect(world.owners.launchedByKubeVirt(users)).to.deep.equal(users);
+  });
+
   it('prove nothing while nobody knows who creates launchers, and cost no read', async () => {
     world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
     expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);

@@ -47,6 +47,12 @@ export class VmiOwners {
     this.#dependencies = dependencies;
   }
 
+  /** Without launchers that another user created, because agents give them nothing. All, while nobody knows who creates launchers. */
+  launchedByKubeVirt(users: readonly ClaimPod[]): readonly ClaimPod[] {
+    const { username } = this.#dependencies.kubevirt.controller();
+    return users.filter(({ vmi, creator = username }) => vmi === undefined || !username || creator === username);
+  }
+
   namedBy(users: readonly ClaimPod[], claim: IPAMClaim): NamedVmis {
     const proven = new Set<string>();
     const unproven = new Set<string>();
