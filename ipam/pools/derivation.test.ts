@@ -142,4 +142,25 @@ describe('what is to be done about a derived pool', () => {
       expect([...done, ...told, agreement.reason]).to.deep.equal(expected);
     });
   }
+
+  it('is said with a message that fits into a condition, however many NADs disagree or cannot be used', () => {
+    const named = (index: number) => `vms/${'n'.repeat(240)}${index}`;
+    const others = Array.from({ length: 300 }, (_, index) => index);
+    const disagreeing = others.map((index) => nad(named(index), holdfastConfig(subnets('10.8.0.0/24')), index + 2));
+    const broken = others.map((index) => nad(named(index), holdfastConfig({ subnet: 'x' }), index + 2));
+    for (const rest of [disagreeing, broken]) {
+      const { agreement } = planDerivation({
+        namespace: 'vms',
+        network: 'blue',
+        nads: [OLD, ...rest],
+        leases: () => [],
+        blockers: 0,
+        hasAdminPool: false,
+        rights: { servesAll: true, publishesCapacity: false },
+        adminPoolsIn: () => [],
+      });
+      expect(agreement.message).to.match(/ and 295 more$/);
+      expect(agreement.message.length).to.be.below(2_000);
+    }
+  });
 });

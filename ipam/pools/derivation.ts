@@ -240,7 +240,10 @@ function planWithout(
 
 function agreementOf(wish: Wish, disagreeing: readonly Wish[], invalid: readonly NetworkAttachment[]): Agreement {
   const inForce = `NAD ${objectKey(wish.nad)} is in force`;
-  const keys = (nads: readonly NetworkAttachment[]) => nads.map(objectKey).join(', ');
+  const keys = (nads: readonly NetworkAttachment[]) => {
+    const more = nads.length > NAMED ? ` and ${nads.length - NAMED} more` : '';
+    return `${nads.slice(0, NAMED).map(objectKey).join(', ')}${more}`;
+  };
   if (disagreeing.length > 0) {
     const message = `${inForce}; others ask for other addresses: ${keys(disagreeing.map(({ nad }) => nad))}`;
     return { agree: false, reason: 'NetworksDisagree', message };
