@@ -4,7 +4,8 @@ import { Cache } from '../../kube/cache.js';
 import type { Change } from '../../kube/informer.js';
 import { CLAIM_INDEXES } from '../../process/indexes.js';
 import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../test/workload-objects.js';
-import { CLAIM_PODS, type ClaimPod, ClaimPods, shrinkPod } from './pods.js';
+import { AddressError, parseAddressOrPrefix } from '../core/address.js';
+import { CLAIM_PODS, type ClaimPod, ClaimPods, addressesOf, shrinkPod } from './pods.js';
 
 const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
 
@@ -26,6 +27,24 @@ function pod(name: string, networks?: string): Pod {
 
 const element = (claim: string) => JSON.stringify({ name: 'blue', 'ipam-claim-reference': claim });
 const reference = (claim: string) => `[${element(claim)}]`;
+
+describe('the addresses that Multus reports of a pod', () => {
+  it('are read up to 256, and end with a text that is no address if there are more', () => {
+    const ips = Array.from({ length: 20_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
+    const reported = (count: number) => {
+      const metadata = {
+        name: 'p',
+        annotations: { 'k8s.v1.cni.cncf.io/network-status': JSON.stringify([{ name: 'b', ips: ips.slice(0, count) }]) },
+      };
+      return addressesOf({ metadata });
+    };
+    expect(reported(256)).to.deep.equal(ips.slice(0, 256));
+    const read = reported(20_000);
+    expect(read.slice(0, 256)).to.deep.equal(ips.slice(0, 256));
+    expect(read).to.have.length(257);
+    expect(() => parseAddressOrPrefix(read[256]!)).to.throw(AddressError);
+  });
+});
 
 /** An informer whose changes the test makes. */
 class Pods {

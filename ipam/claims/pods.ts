@@ -103,12 +103,18 @@ function scheduledTime(pod: Pod): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
+/** Addresses that are read of one pod: Multus reports a few for each of at most 64 networks. */
+const MAX_ADDRESSES = 256;
+/** In place of those beyond: a list with a text that is no address proves nothing about any address. */
+const UNREAD = 'more addresses than a pod has';
+
 /** What Multus reports of the pod's networks. */
 export function addressesOf(pod: Pod): readonly string[] {
   const found = networkStatuses(pod).flatMap((status) => {
     const { ips } = status as { ips?: unknown };
     return Array.isArray(ips) ? ips.filter((ip): ip is string => typeof ip === 'string') : [];
   });
+  if (found.length > MAX_ADDRESSES) return [...found.slice(0, MAX_ADDRESSES), UNREAD];
   return found.length === 0 ? NONE : found;
 }
 
