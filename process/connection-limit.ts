@@ -2,13 +2,14 @@ import type { Server, Socket } from 'node:net';
 
 interface Connection {
   readonly socket: Socket;
+  readonly address: string;
   /** Requests that are being answered. */
   holds: number;
 }
 
 /**
- * Bounds the open connections of a server. At the limit, a new connection closes the one that has been unused for longest. So a client that
- * opens many connections, or leaves requests half sent, does not keep others out.
+ * Bounds the open connections of a server. At the limit, a new connection closes another one of the address with the most connections: the one that
+ * has been unused for longest. So a client that opens many connections, or leaves requests half sent, closes its own and keeps no other client out.
  */
 export class ConnectionLimit {
   readonly #max: number;
@@ -37,27 +38,33 @@ export class ConnectionLimit {
   }
 
   #add(socket: Socket): void {
-    if (this.#open.size >= this.#max && !this.#closeOldest()) {
+    const { remoteAddress: address = '' } = socket;
+    if (this.#open.size >= this.#max && !this.#makeRoom(address)) {
       socket.destroy();
       return;
     }
     const peer = peerOf(socket);
-    const connection = { socket, holds: 0 };
+    const connection = { socket, address, holds: 0 };
     this.#open.set(peer, connection);
     socket.once('close', () => {
       if (this.#open.get(peer) === connection) this.#open.delete(peer);
     });
   }
 
-  /** @returns false if a request is being answered on every connection */
-  #closeOldest(): boolean {
-    for (const [peer, { socket, holds }] of this.#open) {
-      if (holds > 0) continue;
-      this.#open.delete(peer);
-      socket.destroy();
-      return true;
-    }
-    return false;
+  /** @returns false if a request is being answered on every connection that could be closed for one of this address */
+  #makeRoom(address: string): boolean {
+    const counts = new Map([[address, 1]]);
+    for (const { address: each } of this.#open.values()) counts.set(each, (counts.get(each) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const crowded = [...this.#open].filter(([, connection]) => counts.get(connection.address) === most);
+    const [oldest] = crowded;
+    const isOneOfMany = counts.get(address) === most;
+    const closed = crowded.find(([, { holds }]) => holds === 0) ?? (isOneOfMany ? undefined : oldest);
+    if (closed === undefined) return false;
+    const [peer, { socket }] = closed;
+    this.#open.delete(peer);
+    socket.destroy();
+    return true;
   }
 }
 

@@ -3,6 +3,7 @@ const REQUEST_BYTES = 16 * 1024;
 
 /** What one request uses of the budget. */
 export interface BodyShare {
+  readonly bytes: number;
   /** Counts bytes that have arrived. @returns false if there is no room for them */
   add(bytes: number): boolean;
   /** The body is complete: it keeps its room until it is released. */

@@ -14,10 +14,14 @@ export class HttpError extends Error {
 
 /** A caller that sends more than this many times what is allowed is not listened to until its end. */
 const PATIENCE = 16;
+/** Kinds, names and the namespace of a review come first. */
+const HEAD_BYTES = 4 * 1024;
 
 /** A whole body. It counts in the budget until it is released. */
 export interface Body {
   readonly bytes: Buffer;
+  /** What it counts in the budget. */
+  readonly weight: number;
   release(): void;
 }
 
@@ -42,6 +46,8 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
       reject(error);
     });
     if (refusal !== undefined) share.release();
+    // one without a body counts, too
+    else if (!share.add(0)) refuse(tooMany());
     // by events: an async iterator costs a tenth of a whole review
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
@@ -49,13 +55,13 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
       if (refusal !== undefined) return;
       if (size > limitBytes) refuse(new HttpError(413, `the body is larger than ${limitBytes} bytes`));
       else if (share.add(chunk.length)) chunks.push(chunk);
-      else refuse(new HttpError(503, 'too many reviews at once: try again'));
+      else refuse(tooMany());
     });
     request.once('end', () => {
       share.complete();
       const [first] = chunks;
       const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
-      if (refusal === undefined) resolve({ bytes, release: () => share.release() });
+      if (refusal === undefined) resolve({ bytes, weight: share.bytes, release: () => share.release() });
       else reject(refusal);
     });
     const fail = (error: Error) => {
@@ -67,6 +73,19 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
       if (!request.complete) fail(new Error('the caller hung up'));
     });
   });
+}
+
+/** API servers try again after a 503 that says when. */
+export function tooMany(): HttpError {
+  return new HttpError(503, 'too many reviews at once: try again');
+}
+
+/**
+ * The namespace of a review as an API server writes it, or ''. It decides whose turn it is, before the body is parsed, and nothing else: quotes in the
+ * strings before it are escaped.
+ */
+export function namespaceIn(body: Buffer): string {
+  return /"namespace":"([a-z0-9-]{1,63})"/.exec(body.toString('latin1', 0, HEAD_BYTES))?.[1] ?? '';
 }
 
 function refuseType({ headers }: IncomingMessage): HttpError | undefined {

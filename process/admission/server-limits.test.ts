@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createConnection } from 'node:net';
 import { type TLSSocket, connect } from 'node:tls';
 import { expect } from 'chai';
 import { systemClock } from '../../kube/clock.js';
@@ -15,6 +16,7 @@ describe('the limits of the admission server', () => {
   let server: AdmissionServer;
   let client: AdmissionClient;
   let rejected: number[];
+  let onRejected: (status: number) => unknown;
   let sockets: TLSSocket[];
   let answer: (body: unknown) => Promise<string>;
 
@@ -23,6 +25,7 @@ describe('the limits of the admission server', () => {
   });
   beforeEach(() => {
     rejected = [];
+    onRejected = () => undefined;
     sockets = [];
     answer = () => Promise.resolve('{}');
   });
@@ -38,7 +41,10 @@ describe('the limits of the admission server', () => {
       minVersion: 'TLSv1.3',
       routes: { '/mutate-launcher-pods': (body) => answer(body) },
       log: silentLogger,
-      onRejected: (status) => rejected.push(status),
+      onRejected: (status) => {
+        rejected.push(status);
+        onRejected(status);
+      },
       ...options,
     });
     await server.listen();
@@ -46,8 +52,9 @@ describe('the limits of the admission server', () => {
     client = new AdmissionClient(server.port, { ca: certificate.ca });
   }
 
-  async function open(): Promise<TLSSocket> {
-    const socket = connect({ host: '127.0.0.1', port: server.port, ca: certificate.ca });
+  async function open(localAddress = '127.0.0.1'): Promise<TLSSocket> {
+    const below = createConnection({ host: '127.0.0.1', port: server.port, localAddress });
+    const socket = connect({ socket: below, host: '127.0.0.1', ca: certificate.ca });
     sockets.push(socket);
     // the server closes it, perhaps while it is written to
     socket.on('error', () => undefined);
@@ -112,7 +119,9 @@ describe('the limits of the admission server', () => {
     const first = client.send({ body });
     await entered;
     const second = new AdmissionClient(server.port, { ca: certificate.ca });
-    expect(await second.send({ body })).to.deep.include({ status: 503, body: 'too many reviews at once: try again\n' });
+    const refused = await second.send({ body });
+    expect(refused).to.deep.include({ status: 503, body: 'too many reviews at once: try again\n' });
+    expect(refused.headers).to.include({ 'retry-after': '1' });
     release();
     expect((await first).status).to.equal(200);
     answer = () => Promise.resolve('{}');
@@ -157,4 +166,85 @@ describe('the limits of the admission server', () => {
     release();
     expect(await underWay).to.include({ status: 200, body: '"late"' });
   });
+
+  it('keeps idle connections of an address while another address opens more than there may be', async () => {
+    await start({ maxConnections: 10 });
+    expect((await client.send({ body: '{}' })).status).to.equal(200);
+    const [kept] = client.sockets;
+    const others: TLSSocket[] = [];
+    for (let count = 0; count < 25; count++) others.push(await open('127.0.0.2'));
+    await closed(others[0]!);
+    expect((await client.send({ body: '{}' })).status).to.equal(200);
+    expect(client.sockets).to.deep.equal([kept]);
+  });
+
+  it('serves a new address although another one has requests on all connections that there may be', async () => {
+    await start({ maxConnections: 4 });
+    const { release, areEntered } = holdAnswers(4);
+    for (let count = 0; count < 4; count++) {
+      const socket = await open('127.0.0.2');
+      socket.write(requestOf('"busy"'));
+    }
+    await areEntered;
+    answer = () => Promise.resolve('{}');
+    expect((await client.send({ body: '{}' })).status).to.equal(200);
+    release();
+  });
+
+  it('answers a review while large reviews of another namespace wait for what they read', async () => {
+    await start({});
+    const wasRefused = new Promise((resolve) => (onRejected = resolve));
+    const { release, areEntered } = holdAnswers(1);
+    const body = reviewOf('tenant', 3.5 * 1024 * KIB);
+    const tenants = Array.from({ length: 6 }, () => new AdmissionClient(server.port, { ca: certificate.ca }));
+    const statuses = Promise.all(tenants.map(async (tenant) => (await tenant.send({ body })).status));
+    await areEntered;
+    answer = () => Promise.resolve('{}');
+    await wasRefused;
+    expect((await client.send({ body: reviewOf('other', 10) })).status).to.equal(200);
+    release();
+    // one is reviewed, four wait, and one is too many
+    expect((await statuses).sort()).to.deep.equal([200, 200, 200, 200, 200, 503]);
+    for (const tenant of tenants) tenant.close();
+  });
+
+  it('counts requests without a body that wait for their turn', async () => {
+    await start({ maxBodiesBytes: 9 * 1024 * KIB });
+    const { release, areEntered } = holdAnswers(2);
+    const tenants = ['a', 'b'].map((namespace) => {
+      const tenant = new AdmissionClient(server.port, { ca: certificate.ca });
+      return tenant.send({ body: reviewOf(namespace, 4096 * KIB - 100) }).finally(() => tenant.close());
+    });
+    await areEntered;
+    const first = new Promise<number>((resolve) => (onRejected = resolve));
+    const socket = await open();
+    socket.write(requestOf('').repeat(1_000) + requestOf('', 'nowhere'));
+    expect(await first).to.be.oneOf([408, 503]);
+    release();
+    await Promise.all(tenants);
+  });
+
+  /** Answers wait until they are released. */
+  function holdAnswers(count: number): { release: () => void; areEntered: Promise<void> } {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let entered = 0;
+    const areEntered = new Promise<void>((resolve) => {
+      answer = async () => {
+        entered += 1;
+        if (entered === count) resolve();
+        await released;
+        return '{}';
+      };
+    });
+    return { release, areEntered };
+  }
+
+  function reviewOf(namespace: string, bytes: number): string {
+    return JSON.stringify({ request: { namespace, object: 'x'.repeat(bytes) } });
+  }
+
+  function requestOf(body: string, path = 'mutate-launcher-pods'): string {
+    return `POST /${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  }
 });

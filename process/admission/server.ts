@@ -11,10 +11,10 @@ import type { BindAddress } from '../bind-address.js';
 import type { TlsVersion } from '../config.js';
 import { ConnectionLimit } from '../connection-limit.js';
 import { BodyBudget } from './body-budget.js';
-import { HttpError, parseJson, readBody } from './body.js';
+import { HttpError, namespaceIn, parseJson, readBody, tooMany } from './body.js';
 import type { ServingPair } from './certificate-source.js';
 import { ReviewError } from './review.js';
-import { WeightLimit } from './weight-limit.js';
+import { WeightLimit, WeightLimitError } from './weight-limit.js';
 
 /** An UPDATE holds a pod twice, and a pod has at most 1.5 MB in etcd. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -30,6 +30,11 @@ const MAX_CONNECTIONS = 512;
 const MAX_BODIES_BYTES = 64 * 1024 * 1024;
 /** Of bodies that are parsed and reviewed at once: parsed JSON takes up to 20 times its size, and the process has 512 MiB. */
 const MAX_REVIEWED_BYTES = 8 * 1024 * 1024;
+/** Of bodies of one namespace: reviews that wait for live reads must leave room for others. */
+const REVIEWED_SHARE = 1 / 2;
+const WAITING_SHARE = 1 / 4;
+/** With this header, an API server sends a review again, within its own timeout. */
+const RETRY_AFTER_S = '1';
 /** API servers open connections ahead of requests; Node.js does not count them as idle. */
 const STOP_UNUSED_MS = 500;
 /** What still runs then is cut off. */
@@ -59,7 +64,7 @@ export class AdmissionServer {
   readonly #server: Server;
   readonly #connections: ConnectionLimit;
   readonly #bodies: BodyBudget;
-  readonly #reviews = new WeightLimit(MAX_REVIEWED_BYTES);
+  readonly #reviews: WeightLimit;
   #pair: ServingPair | undefined;
   #clientAuthorities: string | undefined;
   #stopping = false;
@@ -79,7 +84,13 @@ export class AdmissionServer {
     };
     this.#server = createServer(settings, this.#createApp());
     this.#connections = new ConnectionLimit(this.#server, options.maxConnections ?? MAX_CONNECTIONS);
-    this.#bodies = new BodyBudget(options.maxBodiesBytes ?? MAX_BODIES_BYTES);
+    const { maxBodiesBytes = MAX_BODIES_BYTES } = options;
+    this.#bodies = new BodyBudget(maxBodiesBytes);
+    this.#reviews = new WeightLimit({
+      max: MAX_REVIEWED_BYTES,
+      maxPerKey: MAX_REVIEWED_BYTES * REVIEWED_SHARE,
+      maxWaitingPerKey: maxBodiesBytes * WAITING_SHARE,
+    });
     this.#server.on('tlsClientError', (error) => options.log.debug({ err: error }, 'TLS handshake failed'));
   }
 
@@ -181,7 +192,7 @@ export class AdmissionServer {
       const body = await readBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES, this.#bodies);
       const release = this.#connections.hold(request.socket);
       try {
-        await this.#reviews.run(body.bytes.length, async () => {
+        await this.#reviews.run(namespaceIn(body.bytes), body.weight, async () => {
           if (response.destroyed) return; // the caller is gone
           this.#respond(response, 200, 'application/json', await answer(parseJson(body.bytes)));
         });
@@ -194,11 +205,13 @@ export class AdmissionServer {
     }
   }
 
-  #fail(error: unknown, response: ServerResponse): void {
+  #fail(failure: unknown, response: ServerResponse): void {
     if (response.destroyed) return; // the caller is gone
+    const error = failure instanceof WeightLimitError ? tooMany() : failure;
     if (error instanceof HttpError) {
       // what the caller still sends is not read
       if (error.status === 408) response.setHeader('connection', 'close');
+      if (error.status === 503) response.setHeader('retry-after', RETRY_AFTER_S);
       this.#reject(response, error.status, error.message);
     } else if (error instanceof ReviewError) {
       this.#reject(response, 400, error.message);
