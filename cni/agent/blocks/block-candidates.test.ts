@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { BlockRelease } from '../../../api/address-block.js';
 import { formatAddress, parseAddress } from '../../../ipam/core/address.js';
+import { heapBytes } from '../../../bench/heap.js';
 import { type BlockGiven, blockRecord } from '../../../test/block-objects.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { BlockCandidates, NOTED_MS } from './block-candidates.js';
@@ -156,5 +157,21 @@ describe('addresses of the blocks of a node', () => {
     expect(candidates.elsewhere(POOL)).to.equal(elsewhere);
     show('10.0.0.8/30');
     expect(candidates.elsewhere(POOL)).to.equal(POOL);
+  });
+
+  it('cost no memory for pools that came and went, and are picked of a pool of long ago', function () {
+    this.timeout(10_000);
+    show('10.0.0.4/30');
+    expect(all()).to.deep.equal(SECOND);
+    const ranges = Array.from({ length: 64 }, (_, index) => `10.0.0.${index * 2 + 1}`);
+    const goThrough = (from: number) => {
+      for (let index = from; index < from + 400; index++) {
+        candidates.elsewhere({ ...compiledPool({ subnets: [{ cidr: '10.0.0.0/24', ranges }] }), name: `p${index}` });
+      }
+      return heapBytes();
+    };
+    const before = goThrough(0);
+    expect(goThrough(400) - before).to.be.below(1_500_000);
+    expect(all()).to.deep.equal(SECOND);
   });
 });

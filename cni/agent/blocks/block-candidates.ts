@@ -23,6 +23,8 @@ interface Cut {
 export const NOTED_MS = 30 * 60_000;
 /** Vacated addresses of an address space and family that are picked last. */
 const REMEMBERED = 4_096;
+/** Pools that are remembered as cut: tenants make new ones, and cutting one again is cheap. */
+const POOLS = 256;
 
 /**
  * Which addresses of a node's own blocks may be free: neither leased on this node, nor being tried, nor found taken lately. Pure, as
@@ -122,8 +124,18 @@ export class BlockCandidates {
       : narrowed(pool, (open, family) => open.subtract(this.#lent.withheld(name, family)));
     this.#spaceOf(pool.addressSpace).setPool(usable);
     const cut = { pool, revision, usable, elsewhere };
+    this.#cuts.delete(name);
     this.#cuts.set(name, cut);
+    if (this.#cuts.size > POOLS) this.#forgetOldestCut();
     return cut;
+  }
+
+  #forgetOldestCut(): void {
+    const [oldest] = this.#cuts.values();
+    if (oldest === undefined) return;
+    const { name, addressSpace } = oldest.pool;
+    this.#cuts.delete(name);
+    this.#spaces.get(addressSpace)?.removePool(name);
   }
 
   #spaceOf(name: string): AddressSpace {
