@@ -37,6 +37,13 @@ describe('createLogger', () => {
     expect(JSON.stringify(target.lines[0]).length).to.be.below(20_000);
   });
 
+  it('writes as it is what was thrown and is no error', () => {
+    const target = recorder();
+    const log = createLogger('info', 'controller', target);
+    for (const err of ['no', null, 7]) log.error({ err }, 'failed');
+    expect(target.lines.map(({ err }) => err)).to.deep.equal(['no', null, 7]);
+  });
+
   it('writes an error out with its stack and its cause', () => {
     const target = recorder();
     createLogger('info', 'controller', target).error(

@@ -18,13 +18,16 @@ export function createLogger(level: LogLevel, process: string, destination?: Des
       },
     },
     serializers: {
-      err: (error: Error) =>
-        Object.fromEntries(
-          Object.entries(pino.stdSerializers.err(error)).map(([key, value]) => [key, shortenText(value)]),
-        ),
+      err: (error: Error) => shortenTexts(pino.stdSerializers.err(error)),
     },
   };
   return destination === undefined ? pino(options) : pino(options, destination);
+}
+
+/** @param error whatever was thrown */
+function shortenTexts(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return shortenText(error);
+  return Object.fromEntries(Object.entries(error).map(([key, value]) => [key, shortenText(value)]));
 }
 
 function shortenText(value: unknown): unknown {
