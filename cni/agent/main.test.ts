@@ -73,7 +73,8 @@ describe('the agent', () => {
   /** As much of an API server as an agent sees. */
   function answer({ method, path, query, body }: SeenRequest) {
     if (isAway) return { reset: true };
-    const [plural = '', name] = path.split('/').slice(path.includes('/namespaces/') ? -2 : -1);
+    const isNamed = /\/namespaces\/[^/]+\/[^/]+\/[^/]+$/.test(path);
+    const [plural = '', name] = path.split('/').slice(isNamed ? -2 : -1);
     if (query.get('watch') !== null) return { lines: [], then: 'open' as const };
     if (method === 'POST') return { status: 201, body: store({ ...(JSON.parse(body) as AddressLease) }) };
     if (method === 'PATCH') {
