@@ -40,11 +40,18 @@ interface Namespace extends KubeObject {
 async function nothingLeftOfOthers({ client }: Story): Promise<void> {
   const namesLeft = async () => {
     const [pools, leases] = await Promise.all([client.list(ADDRESS_POOLS), client.list(ADDRESS_LEASES)]);
-    const ofPools = pools.items.map((pool) => whyLeft(pool, client));
+    const ofPools = pools.items.filter((pool) => !waitsForAdds(pool)).map((pool) => whyLeft(pool, client));
     return [...(await Promise.all(ofPools)), ...leases.items.map(({ metadata }) => metadata.name)];
   };
   const isEmpty = (names: readonly string[]) => names.length === 0;
   await untilValue('pools and leases of earlier stories to be gone', namesLeft, isEmpty, { timeoutMs: 120_000 });
+}
+
+/** Its last write is minutes away, and further with each new ipam. */
+function waitsForAdds({ status }: AddressPool): boolean {
+  return (
+    status?.conditions?.some(({ type, reason }) => type === 'DeletionBlocked' && reason === 'AddsUnderWay') === true
+  );
 }
 
 /** A pool with what it says of itself, and what is left of the namespace of its NADs. */
