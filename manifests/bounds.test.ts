@@ -1,7 +1,16 @@
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { NAD_CONFIG_LENGTH, NAD_PLUGINS, POD_NEEDS, POOL_BOUNDS, REQUEST_LENGTH } from '../api/bounds.js';
+import {
+  MESSAGE_LENGTH,
+  NAD_CONFIG_LENGTH,
+  NAD_PLUGINS,
+  POD_NEEDS,
+  POOL_BOUNDS,
+  REQUEST_LENGTH,
+  VM_NETWORKS,
+} from '../api/bounds.js';
+import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import type { Schema } from '../test/kind-shape.js';
@@ -41,6 +50,7 @@ describe('the bounds of a pool in the code', () => {
     const bounds = [...section.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, nodeSelector, namespaces } = POOL_BOUNDS;
     const ofPools = [subnets, ranges, exclude, reserved, nodeSelector, namespaces];
-    expect(bounds).to.deep.equal([NAD_CONFIG_LENGTH, NAD_PLUGINS, ...ofPools, REQUEST_LENGTH, POD_NEEDS]);
+    const ofVms = [REQUEST_LENGTH, MAX_NETWORK_ELEMENTS, VM_NETWORKS];
+    expect(bounds).to.deep.equal([NAD_CONFIG_LENGTH, NAD_PLUGINS, ...ofPools, ...ofVms, MESSAGE_LENGTH, POD_NEEDS]);
   });
 });
