@@ -194,6 +194,21 @@ describe('desired', () => {
       given: { vm: vm({ data: 'blue', extra: 'green' }), claims: [claim()], optedOut: true },
       expect: [`vm-uid ${DATA}`],
     },
+    {
+      name: 'keeps wanting a claim in a namespace that opted out, though its NAD names another network now',
+      given: {
+        vm: vm({ data: 'blue' }),
+        claims: [claim()],
+        nads: [nad('blue', { name: 'new-net', allowPersistentIPs: true })],
+        optedOut: true,
+      },
+      expect: [`vm-uid ${DATA}`],
+    },
+    {
+      name: 'wants no claim of an earlier NAD in a namespace that opted out',
+      given: { vm: vm({ data: 'green' }), claims: [claim()], optedOut: true },
+      expect: ['vm-uid'],
+    },
   ];
   for (const row of table) {
     it(row.name, () => {

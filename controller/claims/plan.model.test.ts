@@ -96,6 +96,15 @@ async function run(cluster: ModelCluster, current: Event): Promise<void> {
   }
 }
 
+const stoppedVm: Event = {
+  what: 'operation',
+  operation: { do: 'create VM', networks: { data: 'blue' }, running: false },
+};
+const optOut: Event = { what: 'operation', operation: { do: 'opt', out: true } };
+const renameNetwork: Event = { what: 'operation', operation: { do: 'edit NAD', nad: 'blue', config: 'renamed' } };
+/** Sequences that failed with random seeds. */
+const EXAMPLES: [Event[]][] = [[[stoppedVm, { what: 'rest' }, optOut, renameNetwork]]];
+
 describe('the claims of a VM, whatever happens', function () {
   this.timeout(120_000);
 
@@ -118,7 +127,7 @@ describe('the claims of a VM, whatever happens', function () {
         cluster.checkEmpty();
         cluster.check();
       }),
-      { numRuns: Number(process.env.MODEL_RUNS ?? 1000) },
+      { numRuns: Number(process.env.MODEL_RUNS ?? 1000), examples: EXAMPLES },
     );
   });
 });

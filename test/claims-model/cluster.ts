@@ -163,8 +163,14 @@ export class ModelCluster {
     return networks.some((network) => {
       const config = this.#configOf(network);
       const fits = config?.ok !== true || config.network.name === claim.spec.network;
-      return network.name === vmNetworkOf(claim) && fits;
+      return network.name === vmNetworkOf(claim) && (fits || this.#isKept(claim, network));
     });
+  }
+
+  /** If no other claim may follow, the interface keeps the claim of its NAD, whatever network the NAD names now. */
+  #isKept(claim: IPAMClaim, network: SecondaryNetwork): boolean {
+    const isOfNad = nadOf(claim) === joinKey(network.nad.namespace, network.nad.name);
+    return isOfNad && !isBeingDeleted(claim) && !this.#wants(network);
   }
 
   #checkWanted(networks: readonly SecondaryNetwork[]): void {
