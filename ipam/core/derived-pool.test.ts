@@ -112,6 +112,20 @@ describe('the pool that a NAD asks for', () => {
       problem: /^ipRanges\[[01]\]\.range cannot be served: .*overlaps/,
     },
     {
+      name: 'as many namespaces as a pool may have, beside its own',
+      given: { range: '10.0.0.0/24', namespaces: Array.from({ length: 256 }, (_, index) => `team-${index}`) },
+      problem:
+        /^namespaces names 256 namespaces besides "vms", which a pool of this NAD always serves: name at most 255/,
+    },
+    {
+      name: 'a range beside as many as a pool may have',
+      given: {
+        range: '10.1.0.0/24',
+        ipRanges: Array.from({ length: 16 }, (_, index) => ({ range: `10.0.${index}.0/24` })),
+      },
+      problem: /^ipRanges cannot be served: the list has 17 elements/,
+    },
+    {
       name: 'a duration that is none',
       given: { subnets: [{ cidr: '10.0.0.0/24' }], stickyMAC: { ttl: 'x' } },
       problem: /^stickyMAC\.ttl cannot be served/,

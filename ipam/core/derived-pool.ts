@@ -1,4 +1,5 @@
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
+import { POOL_BOUNDS } from '../../api/bounds.js';
 import { type HoldfastIpamConfig, POOL_FIELDS } from '../../api/holdfast-ipam.js';
 import { claimName, labelValue } from '../../api/ipam-claim.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
@@ -76,6 +77,9 @@ function readSpec(network: string, config: HoldfastIpamConfig, { namespace, righ
   if (!converted.ok) return { kind: 'invalid', problems: [converted.problem] };
   const { granted, reduced } = grant(config, rights);
   const namespaces = servedNamespaces(namespace, config, rights);
+  if (namespaces !== undefined && namespaces.length > POOL_BOUNDS.namespaces) {
+    return { kind: 'invalid', problems: [tooManyNamespaces(namespace, namespaces.length - 1, config)] };
+  }
   const spec: AddressPoolSpec = {
     network,
     subnets: converted.subnets,
@@ -107,6 +111,14 @@ export function derivedPool(namespace: string, spec: AddressPoolSpec): AddressPo
 function servedNamespaces(own: string, { namespaces }: HoldfastIpamConfig, rights: NadRights): string[] | undefined {
   if (namespaces === undefined) return rights.servesAll ? undefined : [own];
   return namespaces.includes(ALL_NAMESPACES) ? undefined : [...new Set([...namespaces, own])];
+}
+
+/** The pool's own problem would count one more than the NAD names. */
+function tooManyNamespaces(own: string, others: number, { path }: HoldfastIpamConfig): NetworkConfigProblem {
+  const message =
+    `names ${others} namespaces besides "${own}", which a pool of this NAD always serves: name at most ` +
+    `${POOL_BOUNDS.namespaces - 1} others, or write ["${ALL_NAMESPACES}"] for all`;
+  return { field: `${path}.namespaces`, message };
 }
 
 function grant(
@@ -144,6 +156,7 @@ function ofNad({ field, message }: PoolProblem, config: HoldfastIpamConfig): Net
 
 function fieldInNad(field: string, { path, ranges }: HoldfastIpamConfig): string {
   if (field === 'spec.network') return 'spec.config.name';
+  if (field === 'spec.subnets' && ranges.length > 0) return `${path}.ipRanges`;
   const [, index, key = ''] = SUBNET_FIELD.exec(field) ?? [];
   const range = index === undefined ? undefined : ranges[Number(index)];
   if (range === undefined) return field.replace(/^spec/, path);

@@ -76,6 +76,21 @@ describe('the namespaces that a derived pool serves', () => {
     expect(world.condition('blue.a', 'NetworksAgree')).to.match(/^False LeasedOutside/);
   });
 
+  it('stay as they are if the NAD names too many, which an event says', async () => {
+    const names = Array.from({ length: 256 }, (_, index) => `b${index}`);
+    world.putNads(blue({ namespaces: names.slice(1) }));
+    await world.settle();
+    const before = world.pools.get('blue.a')?.spec;
+    world.writes.length = 0;
+    expect(before?.namespaces).to.have.lengthOf(256);
+    world.putNads(blue({ namespaces: names }));
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec).to.deep.equal(before);
+    expect(world.writes.filter((write) => !write.startsWith('status '))).to.deep.equal([]);
+    expect(world.condition('blue.a', 'NetworksAgree')).to.match(/^False NetworkInvalid/);
+    expect(world.events.join('\n')).to.include('spec.config.ipam.namespaces names 256 namespaces besides "a"');
+  });
+
   it("leave it nobody where administrators' pools have them all", async () => {
     world.putNads(blue());
     world.putPool(adminPool('p', { namespaces: ['a'] }));

@@ -157,6 +157,17 @@ describe('the validation of pools and networks over HTTPS', function () {
     );
   });
 
+  it('refuses a network that names as many namespaces as a pool may have, beside its own', async () => {
+    await start(viewOf({}));
+    const namespaces = Array.from({ length: 256 }, (_, index) => `team-${index}`);
+    const ipam = (named: readonly string[]) =>
+      holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }], namespaces: named });
+    const answer = await ask(NADS, network(ipam(namespaces)));
+    expect(answer.allowed).to.be.false;
+    expect(answer.status?.message).to.include('spec.config.ipam.namespaces names 256 namespaces besides "vms"');
+    expect((await ask(NADS, network(ipam(namespaces.slice(1))))).allowed).to.be.true;
+  });
+
   it('warns of a network that nobody can read, and of a flag that nobody reads', async () => {
     await start(viewOf({}));
     const broken = await ask(NADS, network('{"ipam": {"type": "holdfast"'));
