@@ -22,8 +22,8 @@ export interface IPAMClaim extends KubeObject {
     interface: string;
   };
   status?: {
-    /** Addresses with prefix length, IPv4 first. */
-    ips: string[];
+    /** Addresses with prefix length, IPv4 first. Absent if another IPAM wrote the status and its CRD does not require them. */
+    ips?: string[];
     ownerPod?: { name: string };
     conditions?: Condition[];
   };

@@ -178,7 +178,7 @@ class ServedCounter {
     });
     this.#informer = new Informer(client, IPAM_CLAIMS, { namespace, shrink });
     const isServed = (claim: IPAMClaim | undefined) =>
-      claim?.spec.network === network && (claim.status?.ips.length ?? 0) > 0;
+      claim?.spec.network === network && (claim.status?.ips?.length ?? 0) > 0;
     this.#informer.onChange(({ type, object, before }) => {
       if (type !== 'removed' && isServed(object) && !isServed(before)) this.#served++;
       this.#check();

@@ -86,11 +86,11 @@ function rowOfClaim(claim: IPAMClaim, leases: readonly AddressLease[]): IpsRow {
 
 function stateOfClaim(claim: IPAMClaim): string {
   if (isBeingDeleted(claim)) return 'Releasing';
-  const condition = claim.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+  const { ips = [], conditions = [], ownerPod } = claim.status ?? {};
+  const condition = conditions.find(({ type }) => type === IPS_ALLOCATED);
   if (condition?.status === 'False') return condition.reason;
-  if ((claim.status?.ips.length ?? 0) === 0) return 'Waiting';
-  const pod = claim.status?.ownerPod?.name;
-  return pod ? `Running (${pod})` : 'Stopped';
+  if (ips.length === 0) return 'Waiting';
+  return ownerPod?.name ? `Running (${ownerPod.name})` : 'Stopped';
 }
 
 /** One row an interface. */

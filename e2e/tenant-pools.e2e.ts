@@ -30,7 +30,7 @@ describeStory('A tenant beside the pools of others', (story) => {
     await untilValue(
       'the VM of the other namespace to have an address',
       () => client.find(IPAM_CLAIMS, { namespace: victim, name: 'vm1.data' }),
-      (claim) => claim?.status?.ips.length === 1,
+      (claim) => claim?.status?.ips?.length === 1,
     );
     expect(await story().addresses.held()).to.deep.equal([]);
     await story().waitForClaims(

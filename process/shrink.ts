@@ -64,7 +64,7 @@ export function shrinkVmi({ metadata, spec, status }: VirtualMachineInstance): V
 export function shrinkClaim(claim: IPAMClaim): IPAMClaim {
   const { managedFields: _dropped, ...metadata } = claim.metadata as ObjectMeta & { managedFields?: unknown };
   // an IPAM that has failed writes a status without them
-  const ips = (claim.status as Partial<IPAMClaim['status']>)?.ips ?? [];
+  const ips = claim.status?.ips ?? [];
   if (ips.length > 0) return { metadata, spec: claim.spec, status: { ips } };
   const answer = claim.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
   const conditions = answer && [{ ...answer, message: '' }];

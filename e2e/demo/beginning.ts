@@ -47,7 +47,7 @@ function showClaim(narrator: Narrator, claim: IPAMClaim): void {
   narrator.show('  spec', JSON.stringify(claim.spec));
   narrator.show('  owner', `${owner?.kind ?? ''} ${owner?.name ?? ''}`);
   narrator.show('  finalizer', finalizers.join(' '));
-  narrator.show('  status.ips', claim.status?.ips.join(' ') ?? '');
+  narrator.show('  status.ips', claim.status?.ips?.join(' ') ?? '');
 }
 
 function isDualStack([first = '', second = '', ...more]: readonly string[]): boolean {

@@ -17,7 +17,7 @@ export async function remove(stage: Stage, holding: Holding): Promise<void> {
   );
   await showLeases(stage);
   const waiting = await story.claim('late.data');
-  narrator.check('VM late still waits', waiting.status?.ips.length === 0);
+  narrator.check('VM late still waits', waiting.status?.ips?.length === 0);
   const counts = { leased: 2, cooling: 2, free: CAPACITY - 4 };
   await checkPool(stage, 'the pool counts them as cooling down', { counts });
 }

@@ -55,7 +55,7 @@ export class AddressStory {
     return this.#claimWith(
       claim,
       `to have ${wanted}`,
-      (found) => hasAddresses(found) && found.status?.ips.join(' ') === wanted,
+      (found) => hasAddresses(found) && found.status?.ips?.join(' ') === wanted,
     );
   }
 
@@ -157,7 +157,7 @@ export function conditionOf(claim: IPAMClaim, type = IPS_ALLOCATED): Condition |
 }
 
 function hasAddresses(claim: IPAMClaim): boolean {
-  return (claim.status?.ips.length ?? 0) > 0 && conditionOf(claim)?.status === 'True';
+  return (claim.status?.ips?.length ?? 0) > 0 && conditionOf(claim)?.status === 'True';
 }
 
 /** A lease as nobody of ours made it. */

@@ -90,6 +90,13 @@ describe('syncing a claim', () => {
     expect(scene.leases).to.deep.equal(['10.0.0.2']);
   });
 
+  it('gives addresses to a claim whose status another IPAM wrote without any', async () => {
+    scene.create('a');
+    scene.cluster.world.update('ipamclaims', 'vms/a', (claim) => void (claim.status = { conditions: [] }));
+    await scene.sync('a');
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
+  });
+
   it('releases at once what it has taken for a claim that is gone already, by asking for it', async () => {
     scene.create('a', { owned: true });
     scene.process.deliverAll();

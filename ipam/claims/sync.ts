@@ -245,7 +245,7 @@ class Round {
     }
     const { key, written } = this.#target;
     const { ips, allocated, request } = step.verdict;
-    const isNews = claim.status?.ips.join() !== ips.join();
+    const isNews = claim.status?.ips?.join() !== ips.join();
     const level = allocated.status !== 'True' || request !== undefined ? 'warn' : isNews ? 'info' : 'debug';
     this.#dependencies.log[level]({ claim: key, ips, reason: allocated.reason }, request?.message ?? allocated.message);
     report(claim, step.verdict, this.#dependencies.events);

@@ -51,9 +51,8 @@ export function allKeys(claims: { list(): readonly IPAMClaim[] }, book: { all():
   return [...keys];
 }
 
-/** Others, too, write claims, and not all of them write all of a status. */
 function showsAddresses({ status }: IPAMClaim): boolean {
-  return ((status as Partial<IPAMClaim['status']>)?.ips ?? []).length > 0;
+  return (status?.ips?.length ?? 0) > 0;
 }
 
 function claimOf(lease: LeaseRecord | undefined): string[] {

@@ -35,8 +35,7 @@ const REMEDY =
  */
 export function unhonouredUses({ claim, users, resolution, now }: Situation, afterMs: number): UnhonouredUse[] {
   const { name } = claim.metadata;
-  // others, too, write this status, and not all of them write all of it
-  const ips = (claim.status as Partial<IPAMClaim['status']>)?.ips ?? [];
+  const ips = claim.status?.ips ?? [];
   if (resolution.kind !== 'foreign' || ips.length > 0 || isBeingDeleted(claim)) return [];
   return users
     .filter(

@@ -76,6 +76,19 @@ describe('which leases look leaked', () => {
   });
 });
 
+describe('a claim whose status another IPAM wrote without addresses', () => {
+  it('keeps its only lease, and does not stop the search for leaked leases', () => {
+    const world = new LeakWorld();
+    const claim = world.addClaim('c');
+    world.addLease('10.0.0.1', claim);
+    world.put('ipamclaims', { ...claim, status: { conditions: [] } });
+    world.addLease('10.0.0.2', world.addPod('gone'));
+    world.remove('pods', 'vms/gone');
+    world.deliverAll();
+    expect(look(world).names).to.deep.equal(['orphan blue.10-0-0-2']);
+  });
+});
+
 describe('which of them are cases', () => {
   function leaking(addresses: number): LeakWorld {
     const world = new LeakWorld();

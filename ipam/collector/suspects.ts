@@ -100,7 +100,7 @@ function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: Owners): boo
   const siblings = owners.leasesOf(claim.metadata.uid ?? '');
   // nearly all claims have one lease of each family, and show it: nothing of them needs to be read
   const ofFamily = siblings.filter(({ address }) => address.family === lease.address.family).length;
-  if (ofFamily < 2 && siblings.length <= (claim.status?.ips.length ?? 0)) return false;
+  if (ofFamily < 2 && siblings.length <= (claim.status?.ips?.length ?? 0)) return false;
   return voucherFor(lease, { claim, siblings, reports: owners.reportsOf(claim) }) !== undefined;
 }
 

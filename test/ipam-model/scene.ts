@@ -47,7 +47,7 @@ export class Scene {
 
   /** Without prefix lengths. */
   ipsOf(name: Name): string[] | undefined {
-    return this.claim(name).status?.ips.map(bareAddress);
+    return this.claim(name).status?.ips?.map(bareAddress);
   }
 
   reasonOf(name: Name): string | undefined {
