@@ -92,12 +92,16 @@ describe('the addresses at one glance', () => {
     });
   }
 
-  it('are none for a claim whose status another IPAM wrote without addresses', async () => {
-    const items = [{ ...claim('foreign'), status: { conditions: [] } }];
-    const client = { list: () => Promise.resolve({ items, resourceVersion: '1' }) } as unknown as Pick<Client, 'list'>;
-    const lines = columns(await listIps(HERE, client, 'a'));
-    expect(lines[1]).to.equal('VM | foreign | data | a/blue | Waiting');
-  });
+  for (const [said, status] of Object.entries({ without: { conditions: [] }, 'with null for': { ips: null } }))
+    it(`are none for a claim whose status another IPAM wrote ${said} addresses`, async () => {
+      const items = [{ ...claim('foreign'), status }];
+      const client = { list: () => Promise.resolve({ items, resourceVersion: '1' }) } as unknown as Pick<
+        Client,
+        'list'
+      >;
+      const lines = columns(await listIps(HERE, client, 'a'));
+      expect(lines[1]).to.equal('VM | foreign | data | a/blue | Waiting');
+    });
 
   it('are those of VMs alone for whoever sees no leases', async () => {
     const lines = columns(await listIps(HERE, clientOf(false), 'a'));

@@ -86,7 +86,9 @@ function rowOfClaim(claim: IPAMClaim, leases: readonly AddressLease[]): IpsRow {
 
 function stateOfClaim(claim: IPAMClaim): string {
   if (isBeingDeleted(claim)) return 'Releasing';
-  const { ips = [], conditions = [], ownerPod } = claim.status ?? {};
+  const { ownerPod } = claim.status ?? {};
+  const ips = claim.status?.ips ?? [];
+  const conditions = claim.status?.conditions ?? [];
   const condition = conditions.find(({ type }) => type === IPS_ALLOCATED);
   if (condition?.status === 'False') return condition.reason;
   if (ips.length === 0) return 'Waiting';

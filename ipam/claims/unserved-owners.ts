@@ -80,7 +80,8 @@ export class UnservedOwners {
   async #write(claim: IPAMClaim, served: boolean, signal: AbortSignal): Promise<void> {
     const { client, clock, log } = this.#deps;
     const { namespace, name, uid, resourceVersion } = claim.metadata;
-    const { ips = [], conditions = [] } = claim.status ?? {};
+    const ips = claim.status?.ips ?? [];
+    const conditions = claim.status?.conditions ?? [];
     const others = conditions.filter(({ type }) => type !== OWNER_KIND_SERVED);
     const status = { ips, conditions: served ? others : [...others, unserved(clock.wall())] };
     const patch = { type: 'merge' as const, body: { metadata: { uid, resourceVersion }, status } };

@@ -48,7 +48,7 @@ export interface NetworkUser {
 export function userOfClaim(claim: IPAMClaim): NetworkUser {
   const { metadata, spec, status } = claim;
   // others, too, write claims, and not all of them write all of a status
-  const { ips = [] } = status ?? {};
+  const ips = status?.ips ?? [];
   const hasAddresses = ips.length > 0;
   return { namespace: metadata.namespace ?? '', network: spec.network, nad: nadOf(claim), hasAddresses };
 }

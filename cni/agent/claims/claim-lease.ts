@@ -17,7 +17,8 @@ export interface ShownAddress {
 
 /** @returns why there are none yet, in words, where the claim does not show its addresses */
 export function shownAddresses(claim: IPAMClaim): readonly ShownAddress[] | string {
-  const { ips = [], conditions = [] } = claim.status ?? {};
+  const ips = claim.status?.ips ?? [];
+  const conditions = claim.status?.conditions ?? [];
   const subject = `IPAMClaim ${objectKey(claim)}`;
   const allocated = conditions.find(({ type }) => type === IPS_ALLOCATED);
   if (allocated?.status !== 'True' || ips.length === 0) {
