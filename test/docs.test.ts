@@ -158,11 +158,11 @@ describe('the documents', () => {
     expect(explained.sort()).to.deep.equal(ours.sort());
   });
 
-  it('give each decision a number of its own', () => {
+  it('number the decisions without gaps', () => {
     const decisions = documents.map(({ path }) => path).filter((path) => path.startsWith('docs/adr/'));
     expect(decisions).not.to.be.empty;
     const numbers = decisions.map((path) => Number(basename(path).slice(0, 4)));
-    expect(new Set(numbers).size).to.equal(numbers.length);
+    expect(numbers).to.deep.equal(numbers.map((_, index) => index + 1));
     for (const path of decisions) {
       const headings = [...documentOf(path).matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
       expect(headings, path).to.deep.equal(['Context', 'Decision', 'Consequences']);
