@@ -12,6 +12,11 @@ describe('Free ports', () => {
     await once(server.close(), 'close');
   });
 
+  it('are not given twice, because the process that got one may not listen on it yet', async () => {
+    const ports = (await Promise.all(Array.from({ length: 40 }, () => findFreePorts(20)))).flat();
+    expect(new Set(ports).size).to.equal(ports.length);
+  });
+
   it('are looked for again when somebody else was faster', async () => {
     const tried: number[] = [];
     const port = await withFreePorts(1, ([port]) => {

@@ -9,12 +9,19 @@ import { createServer, type Server } from 'node:net';
 const [LOWEST, HIGHEST] = [20_000, 32_000];
 const ATTEMPTS = 3;
 
-/** `count` different TCP ports of 127.0.0.1 that were free a moment ago. */
+/** Ports of earlier calls: a process that was told to listen on one may not have begun to. */
+const given = new Set<number>();
+const MOST_GIVEN = (HIGHEST - LOWEST) / 2;
+
+/** `count` different TCP ports of 127.0.0.1 that were free a moment ago, and that no earlier call gave. */
 export async function findFreePorts(count: number): Promise<number[]> {
+  if (given.size > MOST_GIVEN) given.clear();
   const held = new Map<number, Server>();
   while (held.size < count) {
     const port = randomInt(LOWEST, HIGHEST);
-    const server = held.has(port) ? undefined : await listenOn(port);
+    if (given.has(port)) continue;
+    given.add(port);
+    const server = await listenOn(port);
     if (server) held.set(port, server);
   }
   await Promise.all([...held.values()].map((server) => once(server.close(), 'close')));
