@@ -71,6 +71,16 @@ export class ManualClock implements Clock {
     }
   }
 
+  /** Goes on from alarm to alarm to a point in time. The code under test must set an alarm again after each one. */
+  async walk(to: number): Promise<void> {
+    await this.idle();
+    for (let next = this.next; next !== undefined && next <= to; next = this.next) {
+      this.set(next);
+      await this.idle();
+    }
+    this.set(to);
+  }
+
   /** Somebody sets the wall clock back by so many milliseconds. */
   setBack(ms: number): void {
     this.#set -= ms;
