@@ -1,6 +1,6 @@
 /**
  * The most that Holdfast reads of fields that others write. Every reader checks them before it does work that grows with more than the
- * field's own size. A test compares those of pools with the CustomResourceDefinition; docs/operate.md lists all.
+ * field's own size. A test compares those of pools with the CustomResourceDefinition; docs/reference/bounds.md lists all.
  */
 
 /** Of an AddressPool, and of the `ipam` object of a NAD from which one is derived. Lengths count UTF-16 code units. */

@@ -6,7 +6,7 @@ import { ROOT } from '../test/source-files.js';
 import { UsageError } from '../process/read-arguments.js';
 import { readCommandLine } from './command-line.js';
 
-const DOCUMENTS = ['README.md', 'docs/operate.md', 'docs/install.md', 'docs/figures.md'];
+const DOCUMENTS = ['docs/how-to/pools.md', 'docs/how-to/install.md', 'docs/tutorials/moving-from-whereabouts.md'];
 const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
 
 describe('the command line of kubectl holdfast', () => {

@@ -12,7 +12,7 @@ import { bridgeOf } from './story/networks.js';
 import { untilValue } from './story/wait.js';
 import { untilOnWire } from './story/wire.js';
 
-/** What docs/migration-on-the-wire.md says, held to the real plugins and this kernel; bench/migration.ts has all figures. */
+/** What docs/concepts/live-migration.md says, held to the real plugins and this kernel; bench/migration.ts has all figures. */
 describe('The target of a live migration, set up while the guest runs on the source', function () {
   this.timeout(120_000);
   let stage: WireStage;

@@ -45,9 +45,8 @@ describe('the bounds of a pool in the code', () => {
   });
 
   it('are those of the documentation, with the others', () => {
-    const text = readFileSync(join(ROOT, 'docs/operate.md'), 'utf8');
-    const [, section = ''] = /^## Bounds on what others write$(.*?)^## /ms.exec(text) ?? [];
-    const bounds = [...section.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
+    const text = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8');
+    const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, nodeSelector, namespaces } = POOL_BOUNDS;
     const ofPools = [subnets, ranges, exclude, reserved, nodeSelector, namespaces];
     const ofVms = [REQUEST_LENGTH, MAX_NETWORK_ELEMENTS, VM_NETWORKS];

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
 import * as names from '../api/names.js';
 import { createOwnBlockMetrics } from '../cni/agent/blocks/metrics.js';
@@ -21,7 +21,7 @@ import { createMetrics } from '../process/metrics.js';
 import { variableOf } from '../process/setting.js';
 import type { Setting } from '../process/setting.js';
 import { createWebhookMetrics } from '../webhook/metrics.js';
-import { codeOf, flagsIn, linksOf, pathsIn, targetsIn } from './documents.js';
+import { anchorsOf, codeOf, flagsIn, headingsOf, linksOf, pathsIn, targetsIn } from './documents.js';
 import { ROOT, findFiles } from './source-files.js';
 
 /** Folders that git does not keep, or that are not built yet. */
@@ -73,9 +73,11 @@ describe('the documents', () => {
     return found.text;
   }
 
-  it('are there', () => {
-    const expected = ['CONTRIBUTING.md', 'README.md', 'docs/data-path.md', 'docs/install.md', 'docs/operate.md'];
-    expect(documents.map(({ path }) => path)).to.include.members(expected);
+  it('are all in the index of the documentation', () => {
+    const index = linksOf(documentOf('docs/README.md')).map((target) => join('docs', target));
+    const pages = documents.map(({ path }) => path).filter((path) => /^docs\/(?!README|adr\/\d)/.test(path));
+    expect(pages).not.to.be.empty;
+    expect(index).to.include.members(pages);
   });
 
   it('name files and folders that exist', () => {
@@ -92,6 +94,18 @@ describe('the documents', () => {
       linksOf(text)
         .filter((target) => !existsSync(join(ROOT, dirname(path), target)))
         .map((target) => `${path}: ${target}`),
+    );
+    expect(lost).to.deep.equal([]);
+  });
+
+  it('link to headings that exist', () => {
+    const lost = documents.flatMap(({ path, text }) =>
+      anchorsOf(text)
+        .filter(({ target, anchor }) => {
+          const file = target === '' ? path : normalize(join(dirname(path), target));
+          return !headingsOf(documentOf(file)).includes(anchor);
+        })
+        .map(({ target, anchor }) => `${path}: ${target}#${anchor}`),
     );
     expect(lost).to.deep.equal([]);
   });
@@ -129,13 +143,15 @@ describe('the documents', () => {
   });
 
   it('explain every flag', () => {
-    const text = documentOf('docs/operate.md');
+    const text = documentOf('docs/reference/flags.md');
     const settings = [...SETTINGS, ...SETTINGS_OF_NODES];
     expect(settings.map(({ flag }) => flag).filter((flag) => !text.includes(`| \`--${flag}\` |`))).to.deep.equal([]);
   });
 
   it('explain every reason of an event, and no other', () => {
-    const explained = [...documentOf('docs/operate.md').matchAll(/^\| `([A-Z]\w+)` \|/gm)].map(([, reason]) => reason);
+    const explained = [...documentOf('docs/reference/events.md').matchAll(/^\| `([A-Z]\w+)` \|/gm)].map(
+      ([, reason]) => reason,
+    );
     expect(explained.sort()).to.deep.equal(Object.values(names.EventReason).sort());
   });
 
@@ -154,17 +170,21 @@ describe('the documents', () => {
     createCapacityMetrics(metrics);
     const described = await metrics.registry.getMetricsAsJSON();
     const ours = described.map(({ name }) => name).filter((name) => name.startsWith('holdfast_'));
-    const explained = [...documentOf('docs/operate.md').matchAll(/^\| `(holdfast_\w+)` \|/gm)].map(([, name]) => name);
+    const explained = [...documentOf('docs/reference/metrics.md').matchAll(/^\| `(holdfast_\w+)` \|/gm)].map(
+      ([, name]) => name,
+    );
     expect(explained.sort()).to.deep.equal(ours.sort());
   });
 
-  it('number the decisions without gaps', () => {
-    const decisions = documents.map(({ path }) => path).filter((path) => path.startsWith('docs/adr/'));
+  it('number the decisions without gaps, and list each with its title', () => {
+    const decisions = documents.filter(({ path }) => /^docs\/adr\/\d/.test(path));
     expect(decisions).not.to.be.empty;
-    const numbers = decisions.map((path) => Number(basename(path).slice(0, 4)));
+    const numbers = decisions.map(({ path }) => Number(basename(path).slice(0, 4)));
     expect(numbers).to.deep.equal(numbers.map((_, index) => index + 1));
-    for (const path of decisions) {
-      const headings = [...documentOf(path).matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
+    const list = decisions.map(({ path, text }) => `- [${/^# (.*)$/m.exec(text)?.[1] ?? ''}](${basename(path)})`);
+    expect(documentOf('docs/adr/README.md').match(/^- .*$/gm)).to.deep.equal(list);
+    for (const { path, text } of decisions) {
+      const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
       expect(headings, path).to.deep.equal(['Context', 'Decision', 'Consequences']);
     }
   });

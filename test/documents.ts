@@ -25,6 +25,25 @@ export function linksOf(markdown: string): string[] {
     .filter((target) => !/^[a-z]+:/.test(target));
 }
 
+/** The anchors of links to headings, with the file that has the heading: '' is the document itself. */
+export function anchorsOf(markdown: string): { target: string; anchor: string }[] {
+  return [...markdown.matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)].map(([, target = '', anchor = '']) => ({
+    target,
+    anchor,
+  }));
+}
+
+/** The anchors of a document's headings, as GitHub makes them. */
+export function headingsOf(markdown: string): string[] {
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
 /** Words that are paths from the root: in one of its folders, or a source or document beside them. */
 export function pathsIn(code: string, folders: ReadonlySet<string>): string[] {
   return code.split(/\s+/).filter((word) => {

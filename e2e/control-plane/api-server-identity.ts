@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { makeAuthority, makeClientCertificate } from '../../test/certificate.js';
 
 /**
- * Makes the API server call webhooks with a client certificate, as docs/install.md shows it.
+ * Makes the API server call webhooks with a client certificate, as docs/how-to/install.md shows it.
  * @param folder for the files that the API server reads
  * @param server host name of the webhook's Service
  * @returns flags of kube-apiserver

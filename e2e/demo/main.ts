@@ -50,7 +50,7 @@ async function followPage(): Promise<void> {
   const { title, sections } = parsePage(await readFile(PAGE, 'utf8'));
   const terminal = await openTerminal(environment);
   narrator.part(title);
-  narrator.say('What follows is docs/bridge-in-five-minutes.md, word for word, with what is seen.');
+  narrator.say('What follows is docs/tutorials/bridge-in-five-minutes.md, word for word, with what is seen.');
   if (!terminal.hasNetworks)
     narrator.say('The networks of pods are simulated here: no ping, and no addresses of plain pods.');
   if (terminal.kubectl === undefined) narrator.say('kubectl is not installed here: the demo does what it would do.');
