@@ -29,7 +29,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/*.test.ts', 'e2e/**/*.ts', 'bench/**/*.ts', 'test/**/*.ts'],
+    files: ['**/*.test.ts', 'e2e/**/*.ts', 'bench/**/*.ts', 'test/**/*.ts', '**/testing/**/*.ts'],
     rules: {
       '@typescript-eslint/no-unused-expressions': 'off', // chai's property assertions
       '@typescript-eslint/no-non-null-assertion': 'off', // a test that meets undefined fails, which is right
@@ -37,7 +37,7 @@ export default tseslint.config(
   },
   {
     files: ['**/*.ts'],
-    ignores: ['kube/clock.ts', '**/*.test.ts', 'e2e/**', 'bench/**', 'test/**'],
+    ignores: ['kube/clock.ts', '**/*.test.ts', 'e2e/**', 'bench/**', 'test/**', '**/testing/**'],
     rules: {
       'no-restricted-properties': [
         'error',

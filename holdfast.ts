@@ -10,7 +10,7 @@ import type { Part } from './process/part.js';
 async function makeParts(request: Request, context: ProcessContext): Promise<Part[]> {
   if (request.process === 'agent') return [(await import('./cni/agent/main.js')).createAgent(context, request.config)];
   if (request.process === 'capacity')
-    return [(await import('./ipam/capacity/main.js')).createCapacity(context, request.config)];
+    return [(await import('./capacity/main.js')).createCapacity(context, request.config)];
   const { process, config } = request;
   const parts: Part[] = [];
   if (process === 'webhook' || process === 'all')

@@ -6,7 +6,7 @@ import { findFreePorts } from '../e2e/bed/ports.js';
 import type { BedWithHoldfast } from '../e2e/environment.js';
 import { creationReview, reviewAgent } from '../e2e/holdfast/review.js';
 import type { Story } from '../e2e/story/story.js';
-import { until } from '../e2e/story/wait.js';
+import { until } from '../e2e/bed/wait.js';
 import { type LoadResult, runLoad } from './load.js';
 import type { Figure } from './report.js';
 import { usageOf } from './usage.js';

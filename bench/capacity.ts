@@ -1,4 +1,4 @@
-import { Publisher } from '../ipam/capacity/publisher.js';
+import { Publisher } from '../capacity/publisher.js';
 import { silentLogger } from '../kube/log.js';
 import { ManualClock } from '../test/manual-clock.js';
 import { memory } from './capacity/memory.js';

@@ -8,7 +8,7 @@ import { Transport } from '../kube/transport.js';
 import type { BedWithHoldfast } from '../e2e/environment.js';
 import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
 import type { Story } from '../e2e/story/story.js';
-import { until } from '../e2e/story/wait.js';
+import { until } from '../e2e/bed/wait.js';
 import { runLoad } from './load.js';
 import type { Figure } from './report.js';
 import { type Usage, usageOf } from './usage.js';

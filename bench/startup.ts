@@ -4,7 +4,7 @@ import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
 import { creationReview, reviewAgent, sendReview } from '../e2e/holdfast/review.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
 import type { Story } from '../e2e/story/story.js';
-import { until, untilValue } from '../e2e/story/wait.js';
+import { until, untilValue } from '../e2e/bed/wait.js';
 import { runLoad } from './load.js';
 import type { Figure } from './report.js';
 

@@ -7,12 +7,12 @@ import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.j
 import { createKinds } from '../e2e/bed/kinds.js';
 import { createAll, readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import { until } from '../e2e/story/wait.js';
+import { until } from '../e2e/bed/wait.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { inParallel } from '../kube/in-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
-import { bigCluster } from '../test/whereabouts-cluster.js';
+import { bigCluster } from '../cli/testing/whereabouts-cluster.js';
 import type { Figure } from './report.js';
 
 const ALLOCATIONS = 10_000;

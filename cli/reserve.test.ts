@@ -6,7 +6,7 @@ import type { ListOptions } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
 import { adminPool } from '../test/pool-objects.js';
 import { leaseOf } from '../test/lease-objects.js';
-import { MigrationCluster, observedOf } from '../test/migration-world.js';
+import { MigrationCluster, observedOf } from './testing/migration-world.js';
 import { Refusal } from './refusal.js';
 import { type Reservation, reserve, unreserve } from './reserve.js';
 

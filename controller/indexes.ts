@@ -1,6 +1,6 @@
 import { joinKey } from '../api/meta.js';
 import { type Pod, controllingVmi } from '../api/pod.js';
-import { BY_WORKLOAD } from '../process/indexes.js';
+import { BY_WORKLOAD } from '../cluster/indexes.js';
 
 /** The indexes of the caches that only the controller has. */
 export const LAUNCHER_INDEXES = { [BY_WORKLOAD]: (pod: Pod) => [workloadOfLauncher(pod)] };

@@ -1,6 +1,6 @@
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
-import { identityOf, pick } from '../process/shrink.js';
+import { identityOf, pick } from '../cluster/shrink.js';
 
 /** Objects are made small before they are cached: what is not named here is dropped. */
 

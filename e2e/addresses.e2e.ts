@@ -4,7 +4,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import { leaseNamed } from './story/addresses.js';
 import { describeStory, itOnWire } from './story/describe.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 import { untilOnWire } from './story/wire.js';
 
 describeStory('The address of a VM', (story) => {

@@ -3,7 +3,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { AgentPods, NET1, notesOn } from './faults/agent-pods.js';
 import { behindLine } from './faults/agent-line.js';
 import { describeStory, itOnWire } from './story/describe.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 const DATA = podInterfaceName('data');

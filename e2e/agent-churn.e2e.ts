@@ -9,7 +9,7 @@ import { describeStory, needsWire, type OnWire } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import { Observer } from './story/observer.js';
 import type { Story } from './story/story.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import * as vm from './story/vm.js';
 
 const POD_COUNT = 60;

@@ -5,7 +5,7 @@ import { behindLine } from './faults/agent-line.js';
 import { AgentPods } from './faults/agent-pods.js';
 import { describeStory, itOnWire, needsWire, type OnWire } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 const DATA = podInterfaceName('data');

@@ -8,7 +8,7 @@ import { behindLine } from './faults/agent-line.js';
 import { AgentPods } from './faults/agent-pods.js';
 import { describeStory, itOnWire, type OnWire } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 const DATA = podInterfaceName('data');

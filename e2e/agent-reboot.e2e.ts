@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { AgentPods } from './faults/agent-pods.js';
 import { describeStory, itOnWire } from './story/describe.js';
-import { untilValue } from './story/wait.js';
+import { untilValue } from './bed/wait.js';
 
 const NODE = 'node-1';
 const PODS = ['pod1', 'pod2', 'pod3'];

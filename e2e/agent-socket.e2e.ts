@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { AgentPods, runDirOf } from './faults/agent-pods.js';
 import { HoldfastProcess } from './holdfast/process.js';
 import { describeStory, itOnWire } from './story/describe.js';
-import { untilValue } from './story/wait.js';
+import { untilValue } from './bed/wait.js';
 
 const NODE = 'node-1';
 const CROWD = 500;

@@ -5,7 +5,7 @@ import { type AgentLine, behindLine } from './faults/agent-line.js';
 import { AgentPods } from './faults/agent-pods.js';
 import { describeStory, itOnWire, type OnWire } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { untilValue } from './story/wait.js';
+import { untilValue } from './bed/wait.js';
 
 const DATA = podInterfaceName('data');
 

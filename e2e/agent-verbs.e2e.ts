@@ -5,7 +5,7 @@ import type { PluginCall } from './bed/node/bed-wire.js';
 import { behindLine } from './faults/agent-line.js';
 import { AgentPods, NET1 } from './faults/agent-pods.js';
 import { describeStory, itOnWire, type OnWire } from './story/describe.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 
 const NODE = 'node-1';
 

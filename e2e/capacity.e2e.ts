@@ -8,7 +8,7 @@ import { onBed, startBedWithHoldfast, type BedWithHoldfast } from './environment
 import { HoldfastProcess } from './holdfast/process.js';
 import { CapacityStory, sumOf } from './story/capacity.js';
 import { Story } from './story/story.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { WireStory } from './story/wire-story.js';
 
 const CLOSED = { args: ['--feature-gates=PublishCapacity=false'] };

@@ -4,7 +4,7 @@ import type { BedWithHoldfast } from './environment.js';
 import { Observer } from './story/observer.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 
 const VMS = 200;
 const CHURN_MS = 120_000;

@@ -5,7 +5,7 @@ import { dieAfterEachWrite } from './faults/deaths.js';
 import { creationReview, reviewAgent, sendReview } from './holdfast/review.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 
 const DATA = podInterfaceName('data');
 

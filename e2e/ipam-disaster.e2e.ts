@@ -5,7 +5,7 @@ import { ADDRESS_LEASES } from '../kube/resources.js';
 import { describeOnBed } from './story/describe.js';
 import { leaseNamed } from './story/addresses.js';
 import type { Story } from './story/story.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 const CLAIMS = Array.from({ length: 20 }, (_, index) => `claim${String(index)}`);

@@ -7,7 +7,7 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIO
 import { dieAfterEachWrite } from './faults/deaths.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 describeOnBed('An ipam killed right after any of its writes', (story, bed) => {

@@ -10,7 +10,7 @@ import type { BedWithHoldfast } from './environment.js';
 import { leaseNamed } from './story/addresses.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 const { Internal, InvalidRequest, PoolNotFound, Conflict } = AllocationReason;

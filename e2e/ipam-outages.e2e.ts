@@ -3,7 +3,7 @@ import { whileObserved } from './faults/observed.js';
 import { conditionOf } from './story/addresses.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 /**

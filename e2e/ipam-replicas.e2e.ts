@@ -5,7 +5,7 @@ import { whileObserved } from './faults/observed.js';
 import { HoldfastProcess } from './holdfast/process.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 
 /** How long a Lease outlives its holder, and until the next candidate looks, and some for a busy machine. */
 const TAKEOVER_MS = 15_000 + 2_000 + 5_000;

@@ -5,7 +5,7 @@ import { CONFIG_MAPS } from '../kube/resources.js';
 import { environment } from './hooks.js';
 import { describeStory } from './story/describe.js';
 import { Tenant } from './story/tenant.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { bare, itOnTheWire } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');

@@ -5,14 +5,14 @@ import type { Pod } from '../api/pod.js';
 import { IP_POOLS } from '../cli/whereabouts/kinds.js';
 import { inParallel } from '../kube/in-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
-import { bigCluster } from '../test/whereabouts-cluster.js';
+import { bigCluster } from '../cli/testing/whereabouts-cluster.js';
 import { createKinds } from './bed/kinds.js';
 import { readManifests } from './bed/objects.js';
 import { describeStory } from './story/describe.js';
 import { KubectlPlugin, type PluginEnd } from './story/kubectl-plugin.js';
 import { bridgeOf } from './story/networks.js';
 import type { Story } from './story/story.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { bare, itOnTheWire, type WireStory } from './story/wire-story.js';
 
 const ALLOCATIONS = 10_000;

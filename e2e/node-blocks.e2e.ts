@@ -13,7 +13,7 @@ import { environment } from './hooks.js';
 import { BlockStory, isIn } from './story/blocks.js';
 import { describeStory, needsWire, type OnWire } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 
 const GATE = '--feature-gates=NodeBlocks=true';
 const DELAY = '--excess-release-delay=1s';

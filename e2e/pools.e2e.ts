@@ -5,7 +5,7 @@ import type { HoldfastProcess } from './holdfast/process.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 import { describeStory, itOnBed } from './story/describe.js';
 import { refusal } from './story/refusal.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 
 const has = (type: PoolCondition, status: string) => (pool: AddressPool) =>
   pool.status?.conditions?.some((condition) => condition.type === type && condition.status === status) === true;

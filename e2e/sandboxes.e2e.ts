@@ -5,7 +5,7 @@ import { PODS } from '../kube/resources.js';
 import { describeStory, itOnWire } from './story/describe.js';
 import { createPod, runningPod } from './story/pods.js';
 import type { Story } from './story/story.js';
-import { until, untilValue } from './story/wait.js';
+import { until, untilValue } from './bed/wait.js';
 import { untilOnWire } from './story/wire.js';
 
 const ADDRESS = '10.21.0.9/24';

@@ -6,7 +6,7 @@ import { ADDRESS_LEASES } from '../kube/resources.js';
 import { describeStory } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { macOfGuest, nameMac } from './story/vm.js';
-import { untilValue } from './story/wait.js';
+import { untilValue } from './bed/wait.js';
 import { bare, itOnTheWire } from './story/wire-story.js';
 
 const MAC = '02:00:00:00:74:01';

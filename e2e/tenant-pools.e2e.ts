@@ -5,7 +5,7 @@ import { describeStory, itOnBed } from './story/describe.js';
 import { waitForEvent } from './story/events.js';
 import { refusal } from './story/refusal.js';
 import { vmManifest } from './story/vm.js';
-import { untilValue } from './story/wait.js';
+import { untilValue } from './bed/wait.js';
 
 /** More interfaces than a VM gets claims for, and than the pool has addresses. */
 const MANY = 40;

@@ -6,7 +6,7 @@ import { PODS } from '../kube/resources.js';
 import { describeStory } from './story/describe.js';
 import { clientAs } from './story/service-account.js';
 import { Tenant } from './story/tenant.js';
-import { untilValue } from './story/wait.js';
+import { untilValue } from './bed/wait.js';
 import { environment } from './hooks.js';
 import { pastWebhook, refusedPod, stripReferences, untilAdmitted } from './story/wire-admission.js';
 import { bare, itOnTheWire, type WireStory } from './story/wire-story.js';

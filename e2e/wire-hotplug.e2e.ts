@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory } from './story/describe.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 import { itOnTheWire } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');

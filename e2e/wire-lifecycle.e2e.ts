@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { PODS } from '../kube/resources.js';
 import { describeStory } from './story/describe.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 import { bare, itOnTheWire, sandboxGone } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');

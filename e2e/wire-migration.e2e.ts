@@ -9,7 +9,7 @@ import { bridgeNetwork, type WireStage } from './bed/network/wire-stage.js';
 import type { Place } from './bed/network/wire.js';
 import { describeStory, itOnWire } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
-import { untilValue } from './story/wait.js';
+import { untilValue } from './bed/wait.js';
 import { untilOnWire } from './story/wire.js';
 
 /** What docs/concepts/live-migration.md says, held to the real plugins and this kernel; bench/migration.ts has all figures. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../api/pod.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory } from './story/describe.js';
-import { untilValue } from './story/wait.js';
+import { untilValue } from './bed/wait.js';
 import { bare, itOnTheWire, sandboxGone, type WireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');

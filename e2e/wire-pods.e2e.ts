@@ -3,7 +3,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import { Observer } from './story/observer.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 import { bare, itOnTheWire, sandboxGone } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');

@@ -7,7 +7,7 @@ import { describeStory } from './story/describe.js';
 import { waitForEvent } from './story/events.js';
 import { bridgeOf } from './story/networks.js';
 import { Tenant } from './story/tenant.js';
-import { until } from './story/wait.js';
+import { until } from './bed/wait.js';
 import { itOnTheWire } from './story/wire-story.js';
 
 const SUBNET = '10.79.0.0/24';

@@ -1,10 +1,11 @@
 import type { ProcessContext } from '../process/context.js';
-import { ADDRESS_POOL_WATCH, NADS } from '../process/watched.js';
+import { ADDRESS_POOL_WATCH, NADS } from '../cluster/watched.js';
 import { CLAIM_PODS, ClaimPods } from './claims/pods.js';
 import { LeaseBook } from './leases/book.js';
-import { PoolDirectory } from '../process/pools/directory.js';
+import { PoolDirectory } from './directory/directory.js';
 import { PoolUsage, usedBy } from './pools/usage.js';
-import { ADDRESS_LEASE_WATCH, SERVED_CLAIMS } from './watched.js';
+import { SERVED_CLAIMS } from './claims/watched.js';
+import { ADDRESS_LEASE_WATCH } from './leases/lease-watch.js';
 
 /** All that a process knows, rebuilt from the API server at every start. */
 export type Views = ReturnType<typeof createViews>;

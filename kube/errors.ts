@@ -109,6 +109,12 @@ export function retryDelayOf(error: unknown): number | undefined {
   return error.retryAfterMs ?? (isPolicyUnready(error) ? POLICY_RETRY_MS : undefined);
 }
 
+/** Whether a write that failed may have been carried out: there was no answer, or the server failed. Only a read of the object can tell. */
+export function mayHaveActed(error: unknown): boolean {
+  if (error instanceof TransportError) return error.fault !== 'unsent' && error.fault !== 'aborted';
+  return error instanceof StatusError && error.status >= 500;
+}
+
 /**
  * - `transient`: the same request may succeed later
  * - `invalid`: it will not succeed until somebody changes something: tell them

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FaultServer, type Reply, status } from '../test/fault-server.js';
-import { QUIET, WatchBench, bookmark, describeChange, event, list, thing } from '../test/watch-bench.js';
+import { QUIET, WatchBench, bookmark, describeChange, event, list, thing } from './testing/watch-bench.js';
 import { systemClock } from './clock.js';
 
 describe('Informer', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { FAKED } from '../test/fake-time.js';
+import { FAKED } from './testing/fake-time.js';
 import { MemoryApi } from '../test/memory-api.js';
 import { Client } from './client.js';
 import { systemClock } from './clock.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FaultServer, type Reply, status } from '../test/fault-server.js';
-import { QUIET, WatchBench, bookmark, event, isWatch, list, thing } from '../test/watch-bench.js';
+import { QUIET, WatchBench, bookmark, event, isWatch, list, thing } from './testing/watch-bench.js';
 import { ManualClock } from '../test/manual-clock.js';
 import { type Clock, systemClock } from './clock.js';
 

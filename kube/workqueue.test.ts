@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import sinon from 'sinon';
-import { FAKED } from '../test/fake-time.js';
+import { FAKED } from './testing/fake-time.js';
 import { systemClock } from './clock.js';
 import { WorkQueue } from './workqueue.js';
 

@@ -4,8 +4,8 @@ import { answerBlock, lendBlock, markBlock, readBlock } from '../ipam/core/block
 import { parseCidr } from '../ipam/core/cidr.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
-import { AGENT, AGENT_USER } from '../test/node-leases.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { AGENT, AGENT_USER } from './testing/node-leases.js';
 import { refusalOf } from '../test/outcome.js';
 
 const NODE = 'node-1';

@@ -4,8 +4,18 @@ import type { Pod } from '../api/pod.js';
 import { SERVICE_ACCOUNTS } from '../e2e/bed/service-accounts.js';
 import { readKustomization } from '../e2e/holdfast/manifests.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
-import { AGENT, AGENT_USER, CLAIM, ON_NODE_1, ON_NODE_2, RESERVED, WEB, changed, lease } from '../test/node-leases.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import {
+  AGENT,
+  AGENT_USER,
+  CLAIM,
+  ON_NODE_1,
+  ON_NODE_2,
+  RESERVED,
+  WEB,
+  changed,
+  lease,
+} from './testing/node-leases.js';
 
 /** Two that differ only where a label of them would be cut. */
 const LONG = [1, 2].map((last) => `${'node-with-a-name-that-is-longer-than-a-label-may-be'.repeat(2)}-${last}`);

@@ -14,8 +14,8 @@ import { parseAddress } from '../ipam/core/address.js';
 import { createLease, readLease, releaseLease, takeLease } from '../ipam/core/lease.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
-import { writeLease } from '../process/lease-writes.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { writeLease } from '../cluster/lease-writes.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 import {
   AGENT,
   AGENT_USER,
@@ -28,7 +28,7 @@ import {
   changed,
   lease,
   request,
-} from '../test/node-leases.js';
+} from './testing/node-leases.js';
 import { refusalOf } from '../test/outcome.js';
 
 const RELEASED = Date.parse('2020-01-01T00:00:00Z');

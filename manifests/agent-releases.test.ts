@@ -1,8 +1,8 @@
 import { IPAM_API_VERSION } from '../api/names.js';
 import type { Client, Patch } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
-import { AGENT, ON_NODE_2, changed, lease } from '../test/node-leases.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { AGENT, ON_NODE_2, changed, lease } from './testing/node-leases.js';
 
 const MINUTE_MS = 60_000;
 const LATE = 'is more than an hour ahead of the time at which the API server writes it';

@@ -7,7 +7,7 @@ import { BlockBook } from '../ipam/blocks/book.js';
 import { blockName } from '../ipam/core/block-name.js';
 import { parseCidr } from '../ipam/core/cidr.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
-import { expectOutcome, readTable, startWithKind } from '../test/kind-server.js';
+import { expectOutcome, readTable, startWithKind } from './testing/kind-server.js';
 
 const SPEC: AddressBlockSpec = { pool: 'blue', cidr: '10.1.0.64/26', node: 'n1' };
 const POOL = 'a'.repeat(253);

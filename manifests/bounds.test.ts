@@ -13,7 +13,7 @@ import {
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import type { Schema } from '../test/kind-shape.js';
+import type { Schema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
 
 describe('the bounds of a pool in the code', () => {

@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.js';
 import type { Client } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
 import { NODES } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 
 const CAPACITY = { namespace: 'holdfast-system', name: 'holdfast-capacity' };
 const USER = 'system:serviceaccount:holdfast-system:holdfast-capacity';

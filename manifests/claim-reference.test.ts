@@ -1,8 +1,8 @@
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { NETWORKS_ANNOTATION } from '../api/names.js';
-import { until } from '../e2e/story/wait.js';
+import { until } from '../e2e/bed/wait.js';
 import { NAMESPACES } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 
 const TENANT = 'tenant';
 const KUBEVIRT = 'system:serviceaccount:kubevirt:kubevirt-controller';

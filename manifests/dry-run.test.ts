@@ -5,7 +5,7 @@ import type { Manifest } from '../e2e/bed/objects.js';
 import { startControlPlane } from '../e2e/bed/control-plane.js';
 import type { ControlPlane } from '../e2e/bed/control-plane.js';
 import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
-import { until } from '../e2e/story/wait.js';
+import { until } from '../e2e/bed/wait.js';
 import { messageOf } from '../kube/errors.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 

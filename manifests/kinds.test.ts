@@ -4,7 +4,7 @@ import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources
 import type { Resource } from '../kube/resource.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import { type Schema, type Shape, shapeOfInterface, shapeOfSchema } from '../test/kind-shape.js';
+import { type Schema, type Shape, shapeOfInterface, shapeOfSchema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
 
 interface Definition {

@@ -1,8 +1,8 @@
 import type { ObjectMeta } from '../api/meta.js';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
-import { until } from '../e2e/story/wait.js';
+import { until } from '../e2e/bed/wait.js';
 import { CONFIG_MAPS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {

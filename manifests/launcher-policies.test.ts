@@ -7,7 +7,7 @@ import { NETWORKS_ANNOTATION } from '../api/names.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { messageOf } from '../kube/errors.js';
 import { FORGED_OWNERS, type ForgedOwner } from '../test/forged-owners.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {

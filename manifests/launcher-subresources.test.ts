@@ -1,6 +1,6 @@
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import type { ObjectMeta } from '../api/meta.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {

@@ -5,9 +5,9 @@ import { type Address, parseAddress } from '../ipam/core/address.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { createLease } from '../ipam/core/lease.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
-import { writeLease } from '../process/lease-writes.js';
-import { expectOutcome, readTable, startWithKind } from '../test/kind-server.js';
-import { LEASE_CHANGES } from '../test/leases-model/lease-changes.js';
+import { writeLease } from '../cluster/lease-writes.js';
+import { expectOutcome, readTable, startWithKind } from './testing/kind-server.js';
+import { LEASE_CHANGES } from '../test/lease-changes.js';
 
 const NAME = 'blue.10-1-0-17';
 const V6_NAME = 'blue.fd00-0001-0000-0000-0000-0000-0000-0005';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID, CLAIM_VM_NETWORK } from '../api/names.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 
 const WHO = {
   tenant: 'tenant',

@@ -10,10 +10,10 @@ import {
   POOL_NAD_NAMESPACE,
 } from '../api/names.js';
 import { createAll } from '../e2e/bed/objects.js';
-import { until } from '../e2e/story/wait.js';
+import { until } from '../e2e/bed/wait.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 
 const WHO = {
   /** May write claims, with their status, in one namespace. */

@@ -7,8 +7,8 @@ import type { Manifest } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { compilePool } from '../ipam/core/pool.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
-import { expectOutcome, readTable, startWithKind } from '../test/kind-server.js';
-import { LARGEST_POOL, POOL_CASES, V4, V6 } from '../test/pool-cases.js';
+import { expectOutcome, readTable, startWithKind } from './testing/kind-server.js';
+import { LARGEST_POOL, POOL_CASES, V4, V6 } from './testing/pool-cases.js';
 
 function pool(name: string, spec: Partial<AddressPoolSpec>): AddressPool {
   return { metadata: { name }, spec: { network: 'blue', subnets: [V4], ...spec } };

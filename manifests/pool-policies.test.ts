@@ -5,8 +5,8 @@ import { POOL_NAD_NAMESPACE } from '../api/names.js';
 import { createAll } from '../e2e/bed/objects.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
-import { roleBindingOf } from '../test/role-binding.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { roleBindingOf } from './testing/role-binding.js';
 
 const WHO = {
   tenant: 'tenant',

@@ -3,7 +3,7 @@ import { startControlPlane } from '../e2e/bed/control-plane.js';
 import type { ControlPlane } from '../e2e/bed/control-plane.js';
 import { createAll } from '../e2e/bed/objects.js';
 import { readKustomization } from '../e2e/holdfast/manifests.js';
-import { until } from '../e2e/story/wait.js';
+import { until } from '../e2e/bed/wait.js';
 import type { KubeObject } from '../api/meta.js';
 import type { Resource } from '../kube/resource.js';
 

@@ -3,9 +3,9 @@ import type { AddressLease } from '../api/address-lease.js';
 import { expireLease, readLease, releaseLease, takeLease } from '../ipam/core/lease.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
-import { writeLease } from '../process/lease-writes.js';
-import { GuardedCluster, untilRefused } from '../test/guarded-cluster.js';
-import { AGENT, CLAIM, ON_NODE_1, ON_NODE_2, RESERVED, changed, lease, request } from '../test/node-leases.js';
+import { writeLease } from '../cluster/lease-writes.js';
+import { GuardedCluster, untilRefused } from './testing/guarded-cluster.js';
+import { AGENT, CLAIM, ON_NODE_1, ON_NODE_2, RESERVED, changed, lease, request } from './testing/node-leases.js';
 import { refusalOf } from '../test/outcome.js';
 
 const RELEASED = Date.parse('2020-01-01T00:00:00Z');

@@ -25,7 +25,7 @@ const PROCESSES = {
   webhook: 'webhook/main.ts',
   ipam: 'ipam/main.ts',
   agent: 'cni/agent/main.ts',
-  capacity: 'ipam/capacity/main.ts',
+  capacity: 'capacity/main.ts',
 };
 const CONSTANTS = { ...resources, EVENTS, LEASES } as unknown as Record<string, Resource>;
 const NAME = Object.keys(CONSTANTS)

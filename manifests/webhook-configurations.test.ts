@@ -10,7 +10,7 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
   type WebhookConfigurationObject,
 } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from '../test/guarded-cluster.js';
+import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
 
 const SYSTEM = 'holdfast-system';
 const WEBHOOK = `system:serviceaccount:${SYSTEM}:holdfast-webhook`;

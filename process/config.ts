@@ -1,6 +1,6 @@
 import { BLOCK_SETTINGS, type BlockConfig } from './block-config.js';
 import { CLIENT_SETTINGS, type ClientConfig } from './client-config.js';
-import type { RightsConfig } from '../ipam/core/derived-pool.js';
+import type { RightsConfig } from '../api/nad-rights.js';
 import { RIGHTS_SETTINGS } from './network-rights-config.js';
 import { DEFAULT_FEATURE_GATES, FEATURE_GATE_NAMES, formatFeatureGates, parseFeatureGates } from './feature-gates.js';
 import type { FeatureGates } from './feature-gates.js';

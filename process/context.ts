@@ -5,7 +5,7 @@ import { loadCredentials } from '../kube/config.js';
 import type { Logger } from '../kube/log.js';
 import { Transport } from '../kube/transport.js';
 import type { CommonConfig } from './config.js';
-import { InformerRegistry } from './informers.js';
+import { InformerRegistry } from '../kube/informers.js';
 import { createLogger } from './log.js';
 import { createMetrics } from './metrics.js';
 import type { Metrics } from './metrics.js';

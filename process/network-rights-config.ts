@@ -1,5 +1,5 @@
 import { DEFAULT_GLOBAL_NAMESPACES } from '../api/names.js';
-import type { RightsConfig } from '../ipam/core/derived-pool.js';
+import type { RightsConfig } from '../api/nad-rights.js';
 import { type Settings, parseObjectNames } from './setting.js';
 
 /** What an administrator allows network attachment definitions, by their namespaces. */

@@ -1,6 +1,6 @@
 import type { OwnerReference } from '../api/meta.js';
 import { LAUNCHER_LABEL } from '../api/names.js';
-import type { KubeVirtNamespace } from '../process/kubevirt-controller.js';
+import type { KubeVirtNamespace } from '../cluster/kubevirt-controller.js';
 
 /** What the admission policies know a launcher by: the VMI that controls it, and its label. */
 export const VMI_OWNER: OwnerReference = {

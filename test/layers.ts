@@ -18,53 +18,54 @@ interface Layer {
   readonly below: readonly string[];
 }
 
-/** The direction of imports. Processes never import each other. */
+const SHARED = ['api', 'kube', 'process', 'cluster', 'ipam/core', 'ipam/directory'];
+
+/** Which layer may import which. Each process has a folder, and processes never import each other. */
 const LAYERS: readonly Layer[] = [
   { root: 'api', below: [] },
   { root: 'kube', below: ['api'] },
-  { root: 'process', below: ['api', 'kube', 'ipam/core'] },
-  { root: 'controller', below: ['api', 'kube', 'process'] },
-  { root: 'webhook', below: ['api', 'kube', 'process'] },
+  { root: 'process', below: ['api', 'kube'] },
+  { root: 'admission', below: ['api', 'kube', 'process'] },
+  { root: 'cluster', below: ['api', 'kube', 'process'] },
   { root: 'ipam/core', below: ['api'] },
-  { root: 'ipam/capacity', below: ['api', 'kube', 'process', 'ipam/core'] },
-  { root: 'ipam', below: ['api', 'kube', 'process', 'ipam/core'] },
+  { root: 'ipam/directory', below: ['api', 'kube', 'cluster', 'ipam/core'] },
+  { root: 'controller', below: ['api', 'kube', 'process', 'cluster'] },
+  { root: 'webhook', below: [...SHARED, 'admission'] },
+  { root: 'ipam', below: [...SHARED, 'admission'] },
+  { root: 'capacity', below: SHARED },
   { root: 'cni/plugin', below: [] },
-  { root: 'cni', below: ['api', 'kube', 'process', 'ipam/core'] },
+  { root: 'cni', below: SHARED },
   {
     root: 'cli',
-    below: ['api', 'kube', 'ipam/core', 'process/version.ts', 'process/lease-writes.ts', 'process/read-arguments.ts'],
+    below: ['api', 'kube', 'cluster/lease-writes.ts', 'ipam/core', 'process/read-arguments.ts', 'process/version.ts'],
   },
   {
     root: 'holdfast.ts',
-    below: [
-      'process',
-      'kube/errors.ts',
-      'controller/main.ts',
-      'webhook/main.ts',
-      'ipam/main.ts',
-      'ipam/capacity/main.ts',
-      'cni/agent/main.ts',
-    ],
+    below: ['process', 'kube/errors.ts', ...['controller', 'webhook', 'ipam', 'capacity', 'cni/agent'].map(mainOf)],
   },
 ];
 
-/** Where each package is at home: it can be replaced by changing these files only. */
+function mainOf(folder: string): string {
+  return `${folder}/main.ts`;
+}
+
+/** The files that may import a package: only they change if another one replaces it. */
 export const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@kubernetes/client-node': ['kube/config.ts'],
   commander: ['process/command-line.ts', 'process/read-arguments.ts', 'cli'],
-  express: ['process/admission'],
+  express: ['admission'],
   'fast-json-patch': ['webhook'],
   'ipaddr.js': ['ipam/core', 'webhook'],
-  'node-forge': ['process/admission/certificates.ts'],
+  'node-forge': ['admission/certificates.ts'],
   pino: ['process/log.ts'],
   'prom-client': ['process'],
   undici: ['kube'],
   yaml: ['kube/config.ts', 'cli'],
 };
 
-const TESTS = /^(test|e2e|bench)\/|\.test\.ts$/;
+const TESTS = /^(test|e2e|bench)\/|\/testing\/|\.test\.ts$/;
 
-/** Code that never runs in a cluster: it may import what it likes, and nobody else may import it. */
+/** Whether a file never runs in a cluster: such code may import anything, and only such code may import it. */
 export function isTestCode(path: string): boolean {
   return TESTS.test(path);
 }
@@ -78,7 +79,7 @@ export function importsOf(file: string, text: string): Import[] {
   }));
 }
 
-/** @returns why the import must not be; undefined where it may */
+/** @returns why the import is not allowed; undefined if it is */
 export function judge({ file, specifier, target }: Import): string | undefined {
   if (isTestCode(file) || target === undefined) return undefined;
   const complaint = `${file} imports ${specifier}`;
@@ -94,6 +95,44 @@ export function judge({ file, specifier, target }: Import): string | undefined {
     (root) => isWithin(target.path, root) && reaches(layer, target.path),
   );
   return allowed ? undefined : `${complaint}: ${layer.root} may import ${layer.below.join(', ') || 'itself only'}`;
+}
+
+/**
+ * Finds circles among imports, of types too.
+ * @param nodeOf what is compared: a file itself, or the room that it belongs to
+ * @returns the nodes of each circle, in alphabetical order
+ */
+export function circlesOf(imports: readonly Import[], nodeOf: (path: string) => string): string[][] {
+  const targets = new Map<string, Set<string>>();
+  for (const { file, target } of imports) {
+    if (isTestCode(file) || target === undefined || 'package' in target) continue;
+    const [from, to] = [nodeOf(file), nodeOf(target.path)];
+    if (from !== to) targets.set(from, (targets.get(from) ?? new Set()).add(to));
+  }
+  const reachable = new Map([...targets.keys()].map((node) => [node, reachableFrom(node, targets)]));
+  const circles = [...reachable].map(([node, found]) =>
+    found.has(node) ? [...found].filter((other) => reachable.get(other)?.has(node)).sort() : [],
+  );
+  return [...new Map(circles.filter(({ length }) => length > 0).map((circle) => [circle.join(), circle])).values()];
+}
+
+/** The folder of a file. A file that lies directly in the folder of a process is a room of its own: `main.ts` is above the folders inside, others below. */
+export function roomOf(path: string): string {
+  const folder = posix.dirname(path);
+  return ['ipam', 'controller', 'cni/agent', 'cli', '.'].includes(folder) ? path : folder;
+}
+
+function reachableFrom(start: string, targets: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
+  const found = new Set<string>();
+  const open = [start];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    for (const next of targets.get(node) ?? []) {
+      if (found.has(next)) continue;
+      found.add(next);
+      open.push(next);
+    }
+  }
+  return found;
 }
 
 /** A layer inside another one (`ipam/core` in `ipam`) is reached only where it is named, or from within. */

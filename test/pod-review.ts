@@ -5,7 +5,7 @@ import { objectKey } from '../api/meta.js';
 import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../api/network-attachment.js';
 import { podInterfaceName } from '../api/pod-interface.js';
-import type { ClusterView } from '../process/claims/cluster-view.js';
+import type { ClusterView } from '../cluster/cluster-view.js';
 import { readPod } from '../webhook/launcher-pod.js';
 import { type Verdict, reviewPod } from '../webhook/pod-mutation.js';
 import { NAMESPACE, type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from './kubevirt-objects.js';

@@ -4,7 +4,7 @@ import { CLAIM_NAD } from '../api/names.js';
 import type { KubeObject } from '../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import { Cache } from '../kube/cache.js';
-import { type NetworkAttachment, shrinkNad } from '../process/shrink.js';
+import { type NetworkAttachment, shrinkNad } from '../cluster/shrink.js';
 
 /** Pools, NADs and claims for tests, as short as what a test is about. */
 

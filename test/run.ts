@@ -5,7 +5,9 @@ import { mochaPhase, runPhase } from './phase.js';
 import type { Phase } from './phase.js';
 
 const MINUTE_MS = 60_000;
-const UNIT_FOLDERS = ['api', 'kube', 'process', 'controller', 'webhook', 'manifests', 'test', 'ipam', 'cni', 'cli'];
+const UNIT_FOLDERS = 'api kube process admission cluster ipam capacity controller webhook cni cli manifests test'.split(
+  ' ',
+);
 const E2E_HOOKS = 'e2e/hooks.ts';
 
 function phases(more: readonly string[]): Phase[] {

@@ -8,12 +8,12 @@ import type { Pod } from '../api/pod.js';
 import { heapBytes } from '../bench/heap.js';
 import { shrinkNodePod } from '../cni/agent/pods/node-pod.js';
 import { shrinkLauncher } from '../controller/shrink.js';
-import { readPodRecord } from '../ipam/capacity/pod-record.js';
+import { readPodRecord } from '../capacity/pod-record.js';
 import { CLAIM_PODS } from '../ipam/claims/pods.js';
 import { derivedSpec } from '../ipam/core/derived-pool.js';
-import { shrinkClaim as shrinkServedClaim } from '../ipam/shrink.js';
-import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../process/indexes.js';
-import { shrinkClaim, shrinkNad, shrinkVm, shrinkVmi } from '../process/shrink.js';
+import { shrinkClaim as shrinkServedClaim } from '../ipam/claims/shrink.js';
+import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
+import { shrinkClaim, shrinkNad, shrinkVm, shrinkVmi } from '../cluster/shrink.js';
 import { readPod } from '../webhook/launcher-pod.js';
 
 /** What etcd stores of an object at most, and what the API server takes of all annotations of one. */

@@ -4,9 +4,9 @@ import { systemClock } from '../kube/clock.js';
 import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
 import { CLUSTER, type Cluster, VM1, viewOf } from '../test/pod-review.js';
 import { Admission } from './admission.js';
-import { silentWebhookMetrics } from '../test/silent-webhook-metrics.js';
+import { silentWebhookMetrics } from './testing/silent-webhook-metrics.js';
 import { type PodReview, reviewPod } from './pod-mutation.js';
-import { ReviewError } from '../process/admission/review.js';
+import { ReviewError } from '../admission/review.js';
 import { BY_KUBEVIRT, KNOWN_KUBEVIRT } from '../test/launcher-pods.js';
 
 interface Response {

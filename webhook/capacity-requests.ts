@@ -9,9 +9,9 @@ import {
   parseNetworkSelections,
 } from '../api/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
-import type { ClusterView, Doubt } from '../process/claims/cluster-view.js';
-import { chooseClaim } from '../process/claims/element-claim.js';
-import { findWorkload } from '../process/claims/workload.js';
+import type { ClusterView, Doubt } from '../cluster/cluster-view.js';
+import { chooseClaim } from '../cluster/element-claim.js';
+import { findWorkload } from '../cluster/workload.js';
 
 /** A pod that is about to be created. */
 export interface CapacityReview {

@@ -8,9 +8,9 @@ import { makeServingCertificate } from '../test/certificate.js';
 import { NAMESPACE, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
 import { CLUSTER, VM1, viewOf } from '../test/pod-review.js';
 import { Admission } from './admission.js';
-import { silentWebhookMetrics } from '../test/silent-webhook-metrics.js';
+import { silentWebhookMetrics } from './testing/silent-webhook-metrics.js';
 import { reviewPod } from './pod-mutation.js';
-import { AdmissionServer } from '../process/admission/server.js';
+import { AdmissionServer } from '../admission/server.js';
 import { KNOWN_KUBEVIRT } from '../test/launcher-pods.js';
 
 const LIMIT = 50_000;

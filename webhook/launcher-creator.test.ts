@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CLAIM_REFERENCE_KEY, LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
-import type { KubeVirtController } from '../process/kubevirt-controller.js';
+import type { KubeVirtController } from '../cluster/kubevirt-controller.js';
 import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
 import { CLUSTER, VM1, elementWith, viewOf } from '../test/pod-review.js';
 import { readPod } from './launcher-pod.js';

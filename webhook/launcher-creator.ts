@@ -1,5 +1,5 @@
 import { type Pod, controllingVmi } from '../api/pod.js';
-import { type KubeVirtController, creatorOf, creatorProblem, hasNetworks } from '../process/kubevirt-controller.js';
+import { type KubeVirtController, creatorOf, creatorProblem, hasNetworks } from '../cluster/kubevirt-controller.js';
 
 /** Who asks for a change of a pod, and who may create launchers. */
 export interface Requester {

@@ -7,7 +7,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { Cache } from '../kube/cache.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
-import { CLAIMS } from '../process/watched.js';
+import { CLAIMS } from '../cluster/watched.js';
 import { NAMESPACE, makeLauncherPod, makeVm, makeVmi, networksValue } from '../test/kubevirt-objects.js';
 import { VM1 } from '../test/pod-review.js';
 import { readPod } from './launcher-pod.js';

@@ -19,7 +19,7 @@ import { type Cluster, CLUSTER, VM1, referencesAfter } from '../test/pod-review.
 import { claimOfIpamExtensions, vmReference } from '../test/workload-objects.js';
 import { readPod } from './launcher-pod.js';
 import { Lookup } from './lookup.js';
-import { CLAIMS, NADS } from '../process/watched.js';
+import { CLAIMS, NADS } from '../cluster/watched.js';
 import { BY_KUBEVIRT } from '../test/launcher-pods.js';
 
 interface Given {

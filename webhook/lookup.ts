@@ -14,10 +14,10 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../kube/resources.js';
-import type { Gate } from '../process/gates.js';
-import { BY_OWNER_UID } from '../process/indexes.js';
-import { type NetworkAttachment, shrinkVmi } from '../process/shrink.js';
-import { type ClusterView, type Doubt, doubtId } from '../process/claims/cluster-view.js';
+import type { Gate } from '../cluster/gates.js';
+import { BY_OWNER_UID } from '../cluster/indexes.js';
+import { type NetworkAttachment, shrinkVmi } from '../cluster/shrink.js';
+import { type ClusterView, type Doubt, doubtId } from '../cluster/cluster-view.js';
 import { LiveReadLimiter, type LiveReadLimits } from './live-read-limiter.js';
 import { type PodReview, type Verdict, reviewPod } from './pod-mutation.js';
 

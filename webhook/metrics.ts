@@ -1,6 +1,6 @@
-import { type AdmissionMetrics, createAdmissionMetrics } from '../process/admission/metrics.js';
+import { type AdmissionMetrics, createAdmissionMetrics } from '../admission/metrics.js';
 import type { Metrics } from '../process/metrics.js';
-import type { Doubt } from '../process/claims/cluster-view.js';
+import type { Doubt } from '../cluster/cluster-view.js';
 
 /** The API server waits for 2 s. */
 const CAPACITY_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2];

@@ -3,7 +3,7 @@ import { claimName } from '../api/ipam-claim.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
 import { CLUSTER, DATA, VM1, elementWith, referencesAfter, reviewCreate, type Cluster } from '../test/pod-review.js';
-import type { Doubt } from '../process/claims/cluster-view.js';
+import type { Doubt } from '../cluster/cluster-view.js';
 
 describe('a launcher pod that is created', () => {
   const pointed = networksValue(VM1, { data: 'vm1.data' });

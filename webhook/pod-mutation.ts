@@ -15,9 +15,9 @@ import {
   withClaimReferences,
 } from '../api/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
-import type { ClusterView, Doubt } from '../process/claims/cluster-view.js';
-import { type ElementClaim, chooseClaim } from '../process/claims/element-claim.js';
-import { findWorkload } from '../process/claims/workload.js';
+import type { ClusterView, Doubt } from '../cluster/cluster-view.js';
+import { type ElementClaim, chooseClaim } from '../cluster/element-claim.js';
+import { findWorkload } from '../cluster/workload.js';
 import { type CreatorVerdict, type Requester, judgeCreator } from './launcher-creator.js';
 
 /** A pod that is about to be created or changed. */

@@ -1,8 +1,8 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import { capacityResource } from '../../api/capacity.js';
 import type { Pod } from '../../api/pod.js';
-import { type PodRecord, readPodRecord } from '../../ipam/capacity/pod-record.js';
-import { Stock, readEntry } from '../../ipam/capacity/stock.js';
+import { type PodRecord, readPodRecord } from '../../capacity/pod-record.js';
+import { Stock, readEntry } from '../../capacity/stock.js';
 import { createLease } from '../../ipam/core/lease.js';
 import { heapBytes } from '../heap.js';
 import type { Figure } from '../report.js';

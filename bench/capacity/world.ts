@@ -1,9 +1,9 @@
 import { capacityResource } from '../../api/capacity.js';
 import type { KubeObject } from '../../api/meta.js';
-import { type NodeRecord, shrinkNodeRecord } from '../../ipam/capacity/node-record.js';
-import type { Sight } from '../../ipam/capacity/observe.js';
-import type { PodRecord } from '../../ipam/capacity/pod-record.js';
-import { Stock } from '../../ipam/capacity/stock.js';
+import { type NodeRecord, shrinkNodeRecord } from '../../capacity/node-record.js';
+import type { Sight } from '../../capacity/observe.js';
+import type { PodRecord } from '../../capacity/pod-record.js';
+import { Stock } from '../../capacity/stock.js';
 import { type BlockRecord, readBlock } from '../../ipam/core/block.js';
 import { blockName } from '../../ipam/core/block-name.js';
 import { formatCidr, networkOf } from '../../ipam/core/cidr.js';

@@ -1,6 +1,6 @@
 import { createLease } from '../../ipam/core/lease.js';
 import { type Pool, addressesOf } from '../../ipam/core/pool.js';
-import { writeLease } from '../../process/lease-writes.js';
+import { writeLease } from '../../cluster/lease-writes.js';
 import { type CniCluster, NAMESPACE } from './cluster.js';
 import { type PodInterface, callFor } from './interfaces.js';
 import { removeLeases } from './leases.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { parseAddress } from '../../ipam/core/address.js';
 import { createLease } from '../../ipam/core/lease.js';
-import { MigrationCluster, ipPool, livePod, movingNad, observedOf, reservation } from '../../test/migration-world.js';
+import { MigrationCluster, ipPool, livePod, movingNad, observedOf, reservation } from '../testing/migration-world.js';
 import { StatusError } from '../../kube/errors.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { unreserve } from '../reserve.js';

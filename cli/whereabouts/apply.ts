@@ -17,7 +17,7 @@ import type { Clock } from '../../kube/clock.js';
 import { TransportError, classify, isAlreadyExists, messageOf } from '../../kube/errors.js';
 import { inParallel } from '../../kube/in-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
-import { writeLease } from '../../process/lease-writes.js';
+import { writeLease } from '../../cluster/lease-writes.js';
 import { Refusal } from '../refusal.js';
 import type { Reservation } from '../reserve.js';
 import type { LivePods } from './attachments.js';

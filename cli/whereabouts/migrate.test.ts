@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { adminPool } from '../../test/pool-objects.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import { Killed, MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../../test/migration-world.js';
-import { bigCluster } from '../../test/whereabouts-cluster.js';
+import { Killed, MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../testing/migration-world.js';
+import { bigCluster } from '../testing/whereabouts-cluster.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { Refusal } from '../refusal.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';

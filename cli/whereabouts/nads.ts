@@ -9,7 +9,8 @@ import {
   parseNetworkConfig,
   readCniConfig,
 } from '../../api/network-attachment.js';
-import { type DerivedSpec, derivedSpec, rightsBy } from '../../ipam/core/derived-pool.js';
+import { type DerivedSpec, derivedSpec } from '../../ipam/core/derived-pool.js';
+import { rightsBy } from '../../api/nad-rights.js';
 import type { Conflict } from './plan-types.js';
 
 /** A NAD that leaves its addresses to whereabouts, or has done so before, and can be understood. */

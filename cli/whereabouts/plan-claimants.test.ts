@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_NAD } from '../../api/names.js';
-import { BLUE, POOL, check } from '../../test/migration-plan.js';
-import { ipPool, livePod, movingNad, observedOf, reservation } from '../../test/migration-world.js';
+import { BLUE, POOL, check } from '../testing/migration-plan.js';
+import { ipPool, livePod, movingNad, observedOf, reservation } from '../testing/migration-world.js';
 import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
 import { planMigration } from './plan.js';
 

@@ -1,6 +1,6 @@
 import { leaseOf } from '../../test/lease-objects.js';
-import { check } from '../../test/migration-plan.js';
-import { ipPool, livePod, movingNad } from '../../test/migration-world.js';
+import { check } from '../testing/migration-plan.js';
+import { ipPool, livePod, movingNad } from '../testing/migration-world.js';
 import { adminPool } from '../../test/pool-objects.js';
 
 describe('the plan of moving over from whereabouts', () => {

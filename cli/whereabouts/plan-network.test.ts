@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { BLUE, summary } from '../../test/migration-plan.js';
-import { ipPool, livePod, movingNad, observedOf } from '../../test/migration-world.js';
+import { BLUE, summary } from '../testing/migration-plan.js';
+import { ipPool, livePod, movingNad, observedOf } from '../testing/migration-world.js';
 import { planMigration } from './plan.js';
 
 describe('the plan of moving one network over from whereabouts', () => {

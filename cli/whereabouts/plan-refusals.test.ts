@@ -1,7 +1,7 @@
-import { BLUE, POOL, check } from '../../test/migration-plan.js';
+import { BLUE, POOL, check } from '../testing/migration-plan.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
-import { ipPool, livePod, movingNad, reservation } from '../../test/migration-world.js';
+import { ipPool, livePod, movingNad, reservation } from '../testing/migration-world.js';
 import type { Observed } from './plan-types.js';
 
 describe('the plan of moving over from whereabouts', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { adminPool } from '../../test/pool-objects.js';
-import { ipPool, livePod, movingNad, observedOf, reservation } from '../../test/migration-world.js';
-import { BLUE, POOL, RANGE, check } from '../../test/migration-plan.js';
+import { ipPool, livePod, movingNad, observedOf, reservation } from '../testing/migration-world.js';
+import { BLUE, POOL, RANGE, check } from '../testing/migration-plan.js';
 import { planMigration } from './plan.js';
 
 describe('the plan of moving over from whereabouts', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { leaseOf } from '../../test/lease-objects.js';
-import { MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../../test/migration-world.js';
+import { MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../testing/migration-world.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../../process/agent-config.js';
 import type { ProcessContext } from '../../process/context.js';
-import { openGate } from '../../process/gates.js';
-import { type KubeVirtNamespace, followKubeVirt } from '../../process/kubevirt-controller.js';
+import { openGate } from '../../cluster/gates.js';
+import { type KubeVirtNamespace, followKubeVirt } from '../../cluster/kubevirt-controller.js';
 import type { Part } from '../../process/part.js';
-import { PoolDirectory } from '../../process/pools/directory.js';
-import { ADDRESS_POOL_WATCH, NADS } from '../../process/watched.js';
+import { PoolDirectory } from '../../ipam/directory/directory.js';
+import { ADDRESS_POOL_WATCH, NADS } from '../../cluster/watched.js';
 import { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { Dispatcher } from './dispatcher.js';
 import { installPlugin } from './install.js';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { silentLogger } from '../../kube/log.js';
 import { TransportError } from '../../kube/errors.js';
-import { askOf } from '../../test/cni-requests.js';
+import { askOf } from './testing/cni-requests.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { NoteReplay } from './note-replay.js';
 import { DeletionNotes, MOST_NOTES, type Note, noteName } from './notes.js';

@@ -3,9 +3,10 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import type { ObjectRef, Resource } from '../../kube/resource.js';
-import { JumpingClock } from '../../test/agent-world.js';
+import { JumpingClock } from './testing/agent-world.js';
 import { adminPool, cacheOf, holdfastConfig, nad } from '../../test/pool-objects.js';
-import type { Attachment, Call } from './attachment.js';
+import type { Attachment } from './attachment.js';
+import type { Call } from './call.js';
 import { CniError } from './cni-error.js';
 import { PoolFreshness } from './pool-freshness.js';
 

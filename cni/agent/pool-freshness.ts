@@ -6,9 +6,10 @@ import type { Client } from '../../kube/client.js';
 import { isNewer } from '../../kube/resource-version.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
-import type { Attachment, Call } from './attachment.js';
-import { Patience, type PatienceDeps } from './claims/patience.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
+import type { Attachment } from './attachment.js';
+import type { Call } from './call.js';
+import { Patience, type PatienceDeps } from './patience.js';
 
 /** A cache that a watch fills; an Informer is one. */
 interface WatchedCache<S> {

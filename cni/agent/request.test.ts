@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pluginFingerprint } from '../../api/plugin-config.js';
-import { NETWORK_CONFIG, askOf } from '../../test/cni-requests.js';
+import { NETWORK_CONFIG, askOf } from './testing/cni-requests.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import { CniError } from './cni-error.js';
 import { COMMANDS } from './environment.js';

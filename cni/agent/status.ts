@@ -1,5 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { PoolDirectory } from '../../ipam/directory/directory.js';
 
 /**
  * For STATUS: why no pod can get an address of a network.

@@ -1,5 +1,5 @@
 import { unlessAborted } from '../../kube/unless-aborted.js';
-import type { Rest } from './attachment.js';
+import type { Rest } from './call.js';
 
 /** What resolves once somebody may go on, and how to leave the line before. */
 interface Waiter {

@@ -4,8 +4,9 @@ import { type Address, formatAddress, sameAddress } from '../../ipam/core/addres
 import type { Pool } from '../../ipam/core/pool.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { unlessAborted } from '../../kube/unless-aborted.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
-import type { Attachment, Call, Grant } from './attachment.js';
+import type { PoolDirectory } from '../../ipam/directory/directory.js';
+import type { Attachment, Grant } from './attachment.js';
+import type { Call } from './call.js';
 import type { Checked } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
 import type { Locator } from './locate.js';

@@ -11,7 +11,7 @@ import { DeletionNotes, MOST_NOTES, noteName } from '../agent/notes.js';
 import { SocketServer } from '../agent/server.js';
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
-import { askOf } from '../../test/cni-requests.js';
+import { askOf } from '../agent/testing/cni-requests.js';
 
 const run = promisify(execFile);
 const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch;

@@ -1,13 +1,6 @@
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
-import type { EventReason } from '../../api/names.js';
 import type { ClaimChanges } from './claim-object.js';
-
-/** What a user is told, on the VM or, where there is none, on the VMI. */
-export interface Notice {
-  reason: EventReason;
-  message: string;
-  regarding: 'vm' | 'vmi';
-}
+import type { Notice } from './notice.js';
 
 /** One thing to do about a claim, or the decision to do nothing; `reason` is a sentence for the log. */
 export type Action =

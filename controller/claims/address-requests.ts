@@ -3,9 +3,9 @@ import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES, EventReason, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { type AddressRequest, networksAskedFor, requestedAddresses } from '../../api/requested-addresses.js';
-import type { Notice } from './action.js';
-import type { WantedInterface } from './desired.js';
-import type { Observed } from './observe.js';
+import type { Notice } from './notice.js';
+import type { WantedInterface } from './wanted-interface.js';
+import type { Observed } from './observed.js';
 import { type OwnedClaim, isInUse } from './ownership.js';
 
 /** The addresses that users ask for in an annotation of the VM's template. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { World, refusal } from '../../test/claims-model/world.js';
-import { WorldApi } from '../../test/claims-model/world-api.js';
+import { World, refusal } from './testing/model/world.js';
+import { WorldApi } from './testing/model/world-api.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { Client } from '../../kube/client.js';
 import { TransportError, classify } from '../../kube/errors.js';

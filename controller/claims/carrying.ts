@@ -5,7 +5,7 @@ import { type NetworkSelection, interfaceOf, selectionsOf } from '../../api/netw
 import { type NetworkStatus, networkStatuses } from '../../api/network-status.js';
 import { ordinalInterfaceName, podInterfaceName } from '../../api/pod-interface.js';
 import type { Pod } from '../../api/pod.js';
-import type { Observed } from './observe.js';
+import type { Observed } from './observed.js';
 
 /** The names of the claims that the pod asks for. */
 export function referencesOf(pod: Pod): string[] {

@@ -16,7 +16,7 @@ import { type ClaimOwner, type IPAMClaim, labelValue } from '../../api/ipam-clai
 import { type OwnerReference, controllerOf, isBeingDeleted } from '../../api/meta.js';
 import { isKubeVirtGroup } from '../../api/kubevirt.js';
 import { requestText } from './address-requests.js';
-import type { WantedInterface } from './desired.js';
+import type { WantedInterface } from './wanted-interface.js';
 
 /** What shall differ in a claim; lists are whole, maps hold only what changes: null is what goes. */
 export interface ClaimChanges {

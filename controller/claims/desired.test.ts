@@ -9,7 +9,7 @@ import {
   vmi,
   vmiReference,
 } from '../../test/workload-objects.js';
-import { BLUE, BROKEN_BLUE, GREEN, type Given, PLAIN_BLUE, observationOf } from '../../test/workload-observation.js';
+import { BLUE, BROKEN_BLUE, GREEN, type Given, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
 import { desired } from './desired.js';
 import { ownedClaims } from './ownership.js';
 

@@ -8,27 +8,12 @@ import {
 import { type KubeObject, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
-import type { AddressRequest } from '../../api/requested-addresses.js';
 import { isForVmNetwork, ownerOfVmi } from '../../api/vm-claims.js';
 import { requestOf, requestsInVain } from './address-requests.js';
 import { namedMac } from './mac-addresses.js';
-import type { NetworkLookup, Observed } from './observe.js';
+import type { NetworkLookup, Observed } from './observed.js';
 import type { OwnedClaim } from './ownership.js';
-
-/** An interface that shall have a claim. */
-export interface WantedInterface {
-  /** The network's name in the VM's spec. */
-  vmNetwork: string;
-  /** The CNI network's name. */
-  network: string;
-  /** `namespace/name` of the NAD. */
-  nad: string;
-  podInterface: string;
-  /** The addresses that it asks for, where it asks for any. */
-  request?: Exclude<AddressRequest, { kind: 'none' }>;
-  /** That the spec names: lower case, with colons. */
-  mac?: string;
-}
+import type { WantedInterface } from './wanted-interface.js';
 
 /** A NAD, a request or a MAC address that cannot be used; it stops nothing but its own interface. */
 export interface InterfaceProblem {

@@ -7,8 +7,9 @@ import { isOwnerless, ownerOfVmi } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { carries, refersTo } from './carrying.js';
 import { successorOf } from './claim-object.js';
-import type { Demand, WantedInterface } from './desired.js';
-import type { Observed } from './observe.js';
+import type { Demand } from './desired.js';
+import type { WantedInterface } from './wanted-interface.js';
+import type { Observed } from './observed.js';
 import { type OwnedClaim, isInUse, launchersOf } from './ownership.js';
 
 /** When a claim may go: each function says whether it goes or, for now, why not. */

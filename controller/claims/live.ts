@@ -2,7 +2,7 @@ import { splitKey } from '../../api/meta.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import { shrinkVm, shrinkVmi } from '../../process/shrink.js';
+import { shrinkVm, shrinkVmi } from '../../cluster/shrink.js';
 import { shrinkLauncher } from '../shrink.js';
 import type { LauncherList } from './launcher-list.js';
 import type { Workload } from './observe.js';

@@ -4,7 +4,7 @@ import type { VmInterface, VmiSpec } from '../../api/kubevirt.js';
 import { parseMac } from '../../api/mac-address.js';
 import { ownerOfVmi } from '../../api/vm-claims.js';
 import { askedBy } from './address-requests.js';
-import type { Observed } from './observe.js';
+import type { Observed } from './observed.js';
 
 /** What a spec says about the MAC address of an interface: its addresses may be kept for it, and reserved for it. */
 export type NamedMac =

@@ -8,34 +8,14 @@ import {
   secondaryNetworks,
 } from '../../api/kubevirt.js';
 import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
-import type { NetworkConfig } from '../../api/network-attachment.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
-import { BY_UID, BY_WORKLOAD } from '../../process/indexes.js';
-import { hasNetworks } from '../../process/kubevirt-controller.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import { BY_UID, BY_WORKLOAD } from '../../cluster/indexes.js';
+import { hasNetworks } from '../../cluster/kubevirt-controller.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 import { abandonedIn } from '../indexes.js';
 import { refersTo } from './carrying.js';
-
-export type NetworkLookup = { found: true; config: NetworkConfig } | { found: false };
-
-/** Everything that is decided from about one workload: the VM and the VMI of one name. */
-export interface Observed {
-  namespace: string;
-  name: string;
-  /** New claims may be made: the gate is open and the namespace has not opted out. */
-  enabled: boolean;
-  /** How many claims one owner may have. */
-  maxClaims: number;
-  vm: VirtualMachine | undefined;
-  vmi: VirtualMachineInstance | undefined;
-  /** Launcher pods with networks that a VMI of this name controls, of whatever UID, and those that no VMI controls any more, but refer to a claim. */
-  launchers: readonly Pod[];
-  /** Claims whose owner has this name, and those that have a name which may be wanted. */
-  claims: readonly IPAMClaim[];
-  /** By `namespace/name` of the NAD. */
-  networks: ReadonlyMap<string, NetworkLookup>;
-}
+import type { NetworkLookup, Observed } from './observed.js';
 
 /** The objects of which only the API server knows the latest. */
 export type Workload = Pick<Observed, 'vm' | 'vmi' | 'launchers'>;

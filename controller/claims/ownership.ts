@@ -5,7 +5,7 @@ import { controllerOf, isBeingDeleted } from '../../api/meta.js';
 import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
 import { ownerOfVmi } from '../../api/vm-claims.js';
 import { carries, refersTo } from './carrying.js';
-import type { Observed } from './observe.js';
+import type { Observed } from './observed.js';
 
 /** `gone`: nothing of that UID is seen. A VM that only its VMI speaks of lives as long as that VMI. */
 export type OwnerState = 'alive' | 'deleting' | 'gone';

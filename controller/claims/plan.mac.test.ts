@@ -3,8 +3,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { CLAIM_MAC } from '../../api/names.js';
 import { claim, launcher, vm, vmi } from '../../test/workload-objects.js';
-import { checkPlans } from '../../test/plan-table.js';
-import { type Given, observationOf } from '../../test/workload-observation.js';
+import { checkPlans } from './testing/plan-table.js';
+import { type Given, observationOf } from './testing/workload-observation.js';
 import { needsConfirmation } from './confirm.js';
 import { plan } from './plan.js';
 

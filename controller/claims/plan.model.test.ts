@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { ModelCluster } from '../../test/claims-model/cluster.js';
-import type { Crash } from '../../test/claims-model/controller.js';
-import { collectGarbage } from '../../test/claims-model/garbage-collector.js';
-import { STEPS, type Step } from '../../test/claims-model/kubevirt.js';
-import { KEY, type Operation, operate, operation, tidy } from '../../test/claims-model/operations.js';
-import { KINDS, type Kind } from '../../test/claims-model/world.js';
+import { ModelCluster } from './testing/model/cluster.js';
+import type { Crash } from './testing/model/controller.js';
+import { collectGarbage } from './testing/model/garbage-collector.js';
+import { STEPS, type Step } from './testing/model/kubevirt.js';
+import { KEY, type Operation, operate, operation, tidy } from './testing/model/operations.js';
+import { KINDS, type Kind } from './testing/model/world.js';
 
 /** One thing that happens to the cluster. */
 type Happening =

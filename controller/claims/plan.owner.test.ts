@@ -10,8 +10,8 @@ import {
   vmi,
   vmiReference,
 } from '../../test/workload-objects.js';
-import { checkPlans } from '../../test/plan-table.js';
-import { observationOf } from '../../test/workload-observation.js';
+import { checkPlans } from './testing/plan-table.js';
+import { observationOf } from './testing/workload-observation.js';
 import { plan } from './plan.js';
 
 const SWAPPED = swappedClaimName('vm1', 'data', 'blue-net');

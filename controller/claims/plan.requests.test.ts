@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { type ClaimOptions, type Networks, claim, launcher, vm, vmi } from '../../test/workload-objects.js';
-import { checkPlans } from '../../test/plan-table.js';
-import { BROKEN_BLUE, type Given, PLAIN_BLUE, observationOf } from '../../test/workload-observation.js';
+import { checkPlans } from './testing/plan-table.js';
+import { BROKEN_BLUE, type Given, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
 import { needsConfirmation } from './confirm.js';
 import { plan } from './plan.js';
 

@@ -5,9 +5,10 @@ import { servedNetwork } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { noticeOfLateRequest, withoutLateRequest } from './address-requests.js';
 import { changesTo } from './claim-object.js';
-import { type Demand, type WantedInterface, desired } from './desired.js';
+import { type Demand, desired } from './desired.js';
+import { type WantedInterface } from './wanted-interface.js';
 import { endByUser, endOfInterface, endOfOwner, endOwnerless } from './endings.js';
-import type { Observed } from './observe.js';
+import type { Observed } from './observed.js';
 import { type OwnedClaim, ownedClaims } from './ownership.js';
 import { provide, regarding } from './provide.js';
 

@@ -11,8 +11,8 @@ import {
   vmi,
   vmiReference,
 } from '../../test/workload-objects.js';
-import { BLUE, BROKEN_BLUE, GREEN, PLAIN_BLUE, observationOf } from '../../test/workload-observation.js';
-import { checkPlans } from '../../test/plan-table.js';
+import { BLUE, BROKEN_BLUE, GREEN, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
+import { checkPlans } from './testing/plan-table.js';
 import { plan } from './plan.js';
 
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });

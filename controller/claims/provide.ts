@@ -2,11 +2,13 @@ import { type ClaimOwner, type IPAMClaim, claimName, swappedClaimName } from '..
 import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { describeHolder, isForVmNetwork, isOwnerless } from '../../api/vm-claims.js';
-import type { Action, Notice } from './action.js';
+import type { Action } from './action.js';
+import type { Notice } from './notice.js';
 import { asksFor } from './carrying.js';
 import { changesTo, newClaim } from './claim-object.js';
-import type { Demand, WantedInterface } from './desired.js';
-import type { Observed } from './observe.js';
+import type { Demand } from './desired.js';
+import type { WantedInterface } from './wanted-interface.js';
+import type { Observed } from './observed.js';
 import { type OwnedClaim, launchersOf } from './ownership.js';
 
 interface Request {

@@ -4,14 +4,14 @@ import { StatusError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
 import type { Request } from '../../kube/transport.js';
-import { World, refusal } from '../../test/claims-model/world.js';
-import { WorldApi } from '../../test/claims-model/world-api.js';
+import { World, refusal } from './testing/model/world.js';
+import { WorldApi } from './testing/model/world-api.js';
 import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { type Given, cachesOf } from '../../test/workload-observation.js';
+import { type Given, cachesOf } from './testing/workload-observation.js';
 import { LauncherList } from './launcher-list.js';
 import { createSync } from './sync.js';
 import { Waiters } from './waiters.js';
-import type { KubeVirtController } from '../../process/kubevirt-controller.js';
+import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
 import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 
 const KEY = 'vms/vm1';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import type { Change } from '../../kube/informer.js';
 import { claim, claimOfIpamExtensions, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { cachesOf } from '../../test/workload-observation.js';
+import { cachesOf } from './testing/workload-observation.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './triggers.js';
 import { Waiters } from './waiters.js';
 

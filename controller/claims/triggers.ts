@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { Change } from '../../kube/informer.js';
-import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../process/indexes.js';
+import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/indexes.js';
 import { workloadOfLauncher } from '../indexes.js';
 import { referencesOf } from './carrying.js';
 import type { Lister } from '../../kube/cache.js';

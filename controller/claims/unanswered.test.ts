@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
 import type { EventSubject } from '../../kube/events.js';
 import { silentLogger } from '../../kube/log.js';
-import { type NetworkAttachment, shrinkClaim } from '../../process/shrink.js';
+import { type NetworkAttachment, shrinkClaim } from '../../cluster/shrink.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { holdfastConfig, nad } from '../../test/pool-objects.js';
 import { claim } from '../../test/workload-objects.js';

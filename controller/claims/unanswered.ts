@@ -4,9 +4,9 @@ import { EventReason } from '../../api/names.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
-import { subjectsOf } from '../../process/claims/claim-subjects.js';
-import type { Gate } from '../../process/gates.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import { subjectsOf } from '../../cluster/claim-subjects.js';
+import type { Gate } from '../../cluster/gates.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 
 export interface UnansweredDeps {
   readonly claims: { list(): readonly IPAMClaim[] };

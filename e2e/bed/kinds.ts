@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
-import { until } from '../story/wait.js';
+import { until } from './wait.js';
 import { createAll, readManifests, resourceOf, type Manifest } from './objects.js';
 
 const FILES = [

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { until } from '../story/wait.js';
+import { until } from './wait.js';
 import { Processes } from './processes.js';
 
 describe('The processes of a bed', function () {

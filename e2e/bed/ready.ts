@@ -1,5 +1,5 @@
 import { get } from 'node:https';
-import { until } from '../story/wait.js';
+import { until } from './wait.js';
 import type { Child } from './processes.js';
 
 /**

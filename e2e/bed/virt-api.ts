@@ -1,4 +1,4 @@
-import { until } from '../story/wait.js';
+import { until } from './wait.js';
 import type { ControlPlane } from './control-plane.js';
 import { KUBEVIRT_NAMESPACE, type KubeVirtManifests } from './kubevirt.js';
 import { createAll, resourceOf, type Manifest } from './objects.js';

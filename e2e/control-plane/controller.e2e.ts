@@ -32,7 +32,7 @@ import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
 import { createKinds, kubeVirtKind } from '../bed/kinds.js';
 import { createAll, readManifests, resourceOf } from '../bed/objects.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
-import { until, untilValue } from '../story/wait.js';
+import { until, untilValue } from '../bed/wait.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { PoolDirectory } from '../../process/pools/directory.js';
+import { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { PoolLease } from '../../ipam/validation/view.js';
 import { createValidation } from '../../ipam/validation/webhook.js';
 import type { Client } from '../../kube/client.js';
@@ -13,20 +13,20 @@ import {
   SECRETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
-import { rightsBy } from '../../ipam/core/derived-pool.js';
+import { rightsBy } from '../../api/nad-rights.js';
 import { IPAM_SETTINGS, type IpamConfig } from '../../process/config.js';
 import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import type { Part } from '../../process/part.js';
-import { ADDRESS_POOL_WATCH, NADS } from '../../process/watched.js';
+import { ADDRESS_POOL_WATCH, NADS } from '../../cluster/watched.js';
 import { faultOf, refusalOf } from '../../test/outcome.js';
 import { holdfastConfig } from '../../test/pool-objects.js';
-import { leaseOf } from '../../test/validation-view.js';
+import { leaseOf } from '../../ipam/validation/testing/validation-view.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
 import { createKinds } from '../bed/kinds.js';
 import { readManifests, resourceOf } from '../bed/objects.js';
 import { findFreePorts } from '../bed/ports.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
-import { until } from '../story/wait.js';
+import { until } from '../bed/wait.js';
 import { endpointOf, withoutSelector } from '../holdfast/install.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');

@@ -15,7 +15,7 @@ import { Transport } from '../../kube/transport.js';
 import { faultOf, refusalOf } from '../../test/outcome.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
 import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
-import { until } from '../story/wait.js';
+import { until } from '../bed/wait.js';
 
 const NAMESPACE = 'kube-client';
 const CLUSTER_ROLE_BINDINGS: Resource<KubeObject & { roleRef: object; subjects: object[] }> = {

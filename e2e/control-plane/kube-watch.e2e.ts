@@ -9,7 +9,7 @@ import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
 import { type StreamRequest, Transport, type Wire } from '../../kube/transport.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
 import { HoldingProxy } from '../faults/holding-proxy.js';
-import { until, untilValue } from '../story/wait.js';
+import { until, untilValue } from '../bed/wait.js';
 
 type ConfigMap = KubeObject & { data?: Record<string, string> };
 

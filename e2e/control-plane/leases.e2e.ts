@@ -17,11 +17,11 @@ import { loadCredentials } from '../../kube/config.js';
 import { classify } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
-import { writeLease } from '../../process/lease-writes.js';
+import { writeLease } from '../../cluster/lease-writes.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
 import { createAll, readManifests } from '../bed/objects.js';
 import { MANIFESTS } from '../holdfast/manifests.js';
-import { until } from '../story/wait.js';
+import { until } from '../bed/wait.js';
 
 const ADDRESSES = Array.from({ length: 100 }, (_, i) => parseAddress(i % 2 === 0 ? `10.1.0.${i}` : `fd00::${i}`));
 const TIMES = { cooldownMs: 60_000, stickyMs: 0 };

@@ -45,7 +45,7 @@ import { createKinds, kubeVirtKind } from '../bed/kinds.js';
 import { createAll, readManifests, resourceOf } from '../bed/objects.js';
 import { findFreePorts } from '../bed/ports.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
-import { until } from '../story/wait.js';
+import { until } from '../bed/wait.js';
 import { endpointOf, withoutSelector } from '../holdfast/install.js';
 import { identifyApiServer } from './api-server-identity.js';
 import { creationReview, reviewAgent, sendReview } from '../holdfast/review.js';

@@ -1,6 +1,6 @@
 import { ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
 import type { Observer } from '../story/observer.js';
-import { until, untilValue } from '../story/wait.js';
+import { until, untilValue } from '../bed/wait.js';
 import { checkPool, showLeases } from './look.js';
 import { CAPACITY, CLAIM, COOLED_WITHIN_MS, type Holding, type Stage, VM } from './stage.js';
 

@@ -5,7 +5,7 @@ import { podInterfaceName } from '../../api/pod-interface.js';
 import type { Pod } from '../../api/pod.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
 import { conditionOf } from '../story/addresses.js';
-import { untilValue } from '../story/wait.js';
+import { untilValue } from '../bed/wait.js';
 import { CLAIM, type Holding, type Stage, VM } from './stage.js';
 
 /** The launchers of the hero, with what they ask Multus for. */

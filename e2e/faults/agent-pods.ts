@@ -9,7 +9,7 @@ import { nodeFolder } from '../bed/network/open.js';
 import type { BedWire } from '../bed/node/bed-wire.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
 import type { Story } from '../story/story.js';
-import { until, untilValue } from '../story/wait.js';
+import { until, untilValue } from '../bed/wait.js';
 import { bareAddress } from '../../test/bare-address.js';
 
 /** Of ordinary pods, whose only network is a story's. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Client } from '../../kube/client.js';
 import { Observer } from '../story/observer.js';
-import { until } from '../story/wait.js';
+import { until } from '../bed/wait.js';
 
 /** Of the bed: twice its --max-staleness. */
 const COOLDOWN_MS = 1_000;

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { type Manifest, readManifests, resourceOf } from '../bed/objects.js';
 import type { Client } from '../../kube/client.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
-import { until } from '../story/wait.js';
+import { until } from '../bed/wait.js';
 
 /** What is shipped. */
 export const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');

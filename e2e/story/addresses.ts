@@ -11,7 +11,7 @@ import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
 import { clientAs } from './service-account.js';
 import { putNetwork } from './networks.js';
-import { until, untilValue } from './wait.js';
+import { until, untilValue } from '../bed/wait.js';
 
 /** An API server that was started a moment ago learns of our kinds after half a minute, and its policies refuse statuses until then. */
 const STATUS_MS = 75_000;

@@ -3,7 +3,7 @@ import { parseAddress } from '../../ipam/core/address.js';
 import { containsAddress, parseCidr } from '../../ipam/core/cidr.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_BLOCKS } from '../../kube/resources.js';
-import { untilValue } from './wait.js';
+import { untilValue } from '../bed/wait.js';
 
 /** What users see of the blocks of one pool. */
 export class BlockStory {

@@ -4,12 +4,12 @@ import type { AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
 import { LEASE_POOL } from '../../api/names.js';
 import { isTerminal } from '../../api/pod.js';
-import { requestsOf } from '../../ipam/capacity/pod-record.js';
+import { requestsOf } from '../../capacity/pod-record.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
 import { BlockStory, isIn } from './blocks.js';
 import type { Story } from './story.js';
-import { until, untilValue } from './wait.js';
+import { until, untilValue } from '../bed/wait.js';
 
 interface Node extends KubeObject {
   status?: { allocatable?: Record<string, string> };

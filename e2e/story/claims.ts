@@ -6,7 +6,7 @@ import { interfaceOf, selectionsOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../../kube/resources.js';
-import { until, untilValue } from './wait.js';
+import { until, untilValue } from '../bed/wait.js';
 
 /** The names of a namespace's claims, sorted. */
 export async function claimNames(client: Client, namespace: string): Promise<string[]> {

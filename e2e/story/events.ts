@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
-import { until } from './wait.js';
+import { until } from '../bed/wait.js';
 
 export interface StoryEvent extends KubeObject {
   reason?: string;

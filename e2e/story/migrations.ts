@@ -5,7 +5,7 @@ import type { Resource } from '../../kube/resource.js';
 import { PODS } from '../../kube/resources.js';
 import { references } from './claims.js';
 import { launchers, untilRight } from './vm.js';
-import { until, untilValue } from './wait.js';
+import { until, untilValue } from '../bed/wait.js';
 
 export interface Migration extends KubeObject {
   spec: { vmiName: string };

@@ -4,7 +4,7 @@ import type { KubeletPod } from '../bed/node/pod.js';
 import type { Client } from '../../kube/client.js';
 import type { ObjectRef } from '../../kube/resource.js';
 import { PODS } from '../../kube/resources.js';
-import { untilValue } from './wait.js';
+import { untilValue } from '../bed/wait.js';
 
 /** Makes a pod that belongs to no VM. @param elements of its networks annotation, such as `{ name: 'blue' }` */
 export function createPod(client: Client, ref: ObjectRef, elements: readonly object[]): Promise<Pod> {

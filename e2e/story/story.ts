@@ -22,7 +22,7 @@ import { MigrationStory } from './migrations.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { Tenant } from './tenant.js';
 import * as vm from './vm.js';
-import { until, untilValue } from './wait.js';
+import { until, untilValue } from '../bed/wait.js';
 
 type Networks = Readonly<Record<string, string>>;
 type VmExtras = Pick<vm.VmOptions, 'running' | 'evictionStrategy' | 'macs' | 'annotations'>;

@@ -15,7 +15,7 @@ import { type NetworkOptions, putNetwork } from './networks.js';
 import { refusal } from './refusal.js';
 import { serviceAccountClient } from './service-account.js';
 import { vmManifest } from './vm.js';
-import { until } from './wait.js';
+import { until } from '../bed/wait.js';
 import { withoutReferences } from './wire-admission.js';
 
 const ROLES: Resource = {

@@ -5,7 +5,7 @@ import type { Client, DeleteOptions } from '../../kube/client.js';
 import { isConflict } from '../../kube/errors.js';
 import type { ObjectRef } from '../../kube/resource.js';
 import { PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../kube/resources.js';
-import { until, untilValue } from './wait.js';
+import { until, untilValue } from '../bed/wait.js';
 
 export interface VmOptions {
   name: string;

@@ -5,7 +5,7 @@ import type { Resource } from '../../kube/resource.js';
 import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS } from '../../kube/resources.js';
 import { refusal } from './refusal.js';
 import type { Story } from './story.js';
-import { until } from './wait.js';
+import { until } from '../bed/wait.js';
 
 interface Selective extends KubeObject {
   webhooks: { namespaceSelector: { matchExpressions: { key: string; operator: string; values: string[] }[] } }[];

@@ -6,7 +6,7 @@ import { NODES, PODS } from '../../kube/resources.js';
 import type { Place } from '../bed/network/wire.js';
 import { itOnWire, type OnWire } from './describe.js';
 import type { Story } from './story.js';
-import { until, untilValue } from './wait.js';
+import { until, untilValue } from '../bed/wait.js';
 import { untilOnWire } from './wire.js';
 
 /** An element of a pod's networks annotation. */

@@ -3,7 +3,7 @@ import type { Pod } from '../../api/pod.js';
 import type { BedWire } from '../bed/node/bed-wire.js';
 import { PODS } from '../../kube/resources.js';
 import type { Client } from '../../kube/client.js';
-import { untilValue } from './wait.js';
+import { untilValue } from '../bed/wait.js';
 
 /** Waits until an interface of a pod has exactly these addresses, and network-status says so. @param addresses with prefix lengths */
 export async function untilOnWire(

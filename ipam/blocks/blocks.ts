@@ -1,15 +1,19 @@
-import type { PoolBlocks } from '../../api/address-pool.js';
+import type { AddressPool, PoolBlocks } from '../../api/address-pool.js';
+import type { Informer } from '../../kube/informer.js';
 import type { Sync } from '../../kube/loop.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
-import type { Gate } from '../../process/gates.js';
-import { ADDRESS_BLOCK_WATCH, NODE_WATCH } from '../../process/watched.js';
+import type { Gate } from '../../cluster/gates.js';
+import { NODE_WATCH } from '../../cluster/watched.js';
+import { ADDRESS_BLOCK_WATCH } from '../directory/block-watch.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import type { LeaseBook } from '../leases/book.js';
+import type { PoolUsage } from '../pools/usage.js';
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
 import { capped } from '../core/capped.js';
 import { formatCidr } from '../core/cidr.js';
 import type { Pool } from '../core/pool.js';
-import type { Views } from '../views.js';
 import { BlockBook } from './book.js';
 import { ClaimPressure } from './claim-pressure.js';
 import { createBlockMetrics } from './metrics.js';
@@ -21,7 +25,12 @@ import { followBlocks } from './triggers.js';
 export interface BlocksDependencies {
   context: Pick<ProcessContext, 'client' | 'informers' | 'clock' | 'log' | 'metrics'>;
   config: Pick<IpamConfig, 'blockMinFree' | 'blockMaxFree' | 'excessReleaseDelayMs'>;
-  views: Views;
+  views: {
+    watched: { pools: Informer<AddressPool> };
+    book: LeaseBook;
+    directory: PoolDirectory;
+    usage: PoolUsage;
+  };
   gate: Gate;
 }
 

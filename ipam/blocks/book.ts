@@ -5,7 +5,7 @@ import type { Lent } from '../core/address-space.js';
 import { type BlockRecord, readBlock } from '../core/block.js';
 import { rangesOf } from '../core/cidr.js';
 import { RangeSet } from '../core/ranges.js';
-import { GoneLeases } from '../leases/gone-leases.js';
+import { GoneLeases } from '../../kube/tombstones.js';
 
 /** What happened to one block of a pool. */
 export interface BlockChange {

@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Lister } from '../../kube/cache.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { PoolDirectory } from '../directory/directory.js';
 import type { Lent } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';

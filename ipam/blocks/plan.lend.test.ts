@@ -1,4 +1,4 @@
-import { block, itPlans, nodeWith, said, unfit, LONG_AGO, DELAY, NOW } from '../../test/block-scene.js';
+import { block, itPlans, nodeWith, said, unfit, LONG_AGO, DELAY, NOW } from './testing/block-scene.js';
 
 describe('the plan of blocks, lending', () => {
   describe('a slice', () => {

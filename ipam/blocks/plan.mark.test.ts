@@ -13,7 +13,7 @@ import {
   Pressure,
   NodeGone,
   Withdrawn,
-} from '../../test/block-scene.js';
+} from './testing/block-scene.js';
 
 describe('the plan of blocks, asking', () => {
   describe('for what a node has too much', () => {

@@ -14,7 +14,7 @@ import {
   Pressure,
   NodeGone,
   Withdrawn,
-} from '../../test/block-scene.js';
+} from './testing/block-scene.js';
 
 describe('the plan of blocks, of those on their way back', () => {
   describe('leaves them', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { block, nodeWith, plan, said, since, LONG_AGO, NOW, Refused } from '../../test/block-scene.js';
+import { block, nodeWith, plan, said, since, LONG_AGO, NOW, Refused } from './testing/block-scene.js';
 
 describe('the plan of blocks', () => {
   it('remembers since when a block is too much, and forgets it once it is not', () => {

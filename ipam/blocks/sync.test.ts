@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { BlockRelease } from '../../api/address-block.js';
 import { TransportError } from '../../kube/errors.js';
 import { blockOf } from '../../test/block-objects.js';
-import { BlockSyncWorld } from '../../test/block-world.js';
+import { BlockSyncWorld } from './testing/block-world.js';
 import { adminPool } from '../../test/pool-objects.js';
 
 const FIRST = '10.0.0.64/26';

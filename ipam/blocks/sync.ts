@@ -2,7 +2,7 @@ import type { CallOptions } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
-import type { Gate } from '../../process/gates.js';
+import type { Gate } from '../../cluster/gates.js';
 import { inParallel } from '../../kube/in-parallel.js';
 import { formatCidr } from '../core/cidr.js';
 import type { BlockAction } from './action.js';

@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
 import type { Change } from '../../kube/informer.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { PoolDirectory } from '../directory/directory.js';
 import { stateOf } from '../core/lease.js';
 import type { LeaseChange } from '../leases/book.js';
 import type { BlockBook, BlockChange } from './book.js';

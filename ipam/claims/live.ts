@@ -4,7 +4,7 @@ import { findUnlessGone } from '../../kube/absence.js';
 import { Cache } from '../../kube/cache.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
-import { shrinkClaim } from '../shrink.js';
+import { shrinkClaim } from './shrink.js';
 import { CLAIM_PODS, type ClaimPod, ClaimPods, shrinkPod } from './pods.js';
 
 /** Reads from the API server, for what must not rest on caches. */

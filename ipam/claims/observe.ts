@@ -3,8 +3,8 @@ import { byAge, splitKey } from '../../api/meta.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/book.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
-import type { Resolution } from '../../process/pools/resolution.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import type { Resolution } from '../directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './pods.js';
 import type { NamedVmis } from './vmi-owners.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Resolution } from '../../process/pools/resolution.js';
+import type { Resolution } from '../directory/resolution.js';
 import { Patience } from './patience.js';
 
 const AWAITED: Resolution = { kind: 'unserved', message: 'not there yet', isOnItsWay: true };

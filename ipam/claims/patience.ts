@@ -1,4 +1,4 @@
-import type { Resolution } from '../../process/pools/resolution.js';
+import type { Resolution } from '../directory/resolution.js';
 
 /** Longer than it takes to make a pool that its NAD describes. */
 const POOL_MS = 10_000;

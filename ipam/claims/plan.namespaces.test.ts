@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Given, TRUE, observedOf, summary } from '../../test/claim-observation.js';
+import { type Given, TRUE, observedOf, summary } from './testing/claim-observation.js';
 import { plan } from './plan.js';
 
 describe('the next step of a claim that has addresses of a pool that does not serve its namespace any more', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { AllocationReason } from '../../api/names.js';
-import { type Given, TRUE, lease, observedOf, summary } from '../../test/claim-observation.js';
+import { type Given, TRUE, lease, observedOf, summary } from './testing/claim-observation.js';
 import type { Refusal } from '../core/allocator.js';
 import { type Findings, plan, planStrays } from './plan.js';
 

@@ -5,7 +5,7 @@ import type { Address } from '../core/address.js';
 import { formatAddress, sameAddress } from '../core/address.js';
 import type { Refusal } from '../core/allocator.js';
 import { type LeaseRecord, isOfTable } from '../core/lease.js';
-import { type Resolution, closedTo } from '../../process/pools/resolution.js';
+import { type Resolution, closedTo } from '../directory/resolution.js';
 import { ipText } from './ip-text.js';
 import type { Observed } from './observe.js';
 import { ownerPodOf, unprovenVmis } from './owner-pod.js';

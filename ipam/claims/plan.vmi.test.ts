@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Given, TRUE, observedOf, summary } from '../../test/claim-observation.js';
+import { type Given, TRUE, observedOf, summary } from './testing/claim-observation.js';
 import { vmReference } from '../../test/workload-objects.js';
 import { plan } from './plan.js';
 import type { NamedVmis } from './vmi-owners.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../../api/pod.js';
 import { Cache } from '../../kube/cache.js';
 import type { Change } from '../../kube/informer.js';
-import { CLAIM_INDEXES } from '../../process/indexes.js';
+import { CLAIM_INDEXES } from '../../cluster/indexes.js';
 import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../test/workload-objects.js';
 import { AddressError, parseAddressOrPrefix } from '../core/address.js';
 import { CLAIM_PODS, type ClaimPod, ClaimPods, addressesOf, shrinkPod } from './pods.js';

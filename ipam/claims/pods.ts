@@ -6,9 +6,9 @@ import { type Pod, controllingVmi, isTerminal, staticUidOf } from '../../api/pod
 import type { Lister } from '../../kube/cache.js';
 import type { Change, Informer } from '../../kube/informer.js';
 import { PODS } from '../../kube/resources.js';
-import { BY_WORKLOAD, workloadOfClaim } from '../../process/indexes.js';
-import type { Watched } from '../../process/informers.js';
-import { creatorOf, hasNetworks } from '../../process/kubevirt-controller.js';
+import { BY_WORKLOAD, workloadOfClaim } from '../../cluster/indexes.js';
+import type { Watched } from '../../kube/informers.js';
+import { creatorOf, hasNetworks } from '../../cluster/kubevirt-controller.js';
 
 /**
  * A pod as the IPAM remembers it. A pod that neither refers to a claim nor belongs to a VMI is nothing but its identity: a cluster has

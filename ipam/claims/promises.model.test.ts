@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { ModelCluster } from '../../test/ipam-model/cluster.js';
-import { Guard } from '../../test/ipam-model/guard.js';
-import type { Operation } from '../../test/ipam-model/operations.js';
-import { KINDS, type Kind } from '../../test/ipam-model/world.js';
+import { ModelCluster } from './testing/model/cluster.js';
+import { Guard } from './testing/model/guard.js';
+import type { Operation } from './testing/model/operations.js';
+import { KINDS, type Kind } from './testing/model/world.js';
 
 type Event =
   | { what: 'operation'; operation: Operation }

@@ -8,9 +8,9 @@ import type { Promisee } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { subnetOf } from '../core/pool.js';
-import { BY_NETWORK } from '../indexes.js';
+import { BY_NETWORK } from './indexes.js';
 import type { LeaseBook, LeaseChange } from '../leases/book.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { PoolDirectory } from '../directory/directory.js';
 import { shownBy } from './requests.js';
 import { conditionOf } from './status.js';
 

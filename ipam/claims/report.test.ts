@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { type Given, TRUE, claimGiven } from '../../test/claim-observation.js';
+import { type Given, TRUE, claimGiven } from './testing/claim-observation.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
-import { subjectsOf } from '../../process/claims/claim-subjects.js';
+import { subjectsOf } from '../../cluster/claim-subjects.js';
 import { noticesOf } from './report.js';
 import type { ClaimVerdict } from './step.js';
 

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { EventReason, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
 import type { EventRecorder, EventType } from '../../kube/events.js';
-import { subjectsOf } from '../../process/claims/claim-subjects.js';
+import { subjectsOf } from '../../cluster/claim-subjects.js';
 import { conditionOf, says } from './status.js';
 import type { ClaimVerdict } from './step.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { claimGiven } from '../../test/claim-observation.js';
+import { claimGiven } from './testing/claim-observation.js';
 import { formatAddress } from '../core/address.js';
 import { requestOf, shownBy } from './requests.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type Given, TRUE, claimGiven } from '../../test/claim-observation.js';
+import { type Given, TRUE, claimGiven } from './testing/claim-observation.js';
 import { changesTo, statusPatch } from './status.js';
 import type { ClaimVerdict } from './step.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Name, Scene } from '../../test/ipam-model/scene.js';
+import { type Name, Scene } from './testing/model/scene.js';
 
 const FOUR: readonly Name[] = ['a', 'b', 'c', 'd'];
 

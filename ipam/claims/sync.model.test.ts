@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { type Accident, ModelCluster } from '../../test/ipam-model/cluster.js';
-import { type Operation, doneTo, operation } from '../../test/ipam-model/operations.js';
-import { KINDS, type Kind } from '../../test/ipam-model/world.js';
+import { type Accident, ModelCluster } from './testing/model/cluster.js';
+import { type Operation, doneTo, operation } from './testing/model/operations.js';
+import { KINDS, type Kind } from './testing/model/world.js';
 
 type Meanwhile =
   | { what: 'operation'; operation: Operation }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { IPS_ALLOCATED } from '../../api/names.js';
-import { Scene } from '../../test/ipam-model/scene.js';
+import { Scene } from './testing/model/scene.js';
 
 const MAC = '02:00:00:00:00:01';
 const OTHER_MAC = '02:00:00:00:00:02';

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import { CLAIM_OWNER_NAME, CLAIM_OWNER_UID, CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
-import { setPool } from '../../test/ipam-model/operations.js';
-import { Scene } from '../../test/ipam-model/scene.js';
+import { setPool } from './testing/model/operations.js';
+import { Scene } from './testing/model/scene.js';
 
 describe('syncing a claim', () => {
   let scene: Scene;

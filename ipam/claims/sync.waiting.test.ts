@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Name, Scene } from '../../test/ipam-model/scene.js';
+import { type Name, Scene } from './testing/model/scene.js';
 
 describe('syncing a claim whose pool is full', () => {
   let scene: Scene;

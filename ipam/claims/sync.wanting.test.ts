@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../../api/names.js';
 import { VMI_OWNER } from '../../test/launcher-pods.js';
-import { Scene } from '../../test/ipam-model/scene.js';
+import { Scene } from './testing/model/scene.js';
 
 describe('syncing a claim that asks for another address', () => {
   let scene: Scene;

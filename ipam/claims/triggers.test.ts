@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { Cache } from '../../kube/cache.js';
-import { lease } from '../../test/claim-observation.js';
+import { lease } from './testing/claim-observation.js';
 import { claimOf, day } from '../../test/pool-objects.js';
-import { SERVED_CLAIM_INDEXES } from '../indexes.js';
+import { SERVED_CLAIM_INDEXES } from './indexes.js';
 import { allKeys, keysOfClaim, keysOfLease, keysOfNetworks } from './triggers.js';
 
 function claim(name: string, born: number, network = 'blue'): IPAMClaim {

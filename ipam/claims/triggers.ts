@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import type { Address } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
-import { BY_NETWORK } from '../indexes.js';
+import { BY_NETWORK } from './indexes.js';
 import type { ClaimWaiters } from './waiting.js';
 
 /** Which claims a change concerns, as keys. */

@@ -4,7 +4,7 @@ import type { EventSubject } from '../../kube/events.js';
 import { silentLogger } from '../../kube/log.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { claim } from '../../test/workload-objects.js';
-import type { Resolution } from '../../process/pools/resolution.js';
+import type { Resolution } from '../directory/resolution.js';
 import type { ClaimPod } from './pods.js';
 import { UnhonouredClaims, unhonouredUses } from './unhonoured.js';
 

@@ -5,11 +5,11 @@ import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
-import type { Gate } from '../../process/gates.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
-import type { Resolution } from '../../process/pools/resolution.js';
+import type { Gate } from '../../cluster/gates.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import type { Resolution } from '../directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './pods.js';
-import { subjectsOf } from '../../process/claims/claim-subjects.js';
+import { subjectsOf } from '../../cluster/claim-subjects.js';
 
 /** What bears on whether a claim is honoured. */
 export interface Situation {

@@ -9,8 +9,8 @@ import { TransportError, isConflict, isNotFound, messageOf } from '../../kube/er
 import { inParallel } from '../../kube/in-parallel.js';
 import type { Logger } from '../../kube/log.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import { OWNER_KIND_NOT_SERVED } from '../../process/claims/unserved-owner.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
+import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
+import type { PoolDirectory } from '../directory/directory.js';
 import { conditionOf } from './status.js';
 
 export interface UnservedOwnersDeps {

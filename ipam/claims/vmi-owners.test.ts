@@ -6,7 +6,7 @@ import { silentLogger } from '../../kube/log.js';
 import type { ObjectRef } from '../../kube/resource.js';
 import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 import { claim, vmReference, vmi, vmiReference } from '../../test/workload-objects.js';
-import type { KubeVirtController } from '../../process/kubevirt-controller.js';
+import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
 import type { ClaimPod } from './pods.js';
 import { RECHECK_VMI_MS, VmiOwners } from './vmi-owners.js';
 

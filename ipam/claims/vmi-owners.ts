@@ -8,7 +8,7 @@ import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { rememberRecent } from '../../kube/recent-entries.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import type { KubeVirtNamespace } from '../../process/kubevirt-controller.js';
+import type { KubeVirtNamespace } from '../../cluster/kubevirt-controller.js';
 import type { ClaimPod } from './pods.js';
 
 /** How often a VMI is read again that did not prove a pod's right. */

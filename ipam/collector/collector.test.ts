@@ -6,7 +6,7 @@ import type { EventSubject } from '../../kube/events.js';
 import { silentLogger } from '../../kube/log.js';
 import { DEFAULT_FEATURE_GATES } from '../../process/feature-gates.js';
 import { Metrics } from '../../process/metrics.js';
-import { LeakWorld } from '../../test/leak-world.js';
+import { LeakWorld } from './testing/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type Collector, createCollector } from './collector.js';
 import { createCollectorReport } from './report.js';

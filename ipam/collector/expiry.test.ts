@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { AddressLease } from '../../api/address-lease.js';
-import { LeakWorld } from '../../test/leak-world.js';
+import { LeakWorld } from './testing/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type LeaseTimes, readLease, stateOf } from '../core/lease.js';
 import { Expiry, type TimesOf, dueLeases } from './expiry.js';

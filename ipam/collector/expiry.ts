@@ -2,7 +2,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
-import { writeLease } from '../../process/lease-writes.js';
+import { writeLease } from '../../cluster/lease-writes.js';
 import { type LeaseRecord, type LeaseTimes, expireLease, expiresAt, mayExpire } from '../core/lease.js';
 import { inParallel } from '../../kube/in-parallel.js';
 import type { CollectorReport } from './report.js';

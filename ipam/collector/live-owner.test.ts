@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LeaseOwner } from '../../api/address-lease.js';
-import { LeakWorld, MOODS } from '../../test/leak-world.js';
+import { LeakWorld, MOODS } from './testing/leak-world.js';
 import { readLiveOwner } from './live-owner.js';
 
 describe('readLiveOwner', () => {

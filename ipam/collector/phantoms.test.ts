@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LeakWorld, MOODS } from '../../test/leak-world.js';
+import { LeakWorld, MOODS } from './testing/leak-world.js';
 import { PhantomSearch } from './phantoms.js';
 
 describe('the search for leases that only the book knows', () => {

@@ -3,10 +3,10 @@ import { ADDRESS_LEASE_KIND, EventReason, IPAM_API_VERSION } from '../../api/nam
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';
-import { subjectsOf } from '../../process/claims/claim-subjects.js';
+import { subjectsOf } from '../../cluster/claim-subjects.js';
 import { formatAddress } from '../core/address.js';
 import { type LeaseRecord, isOfTable } from '../core/lease.js';
-import type { Innocence } from './round.js';
+import type { Innocence } from './innocence.js';
 import { type Charge, type Suspect, describeOwner } from './suspects.js';
 
 /** What the collector tells the world. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { LeakWorld, MOODS, type Mood, type Plural } from '../../test/leak-world.js';
+import { LeakWorld, MOODS, type Mood, type Plural } from './testing/leak-world.js';
 import { LeakSearch } from './round.js';
 
 const PLURALS: readonly Plural[] = ['addressleases', 'ipamclaims', 'pods'];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Pod } from '../../api/pod.js';
-import { LeakWorld } from '../../test/leak-world.js';
+import { LeakWorld } from './testing/leak-world.js';
 import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
 import { LeakSearch } from './round.js';
 

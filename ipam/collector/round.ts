@@ -10,9 +10,9 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
-import type { Gate } from '../../process/gates.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
-import { writeLease } from '../../process/lease-writes.js';
+import type { Gate } from '../../cluster/gates.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import { writeLease } from '../../cluster/lease-writes.js';
 import { readUsers } from '../claims/live.js';
 import { type ClaimPod, type ClaimPods, addressesOf } from '../claims/pods.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
@@ -22,6 +22,7 @@ import { inParallel } from '../../kube/in-parallel.js';
 import type { CollectorReport } from './report.js';
 import { voucherFor } from './surplus.js';
 import { type Owners, type Suspect, casesOf, suspectsAmong } from './suspects.js';
+import type { Innocence } from './innocence.js';
 
 /** A cache, and whether it can be relied on; an Informer is one. */
 export interface Followed<S extends KubeObject> {
@@ -172,9 +173,6 @@ export class LeakSearch {
     return stateOf(current) === 'held' && current.owner?.uid === uid;
   }
 }
-
-/** Why a suspect keeps its address. */
-export type Innocence = { kind: 'alive' } | { kind: 'changed' } | { kind: 'unknown'; why: string };
 
 /** The API server proves the charge. `claim`: the living owner of a surplus lease. */
 interface Guilt {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { LeakWorld } from '../../test/leak-world.js';
+import { LeakWorld } from './testing/leak-world.js';
 import { parseAddress } from '../core/address.js';
 import { type LeaseRecord, readLease } from '../core/lease.js';
 import { voucherFor } from './surplus.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LeakWorld } from '../../test/leak-world.js';
+import { LeakWorld } from './testing/leak-world.js';
 import { type Owners, type Suspects, casesOf, suspectsAmong } from './suspects.js';
 
 /** What the world's caches show. */

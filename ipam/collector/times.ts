@@ -1,6 +1,6 @@
 import type { LeaseTimes } from '../core/lease.js';
 import { type LeaseRules, leastCooldownMs, leaseTimesOf } from '../core/lease-times.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
+import type { PoolDirectory } from '../directory/directory.js';
 import type { TimesOf } from './expiry.js';
 
 /** How long released leases are kept. Where the pool is gone, as short as may be; one that is there and cannot be read might say more: its leases stay. */

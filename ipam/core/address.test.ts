@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { anyAddress, ipv6Groups } from '../../test/addresses.js';
+import { anyAddress, ipv6Groups } from './testing/addresses.js';
 import {
   AddressError,
   formatAddress,

@@ -1,17 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { AllocationReason } from '../../api/names.js';
-import { type Operation, operation, reservation } from '../../test/leases-model/allocator-operations.js';
+import { type Operation, operation, reservation } from './testing/allocator-operations.js';
 import { LaggingWatch } from '../../test/lagging-watch.js';
 import { leaseOwner } from '../../test/lease-objects.js';
 import { LeaseStore } from '../../test/lease-store.js';
-import {
-  MODEL_ADDRESSES,
-  POOL_NAMES,
-  type PoolName,
-  openAddresses,
-  poolOfShape,
-} from '../../test/leases-model/pool-shapes.js';
+import { MODEL_ADDRESSES, POOL_NAMES, type PoolName, openAddresses, poolOfShape } from './testing/pool-shapes.js';
 import { LeaseBook } from '../leases/book.js';
 import { type Address, type Family, formatAddress, sameAddress } from './address.js';
 import { type AddressWish, type Choice, type Refusal, addressOf, choose } from './allocator.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { anyAddress } from '../../test/addresses.js';
+import { anyAddress } from './testing/addresses.js';
 import { AddressError, BITS, formatAddress, parseAddress } from './address.js';
 import { containsAddress, firstOf, formatCidr, lastOf, networkOf, overlap, parseCidr, rangesOf } from './cidr.js';
 

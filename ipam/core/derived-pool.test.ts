@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { readHoldfastIpam } from '../../api/holdfast-ipam.js';
 import type { AddressPoolSpec } from '../../api/address-pool.js';
-import { type NadRights, derivedPoolName, derivedSpec } from './derived-pool.js';
+import { derivedPoolName, derivedSpec } from './derived-pool.js';
+import { type NadRights } from '../../api/nad-rights.js';
 
 const PATH = 'spec.config.ipam';
 

@@ -3,34 +3,11 @@ import { POOL_BOUNDS } from '../../api/bounds.js';
 import { type HoldfastIpamConfig, POOL_FIELDS } from '../../api/holdfast-ipam.js';
 import { claimName, labelValue } from '../../api/ipam-claim.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
+import type { NadRights } from '../../api/nad-rights.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { parseDuration } from './duration.js';
 import { type Pool, type PoolProblem, compilePool } from './pool.js';
 import { subnetsOfRanges } from './whereabouts.js';
-
-/** What the administrator allows the NADs of one namespace. */
-export interface NadRights {
-  /** A pool serves all namespaces, unless its NAD names some. */
-  readonly servesAll: boolean;
-  /** Nodes may show how many addresses of a pool are free. */
-  readonly publishesCapacity: boolean;
-}
-
-/** By the namespace of the NADs. */
-export type RightsOf = (namespace: string) => NadRights;
-
-/** What an administrator configures. */
-export interface RightsConfig {
-  readonly globalNamespaces: readonly string[];
-  readonly capacityNamespaces: readonly string[];
-}
-
-export function rightsBy({ globalNamespaces, capacityNamespaces }: RightsConfig): RightsOf {
-  return (namespace) => ({
-    servesAll: globalNamespaces.includes(namespace),
-    publishesCapacity: capacityNamespaces.includes(namespace),
-  });
-}
 
 /** `none`: the NAD leaves its addresses to an admin's pool. */
 export type DerivedSpec =

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { anyAddress } from '../../test/addresses.js';
+import { anyAddress } from './testing/addresses.js';
 import { parseAddress, sameAddress } from './address.js';
 import { leaseName } from './lease-name.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { JOBS, type Job, LeaseWorld, POOLS } from '../../test/leases-model/lease-world.js';
+import { JOBS, type Job, LeaseWorld, POOLS } from './testing/lease-world.js';
 
 /** Two that allocate, collect and expire, and an administrator. */
 const PROCESSES = 3;

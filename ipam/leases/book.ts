@@ -7,7 +7,7 @@ import { leaseName } from '../core/lease-name.js';
 import { type LeaseRecord, isKept, readLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import { CoolingQueues } from './cooling-queues.js';
-import { GoneLeases } from './gone-leases.js';
+import { GoneLeases } from '../../kube/tombstones.js';
 import { LeaseIndex } from './lease-index.js';
 import { isNewer, newerOf } from '../../kube/resource-version.js';
 

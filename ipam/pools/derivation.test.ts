@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 import { holdfastConfig, nad } from '../../test/pool-objects.js';
 import { type Derivation, planDerivation } from './derivation.js';
 import { derivedPool } from '../core/derived-pool.js';

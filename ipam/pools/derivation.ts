@@ -4,13 +4,14 @@ import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 import type { LeaseRecord } from '../core/lease.js';
 import { type Pool, compilePool } from '../core/pool.js';
 import { spaceRefusal } from '../core/address-space-rights.js';
-import { type NadRights, derivedPool, derivedPoolName } from '../core/derived-pool.js';
+import { derivedPool, derivedPoolName } from '../core/derived-pool.js';
+import { type NadRights } from '../../api/nad-rights.js';
 import { type NadNotice, type Wish, describeProblems, readWishes } from './wishes.js';
-import { NAMED, named } from './status.js';
+import { NAMED, named } from './named-leases.js';
 import { outsideOf } from './usage.js';
 
 /** What is known of the NADs of one namespace and network, and of the pool that is derived from them. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
-import { PoolsWorld } from '../../test/pools-world.js';
+import { PoolsWorld } from './testing/pools-world.js';
 
 const SUBNETS = { subnets: [{ cidr: '10.9.0.0/24' }] };
 const EVERYBODYS = adminPool('admins');

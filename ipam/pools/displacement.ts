@@ -1,5 +1,5 @@
-import { takesUsers } from '../../process/pools/resolution.js';
-import type { JudgedPool } from '../../process/pools/verdict.js';
+import { takesUsers } from '../directory/resolution.js';
+import type { JudgedPool } from '../directory/verdict.js';
 
 /** An admin's pool has users of a derived one. */
 export interface Displacement {

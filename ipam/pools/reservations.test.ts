@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { adminPool } from '../../test/pool-objects.js';
-import { PoolsWorld } from '../../test/pools-world.js';
+import { PoolsWorld } from './testing/pools-world.js';
 
 describe('leases that an admin reserves in a pool', () => {
   let world: PoolsWorld;

@@ -6,7 +6,7 @@ import { ControllerLoop } from '../../kube/loop.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool } from '../../test/pool-objects.js';
-import { PoolsWorld } from '../../test/pools-world.js';
+import { PoolsWorld } from './testing/pools-world.js';
 import { StatusWriter } from './status-writer.js';
 
 const COUNTS = { capacity: 9, heldByStopped: 0, cooling: 0, reserved: 0 };

@@ -1,22 +1,19 @@
 import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import { formatAddress } from '../core/address.js';
 import { capped } from '../core/capped.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import type { Agreement } from './derivation.js';
 import type { Displacement } from './displacement.js';
+import { NAMED, named } from './named-leases.js';
 import type { Usage } from './usage.js';
 import { describeProblems } from './wishes.js';
-import type { PoolVerdict } from '../../process/pools/verdict.js';
+import type { PoolVerdict } from '../directory/verdict.js';
 
 export type Counts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
 /** A condition before it is known since when it holds. */
 export type Finding = Omit<Condition, 'lastTransitionTime'>;
-
-/** Leases, or namespaces, that a message names. */
-export const NAMED = 5;
 
 /** @param free addresses that anybody may have */
 export function countsOf(pool: Pool | undefined, usage: Usage, free: bigint): Counts {
@@ -159,42 +156,11 @@ export function blockersOf(usage: Usage): number {
   return usage.held + usage.reserved;
 }
 
-/**
- * `10.0.0.5 (IPAMClaim vms/vm1.data), … and 12 more`.
- * @param reader the namespace whose tenants read it: owners in other namespaces are not named; undefined: an administrator reads it
- */
-export function named(
-  leases: Iterable<LeaseRecord>,
-  total: number,
-  isMeant: (lease: LeaseRecord) => boolean,
-  reader?: string,
-): string {
-  const texts: string[] = [];
-  for (const lease of leases) {
-    if (texts.length === NAMED) break;
-    if (isMeant(lease)) texts.push(describe(lease, reader));
-  }
-  const more = total - texts.length;
-  return `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
 function* lookUp(names: Iterable<string>, leases: Judgement['leases']): Iterable<LeaseRecord> {
   for (const name of names) {
     const lease = leases.get(name);
     if (lease !== undefined) yield lease;
   }
-}
-
-function describe(lease: LeaseRecord, reader: string | undefined): string {
-  const { address, owner } = lease;
-  const who = stateOf(lease) === 'released' ? 'released, not free yet' : describeHolder(owner, reader);
-  return `${formatAddress(address)} (${who})`;
-}
-
-function describeHolder(owner: LeaseRecord['owner'], reader: string | undefined): string {
-  if (owner === undefined) return 'reserved';
-  const isShown = reader === undefined || owner.namespace === reader;
-  return isShown ? `${owner.kind} ${owner.namespace}/${owner.name}` : 'in another namespace';
 }
 
 function sizeOf(pool: Pool, which: 'open' | 'requestable'): bigint {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { PoolBlocks } from '../../api/address-pool.js';
 import { adminPool } from '../../test/pool-objects.js';
-import { PoolsWorld } from '../../test/pools-world.js';
+import { PoolsWorld } from './testing/pools-world.js';
 
 describe('a pool of which nodes are lent blocks', () => {
   let world: PoolsWorld;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { holdfastConfig, nad } from '../../test/pool-objects.js';
-import { PoolsWorld } from '../../test/pools-world.js';
+import { PoolsWorld } from './testing/pools-world.js';
 
 const CIDR = '10.9.0.0/24';
 const TERMS = { network: 'blue', subnets: [{ cidr: CIDR }], namespaces: ['vms'] };

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { AddressPool } from '../../api/address-pool.js';
 import { MAX_ADD_TIMEOUT_MS } from '../../process/agent-config.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
-import { MAX_STALENESS_MS, PoolsWorld } from '../../test/pools-world.js';
+import { MAX_STALENESS_MS, PoolsWorld } from './testing/pools-world.js';
 
 /** An agent may have read the pool so long ago, its ADD takes so long, and the API server so long for the last write. */
 const FENCE_MS = MAX_STALENESS_MS + MAX_ADD_TIMEOUT_MS + 60_000;

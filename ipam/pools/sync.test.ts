@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { POOL_FINALIZER } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
-import { PoolsWorld } from '../../test/pools-world.js';
+import { PoolsWorld } from './testing/pools-world.js';
 
 const CIDR = '10.9.0.0/24';
 const WITH_SUBNET = nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }] }));

@@ -1,4 +1,4 @@
-import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, type PoolBlocks, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { isBeingDeleted, splitKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
@@ -8,12 +8,13 @@ import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/loop.js';
 import type { Cache } from '../../kube/cache.js';
-import type { Blocks } from '../blocks/blocks.js';
 import { addFinalizer, applyDerivation, mayGo, removeFinalizer, wantsFinalizer } from './apply.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
 import { displacementOf } from './displacement.js';
-import { type RightsOf, derivedPoolName } from '../core/derived-pool.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
+import { derivedPoolName } from '../core/derived-pool.js';
+import type { Pool } from '../core/pool.js';
+import type { RightsOf } from '../../api/nad-rights.js';
+import type { PoolDirectory } from '../directory/directory.js';
 import { MoveFence } from './move-fence.js';
 import { Notices, tellOfConditions } from './notices.js';
 import { type Judgement, blockersOf, conditionsOf, countsOf } from './status.js';
@@ -34,7 +35,7 @@ export interface PoolsDependencies {
   maxStalenessMs: number;
   rightsOf: RightsOf;
   /** Absent where nodes are lent none. */
-  blocks?: Pick<Blocks, 'statusOf' | 'holdingUp'>;
+  blocks?: { statusOf(pool: Pool): PoolBlocks; holdingUp(pool: string): number };
   /** Closed: no pool is made, changed or deleted. */
   isGateOpen: () => boolean;
   events: Pick<EventRecorder, 'event'>;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { PoolCondition } from '../../api/address-pool.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
-import { PoolsWorld } from '../../test/pools-world.js';
+import { PoolsWorld } from './testing/pools-world.js';
 import { COMPARE_EVERY_MS } from './wire-overlaps.js';
 
 const ofNetwork = (network: string, more: object = {}) => ({

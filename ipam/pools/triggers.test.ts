@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { Change } from '../../kube/informer.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
-import { PoolsWorld } from '../../test/pools-world.js';
+import { PoolsWorld } from './testing/pools-world.js';
 import { allPoolKeys, followPools } from './triggers.js';
 
 /** A source of changes that a test sets off. */

@@ -3,12 +3,12 @@ import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/addr
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Change } from '../../kube/informer.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 import type { Address } from '../core/address.js';
 import { derivedPoolName } from '../core/derived-pool.js';
 import { stateOf } from '../core/lease.js';
-import type { PoolChanges, PoolDirectory } from '../../process/pools/directory.js';
-import { networkKey } from '../../process/pools/resolution.js';
+import type { PoolChanges, PoolDirectory } from '../directory/directory.js';
+import { networkKey } from '../directory/resolution.js';
 import type { LeaseChange, LeaseSource, PoolUsage } from './usage.js';
 
 /** Which keys a change concerns: names of pools, and `namespace/network` of NADs. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kube/clock.js';
-import type { PoolDirectory } from '../../process/pools/directory.js';
-import { compiledPool } from '../../process/pools/verdict.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import { compiledPool } from '../directory/verdict.js';
 import { describeOverlap, overlapsOf } from './wire-overlap.js';
 
 /** All segments are compared again at most so often, whatever tenants do to their NADs. */

@@ -1,9 +1,10 @@
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import { EventReason } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 import type { Pool } from '../core/pool.js';
-import { type DerivedSpec, type NadRights, derivedSpec } from '../core/derived-pool.js';
+import { type DerivedSpec, derivedSpec } from '../core/derived-pool.js';
+import { type NadRights } from '../../api/nad-rights.js';
 
 /** The pool that one NAD asks for. */
 export interface Wish {

@@ -1,4 +1,4 @@
-import { type AdmissionMetrics, createAdmissionMetrics } from '../../process/admission/metrics.js';
+import { type AdmissionMetrics, createAdmissionMetrics } from '../../admission/metrics.js';
 import type { Metrics } from '../../process/metrics.js';
 
 export function createValidationMetrics(metrics: Metrics): AdmissionMetrics {

@@ -1,7 +1,7 @@
 import { joinKey } from '../../api/meta.js';
-import type { AdmissionRequest, Answer } from '../../process/admission/review.js';
-import { Reviewer } from '../../process/admission/reviewer.js';
-import { shrinkNad } from '../../process/shrink.js';
+import type { AdmissionRequest, Answer } from '../../admission/review.js';
+import { Reviewer } from '../../admission/reviewer.js';
+import { shrinkNad } from '../../cluster/shrink.js';
 import { warnOfMisspelling, warnOfUnreadable } from './nad-text.js';
 import { isOurs, reviewNad } from './nads.js';
 import { readNadObject } from './objects.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
-import { viewOf } from '../../test/validation-view.js';
+import { viewOf } from './testing/validation-view.js';
 import { reviewNad } from './nads.js';
 
 const warningsWith = (...pools: AddressPool[]) =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
-import { type Seen, leaseOf, viewOf } from '../../test/validation-view.js';
+import { type Seen, leaseOf, viewOf } from './testing/validation-view.js';
 import { reviewNad } from './nads.js';
 import type { Check } from './verdict.js';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { addressSpaceOf } from '../../api/address-pool.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 import { spaceRefusal } from '../core/address-space-rights.js';
 import { type PoolChange, refuseLosses } from './losses.js';
 import { isAdmins, servedOf } from './serving.js';

@@ -1,5 +1,5 @@
-import type { AdmissionRequest, Answer } from '../../process/admission/review.js';
-import { Reviewer } from '../../process/admission/reviewer.js';
+import type { AdmissionRequest, Answer } from '../../admission/review.js';
+import { Reviewer } from '../../admission/reviewer.js';
 import { MalformedObjectError, readPoolObject } from './objects.js';
 import { reviewPool } from './pools.js';
 import { type ValidationAdmissionOptions, refuseResource, report } from './report.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type PoolGiven, adminPool } from '../../test/pool-objects.js';
-import { type Seen, coolingLease, leaseOf, reservedLease, viewOf } from '../../test/validation-view.js';
+import { type Seen, coolingLease, leaseOf, reservedLease, viewOf } from './testing/validation-view.js';
 import { type PoolReview, reviewPool } from './pools.js';
 import type { Check, Verdict } from './verdict.js';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
-import type { AdmissionMetrics } from '../../process/admission/metrics.js';
-import type { Answer } from '../../process/admission/review.js';
+import type { AdmissionMetrics } from '../../admission/metrics.js';
+import type { Answer } from '../../admission/review.js';
 import type { Verdict } from './verdict.js';
 import type { ValidationView } from './view.js';
 

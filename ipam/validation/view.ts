@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import type { JudgedPool } from '../../process/pools/verdict.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
-import type { RightsOf } from '../core/derived-pool.js';
+import type { JudgedPool } from '../directory/verdict.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
+import type { RightsOf } from '../../api/nad-rights.js';
 import type { LeaseRecord } from '../core/lease.js';
 
 /** What a review reads of a lease. */

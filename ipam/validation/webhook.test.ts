@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { silentLogger } from '../../kube/log.js';
-import type { AdmissionPart } from '../../process/admission/part.js';
-import type { InformerRegistry } from '../../process/informers.js';
+import type { AdmissionPart } from '../../admission/part.js';
+import type { InformerRegistry } from '../../kube/informers.js';
 import { createMetrics } from '../../process/metrics.js';
 import { AdmissionClient } from '../../test/admission-client.js';
 import { type ServingCertificate, makeServingCertificate } from '../../test/certificate.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { MemoryApi } from '../../test/memory-api.js';
 import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
-import { leaseOf, viewOf } from '../../test/validation-view.js';
+import { leaseOf, viewOf } from './testing/validation-view.js';
 import { type ValidationDeps, createValidation } from './webhook.js';
 
 interface Response {

@@ -1,5 +1,5 @@
 import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
-import { type AdmissionPart, createAdmissionPart } from '../../process/admission/part.js';
+import { type AdmissionPart, createAdmissionPart } from '../../admission/part.js';
 import type { ClientConfig } from '../../process/client-config.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';

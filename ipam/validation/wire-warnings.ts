@@ -1,4 +1,4 @@
-import { compiledPool } from '../../process/pools/verdict.js';
+import { compiledPool } from '../directory/verdict.js';
 import { describeOverlap, overlapsOf } from '../pools/wire-overlap.js';
 import type { ValidationView } from './view.js';
 import type { Statement, Wish } from './wish.js';

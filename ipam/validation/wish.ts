@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import type { NetworkAttachment } from '../../process/shrink.js';
+import type { NetworkAttachment } from '../../cluster/shrink.js';
 import type { Pool } from '../core/pool.js';
-import { type RightsOf, derivedPool, derivedSpec } from '../core/derived-pool.js';
+import { derivedPool, derivedSpec } from '../core/derived-pool.js';
+import { type RightsOf } from '../../api/nad-rights.js';
 
 const SHOWN = 120;
 

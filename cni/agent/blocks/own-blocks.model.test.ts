@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Event, event, happen } from '../../../test/agent-model/events.js';
-import { BLOCKS } from '../../../test/agent-model/lease-agent.js';
-import { AgentWorld, NODES } from '../../../test/agent-model/world.js';
+import { type Event, event, happen } from '../testing/model/events.js';
+import { BLOCKS } from '../testing/model/lease-agent.js';
+import { AgentWorld, NODES } from '../testing/model/world.js';
 
 type BlockEvent =
   | { what: 'lend'; pick: number; node: number }

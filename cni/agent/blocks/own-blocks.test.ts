@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { BlockRelease, ReleaseReason } from '../../../api/address-block.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import { BlockScene, isIn } from '../../../test/agent-model/block-scene.js';
-import { BLOCKS, COLLECT_AFTER_MS } from '../../../test/agent-model/lease-agent.js';
-import { NODE } from '../../../test/agent-model/lease-scene.js';
+import { BlockScene, isIn } from '../testing/model/block-scene.js';
+import { BLOCKS, COLLECT_AFTER_MS } from '../testing/model/lease-agent.js';
+import { NODE } from '../testing/model/lease-scene.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { ANSWER_INTERVAL_MS } from './own-blocks.js';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { parseAddress } from '../../../ipam/core/address.js';
-import type { AgentWorld } from '../../../test/agent-world.js';
-import { worldWithVm } from '../../../test/agent-world.js';
+import type { AgentWorld } from '../testing/agent-world.js';
+import { worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
 const FIVE = [parseAddress('10.0.0.5')];

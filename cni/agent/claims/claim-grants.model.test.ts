@@ -6,7 +6,7 @@ import { IPS_ALLOCATED } from '../../../api/names.js';
 import type { Pod } from '../../../api/pod.js';
 import { leastCooldownMs } from '../../../ipam/core/lease-times.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import { AgentWorld, JumpingClock } from '../../../test/agent-world.js';
+import { AgentWorld, JumpingClock } from '../testing/agent-world.js';
 import { makeClaim, makeVm, makeVmi } from '../../../test/kubevirt-objects.js';
 
 const LASTS = [5, 6] as const;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { parseAddress } from '../../../ipam/core/address.js';
 import { StatusError } from '../../../kube/errors.js';
-import { AgentWorld, worldWithVm } from '../../../test/agent-world.js';
+import { AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 import { adminPool } from '../../../test/pool-objects.js';
 

@@ -2,15 +2,16 @@ import { type IPAMClaim, nadOf } from '../../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
 import { describeSelection } from '../../../api/network-selection.js';
 import { IPAM_CLAIMS } from '../../../kube/resources.js';
-import type { PoolDirectory } from '../../../process/pools/directory.js';
+import type { PoolDirectory } from '../../../ipam/directory/directory.js';
 import { unread } from '../api-failure.js';
-import type { Attachment, Call, Grant } from '../attachment.js';
+import type { Attachment, Grant } from '../attachment.js';
+import type { Call } from '../call.js';
 import { CniCode, CniError } from '../cni-error.js';
 import { type ShownAddress, grantedAddress, shownAddresses } from './claim-lease.js';
 import type { ClaimLeases, SeenLease } from './claim-leases.js';
 import type { Entitlements } from './entitlements.js';
 import type { OtherUsers } from './other-users.js';
-import { Patience, type PatienceDeps } from './patience.js';
+import { Patience, type PatienceDeps } from '../patience.js';
 import type { Sightings } from './sightings.js';
 
 /** What an attachment was given, and by which claim and leases. */

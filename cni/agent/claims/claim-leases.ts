@@ -2,12 +2,12 @@ import type { AddressLease } from '../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { Clock } from '../../../kube/clock.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import type { PoolDirectory } from '../../../process/pools/directory.js';
+import type { PoolDirectory } from '../../../ipam/directory/directory.js';
 import { type Address, formatAddress } from '../../../ipam/core/address.js';
 import type { LeaseRecord } from '../../../ipam/core/lease.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { isAway, unread } from '../api-failure.js';
-import type { Call } from '../attachment.js';
+import type { Call } from '../call.js';
 import { heldLease } from './claim-lease.js';
 import type { Sighting, Sightings } from './sightings.js';
 

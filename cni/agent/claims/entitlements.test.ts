@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { swappedClaimName } from '../../../api/ipam-claim.js';
-import { AgentWorld, JumpingClock, worldWithVm } from '../../../test/agent-world.js';
+import { AgentWorld, JumpingClock, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim, makeVmi } from '../../../test/kubevirt-objects.js';
 import { adminPool } from '../../../test/pool-objects.js';
 import { NAMESPACE, vmReference, vmiReference } from '../../../test/workload-objects.js';

@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { NetworkSelection } from '../../../api/network-selection.js';
-import type { ClusterView, Doubt } from '../../../process/claims/cluster-view.js';
+import type { ClusterView, Doubt } from '../../../cluster/cluster-view.js';
 import type { Attachment } from '../attachment.js';
 
 /** An interface that Multus attaches, of a pod that may have a claim for it. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AgentWorld, JumpingClock, worldWithVm } from '../../../test/agent-world.js';
+import { AgentWorld, JumpingClock, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
 describe('a launcher whose claim is not as it should be', () => {

@@ -3,8 +3,8 @@ import { joinKey, objectKey } from '../../../api/meta.js';
 import { CLAIM_REFERENCE_KEY } from '../../../api/names.js';
 import { type NetworkSelection, describeSelection, selectionsOf } from '../../../api/network-selection.js';
 import { describeHolder, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../../api/vm-claims.js';
-import { chooseClaim, matchNetwork } from '../../../process/claims/element-claim.js';
-import { type Workload, findWorkload } from '../../../process/claims/workload.js';
+import { chooseClaim, matchNetwork } from '../../../cluster/element-claim.js';
+import { type Workload, findWorkload } from '../../../cluster/workload.js';
 import type { NodePod } from '../pods/node-pod.js';
 import type { Judgement, Seeker, Sight } from './judgement.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { LAUNCHER_CREATOR } from '../../../api/names.js';
-import { type AgentWorld, worldWithVm } from '../../../test/agent-world.js';
+import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 
 const GRANTED = '10.0.0.5/24';
 

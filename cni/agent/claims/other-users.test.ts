@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type AgentWorld, worldWithVm } from '../../../test/agent-world.js';
+import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { FORGED_OWNERS } from '../../../test/forged-owners.js';
 
 const GRANTED = '10.0.0.5/24';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import { type AgentWorld, JumpingClock, worldWithVm } from '../../../test/agent-world.js';
+import { type AgentWorld, JumpingClock, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
 const GRANTED = '10.0.0.5/24';

@@ -3,7 +3,7 @@ import { isBeingDeleted, joinKey, objectKey } from '../../../api/meta.js';
 import { CLAIM_FINALIZER } from '../../../api/names.js';
 import { isLauncher } from '../../../api/pod.js';
 import { describeHolder } from '../../../api/vm-claims.js';
-import { findWorkload } from '../../../process/claims/workload.js';
+import { findWorkload } from '../../../cluster/workload.js';
 import { shownReference } from './launcher-claim.js';
 import type { Judgement, Seeker, Sight } from './judgement.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
-import { type AgentWorld, worldWithVm } from '../../../test/agent-world.js';
+import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 
 const GRANTED = '10.0.0.5/24';

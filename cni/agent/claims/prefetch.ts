@@ -12,7 +12,7 @@ import type { Clock, Random } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { ControllerLoop, type SyncResult } from '../../../kube/loop.js';
 import { WorkQueue } from '../../../kube/workqueue.js';
-import type { NetworkAttachment } from '../../../process/shrink.js';
+import type { NetworkAttachment } from '../../../cluster/shrink.js';
 import type { Attachment } from '../attachment.js';
 import type { NodePod } from '../pods/node-pod.js';
 import type { NodePods } from '../pods/node-pods.js';

@@ -11,9 +11,9 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../../kube/resources.js';
-import { type ClusterView, type Doubt, doubtId } from '../../../process/claims/cluster-view.js';
-import { type Gate, isServed } from '../../../process/gates.js';
-import type { NetworkAttachment } from '../../../process/shrink.js';
+import { type ClusterView, type Doubt, doubtId } from '../../../cluster/cluster-view.js';
+import { type Gate, isServed } from '../../../cluster/gates.js';
+import type { NetworkAttachment } from '../../../cluster/shrink.js';
 import type { Sightings } from './sightings.js';
 
 export interface SightedViewOptions {

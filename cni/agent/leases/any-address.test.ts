@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { BlockScene, isIn } from '../../../test/agent-model/block-scene.js';
-import { BLOCKS } from '../../../test/agent-model/lease-agent.js';
-import { LeaseScene, NODE, OTHER } from '../../../test/agent-model/lease-scene.js';
+import { BlockScene, isIn } from '../testing/model/block-scene.js';
+import { BLOCKS } from '../testing/model/lease-agent.js';
+import { LeaseScene, NODE, OTHER } from '../testing/model/lease-scene.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { NOTED_MS } from '../blocks/block-candidates.js';
 

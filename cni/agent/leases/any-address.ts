@@ -3,10 +3,10 @@ import { type LeaseRecord, type LeaseTimes, mayTake, underPressure } from '../..
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockPicks, PickOutcome } from '../blocks/own-blocks.js';
-import type { Call } from '../attachment.js';
+import type { Call } from '../call.js';
 import type { LeaseWriter, PodRequest, Written } from './lease-writer.js';
 import type { PickSource, PodLeaseMetrics } from './metrics.js';
-import type { OwnLeases } from './own-leases.js';
+import type { OwnLeases } from '../own-leases.js';
 import { contended, full } from './refusals.js';
 import type { SpaceCandidates } from './space-candidates.js';
 

@@ -2,7 +2,7 @@ import type { AddressLease } from '../../../api/address-lease.js';
 import type { Pool } from '../../../ipam/core/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import type { Watched } from '../../../process/informers.js';
+import type { Watched } from '../../../kube/informers.js';
 import { type SeenLease, SpaceCandidates, type SpaceFeed, shrinkSeen } from './space-candidates.js';
 
 export interface CandidatesDeps {

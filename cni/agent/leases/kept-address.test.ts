@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { AddressLeaseSpec, LeaseOwner } from '../../../api/address-lease.js';
-import { LeaseScene, OTHER } from '../../../test/agent-model/lease-scene.js';
+import { LeaseScene, OTHER } from '../testing/model/lease-scene.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { parseAddress } from '../../../ipam/core/address.js';

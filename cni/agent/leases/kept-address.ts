@@ -15,10 +15,10 @@ import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { isNewer } from '../../../kube/resource-version.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import type { Call } from '../attachment.js';
+import type { Call } from '../call.js';
 import { type LeaseWriter, type PodRequest, type Written, readable } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
-import type { OwnLeases } from './own-leases.js';
+import type { OwnLeases } from '../own-leases.js';
 import { tableTaken } from './refusals.js';
 import type { SpaceCandidates } from './space-candidates.js';
 

@@ -15,10 +15,11 @@ import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { TransportError, isAlreadyExists, isConflict, isNotFound } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import { type LeaseClient, mayHaveActed, writeLease } from '../../../process/lease-writes.js';
+import { type LeaseClient, writeLease } from '../../../cluster/lease-writes.js';
+import { mayHaveActed } from '../../../kube/errors.js';
 import type { LentBlocks } from '../blocks/lent-blocks.js';
 import type { PodLeaseMetrics, WriteKind } from './metrics.js';
-import { type OwnLeases, type Place, isHeldAt } from './own-leases.js';
+import { type OwnLeases, type Place, isHeldAt } from '../own-leases.js';
 
 /** Of a write that gives somebody an address: he has it; or somebody else was faster. */
 export type Written = { readonly kind: 'ours'; readonly lease: LeaseRecord } | { readonly kind: 'lost' };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LeaseScene } from '../../../test/agent-model/lease-scene.js';
+import { LeaseScene } from '../testing/model/lease-scene.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { parseAddress } from '../../../ipam/core/address.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { LeaseScene, OTHER, callOf } from '../../../test/agent-model/lease-scene.js';
+import { LeaseScene, OTHER, callOf } from '../testing/model/lease-scene.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 
 const POOL = compiledPool({ cidr: '10.0.0.0/24' });

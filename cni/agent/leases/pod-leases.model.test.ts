@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { event, happen } from '../../../test/agent-model/events.js';
-import { AgentWorld } from '../../../test/agent-model/world.js';
+import { event, happen } from '../testing/model/events.js';
+import { AgentWorld } from '../testing/model/world.js';
 
 describe('leases of pods, whatever happens', function () {
   this.timeout(120_000);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { LeaseScene, OTHER, callOf } from '../../../test/agent-model/lease-scene.js';
+import { LeaseScene, OTHER, callOf } from '../testing/model/lease-scene.js';
 import { formatAddress } from '../../../ipam/core/address.js';
 
 /** 10.0.0.2 to 10.0.0.6 are leased to anybody. */

@@ -8,14 +8,15 @@ import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
-import type { Attachment, Call } from '../attachment.js';
+import type { Attachment } from '../attachment.js';
+import type { Call } from '../call.js';
 import type { BlockPicks } from '../blocks/own-blocks.js';
 import { runtimeUidOf } from '../pods/node-pod.js';
 import { AnyAddress } from './any-address.js';
 import { KeptAddress } from './kept-address.js';
 import type { LeaseWriter, PodRequest, Written } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
-import { type OwnLeases, type Place, isHeldAt } from './own-leases.js';
+import { type OwnLeases, type Place, isHeldAt } from '../own-leases.js';
 import { superseded, taken, takenJustNow, unleasable } from './refusals.js';
 import type { SpaceCandidates } from './space-candidates.js';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { COLLECT_AFTER_MS } from '../../../test/agent-model/lease-agent.js';
-import { LeaseScene, OTHER, callOf } from '../../../test/agent-model/lease-scene.js';
+import { COLLECT_AFTER_MS } from '../testing/model/lease-agent.js';
+import { LeaseScene, OTHER, callOf } from '../testing/model/lease-scene.js';
 import { STATIC_UID, mirrorPod } from '../../../test/mirror-pod.js';
 import { TransportError } from '../../../kube/errors.js';
 

@@ -9,7 +9,7 @@ import { PODS } from '../../../kube/resources.js';
 import { type NodePod, isKnownAs } from '../pods/node-pod.js';
 import type { LeaseWriter } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
-import type { OwnLeases } from './own-leases.js';
+import type { OwnLeases } from '../own-leases.js';
 
 /** The pods of this node, as they are cached. */
 export interface PodsOfNode {

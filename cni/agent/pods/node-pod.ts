@@ -7,7 +7,7 @@ import {
   NETWORKS_ANNOTATION,
 } from '../../../api/names.js';
 import { type Pod, staticUidOf } from '../../../api/pod.js';
-import { pick } from '../../../process/shrink.js';
+import { pick } from '../../../cluster/shrink.js';
 
 /** A pod of this node, as far as an agent remembers it. */
 export interface NodePod extends Pod {

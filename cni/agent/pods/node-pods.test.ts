@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AgentWorld } from '../../../test/agent-world.js';
+import { AgentWorld } from '../testing/agent-world.js';
 import { STATIC_UID, mirrorPod } from '../../../test/mirror-pod.js';
 import type { NodePod } from './node-pod.js';
 import { runtimeUidOf, shrinkNodePod } from './node-pod.js';

@@ -6,9 +6,9 @@ import type { Clock } from '../../../kube/clock.js';
 import type { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { PODS } from '../../../kube/resources.js';
-import type { InformerRegistry, Watched } from '../../../process/informers.js';
+import type { InformerRegistry, Watched } from '../../../kube/informers.js';
 import { unread } from '../api-failure.js';
-import type { Call } from '../attachment.js';
+import type { Call } from '../call.js';
 import { CniCode, CniError } from '../cni-error.js';
 import { type NodePod, asRuntimeKnows, isKnownAs, shrinkNodePod } from './node-pod.js';
 

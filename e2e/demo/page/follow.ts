@@ -1,4 +1,4 @@
-import { until } from '../../story/wait.js';
+import { until } from '../../bed/wait.js';
 import type { Narrator } from '../narrator.js';
 import type { Section, Shown, Step } from './document.js';
 import { Lexicon } from './lexicon.js';

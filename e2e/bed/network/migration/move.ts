@@ -1,4 +1,4 @@
-import { untilValue } from '../../../story/wait.js';
+import { untilValue } from '../../wait.js';
 import type { AttachedPod } from '../pod-networks.js';
 import type { PingResult } from '../sightings.js';
 import type { WireStage } from '../wire-stage.js';

@@ -1,0 +1,111 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemClock } from '../kube/clock.js';
+import { silentLogger } from '../kube/log.js';
+import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
+import { CertificateDirectory } from './certificate-dir.js';
+import type { ServingPair } from './certificate-source.js';
+
+describe('a directory with a certificate', function () {
+  this.timeout(30_000); // RSA keys
+  let directory: string;
+  let first: ServingCertificate;
+  let second: ServingCertificate;
+  let source: CertificateDirectory;
+  let now: number;
+  let used: ServingPair[];
+  let waiting: (() => void)[];
+
+  before(() => {
+    first = makeServingCertificate();
+    second = makeServingCertificate();
+  });
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'holdfast-certificate-'));
+    used = [];
+    now = systemClock.wall();
+    waiting = [];
+    source = new CertificateDirectory({
+      directory,
+      clock: { ...systemClock, wall: () => now },
+      log: silentLogger,
+      metrics: { certificateEnds: () => undefined },
+    });
+  });
+  afterEach(async () => {
+    await source.stop();
+    await rm(directory, { recursive: true });
+  });
+
+  function start(): void {
+    source.start((pair) => {
+      used.push(pair);
+      for (const tell of waiting.splice(0)) tell();
+    });
+  }
+
+  async function loaded(count: number): Promise<void> {
+    while (used.length < count) await new Promise<void>((resolve) => waiting.push(resolve));
+  }
+
+  /** As the kubelet does: a directory of its own for each version, and a link that is moved. */
+  async function mount(version: string, pair: ServingPair): Promise<void> {
+    await mkdir(join(directory, version));
+    await writeFile(join(directory, version, 'tls.crt'), pair.cert);
+    await writeFile(join(directory, version, 'tls.key'), pair.key);
+    await symlink(version, join(directory, '..data_tmp'));
+    await rename(join(directory, '..data_tmp'), join(directory, '..data'));
+  }
+
+  it('gives its certificate, and each that replaces it, as a mounted Secret is replaced', async () => {
+    for (const file of ['tls.crt', 'tls.key']) await symlink(join('..data', file), join(directory, file));
+    await mount('..1', first);
+    start();
+    await loaded(1);
+    expect(source.ready()).to.be.undefined;
+    await mount('..2', second);
+    await loaded(2);
+    expect(used.map(({ cert }) => cert)).to.deep.equal([first.cert, second.cert]);
+  });
+
+  it('gives a pair only when both of its files are there and belong together', async () => {
+    await writeFile(join(directory, 'tls.crt'), first.cert);
+    await writeFile(join(directory, 'tls.key'), first.key);
+    start();
+    await loaded(1);
+    await writeFile(join(directory, 'tls.crt'), second.cert);
+    await writeFile(join(directory, 'tls.key'), second.key);
+    await loaded(2);
+    expect(used.at(-1)).to.deep.equal({ cert: second.cert, key: second.key });
+    for (const pair of used)
+      expect([first.key, second.key].indexOf(pair.key)).to.equal([first.cert, second.cert].indexOf(pair.cert));
+  });
+
+  it('is not ready once its certificate has expired, and says so', async () => {
+    await writeFile(join(directory, 'tls.crt'), first.cert);
+    await writeFile(join(directory, 'tls.key'), first.key);
+    start();
+    await loaded(1);
+    now = Date.UTC(2120, 0, 1) - 1;
+    expect(source.ready()).to.be.undefined;
+    now += 1;
+    expect(source.ready()).to.include('expired at 2120-01-01T00:00:00.000Z');
+  });
+
+  it('is not ready, and says why, before there is a certificate', async () => {
+    await writeFile(join(directory, 'tls.crt'), first.cert);
+    await writeFile(join(directory, 'tls.key'), second.key);
+    start();
+    await source.stop();
+    expect(used).to.deep.equal([]);
+    expect(source.ready()).to.include('tls.key').and.to.include('not the key of tls.crt');
+  });
+
+  it('is not ready, and names the file, where there is none', async () => {
+    start();
+    await source.stop();
+    expect(source.ready()).to.match(/no such file.*tls\.(crt|key)/);
+  });
+});

@@ -1,0 +1,228 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { until } from '../e2e/bed/wait.js';
+import { TransportError } from '../kube/errors.js';
+import {
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  type Secret,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+  type WebhookConfigurationObject,
+} from '../kube/resources.js';
+import type { Request } from '../kube/transport.js';
+import { Replicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
+import { AUTHORITY_LIFE_MS, OVERLAP_MS, SERVING_LIFE_MS, SETTLE_MS } from './certificate-judgement.js';
+
+const DAY_MS = 24 * 3_600_000;
+const KINDS = [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS];
+
+describe('the certificates of an admission server', function () {
+  this.timeout(30_000); // RSA keys
+  let replicas: Replicas;
+
+  before(makeKeys);
+  beforeEach(() => {
+    replicas = new Replicas();
+  });
+  afterEach(() => replicas.stop());
+
+  for (const resource of KINDS) {
+    it(`are made at the first start, kept in a Secret, and trusted by a ${resource.kind}`, async () => {
+      replicas = new Replicas(resource);
+      replicas.start();
+      await replicas.settle();
+      expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
+      expect(replicas.isTrusted(0)).to.be.true;
+      expect(replicas.writes()).to.deep.equal(['PUT secrets', `PATCH ${resource.plural}`]);
+    });
+  }
+
+  it('are trusted by another configuration that leads to the same server, once it is there', async () => {
+    replicas.start();
+    await replicas.settle();
+    const webhooks = [{ name: 'c', clientConfig: { service: { name: 'holdfast-webhook' } } }];
+    const another: WebhookConfigurationObject = { metadata: { name: 'another', resourceVersion: '1' }, webhooks };
+    replicas.api.objects.set(replicas.another, another);
+    replicas.stores[0]?.wake();
+    await until('it is trusted', () => replicas.bundlesOf(replicas.another)[0]?.join() === replicas.bundles[0]?.join());
+  });
+
+  it('are kept in the Secret that is there, with the CA; its type and labels stay', async () => {
+    const [type, labels] = ['kubernetes.io/tls', { app: 'holdfast' }];
+    const { metadata } = replicas.secret;
+    replicas.api.objects.set(SECRET, { ...replicas.secret, type, metadata: { ...metadata, labels } } as Secret);
+    replicas.start();
+    await replicas.settle();
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    expect(replicas.secret).to.deep.include({ type });
+    expect(replicas.secret.metadata.labels).to.deep.equal(labels);
+    expect(Object.keys(replicas.secret.data ?? {})).to.have.members(['tls.crt', 'tls.key', 'ca.crt', 'ca.key']);
+  });
+
+  it('do not count once they have expired, whoever failed to renew them', async () => {
+    replicas.start();
+    await replicas.settle();
+    const end = Date.parse(new X509Certificate(replicas.shown[0]?.cert ?? '').validTo);
+    replicas.api.before = () => {
+      throw new TransportError('unsent', 'connection refused');
+    };
+    await replicas.goOn(end - 1);
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    await replicas.goOn(end);
+    expect(replicas.stores[0]?.ready()).to.include(`expired at ${new Date(end).toISOString()}`);
+  });
+
+  it('are shared by replicas that start at once: one Secret, one CA', async () => {
+    for (let count = 0; count < 3; count++) replicas.start();
+    await replicas.settle();
+    const [first, ...others] = replicas.shown;
+    for (const other of others) expect(other).to.deep.equal(first);
+    expect(first).not.to.be.undefined;
+    expect(replicas.stores.map((store) => store.ready())).to.deep.equal([undefined, undefined, undefined]);
+    expect(replicas.bundles[0]).to.have.length(1);
+  });
+
+  it('are taken from the Secret where there is one, and nothing is written', async () => {
+    replicas.start();
+    await replicas.settle();
+    const before = replicas.api.seen.length;
+    replicas.start();
+    await replicas.settle();
+    expect(replicas.shown[1]).to.deep.equal(replicas.shown[0]);
+    expect(replicas.writes(before)).to.deep.equal([]);
+  });
+
+  it('are renewed at two thirds of their life, by one of two replicas', async () => {
+    replicas.start();
+    replicas.start();
+    await replicas.settle();
+    const before = replicas.api.seen.length;
+    const [old] = replicas.shown;
+    await replicas.pass((SERVING_LIFE_MS * 2) / 3 + 1000);
+    expect(replicas.shown[0]).not.to.deep.equal(old);
+    expect(replicas.shown[1]).to.deep.equal(replicas.shown[0]);
+    expect(replicas.isTrusted(0)).to.be.true;
+    const renewals = replicas.api.seen.slice(before).filter(({ method }) => method === 'PUT');
+    // the loser may have tried: its PUT changed nothing
+    expect(renewals.length).to.be.within(1, 2);
+    expect(replicas.bundles[0]).to.have.length(1);
+  });
+
+  it('pass to a new CA without a moment in which an API server trusts none that is shown', async () => {
+    replicas.start();
+    replicas.start();
+    await replicas.settle();
+    const [firstCa] = replicas.bundles[0] ?? [];
+    const sizes = new Set<number>();
+    let before = replicas.bundles[0] ?? [];
+    const over = () => sizes.has(2) && before.length === 1;
+    while (!over()) {
+      // in long steps, and while the CA changes from event to event
+      const { clock } = replicas;
+      await replicas.goOn(sizes.has(2) ? (clock.next ?? 0) : clock.now() + 10 * DAY_MS);
+      const bundle = replicas.bundles[0] ?? [];
+      sizes.add(bundle.length);
+      for (const replica of [0, 1]) {
+        expect(replicas.isTrusted(replica, bundle), 'by an API server that is up to date').to.be.true;
+        expect(replicas.isTrusted(replica, before), 'by one that is a step behind').to.be.true;
+      }
+      before = bundle;
+    }
+    expect(replicas.clock.now() - START).to.be.lessThan(AUTHORITY_LIFE_MS);
+    expect([...sizes]).to.have.members([1, 2]);
+    expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
+  });
+
+  it('wait with a new CA until the configuration trusts it', async () => {
+    replicas.start();
+    await replicas.settle();
+    const [firstCa] = replicas.bundles[0] ?? [];
+    let refuse = true;
+    replicas.api.before = (request: Request) => {
+      if (refuse && request.method === 'PATCH') throw new TransportError('unsent', 'connection refused');
+    };
+    for (let days = 0; days < 250; days += 25) await replicas.pass(25 * DAY_MS);
+    expect(replicas.bundles[0]).to.deep.equal([firstCa]);
+    expect(replicas.isTrusted(0)).to.be.true;
+    refuse = false;
+    for (const ms of [60_000, SETTLE_MS, OVERLAP_MS + 60_000]) await replicas.pass(ms);
+    expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('are trusted again after somebody emptied the caBundle', async () => {
+    replicas.start();
+    await replicas.settle();
+    const configuration = structuredClone(
+      replicas.api.objects.get(replicas.configuration),
+    ) as WebhookConfigurationObject;
+    for (const { clientConfig } of configuration.webhooks ?? []) delete clientConfig.caBundle;
+    replicas.api.objects.set(replicas.configuration, configuration);
+    replicas.stores[0]?.wake();
+    await replicas.settle();
+    expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
+  });
+
+  it('are made anew after somebody broke the Secret', async () => {
+    replicas.start();
+    await replicas.settle();
+    const secret = structuredClone(replicas.secret);
+    secret.data = { ...secret.data, 'ca.key': Buffer.from('x').toString('base64') };
+    replicas.api.objects.set(SECRET, secret);
+    replicas.stores[0]?.wake();
+    await replicas.settle();
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('need the Secret: it is never created, and without it the replica is not ready and says what to do', async () => {
+    const shipped = replicas.secret;
+    replicas.api.objects.delete(SECRET);
+    replicas.start();
+    await replicas.clock.idle(1);
+    const problem = 'Secret holdfast-system/holdfast-webhook-tls does not exist: apply the manifests';
+    expect(replicas.stores[0]?.ready()).to.equal(problem);
+    expect(replicas.writes()).to.deep.equal([]);
+    replicas.api.objects.set(SECRET, shipped);
+    await replicas.settle();
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('stay in use and ready after somebody deleted the Secret, and are made anew once it is there again', async () => {
+    replicas.start();
+    await replicas.settle();
+    const [shown] = replicas.shown;
+    const { metadata } = replicas.secret;
+    replicas.api.objects.delete(SECRET);
+    replicas.stores[0]?.wake();
+    await replicas.clock.idle(1);
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    expect(replicas.shown[0]).to.equal(shown);
+    replicas.api.objects.set(SECRET, { metadata });
+    await replicas.pass(60_000);
+    expect(replicas.shown[0]).not.to.deep.equal(shown);
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('stay in use and ready while the API server is away', async () => {
+    replicas.start();
+    await replicas.settle();
+    const [shown] = replicas.shown;
+    replicas.api.before = () => {
+      throw new TransportError('unsent', 'connection refused');
+    };
+    for (let tries = 0; tries < 5; tries++) await replicas.goOn(replicas.clock.next ?? 0);
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    expect(replicas.shown[0]).to.equal(shown);
+  });
+
+  it('are not ready, and say why, until there is a configuration', async () => {
+    const configuration = replicas.api.objects.get(replicas.configuration)!;
+    replicas.api.objects.delete(replicas.configuration);
+    replicas.start();
+    await replicas.clock.idle();
+    expect(replicas.stores[0]?.ready()).to.include('MutatingWebhookConfiguration holdfast-webhook does not exist');
+    replicas.api.objects.set(replicas.configuration, configuration);
+    await replicas.goOn(replicas.clock.next ?? 0);
+    await replicas.settle();
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+  });
+});

@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Clock } from '../kube/clock.js';
+import { messageOf } from '../kube/errors.js';
+import type { Logger } from '../kube/log.js';
+import { endOf, splitPem } from './certificate-judgement.js';
+import { FollowedFiles } from './followed-files.js';
+
+export interface ClientCaOptions {
+  file: string;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Follows a file with the CA certificates by which the certificates of clients are verified. */
+export class ClientCa {
+  readonly #options: ClientCaOptions;
+  #files: FollowedFiles | undefined;
+  #used: string | undefined;
+  #failure: string;
+
+  constructor(options: ClientCaOptions) {
+    this.#options = options;
+    this.#failure = `${options.file} is not loaded yet`;
+  }
+
+  /** @param use called with the first certificates, as PEM, and with all new ones */
+  start(use: (authorities: string) => void): void {
+    const { file, clock } = this.#options;
+    this.#files = new FollowedFiles({ directory: dirname(file), clock, load: () => this.#load(use) });
+    this.#files.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#files?.stop();
+  }
+
+  /** @returns undefined if there are certificates to verify clients by, else why not */
+  ready(): string | undefined {
+    return this.#used === undefined ? this.#failure : undefined;
+  }
+
+  async #load(use: (authorities: string) => void): Promise<void> {
+    const { file, log } = this.#options;
+    try {
+      const text = await readFile(file, 'utf8');
+      if (text === this.#used) return;
+      const certificates = splitPem(text);
+      if (certificates.length === 0 || certificates.some((pem) => endOf(pem) === undefined)) {
+        throw new Error(`${file} does not hold CA certificates as PEM, and nothing else`);
+      }
+      use(text);
+      this.#used = text;
+      log.info({ file, certificates: certificates.length }, 'CA certificates for clients loaded');
+    } catch (error) {
+      this.#failure = messageOf(error);
+      const state = this.#used === undefined ? 'no client is answered' : 'the old ones stay in use';
+      log.warn({ file }, `CA certificates for clients cannot be loaded, ${state}: ${this.#failure}`);
+    }
+  }
+}

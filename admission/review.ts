@@ -1,0 +1,90 @@
+import { MESSAGE_LENGTH } from '../api/bounds.js';
+import { describeValue, isRecord, shorten } from '../api/json.js';
+import type { JsonPatchOperation } from '../kube/client.js';
+
+/** AdmissionReview, admission.k8s.io/v1: the parts that are read. */
+export interface AdmissionRequest {
+  uid: string;
+  operation: string;
+  namespace: string;
+  /** Who asks. */
+  username: string;
+  /** `group/version/resource`, and `/subresource` where there is one; without a group the core one. */
+  resource: string;
+  object: unknown;
+  oldObject: unknown;
+}
+
+/** What was decided. `code` of a refusal is an HTTP status. */
+export type Answer =
+  | { allowed: true; patch?: JsonPatchOperation[]; warnings?: string[] }
+  | { allowed: false; reason: string; code: 400 | 403 | 500 };
+
+/** The body is no admission review that can be answered: there is no UID to answer to. The message goes to the caller. */
+export class ReviewError extends Error {
+  override readonly name = 'ReviewError';
+}
+
+const API_VERSION = 'admission.k8s.io/v1';
+const KIND = 'AdmissionReview';
+/** As the API server cuts them. */
+const MAX_WARNING = 256;
+/** It drops a warning that has any: no HTTP header may. */
+const CONTROL = /\p{Cc}+/gu;
+
+/** @throws {ReviewError} */
+export function readReview(body: unknown): AdmissionRequest {
+  if (!isRecord(body)) throw new ReviewError(`the body is ${describeValue(body)}, not an ${KIND}`);
+  if (body.kind !== KIND) throw new ReviewError(`kind is ${describeValue(body.kind)}, not "${KIND}"`);
+  if (body.apiVersion !== API_VERSION)
+    throw new ReviewError(`apiVersion is ${describeValue(body.apiVersion)}, not "${API_VERSION}"`);
+  const { request } = body;
+  if (!isRecord(request)) throw new ReviewError(`request is ${describeValue(request)}, not an object`);
+  const { uid, object, oldObject } = request;
+  if (typeof uid !== 'string' || uid === '')
+    throw new ReviewError(`request.uid is ${describeValue(uid)}, not a string`);
+  return {
+    uid,
+    operation: text(request.operation),
+    namespace: text(request.namespace),
+    username: isRecord(request.userInfo) ? text(request.userInfo.username) : '',
+    resource: resourceOf(request),
+    object,
+    oldObject,
+  };
+}
+
+/** The body of the answer, as bytes: the same answer always gives the same bytes. */
+export function writeReview(uid: string, answer: Answer): string {
+  return JSON.stringify({ apiVersion: API_VERSION, kind: KIND, response: { uid, ...responseOf(answer) } });
+}
+
+function responseOf(answer: Answer): object {
+  if (!answer.allowed) {
+    const message = shorten(answer.reason, MESSAGE_LENGTH);
+    return { allowed: false, status: { status: 'Failure', code: answer.code, message } };
+  }
+  const { patch = [], warnings = [] } = answer;
+  return {
+    allowed: true,
+    ...(patch.length > 0 && {
+      patchType: 'JSONPatch',
+      patch: Buffer.from(JSON.stringify(patch), 'utf8').toString('base64'),
+    }),
+    ...(warnings.length > 0 && { warnings: warnings.map(shown) }),
+  };
+}
+
+function shown(warning: string): string {
+  return warning.replaceAll(CONTROL, ' ').slice(0, MAX_WARNING);
+}
+
+function resourceOf({ resource, subResource }: Record<string, unknown>): string {
+  if (!isRecord(resource)) return describeValue(resource);
+  const parts = [resource.group, resource.version, resource.resource, subResource].map(text);
+  return parts.filter((part) => part !== '').join('/');
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,250 @@
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
+import { type TLSSocket, connect } from 'node:tls';
+import { expect } from 'chai';
+import { systemClock } from '../kube/clock.js';
+import { silentLogger } from '../kube/log.js';
+import { AdmissionClient } from '../test/admission-client.js';
+import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
+import { AdmissionServer, type AdmissionServerOptions } from './server.js';
+
+const KIB = 1024;
+const CHUNK = ' '.repeat(64 * KIB);
+
+describe('the limits of the admission server', () => {
+  let certificate: ServingCertificate;
+  let server: AdmissionServer;
+  let client: AdmissionClient;
+  let rejected: number[];
+  let onRejected: (status: number) => unknown;
+  let sockets: TLSSocket[];
+  let answer: (body: unknown) => Promise<string>;
+
+  before(() => {
+    certificate = makeServingCertificate();
+  });
+  beforeEach(() => {
+    rejected = [];
+    onRejected = () => undefined;
+    sockets = [];
+    answer = () => Promise.resolve('{}');
+  });
+  afterEach(async () => {
+    client.close();
+    for (const socket of sockets) socket.destroy();
+    await server.stop();
+  });
+
+  async function start(options: Partial<AdmissionServerOptions>): Promise<void> {
+    server = new AdmissionServer({
+      address: { host: '127.0.0.1', port: 0 },
+      minVersion: 'TLSv1.3',
+      routes: { '/mutate-launcher-pods': (body) => answer(body) },
+      log: silentLogger,
+      onRejected: (status) => {
+        rejected.push(status);
+        onRejected(status);
+      },
+      ...options,
+    });
+    await server.listen();
+    server.use(certificate);
+    client = new AdmissionClient(server.port, { ca: certificate.ca });
+  }
+
+  async function open(localAddress = '127.0.0.1'): Promise<TLSSocket> {
+    const below = createConnection({ host: '127.0.0.1', port: server.port, localAddress });
+    const socket = connect({ socket: below, host: '127.0.0.1', ca: certificate.ca });
+    sockets.push(socket);
+    // the server closes it, perhaps while it is written to
+    socket.on('error', () => undefined);
+    await once(socket, 'secureConnect');
+    return socket;
+  }
+
+  /** Sends the head of a request and the beginning of its body, and never the rest. */
+  async function sendHalf(socket: TLSSocket, sent = ''): Promise<void> {
+    const head = `POST /mutate-launcher-pods HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 4000000\r\n\r\n`;
+    await new Promise<void>((resolve) => socket.write(head + sent, () => resolve()));
+  }
+
+  async function closed(socket: TLSSocket): Promise<string> {
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    // once() would reject if the connection was reset
+    if (!socket.closed) await new Promise((resolve) => socket.on('close', resolve));
+    return Buffer.concat(chunks).toString();
+  }
+
+  it('answers 408 to a body that does not end in time, and closes its connection', async () => {
+    await start({ requestMs: 200 });
+    const socket = await open();
+    await sendHalf(socket, '{"a"');
+    expect(await closed(socket)).to.match(/^HTTP\/1\.1 408 /);
+  });
+
+  it('closes a connection on which no request arrives', async () => {
+    await start({ requestMs: 200 });
+    await closed(await open());
+  });
+
+  it('gives up the oldest incomplete bodies for younger ones, whatever their senders add later', async () => {
+    await start({ maxBodiesBytes: 1024 * KIB });
+    const slow: TLSSocket[] = [];
+    for (let count = 0; count < 20; count++) {
+      const socket = await open();
+      slow.push(socket);
+      await sendHalf(socket, CHUNK);
+    }
+    expect(await closed(slow[0]!)).to.match(/^HTTP\/1\.1 408 /);
+    const body = JSON.stringify('x'.repeat(500 * KIB));
+    for (let count = 0; count < 5; count++) {
+      for (const socket of slow) socket.write(CHUNK);
+      expect((await client.send({ body })).status).to.equal(200);
+    }
+    expect(new Set(rejected)).to.deep.equal(new Set([408]));
+  });
+
+  it('answers 503 while bodies that are being reviewed use all of the budget, and serves again after that', async () => {
+    await start({ maxBodiesBytes: 100 * KIB });
+    let release: () => void = () => undefined;
+    const entered = new Promise<void>((resolve) => {
+      answer = async () => {
+        resolve();
+        await new Promise<void>((done) => (release = done));
+        return '{}';
+      };
+    });
+    const body = JSON.stringify('x'.repeat(70 * KIB));
+    const first = client.send({ body });
+    await entered;
+    const second = new AdmissionClient(server.port, { ca: certificate.ca });
+    const refused = await second.send({ body });
+    expect(refused).to.deep.include({ status: 503, body: 'too many reviews at once: try again\n' });
+    expect(refused.headers).to.include({ 'retry-after': '1' });
+    release();
+    expect((await first).status).to.equal(200);
+    answer = () => Promise.resolve('{}');
+    expect((await second.send({ body })).status).to.equal(200);
+    second.close();
+  });
+
+  it('closes the connection that has been unused for longest when there are too many, and serves the new one', async () => {
+    await start({ maxConnections: 10 });
+    const idle: TLSSocket[] = [];
+    for (let count = 0; count < 10; count++) idle.push(await open());
+    await sendHalf(idle[0]!, '{');
+    expect((await client.send({ body: '{}' })).status).to.equal(200);
+    await closed(idle[0]!);
+    for (let count = 0; count < 9; count++) idle.push(await open());
+    // used since the others were opened
+    expect((await client.send({ body: '{}' })).status).to.equal(200);
+    expect(client.sockets).to.have.length(1);
+    for (const socket of idle.slice(0, 10)) await closed(socket);
+  });
+
+  it('does not wait for connections that never sent a request when it stops', async () => {
+    const soon = (ms: number, run: () => void) => systemClock.setTimer(ms < 1_000 ? 0 : ms, run);
+    await start({ clock: { ...systemClock, setTimer: soon } });
+    const socket = await open();
+    await Promise.all([server.stop(), closed(socket)]);
+  });
+
+  it('keeps a connection on which it still answers, however many others are opened', async () => {
+    await start({ maxConnections: 3 });
+    let release: () => void = () => undefined;
+    const entered = new Promise<void>((resolve) => {
+      answer = async () => {
+        resolve();
+        await new Promise<void>((done) => (release = done));
+        return '"late"';
+      };
+    });
+    const underWay = client.send({ body: '{}' });
+    await entered;
+    for (let count = 0; count < 8; count++) await open();
+    release();
+    expect(await underWay).to.include({ status: 200, body: '"late"' });
+  });
+
+  it('keeps idle connections of an address while another address opens more than there may be', async () => {
+    await start({ maxConnections: 10 });
+    expect((await client.send({ body: '{}' })).status).to.equal(200);
+    const [kept] = client.sockets;
+    const others: TLSSocket[] = [];
+    for (let count = 0; count < 25; count++) others.push(await open('127.0.0.2'));
+    await closed(others[0]!);
+    expect((await client.send({ body: '{}' })).status).to.equal(200);
+    expect(client.sockets).to.deep.equal([kept]);
+  });
+
+  it('serves a new address although another one has requests on all connections that there may be', async () => {
+    await start({ maxConnections: 4 });
+    const { release, areEntered } = holdAnswers(4);
+    for (let count = 0; count < 4; count++) {
+      const socket = await open('127.0.0.2');
+      socket.write(requestOf('"busy"'));
+    }
+    await areEntered;
+    answer = () => Promise.resolve('{}');
+    expect((await client.send({ body: '{}' })).status).to.equal(200);
+    release();
+  });
+
+  it('answers a review while large reviews of another namespace wait for what they read', async () => {
+    await start({});
+    const wasRefused = new Promise((resolve) => (onRejected = resolve));
+    const { release, areEntered } = holdAnswers(1);
+    const body = reviewOf('tenant', 3.5 * 1024 * KIB);
+    const tenants = Array.from({ length: 6 }, () => new AdmissionClient(server.port, { ca: certificate.ca }));
+    const statuses = Promise.all(tenants.map(async (tenant) => (await tenant.send({ body })).status));
+    await areEntered;
+    answer = () => Promise.resolve('{}');
+    await wasRefused;
+    expect((await client.send({ body: reviewOf('other', 10) })).status).to.equal(200);
+    release();
+    // one is reviewed, four wait, and one is too many
+    expect((await statuses).sort()).to.deep.equal([200, 200, 200, 200, 200, 503]);
+    for (const tenant of tenants) tenant.close();
+  });
+
+  it('counts requests without a body that wait for their turn', async () => {
+    await start({ maxBodiesBytes: 9 * 1024 * KIB });
+    const { release, areEntered } = holdAnswers(2);
+    const tenants = ['a', 'b'].map((namespace) => {
+      const tenant = new AdmissionClient(server.port, { ca: certificate.ca });
+      return tenant.send({ body: reviewOf(namespace, 4096 * KIB - 100) }).finally(() => tenant.close());
+    });
+    await areEntered;
+    const first = new Promise<number>((resolve) => (onRejected = resolve));
+    const socket = await open();
+    socket.write(requestOf('').repeat(1_000) + requestOf('', 'nowhere'));
+    expect(await first).to.be.oneOf([408, 503]);
+    release();
+    await Promise.all(tenants);
+  });
+
+  /** Answers wait until they are released. */
+  function holdAnswers(count: number): { release: () => void; areEntered: Promise<void> } {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let entered = 0;
+    const areEntered = new Promise<void>((resolve) => {
+      answer = async () => {
+        entered += 1;
+        if (entered === count) resolve();
+        await released;
+        return '{}';
+      };
+    });
+    return { release, areEntered };
+  }
+
+  function reviewOf(namespace: string, bytes: number): string {
+    return JSON.stringify({ request: { namespace, object: 'x'.repeat(bytes) } });
+  }
+
+  function requestOf(body: string, path = 'mutate-launcher-pods'): string {
+    return `POST /${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  }
+});

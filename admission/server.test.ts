@@ -1,0 +1,203 @@
+import { connect } from 'node:tls';
+import { expect } from 'chai';
+import { silentLogger } from '../kube/log.js';
+import { AdmissionClient, type HttpQuestion } from '../test/admission-client.js';
+import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
+import { ReviewError } from './review.js';
+import { AdmissionServer, type AdmissionServerOptions } from './server.js';
+
+const LIMIT = 100_000;
+
+describe('the admission server', () => {
+  let certificate: ServingCertificate;
+  let server: AdmissionServer;
+  let client: AdmissionClient;
+  let rejected: number[];
+  let answer: (body: unknown) => Promise<string>;
+
+  before(() => {
+    certificate = makeServingCertificate();
+  });
+  beforeEach(() => {
+    rejected = [];
+    answer = (body) => Promise.resolve(JSON.stringify({ echo: body }));
+  });
+  afterEach(async () => {
+    client.close();
+    await server.stop();
+  });
+
+  async function start(
+    options: Partial<AdmissionServerOptions> = {},
+    tls: { maxVersion?: 'TLSv1.2' } = {},
+  ): Promise<void> {
+    server = new AdmissionServer({
+      address: { host: '127.0.0.1', port: 0 },
+      minVersion: 'TLSv1.3',
+      routes: { '/mutate-launcher-pods': (body) => answer(body) },
+      log: silentLogger,
+      onRejected: (status) => rejected.push(status),
+      maxBodyBytes: LIMIT,
+      ...options,
+    });
+    await server.listen();
+    server.use(certificate);
+    client = new AdmissionClient(server.port, { ca: certificate.ca, ...tls });
+  }
+
+  it('answers with what its route says, over one connection that stays', async () => {
+    await start();
+    for (let count = 0; count < 3; count++) {
+      const { status, headers, body } = await client.send({ body: '{"a":"ü"}' });
+      expect(status).to.equal(200);
+      expect(headers['content-type']).to.equal('application/json');
+      expect(body).to.equal('{"echo":{"a":"ü"}}');
+    }
+    const [socket] = client.sockets;
+    expect(socket?.getProtocol()).to.equal('TLSv1.3');
+    expect(client.sockets).to.have.length(1);
+  });
+
+  const refusals: { name: string; given: HttpQuestion; status: number; text: string }[] = [
+    { name: 'another method', given: { method: 'GET' }, status: 405, text: 'only POST' },
+    { name: 'another path', given: { path: '/elsewhere' }, status: 404, text: '/mutate-launcher-pods' },
+    { name: 'no JSON', given: { body: '{' }, status: 400, text: 'not JSON' },
+    { name: 'nothing', given: { body: '' }, status: 400, text: 'not JSON' },
+    {
+      name: 'another content type',
+      given: { body: '{}', headers: { 'content-type': 'text/plain' } },
+      status: 415,
+      text: '"text/plain"',
+    },
+    {
+      name: 'no content type',
+      given: { body: '{}', headers: { 'content-type': '' } },
+      status: 415,
+      text: 'application/json',
+    },
+    {
+      name: 'a compressed body',
+      given: { body: '{}', headers: { 'content-encoding': 'gzip' } },
+      status: 415,
+      text: '"gzip"',
+    },
+    {
+      name: 'a body of 10 MB',
+      given: { body: Buffer.alloc(10_000_000, ' ') },
+      status: 413,
+      text: 'larger than 4194304 bytes',
+    },
+  ];
+  for (const { name, given, status, text } of refusals) {
+    it(`refuses ${name} with ${status}, saying why, and goes on`, async () => {
+      await start({ maxBodyBytes: 4 * 1024 * 1024 });
+      const refusal = await client.send(given);
+      expect(refusal.status).to.equal(status);
+      expect(refusal.body).to.include(text);
+      expect(rejected).to.deep.equal([status]);
+      expect((await client.send({ body: '1' })).status).to.equal(200);
+    });
+  }
+
+  it('says which methods there are', async () => {
+    await start();
+    expect((await client.send({ method: 'DELETE' })).headers.allow).to.equal('POST');
+  });
+
+  it('takes a JSON content type with parameters', async () => {
+    await start();
+    const headers = { 'content-type': 'Application/JSON; charset=utf-8' };
+    expect((await client.send({ body: '1', headers })).status).to.equal(200);
+  });
+
+  it('refuses what is no review with 400, and what fails with 500', async () => {
+    await start();
+    answer = () => Promise.reject(new ReviewError('kind is "Pod"'));
+    expect(await client.send({ body: '{}' })).to.include({ status: 400, body: 'kind is "Pod"\n' });
+    answer = () => Promise.reject(new RangeError('a bug'));
+    const failed = await client.send({ body: '{}' });
+    expect(failed.status).to.equal(500);
+    expect(failed.body).not.to.include('a bug');
+  });
+
+  it('lives on after callers that hang up in the middle of a body', async () => {
+    await start();
+    await new Promise<void>((resolve) => {
+      const socket = connect({ host: '127.0.0.1', port: server.port, ca: certificate.ca }, () => {
+        socket.write(
+          'POST /mutate-launcher-pods HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"a"',
+          () => socket.destroy(),
+        );
+      });
+      socket.on('close', resolve);
+    });
+    expect((await client.send({ body: '1' })).status).to.equal(200);
+    expect(rejected).to.deep.equal([]);
+  });
+
+  it('shows a new certificate to new connections and keeps the open ones', async () => {
+    await start();
+    await client.send({ body: '1' });
+    const [open] = client.sockets;
+    const renewed = makeServingCertificate();
+    server.use(renewed);
+    await client.send({ body: '2' });
+    expect(client.sockets[0]).to.equal(open);
+    expect(open?.destroyed).to.be.false;
+    const another = new AdmissionClient(server.port, { ca: renewed.ca });
+    expect((await another.send({ body: '3' })).status).to.equal(200);
+    another.close();
+  });
+
+  it('speaks nothing older than TLS 1.3', async () => {
+    await start({}, { maxVersion: 'TLSv1.2' });
+    expect((await client.fail({ body: '1' })).message).to.match(/protocol version/i);
+  });
+
+  it('speaks TLS 1.2 where it is told to, also after a new certificate', async () => {
+    await start({ minVersion: 'TLSv1.2' }, { maxVersion: 'TLSv1.2' });
+    await client.send({ body: '1' });
+    expect(client.sockets[0]?.getProtocol()).to.equal('TLSv1.2');
+    server.use(certificate);
+    const another = new AdmissionClient(server.port, { ca: certificate.ca, maxVersion: 'TLSv1.2' });
+    expect((await another.send({ body: '1' })).status).to.equal(200);
+    another.close();
+  });
+
+  it('finishes what is under way when it stops, and takes nothing new', async () => {
+    await start();
+    let release: () => void = () => undefined;
+    const entered = new Promise<void>((resolve) => {
+      answer = async () => {
+        resolve();
+        await new Promise<void>((done) => (release = done));
+        return '"late"';
+      };
+    });
+    const underWay = client.send({ body: '1' });
+    await entered;
+    const refused = new AdmissionClient(server.port, { ca: certificate.ca });
+    const stopped = server.stop();
+    expect((await refused.fail({ body: '2' })).code).to.equal('ECONNREFUSED');
+    release();
+    const { body, headers } = await underWay;
+    expect(body).to.equal('"late"');
+    expect(headers.connection).to.equal('close');
+    await stopped;
+  });
+
+  it('says which address cannot be listened on', async () => {
+    await start();
+    const second = new AdmissionServer({
+      address: { host: '127.0.0.1', port: server.port },
+      minVersion: 'TLSv1.3',
+      routes: {},
+      log: silentLogger,
+    });
+    const listened: unknown = await second.listen().catch((error: unknown) => error);
+    expect(listened)
+      .to.be.instanceOf(Error)
+      .with.property('message')
+      .that.includes(`cannot listen on 127.0.0.1:${server.port}`);
+  });
+});

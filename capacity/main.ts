@@ -1,0 +1,165 @@
+import { setMaxListeners } from 'node:events';
+import { ControllerLoop, type SyncResult } from '../kube/loop.js';
+import { WorkQueue } from '../kube/workqueue.js';
+import type { CapacityConfig } from '../process/capacity-config.js';
+import type { ProcessContext } from '../process/context.js';
+import { Leadership, ownIdentity } from '../process/leadership.js';
+import type { Part } from '../process/part.js';
+import type { Pool } from '../ipam/core/pool.js';
+import { choosePools } from './chosen-pools.js';
+import { createCapacityMetrics } from './metrics.js';
+import { Publisher } from './publisher.js';
+import { Sources } from './sources.js';
+
+const NAME = 'holdfast-capacity';
+/** There is one thing to do, over and over. */
+const ROUND = 'round';
+/** Changes come in swarms. */
+const SWARM_MS = 50;
+/** Pools that a warning names. */
+const NAMED = 5;
+/** So often all is looked at, whatever was heard. */
+const RESYNC_MS = 10_000;
+
+/**
+ * Shows on nodes how many addresses of a pool are free, as extended resources that the scheduler counts. Of several replicas one works.
+ * @param identity unique among the candidates for leadership
+ */
+export function createCapacity(context: ProcessContext, config: CapacityConfig, identity = ownIdentity()): Part {
+  return new Capacity(context, config, identity);
+}
+
+interface Term {
+  readonly publisher: Publisher;
+  readonly queue: WorkQueue;
+  readonly loop: ControllerLoop;
+}
+
+class Capacity implements Part {
+  readonly name = 'capacity';
+  readonly #context: ProcessContext;
+  readonly #config: CapacityConfig;
+  readonly #sources: Sources;
+  readonly #metrics;
+  readonly #leadership: Leadership;
+  #term: Term | undefined;
+  #roundAt = -Infinity;
+  #measured: ReadonlySet<string> = new Set();
+  /** Pools that the last warning named. */
+  #leftOut = '';
+
+  constructor(shared: ProcessContext, config: CapacityConfig, identity: string) {
+    const context = { ...shared, log: shared.log.child({ part: this.name }) };
+    this.#context = context;
+    this.#config = config;
+    this.#metrics = createCapacityMetrics(context.metrics);
+    this.#sources = new Sources({
+      context,
+      nodeBlocks: config.featureGates.nodeBlocks,
+      changed: () => this.#look(),
+    });
+    this.#leadership = new Leadership({
+      context,
+      config,
+      name: NAME,
+      identity,
+      begin: (signal) => this.#beginTerm(signal),
+      end: () => this.#endTerm(),
+    });
+  }
+
+  start(): Promise<void> {
+    this.#context.informers.start();
+    this.#sources.start();
+    this.#leadership.start();
+    return Promise.resolve();
+  }
+
+  ready(): string | undefined {
+    return this.#context.informers.ready();
+  }
+
+  async stop(): Promise<void> {
+    await this.#leadership.stop();
+    await this.#sources.stop();
+  }
+
+  /** Soon, but not before the interval since the last round is over. */
+  #look(): void {
+    const { clock } = this.#context;
+    const pause = this.#roundAt + this.#config.publishIntervalMs - clock.now();
+    this.#term?.queue.addAfter(ROUND, Math.max(SWARM_MS, pause));
+  }
+
+  #beginTerm(signal: AbortSignal): void {
+    // every request under way listens to it: Node would take that for a leak
+    setMaxListeners(0, signal);
+    const { client, clock, random, log, metrics } = this.#context;
+    const { settleMs, patienceMs } = this.#config;
+    const publisher = new Publisher({ client, clock, log, metrics: this.#metrics, settleMs, patienceMs, signal });
+    const queue = new WorkQueue({ name: 'capacity', clock, random, metrics: metrics.kube, baseMs: 500, maxMs: 30_000 });
+    const loop = new ControllerLoop({
+      name: 'capacity',
+      queue,
+      workers: 1,
+      sync: () => this.#round(publisher),
+      log,
+      clock,
+      metrics: metrics.kube,
+      invalidRetryMs: 5_000,
+    });
+    this.#term = { publisher, queue, loop };
+    this.#metrics.leads(true);
+    loop.start();
+    this.#look();
+  }
+
+  async #endTerm(): Promise<void> {
+    const term = this.#term;
+    this.#term = undefined;
+    this.#metrics.leads(false);
+    await term?.loop.stop();
+  }
+
+  async #round(publisher: Publisher): Promise<SyncResult> {
+    const sources = this.#sources;
+    const pools = this.#choose();
+    // as long as something is not known, what is shown stays as it is
+    if (!sources.covers(pools)) return { retryAfterMs: RESYNC_MS };
+    const { clock } = this.#context;
+    this.#roundAt = clock.now();
+    const { nodes, pods, stock } = sources;
+    const isUnfinished = await publisher.round({
+      pools,
+      nodes,
+      pods,
+      stock,
+      blocksOf: (pool) => sources.blocksOf(pool),
+      now: clock.wall(),
+      maxStalenessMs: this.#config.maxStalenessMs,
+    });
+    this.#forgetMetrics(new Set(pools.map(({ name }) => name)));
+    return { retryAfterMs: isUnfinished ? this.#config.publishIntervalMs : RESYNC_MS };
+  }
+
+  #choose(): readonly Pool[] {
+    if (!this.#config.featureGates.publishCapacity) return [];
+    const most = this.#config.maxPublishedPools;
+    const { chosen, leftOut } = choosePools(this.#sources.published(), this.#sources.nodes, most);
+    this.#metrics.leftOut(leftOut.length);
+    const names = leftOut.slice(0, NAMED).join(', ');
+    if (names !== '' && names !== this.#leftOut) {
+      this.#context.log.warn(
+        { pools: leftOut.length },
+        `nodes show ${most} pools (--max-published-pools) and not AddressPools ${names}: take publishCapacity out of pools that do not need it, or raise the limit`,
+      );
+    }
+    this.#leftOut = names;
+    return chosen;
+  }
+
+  #forgetMetrics(published: ReadonlySet<string>): void {
+    for (const pool of this.#measured) if (!published.has(pool)) this.#metrics.forgot(pool);
+    this.#measured = published;
+  }
+}

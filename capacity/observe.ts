@@ -1,0 +1,154 @@
+import { capacityResource } from '../api/capacity.js';
+import type { Family } from '../ipam/core/address.js';
+import type { BlockRecord } from '../ipam/core/block.js';
+import { effectiveCooldownMs } from '../ipam/core/lease-times.js';
+import type { Pool } from '../ipam/core/pool.js';
+import { isOrdinary } from './eligible.js';
+import { type NodeRecord, isEligible } from './node-record.js';
+import type { PodRecord } from './pod-record.js';
+import type { WaitingKind } from './offers.js';
+import type { ShareNode } from './shares.js';
+import type { Stock } from './stock.js';
+import { type ShownPool, serves, waitingKinds } from './waiting-kinds.js';
+
+/** What one round is about. */
+export interface Sight {
+  readonly pools: readonly Pool[];
+  readonly nodes: readonly NodeRecord[];
+  readonly pods: Iterable<PodRecord>;
+  readonly stock: Pick<Stock, 'heldBy' | 'free'>;
+  readonly blocksOf: (pool: Pool) => readonly BlockRecord[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** For how long agents may answer from their caches. */
+  readonly maxStalenessMs: number;
+}
+
+/** A pool, and what pods ask of it. */
+export interface ObservedPool {
+  readonly resource: string;
+  readonly pool: Pool;
+  /** Free addresses that no bound pod waits for; below 0 where more pods are bound than there are addresses. */
+  readonly budget: number;
+  /** Those that may show it. */
+  readonly nodes: readonly Omit<ShareNode, 'shown' | 'most'>[];
+  /** By node, whether it may show it or not. */
+  readonly requested: ReadonlyMap<string, number>;
+  readonly waiting: readonly WaitingKind[];
+  /** Keys of kinds that wait, perhaps for this pool, and could not be looked at as well. */
+  readonly unseen: ReadonlySet<string>;
+  readonly waitingPods: number;
+}
+
+/** @param turn where too many kinds of pods wait, others are looked at in each turn */
+export function observe(sight: Sight, turn = 0): ObservedPool[] {
+  const { asking, waitingPods } = grouped(sight.pods);
+  const pools = [...sight.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const shown = new Map(
+    pools.map((pool): [string, ShownPool] => [
+      capacityResource(pool.name),
+      { pool, nodes: sight.nodes.filter((node) => isEligible(node, pool.nodeSelector)) },
+    ]),
+  );
+  const { kinds, unseen } = waitingKinds(waitingPods, shown, turn);
+  return pools.map((pool) => {
+    const resource = capacityResource(pool.name);
+    const concerned = asking.get(resource) ?? [];
+    const counts = count(concerned, resource);
+    const { budget, own } = freeOf(pool, concerned, { sight, resource });
+    const waiting = kinds.flatMap(({ key, pods, nodes, requests }): WaitingKind[] => {
+      const requested = requests.get(resource);
+      return requested === undefined ? [] : [{ key, pods, nodes, requested }];
+    });
+    return {
+      resource,
+      pool,
+      budget,
+      nodes: (shown.get(resource)?.nodes ?? []).map(({ traits }) => ({
+        name: traits.name,
+        requested: counts.staying.get(traits.name) ?? 0,
+        leaving: counts.leaving.get(traits.name) ?? 0,
+        own: own.get(traits.name) ?? 0,
+        ordinary: isOrdinary(traits),
+      })),
+      requested: counts.staying,
+      waiting,
+      unseen,
+      waitingPods: waiting.reduce((sum, kind) => sum + kind.pods, 0),
+    };
+  });
+}
+
+/** Looks at each pod once. @returns by resource, those that ask for it; and those that no node had room for */
+function grouped(pods: Iterable<PodRecord>) {
+  const asking = new Map<string, PodRecord[]>();
+  const waitingPods: PodRecord[] = [];
+  for (const pod of pods) {
+    if (pod.needs !== undefined) waitingPods.push(pod);
+    for (const resource of pod.requests.keys()) {
+      const others = asking.get(resource);
+      if (others === undefined) asking.set(resource, [pod]);
+      else others.push(pod);
+    }
+  }
+  return { asking, waitingPods };
+}
+
+function count(pods: readonly PodRecord[], resource: string) {
+  const staying = new Map<string, number>();
+  const leaving = new Map<string, number>();
+  for (const pod of pods) {
+    if (pod.node === undefined) continue;
+    const counts = pod.leaving ? leaving : staying;
+    counts.set(pod.node, (counts.get(pod.node) ?? 0) + (pod.requests.get(resource) ?? 0));
+  }
+  return { staying, leaving };
+}
+
+/** Of two families the scarcer one counts. A pod that is being deleted may be about to get its addresses all the same. */
+function freeOf(
+  pool: Pool,
+  pods: readonly PodRecord[],
+  { sight, resource }: { sight: Sight; resource: string },
+): { budget: number; own: ReadonlyMap<string, number> } {
+  const blocks = sight.blocksOf(pool);
+  const cooledSince = sight.now - effectiveCooldownMs(pool, sight.maxStalenessMs);
+  let budget = Infinity;
+  let own: Map<string, number> | undefined;
+  for (const family of pool.families) {
+    const free = sight.stock.free(pool, family, { blocks, cooledSince });
+    const pending = pendingOf(pods, (pod) => missing(pod, { sight, resource, pool, family }));
+    budget = Math.min(budget, free.total - pending.total);
+    if (!blocks.some(({ cidr }) => cidr.family === family)) continue;
+    const left = new Map(
+      [...free.own].map(([node, ownFree]) => [node, Math.max(0, ownFree - (pending.on.get(node) ?? 0))]),
+    );
+    own = own === undefined ? left : lesser(own, left);
+  }
+  return { budget: Number.isFinite(budget) ? budget : 0, own: own ?? new Map() };
+}
+
+function missing(
+  { uid, namespace, requests, attached }: PodRecord,
+  { sight, resource, pool, family }: { sight: Sight; resource: string; pool: Pool; family: Family },
+): number {
+  // whatever it asks for
+  if (attached || !serves(pool, namespace)) return 0;
+  return Math.max(0, (requests.get(resource) ?? 0) - sight.stock.heldBy(uid, pool.name, family));
+}
+
+function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => number) {
+  const on = new Map<string, number>();
+  let total = 0;
+  for (const pod of pods) {
+    if (pod.node === undefined) continue;
+    const lacks = missingOf(pod);
+    total += lacks;
+    on.set(pod.node, (on.get(pod.node) ?? 0) + lacks);
+  }
+  return { total, on };
+}
+
+function lesser(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
+  return new Map([...one].map(([node, count]) => [node, Math.min(count, other.get(node) ?? 0)]));
+}

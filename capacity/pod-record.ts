@@ -1,0 +1,85 @@
+import { isCapacityResource, readQuantity } from '../api/capacity.js';
+import { recordOf, recordsIn } from '../api/json.js';
+import { isBeingDeleted } from '../api/meta.js';
+import { type Pod, isTerminal } from '../api/pod.js';
+import { type PodNeeds, readNeeds } from './pod-needs.js';
+
+/** A pod that asks for addresses, as far as shares go. */
+export interface PodRecord {
+  readonly uid: string;
+  readonly namespace: string;
+  /** By extended resource: how many addresses. */
+  readonly requests: ReadonlyMap<string, number>;
+  /** Where it is bound. */
+  readonly node?: string;
+  /** Its network is there: it has all the addresses that it will ever have. */
+  readonly attached: boolean;
+  /** It is being deleted. */
+  readonly leaving: boolean;
+  /** Of a pod for which no node had room, where it may run. */
+  readonly needs?: PodNeeds;
+}
+
+/** @returns undefined for a pod that has ended, or asks for none */
+export function readPodRecord(pod: Pod): PodRecord | undefined {
+  if (isTerminal(pod)) return undefined;
+  const requests = requestsOf(pod.spec);
+  if (requests.size === 0) return undefined;
+  const node = pod.spec?.nodeName;
+  const leaving = isBeingDeleted(pod);
+  const needs = !node && !leaving && isUnschedulable(pod) ? readNeeds(pod.spec) : undefined;
+  return {
+    uid: pod.metadata.uid ?? '',
+    namespace: pod.metadata.namespace ?? '',
+    requests,
+    attached: isAttached(pod),
+    leaving,
+    ...(node && { node }),
+    ...(needs && { needs }),
+  };
+}
+
+/** The runtime has told of its sandbox, which it does not before every interface is there. */
+function isAttached({ status }: Pod): boolean {
+  return status?.phase === 'Running' || !!status?.podIP;
+}
+
+function isUnschedulable({ status }: Pod): boolean {
+  return (status?.conditions ?? []).some(
+    (condition) =>
+      condition.type === 'PodScheduled' &&
+      condition.status === 'False' &&
+      (condition as { reason?: unknown }).reason === 'Unschedulable',
+  );
+}
+
+/**
+ * As the scheduler counts: containers that run together are added up, with the init containers that go on beside them; an init container
+ * that ends before needs its own for that time.
+ */
+export function requestsOf(spec: unknown): Map<string, number> {
+  const { containers, initContainers } = recordOf(spec);
+  const running = new Map<string, number>();
+  const peak = new Map<string, number>();
+  for (const container of recordsIn(initContainers)) {
+    const own = ownRequests(container);
+    const goesOn = container.restartPolicy === 'Always';
+    for (const [resource, count] of own) {
+      const together = (running.get(resource) ?? 0) + count;
+      if (goesOn) running.set(resource, together);
+      peak.set(resource, Math.max(peak.get(resource) ?? 0, together));
+    }
+  }
+  for (const container of recordsIn(containers)) {
+    for (const [resource, count] of ownRequests(container)) running.set(resource, (running.get(resource) ?? 0) + count);
+  }
+  for (const [resource, count] of peak) running.set(resource, Math.max(running.get(resource) ?? 0, count));
+  return running;
+}
+
+function ownRequests({ resources }: Record<string, unknown>): [string, number][] {
+  return Object.entries(recordOf(recordOf(resources).requests)).flatMap(([resource, value]): [string, number][] => {
+    const count = isCapacityResource(resource) ? (readQuantity(value) ?? 0) : 0;
+    return count > 0 ? [[resource, count]] : [];
+  });
+}

@@ -1,0 +1,213 @@
+import type { Client } from '../kube/client.js';
+import type { Clock } from '../kube/clock.js';
+import { isNotFound, messageOf } from '../kube/errors.js';
+import { inParallel } from '../kube/in-parallel.js';
+import type { Logger } from '../kube/log.js';
+import { NODES } from '../kube/resources.js';
+import { mayHaveActed } from '../kube/errors.js';
+import { Belief } from './belief.js';
+import type { CapacityMetrics } from './metrics.js';
+import type { NodeRecord } from './node-record.js';
+import { type ObservedPool, type Sight, observe } from './observe.js';
+import type { Offer } from './offers.js';
+import { type ShareNode, planShares } from './shares.js';
+
+/** So often what nobody has is given out though nobody needs it yet. */
+const EVEN_MS = 10_000;
+/** Where too many kinds of pods wait to be looked at, others are after so many times the patience: some are offered something meanwhile. */
+const TURN = 16;
+/** Writes under way at once. */
+const WRITERS = 8;
+
+export interface PublisherOptions {
+  readonly client: Pick<Client, 'patch'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<CapacityMetrics, 'observed' | 'written'>;
+  readonly settleMs: number;
+  readonly patienceMs: number;
+  /** From then on somebody else may publish: nothing more is written. */
+  readonly signal: AbortSignal;
+}
+
+/** By extended resource; null: the key goes. */
+type Changes = Map<string, number | null>;
+
+/** Shows on nodes what is free: one round looks at everything, plans, and writes at most once to each node. */
+export class Publisher {
+  readonly #options: PublisherOptions;
+  /** By resource, then by node. */
+  readonly #beliefs = new Map<string, Map<string, Belief>>();
+  readonly #offers = new Map<string, ReadonlyMap<string, Offer>>();
+  /** By resource: when shares were made even last. */
+  readonly #evenAt = new Map<string, number>();
+  /** Until then somebody who published before may still be believed: nothing is raised. */
+  readonly #calmAt: number;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#calmAt = options.clock.now() + options.settleMs;
+  }
+
+  /**
+   * @returns whether more is to be done soon, though nothing changes
+   * @throws {Error} where a node could not be written to, after all others were
+   */
+  async round(sight: Sight): Promise<boolean> {
+    const { nodes } = sight;
+    const pools = observe(sight, Math.floor(sight.now / (TURN * this.#options.patienceMs)));
+    this.#see(nodes, new Set(pools.map(({ resource }) => resource)));
+    const changes = new Map<string, Changes>();
+    const change = (node: string, resource: string, count: number | null) => {
+      const ofNode: Changes = changes.get(node) ?? new Map<string, number | null>();
+      changes.set(node, ofNode.set(resource, count));
+    };
+    const placed = new Map<string, string>();
+    let isUnfinished = this.#options.clock.now() < this.#calmAt && pools.length > 0;
+    for (const pool of pools) {
+      const plan = this.#plan(pool, placed);
+      for (const [kind, node] of plan.placed) placed.set(kind, placed.get(kind) ?? node);
+      for (const [node, cap] of plan.caps) change(node, pool.resource, cap);
+      this.#offers.set(pool.resource, plan.offers);
+      if (plan.unfinished || pool.waitingPods > 0) isUnfinished = true;
+    }
+    this.#repair(nodes, pools, (node, resource, count) => {
+      // what was planned is right already
+      if (changes.get(node)?.has(resource) !== true) change(node, resource, count);
+    });
+    await this.#writeAll(changes, new Map(nodes.map(({ traits, metadata }) => [traits.name, metadata.uid])));
+    return isUnfinished;
+  }
+
+  #see(nodes: readonly NodeRecord[], published: ReadonlySet<string>): void {
+    const now = this.#options.clock.now();
+    const names = new Set(nodes.map(({ traits }) => traits.name));
+    const shownOnes = new Set<string>();
+    for (const { shown } of nodes) for (const resource of shown.keys()) shownOnes.add(resource);
+    for (const [resource, beliefs] of this.#beliefs) {
+      for (const name of beliefs.keys()) if (!names.has(name)) beliefs.delete(name);
+      if (shownOnes.has(resource) || published.has(resource)) continue;
+      this.#beliefs.delete(resource);
+      this.#offers.delete(resource);
+      this.#evenAt.delete(resource);
+    }
+    const resources = new Set([...published, ...shownOnes]);
+    for (const { traits, shown, metadata } of nodes) {
+      for (const resource of resources) {
+        this.#belief(resource, traits.name).see(shown.get(resource)?.allocatable, metadata.resourceVersion ?? '', now);
+      }
+    }
+  }
+
+  #belief(resource: string, node: string): Belief {
+    const beliefs = this.#beliefs.get(resource) ?? new Map<string, Belief>();
+    const known = beliefs.get(node);
+    if (known !== undefined) return known;
+    const belief = new Belief(this.#options.settleMs);
+    this.#beliefs.set(resource, beliefs.set(node, belief));
+    return belief;
+  }
+
+  #plan(
+    { resource, pool, budget, nodes, requested, waiting, unseen, waitingPods }: ObservedPool,
+    placed: ReadonlyMap<string, string>,
+  ) {
+    const { clock, patienceMs, metrics } = this.#options;
+    const now = clock.now();
+    const eligible = new Set(nodes.map(({ name }) => name));
+    const elsewhere = [...(this.#beliefs.get(resource) ?? [])].reduce(
+      (sum, [name, belief]) =>
+        eligible.has(name) ? sum : sum + Math.max(0, belief.most(now) - (requested.get(name) ?? 0)),
+      0,
+    );
+    const plan = planShares({
+      budget,
+      // spelled out, for there are as many as nodes times pools: made by spreading they take a round twice as long
+      nodes: nodes.map(({ name, requested, leaving, own, ordinary }): ShareNode => {
+        const belief = this.#belief(resource, name);
+        return { name, requested, leaving, own, ordinary, shown: belief.shown, most: belief.most(now) };
+      }),
+      elsewhere: now < this.#calmAt ? Infinity : elsewhere,
+      isDue: this.#isDue(resource, now),
+      waiting: waiting.map((kind) => ({ ...kind, prefers: placed.get(kind.key) })),
+      unseen,
+      offers: this.#offers.get(resource) ?? new Map(),
+      now,
+      patienceMs,
+    });
+    metrics.observed(pool.name, { free: Math.max(0, budget), waiting: waitingPods });
+    return plan;
+  }
+
+  #isDue(resource: string, now: number): boolean {
+    const isDue = now - (this.#evenAt.get(resource) ?? 0) >= EVEN_MS;
+    if (isDue) this.#evenAt.set(resource, now);
+    return isDue;
+  }
+
+  /** What somebody else has changed, or left behind. */
+  #repair(
+    nodes: readonly NodeRecord[],
+    pools: readonly ObservedPool[],
+    change: (node: string, resource: string, count: number | null) => void,
+  ): void {
+    const wanted = new Map(
+      pools.map(({ resource, nodes: eligible }) => [resource, new Set(eligible.map(({ name }) => name))]),
+    );
+    for (const { traits, shown } of nodes) {
+      for (const [resource, { capacity, allocatable }] of shown) {
+        if (wanted.get(resource)?.has(traits.name) !== true) change(traits.name, resource, null);
+        else if (capacity !== allocatable && allocatable !== undefined) {
+          // as it was planned, or as it is: both numbers say the same
+          change(traits.name, resource, this.#belief(resource, traits.name).shown ?? allocatable);
+        }
+      }
+    }
+  }
+
+  /** @param uids of the nodes, by name: one that was made anew meanwhile is another */
+  async #writeAll(changes: ReadonlyMap<string, Changes>, uids: ReadonlyMap<string, string | undefined>): Promise<void> {
+    const { signal } = this.#options;
+    const failures: unknown[] = [];
+    await inParallel(
+      [...changes],
+      WRITERS,
+      async ([name, changed]) => {
+        try {
+          await this.#write({ name, uid: uids.get(name) }, changed);
+        } catch (error) {
+          failures.push(error);
+        }
+      },
+      signal,
+    );
+    if (failures.length === 0 || signal.aborted) return;
+    const [first] = failures;
+    throw failures.length === 1
+      ? first
+      : new Error(`${failures.length} nodes could not be written to: ${messageOf(first)}`, { cause: first });
+  }
+
+  async #write({ name, uid }: { name: string; uid: string | undefined }, changes: Changes): Promise<void> {
+    const { client, clock, log, metrics, signal } = this.#options;
+    const beliefs = [...changes].map(([resource, count]) => ({
+      belief: this.#belief(resource, name),
+      cap: count ?? 0,
+    }));
+    for (const { belief, cap } of beliefs) belief.send(cap, clock.now());
+    const counts = Object.fromEntries([...changes].map(([key, count]) => [key, count === null ? null : String(count)]));
+    const body = { metadata: { uid }, status: { capacity: counts, allocatable: counts } };
+    const options = { subresource: 'status', signal };
+    try {
+      const written = await client.patch(NODES, { name }, { type: 'merge', body }, options);
+      for (const { belief } of beliefs) belief.answered(written.metadata.resourceVersion ?? '');
+      metrics.written('done');
+      log.debug({ node: name, counts }, 'what is free is shown');
+    } catch (error) {
+      metrics.written('failed');
+      if (!mayHaveActed(error)) for (const { belief } of beliefs) belief.refused();
+      // gone meanwhile: nobody runs there any more
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { shortHash } from '../api/hash.js';
+import type { Pool } from '../ipam/core/pool.js';
+import { mayRun } from './eligible.js';
+import type { NodeRecord } from './node-record.js';
+import type { WaitingKind } from './offers.js';
+import type { PodNeeds } from './pod-needs.js';
+import type { PodRecord } from './pod-record.js';
+
+/** Kinds that are given something in a round. */
+const MAX_KINDS = 500;
+/** Kinds that are looked at for it, those included that can run nowhere. */
+const MAX_LOOKED_AT = 5_000;
+
+/** A pool, and the nodes that may show it. */
+export interface ShownPool {
+  readonly pool: Pool;
+  readonly nodes: readonly NodeRecord[];
+}
+
+export interface RequestingKind extends Omit<WaitingKind, 'requested'> {
+  readonly requests: ReadonlyMap<string, number>;
+}
+
+export interface WaitingKinds {
+  readonly kinds: readonly RequestingKind[];
+  /** Keys of those that could not be looked at as well. */
+  readonly unseen: ReadonlySet<string>;
+}
+
+type Kind = Omit<RequestingKind, 'nodes'> & { readonly needs: PodNeeds };
+
+/**
+ * Pods that ask for the same and may run on the same nodes are one kind; those that nobody publishes for, and those that may run nowhere, wait
+ * for somebody else. Where there are too many kinds, namespaces take turns: none keeps another's from being looked at.
+ * @param pools by resource
+ * @param turn where there are too many kinds, others are looked at in each turn
+ */
+export function waitingKinds(
+  pods: readonly PodRecord[],
+  pools: ReadonlyMap<string, ShownPool>,
+  turn: number,
+): WaitingKinds {
+  const kinds = new Map<string, Kind>();
+  const keysOf = new Map<string, Set<string>>();
+  for (const { namespace, requests, needs } of pods) {
+    if (needs === undefined || ![...requests.keys()].every((resource) => serves(pools.get(resource)?.pool, namespace)))
+      continue;
+    const key = shortHash(JSON.stringify([[...requests].sort(), needs]), 16);
+    kinds.set(key, { key, requests, needs, pods: (kinds.get(key)?.pods ?? 0) + 1 });
+    keysOf.set(namespace, (keysOf.get(namespace) ?? new Set()).add(key));
+  }
+  const sets = new Map([...pools].map(([resource, { nodes }]) => [resource, new Set(nodes)]));
+  const found: RequestingKind[] = [];
+  const unseen = new Set(kinds.keys());
+  const order = (ids: Iterable<string>) => (kinds.size > MAX_KINDS ? byLot([...ids], turn) : [...ids]);
+  for (const key of inTurn(order(keysOf.keys()).map((namespace) => order(keysOf.get(namespace) ?? [])))) {
+    const known = kinds.get(key);
+    if (known === undefined) continue;
+    unseen.delete(key);
+    const { needs, ...kind } = known;
+    const nodes = nodesFor(
+      needs,
+      [...kind.requests.keys()].flatMap((resource) => sets.get(resource) ?? []),
+    );
+    if (nodes.length > 0) found.push({ ...kind, nodes });
+    if (found.length === MAX_KINDS) break;
+  }
+  return { kinds: found, unseen };
+}
+
+/** Whether pods of the namespace ever get addresses of it. */
+export function serves(pool: Pool | undefined, namespace: string): boolean {
+  return pool !== undefined && (pool.namespaces?.has(namespace) ?? true);
+}
+
+/** In another order in each turn, and the same for all rounds of it, whoever comes or goes meanwhile. */
+function byLot(ids: readonly string[], turn: number): string[] {
+  const lots = new Map(ids.map((id) => [id, shortHash(`${turn}/${id}`, 16)]));
+  const lotOf = (id: string) => lots.get(id) ?? '';
+  return [...ids].sort((a, b) => (lotOf(a) < lotOf(b) ? -1 : 1));
+}
+
+/** The first of each, then the second of each, and so on; each key once, and no more than are looked at. */
+function inTurn(lists: readonly (readonly string[])[]): string[] {
+  const keys = new Set<string>();
+  const longest = Math.max(0, ...lists.map(({ length }) => length));
+  for (let place = 0; place < longest && keys.size < MAX_LOOKED_AT; place++) {
+    for (const key of lists.flatMap((list) => list[place] ?? [])) keys.add(key);
+  }
+  return [...keys].slice(0, MAX_LOOKED_AT);
+}
+
+/** @param sets of the nodes that show each of the resources */
+function nodesFor(needs: PodNeeds, sets: readonly ReadonlySet<NodeRecord>[]): string[] {
+  const [first = new Set<NodeRecord>(), ...others] = sets;
+  return [...first]
+    .filter((node) => others.every((nodes) => nodes.has(node)) && mayRun(needs, node.traits))
+    .map(({ traits }) => traits.name);
+}

@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import { swappedClaimName } from '../api/ipam-claim.js';
+import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi, networksValue } from '../test/kubevirt-objects.js';
+import { CLUSTER, VM1, referencesAfter, reviewCreate, type Cluster } from '../test/pod-review.js';
+
+describe('a launcher pod that is created', () => {
+  const networks = networksValue(VM1);
+
+  const choices: { name: string; given: Cluster; expect: (string | undefined)[] }[] = [
+    { name: 'refers to the claim of its VM', given: CLUSTER, expect: ['vm1.data'] },
+    {
+      name: 'refers to the claim that the controller is about to make',
+      given: { ...CLUSTER, claims: [] },
+      expect: ['vm1.data'],
+    },
+    {
+      name: 'refers to a claim that nobody owns and the controller is about to adopt',
+      given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: null })] },
+      expect: ['vm1.data'],
+    },
+    {
+      name: 'refers to a claim whose owner is remembered after the garbage collector took the reference away',
+      given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { orphaned: true })] },
+      expect: ['vm1.data'],
+    },
+    {
+      name: 'refers to a claim of its VM that a user has deleted, while there is no other',
+      given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { terminating: true })] },
+      expect: ['vm1.data'],
+    },
+    {
+      name: 'refers to a claim of its VM after the flag is gone from the NAD',
+      given: { ...CLUSTER, nads: [makeNad('blue', { persistent: false })] },
+      expect: ['vm1.data'],
+    },
+    {
+      name: 'refers to a claim of its VM after the namespace has opted out',
+      given: { ...CLUSTER, enabled: false },
+      expect: ['vm1.data'],
+    },
+    {
+      name: 'refers to the claim that was made for its NAD while the NAD is missing',
+      given: { ...CLUSTER, nads: [] },
+      expect: ['vm1.data'],
+    },
+    {
+      name: 'refers to the claim that was made for its NAD while the NAD is broken',
+      given: { ...CLUSTER, nads: [makeNad('blue', { config: '{' })] },
+      expect: ['vm1.data'],
+    },
+    {
+      name: 'refers to nothing while its NAD is missing and the only claim was made for another NAD',
+      given: { ...CLUSTER, nads: [], claims: [makeClaim('vm1', 'data', { nad: 'vms/green', network: 'green' })] },
+      expect: [undefined],
+    },
+    {
+      name: 'refers to nothing on a network without the flag',
+      given: { ...CLUSTER, claims: [], nads: [makeNad('blue', { persistent: false })] },
+      expect: [undefined],
+    },
+    {
+      name: 'refers to nothing new in a namespace that has opted out',
+      given: { ...CLUSTER, claims: [], enabled: false },
+      expect: [undefined],
+    },
+    {
+      name: 'refers to nothing new for an interface that is being unplugged',
+      given: { ...CLUSTER, claims: [], vmis: [makeVmi('vm1', { data: '!blue' })] },
+      expect: [undefined],
+    },
+    {
+      name: 'refers to a second claim while the first is for the network that its interface had before',
+      given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { network: 'green', nad: 'vms/green' })] },
+      expect: [swappedClaimName('vm1', 'data', 'blue')],
+    },
+    {
+      name: 'refers to the second claim once it exists',
+      given: {
+        ...CLUSTER,
+        claims: [
+          makeClaim('vm1', 'data', { network: 'green', nad: 'vms/green' }),
+          makeClaim('vm1', 'data', { name: swappedClaimName('vm1', 'data', 'blue') }),
+        ],
+      },
+      expect: [swappedClaimName('vm1', 'data', 'blue')],
+    },
+    {
+      name: 'refers to the claim that lives, of two for one network',
+      given: {
+        ...CLUSTER,
+        claims: [
+          makeClaim('vm1', 'data', { terminating: true }),
+          makeClaim('vm1', 'data', { name: 'vm1.data-of-old' }),
+        ],
+      },
+      expect: ['vm1.data-of-old'],
+    },
+    {
+      name: 'refers to the claim of the VMI itself where there is no VM',
+      given: {
+        ...CLUSTER,
+        vmis: [makeVmi('vm1', { data: 'blue' }, { vm: null })],
+        claims: [makeClaim('vm1', 'data', { ownerUid: 'vm1-vmi-uid' })],
+      },
+      expect: ['vm1.data'],
+    },
+  ];
+  for (const { name, given, expect: expected } of choices) {
+    it(name, () => {
+      expect(referencesAfter(reviewCreate(given, networks), networks)).to.deep.equal(expected);
+    });
+  }
+
+  it('refers to its own claim, not to one of another name with the same UID', () => {
+    const vm = { metadata: { ...makeVm('evil').metadata, uid: 'vm1-vm-uid' } };
+    const vmi = makeVmi('evil', { data: 'blue' }, { vm: 'vm1-vm-uid' });
+    const value = networksValue(vmi);
+    const verdict = reviewCreate({ ...CLUSTER, vms: [vm], vmis: [vmi] }, value, makeLauncherPod(vmi));
+    expect(referencesAfter(verdict, value)).to.deep.equal(['evil.data']);
+  });
+});

@@ -1,0 +1,137 @@
+import type { KubeVirt } from '../api/kubevirt.js';
+import { type KubeObject, byAge, joinKey } from '../api/meta.js';
+import {
+  DEFAULT_NETWORK_ANNOTATION,
+  LAUNCHER_CREATOR,
+  NETWORKS_ANNOTATION,
+  POLICIES_CONFIG_MAP,
+} from '../api/names.js';
+import { type Pod, controllingVmi } from '../api/pod.js';
+import { CONFIG_MAPS } from '../kube/resources.js';
+import type { InformerRegistry, Watched } from '../kube/informers.js';
+import { KUBEVIRT_OBJECTS } from './watched.js';
+
+/** The user who creates launchers, or why nobody knows who that is: then no pod gets a claim's address. */
+export type KubeVirtController =
+  | { readonly username: string; readonly problem?: undefined }
+  | { readonly username?: undefined; readonly problem: string };
+
+/** The parameters of the admission policies. */
+export interface Policies extends KubeObject {
+  data?: Record<string, string>;
+}
+
+/** Where KubeVirt's controller runs. Known only if the administrator's parameter and the KubeVirt object agree. */
+export interface KubeVirtNamespace {
+  controller(): KubeVirtController;
+}
+
+/**
+ * The KubeVirt object that counts: the oldest. KubeVirt allows one, and was installed before a tenant could create another.
+ */
+export function installedKubeVirt(kubevirts: readonly KubeVirt[]): KubeVirt | undefined {
+  return [...kubevirts].sort(byAge)[0];
+}
+
+/** @param key of the ConfigMap, for messages */
+export function findController(
+  kubevirts: readonly KubeVirt[],
+  policies: Policies | undefined,
+  key: string,
+): KubeVirtController {
+  const actual = installedKubeVirt(kubevirts)?.metadata.namespace;
+  const configured = policies?.data?.kubevirtNamespace ?? '';
+  if (actual !== undefined && configured === actual) {
+    return { username: `system:serviceaccount:${actual}:kubevirt-controller` };
+  }
+  const parameter = `kubevirtNamespace in the ConfigMap ${key}`;
+  const stated = configured === '' ? 'is empty' : `is ${JSON.stringify(configured.slice(0, MAX_SHOWN))}`;
+  const state = policies === undefined ? `the ConfigMap ${key} is missing` : `${parameter} ${stated}`;
+  if (actual === undefined) {
+    return { problem: `${state}, and there is no KubeVirt object: create it, or install KubeVirt` };
+  }
+  const remedy = policies === undefined ? `create it with kubevirtNamespace ${actual}` : `set it to ${actual}`;
+  return { problem: `${state}, and the KubeVirt object is in namespace ${actual}: ${remedy}` };
+}
+
+/** As long as a namespace's name may be. */
+const MAX_SHOWN = 63;
+
+/**
+ * Why a pod that a VMI controls gets no address of a claim, as the end of a sentence; undefined if KubeVirt created it. Pods from before the
+ * annotation, and those that the policies saw KubeVirt's controller create, have none.
+ */
+export function creatorProblem(
+  { metadata }: Pick<Pod, 'metadata'>,
+  { username, problem }: KubeVirtController,
+): string | undefined {
+  if (problem !== undefined) return problem;
+  const creator = creatorOf({ metadata });
+  return creator === undefined || creator === username
+    ? undefined
+    : `it was created by ${creator}, and only KubeVirt (${username}) creates launchers: delete the pod`;
+}
+
+/** Undefined where nobody had reason to note it. */
+export function creatorOf({ metadata }: Pick<Pod, 'metadata'>): string | undefined {
+  return metadata.annotations?.[LAUNCHER_CREATOR] || undefined;
+}
+
+/** Whoever gives a launcher its networks counts as its creator; without any it has no address, and nobody looked at its creator. */
+export function hasNetworks({ metadata }: Pick<Pod, 'metadata'>): boolean {
+  const { annotations = {} } = metadata;
+  return NETWORKS_ANNOTATION in annotations || DEFAULT_NETWORK_ANNOTATION in annotations;
+}
+
+/** The VMI of a pod that may have addresses of its claims; undefined for a pod that another user created, or that has no networks. */
+export function launchedVmi(pod: Pod, controller: KubeVirtController): { name: string; uid: string } | undefined {
+  return hasNetworks(pod) && creatorProblem(pod, controller) === undefined ? controllingVmi(pod) : undefined;
+}
+
+const watches = new Map<string, Watched<Policies>>();
+
+/** One constant for each namespace, for it is the cache's identity. */
+function policiesIn(namespace: string): Watched<Policies> {
+  const watched = watches.get(namespace) ?? {
+    resource: CONFIG_MAPS,
+    namespace,
+    fieldSelector: `metadata.name=${POLICIES_CONFIG_MAP}`,
+    shrink: shrinkPolicies,
+  };
+  watches.set(namespace, watched);
+  return watched;
+}
+
+function shrinkPolicies({ metadata, data }: Policies): Policies {
+  const { name, namespace = '' } = metadata;
+  return { metadata: { name, namespace }, data: { kubevirtNamespace: data?.kubevirtNamespace ?? '' } };
+}
+
+/**
+ * Follows the KubeVirt objects and the policies' ConfigMap.
+ * @param namespace Holdfast's own
+ * @param changed is told when the controller becomes known, another one or unknown, or for another reason
+ */
+export function followKubeVirt(
+  informers: Pick<InformerRegistry, 'get'>,
+  namespace: string,
+  changed?: () => void,
+): KubeVirtNamespace {
+  const kubevirts = informers.get(KUBEVIRT_OBJECTS);
+  const policies = informers.get(policiesIn(namespace));
+  const key = joinKey(namespace, POLICIES_CONFIG_MAP);
+  const controller = () => findController(kubevirts.cache.list(), policies.cache.get(key), key);
+  if (changed !== undefined) {
+    const state = () => JSON.stringify(controller());
+    let before = state();
+    const look = () => {
+      const now = state();
+      if (now === before) return;
+      before = now;
+      changed();
+    };
+    kubevirts.onChange(look);
+    policies.onChange(look);
+  }
+  return { controller };
+}

@@ -1,0 +1,298 @@
+import type { AddressLease } from '../../../api/address-lease.js';
+import type { AddressPool } from '../../../api/address-pool.js';
+import { type IPAMClaim, ownerOf } from '../../../api/ipam-claim.js';
+import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
+import { IPS_ALLOCATED, MIGRATION_LABEL } from '../../../api/names.js';
+import { interfaceOf, parseNetworkSelections } from '../../../api/network-selection.js';
+import type { Pod } from '../../../api/pod.js';
+import type { Attachment } from '../attachment.js';
+import type { Call } from '../call.js';
+import { ClaimedAddresses } from '../claims/claimed-addresses.js';
+import { shrinkNodePod } from '../pods/node-pod.js';
+import { NodePods } from '../pods/node-pods.js';
+import { formatAddress, parseAddressOrPrefix } from '../../../ipam/core/address.js';
+import { createLease } from '../../../ipam/core/lease.js';
+import { Cache, type Indexes } from '../../../kube/cache.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import { StatusError, TransportError } from '../../../kube/errors.js';
+import type { Change } from '../../../kube/informer.js';
+import { silentLogger } from '../../../kube/log.js';
+import type { ObjectRef, Resource } from '../../../kube/resource.js';
+import type { InformerRegistry, Watched } from '../../../kube/informers.js';
+import type { KubeVirtController } from '../../../cluster/kubevirt-controller.js';
+import { PoolDirectory } from '../../../ipam/directory/directory.js';
+import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from '../../../test/kubevirt-objects.js';
+import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-objects.js';
+import { NAMESPACE, type Networks } from '../../../test/workload-objects.js';
+
+/** A clock that nobody waits for: who sleeps makes it go on, and what is due rings. */
+export class JumpingClock implements Clock {
+  readonly #alarms = new Set<{ at: number; run: () => void }>();
+  /** Called after each step. */
+  onStep: () => void = () => undefined;
+  #now = Date.UTC(2026, 0, 1);
+  #set = 0;
+
+  now(): number {
+    return this.#now;
+  }
+
+  wall(): number {
+    return this.#now + this.#set;
+  }
+
+  /** Somebody sets the wall clock by so many milliseconds. */
+  setWall(ms: number): void {
+    this.#set += ms;
+  }
+
+  async sleep(ms: number): Promise<void> {
+    await Promise.resolve();
+    this.advance(ms);
+  }
+
+  setTimer(ms: number, run: () => void): () => void {
+    const alarm = { at: this.#now + ms, run };
+    this.#alarms.add(alarm);
+    return () => this.#alarms.delete(alarm);
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+    for (const alarm of [...this.#alarms]) {
+      if (alarm.at <= this.#now && this.#alarms.delete(alarm)) alarm.run();
+    }
+    this.onStep();
+  }
+}
+
+/** A cache that is told of its objects, as an informer. */
+class ToldInformer<S extends KubeObject> {
+  readonly cache: Cache<S>;
+  readonly hasSynced = true;
+  readonly #handlers: ((change: Change<S>) => void)[] = [];
+
+  constructor(indexes?: Indexes<S>) {
+    this.cache = new Cache<S>(indexes);
+  }
+
+  onChange(handler: (change: Change<S>) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  set(object: S): void {
+    const before = this.cache.set(object);
+    const change =
+      before === undefined ? { type: 'added' as const, object } : { type: 'changed' as const, object, before };
+    for (const handler of this.#handlers) handler(change);
+  }
+
+  delete(key: string): void {
+    const before = this.cache.delete(key);
+    if (before !== undefined)
+      for (const handler of this.#handlers) handler({ type: 'removed', object: before, before });
+  }
+}
+
+const NODE = 'node1';
+
+/** What one agent sees of a cluster: an API server that can go away, the pods of node1, NADs and pools. */
+export class AgentWorld {
+  /** By `<plural> <key>`. */
+  readonly objects = new Map<string, KubeObject>();
+  /** `<plural> <key>` of each read. */
+  readonly reads: string[] = [];
+  /** The API server is away: what it does instead of an answer. */
+  fault: Error | undefined;
+  /** Awaited before each answer. */
+  before: (read: string) => Promise<void> | void = () => undefined;
+  readonly podInformer = new ToldInformer({ uid: ({ metadata }: Pod) => [metadata.uid ?? ''] });
+  readonly nads = new ToldInformer<ReturnType<typeof nad>>();
+  readonly poolCache: Cache<AddressPool> = cacheOf<AddressPool>([adminPool('blue')]);
+  gateOpen = true;
+  kubevirt: KubeVirtController = { username: 'system:serviceaccount:kubevirt:kubevirt-controller' };
+  readonly maxStalenessMs = 30_000;
+  readonly clock: Clock;
+  readonly pods: NodePods;
+  readonly claimed: ClaimedAddresses;
+
+  constructor(clock: Clock = new JumpingClock()) {
+    this.clock = clock;
+    this.addNad('blue');
+    const directory = new PoolDirectory({ pools: this.poolCache, networks: this.nads.cache });
+    this.nads.onChange((change) => directory.changed(change));
+    const informers = { get: (watched: Watched<never>) => this.#informerOf(watched) } as unknown as InformerRegistry;
+    const shared = { informers, client: this.client, clock, log: silentLogger };
+    this.pods = new NodePods({ ...shared, nodeName: NODE });
+    this.claimed = new ClaimedAddresses({
+      ...shared,
+      pods: this.pods,
+      directory,
+      gate: { isOpen: () => this.gateOpen },
+      kubevirt: { controller: () => this.kubevirt },
+      random: () => 0.5,
+      config: { maxStalenessMs: this.maxStalenessMs },
+    });
+  }
+
+  get client(): Pick<Client, 'get'> {
+    return { get: (resource, ref) => this.#get(resource, ref) as Promise<never> };
+  }
+
+  away(): void {
+    this.fault = new TransportError('unsent', 'connection refused');
+  }
+
+  /** @param persistent whether it allows persistent addresses */
+  addNad(name: string, persistent = true, network = name): void {
+    const config = { ...holdfastConfig({}, network), allowPersistentIPs: persistent };
+    this.nads.set(nad(`${NAMESPACE}/${name}`, config));
+  }
+
+  put<T extends KubeObject>(plural: string, object: T): T {
+    this.objects.set(`${plural} ${objectKey(object)}`, object);
+    return object;
+  }
+
+  remove(plural: string, key: string): void {
+    this.objects.delete(`${plural} ${key}`);
+  }
+
+  claim(name = 'vm1.data'): IPAMClaim {
+    const found = this.objects.get(`ipamclaims ${NAMESPACE}/${name}`);
+    if (found === undefined) throw new TypeError(`there is no claim ${name}`);
+    return found as IPAMClaim;
+  }
+
+  /** VM, VMI, and a claim with its lease for each network. */
+  addVm(name = 'vm1', networks: Networks = { data: 'blue' }, ips = ['10.0.0.5/24']): void {
+    this.put('virtualmachines', makeVm(name));
+    this.put('virtualmachineinstances', makeVmi(name, networks));
+    for (const vmNetwork of Object.keys(networks)) this.addClaim(makeClaim(name, vmNetwork), ips);
+  }
+
+  /** A claim that has its addresses, by leases of its own. */
+  addClaim(claim: IPAMClaim, ips: string[]): IPAMClaim {
+    const condition = { type: IPS_ALLOCATED, status: 'True' as const, reason: 'SuccessfulAllocation', message: '' };
+    const conditions = [{ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }];
+    const stored = this.put('ipamclaims', { ...claim, status: { ...claim.status, ips, conditions } });
+    for (const ip of ips) this.addLease(ip, stored);
+    return stored;
+  }
+
+  addLease(ip: string, claim: IPAMClaim, addressSpace = 'blue'): AddressLease {
+    const { namespace = '', name, uid = '' } = claim.metadata;
+    const { address } = parseAddressOrPrefix(ip);
+    const workloadUID = ownerOf(claim)?.uid;
+    const owner = {
+      kind: 'IPAMClaim' as const,
+      namespace,
+      name,
+      uid,
+      ...(workloadUID !== undefined && { workloadUID }),
+    };
+    const write = createLease({ address, addressSpace, pool: 'blue', owner });
+    if (write.verb !== 'create') throw new TypeError(write.verb);
+    const metadata = { ...write.lease.metadata, uid: `${formatAddress(address)}-uid`, resourceVersion: '1' };
+    return this.put('addressleases', { ...write.lease, metadata });
+  }
+
+  /** A pod that runs on node1, in the cache and on the API server. */
+  addPod(pod: Pod, onNode = NODE): Pod {
+    const bound: Pod = { ...pod, spec: { nodeName: onNode }, status: pod.status ?? { phase: 'Pending' } };
+    this.put('pods', bound);
+    if (onNode === NODE) this.podInformer.set(shrinkNodePod(bound));
+    return bound;
+  }
+
+  /** The launcher of a VM. @param migration UID of the migration whose target it is */
+  launcher(vm = 'vm1', given: LauncherGiven = {}): Pod {
+    const { networks = { data: 'blue' }, references, migration, node = NODE, phase = 'Pending' } = given;
+    const vmi = makeVmi(vm, networks);
+    const { metadata } = makeLauncherPod(vmi, networksValue(vmi, references)) as unknown as Pod;
+    const name = given.name ?? `virt-launcher-${vm}-a`;
+    const labels = { ...metadata.labels, ...(migration !== undefined && { [MIGRATION_LABEL]: migration }) };
+    const creationTimestamp = given.born ?? '2026-01-01T00:00:00Z';
+    const pod = { metadata: { ...metadata, name, uid: `${name}-uid`, labels, creationTimestamp }, status: { phase } };
+    return this.addPod(pod, node);
+  }
+
+  /** A tenant's pod. */
+  tenantPod(reference?: string, more: Partial<Pod['metadata']> = {}): Pod {
+    const element = {
+      name: 'blue',
+      interface: 'net1',
+      ...(reference !== undefined && { 'ipam-claim-reference': reference }),
+    };
+    const annotations = { 'k8s.v1.cni.cncf.io/networks': JSON.stringify([element]) };
+    return this.addPod({ metadata: { name: 'p1', namespace: NAMESPACE, uid: 'p1-uid', annotations, ...more } });
+  }
+
+  /** The first interface of a pod, as a runtime asks for it. */
+  attachment(pod: Pod, index = 0, network = 'blue'): Attachment {
+    const selections = parseNetworkSelections(
+      pod.metadata.annotations?.['k8s.v1.cni.cncf.io/networks'] ?? '',
+      NAMESPACE,
+    );
+    const selection = selections[index];
+    if (selection === undefined) throw new RangeError(`pod ${pod.metadata.name} has no network ${index}`);
+    const interfaceName = interfaceOf(selection);
+    const node = shrinkNodePod(pod);
+    return { pod: node, containerId: 'c1', interfaceName, network, selection, requested: [], mac: undefined };
+  }
+
+  call(ms = 10_000): Call {
+    const controller = new AbortController();
+    this.clock.setTimer(ms, () => controller.abort());
+    return { signal: controller.signal };
+  }
+
+  /** Both halves of an ADD. @returns the addresses with prefix, `none`, or the error's code and message */
+  async add(pod: Pod, index = 0, call: Call = this.call()): Promise<string> {
+    const attachment = this.attachment(pod, index);
+    try {
+      const entitlement = await this.claimed.entitlement(attachment, call);
+      if (entitlement.kind === 'none') return 'none';
+      const grant = await this.claimed.grant(attachment, entitlement.claim, call);
+      return grant.map(({ address, prefixLength }) => `${formatAddress(address)}/${prefixLength}`).join(' ');
+    } catch (error) {
+      const { code, message } = error as { code?: number; message: string };
+      if (code === undefined) throw error;
+      return `${code} ${message}`;
+    }
+  }
+
+  #informerOf({ resource }: Watched<never>): unknown {
+    return resource.plural === 'pods' ? this.podInformer : this.nads;
+  }
+
+  async #get(resource: Resource, { namespace, name }: ObjectRef): Promise<KubeObject> {
+    const id = `${resource.plural} ${joinKey(namespace, name)}`;
+    this.reads.push(id);
+    await this.before(id);
+    if (this.fault !== undefined) throw this.fault;
+    const object = this.objects.get(id);
+    if (object !== undefined) return structuredClone(object);
+    const [status, reason] = [404, 'NotFound'];
+    throw new StatusError({ request: `GET ${id}`, status, reason, message: 'not found', details: { name } });
+  }
+}
+
+interface LauncherGiven {
+  name?: string;
+  networks?: Networks;
+  /** Claims by network. */
+  references?: Record<string, string>;
+  migration?: string;
+  node?: string;
+  phase?: string;
+  born?: string;
+}
+
+/** A launcher of vm1 may be attached: VM, VMI, claim and lease are there. */
+export function worldWithVm(clock?: Clock): AgentWorld {
+  const world = new AgentWorld(clock);
+  world.addVm();
+  return world;
+}

@@ -1,0 +1,32 @@
+import type { Ask } from '../exchange.js';
+
+/** Requests of the CNI plugin for tests. */
+
+/** The config on stdin, which is that of the NAD, too. */
+export const NETWORK_CONFIG = {
+  cniVersion: '1.0.0',
+  name: 'blue',
+  type: 'bridge',
+  bridge: 'br1',
+  ipam: { type: 'holdfast' },
+};
+
+/** As Multus writes it: all twice. */
+const POD_ARGS =
+  'IgnoreUnknown=true;K8S_POD_NAMESPACE=vms;K8S_POD_NAME=p1;K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=p1-uid';
+const CNI_ARGS = `${POD_ARGS};${POD_ARGS}`;
+
+/** A request that is as it must be, but for what a test is about. `undefined` leaves a variable or key out. */
+export function askOf(command: string, env: Record<string, string | undefined> = {}, config: object = {}): Ask {
+  const variables: Record<string, string | undefined> = {
+    CNI_COMMAND: command,
+    CNI_CONTAINERID: 'c1',
+    CNI_NETNS: '/run/netns/p1',
+    CNI_IFNAME: 'net1',
+    CNI_PATH: '/opt/cni/bin',
+    CNI_ARGS,
+    ...env,
+  };
+  const set = Object.entries(variables).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return { env: Object.fromEntries(set), config: JSON.stringify({ ...NETWORK_CONFIG, ...config }) };
+}

@@ -1,0 +1,113 @@
+import type { AddressLease } from '../../../../api/address-lease.js';
+import type { KubeObject } from '../../../../api/meta.js';
+import { joinKey } from '../../../../api/meta.js';
+import { PodLeases } from '../../leases/pod-leases.js';
+import { type NodePod, shrinkNodePod } from '../../pods/node-pod.js';
+import type { Pool } from '../../../../ipam/core/pool.js';
+import { Client } from '../../../../kube/client.js';
+import type { Clock, Random } from '../../../../kube/clock.js';
+import { silentLogger } from '../../../../kube/log.js';
+import type { InformerRegistry, Watched } from '../../../../kube/informers.js';
+import { DEFAULT_FEATURE_GATES } from '../../../../process/feature-gates.js';
+import { Metrics } from '../../../../process/metrics.js';
+import { BlockFeed } from './block-store.js';
+import { LeaseApi, type LeaseCluster } from './lease-api.js';
+import { LeaseFeed } from './lease-feed.js';
+
+export const MAX_STALENESS_MS = 30_000;
+export const COLLECT_AFTER_MS = 60_000;
+
+export interface LeaseAgentGiven {
+  readonly cluster: LeaseCluster;
+  readonly nodeName: string;
+  readonly pools: readonly Pool[];
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Addresses are kept for MAC addresses. Default: they are. */
+  readonly stickyMAC?: boolean;
+  /** Nodes are lent blocks. Default: they are not. */
+  readonly nodeBlocks?: boolean | undefined;
+}
+
+/** What a test has in hand of a cache. */
+type Feed = Pick<LeaseFeed<KubeObject>, 'hasSynced' | 'start' | 'list' | 'deliver'>;
+
+/** Key of the feed of blocks. */
+export const BLOCKS = 'blocks';
+
+/** One life of the agent of a node, as far as the leases of pods go: its caches are as old as a test wants them. */
+export class LeaseAgent {
+  readonly leases: PodLeases;
+  readonly api: LeaseApi;
+  readonly metrics = new Metrics();
+  /** Its cache of pods. */
+  readonly pods = {
+    hasSynced: false,
+    known: new Map<string, NodePod>(),
+    named: (namespace: string, name: string) => this.pods.known.get(joinKey(namespace, name)),
+  };
+  /** By field selector; {@link BLOCKS}. */
+  readonly feeds = new Map<string, Feed>();
+  readonly #cluster: LeaseCluster;
+
+  constructor({ cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true }: LeaseAgentGiven) {
+    this.#cluster = cluster;
+    this.api = new LeaseApi(cluster);
+    const follow = (watched: Watched<AddressLease, KubeObject>) =>
+      watched.resource.plural === 'addressblocks' ? this.#blockFeed(nodeName) : this.#feed(watched);
+    this.leases = new PodLeases({
+      client: new Client(this.api),
+      informers: { get: follow as unknown as InformerRegistry['get'], start: () => this.#start() },
+      follow: follow as unknown as NonNullable<ConstructorParameters<typeof PodLeases>[0]['follow']>,
+      directory: { pool: (name) => pools.find((pool) => pool.name === name) },
+      pods: this.pods,
+      nodeName,
+      clock,
+      random,
+      log: silentLogger,
+      metrics: this.metrics,
+      config: {
+        maxStalenessMs: MAX_STALENESS_MS,
+        collectAfterMs: COLLECT_AFTER_MS,
+        featureGates: { ...DEFAULT_FEATURE_GATES, nodeBlocks, stickyMAC },
+      },
+    });
+    this.leases.start();
+  }
+
+  /** All its caches know all. */
+  catchUp(): void {
+    for (const feed of this.feeds.values()) {
+      if (feed.hasSynced) feed.deliver();
+      else feed.list();
+    }
+    this.seePods();
+  }
+
+  seePods(): void {
+    this.pods.hasSynced = true;
+    this.pods.known = new Map([...this.#cluster.pods].map(([key, pod]) => [key, shrinkNodePod(pod)]));
+  }
+
+  /** @returns of a metric of the agent, summed over its labels */
+  async metric(name: string): Promise<number> {
+    const found = await this.metrics.registry.getSingleMetric(name)?.get();
+    return (found?.values ?? []).reduce((sum, { value }) => sum + value, 0);
+  }
+
+  #start(): void {
+    for (const feed of this.feeds.values()) feed.start();
+  }
+
+  #blockFeed(nodeName: string): BlockFeed {
+    const feed = new BlockFeed(this.#cluster.blocks, nodeName);
+    this.feeds.set(BLOCKS, feed);
+    return feed;
+  }
+
+  #feed(watched: Watched<AddressLease, KubeObject>): LeaseFeed<KubeObject> {
+    const feed = new LeaseFeed(this.#cluster.server, watched);
+    this.feeds.set(watched.fieldSelector ?? '', feed);
+    return feed;
+  }
+}

@@ -1,0 +1,28 @@
+import type { EventReason } from '../../api/names.js';
+import type { ErrorClass } from '../../kube/errors.js';
+import type { Metrics } from '../../process/metrics.js';
+import type { ActionKind } from './action.js';
+
+/** Every metric of the controller. */
+export interface ControllerMetrics {
+  decided(action: ActionKind): void;
+  failed(action: ActionKind, error: ErrorClass): void;
+  notified(reason: EventReason): void;
+  leads(leader: boolean): void;
+}
+
+export function createControllerMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): ControllerMetrics {
+  const actions = metrics.counter('claim_actions_total', 'What was decided about claims.', ['action']);
+  const failures = metrics.counter('claim_action_failures_total', 'Actions that failed, by class of error.', [
+    'action',
+    'class',
+  ]);
+  const notices = metrics.counter('claim_notices_total', 'What users were told in events, by reason.', ['reason']);
+  const leader = metrics.gauge('controller_leads', '1 where this process is the one that works.');
+  return {
+    decided: (action) => actions.inc({ action }),
+    failed: (action, error) => failures.inc({ action, class: error }),
+    notified: (reason) => notices.inc({ reason }),
+    leads: (leads) => leader.set(leads ? 1 : 0),
+  };
+}

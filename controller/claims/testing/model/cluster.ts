@@ -1,0 +1,208 @@
+import { type IPAMClaim, nadOf, ownerOf, vmNetworkOf } from '../../../../api/ipam-claim.js';
+import { type SecondaryNetwork, secondaryNetworks } from '../../../../api/kubevirt.js';
+import { type KubeObject, isBeingDeleted, joinKey } from '../../../../api/meta.js';
+import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, PERSISTENT_IPS_LABEL } from '../../../../api/names.js';
+import { refersTo } from '../../carrying.js';
+import { ownerOfVmi } from '../../../../api/vm-claims.js';
+import { NAMESPACE } from '../../../../test/workload-objects.js';
+import { ModelController } from './controller.js';
+import { collectGarbage } from './garbage-collector.js';
+import { KubeVirt, STEPS } from './kubevirt.js';
+import { elementsOf } from './launchers.js';
+import { KEY, furnish } from './operations.js';
+import { networkOf } from './webhook.js';
+import { KINDS, World } from './world.js';
+
+const MAX_ROUNDS = 400;
+
+/** A world with KubeVirt, the garbage collector and the controller in it, and what must hold there. */
+export class ModelCluster {
+  readonly world = new World();
+  readonly kubevirt: KubeVirt;
+  readonly controller: ModelController;
+  readonly #violations: string[] = [];
+
+  constructor() {
+    furnish(this.world);
+    this.kubevirt = new KubeVirt(this.world);
+    this.controller = new ModelController(this.world);
+    this.world.onClaimRemoved = (claim) => this.#checkRemoval(claim);
+  }
+
+  /** Everything happens that happens by itself, until nothing changes any more. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const before = this.world.version;
+      this.controller.deliverAll();
+      while (this.controller.queue.size > 0) await this.controller.syncNext();
+      for (const step of STEPS) this.kubevirt.steps[step]();
+      collectGarbage(this.world);
+      if (this.world.version !== before || this.controller.deliverAll()) continue;
+      await this.#retry();
+      if (this.world.version === before) return;
+    }
+    throw new Error(`it does not come to rest: ${this.describe()}`);
+  }
+
+  /** What must never happen did not happen so far. */
+  check(): void {
+    const [first] = this.#violations;
+    if (first !== undefined) throw new Error(first);
+    this.#checkDuplicates();
+  }
+
+  /** No two claims that stay serve one interface of one owner on one network. */
+  #checkDuplicates(): void {
+    const living = this.world
+      .list('claims')
+      .filter((claim) => CLAIM_VM_NETWORK in (claim.metadata.annotations ?? {}) && !isBeingDeleted(claim));
+    const keys = living.map((claim) =>
+      [ownerOf(claim)?.uid, claim.metadata.annotations?.[CLAIM_VM_NETWORK], claim.spec.network].join(),
+    );
+    const twice = keys.find((key, index) => keys.indexOf(key) !== index);
+    if (twice !== undefined) throw new Error(`two claims for ${twice}: ${this.describe()}`);
+  }
+
+  /** At rest: wanted and existing claims are the same, nothing is left over, and everything that should run does. */
+  checkRest(): void {
+    // somebody has to end a launcher that no VMI controls
+    if (this.kubevirt.launchers.running().some((pod) => pod.metadata.ownerReferences === undefined)) return;
+    const owner = this.#owner();
+    const networks = this.#networks();
+    for (const claim of this.world
+      .list('claims')
+      .filter((found) => found.metadata.finalizers?.includes(CLAIM_FINALIZER))) {
+      if (this.#isCarried(claim)) continue;
+      if (ownerOf(claim)?.uid !== owner)
+        throw new Error(`${claim.metadata.name} has the wrong owner: ${this.describe()}`);
+      if (!this.#mayExist(claim, networks)) throw new Error(`${claim.metadata.name} is left over: ${this.describe()}`);
+    }
+    if (!this.#isBlocked()) this.#checkWanted(networks);
+  }
+
+  checkEmpty(): void {
+    const left = [
+      ...this.world.list('vms').filter(({ metadata }) => metadata.name === 'vm1'),
+      ...this.world.list('vmis'),
+    ];
+    const claims = this.world.list('claims').filter((claim) => (claim.metadata.finalizers ?? []).length > 0);
+    if (left.length + claims.length > 0) throw new Error(`something is left: ${this.describe()}`);
+  }
+
+  describe(): string {
+    const lines = KINDS.flatMap((kind) => this.world.list(kind).map((object) => `${kind}: ${describeObject(object)}`));
+    return `\n${lines.join('\n')}\nretries: ${[...this.controller.retries].join(', ')}`;
+  }
+
+  async #retry(): Promise<void> {
+    const count = this.controller.retries.size;
+    for (let index = 0; index < count; index++) await this.controller.syncNext();
+  }
+
+  /** Invariant 3: nothing that runs uses the claim, and where its owner is ending, nothing of the owner is left. */
+  #checkRemoval(claim: IPAMClaim): void {
+    const users = this.kubevirt.launchers.usersOf(claim.metadata.uid ?? '');
+    if (users.length > 0)
+      this.#violations.push(`${claim.metadata.name} goes while a launcher uses it: ${this.describe()}`);
+    const uid = ownerOf(claim)?.uid;
+    const vm = this.world.get('vms', KEY);
+    const vmi = this.world.get('vmis', KEY);
+    const lives = vm?.metadata.uid === uid && vm !== undefined && !isBeingDeleted(vm);
+    const vmiLives = vmi !== undefined && ownerOfVmi(vmi).uid === uid;
+    if (!lives && vmiLives && isBeingDeleted(vmi)) {
+      this.#violations.push(`${claim.metadata.name} goes before the VMI of its owner: ${this.describe()}`);
+    }
+  }
+
+  #owner(): string | undefined {
+    const vmi = this.world.get('vmis', KEY);
+    return this.world.get('vms', KEY)?.metadata.uid ?? (vmi && ownerOfVmi(vmi).uid);
+  }
+
+  /** Somebody else has claims here: the workload may wait for them. */
+  #isBlocked(): boolean {
+    return this.world.list('claims').some((claim) => (claim.metadata.finalizers ?? []).length === 0);
+  }
+
+  #networks(): SecondaryNetwork[] {
+    const specs = [this.world.get('vms', KEY)?.spec?.template?.spec, this.world.get('vmis', KEY)?.spec];
+    return specs.flatMap((spec) => secondaryNetworks(spec, NAMESPACE)).filter(({ absent }) => !absent);
+  }
+
+  #configOf({ nad }: SecondaryNetwork) {
+    return networkOf(this.world, joinKey(nad.namespace, nad.name));
+  }
+
+  #wants(network: SecondaryNetwork): boolean {
+    const optedOut = this.world.get('namespaces', NAMESPACE)?.metadata.labels?.[PERSISTENT_IPS_LABEL] !== undefined;
+    const config = this.#configOf(network);
+    return !optedOut && config?.ok === true && config.network.allowPersistentIPs;
+  }
+
+  /** A launcher that runs has its addresses, asks for it, or reports its interface without saying which claim it has. */
+  #isCarried(claim: IPAMClaim): boolean {
+    const { launchers } = this.kubevirt;
+    const nad = nadOf(claim);
+    const running = launchers.running();
+    return (
+      launchers.usersOf(claim.metadata.uid ?? '').length > 0 ||
+      running.some((pod) => refersTo(pod, claim)) ||
+      running.some((pod) =>
+        elementsOf(pod).some(
+          (element) =>
+            element['ipam-claim-reference'] === undefined &&
+            element.interface === claim.spec.interface &&
+            joinKey(element.namespace, element.name) === nad,
+        ),
+      )
+    );
+  }
+
+  #mayExist(claim: IPAMClaim, networks: readonly SecondaryNetwork[]): boolean {
+    if (isBeingDeleted(claim) && this.world.get('vmis', KEY) === undefined) return false;
+    return networks.some((network) => {
+      const config = this.#configOf(network);
+      const fits = config?.ok !== true || config.network.name === claim.spec.network;
+      return network.name === vmNetworkOf(claim) && (fits || this.#isKept(claim, network));
+    });
+  }
+
+  /** If no other claim may follow, the interface keeps the claim of its NAD, whatever network the NAD names now. */
+  #isKept(claim: IPAMClaim, network: SecondaryNetwork): boolean {
+    const isOfNad = nadOf(claim) === joinKey(network.nad.namespace, network.nad.name);
+    return isOfNad && !isBeingDeleted(claim) && !this.#wants(network);
+  }
+
+  #checkWanted(networks: readonly SecondaryNetwork[]): void {
+    for (const network of networks) if (this.#wants(network)) this.#checkServed(network);
+    if (this.controller.retries.size > 0) throw new Error(`it waits for nothing: ${this.describe()}`);
+    this.#checkRunning();
+  }
+
+  #checkServed(network: SecondaryNetwork): void {
+    const config = this.#configOf(network);
+    const claims = this.world
+      .list('claims')
+      .filter((claim) => vmNetworkOf(claim) === network.name && ownerOf(claim)?.uid === this.#owner())
+      .filter((claim) => config?.ok === true && claim.spec.network === config.network.name);
+    if (claims.length !== 1) throw new Error(`${network.name} has ${claims.length} claims: ${this.describe()}`);
+  }
+
+  #checkRunning(): void {
+    const missing = this.#networks().some((network) => this.#configOf(network) === undefined);
+    const vmi = this.world.get('vmis', KEY);
+    const vm = this.world.get('vms', KEY);
+    const shallRun = vm === undefined ? vmi !== undefined : vm.running && !isBeingDeleted(vm);
+    const failed = vmi?.status?.phase === 'Failed';
+    if (shallRun && !missing && !failed && (vmi === undefined || !this.kubevirt.runs(vmi))) {
+      throw new Error(`the VM does not run: ${this.describe()}`);
+    }
+  }
+}
+
+function describeObject(object: KubeObject): string {
+  const { metadata, apiVersion: _apiVersion, kind: _kind, ...rest } = object;
+  const { name, uid, deletionTimestamp, finalizers, ownerReferences, annotations, resourceVersion } = metadata;
+  const owners = ownerReferences?.map((reference) => reference.uid);
+  return JSON.stringify({ name, uid, resourceVersion, deletionTimestamp, finalizers, owners, annotations, ...rest });
+}

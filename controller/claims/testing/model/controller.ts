@@ -1,0 +1,182 @@
+import { type KubeObject, objectKey } from '../../../../api/meta.js';
+import { LauncherList } from '../../launcher-list.js';
+import type { Listers } from '../../observe.js';
+import { createSync } from '../../sync.js';
+import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from '../../triggers.js';
+import { Waiters } from '../../waiters.js';
+import { LAUNCHER_INDEXES } from '../../../indexes.js';
+import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../../cluster/indexes.js';
+import { shrinkLauncher } from '../../../shrink.js';
+import { shrinkClaim, shrinkNad, shrinkNamespace, shrinkVm, shrinkVmi } from '../../../../cluster/shrink.js';
+import { Cache } from '../../../../kube/cache.js';
+import { Client } from '../../../../kube/client.js';
+import { StatusError, TransportError } from '../../../../kube/errors.js';
+import type { Change } from '../../../../kube/informer.js';
+import { silentLogger } from '../../../../kube/log.js';
+import { KINDS, type Kind, type World } from './world.js';
+import { WorldApi } from './world-api.js';
+import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
+
+export interface Crash {
+  /** How many writes succeed before everything fails. */
+  writes: number;
+  /** A new process starts with new caches; else the same one goes on. */
+  restart: boolean;
+}
+
+/** The controller over a world: real decisions and writes, caches that lag behind as much as the test wants. */
+export class ModelController {
+  gateOpen = true;
+  /** Called before each request, where other things may happen. */
+  meanwhile: () => void = () => undefined;
+  readonly queue = new Set<string>();
+  /** Keys whose last sync asked for another. */
+  readonly retries = new Set<string>();
+  readonly api: WorldApi;
+  readonly #world: World;
+  readonly #client: Client;
+  #caches = emptyCaches();
+  #seen: Record<Kind, number>;
+  #waiters = new Waiters();
+
+  constructor(world: World) {
+    this.#world = world;
+    this.api = new WorldApi(world);
+    this.#client = new Client(this.api);
+    this.#seen = atStart();
+    this.restart();
+  }
+
+  /** A new process: it lists everything, each kind at its latest. */
+  restart(): void {
+    this.#caches = emptyCaches();
+    this.#waiters = new Waiters();
+    this.#seen = atStart();
+    this.queue.clear();
+    this.retries.clear();
+    for (const kind of KINDS) {
+      for (const object of this.#world.list(kind)) this.#store(kind, object);
+      this.#seen[kind] = this.#world.log[kind].length;
+    }
+    for (const key of allKeys(this.#caches)) this.queue.add(key);
+  }
+
+  /** Some watch events of a kind arrive; returns whether there were any. */
+  deliver(kind: Kind, count: number): boolean {
+    const events = this.#world.log[kind].slice(this.#seen[kind], this.#seen[kind] + count);
+    this.#seen[kind] += events.length;
+    for (const { type, object } of events) {
+      const change = type === 'set' ? this.#store(kind, object) : this.#remove(kind, object);
+      for (const key of this.#keysOf(kind, change)) this.queue.add(key);
+    }
+    return events.length > 0;
+  }
+
+  deliverAll(): boolean {
+    return KINDS.map((kind) => this.deliver(kind, Infinity)).some(Boolean);
+  }
+
+  switchGate(open: boolean): void {
+    this.gateOpen = open;
+    for (const key of allKeys(this.#caches)) this.queue.add(key);
+  }
+
+  /** Syncs the workload that waits longest. */
+  async syncNext(crash?: Crash): Promise<boolean> {
+    const [key] = this.queue.size > 0 ? this.queue : this.retries;
+    if (key === undefined) return false;
+    this.queue.delete(key);
+    this.retries.delete(key);
+    let writes = 0;
+    this.api.before = ({ method }) => {
+      this.meanwhile();
+      if (method !== 'GET') writes++;
+      if (crash !== undefined && writes > crash.writes) {
+        throw new TransportError('aborted', 'the controller has crashed');
+      }
+    };
+    await this.#sync(key);
+    if (crash?.restart) this.restart();
+    return true;
+  }
+
+  async #sync(key: string): Promise<void> {
+    const listers = this.#caches;
+    const sync = createSync({
+      kubevirt: KNOWN_KUBEVIRT,
+      listers,
+      client: this.#client,
+      launchers: new LauncherList(this.#client),
+      waiters: this.#waiters,
+      areWorkloadsServed: () => true,
+      isGateOpen: () => this.gateOpen,
+      maxClaims: 32,
+      events: { event: () => undefined },
+      metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
+      log: silentLogger,
+    });
+    try {
+      const result = await sync(key);
+      if (result !== undefined) this.retries.add(key);
+    } catch (error) {
+      if (!(error instanceof StatusError || error instanceof TransportError)) throw error;
+      this.retries.add(key);
+    }
+  }
+
+  #keysOf(kind: Kind, change: Change<KubeObject>): string[] {
+    const caches = this.#caches;
+    switch (kind) {
+      case 'vms':
+      case 'vmis':
+        return [objectKey(change.object)];
+      case 'launchers':
+        return keysOfLauncher(change, caches.claims);
+      case 'claims':
+        return keysOfClaim(change as Parameters<typeof keysOfClaim>[0], this.#waiters);
+      case 'networks':
+        return keysOfNad(change, caches);
+      case 'namespaces':
+        return keysOfNamespace(change, caches);
+    }
+  }
+
+  #store(kind: Kind, object: KubeObject): Change<KubeObject> {
+    const small = SHRINK[kind](object);
+    const before = (this.#caches[kind] as Cache<KubeObject>).set(small);
+    return before === undefined ? { type: 'added', object: small } : { type: 'changed', object: small, before };
+  }
+
+  #remove(kind: Kind, object: KubeObject): Change<KubeObject> {
+    const before = this.#caches[kind].delete(objectKey(object)) ?? SHRINK[kind](object);
+    return { type: 'removed', object: before, before };
+  }
+}
+
+type Caches = {
+  [K in keyof Listers]: Listers[K] extends { get(key: string): infer S } ? Cache<NonNullable<S> & KubeObject> : never;
+};
+
+const SHRINK = {
+  vms: shrinkVm,
+  vmis: shrinkVmi,
+  launchers: shrinkLauncher,
+  claims: shrinkClaim,
+  networks: shrinkNad,
+  namespaces: shrinkNamespace,
+} as unknown as Record<Kind, (object: KubeObject) => KubeObject>;
+
+function emptyCaches(): Caches {
+  return {
+    vms: new Cache(VM_INDEXES),
+    vmis: new Cache(VMI_INDEXES),
+    launchers: new Cache(LAUNCHER_INDEXES),
+    claims: new Cache(CLAIM_INDEXES),
+    networks: new Cache(),
+    namespaces: new Cache(),
+  };
+}
+
+function atStart(): Record<Kind, number> {
+  return { vms: 0, vmis: 0, launchers: 0, claims: 0, networks: 0, namespaces: 0 };
+}

@@ -1,0 +1,188 @@
+import fc from 'fast-check';
+import { isBeingDeleted, objectKey } from '../../../../api/meta.js';
+import { NAMESPACE, claim, nad, vmReference, vmiSpec } from '../../../../test/workload-objects.js';
+import { VMI_FINALIZER, VM_FINALIZER } from './kubevirt.js';
+import { plug, setAbsent, unplug } from './spec-edits.js';
+import type { Propagation, SimulatedVm, World } from './world.js';
+
+export const KEY = `${NAMESPACE}/vm1`;
+const VM_NETWORKS = ['data', 'extra'];
+const NADS = ['blue', 'green'];
+const CONFIGS = {
+  persistent: (name: string) => ({ name: `${name}-net`, allowPersistentIPs: true }),
+  plain: (name: string) => ({ name: `${name}-net` }),
+  renamed: (name: string) => ({ name: `new-${name}-net`, allowPersistentIPs: true }),
+  broken: () => '{',
+};
+
+/** What users and administrators do. */
+export type Operation =
+  | { do: 'create VM'; networks: Record<string, string>; running: boolean }
+  | { do: 'delete VM'; propagation: Propagation }
+  | { do: 'run VM'; running: boolean }
+  | { do: 'plug'; network: string; nad: string }
+  | { do: 'unplug' | 'remove from spec'; network: string }
+  | { do: 'create VMI'; networks: Record<string, string> }
+  | { do: 'delete VMI'; propagation: Propagation }
+  | { do: 'delete claim'; index: number }
+  | { do: 'create claim'; owner: 'nobody' | 'other'; network: string }
+  | { do: 'edit NAD'; nad: string; config: keyof typeof CONFIGS | 'none' }
+  | { do: 'opt'; out: boolean };
+
+const network = fc.constantFrom(...VM_NETWORKS);
+const nadName = fc.constantFrom(...NADS);
+const networks = fc.dictionary(network, nadName, { maxKeys: 2 }).map((found) => ({ ...found }));
+const propagation = fc.constantFrom<Propagation>('Background', 'Foreground', 'Orphan');
+const act = <D extends Operation['do']>(name: D) => fc.constant(name);
+
+export const operation: fc.Arbitrary<Operation> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: act('create VM'), networks, running: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ do: act('delete VM'), propagation }) },
+  { weight: 2, arbitrary: fc.record({ do: act('run VM'), running: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ do: act('plug'), network, nad: nadName }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('unplug' as const, 'remove from spec' as const), network }) },
+  { weight: 1, arbitrary: fc.record({ do: act('create VMI'), networks }) },
+  { weight: 1, arbitrary: fc.record({ do: act('delete VMI'), propagation }) },
+  { weight: 2, arbitrary: fc.record({ do: act('delete claim'), index: fc.nat({ max: 3 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: act('create claim'),
+      owner: fc.constantFrom('nobody' as const, 'other' as const),
+      network,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: act('edit NAD'),
+      nad: nadName,
+      config: fc.constantFrom('persistent', 'plain', 'renamed', 'broken', 'none'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: act('opt'), out: fc.boolean() }) },
+);
+
+/** Where an operation makes no sense it does nothing. */
+export function operate(world: World, what: Operation): void {
+  switch (what.do) {
+    case 'create VM':
+      createVm(world, what.networks, what.running);
+      return;
+    case 'delete VM':
+      if (world.get('vms', KEY)) world.delete('vms', KEY, what.propagation);
+      return;
+    case 'create VMI':
+      createVmi(world, what.networks);
+      return;
+    case 'delete VMI':
+      if (world.get('vmis', KEY)) world.delete('vmis', KEY, what.propagation);
+      return;
+    case 'delete claim':
+      deleteClaim(world, what.index);
+      return;
+    case 'create claim':
+      createClaim(world, what.network, what.owner);
+      return;
+    case 'edit NAD':
+      editNad(world, what.nad, what.config);
+      return;
+    case 'opt':
+      optOut(world, what.out);
+      return;
+    default:
+      editVm(world, what);
+  }
+}
+
+/** A namespace with its NADs. */
+export function furnish(world: World): void {
+  world.create('namespaces', { metadata: { name: NAMESPACE } });
+  world.create('vms', { metadata: { name: 'vm2', namespace: NAMESPACE, uid: 'other-uid' }, running: false });
+  for (const name of NADS) editNad(world, name, 'persistent');
+}
+
+/** Takes away what is in the way: claims of others, launchers of nobody, NADs that cannot be used, the opt-out. */
+export function tidy(world: World): void {
+  for (const pod of world.list('launchers')) {
+    if (pod.metadata.ownerReferences === undefined) world.delete('launchers', objectKey(pod));
+  }
+  for (const found of world.list('claims')) {
+    if ((found.metadata.finalizers ?? []).length === 0) world.delete('claims', objectKey(found));
+  }
+  for (const name of NADS) editNad(world, name, 'persistent');
+  optOut(world, false);
+}
+
+function createVm(world: World, wanted: Record<string, string>, running: boolean): void {
+  if (world.get('vms', KEY)) return;
+  const metadata = { name: 'vm1', namespace: NAMESPACE, finalizers: [VM_FINALIZER] };
+  world.create('vms', { metadata, spec: { template: { spec: vmiSpec(wanted) } }, running });
+}
+
+function createVmi(world: World, wanted: Record<string, string>): void {
+  if (world.get('vmis', KEY)) return;
+  const metadata = { name: 'vm1', namespace: NAMESPACE, finalizers: [VMI_FINALIZER] };
+  world.create('vmis', { metadata, spec: vmiSpec(wanted) });
+}
+
+function editVm(
+  world: World,
+  what: Extract<Operation, { do: 'run VM' | 'plug' | 'unplug' | 'remove from spec' }>,
+): void {
+  const found = world.get('vms', KEY);
+  if (found === undefined || isBeingDeleted(found)) return;
+  world.update('vms', KEY, (vm: SimulatedVm) => {
+    const spec = vm.spec?.template?.spec ?? {};
+    const has = what.do !== 'run VM' && spec.networks?.some(({ name }) => name === what.network);
+    if (what.do === 'run VM') vm.running = what.running;
+    else if (what.do === 'plug') plug(spec, what.network, what.nad);
+    else if (what.do === 'remove from spec') unplug(spec, [what.network]);
+    else if (has) setAbsent(spec, what.network, true);
+  });
+}
+
+function deleteClaim(world: World, index: number): void {
+  const found = world.list('claims')[index];
+  if (found !== undefined) world.delete('claims', objectKey(found));
+}
+
+function createClaim(world: World, vmNetwork: string, owner: 'nobody' | 'other'): void {
+  const name = `vm1.${vmNetwork}`;
+  if (world.get('claims', `${NAMESPACE}/${name}`)) return;
+  const {
+    uid: _uid,
+    resourceVersion: _version,
+    ...metadata
+  } = claim({
+    name,
+    owner: owner === 'nobody' ? null : vmReference('other-uid', 'vm2'),
+    remembers: null,
+    vmNetwork: null,
+    nad: null,
+    label: null,
+    finalizers: [],
+  }).metadata;
+  world.create('claims', { metadata, spec: { network: 'blue-net', interface: '' } });
+}
+
+function editNad(world: World, name: string, config: keyof typeof CONFIGS | 'none'): void {
+  const key = `${NAMESPACE}/${name}`;
+  const known = world.get('networks', key) !== undefined;
+  if (config === 'none') {
+    if (known) world.delete('networks', key);
+    return;
+  }
+  const made = nad(name, CONFIGS[config](name));
+  if (!known) world.create('networks', made);
+  else
+    world.update('networks', key, (copy) => {
+      copy.spec = made.spec ?? {};
+    });
+}
+
+function optOut(world: World, out: boolean): void {
+  world.update('namespaces', NAMESPACE, ({ metadata }) => {
+    metadata.labels = out ? { 'ipam.holdfast.dev/persistent-ips': 'disabled' } : {};
+  });
+}

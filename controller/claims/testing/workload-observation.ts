@@ -1,0 +1,68 @@
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
+import type { KubeObject } from '../../../api/meta.js';
+import type { NetworkAttachmentDefinition } from '../../../api/network-attachment.js';
+import type { Pod } from '../../../api/pod.js';
+import { type Listers, observe, readWorkload } from '../observe.js';
+import { type Observed } from '../observed.js';
+import { LAUNCHER_INDEXES } from '../../indexes.js';
+import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/indexes.js';
+import { shrinkLauncher } from '../../shrink.js';
+import { shrinkClaim, shrinkNad, shrinkNamespace, shrinkVm, shrinkVmi } from '../../../cluster/shrink.js';
+import { Cache } from '../../../kube/cache.js';
+import { NAMESPACE, nad } from '../../../test/workload-objects.js';
+
+/** What is in the cluster, as far as one workload goes. */
+export interface Given {
+  vm?: VirtualMachine;
+  /** VMs of other names. */
+  otherVms?: VirtualMachine[];
+  vmi?: VirtualMachineInstance;
+  launchers?: Pod[];
+  claims?: IPAMClaim[];
+  /** Default: blue and green, which allow persistent IPs on blue-net and green-net. */
+  nads?: NetworkAttachmentDefinition[];
+  gateClosed?: boolean;
+  /** How many claims one VM may have. */
+  maxClaims?: number;
+  optedOut?: boolean;
+  /** The workload's name, where it is not vm1. */
+  name?: string;
+}
+
+export const BLUE = nad('blue', { name: 'blue-net', allowPersistentIPs: true });
+export const GREEN = nad('green', { name: 'green-net', allowPersistentIPs: true });
+export const PLAIN_BLUE = nad('blue', { name: 'blue-net' });
+export const BROKEN_BLUE = nad('blue', '{"name": "blue-net", "allowPersistentIPs": "yes"}');
+
+/** Caches that hold the given objects, made small as in production. */
+export function cachesOf(given: Given): Listers {
+  const labels = given.optedOut ? { 'ipam.holdfast.dev/persistent-ips': 'disabled' } : {};
+  return {
+    vms: filled(VM_INDEXES, [...(given.vm ? [given.vm] : []), ...(given.otherVms ?? [])], shrinkVm),
+    vmis: filled(VMI_INDEXES, given.vmi ? [given.vmi] : [], shrinkVmi),
+    launchers: filled(LAUNCHER_INDEXES, given.launchers ?? [], shrinkLauncher),
+    claims: filled(CLAIM_INDEXES, given.claims ?? [], shrinkClaim),
+    networks: filled({}, given.nads ?? [BLUE, GREEN], shrinkNad),
+    namespaces: filled({}, [{ metadata: { name: NAMESPACE, labels } }], shrinkNamespace),
+  };
+}
+
+export function observationOf(given: Given): Observed {
+  const listers = cachesOf(given);
+  const key = `${NAMESPACE}/${given.name ?? 'vm1'}`;
+  return observe(key, readWorkload(key, listers), listers, {
+    gateOpen: !given.gateClosed,
+    maxClaims: given.maxClaims ?? 32,
+  });
+}
+
+function filled<T extends KubeObject, S extends KubeObject>(
+  indexes: Record<string, (object: S) => readonly string[]>,
+  objects: readonly T[],
+  shrink: (object: T) => S,
+): Cache<S> {
+  const cache = new Cache<S>(indexes);
+  for (const object of objects) cache.set(shrink(object));
+  return cache;
+}

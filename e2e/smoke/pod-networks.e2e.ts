@@ -1,0 +1,179 @@
+import { readdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { expect } from 'chai';
+import { CniError } from '../bed/network/multus.js';
+import { onWireStage } from '../bed/network/on-stage.js';
+import { nodeFolder } from '../bed/network/open.js';
+import type { PodNetworks } from '../bed/network/pod-networks.js';
+import { bridgeNetwork, STAGE_NAMESPACE, type WireStage } from '../bed/network/wire-stage.js';
+import type { Wire } from '../bed/network/wire.js';
+
+/** Multus and the plugins on the wire, without KubeVirt and without Holdfast: they work as on a cluster. */
+describe('The networks of pods', function () {
+  this.timeout(120_000);
+  let stage: WireStage;
+  let wire: Wire;
+  let networks: PodNetworks;
+
+  onWireStage((opened) => {
+    stage = opened;
+    ({ wire, networks } = opened);
+  });
+
+  it('carries packets between pods of two nodes, in both families, and Multus says where they are', async () => {
+    await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
+    const one = await stage.createPod('node-1', [{ name: 'blue', ips: ['192.168.10.1/24', 'fd00:10::1/64'] }]);
+    const two = await stage.createPod('node-2', [{ name: 'blue', ips: ['192.168.10.2/24', 'fd00:10::2/64'] }]);
+    const first = await timed('first ADD', () => networks.attach(one));
+    const second = await timed('ADD', () => networks.attach(two));
+    expect(first.result.ips?.[0]?.address).to.match(/^10\.244\.1\./);
+    expect(second.result.ips?.[0]?.address).to.match(/^10\.244\.2\./);
+    const [, net1] = await stage.statusOf(two);
+    expect(net1).to.include({ name: `${STAGE_NAMESPACE}/blue`, interface: 'net1' });
+    expect(net1?.ips).to.deep.equal(['192.168.10.2', 'fd00:10::2']);
+    for (const target of ['192.168.10.2', 'fd00:10::2']) {
+      expect(await wire.ping(first.place, target)).to.include({ sent: 5, received: 5, lost: 0, duplicates: 0 });
+    }
+    const nobody = await wire.ping(first.place, '192.168.10.99', { count: 2, timeoutMs: 100 });
+    expect(nobody).to.deep.include({ received: 0, lossRuns: [{ atMs: 0, count: 2 }] });
+    await networks.check(one);
+  });
+
+  it('attaches once however often it is asked', async () => {
+    const pod = await stage.createPod('node-1', []);
+    const [one, two] = await Promise.all([networks.attach(pod), networks.attach(pod)]);
+    expect(two).to.equal(one);
+    expect((await wire.interfaces(one.place)).map(({ name }) => name)).to.deep.equal(['eth0']);
+  });
+
+  it('keeps networks on different bridges apart', async () => {
+    await stage.createNetwork('left', bridgeNetwork('left', { type: 'static' }));
+    await stage.createNetwork('right', bridgeNetwork('right', { type: 'static' }));
+    const one = await networks.attach(await stage.createPod('node-1', [{ name: 'left', ips: ['192.168.11.1/24'] }]));
+    await networks.attach(await stage.createPod('node-2', [{ name: 'right', ips: ['192.168.11.2/24'] }]));
+    const result = await wire.ping(one.place, '192.168.11.2', { count: 2, timeoutMs: 200 });
+    expect(result.received).to.equal(0);
+  });
+
+  it('joins pods by macvlan on an interface of the node', async () => {
+    const ipam = { type: 'static' };
+    const config = {
+      cniVersion: '1.0.0',
+      name: 'mac',
+      type: 'macvlan',
+      master: 'nic1',
+      capabilities: { ips: true },
+      ipam,
+    };
+    await stage.createNetwork('mac', config);
+    const one = await networks.attach(await stage.createPod('node-1', [{ name: 'mac', ips: ['192.168.12.1/24'] }]));
+    await networks.attach(await stage.createPod('node-2', [{ name: 'mac', ips: ['192.168.12.2/24'] }]));
+    expect(await wire.ping(one.place, '192.168.12.2')).to.include({ received: 5 });
+  });
+
+  it('plugs a network into a living pod, and unplugs another', async () => {
+    await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
+    await stage.createNetwork('green', bridgeNetwork('br2', { type: 'static' }));
+    const blue = { name: 'blue', interface: 'podblue', ips: ['192.168.10.1/24'] };
+    const green = { name: 'green', interface: 'podgreen', ips: ['192.168.13.1/24'] };
+    const pod = await stage.createPod('node-1', [blue]);
+    const { place } = await networks.attach(pod);
+    await wire.join('node-1', 'br2');
+    await wire.addHost('green-host', 'br2', ['192.168.13.100/24']);
+    const added = await timed('hotplug', async () => networks.hotplug(await stage.select(pod, [blue, green])));
+    expect(added).to.deep.equal({ attached: ['podgreen'], detached: [] });
+    expect((await stage.statusOf(pod)).map((entry) => entry.interface)).to.deep.equal(['eth0', 'podblue', 'podgreen']);
+    expect(await wire.ping(place, '192.168.13.100')).to.include({ received: 5 });
+    const removed = await timed('unplug', async () => networks.hotplug(await stage.select(pod, [green])));
+    expect(removed).to.deep.equal({ attached: [], detached: ['podblue'] });
+    expect((await stage.statusOf(pod)).map((entry) => entry.interface)).to.deep.equal(['eth0', 'podgreen']);
+    expect((await wire.interfaces(place)).map(({ name }) => name)).to.have.members(['eth0', 'podgreen']);
+    expect(await networks.hotplug(await stage.select(pod, [green]))).to.deep.equal({ attached: [], detached: [] });
+    await wire.removeHost('green-host');
+  });
+
+  it('says which network is missing, and plugs in the others', async () => {
+    await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
+    const blue = { name: 'blue', interface: 'podblue', ips: ['192.168.10.1/24'] };
+    const refused = await stage.createPod('node-1', [{ name: 'nowhere' }]);
+    const failure = await networks.attach(refused).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(CniError);
+    expect(String(failure)).to.match(/cannot find a network-attachment-definition \(nowhere\) in namespace \(wire\)/);
+    expect(networks.find(refused.metadata.uid!)).to.equal(undefined);
+    const living = await stage.createPod('node-1', []);
+    const { place } = await networks.attach(living);
+    const wanted = await stage.select(living, [blue, { name: 'nowhere', interface: 'podnowhere' }]);
+    const complaint = await networks.hotplug(wanted).catch((error: unknown) => error);
+    expect(String(complaint)).to.include('nowhere');
+    expect((await wire.interfaces(place)).map(({ name }) => name)).to.have.members(['eth0', 'podblue']);
+  });
+
+  it('leaves nothing of a pod', async () => {
+    await stage.createNetwork('leased', bridgeNetwork('br3', hostLocal('192.168.14.0/24')));
+    await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
+    await wire.join('node-1', 'br1');
+    await wire.join('node-1', 'br3');
+    await networks.attach(await stage.createPod('node-1', [])); // makes cni0, which stays
+    const before = await leftovers('node-1');
+    const pod = await stage.createPod('node-1', [{ name: 'leased', interface: 'leased0' }]);
+    await networks.attach(pod);
+    const blue = { name: 'blue', interface: 'podblue', ips: ['192.168.10.1/24'] };
+    await networks.hotplug(await stage.select(pod, [{ name: 'leased', interface: 'leased0' }, blue]));
+    const during = await leftovers('node-1');
+    expect(during.interfaces).to.have.length(before.interfaces.length + 3);
+    expect(during.files).to.include('networks/leased/192.168.14.2');
+    await timed('DEL', () => networks.detach(pod));
+    await networks.detach(pod);
+    expect(await leftovers('node-1')).to.deep.equal(before);
+  });
+
+  it('gives nodes addresses of their own: host-local on each knows nothing of the other', async () => {
+    await stage.createNetwork('twice', bridgeNetwork('br4', hostLocal('192.168.15.0/24')));
+    const one = await stage.createPod('node-1', [{ name: 'twice' }]);
+    const two = await stage.createPod('node-2', [{ name: 'twice' }]);
+    await networks.attach(one);
+    await networks.attach(two);
+    const addresses = [await stage.statusOf(one), await stage.statusOf(two)].map(([, net1]) => net1?.ips?.[0]);
+    expect(addresses[0]).to.equal(addresses[1]);
+  });
+
+  it('serves many pods at once', async () => {
+    await stage.createNetwork('crowd', bridgeNetwork('br5', hostLocal('192.168.16.0/24')));
+    const nodes = Array.from({ length: 24 }, (_, index) => `node-${(index % 2) + 1}`);
+    const pods = await Promise.all(nodes.map((node) => stage.createPod(node, [{ name: 'crowd' }])));
+    const attached = await timed('24 ADDs at once', () => Promise.all(pods.map((pod) => networks.attach(pod))));
+    expect(new Set(attached.map(({ result }) => result.ips?.[0]?.address))).to.have.length(24);
+    await timed('24 DELs at once', () => Promise.all(pods.map((pod) => networks.detach(pod))));
+    expect(networks.all().size).to.equal(0);
+  });
+
+  it('goes on when Multus cannot reach the API server, and reaches it again', async () => {
+    const pod = await stage.createPod('node-1', []);
+    await stage.plane.apiServer.kill();
+    const failure = await networks.attach(pod).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(Error);
+    await stage.plane.apiServer.start();
+    expect((await networks.attach(pod)).node).to.equal('node-1');
+  });
+
+  /** What a pod has on its node besides its own namespace. */
+  async function leftovers(node: string): Promise<{ interfaces: readonly string[]; files: string[] }> {
+    const contents = await wire.inventory();
+    const folder = join(nodeFolder(stage.plane, node), 'var-lib-cni');
+    const found = await readdir(folder, { recursive: true, withFileTypes: true });
+    const ofPods = found.filter((entry) => entry.isFile() && !/last_reserved_ip|lock$/.test(entry.name));
+    const files = ofPods.map(({ parentPath, name }) => relative(folder, join(parentPath, name))).sort();
+    return { interfaces: contents[`node/${node}`]!.interfaces, files };
+  }
+});
+
+function hostLocal(subnet: string): object {
+  return { type: 'host-local', ranges: [[{ subnet }]] };
+}
+
+async function timed<T>(what: string, act: () => Promise<T>): Promise<T> {
+  const started = Date.now();
+  const result = await act();
+  console.log(`      ${what}: ${Date.now() - started} ms`);
+  return result;
+}

@@ -1,0 +1,241 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import { isTerminal } from '../../api/pod.js';
+import type { KubeObject } from '../../api/meta.js';
+import { expect } from 'chai';
+import type { Resource } from '../../kube/resource.js';
+import {
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+} from '../../kube/resources.js';
+import * as vm from '../story/vm.js';
+import { until, untilValue } from '../bed/wait.js';
+import { type Migration, MIGRATIONS } from '../story/migrations.js';
+import { startBed, type Bed } from '../bed/bed.js';
+
+const NAMESPACE = 'smoke';
+const VM = { namespace: NAMESPACE, name: 'vm1' };
+
+interface Node extends KubeObject {
+  status: { conditions: { type: string; status: string }[] };
+}
+
+const NODES: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+
+/** The bed itself, without Holdfast: every lifecycle goes through, and how long it takes. */
+describe('The test bed', function () {
+  this.timeout(120_000);
+  let bed: Bed;
+
+  before(async () => {
+    const started = Date.now();
+    bed = await startBed({ progress: (line) => console.log(`    ${Date.now() - started} ms ${line}`) });
+    await bed.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+    for (const name of ['blue', 'green']) {
+      const config = JSON.stringify({ cniVersion: '1.0.0', name, type: 'bridge', bridge: name });
+      await bed.client.create(NETWORK_ATTACHMENT_DEFINITIONS, {
+        metadata: { namespace: NAMESPACE, name },
+        spec: { config },
+      });
+    }
+  });
+
+  after(() => bed.stop());
+
+  afterEach(() => bed.switches.clear());
+
+  it('creates a VM that runs', async () => {
+    await timed('create', async () => {
+      await bed.client.create(VIRTUAL_MACHINES, vm.vmManifest({ ...VM, networks: { data: 'blue' } }));
+      await vm.waitRunning(bed.client, VM);
+    });
+  });
+
+  it('stops it, and starts it again', async () => {
+    await timed('stop', async () => {
+      await vm.callSubresource(bed.client, VM, 'stop');
+      await untilNoVmi();
+    });
+    await timed('start', async () => {
+      await vm.callSubresource(bed.client, VM, 'start');
+      await vm.waitRunning(bed.client, VM);
+    });
+  });
+
+  it('restarts it with a new VMI', async () => {
+    const before = await vm.waitRunning(bed.client, VM);
+    await timed('restart', async () => {
+      await vm.callSubresource(bed.client, VM, 'restart');
+      await untilVmi('to be another one', (vmi) => vmi.metadata.uid !== before.metadata.uid && isRunning(vmi));
+    });
+  });
+
+  it('migrates it to the other node', async () => {
+    const source = await nodeOf();
+    await timed('migrate (500 ms of it copying)', async () => {
+      await migrate('migration-ok');
+      await untilMigration('migration-ok', 'Succeeded');
+    });
+    expect(await nodeOf()).not.to.equal(source);
+    await until('the source launcher to end', async () => (await vm.launchers(bed.client, VM)).length === 1);
+  });
+
+  it('leaves it where it is when the migration fails', async () => {
+    const source = await nodeOf();
+    bed.switches.set({ migration: 'fail' }, VM);
+    await timed('failed migration', async () => {
+      await migrate('migration-failing');
+      await untilMigration('migration-failing', 'Failed');
+    });
+    expect(await nodeOf()).to.equal(source);
+  });
+
+  it('aborts a migration that is deleted while it copies', async () => {
+    const source = await nodeOf();
+    bed.switches.set({ migration: 'hold' }, VM);
+    await migrate('migration-aborted');
+    await untilMigration('migration-aborted', 'Running');
+    await timed('aborted migration', async () => {
+      await bed.client.delete(MIGRATIONS, { namespace: NAMESPACE, name: 'migration-aborted' });
+      await until('the migration to be gone', async () => !(await findMigration('migration-aborted')));
+    });
+    expect(await nodeOf()).to.equal(source);
+    await until('the target launcher to end', async () => (await vm.launchers(bed.client, VM)).length === 1);
+  });
+
+  it('plugs an interface into the running guest, and unplugs it', async () => {
+    await timed('hotplug', async () => {
+      await vm.addInterface(bed.client, VM, { name: 'more', nad: 'green' });
+      await untilVmi('to have the interface', (vmi) => sourceOf(vmi, 'more') === 'domain, multus-status');
+    });
+    await timed('unplug', async () => {
+      await vm.removeInterface(bed.client, VM, 'more');
+      await untilVmi('to lose the interface', (vmi) => sourceOf(vmi, 'more') === undefined);
+    });
+  });
+
+  it('starts another launcher when one is killed', async () => {
+    const [launcher] = await vm.launchers(bed.client, VM);
+    await timed('killed launcher', async () => {
+      await bed.client.delete(PODS, { namespace: NAMESPACE, name: launcher!.metadata.name });
+      await until('another launcher to run', async () => {
+        const [other] = await vm.launchers(bed.client, VM);
+        return (
+          other && other.metadata.uid !== launcher!.metadata.uid && isRunning(await vm.waitRunning(bed.client, VM))
+        );
+      });
+    });
+  });
+
+  it('notices a launcher that vanishes without a word', async () => {
+    const before = await vm.waitRunning(bed.client, VM);
+    const [launcher] = await vm.launchers(bed.client, VM);
+    await timed('vanished launcher', async () => {
+      await bed.client.delete(PODS, { namespace: NAMESPACE, name: launcher!.metadata.name }, { gracePeriodSeconds: 0 });
+      await untilVmi('to be another one', (vmi) => vmi.metadata.uid !== before.metadata.uid && isRunning(vmi));
+    });
+  });
+
+  it('holds the guest for as long as a test wants', async () => {
+    const letGo = bed.switches.set({ holdTermination: true }, VM);
+    await vm.callSubresource(bed.client, VM, 'stop');
+    await untilVmi('to be asked to stop', (vmi) => vmi.metadata.deletionTimestamp !== undefined);
+    expect((await vm.launchers(bed.client, VM)).filter((pod) => !isTerminal(pod))).to.have.length(1);
+    letGo();
+    await untilNoVmi();
+  });
+
+  it('moves nothing on a lost node until it is back', async () => {
+    await vm.callSubresource(bed.client, VM, 'start');
+    await vm.waitRunning(bed.client, VM);
+    const node = await nodeOf();
+    bed.switches.loseNode(node);
+    await untilReady(node, 'Unknown');
+    await vm.callSubresource(bed.client, VM, 'stop');
+    await untilVmi('to be asked to stop', (vmi) => vmi.metadata.deletionTimestamp !== undefined);
+    expect(await vm.launchers(bed.client, VM)).to.have.length(1);
+    bed.switches.recoverNode(node);
+    await untilReady(node, 'True');
+    await untilNoVmi();
+  });
+
+  it('starts no guest while Multus refuses its networks', async () => {
+    const mend = bed.switches.set({ refuseNetworks: true }, VM);
+    await vm.callSubresource(bed.client, VM, 'start');
+    await until('the launcher to be bound', async () => (await vm.launchers(bed.client, VM))[0]?.spec?.nodeName);
+    expect((await vm.launchers(bed.client, VM))[0]?.status?.phase).to.equal('Pending');
+    mend();
+    await vm.waitRunning(bed.client, VM);
+  });
+
+  it('deletes VMs in the background, in the foreground and without their VMIs', async () => {
+    for (const propagationPolicy of ['Background', 'Foreground'] as const) {
+      await timed(`delete ${propagationPolicy}`, async () => {
+        await bed.client.delete(VIRTUAL_MACHINES, VM, { propagationPolicy });
+        await vm.waitGone(bed.client, VM);
+      });
+      await bed.client.create(VIRTUAL_MACHINES, vm.vmManifest({ ...VM, networks: { data: 'blue' } }));
+      await vm.waitRunning(bed.client, VM);
+    }
+    await bed.client.delete(VIRTUAL_MACHINES, VM, { propagationPolicy: 'Orphan' });
+    await until('the VM to be gone', async () => !(await bed.client.find(VIRTUAL_MACHINES, VM)));
+    expect(isRunning(await bed.client.get(VIRTUAL_MACHINE_INSTANCES, VM))).to.equal(true);
+  });
+
+  async function untilVmi(description: string, isRight: (vmi: VirtualMachineInstance) => boolean): Promise<void> {
+    await vm.untilRight(bed.client, VM, description, isRight);
+  }
+
+  async function untilNoVmi(): Promise<void> {
+    await untilValue(
+      'VMI and launchers to be gone',
+      async () => [await bed.client.find(VIRTUAL_MACHINE_INSTANCES, VM), await vm.launchers(bed.client, VM)] as const,
+      ([vmi, launchers]) => vmi === undefined && launchers.length === 0,
+    );
+  }
+
+  async function untilReady(node: string, expected: string): Promise<void> {
+    await untilValue(
+      `node ${node} to report Ready ${expected}`,
+      () => bed.client.get(NODES, { name: node }),
+      ({ status }) => status.conditions.some(({ type, status }) => type === 'Ready' && status === expected),
+    );
+  }
+
+  async function nodeOf(): Promise<string> {
+    const { status } = await bed.client.get(VIRTUAL_MACHINE_INSTANCES, VM);
+    return (status as { nodeName: string }).nodeName;
+  }
+
+  async function migrate(name: string): Promise<void> {
+    await bed.client.create(MIGRATIONS, { metadata: { namespace: NAMESPACE, name }, spec: { vmiName: VM.name } });
+  }
+
+  function findMigration(name: string): Promise<Migration | undefined> {
+    return bed.client.find(MIGRATIONS, { namespace: NAMESPACE, name });
+  }
+
+  async function untilMigration(name: string, phase: string): Promise<void> {
+    await untilValue(
+      `migration ${name} to be ${phase}`,
+      () => findMigration(name),
+      (found) => found?.status?.phase === phase,
+    );
+  }
+});
+
+function isRunning(vmi: VirtualMachineInstance): boolean {
+  return vmi.status?.phase === 'Running' && vmi.metadata.deletionTimestamp === undefined;
+}
+
+function sourceOf(vmi: VirtualMachineInstance, name: string): string | undefined {
+  return vmi.status?.interfaces?.find((entry) => entry.name === name)?.infoSource;
+}
+
+async function timed(what: string, act: () => Promise<void>): Promise<void> {
+  const started = Date.now();
+  await act();
+  console.log(`      ${what}: ${Date.now() - started} ms`);
+}

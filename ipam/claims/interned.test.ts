@@ -1,0 +1,15 @@
+import { expect } from 'chai';
+import { heapBytes } from '../../bench/heap.js';
+import { interned } from './interned.js';
+
+describe('a text that many objects share', () => {
+  it('is the same text', () => {
+    expect(interned('blue')).to.equal('blue');
+  });
+
+  it('is not kept in memory after its objects if it is long', () => {
+    const before = heapBytes();
+    for (let index = 0; index < 50; index++) interned(`${index}`.padEnd(200_000, 'x'));
+    expect(heapBytes() - before).to.be.below(2_000_000);
+  });
+});

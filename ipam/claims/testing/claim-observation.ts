@@ -1,0 +1,123 @@
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import type { Condition } from '../../../api/meta.js';
+import { CLAIM_REQUESTED_ADDRESSES } from '../../../api/names.js';
+import type { Observed } from '../observe.js';
+import type { ClaimPod } from '../pods.js';
+import type { Step } from '../step.js';
+import { formatAddress, parseAddress } from '../../core/address.js';
+import { type LeaseRecord } from '../../core/lease.js';
+import { leaseName } from '../../core/lease-name.js';
+import { type Pool, compilePool } from '../../core/pool.js';
+import type { Resolution } from '../../directory/resolution.js';
+import { adminPool } from '../../../test/pool-objects.js';
+
+/** What the IPAM sees of one claim, for tests, as short as what a test is about. */
+export interface Given {
+  /** Default: v4 and v6; null: no pool serves the claim. */
+  pool?: 'v4' | 'dual' | null;
+  foreign?: true;
+  /** Nobody knows whose the network is. */
+  uncertain?: true;
+  /** Addresses of its leases, the oldest first. */
+  held?: string[];
+  /** Its status, with prefix lengths; undefined: it has none. */
+  ips?: string[];
+  conditions?: Partial<Condition>[];
+  request?: string;
+  deleting?: true;
+  /** Names of pods that use it. */
+  users?: string[];
+  ownerPod?: string;
+}
+
+export const TRUE: Partial<Condition> = {
+  type: 'IPsAllocated',
+  status: 'True',
+  reason: 'SuccessfulAllocation',
+  message: 'leased from AddressPool blue',
+};
+
+function poolOf(kind: 'v4' | 'dual'): Pool {
+  const subnets = [{ cidr: '10.0.0.0/24' }, { cidr: '2001:db8::/64' }].slice(0, kind === 'v4' ? 1 : 2);
+  const compiled = compilePool(adminPool('blue', { subnets }));
+  if (!compiled.ok) throw new TypeError('the pool is bad');
+  return compiled.pool;
+}
+
+export function claimGiven({ ips, conditions, request, deleting, ownerPod }: Given = {}): IPAMClaim {
+  const written = conditions?.map((each) => ({ lastTransitionTime: '2025-12-31T00:00:00Z', ...each }) as Condition);
+  return {
+    metadata: {
+      namespace: 'vms',
+      name: 'vm1.data',
+      uid: 'c1',
+      resourceVersion: '7',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      ...(deleting && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
+      ...(request !== undefined && { annotations: { [CLAIM_REQUESTED_ADDRESSES]: request } }),
+    },
+    spec: { network: 'blue', interface: 'pod16367aacb67' },
+    ...(ips && {
+      status: { ips, ...(written && { conditions: written }), ...(ownerPod && { ownerPod: { name: ownerPod } }) },
+    }),
+  };
+}
+
+export function lease(text: string, index = 0): LeaseRecord {
+  const address = parseAddress(text);
+  const created = new Date(Date.UTC(2026, 0, 1, 0, 0, index)).toISOString();
+  return {
+    metadata: { name: leaseName('blue', address), uid: `l${text}`, resourceVersion: '1', creationTimestamp: created },
+    addressSpace: 'blue',
+    address,
+    pool: 'blue',
+    owner: { kind: 'IPAMClaim', namespace: 'vms', name: 'vm1.data', uid: 'c1' },
+  };
+}
+
+function pod(name: string): ClaimPod {
+  return { metadata: { name, namespace: 'vms', uid: name }, terminal: false, claims: ['vm1.data'], running: true };
+}
+
+export function observedOf(given: Given): Observed {
+  const { pool = 'dual', held = [], users = [] } = given;
+  const compiled = pool === null ? undefined : poolOf(pool);
+  return {
+    claim: claimGiven(given),
+    held: held.map(lease),
+    resolution: resolutionOf(given, compiled),
+    pools: compiled === undefined ? [] : [compiled],
+    users: users.map(pod),
+    vmis: { proven: new Set(), unproven: new Set(), due: new Set() },
+  };
+}
+
+function resolutionOf({ foreign, uncertain }: Given, pool: Pool | undefined): Resolution {
+  if (foreign) return { kind: 'foreign', message: 'NAD vms/blue delegates IPAM to host-local' };
+  if (uncertain) {
+    return { kind: 'unserved', message: 'the API server serves no NetworkAttachmentDefinitions', isUncertain: true };
+  }
+  return pool === undefined
+    ? { kind: 'unserved', message: 'no AddressPool serves network blue' }
+    : { kind: 'served', pool };
+}
+
+/** One line: what, and of what. */
+export function summary(step: Step): string {
+  switch (step.kind) {
+    case 'take':
+      return `take for ${step.purpose}: ${[...step.addresses.map(formatAddress), ...step.families.map((family) => `any v${family}`)].join(', ')}`;
+    case 'write': {
+      const { ips, allocated, request, launchers, ownerPod } = step.verdict;
+      const told = [request, launchers].flatMap((each) => (each ? `${each.reason}: ${each.message}` : []));
+      const rest = [...told, ownerPod && `owner ${ownerPod}`].filter(Boolean);
+      return [`write [${ips.join(', ')}] ${allocated.reason}`, ...rest].join('; ');
+    }
+    case 'release':
+      return `release ${step.leases.map(({ address }) => formatAddress(address)).join(', ')}`;
+    case 'none':
+      return `none: ${step.reason}`;
+    default:
+      return step.kind;
+  }
+}

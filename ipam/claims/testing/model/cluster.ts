@@ -1,0 +1,155 @@
+import { TransportError } from '../../../../kube/errors.js';
+import type { Request } from '../../../../kube/transport.js';
+import type { NetworkAttachment } from '../../../../cluster/shrink.js';
+import { holdfastConfig, nad } from '../../../../test/pool-objects.js';
+import { type Fault, SimulatedApi } from './api.js';
+import { Invariants } from './invariants.js';
+import { type Operation, expire, operate, setPool } from './operations.js';
+import { MAX_STALENESS_MS, ModelProcess } from './process.js';
+import { checkRest, checkWaiting } from './rest.js';
+import { KINDS, World } from './world.js';
+
+/** A sync whose request number `request` gets no answer; `ends`: nor does any later one, and the process is started anew. */
+export interface Accident {
+  request: number;
+  applied: boolean;
+  ends: boolean;
+}
+
+/** Something that happens while a claim is synced. */
+export type Interlude = (key: string) => void | Promise<void>;
+
+const MAX_ROUNDS = 300;
+
+/** A world with two IPAM processes that both believe to lead. */
+export class ModelCluster {
+  readonly world = new World();
+  readonly invariants = new Invariants(this.world);
+  readonly api = new SimulatedApi(this.world, this.invariants);
+  readonly processes: ModelProcess[];
+  isGateOpen = true;
+  readonly #networks: readonly NetworkAttachment[] = [nad('vms/blue', holdfastConfig())];
+
+  constructor() {
+    setPool(this.world, 'small');
+    this.processes = [this.#start(), this.#start()];
+  }
+
+  operate(operation: Operation): void {
+    operate(this.world, this.invariants, operation);
+  }
+
+  restart(index: number): void {
+    this.processes[index] = this.#start();
+  }
+
+  /** @param meanwhile what happens before each of its requests, one after the other */
+  async sync(index: number, accident: Accident | undefined, meanwhile: readonly Interlude[]): Promise<void> {
+    const key = this.#process(index).nextKey;
+    if (key === undefined) return;
+    let requests = 0;
+    let lookedAt: number | undefined;
+    let hasWritten = false;
+    const left = [...meanwhile];
+    const before = async (request: Request): Promise<Fault> => {
+      // a status that could be written was that of the claim as it was known
+      if (hasWritten) lookedAt = this.world.version;
+      hasWritten = request.method === 'PATCH' && request.path.includes('/ipamclaims/');
+      // what others do is not disturbed
+      this.#undisturbed();
+      await left.shift()?.(key);
+      this.api.before = before;
+      if (request.method === 'GET' && request.path.includes('/ipamclaims/')) lookedAt = this.world.version;
+      this.invariants.lookedAt = lookedAt;
+      const number = requests++;
+      if (accident === undefined || number < accident.request || (number > accident.request && !accident.ends)) return;
+      const applied = accident.applied && number === accident.request;
+      return { error: new TransportError('broken', 'the connection broke'), applied };
+    };
+    this.api.before = before;
+    await this.#process(index).syncFromQueue(key);
+    this.#undisturbed();
+    if (accident?.ends === true && requests > accident.request) this.restart(index);
+  }
+
+  /** While a process syncs a claim the other one, which knows all, does it to its end; the first one sees the leases of that. */
+  async overtake(index: number, key: string): Promise<void> {
+    const other = this.#process(1 - index);
+    other.deliverAll();
+    await other.syncFromQueue(key);
+    this.#process(index).deliver('addressleases', Infinity);
+  }
+
+  /** All that is under way is done, and all news arrive. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const before = this.world.version;
+      const news = this.processes.map((process) => process.deliverAll());
+      for (const index of this.processes.keys()) {
+        const { queue } = this.#process(index);
+        // the directory tells of its changes soon after them
+        await Promise.resolve();
+        while (queue.size > 0) await this.#process(index).syncNext();
+        const failed = this.#process(index).retries.size;
+        for (let count = 0; count < failed; count++) await this.#process(index).syncNext();
+      }
+      const rests = this.processes.every(({ queue, retries }) => queue.size + retries.size === 0);
+      if (this.world.version === before && !news.includes(true) && rests) return;
+    }
+    throw new Error(`it does not come to rest: ${this.describe()}`);
+  }
+
+  /** Every cool-down is over, as far as news alone tell. */
+  async coolDown(): Promise<void> {
+    for (let round = 0; round < 6; round++) {
+      this.world.now += 2 * MAX_STALENESS_MS + 1000;
+      expire(this.world);
+      await this.settle();
+    }
+  }
+
+  checkRest(): void {
+    try {
+      checkRest(this.world);
+    } catch (error) {
+      (error as Error).message += this.describe();
+      throw error;
+    }
+  }
+
+  /** Who is refused would be refused again if he were new. */
+  checkNobodyWaitsInVain(): void {
+    try {
+      checkWaiting(this.world);
+    } catch (error) {
+      (error as Error).message += this.describe();
+      throw error;
+    }
+  }
+
+  describe(): string {
+    const lines = KINDS.flatMap((kind) =>
+      this.world.list(kind).map(({ metadata, ...rest }) => {
+        const { name, uid, annotations, deletionTimestamp } = metadata;
+        return `${kind} ${JSON.stringify({ name, uid, annotations, deletionTimestamp, ...rest })}`;
+      }),
+    );
+    return `\n${lines.join('\n')}\nlast requests: ${this.api.seen.slice(-12).join(', ')}`;
+  }
+
+  /** Nothing goes wrong, and nobody is overtaken. */
+  #undisturbed(): void {
+    this.api.before = () => undefined;
+    this.invariants.lookedAt = undefined;
+  }
+
+  #process(index: number): ModelProcess {
+    const process = this.processes[index];
+    if (process === undefined) throw new RangeError(`there is no process ${index}`);
+    return process;
+  }
+
+  #start(): ModelProcess {
+    return new ModelProcess(this.world, this.api, this.#networks, () => this.isGateOpen);
+  }
+}

@@ -1,0 +1,127 @@
+import type { AddressLease } from '../../../../api/address-lease.js';
+import type { IPAMClaim } from '../../../../api/ipam-claim.js';
+import { objectKey } from '../../../../api/meta.js';
+import { IPS_ALLOCATED } from '../../../../api/names.js';
+import type { Judge } from './api.js';
+import { MAX_STALENESS_MS } from './process.js';
+import type { World } from './world.js';
+import { bareAddress } from '../../../../test/bare-address.js';
+
+/** A promise that was broken. */
+export class Violation extends Error {
+  override readonly name = 'Violation';
+}
+
+function addressesOf(claim: IPAMClaim): string[] {
+  return (claim.status?.ips ?? []).map(bareAddress);
+}
+
+export function heldBy(world: World, uid: string | undefined): AddressLease[] {
+  return world.list('addressleases').filter(({ spec }) => spec.releasedAt === undefined && spec.owner?.uid === uid);
+}
+
+/** What must never happen, judged at each write of the IPAM. */
+export class Invariants implements Judge {
+  /** UIDs of leases that a status has shown. */
+  readonly #shown = new Set<string>();
+  /** By pod: the addresses that it was given, and the UID of the claim. */
+  readonly inUse = new Map<string, { claim: string; addresses: readonly string[] }>();
+  /** The world's version when the process that writes now last read the claim; undefined: it has not. */
+  lookedAt: number | undefined;
+  /** By UID of the claim and address: since which version its status shows it. */
+  readonly #shownSince = new Map<string, number>();
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  leaseChanges(before: AddressLease | undefined, after: AddressLease | undefined): void {
+    if (before === undefined) return;
+    this.#judgeTable(before, after);
+    if (before.spec.owner !== undefined) this.#judgeOwner(before, after);
+  }
+
+  #judgeOwner(before: AddressLease, after: AddressLease | undefined): void {
+    const wasHeld = before.spec.releasedAt === undefined;
+    if (wasHeld && (after === undefined || after.spec.releasedAt !== undefined)) this.#mayGo(before, after);
+    if (after === undefined || after.spec.releasedAt !== undefined) return;
+    if (wasHeld && after.spec.owner?.uid !== before.spec.owner?.uid) {
+      throw new Violation(`${before.metadata.name} is taken from its owner`);
+    }
+    if (!wasHeld) this.#mayBeTaken(before, after);
+  }
+
+  statusChanges(before: IPAMClaim, after: IPAMClaim): void {
+    const key = objectKey(after);
+    const ips = addressesOf(after);
+    const held = heldBy(this.#world, after.metadata.uid);
+    for (const lease of held) {
+      if (ips.includes(lease.spec.address)) this.#shown.add(lease.metadata.uid ?? '');
+    }
+    this.#noteShown(before, after);
+    const allocated = after.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+    if (allocated === undefined) throw new Violation(`${key} has no ${IPS_ALLOCATED}`);
+    if (allocated.status === 'True' && ips.length === 0) throw new Violation(`${key} is allocated without addresses`);
+    const had = [...addressesOf(before), ...held.map(({ spec }) => spec.address)];
+    if (allocated.status === 'False' && !ips.every((ip) => had.includes(ip))) {
+      throw new Violation(`${key} is refused, and shows what it never had`);
+    }
+  }
+
+  /** Of what an admin reserved for a MAC address. */
+  #judgeTable(before: AddressLease, after: AddressLease | undefined): void {
+    const { name } = before.metadata;
+    const { owner, mac, reserved } = before.spec;
+    if (owner !== undefined && reserved !== true) {
+      if (after?.spec.reserved !== undefined) throw new Violation(`${name} came into the static table`);
+    } else if (after === undefined) throw new Violation(`${name} was reserved, and is deleted`);
+    else if (after.spec.mac !== mac || after.spec.reserved !== true)
+      throw new Violation(`${name} was reserved for ${mac}`);
+  }
+
+  #noteShown(before: IPAMClaim, after: IPAMClaim): void {
+    const news = addressesOf(after).filter((ip) => !addressesOf(before).includes(ip));
+    for (const ip of news) this.#shownSince.set(`${after.metadata.uid}/${ip}`, this.#world.version + 1);
+  }
+
+  #mayGo(lease: AddressLease, after: AddressLease | undefined): void {
+    const { name, uid = '' } = lease.metadata;
+    const claim = this.#world.claim(lease.spec.owner?.uid);
+    if (after === undefined && this.#shown.has(uid)) throw new Violation(`${name} is deleted, and was shown`);
+    if (claim === undefined || this.#isOvertaken(lease, claim) || this.#hasAnotherOf(lease)) return;
+    if (addressesOf(claim).includes(lease.spec.address)) {
+      throw new Violation(`${name} goes, and its claim shows it`);
+    }
+    for (const { claim: user, addresses } of this.inUse.values()) {
+      if (user === claim.metadata.uid && addresses.includes(lease.spec.address)) {
+        throw new Violation(`${name} goes, and a pod has it`);
+      }
+    }
+  }
+
+  /** The claim has the same address by a lease in another address space: caches that disagree about the pool's space have taken both. */
+  #hasAnotherOf({ metadata, spec }: AddressLease): boolean {
+    const others = heldBy(this.#world, spec.owner?.uid).filter((lease) => lease.metadata.name !== metadata.name);
+    return others.some((lease) => lease.spec.address === spec.address);
+  }
+
+  /**
+   * Another process has come to show a lease that was there when this one saw that the claim does not need it. No write can prevent it, and it heals:
+   * the claim takes it back before it has cooled down.
+   */
+  #isOvertaken({ metadata, spec }: AddressLease, claim: IPAMClaim): boolean {
+    const since = this.#shownSince.get(`${claim.metadata.uid}/${spec.address}`) ?? 0;
+    const { lookedAt } = this;
+    return lookedAt !== undefined && Number(metadata.resourceVersion) <= lookedAt && since > lookedAt;
+  }
+
+  #mayBeTaken(before: AddressLease, after: AddressLease): void {
+    if (after.spec.owner?.uid === before.spec.owner?.uid) return;
+    const workload = after.spec.owner?.workloadUID;
+    if (workload !== undefined && workload === before.spec.owner?.workloadUID) return;
+    const since = this.#world.now - Date.parse(before.spec.releasedAt ?? '');
+    if (since < 2 * MAX_STALENESS_MS)
+      throw new Violation(`${before.metadata.name} is taken ${since} ms after its release`);
+  }
+}

@@ -1,0 +1,264 @@
+import fc from 'fast-check';
+import type { AddressPoolSpec, PoolSubnet } from '../../../../api/address-pool.js';
+import type { IPAMClaim } from '../../../../api/ipam-claim.js';
+import {
+  CLAIM_MAC,
+  CLAIM_NAD,
+  CLAIM_OWNER_NAME,
+  CLAIM_OWNER_UID,
+  CLAIM_REQUESTED_ADDRESSES,
+  IPS_ALLOCATED,
+} from '../../../../api/names.js';
+import { parseAddress } from '../../../core/address.js';
+import { leaseName } from '../../../core/lease-name.js';
+import { type Invariants, heldBy } from './invariants.js';
+import { MAX_STALENESS_MS } from './process.js';
+import type { World } from './world.js';
+import { bareAddress } from '../../../../test/bare-address.js';
+
+const NAMESPACE = 'vms';
+const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
+type Name = (typeof NAMES)[number];
+
+const V4: PoolSubnet = { cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.6'] };
+const WIDE: PoolSubnet = { cidr: '10.0.0.0/28', gateway: '10.0.0.1' };
+const V6: PoolSubnet = { cidr: '2001:db8::/126' };
+/** What an admin makes of the pool; `gone`: deletes it; `moved`: makes it anew in another address space. */
+const POOLS = { small: [V4], wide: [WIDE], dual: [V4, V6], wideDual: [WIDE, V6], moved: [V4], gone: undefined };
+
+const REQUESTS = [
+  undefined,
+  '["10.0.0.4"]',
+  '["10.0.0.5/29"]',
+  '["10.0.0.6"]',
+  '["10.0.0.1"]',
+  '["2001:db8::2"]',
+  '["10.0.0.3","2001:db8::3"]',
+  'nonsense',
+];
+const RESTORED = [undefined, ['10.0.0.4/29'], ['10.0.0.5/29', '2001:db8::2/126'], ['192.0.2.1/24']];
+
+const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
+const STICKY_MS = 180_000;
+
+/** One thing that others do, or that happens. */
+export type Operation =
+  | {
+      do: 'create';
+      name: Name;
+      request: string | undefined;
+      restored: string[] | undefined;
+      owned: boolean;
+      /** That its VM names. */
+      mac?: string | undefined;
+    }
+  | { do: 'reserve'; address: string; mac: string }
+  | { do: 'delete' | 'finish' | 'startPod' | 'addPod' | 'endPod'; name: Name }
+  | { do: 'request'; name: Name; request: string | undefined }
+  | { do: 'deleteLease'; index: number }
+  | { do: 'pool'; pool: keyof typeof POOLS }
+  | { do: 'pass'; seconds: number }
+  | { do: 'expire' };
+
+const a = <D extends Operation['do']>(what: D) => fc.constant(what);
+const name = fc.constantFrom(...NAMES);
+const request = fc.constantFrom(...REQUESTS);
+
+export const operation: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: a('create'),
+      name,
+      request: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, request),
+      restored: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, fc.constantFrom(...RESTORED)),
+      owned: fc.boolean(),
+      mac: fc.option(fc.constantFrom(...MACS), { nil: undefined, freq: 1 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'finish' as const), name }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('startPod' as const, 'addPod', 'endPod'), name }) },
+  { weight: 3, arbitrary: fc.record({ do: a('request'), name, request }) },
+  { weight: 1, arbitrary: fc.record({ do: a('deleteLease'), index: fc.nat({ max: 9 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: a('pool'), pool: fc.constantFrom(...(Object.keys(POOLS) as (keyof typeof POOLS)[])) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: a('pass'), seconds: fc.constantFrom(1, 20, 90) }) },
+  { weight: 1, arbitrary: fc.record({ do: a('expire') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: a('reserve'),
+      address: fc.constantFrom('10.0.0.2', '10.0.0.6', '2001:db8::3'),
+      mac: fc.constantFrom(...MACS),
+    }),
+  },
+);
+
+/** The same, done to the claim of that key. */
+export function doneTo(key: string, operation: Operation): Operation {
+  const [, name] = key.split('/') as [string, Name];
+  return 'name' in operation ? { ...operation, name } : operation;
+}
+
+export function operate(world: World, invariants: Invariants, operation: Operation): void {
+  switch (operation.do) {
+    case 'create':
+      createClaim(world, operation);
+      return;
+    case 'delete':
+      change(world, operation.name, ({ metadata }) => (metadata.deletionTimestamp ??= timeOf(world)));
+      return;
+    case 'finish':
+      finish(world, operation.name);
+      return;
+    case 'request':
+      change(world, operation.name, ({ metadata }) => setRequest(metadata, operation.request));
+      return;
+    case 'startPod':
+      startPod(world, operation.name);
+      return;
+    case 'addPod':
+      addPod(world, invariants, operation.name);
+      return;
+    case 'endPod':
+      invariants.inUse.delete(operation.name);
+      world.remove('pods', `${NAMESPACE}/${operation.name}`);
+      return;
+    case 'deleteLease':
+      deleteLease(world, operation.index);
+      return;
+    default:
+      operateOnPool(world, operation);
+  }
+}
+
+type PoolOperation = Extract<Operation, { do: 'pool' | 'pass' | 'expire' | 'reserve' }>;
+
+function operateOnPool(world: World, operation: PoolOperation): void {
+  switch (operation.do) {
+    case 'pool':
+      setPool(world, operation.pool);
+      return;
+    case 'pass':
+      world.now += operation.seconds * 1000;
+      return;
+    case 'expire':
+      expire(world);
+      return;
+    case 'reserve':
+      reserve(world, operation);
+      return;
+  }
+}
+
+export function setPool(world: World, name: keyof typeof POOLS): void {
+  const subnets = POOLS[name];
+  if (subnets === undefined) {
+    world.remove('addresspools', 'blue');
+    return;
+  }
+  const stickyMAC = { ttl: `${STICKY_MS / 1_000}s`, retain: true };
+  const addressSpace = name === 'moved' ? 'green' : 'blue';
+  const spec: AddressPoolSpec = { network: 'blue', addressSpace, subnets, stickyMAC };
+  if (world.get('addresspools', 'blue') === undefined) {
+    world.create('addresspools', { metadata: { name: 'blue' }, spec });
+  } else world.update('addresspools', 'blue', (pool) => (pool.spec = spec));
+}
+
+/** What the collector does with released leases after their time. */
+export function expire(world: World): void {
+  for (const { metadata, spec } of world.list('addressleases')) {
+    const { releasedAt, mac, reserved, address, addressSpace, pool } = spec;
+    const keptMs = mac === undefined || reserved === true ? 2 * MAX_STALENESS_MS : STICKY_MS;
+    if (releasedAt === undefined || world.now - Date.parse(releasedAt) < keptMs) continue;
+    if (mac === undefined || reserved !== true) world.remove('addressleases', metadata.name);
+    else {
+      world.update('addressleases', metadata.name, (lease) => {
+        lease.spec = { address, addressSpace, pool, mac, reserved };
+      });
+    }
+  }
+}
+
+/** An admin reserves an address for a MAC address. */
+function reserve(world: World, { address, mac }: Extract<Operation, { do: 'reserve' }>): void {
+  const name = leaseName('blue', parseAddress(address));
+  if (world.get('addressleases', name) !== undefined) return;
+  world.create('addressleases', { metadata: { name }, spec: { address, addressSpace: 'blue', pool: 'blue', mac } });
+}
+
+function createClaim(
+  world: World,
+  { name, request, restored, owned, mac }: Extract<Operation, { do: 'create' }>,
+): void {
+  const key = `${NAMESPACE}/${name}`;
+  if (world.get('ipamclaims', key) !== undefined) return;
+  const claim: IPAMClaim = {
+    metadata: {
+      namespace: NAMESPACE,
+      name,
+      annotations: {
+        [CLAIM_NAD]: `${NAMESPACE}/blue`,
+        ...(owned && { [CLAIM_OWNER_NAME]: name, [CLAIM_OWNER_UID]: `vm-${name}` }),
+        ...(request !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: request }),
+        ...(mac !== undefined && { [CLAIM_MAC]: mac }),
+      },
+    },
+    spec: { network: 'blue', interface: 'net1' },
+    ...(restored && { status: { ips: restored } }),
+  };
+  world.create('ipamclaims', claim);
+}
+
+function finish(world: World, name: Name): void {
+  // as the finalizer has it: not while a pod uses it
+  if (world.get('pods', `${NAMESPACE}/${name}`) !== undefined) return;
+  world.remove('ipamclaims', `${NAMESPACE}/${name}`);
+}
+
+function startPod(world: World, name: Name): void {
+  const key = `${NAMESPACE}/${name}`;
+  if (world.get('ipamclaims', key) === undefined || world.get('pods', key) !== undefined) return;
+  world.create('pods', {
+    metadata: {
+      namespace: NAMESPACE,
+      name,
+      annotations: { 'k8s.v1.cni.cncf.io/networks': JSON.stringify([{ name: 'blue', 'ipam-claim-reference': name }]) },
+    },
+    status: { phase: 'Running' },
+  });
+}
+
+/** As an agent answers: with what the status shows, where the claim has the leases of all of it. */
+function addPod(world: World, invariants: Invariants, name: Name): void {
+  const key = `${NAMESPACE}/${name}`;
+  const claim = world.get('ipamclaims', key);
+  if (claim === undefined || world.get('pods', key) === undefined) return;
+  const isAllocated = claim.status?.conditions?.some(({ type, status }) => type === IPS_ALLOCATED && status === 'True');
+  const ips = (claim.status?.ips ?? []).map(bareAddress);
+  const held = heldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
+  if (!isAllocated || !ips.every((ip) => held.includes(ip)) || invariants.inUse.has(name)) return;
+  invariants.inUse.set(name, { claim: claim.metadata.uid ?? '', addresses: ips });
+}
+
+function change(world: World, name: Name, edit: (claim: IPAMClaim) => void): void {
+  const key = `${NAMESPACE}/${name}`;
+  if (world.get('ipamclaims', key) !== undefined) world.update('ipamclaims', key, edit);
+}
+
+function setRequest(metadata: IPAMClaim['metadata'], request: string | undefined): void {
+  if (request === undefined) delete metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
+  else metadata.annotations = { ...metadata.annotations, [CLAIM_REQUESTED_ADDRESSES]: request };
+}
+
+function deleteLease(world: World, index: number): void {
+  const leases = world.list('addressleases');
+  const lease = leases[index % Math.max(leases.length, 1)];
+  if (lease !== undefined) world.remove('addressleases', lease.metadata.name);
+}
+
+function timeOf(world: World): string {
+  return new Date(world.now).toISOString();
+}

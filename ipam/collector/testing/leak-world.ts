@@ -1,0 +1,250 @@
+import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
+import type { Pod } from '../../../api/pod.js';
+import type { ClaimPod } from '../../claims/pods.js';
+import { shrinkPod } from '../../claims/pods.js';
+import type { CollectorReport } from '../report.js';
+import { parseAddress } from '../../core/address.js';
+import { type LeaseRecord, type LeaseWrite, createLease, readLease } from '../../core/lease.js';
+import { LeaseBook } from '../../leases/book.js';
+import type { Client } from '../../../kube/client.js';
+import { StatusError, TransportError } from '../../../kube/errors.js';
+import type { Change } from '../../../kube/informer.js';
+import type { Resource } from '../../../kube/resource.js';
+import type { PoolVerdict } from '../../directory/verdict.js';
+import { mergePatch } from '../../../test/merge-patch.js';
+
+/** How the API server answers reads. */
+export const MOODS = ['well', 'silent', 'forbidden', 'overloaded', 'unserved', 'proxied', 'misnamed'] as const;
+export type Mood = (typeof MOODS)[number];
+export type Plural = 'addressleases' | 'addresspools' | 'ipamclaims' | 'pods';
+
+/** Leases and their owners on an API server with moods, and caches of them that lag behind. For tests of what frees addresses. */
+export class LeakWorld {
+  readonly truth: Record<Plural, Map<string, KubeObject>> = {
+    addressleases: new Map(),
+    addresspools: new Map(),
+    ipamclaims: new Map(),
+    pods: new Map(),
+  };
+  mood: Mood = 'well';
+  isGateOpen = true;
+  /** Called before a read is answered and before a write is done. */
+  meanwhile: () => void = () => undefined;
+  /** Called with what a write is about to make of a lease; undefined: it is deleted. */
+  onWrite: (before: AddressLease, after: AddressLease | undefined) => void = () => undefined;
+  now = Date.UTC(2026, 0, 1);
+  readonly collected: string[] = [];
+  readonly spared: string[] = [];
+  readonly expired: string[] = [];
+  readonly requests: string[] = [];
+  readonly claims = { cache: new Map<string, IPAMClaim>(), hasSynced: true, lastProgress: this.now };
+  readonly pods = { cache: new Map<string, ClaimPod>(), hasSynced: true, lastProgress: this.now };
+  /** The pools as the cache has them. */
+  readonly pools = new Set(['blue']);
+  readonly directory = {
+    verdict: (name: string): PoolVerdict | undefined =>
+      this.pools.has(name) ? { kind: 'closing', message: '' } : undefined,
+  };
+  readonly #told = new Map<string, LeaseRecord>();
+  #tell: (change: Change<LeaseRecord>) => void = () => undefined;
+  #serial = 0;
+
+  readonly users = {
+    usersOf: ({ metadata: { namespace, name } }: IPAMClaim) =>
+      [...this.pods.cache.values()].filter((pod) => pod.metadata.namespace === namespace && pod.claims.includes(name)),
+  };
+
+  readonly book = new LeaseBook();
+
+  readonly report: CollectorReport = {
+    suspected: () => undefined,
+    collected: ({ lease, charge }) => void this.collected.push(`${charge} ${lease.metadata.name}`),
+    spared: ({ lease }, why) => void this.spared.push(`${why.kind} ${lease.metadata.name}`),
+    expired: ({ metadata }) => void this.expired.push(metadata.name),
+    notExpired: ({ metadata }) => void this.spared.push(`kept ${metadata.name}`),
+  };
+
+  readonly client = {
+    get: (resource: Resource, ref: { namespace?: string; name: string }) => soon(() => this.#get(resource, ref)),
+    listAs: ({ plural }: Resource, project: (pod: Pod) => unknown) => soon(() => this.#list(plural as Plural, project)),
+    patch: (_resource: Resource, { name }: { name: string }, { body }: { body: KubeObject }) =>
+      soon(() => this.#patch(name, body as AddressLease)),
+    delete: (_resource: Resource, { name }: { name: string }, preconditions: object) =>
+      soon(() => this.#delete(name, preconditions)),
+    create: () => Promise.reject(new Error('nobody creates anything here')),
+  } as unknown as Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
+
+  /** What the collector needs of a process, but for the time. */
+  get deps() {
+    const { book, client, claims, pods, users, directory, report } = this;
+    return { book, client, claims, pods, users, directory, report, gate: { isOpen: () => this.isGateOpen } };
+  }
+
+  constructor() {
+    this.book.attach({ onChange: (handler) => (this.#tell = handler) });
+  }
+
+  put<T extends KubeObject>(plural: Plural, object: T): T {
+    const stored = structuredClone(object);
+    const before = this.truth[plural].get(objectKey(object));
+    const serial = String(++this.#serial);
+    stored.metadata.uid = before?.metadata.uid ?? object.metadata.uid ?? `${plural}-${serial}`;
+    stored.metadata.resourceVersion = serial;
+    this.truth[plural].set(objectKey(object), stored);
+    return stored;
+  }
+
+  remove(plural: Plural, key: string): void {
+    this.truth[plural].delete(key);
+  }
+
+  lease(name: string): AddressLease | undefined {
+    return this.truth.addressleases.get(name) as AddressLease | undefined;
+  }
+
+  claim(key: string): IPAMClaim | undefined {
+    return this.truth.ipamclaims.get(key) as IPAMClaim | undefined;
+  }
+
+  leases(): AddressLease[] {
+    return [...this.truth.addressleases.values()] as AddressLease[];
+  }
+
+  /** A claim with these addresses in its status. */
+  addClaim(name: string, ips: string[] = []): IPAMClaim {
+    return this.put('ipamclaims', {
+      metadata: { name, namespace: 'vms' },
+      spec: { network: 'blue', interface: '' },
+      status: { ips },
+    });
+  }
+
+  addPod(name: string, more: Partial<Pod> = {}): Pod {
+    return this.put('pods', { ...more, metadata: { name, namespace: 'vms', ...more.metadata } });
+  }
+
+  /** @param owner a claim or a pod; undefined: an admin reserves the address */
+  addLease(address: string, owner: IPAMClaim | Pod | undefined): AddressLease {
+    const request = { address: parseAddress(address), addressSpace: 'blue', pool: 'blue', owner: ownerOf(owner) };
+    const write = createLease(request as typeof request & { owner: LeaseOwner });
+    return this.put('addressleases', (write as LeaseWrite & { verb: 'create' }).lease);
+  }
+
+  /** The caches of the kinds see what is there. */
+  deliver(...plurals: Plural[]): void {
+    for (const plural of plurals) {
+      const objects = [...this.truth[plural].values()];
+      if (plural === 'addressleases') this.#deliverLeases((objects as AddressLease[]).map(readLease));
+      else if (plural === 'ipamclaims') replace(this.claims, objects as IPAMClaim[], this.now);
+      else if (plural === 'pods') replace(this.pods, objects.map(shrinkPod), this.now);
+    }
+  }
+
+  deliverAll(): void {
+    this.deliver('addressleases', 'ipamclaims', 'pods');
+  }
+
+  /** As after a relist: what came and went meanwhile is never told. */
+  #deliverLeases(leases: readonly LeaseRecord[]): void {
+    const uids = new Set(leases.map(({ metadata }) => metadata.uid));
+    for (const [name, object] of [...this.#told]) {
+      if (uids.has(object.metadata.uid)) continue;
+      this.#told.delete(name);
+      this.#tell({ type: 'removed', object, before: object });
+    }
+    for (const object of leases) {
+      const before = this.#told.get(object.metadata.name);
+      this.#told.set(object.metadata.name, object);
+      this.#tell(before === undefined ? { type: 'added', object } : { type: 'changed', object, before });
+    }
+  }
+
+  #get({ plural, group }: Resource, { namespace, name }: { namespace?: string; name: string }): KubeObject {
+    this.meanwhile();
+    const key = joinKey(namespace, name);
+    this.requests.push(`GET ${plural} ${key}`);
+    const details = { name, kind: plural, ...(group && { group }) };
+    this.#refuse(details);
+    const object = this.truth[plural as Plural].get(key);
+    if (object === undefined) throw refusal(404, 'NotFound', details);
+    return structuredClone(object);
+  }
+
+  #list(plural: Plural, project: (pod: Pod) => unknown): { items: unknown[] } {
+    this.meanwhile();
+    this.requests.push(`LIST ${plural}`);
+    this.#refuse({});
+    return { items: [...this.truth[plural].values()].map((object) => project(object as Pod)) };
+  }
+
+  #refuse(details: { name?: string; kind?: string }): void {
+    switch (this.mood) {
+      case 'silent':
+        throw new TransportError('deadline', 'no answer in time');
+      case 'forbidden':
+        throw refusal(403, 'Forbidden', details);
+      case 'overloaded':
+        throw refusal(503, 'ServiceUnavailable', details);
+      case 'unserved':
+        throw refusal(404, 'NotFound', {});
+      case 'proxied':
+        throw refusal(404, 'Not Found', undefined);
+      case 'misnamed':
+        throw refusal(404, 'NotFound', { ...details, kind: 'namespaces', group: '' });
+      case 'well':
+        return;
+    }
+  }
+
+  #patch(name: string, body: AddressLease): AddressLease {
+    const before = this.#writable(name, body.metadata);
+    const after = structuredClone(before);
+    mergePatch(after, { spec: body.spec });
+    this.onWrite(before, after);
+    return structuredClone(this.put('addressleases', after));
+  }
+
+  #delete(name: string, preconditions: object): void {
+    const before = this.#writable(name, preconditions);
+    this.onWrite(before, undefined);
+    this.remove('addressleases', name);
+  }
+
+  #writable(name: string, { uid, resourceVersion }: { uid?: string; resourceVersion?: string }): AddressLease {
+    this.meanwhile();
+    this.requests.push(`write ${name}`);
+    if (this.mood === 'silent') throw new TransportError('deadline', 'no answer in time');
+    const lease = this.lease(name);
+    if (lease === undefined) throw refusal(404, 'NotFound', { name });
+    if (lease.metadata.uid !== uid || lease.metadata.resourceVersion !== resourceVersion) {
+      throw refusal(409, 'Conflict', { name });
+    }
+    return lease;
+  }
+}
+
+function soon<T>(answer: () => T): Promise<T> {
+  return Promise.resolve().then(answer);
+}
+
+function ownerOf(owner: IPAMClaim | Pod | undefined): LeaseOwner | undefined {
+  if (owner === undefined) return undefined;
+  const { namespace = '', name, uid = '' } = owner.metadata;
+  return { kind: 'status' in owner && 'ips' in (owner.status ?? {}) ? 'IPAMClaim' : 'Pod', namespace, name, uid };
+}
+
+function replace<S extends KubeObject>(
+  followed: { cache: Map<string, S>; lastProgress: number },
+  objects: readonly S[],
+  now: number,
+): void {
+  followed.cache.clear();
+  for (const object of objects) followed.cache.set(objectKey(object), object);
+  followed.lastProgress = now;
+}
+
+function refusal(status: number, reason: string, details: StatusError['details']): StatusError {
+  return new StatusError({ request: 'test', status, reason, message: reason, details });
+}

@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import type { LeaseWrite } from '../../../api/address-lease.js';
+import { type Address, type Family, formatAddress } from '../address.js';
+import { leaseName } from '../lease-name.js';
+import type { Pool } from '../pool.js';
+import { MODEL_ADDRESSES, POOL_NAMES, type PoolName, SHAPE_COUNT } from './pool-shapes.js';
+
+const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
+
+/** What happens to a process that allocates. */
+export type Operation =
+  | { do: 'lease'; pool: PoolName; owner: number; families: Family[]; mac?: string; wish?: Address }
+  | { do: 'lease elsewhere'; pool: PoolName; address: Address }
+  | { do: 'reserve'; pool: PoolName; address: Address; mac?: string }
+  | { do: 'edit'; pool: PoolName; shape: number }
+  | { do: 'release' | 'delete by hand'; index: number }
+  | { do: 'wait'; seconds: number }
+  | { do: 'expire' | 'watch' | 'restart' };
+
+const pool = fc.constantFrom(...POOL_NAMES);
+const address = fc.constantFrom(...MODEL_ADDRESSES);
+const act = <D extends Operation['do']>(...names: D[]) => fc.constantFrom(...names);
+export const operation: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 10,
+    arbitrary: fc.record(
+      {
+        do: act('lease'),
+        pool,
+        owner: fc.nat({ max: 9 }),
+        families: fc.constantFrom<Family[]>([4], [6], [4, 6]),
+        mac: fc.constantFrom(...MACS),
+        wish: address,
+      },
+      { requiredKeys: ['do', 'pool', 'owner', 'families'] },
+    ),
+  },
+  { weight: 1, arbitrary: fc.record({ do: act('lease elsewhere'), pool, address }) },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      { do: act('reserve'), pool, address, mac: fc.constantFrom(...MACS) },
+      { requiredKeys: ['do', 'pool', 'address'] },
+    ),
+  },
+  { weight: 1, arbitrary: fc.record({ do: act('edit'), pool, shape: fc.nat({ max: SHAPE_COUNT - 1 }) }) },
+  { weight: 6, arbitrary: fc.record({ do: act('release', 'release', 'delete by hand'), index: fc.nat() }) },
+  { weight: 3, arbitrary: fc.record({ do: act('wait'), seconds: fc.constantFrom(1, 30, 61, 121) }) },
+  { weight: 4, arbitrary: fc.record({ do: act('expire', 'expire', 'watch', 'watch', 'restart') }) },
+);
+
+/** What an admin writes, for a MAC address or for nobody. */
+export function reservation({ name, addressSpace }: Pool, address: Address, mac: string | undefined): LeaseWrite {
+  const spec = { address: formatAddress(address), addressSpace, pool: name, ...(mac !== undefined && { mac }) };
+  return { verb: 'create', lease: { metadata: { name: leaseName(addressSpace, address) }, spec } };
+}

@@ -1,0 +1,235 @@
+import type { LeaseOwner } from '../../../api/address-lease.js';
+import { type Address, parseAddress } from '../address.js';
+import { leaseName } from '../lease-name.js';
+import {
+  type LeaseRecord,
+  type LeaseRequest,
+  type LeaseTimes,
+  type LeaseWrite,
+  createLease,
+  expireLease,
+  mayExpire,
+  mayTake,
+  releaseLease,
+  stateOf,
+  takeLease,
+  underPressure,
+} from '../lease.js';
+import { Client } from '../../../kube/client.js';
+import { StatusError } from '../../../kube/errors.js';
+import { writeLease } from '../../../cluster/lease-writes.js';
+import { LeaseJudge } from './lease-judge.js';
+import { LeaseReader } from './lease-reader.js';
+import { LeaseServer } from '../../../test/lease-server.js';
+
+const SPACE = 'fabric';
+const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'].map(parseAddress);
+export const POOLS = ['blue', 'green'];
+const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 300_000, retainsClaims: true };
+/** After this a request has failed: the server does not serve it any more. */
+const DEADLINE_MS = 10_000;
+
+interface Claim {
+  readonly owner: LeaseOwner;
+  readonly pool: string;
+  readonly mac: string | undefined;
+}
+
+/** Decided, and not yet served. */
+interface PendingWrite {
+  readonly write: LeaseWrite;
+  readonly decidedAt: number;
+  readonly byAdmin: boolean;
+  /** Whoever decided saw nothing else that is free. */
+  readonly isPressed: boolean;
+  /** Whose lease it makes. */
+  readonly claim: Claim | undefined;
+}
+
+export const JOBS = ['allocate', 'collect', 'expire', 'reserve', 'unreserve'] as const;
+export type Job = (typeof JOBS)[number];
+
+/** Claims, an API server, and processes that decide on caches of any age and write some time later. */
+export class LeaseWorld {
+  readonly server: LeaseServer;
+  readonly readers: readonly LeaseReader[];
+  readonly #claims: Claim[] = [];
+  readonly #alive = new Set<string>();
+  readonly #pending: PendingWrite[] = [];
+  /** By lease name: whoever was told that the address is theirs. */
+  readonly #believers = new Map<string, Set<string>>();
+  readonly #client: Client;
+  #now = Date.parse('2026-01-01T00:00:00Z');
+  #serving: PendingWrite | undefined;
+  #count = 0;
+
+  constructor(processes: number) {
+    const world = {
+      now: () => this.#now,
+      isAlive: (uid: string) => this.#alive.has(uid),
+      byAdmin: () => this.#serving?.byAdmin ?? false,
+      isPressed: () => this.#serving?.isPressed ?? false,
+    };
+    const judge = new LeaseJudge(world, TIMES, DEADLINE_MS);
+    this.server = new LeaseServer((before, after) => {
+      judge.judge(before, after);
+      if (after?.spec.releasedAt !== undefined) this.#believers.delete(after.metadata.name);
+    });
+    this.readers = Array.from({ length: processes }, () => new LeaseReader(this.server));
+    this.#client = new Client(this.server);
+  }
+
+  /** A workload's next claim, or pod; some have a MAC address that stays. */
+  claim(workload: number, pool: string): void {
+    this.#count += 1;
+    const uid = `claim-${this.#count}`;
+    const namespace = workload === 4 ? 'b' : 'a';
+    const owner: LeaseOwner =
+      workload % 2 === 0
+        ? { kind: 'IPAMClaim', namespace, name: uid, uid, workloadUID: `vm-${workload}` }
+        : { kind: 'Pod', namespace, name: uid, uid };
+    // several workloads share one: a VM that was made anew keeps it
+    const mac = workload % 3 === 0 ? undefined : macOf(workload);
+    this.#claims.push({ owner, pool, mac });
+    this.#alive.add(uid);
+  }
+
+  endClaim(pick: number): void {
+    const living = this.#claims.filter(({ owner }) => this.#alive.has(owner.uid));
+    const ended = choose(living, pick);
+    if (ended !== undefined) this.#alive.delete(ended.owner.uid);
+  }
+
+  pass(ms: number): void {
+    this.#now += ms;
+    // a client gives up on what is not served in time; nobody serves it later
+    for (const late of this.#pending.filter(({ decidedAt }) => this.#now - decidedAt > DEADLINE_MS)) this.drop(late);
+  }
+
+  /** A process decides on what it has read. Where there is nothing to do, it does nothing. */
+  decide(process: number, job: Job, pick: number): void {
+    const reader = this.readers[process];
+    if (reader === undefined) return;
+    if (job === 'allocate') this.#allocate(reader, pick);
+    else this.#enqueue(this.#writeFor(reader, job, pick), { byAdmin: job === 'reserve' || job === 'unreserve' });
+  }
+
+  /** The server serves one of the waiting writes. Its answer may be lost. */
+  async serve(pick: number, isAnswerLost: boolean): Promise<void> {
+    const next = choose(this.#pending, pick);
+    if (next === undefined) return;
+    this.drop(next);
+    this.#serving = next;
+    try {
+      await writeLease(this.#client, next.write);
+      if (!isAnswerLost && next.claim !== undefined) this.#tell(next.write, next.claim.owner);
+    } catch (error) {
+      if (!(error instanceof StatusError) || ![404, 409].includes(error.status)) throw error;
+    } finally {
+      this.#serving = undefined;
+    }
+  }
+
+  drop(write: PendingWrite): void {
+    this.#pending.splice(this.#pending.indexOf(write), 1);
+  }
+
+  /** @throws {Error} where two believe that an address is theirs, or one who does not have it */
+  check(): void {
+    for (const [name, uids] of this.#believers) {
+      const holder = this.server.leases.get(name)?.spec.owner?.uid;
+      if (uids.size > 1) throw new Error(`${name} is believed to belong to ${[...uids].join(' and ')}`);
+      if (!uids.has(holder ?? ''))
+        throw new Error(`${name} belongs to ${holder ?? 'nobody'}, not to ${[...uids].join()}`);
+    }
+  }
+
+  /** All owners go, all is read and written, and the time of everything passes. */
+  async settle(): Promise<void> {
+    this.#alive.clear();
+    while (this.#pending.length > 0) await this.serve(0, false);
+    for (const job of ['collect', 'expire'] as const) {
+      this.pass(TIMES.stickyMs);
+      this.readers[0]?.read();
+      for (let pick = 0; pick < ADDRESSES.length; pick++) this.decide(0, job, pick);
+      while (this.#pending.length > 0) await this.serve(0, false);
+    }
+  }
+
+  #allocate(reader: LeaseReader, pick: number): void {
+    const served = new Set(
+      reader.list().flatMap((record) => (stateOf(record) === 'held' ? record.owner?.uid : undefined)),
+    );
+    const waiting = this.#claims.filter(({ owner }) => this.#alive.has(owner.uid) && !served.has(owner.uid));
+    const claim = choose(waiting, pick);
+    if (claim === undefined) return;
+    const waysBy = (times: LeaseTimes) => ADDRESSES.flatMap((address) => this.#waysTo(address, claim, reader, times));
+    const candidates = waysBy(TIMES);
+    const isPressed = candidates.length === 0;
+    const write = choose(isPressed ? waysBy(underPressure(TIMES)) : candidates, Math.floor(pick / waiting.length));
+    if (write !== undefined) this.#enqueue(write, { claim, isPressed });
+  }
+
+  #waysTo(address: Address, { owner, pool, mac }: Claim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
+    const request: LeaseRequest = { address, addressSpace: SPACE, pool, owner, ...(mac !== undefined && { mac }) };
+    const known = reader.get(leaseName(SPACE, address));
+    if (known === undefined) return [createLease(request)];
+    return mayTake(known, request, times, this.#now) === true ? [takeLease(known, request)] : [];
+  }
+
+  #writeFor(reader: LeaseReader, job: Exclude<Job, 'allocate'>, pick: number): LeaseWrite | undefined {
+    const among = (fits: (record: LeaseRecord) => boolean) => choose(reader.list().filter(fits), pick);
+    switch (job) {
+      case 'collect': {
+        // the owner is asked for live: never a cache
+        const leaked = among((record) => stateOf(record) === 'held' && !this.#alive.has(record.owner?.uid ?? ''));
+        return leaked && releaseLease(leaked, this.#now);
+      }
+      case 'expire': {
+        const over = among((record) => mayExpire(record, TIMES, this.#now));
+        return over && expireLease(over);
+      }
+      case 'reserve': {
+        const address = choose(ADDRESSES, pick)!;
+        return reader.get(leaseName(SPACE, address)) === undefined ? reservation(address, pick) : undefined;
+      }
+      case 'unreserve': {
+        const reserved = among((record) => stateOf(record) === 'reserved');
+        return reserved && removal(reserved);
+      }
+    }
+  }
+
+  #enqueue(
+    write: LeaseWrite | undefined,
+    { claim, byAdmin = false, isPressed = false }: Partial<Pick<PendingWrite, 'claim' | 'byAdmin' | 'isPressed'>>,
+  ): void {
+    if (write !== undefined) this.#pending.push({ write, byAdmin, isPressed, claim, decidedAt: this.#now });
+  }
+
+  #tell(write: LeaseWrite, { uid }: LeaseOwner): void {
+    const name = write.verb === 'create' ? write.lease.metadata.name : write.name;
+    this.#believers.set(name, (this.#believers.get(name) ?? new Set()).add(uid));
+  }
+}
+
+function reservation(address: Address, pick: number): LeaseWrite {
+  const owner: LeaseOwner = { kind: 'Pod', namespace: '', name: '', uid: '' };
+  const made = createLease({ address, addressSpace: SPACE, pool: choose(POOLS, pick)!, owner });
+  if (made.verb !== 'create') throw new TypeError(made.verb);
+  const { owner: _owner, ...spec } = made.lease.spec;
+  const mac = pick % 4 === 0 ? {} : { mac: macOf(pick) };
+  return { verb: 'create', lease: { ...made.lease, spec: { ...spec, ...mac } } };
+}
+
+function macOf(number: number): string {
+  return `02:00:00:00:00:0${number % 3}`;
+}
+
+function removal({ metadata: { name, uid, resourceVersion } }: LeaseRecord): LeaseWrite {
+  return { verb: 'delete', name, uid, resourceVersion };
+}
+
+function choose<T>(among: readonly T[], pick: number): T | undefined {
+  return among[pick % Math.max(among.length, 1)];
+}

@@ -1,0 +1,276 @@
+import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
+import type { AddressPool } from '../../../api/address-pool.js';
+import type { KubeObject } from '../../../api/meta.js';
+import { StatusError } from '../../../kube/errors.js';
+import { Cache } from '../../../kube/cache.js';
+import { silentLogger } from '../../../kube/log.js';
+import type { SyncResult } from '../../../kube/loop.js';
+import type { NetworkAttachment } from '../../../cluster/shrink.js';
+import { rightsBy } from '../../../api/nad-rights.js';
+import { createLease, readLease } from '../../core/lease.js';
+import { leaseName } from '../../core/lease-name.js';
+import { parseAddress } from '../../core/address.js';
+import { LeaseBook } from '../../leases/book.js';
+import { PoolDirectory } from '../../directory/directory.js';
+import { type PoolClient, type PoolsDependencies, createPoolsSync } from '../sync.js';
+import { allPoolKeys } from '../triggers.js';
+import { PoolUsage } from '../usage.js';
+import { WireOverlaps } from '../wire-overlaps.js';
+import { ManualClock } from '../../../test/manual-clock.js';
+
+export const MAX_STALENESS_MS = 30_000;
+
+/**
+ * Pools, leases and NADs behind the rules of the API server that their sync relies on: preconditions, finalizers, the status apart
+ * from the spec. What is written is in the caches at once.
+ */
+export class PoolsWorld {
+  readonly pools = new Cache<AddressPool>();
+  readonly networks = new Cache<NetworkAttachment>();
+  readonly leases = new Map<string, AddressLease>();
+  readonly book = new LeaseBook();
+  readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
+  /** `<verb> <pool>`; of a status its counts follow. */
+  readonly writes: string[] = [];
+  /** `<kind> <name> <reason>: <message>`. */
+  readonly events: string[] = [];
+  /** Keys of the claims whose VMs run. */
+  readonly running = new Set<string>();
+  /** Whether the API server knows NADs. */
+  areNetworksServed = true;
+  readonly directory = new PoolDirectory({
+    pools: this.pools,
+    networks: this.networks,
+    areNetworksServed: () => this.areNetworksServed,
+  });
+  readonly usage = new PoolUsage(this.book, ({ namespace, name }) => this.running.has(`${namespace}/${name}`));
+  /** How often layer-2 segments were compared. */
+  comparisons = 0;
+  readonly overlaps = new WireOverlaps(this.directory, this.clock, () => this.comparisons++);
+  isGateOpen = true;
+  readonly capacityNamespaces: string[] = [];
+  /** For leaders that are elected from now on. */
+  blocks: PoolsDependencies['blocks'];
+  /** Between two writes of one pool's counts, for leaders that are elected from now on. */
+  statusIntervalMs = 1_000;
+  /** Thrown by the next write of a pool. */
+  failure: Error | undefined;
+  #version = 100;
+  readonly #sync = this.elect();
+
+  /** A new leader's sync, which remembers nothing. */
+  elect(): (key: string) => Promise<SyncResult> {
+    const { pools, directory, book, usage, clock, blocks } = this;
+    return createPoolsSync({
+      ...(blocks && { blocks }),
+      client: this.#client(),
+      pools,
+      directory,
+      book,
+      usage,
+      overlaps: this.overlaps,
+      maxStalenessMs: MAX_STALENESS_MS,
+      rightsOf: rightsBy({ globalNamespaces: ['default'], capacityNamespaces: this.capacityNamespaces }),
+      isGateOpen: () => this.isGateOpen,
+      events: {
+        event: ({ kind, metadata }, _type, reason, message) =>
+          this.events.push(`${kind} ${metadata.name} ${reason}: ${message}`),
+      },
+      clock,
+      random: () => 0,
+      statusIntervalMs: this.statusIntervalMs,
+      log: silentLogger,
+    });
+  }
+
+  sync(key: string): Promise<SyncResult> {
+    return this.#sync(key);
+  }
+
+  /** Syncs all keys, again and again, until nothing is written any more. Time goes on as the syncs ask for it. */
+  async settle(sync = this.#sync): Promise<void> {
+    for (let before = -1, rounds = 0; before !== this.writes.length; rounds++) {
+      if (rounds > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
+      before = this.writes.length;
+      for (const key of allPoolKeys(this.pools, this.networks)) {
+        const result = await sync(key);
+        if (result !== undefined && 'earlyByMs' in result) {
+          this.clock.set(this.clock.now() + result.earlyByMs);
+          await sync(key);
+        }
+      }
+    }
+  }
+
+  putPool(pool: AddressPool): AddressPool {
+    const metadata = {
+      ...pool.metadata,
+      uid: pool.metadata.uid ?? `${pool.metadata.name}-uid`,
+      resourceVersion: this.#next(),
+    };
+    const stored = { ...structuredClone(pool), metadata };
+    this.pools.set(stored);
+    this.directory.changed();
+    return stored;
+  }
+
+  /** `kubectl delete`: it goes when no finalizer keeps it. */
+  deletePool(name: string): void {
+    const pool = this.pools.get(name);
+    if (pool === undefined) return;
+    if ((pool.metadata.finalizers ?? []).length > 0) {
+      this.putPool({ ...pool, metadata: { ...pool.metadata, deletionTimestamp: '2026-06-01T00:00:00Z' } });
+    } else {
+      this.pools.delete(name);
+      this.usage.forget(name);
+      this.directory.changed();
+    }
+  }
+
+  putNads(...nads: NetworkAttachment[]): void {
+    for (const nad of nads) this.networks.set(nad);
+    this.directory.changed();
+  }
+
+  dropNad(key: string): void {
+    this.networks.delete(key);
+    this.directory.changed();
+  }
+
+  /** An address becomes that of a claim, `namespace/name`. */
+  lease(pool: string, address: string, claim: string, addressSpace = 'blue'): void {
+    const [namespace = '', name = ''] = claim.split('/');
+    const owner: LeaseOwner = { kind: 'IPAMClaim', namespace, name, uid: `${claim}-uid` };
+    const write = createLease({ address: parseAddress(address), addressSpace, pool, owner });
+    if (write.verb !== 'create') throw new TypeError('a new lease is created');
+    // a UID is never used again, and the book relies on that
+    const uid = `${pool}-${address}-${this.#next()}`;
+    this.#putLease({ ...write.lease, metadata: { ...write.lease.metadata, uid } });
+  }
+
+  /** `kubectl apply` of a lease without an owner. */
+  reserve(pool: string, address: string, addressSpace = 'blue'): void {
+    const name = leaseName(addressSpace, parseAddress(address));
+    this.#putLease({ metadata: { name, uid: `${name}-uid` }, spec: { address, addressSpace, pool } });
+  }
+
+  release(address: string): void {
+    const lease = this.#find(address);
+    this.#putLease({ ...lease, spec: { ...lease.spec, releasedAt: '2026-01-01T00:00:00Z' } });
+  }
+
+  expire(address: string): void {
+    const { metadata } = this.#find(address);
+    this.leases.delete(metadata.name);
+    this.book.forget(metadata.name, metadata.uid ?? '');
+  }
+
+  condition(pool: string, type: string): string {
+    const found = this.pools.get(pool)?.status?.conditions?.find((condition) => condition.type === type);
+    return found === undefined ? 'none' : `${found.status} ${found.reason}: ${found.message}`;
+  }
+
+  #find(address: string): AddressLease {
+    const lease = [...this.leases.values()].find(({ spec }) => spec.address === address);
+    if (lease === undefined) throw new TypeError(`${address} is not leased`);
+    return lease;
+  }
+
+  #putLease(lease: AddressLease): void {
+    const stored = { ...lease, metadata: { ...lease.metadata, resourceVersion: this.#next() } };
+    this.leases.set(stored.metadata.name, stored);
+    readLease(stored);
+    this.book.wrote(stored);
+  }
+
+  #next(): string {
+    return String(++this.#version);
+  }
+
+  #client(): PoolClient {
+    const client = {
+      create: (_kind: unknown, pool: AddressPool) =>
+        this.#write(`create ${pool.metadata.name}`, () => this.#create(pool)),
+      patch: (
+        _kind: unknown,
+        { name }: { name: string },
+        { body }: { body: object },
+        call: { subresource?: string } = {},
+      ) => {
+        const part = call.subresource ?? Object.keys(body).sort().join(' ');
+        return this.#write(`${part} ${name}`, () => this.#patch(name, body, part));
+      },
+      delete: (_kind: unknown, { name }: { name: string }, { uid, resourceVersion }: KubeObject['metadata']) =>
+        this.#write(`delete ${name}`, () => {
+          this.#judge(name, { uid, resourceVersion });
+          this.deletePool(name);
+        }),
+      listAs: (
+        _kind: unknown,
+        project: (lease: AddressLease) => unknown,
+        { labelSelector }: { labelSelector: string },
+      ) => {
+        const [label = '', value] = labelSelector.split('=');
+        const found = [...this.leases.values()].filter(({ metadata }) => metadata.labels?.[label] === value);
+        return Promise.resolve({ items: found.map(project), resourceVersion: '1' });
+      },
+    };
+    return client as unknown as PoolClient;
+  }
+
+  async #write<T>(what: string, act: () => T): Promise<T> {
+    const { failure } = this;
+    this.failure = undefined;
+    this.writes.push(what);
+    await Promise.resolve();
+    if (failure !== undefined) throw failure;
+    return act();
+  }
+
+  #create(pool: AddressPool): AddressPool {
+    if (this.pools.get(pool.metadata.name) !== undefined) throw conflict('AlreadyExists');
+    const uid = `${pool.metadata.name}-uid-${this.#next()}`;
+    return this.putPool({ ...pool, metadata: { ...pool.metadata, uid, creationTimestamp: '2026-02-01T00:00:00Z' } });
+  }
+
+  #patch(name: string, body: object, part: string): AddressPool {
+    const { metadata = {} } = body as { metadata?: object };
+    const pool = this.#judge(name, metadata);
+    const merged = merge(pool, body) as AddressPool;
+    const stored = part === 'status' ? { ...pool, ...(merged.status && { status: merged.status }) } : merged;
+    const after = this.putPool(stored);
+    const gone = after.metadata.deletionTimestamp !== undefined && (after.metadata.finalizers ?? []).length === 0;
+    if (gone) this.deletePool(name);
+    return after;
+  }
+
+  #judge(name: string, { uid, resourceVersion }: Preconditions): AddressPool {
+    const pool = this.pools.get(name);
+    if (pool === undefined) throw conflict('NotFound', 404);
+    const fits = (uid ?? pool.metadata.uid) === pool.metadata.uid;
+    if (!fits || (resourceVersion ?? pool.metadata.resourceVersion) !== pool.metadata.resourceVersion)
+      throw conflict('Conflict');
+    return pool;
+  }
+}
+
+function conflict(reason: string, status = 409): StatusError {
+  return new StatusError({ request: 'POOL', status, reason, message: reason });
+}
+
+interface Preconditions {
+  uid?: string | undefined;
+  resourceVersion?: string | undefined;
+}
+
+/** RFC 7386. */
+function merge(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return structuredClone(patch);
+  const result: Record<string, unknown> = typeof target === 'object' && target !== null ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === undefined) continue;
+    if (value === null) Reflect.deleteProperty(result, key);
+    else result[key] = merge(result[key], value);
+  }
+  return result;
+}

@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { Client } from './client.js';
+import { systemClock } from './clock.js';
+import { silentLogger } from './log.js';
+import { silentMetrics } from './metrics.js';
+import { NAMESPACES, PODS } from './resources.js';
+import type { Request, StreamRequest, Transport } from './transport.js';
+import { InformerRegistry } from './informers.js';
+import type { Watched } from './informers.js';
+
+/** Serves one empty list of every kind, and watches that stay silent. */
+class EmptyServer {
+  readonly lists: string[] = [];
+
+  request(request: Request): Promise<unknown> {
+    this.lists.push(request.path);
+    return Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] });
+  }
+
+  async *stream({ signal }: StreamRequest): AsyncGenerator<unknown, void, undefined> {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    yield* [];
+  }
+}
+
+const WATCHED_PODS: Watched<(typeof PODS)['_type'] & object> = { resource: PODS };
+
+describe('InformerRegistry', () => {
+  const server = new EmptyServer();
+  const make = () =>
+    new InformerRegistry({
+      client: new Client(server as unknown as Transport),
+      log: silentLogger,
+      metrics: silentMetrics,
+      clock: systemClock,
+      random: Math.random,
+    });
+
+  beforeEach(() => server.lists.splice(0));
+
+  it('gives all who ask for the same constant the same informer', () => {
+    const registry = make();
+    expect(registry.get(WATCHED_PODS)).to.equal(registry.get(WATCHED_PODS));
+  });
+
+  it('keeps caches of one kind apart that are different constants', () => {
+    const registry = make();
+    expect(registry.get(WATCHED_PODS)).not.to.equal(registry.get({ resource: PODS, namespace: 'a' }));
+  });
+
+  it('follows each kind once, however often it is started', async () => {
+    const registry = make();
+    registry.get(WATCHED_PODS);
+    registry.start();
+    registry.get({ resource: NAMESPACES });
+    registry.start();
+    await registry.synced();
+    expect(server.lists).to.deep.equal(['/api/v1/pods', '/api/v1/namespaces']);
+    await registry.stop();
+  });
+
+  it('names the kinds whose first list is not there yet', async () => {
+    const registry = make();
+    registry.get(WATCHED_PODS);
+    expect(registry.missing).to.deep.equal(['pods']);
+    registry.start();
+    await registry.synced();
+    expect(registry.missing).to.deep.equal([]);
+    await registry.stop();
+  });
+});

@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { KubeObject } from '../../api/meta.js';
+import { type ControlPlane, startControlPlane } from '../../e2e/bed/control-plane.js';
+import { createAll, readManifests } from '../../e2e/bed/objects.js';
+import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
+import { until } from '../../e2e/bed/wait.js';
+import type { Client } from '../../kube/client.js';
+import type { Resource } from '../../kube/resource.js';
+import { refusalOf } from '../../test/outcome.js';
+
+/** A kube-apiserver that knows one of our kinds, and nothing else of Holdfast. */
+export async function startWithKind<T extends KubeObject>(kind: Resource<T>): Promise<ControlPlane> {
+  const plane = await startControlPlane();
+  try {
+    await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', `${kind.plural}.yaml`)));
+    await until(`${kind.plural} are served`, () => plane.client.list(kind));
+    return plane;
+  } catch (error) {
+    await plane.stop();
+    throw error;
+  }
+}
+
+/** @param words of the refusal by the kind; undefined: the attempt must succeed */
+export async function expectOutcome(attempt: Promise<unknown>, words: readonly string[] | undefined): Promise<void> {
+  if (words === undefined) {
+    await attempt;
+    return;
+  }
+  const { message } = await refusalOf(attempt);
+  for (const word of words) expect(message).to.include(word);
+  // a rule that fails for want of a guard says this, and nothing of use
+  expect(message).not.to.match(/evaluation error|no such key/);
+}
+
+/** What `kubectl get` shows of all objects of a kind that has no namespace. */
+export async function readTable({ transport }: Client, { group, version, plural }: Resource) {
+  const table = (await transport.request({
+    method: 'GET',
+    path: `/apis/${group}/${version}/${plural}`,
+    accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
+  })) as { columnDefinitions: { name: string; priority: number }[]; rows: { cells: unknown[] }[] };
+  return {
+    /** Without `-o wide`. */
+    shown: table.columnDefinitions.filter(({ priority }) => priority === 0).map(({ name }) => name),
+    all: table.columnDefinitions.map(({ name }) => name),
+    rows: table.rows.map(({ cells }) => cells),
+  };
+}

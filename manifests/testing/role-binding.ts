@@ -1,0 +1,14 @@
+import type { Manifest } from '../../e2e/bed/objects.js';
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** A person's right to a role in all namespaces, as an administrator of the cluster grants it. */
+export function roleBindingOf(user: string, role: string): Manifest {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: user },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+    subjects: [{ apiGroup: RBAC, kind: 'User', name: user }],
+  };
+}

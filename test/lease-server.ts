@@ -1,0 +1,177 @@
+import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
+import { readLease } from '../ipam/core/lease.js';
+import { StatusError } from '../kube/errors.js';
+import type { Request, Wire } from '../kube/transport.js';
+import { mergePatch } from './merge-patch.js';
+
+/** What a watch tells. */
+export type LeaseEvent =
+  { readonly gone: false; readonly lease: AddressLease } | { readonly gone: true; readonly name: string };
+
+/** Before and after a write that was made; undefined where there is none. */
+export type LeaseObserver = (before: AddressLease | undefined, after: AddressLease | undefined) => void;
+
+const PATH = /\/addressleases(?:\/([^/]+))?$/;
+
+/**
+ * The API server of AddressLeases: a name is taken once, preconditions of uid and resourceVersion hold, and the rules of the
+ * CRD judge each write. Reads go through `log` alone, so that every reader is as stale as it likes.
+ */
+export class LeaseServer implements Wire {
+  readonly leases = new Map<string, AddressLease>();
+  readonly log: LeaseEvent[] = [];
+  readonly #observe: LeaseObserver;
+  #version = 0;
+
+  constructor(observe: LeaseObserver = () => undefined) {
+    this.#observe = observe;
+  }
+
+  // eslint-disable-next-line @typescript-eslint/require-await -- refusals are rejections, as a transport has them
+  async request(request: Request): Promise<unknown> {
+    const name = PATH.exec(request.path)?.[1];
+    switch (request.method) {
+      case 'POST':
+        return structuredClone(this.#create(request.body as AddressLease));
+      case 'PATCH':
+        return structuredClone(this.#patch(this.#find(name), request.body as { metadata?: Preconditions }));
+      case 'DELETE':
+        this.#delete(this.#find(name), (request.body as { preconditions?: Preconditions }).preconditions);
+        return undefined;
+      default:
+        throw new TypeError(`${request.method} ${request.path} is not simulated`);
+    }
+  }
+
+  stream(): never {
+    throw new TypeError('nothing is watched through this API: readers read the log');
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #find(name = ''): AddressLease {
+    const found = this.leases.get(name);
+    if (found === undefined) throw refusal(404, 'NotFound', name);
+    return found;
+  }
+
+  #create(made: AddressLease): AddressLease {
+    const { name } = made.metadata;
+    if (this.leases.has(name)) throw refusal(409, 'AlreadyExists', name);
+    const uid = `lease-${this.#version + 1}`;
+    return this.#store(undefined, { ...made, metadata: { ...made.metadata, uid } });
+  }
+
+  #patch(found: AddressLease, body: { metadata?: Preconditions }): AddressLease {
+    check(found, body.metadata);
+    const changed = structuredClone(found);
+    mergePatch(changed, body);
+    const words = refuseChange(found.spec, changed.spec);
+    if (words !== undefined) throw refusal(422, 'Invalid', words);
+    return this.#store(found, changed);
+  }
+
+  #delete(found: AddressLease, preconditions: Preconditions | undefined): void {
+    check(found, preconditions);
+    const { name } = found.metadata;
+    this.leases.delete(name);
+    this.#version += 1;
+    this.log.push({ gone: true, name });
+    this.#observe(found, undefined);
+  }
+
+  #store(before: AddressLease | undefined, given: AddressLease): AddressLease {
+    const lease = structuredClone(given);
+    lease.metadata.resourceVersion = String(++this.#version);
+    const words = refuseSpec(lease);
+    if (words !== undefined) throw refusal(422, 'Invalid', words);
+    this.leases.set(lease.metadata.name, lease);
+    this.log.push({ gone: false, lease });
+    this.#observe(before, lease);
+    return lease;
+  }
+}
+
+interface Preconditions {
+  uid?: string;
+  resourceVersion?: string;
+}
+
+function check({ metadata }: AddressLease, { uid, resourceVersion }: Preconditions = {}): void {
+  const holds =
+    (uid === undefined || uid === metadata.uid) &&
+    (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
+  if (!holds) throw refusal(409, 'Conflict', metadata.name);
+}
+
+/** The rules of the CRD about one state. */
+function refuseSpec(lease: AddressLease): string | undefined {
+  const { owner, releasedAt, reserved, mac } = lease.spec;
+  if (owner === undefined && releasedAt !== undefined) return 'spec.releasedAt: set owner as well';
+  if (reserved !== undefined && mac === undefined) return 'spec.reserved: set mac as well';
+  try {
+    readLease(lease);
+    return undefined;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+/** The transition rules of the CRD. */
+function refuseChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
+  for (const field of ['address', 'addressSpace', 'pool'] as const) {
+    if (before[field] !== after[field]) {
+      return `${field} of a lease never changes (${before[field]} to ${after[field]})`;
+    }
+  }
+  if (before.releasedAt !== undefined && after.releasedAt !== undefined && before.releasedAt !== after.releasedAt) {
+    return 'releasedAt never changes once it is set';
+  }
+  if (!mayHaveOwner(before, after)) return refuseOwner(before);
+  return refuseTable(before, after);
+}
+
+/** Of what is of the static table. */
+function refuseTable(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
+  const keepsIt = after.reserved === true && before.mac !== undefined && after.mac === before.mac;
+  if (before.owner === undefined) return keepsIt || after.owner === undefined ? undefined : refuseTaking(before);
+  if (before.reserved === true && !keepsIt)
+    return `spec.reserved: the address is reserved for MAC address ${before.mac}, and stays so`;
+  if (before.reserved !== after.reserved) {
+    return 'spec.reserved: a lease that somebody has is reserved for no MAC address afterwards: leave reserved out';
+  }
+  return after.owner === undefined && isUsed(after)
+    ? 'spec.owner: a lease without an owner is used nowhere'
+    : undefined;
+}
+
+function isUsed({ node, containerID, interface: podInterface }: AddressLeaseSpec): boolean {
+  return [node, containerID, podInterface].some((field) => field !== undefined);
+}
+
+function refuseTaking({ mac }: AddressLeaseSpec): string {
+  return mac === undefined
+    ? 'spec.owner: the address is reserved for nobody: delete the lease to let it go'
+    : `spec.owner: the address is reserved for MAC address ${mac}: who takes it keeps it, and sets reserved in the same write`;
+}
+
+function mayHaveOwner(before: AddressLeaseSpec, after: AddressLeaseSpec): boolean {
+  if (before.owner === undefined) return true;
+  if (after.owner === undefined) return before.reserved === true && before.releasedAt !== undefined;
+  const keys = ['kind', 'namespace', 'name', 'uid', 'workloadUID'] as const;
+  const isSame = keys.every((key) => before.owner?.[key] === after.owner?.[key]);
+  return isSame || (before.releasedAt !== undefined && after.releasedAt === undefined);
+}
+
+function refuseOwner({ owner, releasedAt }: AddressLeaseSpec): string {
+  const holder = `the address belongs to ${owner?.kind} ${owner?.namespace}/${owner?.name} (uid ${owner?.uid})`;
+  return releasedAt === undefined
+    ? `spec.owner: ${holder}, release it first (set releasedAt)`
+    : `spec.owner: ${holder}, who released it: a new owner takes it by clearing releasedAt in the same write`;
+}
+
+function refusal(status: number, reason: string, message: string): StatusError {
+  return new StatusError({ request: 'the model', status, reason, message });
+}
