@@ -1,18 +1,18 @@
 #!/usr/bin/env node
 import { readCommandLine } from './process/command-line.js';
-import type { Request } from './process/command-line.js';
+import type { ProcessCommand } from './process/command-line.js';
 import { UsageError } from './process/read-arguments.js';
 import { messageOf } from './kube/errors.js';
 import type { ProcessContext } from './process/context.js';
-import type { Part } from './process/part.js';
+import type { Component } from './process/component.js';
 
 /** Each process loads its own code only: start-up and memory matter. */
-async function makeParts(request: Request, context: ProcessContext): Promise<Part[]> {
+async function createComponents(request: ProcessCommand, context: ProcessContext): Promise<Component[]> {
   if (request.process === 'agent') return [(await import('./cni/agent/main.js')).createAgent(context, request.config)];
   if (request.process === 'capacity')
     return [(await import('./capacity/main.js')).createCapacity(context, request.config)];
   const { process, config } = request;
-  const parts: Part[] = [];
+  const parts: Component[] = [];
   if (process === 'webhook' || process === 'all')
     parts.push((await import('./webhook/main.js')).createWebhook(context, config));
   if (process === 'ipam' || process === 'all') parts.push((await import('./ipam/main.js')).createIpam(context, config));
@@ -34,10 +34,10 @@ async function main(): Promise<number> {
   const { log, clock, metrics } = context;
   const { healthBindAddress, metricsBindAddress } = config;
   return runProcess({
-    parts: await makeParts(request, context),
+    components: await createComponents(request, context),
     log,
     clock,
-    host: process,
+    signals: process,
     closeShared: () => closeContext(context),
     serveChecks: (checks) =>
       serveProbes({ healthBindAddress, metricsBindAddress, checks, registry: metrics.registry, log }),
@@ -48,6 +48,8 @@ try {
   process.exit(await main());
 } catch (error) {
   const usage = error instanceof UsageError;
-  process.stderr.write(`holdfast: ${messageOf(error)}\n${usage ? `See: ${error.see ?? 'holdfast --help'}\n` : ''}`);
+  process.stderr.write(
+    `holdfast: ${messageOf(error)}\n${usage ? `See: ${error.helpCommand ?? 'holdfast --help'}\n` : ''}`,
+  );
   process.exit(usage ? 2 : 1);
 }

@@ -13,7 +13,7 @@ export class HttpError extends Error {
 }
 
 /** A caller that sends more than this many times what is allowed is not listened to until its end. */
-const PATIENCE = 16;
+const READ_LIMIT_FACTOR = 16;
 /** Kinds, names and the namespace of a review come first. */
 const HEAD_BYTES = 4 * 1024;
 
@@ -32,7 +32,7 @@ export interface Body {
  */
 export function readBody(request: IncomingMessage, limitBytes: number, budget: BodyBudget): Promise<Body> {
   return new Promise((resolve, reject) => {
-    let refusal = refuseType(request);
+    let refusal = checkContentType(request);
     let chunks: Buffer[] = [];
     let size = 0;
     const refuse = (error: HttpError) => {
@@ -47,15 +47,15 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
     });
     if (refusal !== undefined) share.release();
     // one without a body counts, too
-    else if (!share.add(0)) refuse(tooMany());
+    else if (!share.add(0)) refuse(tooManyReviews());
     // by events: an async iterator costs a tenth of a whole review
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > limitBytes * PATIENCE) request.destroy();
+      if (size > limitBytes * READ_LIMIT_FACTOR) request.destroy();
       if (refusal !== undefined) return;
       if (size > limitBytes) refuse(new HttpError(413, `the body is larger than ${limitBytes} bytes`));
       else if (share.add(chunk.length)) chunks.push(chunk);
-      else refuse(tooMany());
+      else refuse(tooManyReviews());
     });
     request.once('end', () => {
       share.complete();
@@ -76,7 +76,7 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
 }
 
 /** API servers try again after a 503 that says when. */
-export function tooMany(): HttpError {
+export function tooManyReviews(): HttpError {
   return new HttpError(503, 'too many reviews at once: try again');
 }
 
@@ -84,11 +84,11 @@ export function tooMany(): HttpError {
  * The namespace of a review as an API server writes it, or ''. It decides whose turn it is, before the body is parsed, and nothing else: quotes in the
  * strings before it are escaped.
  */
-export function namespaceIn(body: Buffer): string {
+export function peekNamespace(body: Buffer): string {
   return /"namespace":"([a-z0-9-]{1,63})"/.exec(body.toString('latin1', 0, HEAD_BYTES))?.[1] ?? '';
 }
 
-function refuseType({ headers }: IncomingMessage): HttpError | undefined {
+function checkContentType({ headers }: IncomingMessage): HttpError | undefined {
   const type = headers['content-type'] ?? '';
   if (type.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json') {
     return new HttpError(415, `the content type is ${JSON.stringify(type)}, not application/json`);
@@ -100,7 +100,7 @@ function refuseType({ headers }: IncomingMessage): HttpError | undefined {
 }
 
 /** @throws {HttpError} 400 */
-export function parseJson(body: Buffer): unknown {
+export function parseBody(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (error) {

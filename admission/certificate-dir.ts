@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { describeExpiry, endOf, isServable } from './certificate-judgement.js';
+import { describeExpiry, expiryOf, isServable } from './certificate-plan.js';
 import type { CertificateSource, ServingPair } from './certificate-source.js';
 import type { AdmissionMetrics } from './metrics.js';
-import { FollowedFiles } from './followed-files.js';
+import { FileWatcher } from './file-watcher.js';
 
 export interface CertificateDirectoryOptions {
   directory: string;
@@ -18,7 +18,7 @@ export interface CertificateDirectoryOptions {
 /** Follows tls.crt and tls.key in a directory that somebody else fills, as cert-manager does through a mounted Secret. */
 export class CertificateDirectory implements CertificateSource {
   readonly #options: CertificateDirectoryOptions;
-  #files: FollowedFiles | undefined;
+  #files: FileWatcher | undefined;
   #served: ServingPair | undefined;
   #failure: string | undefined = 'the certificate is not loaded yet';
 
@@ -28,7 +28,7 @@ export class CertificateDirectory implements CertificateSource {
 
   start(use: (pair: ServingPair) => void): void {
     const { directory, clock } = this.#options;
-    this.#files = new FollowedFiles({ directory, clock, load: () => this.#tryLoad(use) });
+    this.#files = new FileWatcher({ directory, clock, load: () => this.#tryLoad(use) });
     this.#files.start();
   }
 
@@ -63,7 +63,7 @@ export class CertificateDirectory implements CertificateSource {
     if (cert === this.#served?.cert && key === this.#served.key) return;
     if (!isServable({ cert, key })) throw new Error(`${join(directory, 'tls.key')} is not the key of tls.crt`);
     this.#served = { cert, key };
-    metrics.certificateEnds('serving', endOf(cert) ?? 0);
+    metrics.certificateEnds('serving', expiryOf(cert) ?? 0);
     use(this.#served);
     log.info({ directory }, 'certificate loaded');
   }

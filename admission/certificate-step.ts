@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import {
-  AUTHORITY_LIFE_MS,
+  CA_LIFETIME_MS,
   BACKDATE_MS,
-  type Judgement,
-  SERVING_LIFE_MS,
+  type CertificateAction,
+  SERVING_LIFETIME_MS,
   type TlsMaterial,
-  endOf,
-} from './certificate-judgement.js';
+  expiryOf,
+} from './certificate-plan.js';
 import {
   type Issuer,
-  type Keys,
+  type PemKeyPair,
   generateKeys as generateRsaKeys,
   makeAuthority,
   makeServingCertificate,
@@ -17,16 +17,20 @@ import {
 
 const SERIAL_BYTES = 16;
 
-export type Step = Exclude<Judgement['action'], 'keep'>;
+export type CertificateStep = Exclude<CertificateAction['action'], 'keep'>;
 
-export interface StepInput {
+export interface CertificateStepInput {
   now: number;
   names: readonly string[];
-  generateKeys?: (() => Promise<Keys>) | undefined;
+  generateKeys?: (() => Promise<PemKeyPair>) | undefined;
 }
 
 /** Makes what a judgement asks for. */
-export async function takeStep(step: Step, material: TlsMaterial | undefined, input: StepInput): Promise<TlsMaterial> {
+export async function applyCertificateStep(
+  step: CertificateStep,
+  material: TlsMaterial | undefined,
+  input: CertificateStepInput,
+): Promise<TlsMaterial> {
   if (material === undefined || step === 'make-all') {
     const issuer = await newAuthority(input);
     return { authorities: [issuer.cert], authorityKey: issuer.key, ...(await newServing(issuer, input)) };
@@ -44,20 +48,20 @@ export async function takeStep(step: Step, material: TlsMaterial | undefined, in
   }
 }
 
-async function newAuthority({ now, generateKeys = generateRsaKeys }: StepInput): Promise<Issuer> {
+async function newAuthority({ now, generateKeys = generateRsaKeys }: CertificateStepInput): Promise<Issuer> {
   const keys = await generateKeys();
-  const validity = { notBefore: now - BACKDATE_MS, notAfter: now + AUTHORITY_LIFE_MS };
+  const validity = { notBefore: now - BACKDATE_MS, notAfter: now + CA_LIFETIME_MS };
   return { cert: makeAuthority({ keys, ...validity, serial: newSerial() }), key: keys.privateKey };
 }
 
 async function newServing(
   issuer: Issuer,
-  { now, names, generateKeys = generateRsaKeys }: StepInput,
+  { now, names, generateKeys = generateRsaKeys }: CertificateStepInput,
 ): Promise<{ cert: string; key: string }> {
   const keys = await generateKeys();
   const validity = {
     notBefore: now - BACKDATE_MS,
-    notAfter: Math.min(now + SERVING_LIFE_MS, endOf(issuer.cert) ?? now),
+    notAfter: Math.min(now + SERVING_LIFETIME_MS, expiryOf(issuer.cert) ?? now),
   };
   return {
     cert: makeServingCertificate({ keys, ...validity, serial: newSerial() }, issuer, names),

@@ -8,26 +8,26 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
   type WebhookConfigurationObject,
 } from '../kube/resources.js';
-import type { Request } from '../kube/transport.js';
-import { Replicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
-import { AUTHORITY_LIFE_MS, OVERLAP_MS, SERVING_LIFE_MS, SETTLE_MS } from './certificate-judgement.js';
+import type { ApiRequest } from '../kube/transport.js';
+import { CertificateReplicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
+import { CA_LIFETIME_MS, CA_OVERLAP_MS, SERVING_LIFETIME_MS, CA_PROPAGATION_MS } from './certificate-plan.js';
 
 const DAY_MS = 24 * 3_600_000;
 const KINDS = [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS];
 
 describe('the certificates of an admission server', function () {
   this.timeout(30_000); // RSA keys
-  let replicas: Replicas;
+  let replicas: CertificateReplicas;
 
   before(makeKeys);
   beforeEach(() => {
-    replicas = new Replicas();
+    replicas = new CertificateReplicas();
   });
   afterEach(() => replicas.stop());
 
   for (const resource of KINDS) {
     it(`are made at the first start, kept in a Secret, and trusted by a ${resource.kind}`, async () => {
-      replicas = new Replicas(resource);
+      replicas = new CertificateReplicas(resource);
       replicas.start();
       await replicas.settle();
       expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
@@ -41,9 +41,12 @@ describe('the certificates of an admission server', function () {
     await replicas.settle();
     const webhooks = [{ name: 'c', clientConfig: { service: { name: 'holdfast-webhook' } } }];
     const another: WebhookConfigurationObject = { metadata: { name: 'another', resourceVersion: '1' }, webhooks };
-    replicas.api.objects.set(replicas.another, another);
+    replicas.api.objects.set(replicas.otherConfiguration, another);
     replicas.stores[0]?.wake();
-    await until('it is trusted', () => replicas.bundlesOf(replicas.another)[0]?.join() === replicas.bundles[0]?.join());
+    await until(
+      'it is trusted',
+      () => replicas.bundlesOf(replicas.otherConfiguration)[0]?.join() === replicas.bundles[0]?.join(),
+    );
   });
 
   it('are kept in the Secret that is there, with the CA; its type and labels stay', async () => {
@@ -61,20 +64,20 @@ describe('the certificates of an admission server', function () {
   it('do not count once they have expired, whoever failed to renew them', async () => {
     replicas.start();
     await replicas.settle();
-    const end = Date.parse(new X509Certificate(replicas.shown[0]?.cert ?? '').validTo);
+    const end = Date.parse(new X509Certificate(replicas.served[0]?.cert ?? '').validTo);
     replicas.api.before = () => {
       throw new TransportError('unsent', 'connection refused');
     };
-    await replicas.goOn(end - 1);
+    await replicas.advanceTo(end - 1);
     expect(replicas.stores[0]?.ready()).to.be.undefined;
-    await replicas.goOn(end);
+    await replicas.advanceTo(end);
     expect(replicas.stores[0]?.ready()).to.include(`expired at ${new Date(end).toISOString()}`);
   });
 
   it('are shared by replicas that start at once: one Secret, one CA', async () => {
     for (let count = 0; count < 3; count++) replicas.start();
     await replicas.settle();
-    const [first, ...others] = replicas.shown;
+    const [first, ...others] = replicas.served;
     for (const other of others) expect(other).to.deep.equal(first);
     expect(first).not.to.be.undefined;
     expect(replicas.stores.map((store) => store.ready())).to.deep.equal([undefined, undefined, undefined]);
@@ -84,10 +87,10 @@ describe('the certificates of an admission server', function () {
   it('are taken from the Secret where there is one, and nothing is written', async () => {
     replicas.start();
     await replicas.settle();
-    const before = replicas.api.seen.length;
+    const before = replicas.api.requests.length;
     replicas.start();
     await replicas.settle();
-    expect(replicas.shown[1]).to.deep.equal(replicas.shown[0]);
+    expect(replicas.served[1]).to.deep.equal(replicas.served[0]);
     expect(replicas.writes(before)).to.deep.equal([]);
   });
 
@@ -95,13 +98,13 @@ describe('the certificates of an admission server', function () {
     replicas.start();
     replicas.start();
     await replicas.settle();
-    const before = replicas.api.seen.length;
-    const [old] = replicas.shown;
-    await replicas.pass((SERVING_LIFE_MS * 2) / 3 + 1000);
-    expect(replicas.shown[0]).not.to.deep.equal(old);
-    expect(replicas.shown[1]).to.deep.equal(replicas.shown[0]);
+    const before = replicas.api.requests.length;
+    const [old] = replicas.served;
+    await replicas.advance((SERVING_LIFETIME_MS * 2) / 3 + 1000);
+    expect(replicas.served[0]).not.to.deep.equal(old);
+    expect(replicas.served[1]).to.deep.equal(replicas.served[0]);
     expect(replicas.isTrusted(0)).to.be.true;
-    const renewals = replicas.api.seen.slice(before).filter(({ method }) => method === 'PUT');
+    const renewals = replicas.api.requests.slice(before).filter(({ method }) => method === 'PUT');
     // the loser may have tried: its PUT changed nothing
     expect(renewals.length).to.be.within(1, 2);
     expect(replicas.bundles[0]).to.have.length(1);
@@ -118,7 +121,7 @@ describe('the certificates of an admission server', function () {
     while (!over()) {
       // in long steps, and while the CA changes from event to event
       const { clock } = replicas;
-      await replicas.goOn(sizes.has(2) ? (clock.next ?? 0) : clock.now() + 10 * DAY_MS);
+      await replicas.advanceTo(sizes.has(2) ? (clock.next ?? 0) : clock.now() + 10 * DAY_MS);
       const bundle = replicas.bundles[0] ?? [];
       sizes.add(bundle.length);
       for (const replica of [0, 1]) {
@@ -127,7 +130,7 @@ describe('the certificates of an admission server', function () {
       }
       before = bundle;
     }
-    expect(replicas.clock.now() - START).to.be.lessThan(AUTHORITY_LIFE_MS);
+    expect(replicas.clock.now() - START).to.be.lessThan(CA_LIFETIME_MS);
     expect([...sizes]).to.have.members([1, 2]);
     expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
   });
@@ -137,14 +140,14 @@ describe('the certificates of an admission server', function () {
     await replicas.settle();
     const [firstCa] = replicas.bundles[0] ?? [];
     let refuse = true;
-    replicas.api.before = (request: Request) => {
+    replicas.api.before = (request: ApiRequest) => {
       if (refuse && request.method === 'PATCH') throw new TransportError('unsent', 'connection refused');
     };
-    for (let days = 0; days < 250; days += 25) await replicas.pass(25 * DAY_MS);
+    for (let days = 0; days < 250; days += 25) await replicas.advance(25 * DAY_MS);
     expect(replicas.bundles[0]).to.deep.equal([firstCa]);
     expect(replicas.isTrusted(0)).to.be.true;
     refuse = false;
-    for (const ms of [60_000, SETTLE_MS, OVERLAP_MS + 60_000]) await replicas.pass(ms);
+    for (const ms of [60_000, CA_PROPAGATION_MS, CA_OVERLAP_MS + 60_000]) await replicas.advance(ms);
     expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
     expect(replicas.isTrusted(0)).to.be.true;
   });
@@ -177,7 +180,7 @@ describe('the certificates of an admission server', function () {
     const shipped = replicas.secret;
     replicas.api.objects.delete(SECRET);
     replicas.start();
-    await replicas.clock.idle(1);
+    await replicas.clock.untilAlarmsSet(1);
     const problem = 'Secret holdfast-system/holdfast-webhook-tls does not exist: apply the manifests';
     expect(replicas.stores[0]?.ready()).to.equal(problem);
     expect(replicas.writes()).to.deep.equal([]);
@@ -189,39 +192,39 @@ describe('the certificates of an admission server', function () {
   it('stay in use and ready after somebody deleted the Secret, and are made anew once it is there again', async () => {
     replicas.start();
     await replicas.settle();
-    const [shown] = replicas.shown;
+    const [shown] = replicas.served;
     const { metadata } = replicas.secret;
     replicas.api.objects.delete(SECRET);
     replicas.stores[0]?.wake();
-    await replicas.clock.idle(1);
+    await replicas.clock.untilAlarmsSet(1);
     expect(replicas.stores[0]?.ready()).to.be.undefined;
-    expect(replicas.shown[0]).to.equal(shown);
+    expect(replicas.served[0]).to.equal(shown);
     replicas.api.objects.set(SECRET, { metadata });
-    await replicas.pass(60_000);
-    expect(replicas.shown[0]).not.to.deep.equal(shown);
+    await replicas.advance(60_000);
+    expect(replicas.served[0]).not.to.deep.equal(shown);
     expect(replicas.isTrusted(0)).to.be.true;
   });
 
   it('stay in use and ready while the API server is away', async () => {
     replicas.start();
     await replicas.settle();
-    const [shown] = replicas.shown;
+    const [shown] = replicas.served;
     replicas.api.before = () => {
       throw new TransportError('unsent', 'connection refused');
     };
-    for (let tries = 0; tries < 5; tries++) await replicas.goOn(replicas.clock.next ?? 0);
+    for (let tries = 0; tries < 5; tries++) await replicas.advanceTo(replicas.clock.next ?? 0);
     expect(replicas.stores[0]?.ready()).to.be.undefined;
-    expect(replicas.shown[0]).to.equal(shown);
+    expect(replicas.served[0]).to.equal(shown);
   });
 
   it('are not ready, and say why, until there is a configuration', async () => {
     const configuration = replicas.api.objects.get(replicas.configuration)!;
     replicas.api.objects.delete(replicas.configuration);
     replicas.start();
-    await replicas.clock.idle();
+    await replicas.clock.untilAlarmsSet();
     expect(replicas.stores[0]?.ready()).to.include('MutatingWebhookConfiguration holdfast-webhook does not exist');
     replicas.api.objects.set(replicas.configuration, configuration);
-    await replicas.goOn(replicas.clock.next ?? 0);
+    await replicas.advanceTo(replicas.clock.next ?? 0);
     await replicas.settle();
     expect(replicas.stores[0]?.ready()).to.be.undefined;
   });

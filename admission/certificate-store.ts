@@ -6,20 +6,27 @@ import type { Logger } from '../kube/log.js';
 import { objectKey } from '../api/meta.js';
 import type { Resource } from '../kube/resource.js';
 import { SECRETS, type Secret, type WebhookConfigurationObject } from '../kube/resources.js';
-import { type Judgement, type TlsMaterial, describeExpiry, endOf, isServable, judge } from './certificate-judgement.js';
-import type { Step } from './certificate-step.js';
+import {
+  type CertificateAction,
+  type TlsMaterial,
+  describeExpiry,
+  expiryOf,
+  isServable,
+  planCertificates,
+} from './certificate-plan.js';
+import type { CertificateStep } from './certificate-step.js';
 import type { CertificateSource, ServingPair } from './certificate-source.js';
-import type { Keys } from './certificates.js';
+import type { PemKeyPair } from './certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
-import { Nap } from '../kube/nap.js';
+import { WakeableSleep } from '../kube/wakeable-sleep.js';
 import { readMaterial, writeMaterial } from './tls-secret.js';
 
 /** What is due is looked for at least this often, whatever nobody told us. */
-const RECHECK_MS = 12 * 3_600_000;
+const MAX_CHECK_INTERVAL_MS = 12 * 3_600_000;
 const RETRY_BASE_MS = 250;
 const RETRY_MAX_MS = 30_000;
 
-type Due = Exclude<Judgement, { action: 'keep' }>;
+type DueAction = Exclude<CertificateAction, { action: 'keep' }>;
 
 /** One webhook configuration: mutating or validating, and its name. */
 export interface WebhookConfigurationRef {
@@ -27,7 +34,7 @@ export interface WebhookConfigurationRef {
   name: string;
 }
 
-interface ReadConfiguration {
+interface WebhookConfigurationRead {
   resource: Resource<WebhookConfigurationObject>;
   object: WebhookConfigurationObject;
 }
@@ -47,7 +54,7 @@ export interface CertificateStoreOptions {
   log: Logger;
   metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
   /** Default: RSA, by the thread pool. */
-  generateKeys?: () => Promise<Keys>;
+  generateKeys?: () => Promise<PemKeyPair>;
 }
 
 /**
@@ -57,16 +64,16 @@ export interface CertificateStoreOptions {
 export class CertificateStore implements CertificateSource {
   readonly #options: CertificateStoreOptions;
   readonly #stopped = new AbortController();
-  readonly #nap: Nap;
+  readonly #nap: WakeableSleep;
   #running: Promise<void> = Promise.resolve();
   #served: ServingPair | undefined;
-  #lastStep: Step | undefined;
+  #lastStep: CertificateStep | undefined;
   /** Only before all was well for the first time: a certificate that is trusted stays so while the API server is away. */
   #unready: string | undefined = 'the certificate is not loaded yet';
 
   constructor(options: CertificateStoreOptions) {
     this.#options = options;
-    this.#nap = new Nap(options.clock);
+    this.#nap = new WakeableSleep(options.clock);
   }
 
   start(use: (pair: ServingPair) => void): void {
@@ -95,7 +102,7 @@ export class CertificateStore implements CertificateSource {
       let pauseMs: number;
       try {
         const until = await this.#look(use);
-        pauseMs = until === undefined ? 0 : Math.min(RECHECK_MS, Math.max(0, until - clock.wall()));
+        pauseMs = until === undefined ? 0 : Math.min(MAX_CHECK_INTERVAL_MS, Math.max(0, until - clock.wall()));
         retries.reset();
       } catch (error) {
         if (this.#isStopping()) return;
@@ -104,7 +111,7 @@ export class CertificateStore implements CertificateSource {
         if (isConflict(error)) log.debug({}, 'another replica was faster');
         else log.warn({ err: error, retryAfterMs: pauseMs }, `certificates cannot be kept: ${messageOf(error)}`);
       }
-      if (pauseMs > 0) await this.#nap.take(pauseMs);
+      if (pauseMs > 0) await this.#nap.sleep(pauseMs);
     }
   }
 
@@ -126,7 +133,7 @@ export class CertificateStore implements CertificateSource {
     const material = readMaterial(secret);
     // something that may be trusted is better than nothing; a replacement has to be trusted first
     if (this.#served === undefined && material !== undefined) this.#serve(material, use);
-    const judgement = judge(material, {
+    const judgement = planCertificates(material, {
       now: clock.wall(),
       names,
       trusted: trustedBy(configurations.map(({ object }) => object)),
@@ -138,14 +145,14 @@ export class CertificateStore implements CertificateSource {
     this.#lastStep = undefined;
     if (material !== undefined) {
       for (const configuration of configurations) await this.#trust(configuration, material);
-      this.#options.metrics.certificateEnds('authority', endOf(material.authorities[0] ?? '') ?? 0);
+      this.#options.metrics.certificateEnds('authority', expiryOf(material.authorities[0] ?? '') ?? 0);
       this.#serve(material, use);
     }
     this.#unready = undefined;
     return judgement.until;
   }
 
-  async #step(due: Due, secret: Secret, material: TlsMaterial | undefined): Promise<void> {
+  async #step(due: DueAction, secret: Secret, material: TlsMaterial | undefined): Promise<void> {
     const { client, clock, names, log, generateKeys } = this.#options;
     const { action, reason } = due;
     if (action === this.#lastStep) {
@@ -154,8 +161,8 @@ export class CertificateStore implements CertificateSource {
       throw new Error(`${action} did not help: ${reason}`);
     }
     // making certificates needs a library that most starts can do without
-    const { takeStep } = await import('./certificate-step.js');
-    const made = await takeStep(action, material, { now: clock.wall(), names, generateKeys });
+    const { applyCertificateStep } = await import('./certificate-step.js');
+    const made = await applyCertificateStep(action, material, { now: clock.wall(), names, generateKeys });
     await client.replace(SECRETS, writeMaterial(secret, made));
     this.#lastStep = action;
     log.info({ action }, `certificates changed: ${reason}`);
@@ -165,14 +172,14 @@ export class CertificateStore implements CertificateSource {
     const { cert, key } = material;
     if (cert === this.#served?.cert && key === this.#served.key) return;
     if (!isServable(material)) return;
-    this.#options.metrics.certificateEnds('serving', endOf(cert) ?? 0);
+    this.#options.metrics.certificateEnds('serving', expiryOf(cert) ?? 0);
     this.#served = { cert, key };
     use(this.#served);
   }
 
-  async #readConfigurations(): Promise<ReadConfiguration[]> {
+  async #readConfigurations(): Promise<WebhookConfigurationRead[]> {
     const { configuration, moreConfigurations = [], client } = this.#options;
-    const read: ReadConfiguration[] = [];
+    const read: WebhookConfigurationRead[] = [];
     for (const { resource, name } of [configuration, ...moreConfigurations]) {
       const object = await client.find(resource, { name }, { signal: this.#stopped.signal });
       if (object !== undefined) read.push({ resource, object });
@@ -183,7 +190,7 @@ export class CertificateStore implements CertificateSource {
   }
 
   /** Makes API servers trust what the Secret holds. */
-  async #trust({ resource, object: configuration }: ReadConfiguration, material: TlsMaterial): Promise<void> {
+  async #trust({ resource, object: configuration }: WebhookConfigurationRead, material: TlsMaterial): Promise<void> {
     const wanted = Buffer.from(material.authorities.join('')).toString('base64');
     const operations = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
       clientConfig.caBundle === wanted

@@ -4,14 +4,14 @@ import { promisify } from 'node:util';
 import forge from 'node-forge';
 
 /** PEM. */
-export interface Keys {
+export interface PemKeyPair {
   privateKey: string;
   publicKey: string;
 }
 
 /** What a certificate is made from, besides its purpose. Times in ms since the epoch. */
 export interface CertificateInput {
-  keys: Keys;
+  keys: PemKeyPair;
   notBefore: number;
   notAfter: number;
   /** 20 random bytes at most, hex. */
@@ -27,7 +27,7 @@ export interface Issuer {
 const RSA_BITS = 2048;
 
 /** By the thread pool: making RSA keys takes a while, and reviews must not wait for it. */
-export async function generateKeys(): Promise<Keys> {
+export async function generateKeys(): Promise<PemKeyPair> {
   return promisify(generateKeyPair)('rsa', {
     modulusLength: RSA_BITS,
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -37,7 +37,7 @@ export async function generateKeys(): Promise<Keys> {
 
 /** A CA that may sign serving certificates and nothing else. Each has a name of its own, so that several can be trusted at once. */
 export function makeAuthority(input: CertificateInput): string {
-  const certificate = begin(input);
+  const certificate = beginCertificate(input);
   const name = [{ name: 'commonName', value: `holdfast-ca-${input.serial.slice(0, 8)}` }];
   certificate.setSubject(name);
   certificate.setIssuer(name);
@@ -54,7 +54,7 @@ export function makeAuthority(input: CertificateInput): string {
  * @param names DNS names and IP addresses
  */
 export function makeServingCertificate(input: CertificateInput, issuer: Issuer, names: readonly string[]): string {
-  const certificate = begin(input);
+  const certificate = beginCertificate(input);
   const authority = forge.pki.certificateFromPem(issuer.cert);
   certificate.setSubject([{ name: 'commonName', value: 'holdfast' }]);
   certificate.setIssuer(authority.subject.attributes);
@@ -70,7 +70,7 @@ export function makeServingCertificate(input: CertificateInput, issuer: Issuer, 
   return sign(certificate, issuer.key);
 }
 
-function begin({ keys, notBefore, notAfter, serial }: CertificateInput): forge.pki.Certificate {
+function beginCertificate({ keys, notBefore, notAfter, serial }: CertificateInput): forge.pki.Certificate {
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = forge.pki.publicKeyFromPem(keys.publicKey);
   // a serial number is a positive integer (RFC 5280, 4.1.2.2)

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { endOf, splitPem } from './certificate-judgement.js';
-import { FollowedFiles } from './followed-files.js';
+import { expiryOf, splitPem } from './certificate-plan.js';
+import { FileWatcher } from './file-watcher.js';
 
 export interface ClientCaOptions {
   file: string;
@@ -15,7 +15,7 @@ export interface ClientCaOptions {
 /** Follows a file with the CA certificates by which the certificates of clients are verified. */
 export class ClientCa {
   readonly #options: ClientCaOptions;
-  #files: FollowedFiles | undefined;
+  #files: FileWatcher | undefined;
   #used: string | undefined;
   #failure: string;
 
@@ -27,7 +27,7 @@ export class ClientCa {
   /** @param use called with the first certificates, as PEM, and with all new ones */
   start(use: (authorities: string) => void): void {
     const { file, clock } = this.#options;
-    this.#files = new FollowedFiles({ directory: dirname(file), clock, load: () => this.#load(use) });
+    this.#files = new FileWatcher({ directory: dirname(file), clock, load: () => this.#load(use) });
     this.#files.start();
   }
 
@@ -46,7 +46,7 @@ export class ClientCa {
       const text = await readFile(file, 'utf8');
       if (text === this.#used) return;
       const certificates = splitPem(text);
-      if (certificates.length === 0 || certificates.some((pem) => endOf(pem) === undefined)) {
+      if (certificates.length === 0 || certificates.some((pem) => expiryOf(pem) === undefined)) {
         throw new Error(`${file} does not hold CA certificates as PEM, and nothing else`);
       }
       use(text);

@@ -1,5 +1,5 @@
-import { MESSAGE_LENGTH } from '../api/bounds.js';
-import { describeValue, isRecord, shorten } from '../api/json.js';
+import { MAX_MESSAGE_LENGTH } from '../api/limits.js';
+import { describeValue, isRecord, truncate } from '../api/json.js';
 import type { JsonPatchOperation } from '../kube/client.js';
 
 /** AdmissionReview, admission.k8s.io/v1: the parts that are read. */
@@ -16,7 +16,7 @@ export interface AdmissionRequest {
 }
 
 /** What was decided. `code` of a refusal is an HTTP status. */
-export type Answer =
+export type AdmissionResponse =
   | { allowed: true; patch?: JsonPatchOperation[]; warnings?: string[] }
   | { allowed: false; reason: string; code: 400 | 403 | 500 };
 
@@ -28,9 +28,9 @@ export class ReviewError extends Error {
 const API_VERSION = 'admission.k8s.io/v1';
 const KIND = 'AdmissionReview';
 /** As the API server cuts them. */
-const MAX_WARNING = 256;
+const MAX_WARNING_LENGTH = 256;
 /** It drops a warning that has any: no HTTP header may. */
-const CONTROL = /\p{Cc}+/gu;
+const CONTROL_CHARACTERS = /\p{Cc}+/gu;
 
 /** @throws {ReviewError} */
 export function readReview(body: unknown): AdmissionRequest {
@@ -45,9 +45,9 @@ export function readReview(body: unknown): AdmissionRequest {
     throw new ReviewError(`request.uid is ${describeValue(uid)}, not a string`);
   return {
     uid,
-    operation: text(request.operation),
-    namespace: text(request.namespace),
-    username: isRecord(request.userInfo) ? text(request.userInfo.username) : '',
+    operation: asText(request.operation),
+    namespace: asText(request.namespace),
+    username: isRecord(request.userInfo) ? asText(request.userInfo.username) : '',
     resource: resourceOf(request),
     object,
     oldObject,
@@ -55,13 +55,13 @@ export function readReview(body: unknown): AdmissionRequest {
 }
 
 /** The body of the answer, as bytes: the same answer always gives the same bytes. */
-export function writeReview(uid: string, answer: Answer): string {
+export function writeReview(uid: string, answer: AdmissionResponse): string {
   return JSON.stringify({ apiVersion: API_VERSION, kind: KIND, response: { uid, ...responseOf(answer) } });
 }
 
-function responseOf(answer: Answer): object {
+function responseOf(answer: AdmissionResponse): object {
   if (!answer.allowed) {
-    const message = shorten(answer.reason, MESSAGE_LENGTH);
+    const message = truncate(answer.reason, MAX_MESSAGE_LENGTH);
     return { allowed: false, status: { status: 'Failure', code: answer.code, message } };
   }
   const { patch = [], warnings = [] } = answer;
@@ -71,20 +71,20 @@ function responseOf(answer: Answer): object {
       patchType: 'JSONPatch',
       patch: Buffer.from(JSON.stringify(patch), 'utf8').toString('base64'),
     }),
-    ...(warnings.length > 0 && { warnings: warnings.map(shown) }),
+    ...(warnings.length > 0 && { warnings: warnings.map(sanitizeWarning) }),
   };
 }
 
-function shown(warning: string): string {
-  return warning.replaceAll(CONTROL, ' ').slice(0, MAX_WARNING);
+function sanitizeWarning(warning: string): string {
+  return warning.replaceAll(CONTROL_CHARACTERS, ' ').slice(0, MAX_WARNING_LENGTH);
 }
 
 function resourceOf({ resource, subResource }: Record<string, unknown>): string {
   if (!isRecord(resource)) return describeValue(resource);
-  const parts = [resource.group, resource.version, resource.resource, subResource].map(text);
+  const parts = [resource.group, resource.version, resource.resource, subResource].map(asText);
   return parts.filter((part) => part !== '').join('/');
 }
 
-function text(value: unknown): string {
+function asText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

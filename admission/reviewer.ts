@@ -2,15 +2,15 @@ import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import type { AdmissionMetrics, ReviewResult } from './metrics.js';
-import { type AdmissionRequest, type Answer, readReview, writeReview } from './review.js';
+import { type AdmissionRequest, type AdmissionResponse, readReview, writeReview } from './review.js';
 
 export interface ReviewerOptions {
   /** What is reviewed, for messages: `the pod`. */
   subject: string;
   /** May throw: that is a fault of ours. */
-  decide: (request: AdmissionRequest) => Answer | Promise<Answer>;
+  decide: (request: AdmissionRequest) => AdmissionResponse | Promise<AdmissionResponse>;
   /** What is answered after a fault of ours; `reason` says what happened. Default: a refusal. */
-  onFault?: (reason: string) => Answer;
+  onFault?: (reason: string) => AdmissionResponse;
   log: Logger;
   metrics: Pick<AdmissionMetrics, 'reviewed'>;
   clock: Clock;
@@ -33,7 +33,7 @@ export class Reviewer {
     const request = readReview(body);
     const { decide, metrics, clock } = this.#options;
     const began = clock.now();
-    let answer: Answer;
+    let answer: AdmissionResponse;
     let result: ReviewResult;
     try {
       answer = await decide(request);
@@ -46,15 +46,15 @@ export class Reviewer {
     return writeReview(request.uid, answer);
   }
 
-  #fail({ namespace, uid }: AdmissionRequest, error: unknown): Answer {
-    const { subject, log, onFault = refuse } = this.#options;
+  #fail({ namespace, uid }: AdmissionRequest, error: unknown): AdmissionResponse {
+    const { subject, log, onFault = deny } = this.#options;
     log.error({ err: error, namespace, uid }, `review failed: ${messageOf(error)}`);
     return onFault(`Holdfast failed to review ${subject} (${messageOf(error)}): see the log of its webhook`);
   }
 }
 
 /** So that a fault cannot pass for an object that is right. */
-function refuse(reason: string): Answer {
+function deny(reason: string): AdmissionResponse {
   return { allowed: false, reason, code: 500 };
 }
 
@@ -63,7 +63,7 @@ function operationLabel({ operation }: AdmissionRequest): string {
   return ['CREATE', 'UPDATE', 'DELETE'].includes(operation) ? operation : 'other';
 }
 
-function resultOf(answer: Answer): ReviewResult {
+function resultOf(answer: AdmissionResponse): ReviewResult {
   if (!answer.allowed) return answer.code === 500 ? 'failed' : 'denied';
   return answer.patch?.length ? 'patched' : 'allowed';
 }

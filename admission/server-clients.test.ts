@@ -58,10 +58,10 @@ describe('an admission server that verifies its clients', function () {
       log: silentLogger,
     });
     await server.listen();
-    server.use(serving);
+    server.setCertificate(serving);
     clientCa = new ClientCa({ file: join(directory, 'ca.crt'), clock: systemClock, log: silentLogger });
     clientCa.start((pem) => {
-      server.verifyClientsBy(pem);
+      server.setClientAuthorities(pem);
       loads += 1;
       for (const tell of waiting.splice(0)) tell();
     });

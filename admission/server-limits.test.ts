@@ -48,7 +48,7 @@ describe('the limits of the admission server', () => {
       ...options,
     });
     await server.listen();
-    server.use(certificate);
+    server.setCertificate(certificate);
     client = new AdmissionClient(server.port, { ca: certificate.ca });
   }
 

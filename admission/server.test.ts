@@ -1,7 +1,7 @@
 import { connect } from 'node:tls';
 import { expect } from 'chai';
 import { silentLogger } from '../kube/log.js';
-import { AdmissionClient, type HttpQuestion } from '../test/admission-client.js';
+import { AdmissionClient, type HttpRequest } from '../test/admission-client.js';
 import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
 import { ReviewError } from './review.js';
 import { AdmissionServer, type AdmissionServerOptions } from './server.js';
@@ -41,7 +41,7 @@ describe('the admission server', () => {
       ...options,
     });
     await server.listen();
-    server.use(certificate);
+    server.setCertificate(certificate);
     client = new AdmissionClient(server.port, { ca: certificate.ca, ...tls });
   }
 
@@ -58,7 +58,7 @@ describe('the admission server', () => {
     expect(client.sockets).to.have.length(1);
   });
 
-  const refusals: { name: string; given: HttpQuestion; status: number; text: string }[] = [
+  const refusals: { name: string; given: HttpRequest; status: number; text: string }[] = [
     { name: 'another method', given: { method: 'GET' }, status: 405, text: 'only POST' },
     { name: 'another path', given: { path: '/elsewhere' }, status: 404, text: '/mutate-launcher-pods' },
     { name: 'no JSON', given: { body: '{' }, status: 400, text: 'not JSON' },
@@ -140,7 +140,7 @@ describe('the admission server', () => {
     await client.send({ body: '1' });
     const [open] = client.sockets;
     const renewed = makeServingCertificate();
-    server.use(renewed);
+    server.setCertificate(renewed);
     await client.send({ body: '2' });
     expect(client.sockets[0]).to.equal(open);
     expect(open?.destroyed).to.be.false;
@@ -151,14 +151,14 @@ describe('the admission server', () => {
 
   it('speaks nothing older than TLS 1.3', async () => {
     await start({}, { maxVersion: 'TLSv1.2' });
-    expect((await client.fail({ body: '1' })).message).to.match(/protocol version/i);
+    expect((await client.sendExpectingError({ body: '1' })).message).to.match(/protocol version/i);
   });
 
   it('speaks TLS 1.2 where it is told to, also after a new certificate', async () => {
     await start({ minVersion: 'TLSv1.2' }, { maxVersion: 'TLSv1.2' });
     await client.send({ body: '1' });
     expect(client.sockets[0]?.getProtocol()).to.equal('TLSv1.2');
-    server.use(certificate);
+    server.setCertificate(certificate);
     const another = new AdmissionClient(server.port, { ca: certificate.ca, maxVersion: 'TLSv1.2' });
     expect((await another.send({ body: '1' })).status).to.equal(200);
     another.close();
@@ -178,7 +178,7 @@ describe('the admission server', () => {
     await entered;
     const refused = new AdmissionClient(server.port, { ca: certificate.ca });
     const stopped = server.stop();
-    expect((await refused.fail({ body: '2' })).code).to.equal('ECONNREFUSED');
+    expect((await refused.sendExpectingError({ body: '2' })).code).to.equal('ECONNREFUSED');
     release();
     const { body, headers } = await underWay;
     expect(body).to.equal('"late"');

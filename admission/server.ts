@@ -11,7 +11,7 @@ import type { BindAddress } from '../process/bind-address.js';
 import type { TlsVersion } from '../process/config.js';
 import { ConnectionLimit } from '../process/connection-limit.js';
 import { BodyBudget } from './body-budget.js';
-import { HttpError, namespaceIn, parseJson, readBody, tooMany } from './body.js';
+import { HttpError, peekNamespace, parseBody, readBody, tooManyReviews } from './body.js';
 import type { ServingPair } from './certificate-source.js';
 import { ReviewError } from './review.js';
 import { WeightLimit, WeightLimitError } from './weight-limit.js';
@@ -114,13 +114,13 @@ export class AdmissionServer {
   }
 
   /** New connections get this certificate; those that are open stay. */
-  use(pair: ServingPair): void {
+  setCertificate(pair: ServingPair): void {
     this.#pair = pair;
     this.#setSecureContext();
   }
 
   /** The client of a new connection must have a certificate that one of these CAs signed, as PEM. */
-  verifyClientsBy(authorities: string): void {
+  setClientAuthorities(authorities: string): void {
     this.#clientAuthorities = authorities;
     this.#setSecureContext();
   }
@@ -190,11 +190,11 @@ export class AdmissionServer {
   ): Promise<void> {
     try {
       const body = await readBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES, this.#bodies);
-      const release = this.#connections.hold(request.socket);
+      const release = this.#connections.keepOpen(request.socket);
       try {
-        await this.#reviews.run(namespaceIn(body.bytes), body.weight, async () => {
+        await this.#reviews.run(peekNamespace(body.bytes), body.weight, async () => {
           if (response.destroyed) return; // the caller is gone
-          this.#respond(response, 200, 'application/json', await answer(parseJson(body.bytes)));
+          this.#respond(response, 200, 'application/json', await answer(parseBody(body.bytes)));
         });
       } finally {
         release();
@@ -207,7 +207,7 @@ export class AdmissionServer {
 
   #fail(failure: unknown, response: ServerResponse): void {
     if (response.destroyed) return; // the caller is gone
-    const error = failure instanceof WeightLimitError ? tooMany() : failure;
+    const error = failure instanceof WeightLimitError ? tooManyReviews() : failure;
     if (error instanceof HttpError) {
       // what the caller still sends is not read
       if (error.status === 408) response.setHeader('connection', 'close');

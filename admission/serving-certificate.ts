@@ -44,17 +44,22 @@ export function createCertificateSource(
     log,
     metrics,
   });
-  const secrets = { resource: SECRETS, namespace, fieldSelector: `metadata.name=${secret.name}`, shrink: onlyIdentity };
+  const secrets = {
+    resource: SECRETS,
+    namespace,
+    fieldSelector: `metadata.name=${secret.name}`,
+    shrink: transformToIdentity,
+  };
   informers.get(secrets).onChange(() => store.wake());
   for (const { resource, name } of [configuration, ...moreConfigurations]) {
-    const watched = { resource, fieldSelector: `metadata.name=${name}`, shrink: onlyIdentity };
+    const watched = { resource, fieldSelector: `metadata.name=${name}`, shrink: transformToIdentity };
     informers.get(watched).onChange(() => store.wake());
   }
   return store;
 }
 
 /** Enough to be woken by: what they hold is read live. */
-function onlyIdentity({ metadata: { name, namespace, resourceVersion = '' } }: KubeObject): KubeObject {
+function transformToIdentity({ metadata: { name, namespace, resourceVersion = '' } }: KubeObject): KubeObject {
   return { metadata: { name, resourceVersion, ...(namespace === undefined ? {} : { namespace }) } };
 }
 

@@ -1,5 +1,5 @@
 import type { Secret } from '../kube/resources.js';
-import { type TlsMaterial, splitPem } from './certificate-judgement.js';
+import { type TlsMaterial, splitPem } from './certificate-plan.js';
 
 /** The keys of the Secret: those of type kubernetes.io/tls, and the CA's. `ca.crt` holds every CA that is trusted, newest first. */
 const CERT = 'tls.crt';

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { IPAMClaim } from './ipam-claim.js';
-import { claimName, isWorkloadClaim, labelValue, nadOf, ownerOf, swappedClaimName, vmNetworkOf } from './ipam-claim.js';
+import {
+  claimName,
+  isWorkloadClaim,
+  labelValue,
+  claimNadOf,
+  claimOwnerOf,
+  swappedClaimName,
+  claimVmNetworkOf,
+} from './ipam-claim.js';
 import type { ObjectMeta } from './meta.js';
 
 const DNS_1123 = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -156,7 +164,7 @@ describe('ownerOf', () => {
   ];
   for (const row of table) {
     it(row.name, () => {
-      expect(ownerOf(claim(row.given))?.uid).to.equal(row.expect);
+      expect(claimOwnerOf(claim(row.given))?.uid).to.equal(row.expect);
       expect(isWorkloadClaim(claim(row.given))).to.equal(row.ours);
     });
   }
@@ -168,14 +176,14 @@ describe('vmNetworkOf', () => {
       'ipam.holdfast.dev/vm-network': 'Data',
       'ipam.holdfast.dev/network-attachment-definition': 'a/b',
     };
-    expect(vmNetworkOf(claim({ annotations }))).to.equal('Data');
-    expect(nadOf(claim({ annotations }))).to.equal('a/b');
+    expect(claimVmNetworkOf(claim({ annotations }))).to.equal('Data');
+    expect(claimNadOf(claim({ annotations }))).to.equal('a/b');
   });
 
   it('is guessed from the name for a claim without annotations', () => {
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'vm1', uid: 'u1', controller: true };
-    expect(vmNetworkOf(claim({ ownerReferences: [owner] }))).to.equal('data');
-    expect(vmNetworkOf(claim({ ownerReferences: [{ ...owner, name: 'vm2' }] }))).to.equal(undefined);
-    expect(vmNetworkOf(claim({}))).to.equal(undefined);
+    expect(claimVmNetworkOf(claim({ ownerReferences: [owner] }))).to.equal('data');
+    expect(claimVmNetworkOf(claim({ ownerReferences: [{ ...owner, name: 'vm2' }] }))).to.equal(undefined);
+    expect(claimVmNetworkOf(claim({}))).to.equal(undefined);
   });
 });

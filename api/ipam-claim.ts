@@ -33,7 +33,7 @@ const MAX_NAME = 253;
 const MAX_LABEL = 63;
 const HASH_DIGITS = 10;
 const DNS_1123_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const LOOKS_HASHED = new RegExp(`-[0-9a-f]{${String(HASH_DIGITS)}}$`);
+const HASH_SUFFIX = new RegExp(`-[0-9a-f]{${String(HASH_DIGITS)}}$`);
 
 /**
  * The name of the claim of one VM interface: `<vm>.<network>`, with the network's name in the VM's spec.
@@ -45,12 +45,12 @@ export function claimName(vm: string, vmNetwork: string): string {
   // a dot in the network would make ("a", "b.c") and ("a.b", "c") one name; KubeVirt allows none, a restored object might
   const unambiguous = !vmNetwork.includes('.') && !looksHashed(plain);
   if (unambiguous && plain.length <= MAX_NAME && DNS_1123_SUBDOMAIN.test(plain)) return plain;
-  return withHash(plain, `${vm}\n${vmNetwork}`);
+  return appendHash(plain, `${vm}\n${vmNetwork}`);
 }
 
 /** The name of a second claim of the interface, while the first one is for another CNI network (a swapped NAD). */
 export function swappedClaimName(vm: string, vmNetwork: string, cniNetwork: string): string {
-  return withHash(claimName(vm, vmNetwork), `${vm}\n${vmNetwork}\n${cniNetwork}`);
+  return appendHash(claimName(vm, vmNetwork), `${vm}\n${vmNetwork}\n${cniNetwork}`);
 }
 
 /** A label value for any name: names over 63 characters are cut and hashed. */
@@ -60,24 +60,24 @@ export function labelValue(name: string): string {
 
 /** Such a label value whatever the length. */
 export function hashedLabelValue(name: string): string {
-  return fit(name, shortHash(name, HASH_DIGITS), MAX_LABEL);
+  return joinWithinLimit(name, shortHash(name, HASH_DIGITS), MAX_LABEL);
 }
 
 export function looksHashed(name: string): boolean {
-  return LOOKS_HASHED.test(name);
+  return HASH_SUFFIX.test(name);
 }
 
-function withHash(readable: string, exact: string): string {
+function appendHash(readable: string, exact: string): string {
   const labels = readable
     .toLowerCase()
     .replace(/[^a-z0-9.-]/g, '-')
     .split('.')
     .map((label) => label.replace(/^-+|-+$/g, ''))
     .filter((label) => label !== '');
-  return fit(labels.join('.'), shortHash(exact, HASH_DIGITS), MAX_NAME);
+  return joinWithinLimit(labels.join('.'), shortHash(exact, HASH_DIGITS), MAX_NAME);
 }
 
-function fit(readable: string, hash: string, max: number): string {
+function joinWithinLimit(readable: string, hash: string, max: number): string {
   const head = readable.slice(0, max - hash.length - 1).replace(/^[-.]+|[-.]+$/g, '');
   return head === '' ? hash : `${head}-${hash}`;
 }
@@ -93,7 +93,7 @@ export interface ClaimOwner {
  * The owner that a claim has: its controller, or what it remembers of it where the garbage collector took the reference away
  * (`--cascade=orphan`). Undefined for a claim that nobody ever owned.
  */
-export function ownerOf(claim: IPAMClaim): { name: string; uid: string } | undefined {
+export function claimOwnerOf(claim: IPAMClaim): { name: string; uid: string } | undefined {
   const controller = controllerOf(claim);
   if (controller !== undefined) return { name: controller.name, uid: controller.uid };
   const name = claim.metadata.annotations?.[CLAIM_OWNER_NAME];
@@ -110,10 +110,10 @@ export function isWorkloadClaim(claim: IPAMClaim): boolean {
 }
 
 /** The name that the claim's network has in the VM's spec; guessed from the claim's name for claims made by ipam-extensions. */
-export function vmNetworkOf(claim: IPAMClaim): string | undefined {
+export function claimVmNetworkOf(claim: IPAMClaim): string | undefined {
   const noted = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
   if (noted !== undefined) return noted;
-  const owner = ownerOf(claim);
+  const owner = claimOwnerOf(claim);
   const prefix = owner === undefined ? undefined : `${owner.name}.`;
   return prefix !== undefined && claim.metadata.name.startsWith(prefix)
     ? claim.metadata.name.slice(prefix.length)
@@ -121,11 +121,11 @@ export function vmNetworkOf(claim: IPAMClaim): string | undefined {
 }
 
 /** `namespace/name` of the NAD for which the claim was made, where it is known. */
-export function nadOf(claim: IPAMClaim): string | undefined {
+export function claimNadOf(claim: IPAMClaim): string | undefined {
   return claim.metadata.annotations?.[CLAIM_NAD];
 }
 
 /** The MAC address that the VM's spec names for the interface: lower case, with colons. */
-export function macOf(claim: IPAMClaim): string | undefined {
+export function claimMacOf(claim: IPAMClaim): string | undefined {
   return parseMac(claim.metadata.annotations?.[CLAIM_MAC] ?? '');
 }

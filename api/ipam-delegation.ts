@@ -1,4 +1,4 @@
-import { type HoldfastIpamConfig, readHoldfastIpam } from './holdfast-ipam.js';
+import { type HoldfastIpamConfig, readHoldfastIpam } from './ipam-config.js';
 import { isRecord } from './json.js';
 import { type NetworkAttachmentDefinition, type NetworkConfigProblem, readCniConfig } from './network-attachment.js';
 
@@ -16,7 +16,7 @@ export type IpamDelegation =
   | { kind: 'invalid'; problem: NetworkConfigProblem };
 
 /** An `ipam` object, its path in the NAD, and the plugin's config in which it stands. */
-export interface IpamPlace {
+export interface IpamSection {
   path: string;
   plugin: Record<string, unknown>;
   ipam: Record<string, unknown>;
@@ -30,17 +30,17 @@ export interface IpamPlace {
 export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelegation {
   const config = readCniConfig(nad);
   if (!config.ok) return { kind: 'invalid', problem: config.problem };
-  const places = config.value === undefined ? [] : ipamPlaces(config.value);
+  const places = config.value === undefined ? [] : ipamSections(config.value);
   const ours = places.find(({ type }) => type === HOLDFAST_IPAM);
   if (ours === undefined) return places[0] === undefined ? { kind: 'none' } : { kind: 'other', type: places[0].type };
   const other = places.find((place) => place !== ours);
-  if (other !== undefined) return twice(ours, other);
+  if (other !== undefined) return delegatedTwice(ours, other);
   const read = readHoldfastIpam(ours.ipam, ours.path);
   return read.ok ? { kind: 'holdfast', config: read.config } : { kind: 'invalid', problem: read.problem };
 }
 
 /** The `ipam` objects of a CNI config that name an IPAM: that of the top level, and those of the plugins of a list. */
-export function ipamPlaces(config: Record<string, unknown>): IpamPlace[] {
+export function ipamSections(config: Record<string, unknown>): IpamSection[] {
   const plugins: unknown[] = Array.isArray(config.plugins) ? config.plugins : [];
   const candidates: [string, unknown][] = [
     ['spec.config', config],
@@ -55,7 +55,7 @@ export function ipamPlaces(config: Record<string, unknown>): IpamPlace[] {
   });
 }
 
-function twice(ours: IpamPlace, other: IpamPlace): IpamDelegation {
+function delegatedTwice(ours: IpamSection, other: IpamSection): IpamDelegation {
   const [first, second] = [ours.path, other.path].sort();
   const message = `is the second of two: ${first ?? ''} delegates, too. Keep one of them`;
   return { kind: 'invalid', problem: { field: second ?? '', message } };

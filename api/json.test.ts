@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { describeValue, isRecord, listOf, recordOf, recordsIn, textOf } from './json.js';
+import { describeValue, isRecord, asList, asRecord, recordsIn, asString } from './json.js';
 
 describe('JSON of somebody else', () => {
   it('has objects, which are neither lists nor null', () => {
@@ -7,9 +7,9 @@ describe('JSON of somebody else', () => {
   });
 
   it('is read as empty where it is something else', () => {
-    expect([{ a: 1 }, [1], null, 'x', undefined].map(recordOf)).to.deep.equal([{ a: 1 }, {}, {}, {}, {}]);
-    expect([{ a: 1 }, [1], null, 'x', undefined].map(listOf)).to.deep.equal([[], [1], [], [], []]);
-    expect([{ a: 1 }, [1], null, 'x', undefined].map(textOf)).to.deep.equal(['', '', '', 'x', '']);
+    expect([{ a: 1 }, [1], null, 'x', undefined].map(asRecord)).to.deep.equal([{ a: 1 }, {}, {}, {}, {}]);
+    expect([{ a: 1 }, [1], null, 'x', undefined].map(asList)).to.deep.equal([[], [1], [], [], []]);
+    expect([{ a: 1 }, [1], null, 'x', undefined].map(asString)).to.deep.equal(['', '', '', 'x', '']);
     expect(recordsIn([{ a: 1 }, [], null, 7, {}])).to.deep.equal([{ a: 1 }, {}]);
     expect(recordsIn({ a: {} })).to.deep.equal([]);
   });

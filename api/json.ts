@@ -4,31 +4,31 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** Of what is no object: an empty one. */
-export function recordOf(value: unknown): Record<string, unknown> {
+export function asRecord(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
 }
 
 /** Of what is no list: an empty one. */
-export function listOf(value: unknown): readonly unknown[] {
+export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
 /** The objects of a list. */
 export function recordsIn(list: unknown): Record<string, unknown>[] {
-  return listOf(list).filter(isRecord);
+  return asList(list).filter(isRecord);
 }
 
 /** Of what is no text: an empty one. */
-export function textOf(value: unknown): string {
+export function asString(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-const SHOWN = 80;
-const SHOWN_PATH = 300;
+const MAX_SHOWN_VALUE = 80;
+const MAX_SHOWN_PATH = 300;
 
 /** The beginning of a text that others wrote, for messages. Copied, because a slice would keep the whole text in memory. */
-export function shorten(text: string, most = SHOWN_PATH): string {
-  return text.length <= most ? text : `${Buffer.from(text.slice(0, most)).toString()}…`;
+export function truncate(text: string, maxLength = MAX_SHOWN_PATH): string {
+  return text.length <= maxLength ? text : `${Buffer.from(text.slice(0, maxLength)).toString()}…`;
 }
 
 /** A value as a message shows it: short, however long, deep or odd it is. */
@@ -36,5 +36,5 @@ export function describeValue(value: unknown): string {
   if (value === undefined) return 'absent';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
-  return JSON.stringify(typeof value === 'string' ? value.slice(0, SHOWN) : value);
+  return JSON.stringify(typeof value === 'string' ? value.slice(0, MAX_SHOWN_VALUE) : value);
 }

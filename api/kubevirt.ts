@@ -52,7 +52,7 @@ export interface SecondaryNetwork {
   position: number;
   nad: { namespace: string; name: string };
   /** The interface is asked to be unplugged. */
-  absent: boolean;
+  isUnplugRequested: boolean;
 }
 
 /**
@@ -67,7 +67,7 @@ export function secondaryNetworks(spec: VmiSpec | undefined, namespace: string):
   for (const { name, multus } of spec?.networks ?? []) {
     if (multus === undefined || multus.default === true) continue;
     const nad = parseNetworkName(multus.networkName, namespace);
-    found.push({ name, position: found.length + 1, nad, absent: absent.has(name) });
+    found.push({ name, position: found.length + 1, nad, isUnplugRequested: absent.has(name) });
   }
   return found;
 }

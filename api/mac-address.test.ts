@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseLeasedMac, parseMac } from './mac-address.js';
+import { parseLeaseMac, parseMac } from './mac-address.js';
 
 describe('parseMac', () => {
   const cases: { given: string; expect: string | undefined }[] = [
@@ -32,7 +32,6 @@ describe('parseLeasedMac', () => {
     { given: '', expect: undefined },
   ];
   for (const { given, expect: wanted } of cases) {
-    it(`reads ${JSON.stringify(given)} as ${wanted ?? 'nothing'}`, () =>
-      expect(parseLeasedMac(given)).to.equal(wanted));
+    it(`reads ${JSON.stringify(given)} as ${wanted ?? 'nothing'}`, () => expect(parseLeaseMac(given)).to.equal(wanted));
   }
 });

@@ -1,6 +1,6 @@
 const PAIRS = /^[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}$/;
 const QUADS = /^[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}$/;
-const LEASED = /^[0-9a-f]{2}(:[0-9a-f]{2}){5,19}$/;
+const LEASE_MAC_FORM = /^[0-9a-f]{2}(:[0-9a-f]{2}){5,19}$/;
 
 /** As leases and labels name it: lower case, with colons. @returns undefined where the text is no MAC address of six bytes */
 export function parseMac(text: string): string | undefined {
@@ -10,7 +10,7 @@ export function parseMac(text: string): string | undefined {
 }
 
 /** As `parseMac` in pairs; but of any length that a lease may name, for InfiniBand has twenty bytes. */
-export function parseLeasedMac(text: string): string | undefined {
+export function parseLeaseMac(text: string): string | undefined {
   const lower = text.toLowerCase().replaceAll('-', ':');
-  return LEASED.test(lower) ? lower : undefined;
+  return LEASE_MAC_FORM.test(lower) ? lower : undefined;
 }

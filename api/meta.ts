@@ -53,14 +53,14 @@ export function isBeingDeleted(object: KubeObject): boolean {
 }
 
 /** Oldest first: by creationTimestamp, which counts seconds, then by name. */
-export function byAge(a: Aged, b: Aged): number {
+export function byAge(a: WithCreationTime, b: WithCreationTime): number {
   const { creationTimestamp: aBorn = '', name: aName } = a.metadata;
   const { creationTimestamp: bBorn = '', name: bName } = b.metadata;
   if (aBorn !== bBorn) return aBorn < bBorn ? -1 : 1;
   return aName < bName ? -1 : aName > bName ? 1 : 0;
 }
 
-interface Aged {
+interface WithCreationTime {
   metadata: Pick<ObjectMeta, 'name' | 'creationTimestamp'>;
 }
 

@@ -7,15 +7,15 @@ export interface NadRights {
 }
 
 /** By the namespace of the NADs. */
-export type RightsOf = (namespace: string) => NadRights;
+export type NadRightsLookup = (namespace: string) => NadRights;
 
 /** What an administrator configures. */
-export interface RightsConfig {
+export interface NadRightsConfig {
   readonly globalNamespaces: readonly string[];
   readonly capacityNamespaces: readonly string[];
 }
 
-export function rightsBy({ globalNamespaces, capacityNamespaces }: RightsConfig): RightsOf {
+export function nadRightsFrom({ globalNamespaces, capacityNamespaces }: NadRightsConfig): NadRightsLookup {
   return (namespace) => ({
     servesAll: globalNamespaces.includes(namespace),
     publishesCapacity: capacityNamespaces.includes(namespace),

@@ -30,41 +30,41 @@ export const CLAIM_FINALIZER = 'kubevirt.io/persistent-ipam';
 /** Kubernetes' own finalizer on an object that is deleted with `--cascade=orphan`. */
 export const ORPHAN_FINALIZER = 'orphan';
 
-const OURS = 'ipam.holdfast.dev';
+const HOLDFAST_GROUP = 'ipam.holdfast.dev';
 /** What a claim remembers of its owner: written by the controller only, guarded by a ValidatingAdmissionPolicy. */
-export const CLAIM_OWNER_NAME = `${OURS}/owner-name`;
-export const CLAIM_OWNER_UID = `${OURS}/owner-uid`;
+export const CLAIM_OWNER_NAME = `${HOLDFAST_GROUP}/owner-name`;
+export const CLAIM_OWNER_UID = `${HOLDFAST_GROUP}/owner-uid`;
 /** The name of the network in the VM's `spec.networks`. */
-export const CLAIM_VM_NETWORK = `${OURS}/vm-network`;
+export const CLAIM_VM_NETWORK = `${HOLDFAST_GROUP}/vm-network`;
 /** `namespace/name` of the NetworkAttachmentDefinition. */
-export const CLAIM_NAD = `${OURS}/network-attachment-definition`;
+export const CLAIM_NAD = `${HOLDFAST_GROUP}/network-attachment-definition`;
 /** Of a VM's template, and so of its VMI: JSON object of network names in the VM and lists of addresses. */
 export const REQUESTED_ADDRESSES_ANNOTATION = 'network.kubevirt.io/addresses';
 /** The MAC address that the VM's spec names, lower case, with colons. */
-export const CLAIM_MAC = `${OURS}/mac`;
+export const CLAIM_MAC = `${HOLDFAST_GROUP}/mac`;
 /** JSON list of addresses that the claim's next addresses should be. */
-export const CLAIM_REQUESTED_ADDRESSES = `${OURS}/requested-addresses`;
-export const IPAM_API_VERSION = `${OURS}/v1alpha1`;
+export const CLAIM_REQUESTED_ADDRESSES = `${HOLDFAST_GROUP}/requested-addresses`;
+export const IPAM_API_VERSION = `${HOLDFAST_GROUP}/v1alpha1`;
 export const ADDRESS_POOL_KIND = 'AddressPool';
 export const ADDRESS_LEASE_KIND = 'AddressLease';
 export const ADDRESS_BLOCK_KIND = 'AddressBlock';
 /** Keeps a pool while addresses of it are leased. */
-export const POOL_FINALIZER = `${OURS}/leased`;
+export const POOL_FINALIZER = `${HOLDFAST_GROUP}/leased`;
 /** Keeps a block until its node does not pick from it any more. */
-export const BLOCK_FINALIZER = `${OURS}/lent`;
+export const BLOCK_FINALIZER = `${HOLDFAST_GROUP}/lent`;
 /** Of a derived pool: the namespace of the NADs that it was derived from. */
-export const POOL_NAD_NAMESPACE = `${OURS}/nad-namespace`;
+export const POOL_NAD_NAMESPACE = `${HOLDFAST_GROUP}/nad-namespace`;
 /** Of a lease: what its spec says, to select by. Values over 63 characters are cut and hashed. */
-export const LEASE_POOL = `${OURS}/pool`;
-export const LEASE_NODE = `${OURS}/node`;
-export const LEASE_OWNER_KIND = `${OURS}/owner-kind`;
-export const LEASE_OWNER_NAMESPACE = `${OURS}/owner-namespace`;
-export const LEASE_OWNER_NAME = `${OURS}/owner-name`;
-export const LEASE_OWNER_UID = `${OURS}/owner-uid`;
+export const LEASE_POOL = `${HOLDFAST_GROUP}/pool`;
+export const LEASE_NODE = `${HOLDFAST_GROUP}/node`;
+export const LEASE_OWNER_KIND = `${HOLDFAST_GROUP}/owner-kind`;
+export const LEASE_OWNER_NAMESPACE = `${HOLDFAST_GROUP}/owner-namespace`;
+export const LEASE_OWNER_NAME = `${HOLDFAST_GROUP}/owner-name`;
+export const LEASE_OWNER_UID = `${HOLDFAST_GROUP}/owner-uid`;
 /** With dashes, lower case. */
-export const LEASE_MAC = `${OURS}/mac`;
+export const LEASE_MAC = `${HOLDFAST_GROUP}/mac`;
 /** `IPv4` or `IPv6`, as Kubernetes names families. */
-export const LEASE_FAMILY = `${OURS}/family`;
+export const LEASE_FAMILY = `${HOLDFAST_GROUP}/family`;
 
 /** In Holdfast's namespace: the parameters of the admission policies. Only people write it. */
 export const POLICIES_CONFIG_MAP = 'holdfast-policies';
@@ -72,15 +72,15 @@ export const POLICIES_CONFIG_MAP = 'holdfast-policies';
  * Of a launcher: the user who created it. Set by the webhook while it does not know KubeVirt's namespace, and kept true by a
  * ValidatingAdmissionPolicy. A launcher without it was created by KubeVirt's controller.
  */
-export const LAUNCHER_CREATOR = `${OURS}/launcher-creator`;
+export const LAUNCHER_CREATOR = `${HOLDFAST_GROUP}/launcher-creator`;
 /** Label of a namespace whose VMs shall have no persistent addresses: value `disabled`. */
-export const PERSISTENT_IPS_LABEL = `${OURS}/persistent-ips`;
+export const PERSISTENT_IPS_LABEL = `${HOLDFAST_GROUP}/persistent-ips`;
 export const PERSISTENT_IPS_DISABLED = 'disabled';
 /** Label of a namespace whose pods ask for the addresses that they will need: value `enabled`. */
-export const CAPACITY_LABEL = `${OURS}/capacity`;
+export const CAPACITY_LABEL = `${HOLDFAST_GROUP}/capacity`;
 export const CAPACITY_ENABLED = 'enabled';
 /** Extended resources: how many addresses of a pool a node has to give, and a pod asks for. */
-export const CAPACITY_PREFIX = `${OURS}/`;
+export const CAPACITY_PREFIX = `${HOLDFAST_GROUP}/`;
 /** Opted out for good, as Holdfast's own namespace is: no admission webhook may hold up what the cluster itself needs to run. */
 export const UNSERVED_NAMESPACE = 'kube-system';
 
@@ -142,7 +142,7 @@ export const EventReason = {
   /** The parameters of the policies do not say where KubeVirt is. */
   KubeVirtNamespaceUnknown: KUBEVIRT_NAMESPACE_UNKNOWN,
   /** A claim cannot have addresses: reasons of the condition, prefixed. */
-  AddressesRefused: 'AddressesNotAllocated',
+  AddressesNotAllocated: 'AddressesNotAllocated',
   /** A claim has its addresses. */
   AddressesAllocated: 'AddressesAllocated',
   /** A pod waits for a claim that no IPAM honours. */
@@ -150,7 +150,7 @@ export const EventReason = {
   /** A claim cannot be released, because the API server does not serve the kind of its owner. */
   OwnerKindNotServed: 'OwnerKindNotServed',
   /** Holdfast's IPAM has written nothing into a claim of its own. */
-  IpamNotAnswering: 'IPAMNotAnswering',
+  IpamNotResponding: 'IPAMNotAnswering',
   /** The NADs of one namespace and network disagree. */
   NetworksDisagree: 'NetworkAttachmentsDisagree',
   /** A NAD names another address space than that in which its pool has leases. */

@@ -1,4 +1,4 @@
-import { NAD_CONFIG_LENGTH, NAD_PLUGINS } from './bounds.js';
+import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS } from './limits.js';
 import { describeValue, isRecord } from './json.js';
 import type { KubeObject } from './meta.js';
 
@@ -20,12 +20,12 @@ export interface NetworkConfigProblem {
   message: string;
 }
 
-interface Unusable {
+interface InvalidNetworkConfig {
   ok: false;
   problem: NetworkConfigProblem;
 }
 
-export type NetworkConfig = { ok: true; network: CniNetwork } | Unusable;
+export type NetworkConfig = { ok: true; network: CniNetwork } | InvalidNetworkConfig;
 
 /**
  * Reads `spec.config` of a NAD: a CNI config or config list. `allowPersistentIPs` counts at the top level and inside any plugin of a list.
@@ -47,15 +47,15 @@ export function parseNetworkConfig(nad: NetworkAttachmentDefinition): NetworkCon
  */
 export function readCniConfig(
   nad: NetworkAttachmentDefinition,
-): { ok: true; value: Record<string, unknown> | undefined } | Unusable {
+): { ok: true; value: Record<string, unknown> | undefined } | InvalidNetworkConfig {
   const text: unknown = nad.spec?.config ?? '';
   if (typeof text === 'string' && text.trim() === '') return { ok: true, value: undefined };
   if (typeof text !== 'string')
     return problem('spec.config', `is ${describeValue(text)}: write the CNI config as a string`);
-  if (text.length > NAD_CONFIG_LENGTH) {
+  if (text.length > MAX_NAD_CONFIG_LENGTH) {
     return problem(
       'spec.config',
-      `has ${text.length} characters: it may have ${NAD_CONFIG_LENGTH}, so make it shorter`,
+      `has ${text.length} characters: it may have ${MAX_NAD_CONFIG_LENGTH}, so make it shorter`,
     );
   }
   let config: unknown;
@@ -69,8 +69,8 @@ export function readCniConfig(
   }
   if (!isRecord(config)) return problem('spec.config', 'is not a JSON object: write a CNI config or config list');
   const { plugins } = config;
-  if (Array.isArray(plugins) && plugins.length > NAD_PLUGINS) {
-    return problem('spec.config', `has ${plugins.length} plugins: it may have ${NAD_PLUGINS}, so remove some`);
+  if (Array.isArray(plugins) && plugins.length > MAX_NAD_PLUGINS) {
+    return problem('spec.config', `has ${plugins.length} plugins: it may have ${MAX_NAD_PLUGINS}, so remove some`);
   }
   return { ok: true, value: config };
 }
@@ -84,10 +84,10 @@ function readNetwork(config: Record<string, unknown>, nadName: string): NetworkC
   if (!Array.isArray(plugins)) {
     return problem('spec.config.plugins', `is ${describeValue(plugins)}: set it to a list of CNI plugin configs`);
   }
-  return readFlag(name || nadName, config, plugins);
+  return readAllowPersistentIPs(name || nadName, config, plugins);
 }
 
-function readFlag(name: string, config: Record<string, unknown>, plugins: unknown[]): NetworkConfig {
+function readAllowPersistentIPs(name: string, config: Record<string, unknown>, plugins: unknown[]): NetworkConfig {
   const places: [string, unknown][] = [['spec.config', config]];
   plugins.forEach((plugin, index) => places.push([`spec.config.plugins[${index}]`, plugin]));
   let allowed = false;
@@ -105,6 +105,6 @@ function readFlag(name: string, config: Record<string, unknown>, plugins: unknow
   return { ok: true, network: { name, allowPersistentIPs: allowed } };
 }
 
-function problem(field: string, message: string): Unusable {
+function problem(field: string, message: string): InvalidNetworkConfig {
   return { ok: false, problem: { field, message } };
 }

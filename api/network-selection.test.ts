@@ -5,9 +5,9 @@ import {
   NetworkSelectionError,
   type NetworkSelection,
   defaultSelectionOf,
-  interfaceOf,
+  interfaceNameOf,
   parseNetworkSelections,
-  selectionsOf,
+  networkSelectionsOf,
   withClaimReferences,
 } from './network-selection.js';
 
@@ -75,10 +75,10 @@ describe('the networks annotation', () => {
   it("is read of a pod, in the pod's namespace; a pod without it asks for nothing", () => {
     const metadata = { namespace: 'vms', name: 'p1' };
     const blue = { position: 1, nad: { namespace: 'vms', name: 'blue' }, requestsAddresses: false };
-    expect(selectionsOf({ metadata: { ...metadata, annotations: { [NETWORKS_ANNOTATION]: 'blue' } } })).to.deep.equal([
-      blue,
-    ]);
-    expect(selectionsOf({ metadata })).to.deep.equal([]);
+    expect(
+      networkSelectionsOf({ metadata: { ...metadata, annotations: { [NETWORKS_ANNOTATION]: 'blue' } } }),
+    ).to.deep.equal([blue]);
+    expect(networkSelectionsOf({ metadata })).to.deep.equal([]);
   });
 
   const unreadable = [
@@ -165,7 +165,7 @@ describe('the networks annotation', () => {
   it('is read as KubeVirt writes it with a network binding, whose NAD it adds without an interface', () => {
     const written =
       '[{"name":"a","interface":"pod37a8eec1ce1"},{"name":"binding","cni-args":{"logicNetworkName":"a"}}]';
-    expect(parseNetworkSelections(written, 'vms').map(interfaceOf)).to.deep.equal(['pod37a8eec1ce1', 'net2']);
+    expect(parseNetworkSelections(written, 'vms').map(interfaceNameOf)).to.deep.equal(['pod37a8eec1ce1', 'net2']);
   });
 
   it('is read of a default network, in the namespace of Multus, for the interface of the pod itself', () => {
@@ -184,8 +184,8 @@ describe('the networks annotation', () => {
 
   it('counts the interfaces of elements that name none', () => {
     const [first, second] = parseNetworkSelections('a@net9,b', 'vms');
-    expect(interfaceOf(first!)).to.equal('net9');
-    expect(interfaceOf(second!)).to.equal('net2');
+    expect(interfaceNameOf(first!)).to.equal('net9');
+    expect(interfaceNameOf(second!)).to.equal('net2');
   });
 });
 

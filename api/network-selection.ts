@@ -21,7 +21,7 @@ export interface NetworkSelection {
 export const MAX_NETWORK_ELEMENTS = 64;
 
 /** The API server stores no more than that of all annotations of an object together. */
-const MAX_VALUE_LENGTH = 256 * 1024;
+const MAX_ANNOTATION_LENGTH = 256 * 1024;
 
 /** The longest name of an object in Kubernetes. */
 const MAX_NAME_LENGTH = 253;
@@ -32,7 +32,7 @@ export class NetworkSelectionError extends Error {
 }
 
 /** The name of the interface that an element asks for; without a request, Multus counts. */
-export function interfaceOf(selection: NetworkSelection): string {
+export function interfaceNameOf(selection: NetworkSelection): string {
   return selection.interface ?? `net${selection.position}`;
 }
 
@@ -40,7 +40,7 @@ export function interfaceOf(selection: NetworkSelection): string {
 export function describeSelection(selection: NetworkSelection): string {
   const nad = joinKey(selection.nad.namespace, selection.nad.name);
   const element = isDefaultNetwork(selection) ? 'default network' : `network element ${selection.position - 1}`;
-  return `${element} (${interfaceOf(selection)} on ${nad})`;
+  return `${element} (${interfaceNameOf(selection)} on ${nad})`;
 }
 
 /** In place of the pod's own network: it never has a claim. */
@@ -52,12 +52,12 @@ export function isDefaultNetwork({ position }: NetworkSelection): boolean {
  * What a pod asks for; without the annotation, nothing.
  * @throws {NetworkSelectionError} naming the element and the key that is wrong
  */
-export function selectionsOf({ metadata }: KubeObject): NetworkSelection[] {
+export function networkSelectionsOf({ metadata }: KubeObject): NetworkSelection[] {
   return parseNetworkSelections(metadata.annotations?.[NETWORKS_ANNOTATION] ?? '', metadata.namespace ?? '');
 }
 
 /** The interface of a pod's own network: every runtime calls it that. */
-const POD_INTERFACE = 'eth0';
+const PRIMARY_INTERFACE = 'eth0';
 
 /**
  * The NAD that a pod names in place of its own network: none, or one. Its interface may be another one, too.
@@ -71,7 +71,7 @@ export function defaultSelectionOf({ metadata }: KubeObject, multusNamespace: st
   return selections.map((selection) => ({
     ...selection,
     position: 0,
-    interface: selection.interface ?? POD_INTERFACE,
+    interface: selection.interface ?? PRIMARY_INTERFACE,
   }));
 }
 
@@ -82,14 +82,14 @@ export function defaultSelectionOf({ metadata }: KubeObject, multusNamespace: st
  * @throws {NetworkSelectionError} naming the element and the key that is wrong
  */
 export function parseNetworkSelections(value: string, namespace: string): NetworkSelection[] {
-  if (value.length > MAX_VALUE_LENGTH) {
-    throw new NetworkSelectionError(`it has ${value.length} characters: write at most ${MAX_VALUE_LENGTH}`);
+  if (value.length > MAX_ANNOTATION_LENGTH) {
+    throw new NetworkSelectionError(`it has ${value.length} characters: write at most ${MAX_ANNOTATION_LENGTH}`);
   }
   if (value.trim() === '') return [];
   const selections = isJsonForm(value)
     ? parseJsonForm(value, namespace)
     : commaElements(value, namespace).map(toSelection);
-  refuseRepeatedInterfaces(selections);
+  rejectRepeatedInterfaces(selections);
   return selections;
 }
 
@@ -116,12 +116,12 @@ export function withClaimReferences(value: string, namespace: string, references
     const span = spans[index];
     if (span === undefined) throw new RangeError(`there is no network element ${index}`);
     const element = edited.slice(span.start, span.end);
-    edited = edited.slice(0, span.start) + withReference(element, claim) + edited.slice(span.end);
+    edited = edited.slice(0, span.start) + withClaimReference(element, claim) + edited.slice(span.end);
   }
   return edited;
 }
 
-function withReference(element: string, claim: string): string {
+function withClaimReference(element: string, claim: string): string {
   const parsed = JSON.parse(element) as Record<string, unknown>;
   // a reference to replace is rare enough to give up the element's formatting for it
   if (CLAIM_REFERENCE_KEY in parsed) return JSON.stringify({ ...parsed, [CLAIM_REFERENCE_KEY]: claim });
@@ -144,11 +144,11 @@ function parseJsonForm(value: string, namespace: string): NetworkSelection[] {
     throw new NetworkSelectionError(`it is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!Array.isArray(list)) throw new NetworkSelectionError('it is not a list of network elements');
-  refuseTooMany(list);
+  rejectTooManyElements(list);
   return list.map((element: unknown, index) => parseElement(element, index, namespace));
 }
 
-function refuseTooMany(elements: readonly unknown[]): void {
+function rejectTooManyElements(elements: readonly unknown[]): void {
   if (elements.length <= MAX_NETWORK_ELEMENTS) return;
   throw new NetworkSelectionError(
     `it has more than ${MAX_NETWORK_ELEMENTS} elements: a pod may have at most ${MAX_NETWORK_ELEMENTS} networks`,
@@ -156,10 +156,10 @@ function refuseTooMany(elements: readonly unknown[]): void {
 }
 
 /** The interface name is how plugins find their element. Multus fails at the second interface of a name, too. */
-function refuseRepeatedInterfaces(selections: readonly NetworkSelection[]): void {
+function rejectRepeatedInterfaces(selections: readonly NetworkSelection[]): void {
   const positions = new Map<string, number>();
   for (const selection of selections) {
-    const name = interfaceOf(selection);
+    const name = interfaceNameOf(selection);
     const before = positions.get(name);
     if (before !== undefined) {
       const indexes = `elements ${before - 1} and ${selection.position - 1}`;
@@ -175,21 +175,21 @@ function refuseRepeatedInterfaces(selections: readonly NetworkSelection[]): void
 const OLD_INTERFACE_KEY = 'interfaceRequest';
 
 /** Every key that is read here. */
-const KEYS = ['name', 'namespace', 'interface', OLD_INTERFACE_KEY, 'ips', CLAIM_REFERENCE_KEY] as const;
-type Key = (typeof KEYS)[number];
+const ELEMENT_KEYS = ['name', 'namespace', 'interface', OLD_INTERFACE_KEY, 'ips', CLAIM_REFERENCE_KEY] as const;
+type ElementKey = (typeof ELEMENT_KEYS)[number];
 
 function parseElement(element: unknown, index: number, namespace: string): NetworkSelection {
   if (!isRecord(element))
     throw new NetworkSelectionError(`element ${index} is ${describeValue(element)}, not an object`);
-  refuseFoldedKeys(element, index);
-  const name = text(element, 'name', index);
+  rejectWrongCase(element, index);
+  const name = readString(element, 'name', index);
   if (name === undefined || name === '') throw new NetworkSelectionError(`element ${index} has no "name"`);
-  const oldRequest = text(element, OLD_INTERFACE_KEY, index);
-  const requested = text(element, 'interface', index) || oldRequest;
-  const claimReference = text(element, CLAIM_REFERENCE_KEY, index);
+  const oldRequest = readString(element, OLD_INTERFACE_KEY, index);
+  const requested = readString(element, 'interface', index) || oldRequest;
+  const claimReference = readString(element, CLAIM_REFERENCE_KEY, index);
   return {
     position: index + 1,
-    nad: { namespace: text(element, 'namespace', index) || namespace, name },
+    nad: { namespace: readString(element, 'namespace', index) || namespace, name },
     ...(requested ? { interface: requested } : {}),
     requestsAddresses: (element.ips ?? null) !== null,
     ...(claimReference ? { claimReference } : {}),
@@ -197,9 +197,9 @@ function parseElement(element: unknown, index: number, namespace: string): Netwo
 }
 
 /** An element must mean the same to every reader: Go's decoder ignores the case of keys, so Multus obeys what nobody else reads. */
-function refuseFoldedKeys(record: Record<string, unknown>, index: number): void {
+function rejectWrongCase(record: Record<string, unknown>, index: number): void {
   for (const key of Object.keys(record)) {
-    const meant = KEYS.find((each) => key !== each && sameToGo(key, each));
+    const meant = ELEMENT_KEYS.find((each) => key !== each && sameToGo(key, each));
     if (meant === undefined) continue;
     throw new NetworkSelectionError(`element ${index}: write the key ${JSON.stringify(key)} as "${meant}"`);
   }
@@ -210,7 +210,11 @@ function sameToGo(key: string, name: string): boolean {
   return key.toUpperCase() === name.toUpperCase();
 }
 
-function text(record: Record<string, unknown>, key: Exclude<Key, 'ips'>, index: number): string | undefined {
+function readString(
+  record: Record<string, unknown>,
+  key: Exclude<ElementKey, 'ips'>,
+  index: number,
+): string | undefined {
   const value = record[key];
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value.length <= MAX_NAME_LENGTH) return value;
@@ -230,7 +234,7 @@ interface CommaElement {
 
 function commaElements(value: string, namespace: string): CommaElement[] {
   const parts = value.split(',', MAX_NETWORK_ELEMENTS + 1);
-  refuseTooMany(parts);
+  rejectTooManyElements(parts);
   return parts.map((part, index) => {
     const match = /^\s*(?:([^/@\s]{1,253})\/)?([^/@\s]{1,253})(?:@([^/@\s]{1,253}))?\s*$/.exec(part);
     if (match?.[2] === undefined) {

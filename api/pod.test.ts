@@ -1,39 +1,39 @@
 import { expect } from 'chai';
 import { FORGED_OWNERS } from '../test/forged-owners.js';
-import { type MirrorPodGiven, STATIC_UID, mirrorPod } from '../test/mirror-pod.js';
+import { type MirrorPodOptions, STATIC_UID, mirrorPod } from '../test/mirror-pod.js';
 import { controllingVm } from './kubevirt.js';
-import { controllingVmi, hasUid, staticUidOf } from './pod.js';
+import { controllingVmi, hasUid, staticPodUidOf } from './pod.js';
 
 describe('the VirtualMachineInstance that controls a pod', () => {
-  for (const { name, owners, controls } of FORGED_OWNERS) {
-    it(`is ${controls === true ? 'found' : 'not found'} for ${name}`, () => {
+  for (const { name, owners, isController } of FORGED_OWNERS) {
+    it(`is ${isController === true ? 'found' : 'not found'} for ${name}`, () => {
       const pod = { metadata: { name: 'p', ownerReferences: [...owners] } };
-      expect(controllingVmi(pod)?.uid).to.equal(controls === true ? 'u-1' : undefined);
+      expect(controllingVmi(pod)?.uid).to.equal(isController === true ? 'u-1' : undefined);
     });
   }
 });
 
 describe('the VirtualMachine that controls a VMI', () => {
-  for (const { name, owners, controls } of FORGED_OWNERS) {
+  for (const { name, owners, isController } of FORGED_OWNERS) {
     const vmOwners = owners.map((owner) => ({
       ...owner,
       kind: owner.kind.replace('VirtualMachineInstance', 'VirtualMachine'),
     }));
     // rows about the kind itself say nothing about a VM
     if (vmOwners.some(({ kind }, index) => kind === owners[index]!.kind && index === 0)) continue;
-    it(`is ${controls === true ? 'found' : 'not found'} for ${name}`, () => {
+    it(`is ${isController === true ? 'found' : 'not found'} for ${name}`, () => {
       const vmi = { metadata: { name: 'vm1', ownerReferences: vmOwners } };
-      expect(controllingVm(vmi)?.uid).to.equal(controls === true ? 'u-1' : undefined);
+      expect(controllingVm(vmi)?.uid).to.equal(isController === true ? 'u-1' : undefined);
     });
   }
 });
 
 describe('staticUidOf', () => {
   it('reads the UID of the static pod from its mirror pod', () => {
-    expect(staticUidOf(mirrorPod('u'))).to.equal(STATIC_UID);
+    expect(staticPodUidOf(mirrorPod('u'))).to.equal(STATIC_UID);
   });
 
-  const rows: { name: string; given: MirrorPodGiven }[] = [
+  const rows: { name: string; given: MirrorPodOptions }[] = [
     { name: 'another controller', given: { controller: { kind: 'VirtualMachineInstance' } } },
     { name: 'a node of another API group', given: { controller: { apiVersion: 'example.com/v1' } } },
     { name: 'another node', given: { controller: { name: 'n2' } } },
@@ -43,7 +43,7 @@ describe('staticUidOf', () => {
   ];
   for (const { name, given } of rows) {
     it(`finds no static pod in a pod with ${name}`, () => {
-      expect(staticUidOf(mirrorPod('u', given))).to.equal(undefined);
+      expect(staticPodUidOf(mirrorPod('u', given))).to.equal(undefined);
     });
   }
 });

@@ -34,7 +34,7 @@ const MAX_STATIC_UID = 64;
  * pod is created again. A kubelet makes the node the controller of its mirror pods, so that a launcher never is one. The value alone proves nothing:
  * anybody who may create pods can write it.
  */
-export function staticUidOf(pod: Pod): string | undefined {
+export function staticPodUidOf(pod: Pod): string | undefined {
   const uid = pod.metadata.annotations?.[MIRROR_POD_ANNOTATION];
   if (!uid || uid.length > MAX_STATIC_UID) return undefined;
   const controller = controllerOf(pod);
@@ -44,7 +44,7 @@ export function staticUidOf(pod: Pod): string | undefined {
 
 /** Whether a lease of this owner's UID is the pod's, whose name and namespace are the owner's. */
 export function hasUid(pod: Pod, uid: string): boolean {
-  return pod.metadata.uid === uid || staticUidOf(pod) === uid;
+  return pod.metadata.uid === uid || staticPodUidOf(pod) === uid;
 }
 
 /** The VMI that controls a pod, by its ownerReference; labels prove nothing. */

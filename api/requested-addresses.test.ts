@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { networksAskedFor, requestedAddresses } from './requested-addresses.js';
+import { requestedNetworks, requestedAddresses } from './requested-addresses.js';
 
 const ANNOTATION = 'network.kubevirt.io/addresses';
 
@@ -63,6 +63,6 @@ describe('networksAskedFor', () => {
   ];
   for (const { text, expect: networks } of rows) {
     it(`finds ${networks.join(' and ') || 'none'} in ${text ?? 'nothing'}`, () =>
-      expect(networksAskedFor(text === undefined ? {} : { [ANNOTATION]: text })).to.deep.equal(networks));
+      expect(requestedNetworks(text === undefined ? {} : { [ANNOTATION]: text })).to.deep.equal(networks));
   }
 });

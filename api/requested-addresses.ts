@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { REQUEST_LENGTH } from './bounds.js';
+import { MAX_REQUESTED_ADDRESSES_LENGTH } from './limits.js';
 import { describeValue, isRecord } from './json.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from './names.js';
 
@@ -11,7 +11,7 @@ export type AddressRequest =
   /** `problem` names annotation, network and value, and says what to do. */
   | { kind: 'invalid'; problem: string };
 
-const SHAPE = 'a JSON object of networks of the VM and lists of addresses, like {"data": ["10.0.0.5"]}';
+const EXPECTED_FORM = 'a JSON object of networks of the VM and lists of addresses, like {"data": ["10.0.0.5"]}';
 
 /**
  * Reads from the annotation of a VM's template (or of a VMI that has no VM) which addresses the claim of one network shall have.
@@ -20,13 +20,15 @@ const SHAPE = 'a JSON object of networks of the VM and lists of addresses, like 
 export function requestedAddresses(annotations: Record<string, string> | undefined, vmNetwork: string): AddressRequest {
   const text = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
   if (text === undefined) return { kind: 'none' };
-  if (text.length > REQUEST_LENGTH) {
-    const length = `it has more than ${REQUEST_LENGTH} characters`;
+  if (text.length > MAX_REQUESTED_ADDRESSES_LENGTH) {
+    const length = `it has more than ${MAX_REQUESTED_ADDRESSES_LENGTH} characters`;
     return invalid(`${REQUESTED_ADDRESSES_ANNOTATION}: ${length}: ask for addresses on networks of the VM only`);
   }
   const requests = parseObject(text);
   if (requests === undefined) {
-    return invalid(`${REQUESTED_ADDRESSES_ANNOTATION}: ${describeValue(text)} is not ${SHAPE}: correct or remove it`);
+    return invalid(
+      `${REQUESTED_ADDRESSES_ANNOTATION}: ${describeValue(text)} is not ${EXPECTED_FORM}: correct or remove it`,
+    );
   }
   if (!Object.hasOwn(requests, vmNetwork)) return { kind: 'none' };
   const subject = `${REQUESTED_ADDRESSES_ANNOTATION}: network "${vmNetwork}"`;
@@ -35,16 +37,16 @@ export function requestedAddresses(annotations: Record<string, string> | undefin
     const given = Array.isArray(addresses) ? 'an empty list' : describeValue(addresses);
     return invalid(`${subject}: ${given} is no list of addresses: write one like ["10.0.0.5"], or remove the network`);
   }
-  return readAddresses(subject, addresses);
+  return readAddressList(subject, addresses);
 }
 
 /** The networks for which the annotation asks, by their names in the VM's spec; none where it cannot be read. */
-export function networksAskedFor(annotations: Record<string, string> | undefined): readonly string[] {
+export function requestedNetworks(annotations: Record<string, string> | undefined): readonly string[] {
   const text = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
   return text === undefined ? [] : Object.keys(parseObject(text) ?? {});
 }
 
-function readAddresses(subject: string, addresses: readonly unknown[]): AddressRequest {
+function readAddressList(subject: string, addresses: readonly unknown[]): AddressRequest {
   const found = new Map<number, string>();
   for (const address of addresses) {
     const family = typeof address === 'string' && !address.includes('%') ? isIP(address) : 0;
@@ -64,7 +66,7 @@ function readAddresses(subject: string, addresses: readonly unknown[]): AddressR
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {
-  if (text.length > REQUEST_LENGTH) return undefined;
+  if (text.length > MAX_REQUESTED_ADDRESSES_LENGTH) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;

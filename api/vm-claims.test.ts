@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { claim, claimOfIpamExtensions, vmi, vmiReference } from '../test/workload-objects.js';
 import { podInterfaceName } from './pod-interface.js';
 import {
-  describeHolder,
+  describeClaimOwner,
   isForVmNetwork,
   isOwnedBy,
-  isOwnerless,
-  nameByIpamExtensions,
+  hasNoOwner,
+  ipamExtensionsClaimName,
   ownerOfVmi,
-  servedNetwork,
+  servedVmNetwork,
 } from './vm-claims.js';
 
 describe('whose claims a VMI uses', () => {
@@ -37,7 +37,7 @@ describe('the owner of a claim', () => {
     { name: 'its controller', given: claim(), owner: { name: 'vm1', uid: 'vm-uid' }, expect: true },
     {
       name: 'the VM that it remembers',
-      given: claim({ owner: null, remembers: { name: 'vm1', uid: 'vm-uid' } }),
+      given: claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' } }),
       owner: { name: 'vm1', uid: 'vm-uid' },
       expect: true,
     },
@@ -90,7 +90,7 @@ describe('the name that kubevirt/ipam-extensions gives a claim', () => {
   ];
   for (const [network, name] of rows) {
     it(`is ${name.slice(0, 40)} for network ${network.slice(0, 40)}`, () => {
-      expect(nameByIpamExtensions('vm1', network)).to.equal(name);
+      expect(ipamExtensionsClaimName('vm1', network)).to.equal(name);
       expect(isForVmNetwork(claimOfIpamExtensions({ name }), 'vm1', network)).to.equal(true);
     });
   }
@@ -106,14 +106,14 @@ describe('the network that a claim of kubevirt/ipam-extensions serves, if it mad
   for (const { name, given, expect: expected } of cases) {
     it(`is ${name}`, () => {
       const shared = claimOfIpamExtensions({ name: 'vm1.net.1', ...given });
-      expect(servedNetwork(shared, 'vm1', networks)).to.equal(expected);
+      expect(servedVmNetwork(shared, 'vm1', networks)).to.equal(expected);
     });
   }
 
   it('is the one of its exact name', () => {
     const both = ['Data', 'data'].map((name) => ({ name, podInterface: podInterfaceName(name) }));
-    expect(servedNetwork(claimOfIpamExtensions(), 'vm1', both)).to.equal('data');
-    expect(servedNetwork(claimOfIpamExtensions({ name: 'vm1.x' }), 'vm1', both)).to.equal(undefined);
+    expect(servedVmNetwork(claimOfIpamExtensions(), 'vm1', both)).to.equal('data');
+    expect(servedVmNetwork(claimOfIpamExtensions({ name: 'vm1.x' }), 'vm1', both)).to.equal(undefined);
   });
 });
 
@@ -123,7 +123,7 @@ describe('the holder of a claim that is in the way', () => {
     { name: 'its controller', given: claim(), expect: 'belongs to VirtualMachine vm1', ownerless: false },
     {
       name: 'the VM that it remembers',
-      given: claim({ owner: null, remembers: { name: 'vm1', uid: 'old' } }),
+      given: claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'old' } }),
       expect: 'belongs to VirtualMachine vm1',
       ownerless: false,
     },
@@ -142,8 +142,8 @@ describe('the holder of a claim that is in the way', () => {
   ];
   for (const { name, given, expect: expected, ownerless } of cases) {
     it(`is ${name}`, () => {
-      expect(describeHolder(given)).to.equal(expected);
-      expect(isOwnerless(given)).to.equal(ownerless);
+      expect(describeClaimOwner(given)).to.equal(expected);
+      expect(hasNoOwner(given)).to.equal(ownerless);
     });
   }
 });

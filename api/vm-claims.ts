@@ -3,7 +3,7 @@ import {
   type IPAMClaim,
   claimName,
   isWorkloadClaim,
-  ownerOf,
+  claimOwnerOf,
   swappedClaimName,
 } from './ipam-claim.js';
 import { type VirtualMachineInstance, controllingVm } from './kubevirt.js';
@@ -22,7 +22,7 @@ export function ownerOfVmi(vmi: VirtualMachineInstance): ClaimOwner {
 
 /** True where the claim names that owner. A UID alone proves nothing: whoever makes a VMI writes its ownerReferences. */
 export function isOwnedBy(claim: IPAMClaim, { name, uid }: Pick<ClaimOwner, 'name' | 'uid'>): boolean {
-  const owner = ownerOf(claim);
+  const owner = claimOwnerOf(claim);
   return owner?.uid === uid && owner.name === name;
 }
 
@@ -30,7 +30,7 @@ export function isOwnedBy(claim: IPAMClaim, { name, uid }: Pick<ClaimOwner, 'nam
 export function isForVmNetwork(claim: IPAMClaim, vm: string, vmNetwork: string): boolean {
   const noted = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
   if (noted !== undefined) return noted === vmNetwork;
-  return [claimName(vm, vmNetwork), nameByIpamExtensions(vm, vmNetwork)].includes(claim.metadata.name);
+  return [claimName(vm, vmNetwork), ipamExtensionsClaimName(vm, vmNetwork)].includes(claim.metadata.name);
 }
 
 /** The names under which a claim for that network of the VM's spec may be found: for those who cannot look through all claims. */
@@ -38,14 +38,14 @@ export function possibleClaimNames(vm: string, vmNetwork: string, cniNetwork: st
   return [
     ...new Set([
       claimName(vm, vmNetwork),
-      nameByIpamExtensions(vm, vmNetwork),
+      ipamExtensionsClaimName(vm, vmNetwork),
       swappedClaimName(vm, vmNetwork, cniNetwork),
     ]),
   ];
 }
 
 /** What kubevirt/ipam-extensions calls the claim (`ComposeKey`): valid runs joined by dots. Several networks of a VM may share a name. */
-export function nameByIpamExtensions(vm: string, vmNetwork: string): string {
+export function ipamExtensionsClaimName(vm: string, vmNetwork: string): string {
   const runs = `${vm}.${vmNetwork}`.toLowerCase().match(/[a-z0-9]([-a-z0-9]*[a-z0-9])?/g) ?? [];
   return runs.join('.').slice(0, 253);
 }
@@ -55,7 +55,7 @@ export function nameByIpamExtensions(vm: string, vmNetwork: string): string {
  * @param networks those on the claim's CNI network, in the order of the spec
  * @returns its name. If kubevirt/ipam-extensions made one claim for several networks, its interface decides, then the exact name, then the order.
  */
-export function servedNetwork(
+export function servedVmNetwork(
   claim: IPAMClaim,
   vm: string,
   networks: readonly { readonly name: string; readonly podInterface: string }[],
@@ -69,23 +69,23 @@ export function servedNetwork(
 }
 
 /** Nobody owns it, and nobody is remembered to have owned it. */
-export function isOwnerless(claim: IPAMClaim): boolean {
-  return ownerOf(claim) === undefined;
+export function hasNoOwner(claim: IPAMClaim): boolean {
+  return claimOwnerOf(claim) === undefined;
 }
 
 /**
  * Why a claim is in the way, as the rest of a sentence about it: the same words for events, logs and refusals. Without UIDs, because anybody
  * may be refused.
- * @param asker who wants the claim's name; another owner of the same kind and name is an earlier or a later one
+ * @param requester who wants the claim's name; another owner of the same kind and name is an earlier or a later one
  */
-export function describeHolder(claim: IPAMClaim, asker?: Pick<ClaimOwner, 'kind' | 'name'>): string {
-  const owner = ownerOf(claim);
+export function describeClaimOwner(claim: IPAMClaim, requester?: Pick<ClaimOwner, 'kind' | 'name'>): string {
+  const owner = claimOwnerOf(claim);
   if (owner === undefined) {
     return isBeingDeleted(claim)
       ? 'belongs to nobody and is being deleted'
       : `belongs to nobody and is for network "${claim.spec.network}"`;
   }
   const kind = controllerOf(claim)?.kind ?? (isWorkloadClaim(claim) ? VIRTUAL_MACHINE_KIND : 'owner');
-  const another = asker?.kind === kind && asker.name === owner.name ? 'another ' : '';
+  const another = requester?.kind === kind && requester.name === owner.name ? 'another ' : '';
   return `belongs to ${another}${kind} ${owner.name}`;
 }

@@ -6,7 +6,7 @@ import { leaseNamed } from '../e2e/story/addresses.js';
 import type { Story } from '../e2e/story/story.js';
 import { formatAddress, parseAddress } from '../ipam/core/address.js';
 import { Client } from '../kube/client.js';
-import { loadCredentials } from '../kube/config.js';
+import { loadCredentials } from '../kube/credentials.js';
 import { Informer } from '../kube/informer.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import { Transport } from '../kube/transport.js';
@@ -27,29 +27,29 @@ const AS_SHIPPED = ['--max-staleness=30s', '--collect-after=60s', '--unhonoured-
 export async function benchAddresses(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
   const identity = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-ipam');
   const ipam = new Client(new Transport(await loadCredentials({ kubeconfig: identity })));
-  const world: World = { bed, story, ipam, filled: new Map() };
+  const world: AddressBench = { bed, story, ipam, filled: new Map() };
   const spaceOf = (percent: number) => `${story.namespace}-full${String(percent)}`;
-  const figures: Figure[] = [...(await restart(world))];
-  await fill(world, { space: spaceOf(50), first: '10.65.0.1', upTo: 10_000 });
-  figures.push(...(await restart(world)));
+  const figures: Figure[] = [...(await measureRestart(world))];
+  await fillAddressSpace(world, { space: spaceOf(50), first: '10.65.0.1', upTo: 10_000 });
+  figures.push(...(await measureRestart(world)));
   for (const [index, percent] of UTILISATIONS.entries()) {
     const subnet = `10.${String(64 + index)}.0`;
-    await fill(world, { space: spaceOf(percent), first: `${subnet}.1`, upTo: (SLASH_16 * percent) / 100 });
+    await fillAddressSpace(world, { space: spaceOf(percent), first: `${subnet}.1`, upTo: (SLASH_16 * percent) / 100 });
     const options = { nad: `full${String(percent)}`, subnet: `${subnet}.0/16`, name: `a /16 at ${String(percent)} %` };
-    figures.push(...(await rate(world, options)));
+    figures.push(...(await measureAllocationRate(world, options)));
   }
-  await fill(world, { space: 'crowd', first: '11.0.0.1', upTo: 100_000 - leasesOf(world) });
+  await fillAddressSpace(world, { space: 'crowd', first: '11.0.0.1', upTo: 100_000 - leasesOf(world) });
   const crowded = { nad: 'crowded', subnet: '10.70.0.0/16', name: '100,000 leases elsewhere' };
-  figures.push(...(await rate(world, crowded)), ...(await restart(world)));
-  await fill(world, { space: 'more', first: '12.0.0.1', upTo: 100_000 });
-  figures.push(...(await restart(world)));
+  figures.push(...(await measureAllocationRate(world, crowded)), ...(await measureRestart(world)));
+  await fillAddressSpace(world, { space: 'more', first: '12.0.0.1', upTo: 100_000 });
+  figures.push(...(await measureRestart(world)));
   await ipam.transport.close();
   await bed.ipam.stop();
   await bed.ipam.start();
   return figures;
 }
 
-interface World {
+interface AddressBench {
   bed: BedWithHoldfast;
   story: Story;
   /** As ipam's own identity: the floor writes what ipam writes, through the same admission. */
@@ -58,19 +58,19 @@ interface World {
   filled: Map<string, number>;
 }
 
-function leasesOf({ filled }: World): number {
+function leasesOf({ filled }: AddressBench): number {
   return [...filled.values()].reduce((sum, count) => sum + count, 0);
 }
 
 /** From the moment at which the network becomes ours until the last claim has its address. */
-async function rate(
-  world: World,
+async function measureAllocationRate(
+  world: AddressBench,
   { nad, subnet, name }: { nad: string; subnet: string; name: string },
 ): Promise<Figure[]> {
   const { bed, story } = world;
   const network = `${story.namespace}-${nad}`;
   const names = Array.from({ length: CLAIMS }, (_, n) => `${nad}-${String(n)}`);
-  await runLoad((n) => story.claims.plain(names[n]!, network).then(() => undefined), {
+  await runLoad((n) => story.claims.createPlain(names[n]!, network).then(() => undefined), {
     count: CLAIMS,
     concurrency: 16,
   });
@@ -78,12 +78,12 @@ async function rate(
   await served.synced();
   const before = await usageOf(bed.ipam.pid);
   const began = performance.now();
-  await story.addresses.network(nad, [subnet]);
+  await story.addresses.createNetwork(nad, [subnet]);
   await served.reached(CLAIMS);
   const seconds = (performance.now() - began) / 1000;
   const cpu = (await usageOf(bed.ipam.pid)).cpuSeconds - before.cpuSeconds;
   await served.stop();
-  const floor = await bareWrites(world, { network, names });
+  const floor = await measureBareWrites(world, { network, names });
   return [
     { name: `addresses: ${String(CLAIMS)} claims, ${name}`, value: CLAIMS / seconds, unit: '/s' },
     { name: `addresses: bare lease + status, floor, ${name}`, value: CLAIMS / floor, unit: '/s' },
@@ -93,7 +93,10 @@ async function rate(
 }
 
 /** Creates as many leases and patches as many statuses, with nothing but the transport in between, while ipam is stopped. */
-async function bareWrites({ bed, story, ipam }: World, { network, names }: { network: string; names: string[] }) {
+async function measureBareWrites(
+  { bed, story, ipam }: AddressBench,
+  { network, names }: { network: string; names: string[] },
+) {
   await bed.ipam.stop();
   const first = parseAddress('15.0.0.1').value;
   const condition = {
@@ -129,8 +132,8 @@ async function bareWrites({ bed, story, ipam }: World, { network, names }: { net
 }
 
 /** Leases that nobody has to serve: an admin's. */
-async function fill(
-  { ipam, filled }: World,
+async function fillAddressSpace(
+  { ipam, filled }: AddressBench,
   { space, first, upTo }: { space: string; first: string; upTo: number },
 ): Promise<void> {
   const there = filled.get(space) ?? 0;
@@ -145,7 +148,7 @@ async function fill(
 }
 
 /** From the start of the process until it is ready, and what it then needs. */
-async function restart(world: World): Promise<Figure[]> {
+async function measureRestart(world: AddressBench): Promise<Figure[]> {
   const { bed } = world;
   const leases = leasesOf(world);
   await bed.ipam.stop();

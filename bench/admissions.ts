@@ -47,7 +47,7 @@ export async function benchAdmissions(bed: BedWithHoldfast, story: Story): Promi
   return figures;
 }
 
-interface Measured extends LoadResult {
+interface AdmissionMeasurements extends LoadResult {
   cpuMs: number;
 }
 
@@ -56,7 +56,7 @@ async function measure(
   pid: number,
   concurrency: number,
   count: number,
-): Promise<Measured> {
+): Promise<AdmissionMeasurements> {
   const agent = reviewAgent(concurrency);
   const before = await usageOf(pid);
   const result = await runLoad(() => operation(agent), { count, concurrency });
@@ -65,7 +65,7 @@ async function measure(
   return { ...result, cpuMs: ((after.cpuSeconds - before.cpuSeconds) * 1000) / count };
 }
 
-function figuresOf(concurrency: number, ours: Measured, floor: Measured): Figure[] {
+function figuresOf(concurrency: number, ours: AdmissionMeasurements, floor: AdmissionMeasurements): Figure[] {
   const name = (what: string) => `admission: ${what} at ${String(concurrency)}`;
   const atLeast = concurrency === 32 ? { target: { atLeast: RATE_OF_ECHO_AT_32 } } : {};
   return [
@@ -88,7 +88,7 @@ function figuresOf(concurrency: number, ours: Measured, floor: Measured): Figure
 export async function launcherWithTwoClaims(story: Story): Promise<Pod> {
   await story.network('blue');
   await story.createVm('bench', { data: 'blue', backup: 'blue' });
-  await story.running('bench');
+  await story.waitRunning('bench');
   const [launcher] = await story.launchers('bench');
   return story.client.get(PODS, story.ref(launcher!.metadata.name));
 }

@@ -1,10 +1,10 @@
 import type { AddressLease } from '../api/address-lease.js';
 import { AddressSpace } from '../ipam/core/address-space.js';
 import type { Family } from '../ipam/core/address.js';
-import { choose } from '../ipam/core/allocator.js';
+import { findCandidates } from '../ipam/core/allocator.js';
 import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../ipam/core/lease.js';
 import { type Pool, addressesOf, compilePool } from '../ipam/core/pool.js';
-import { LeaseBook } from '../ipam/leases/book.js';
+import { LeaseBook } from '../ipam/leases/lease-book.js';
 import { heapBytes } from './heap.js';
 import { seededRandom, shuffle } from './random.js';
 import type { Figure } from './report.js';
@@ -15,7 +15,7 @@ const BOOKED = 200_000;
 const ROUNDS = 50_000;
 const UTILISATIONS = [0, 50, 95, 99.9];
 /** µs of one operation: next to a write to the API server it is nothing. */
-const MOST_US = 50;
+const MAX_US = 50;
 const NOW = Date.UTC(2026, 0, 1);
 const RANDOM_SEED = 20_260_101;
 
@@ -32,18 +32,21 @@ export async function benchAllocator(): Promise<Figure[]> {
     const { ranges } = addressesOf(pool, family, 'open');
     const first = ranges[0]!.first;
     const step = (ranges[0]!.last - first) / BigInt(REBUILT);
-    figures.push(...rebuild(`${cidr}, in a row`, pool, family, (n) => first + BigInt(n)));
-    figures.push(...rebuild(`${cidr}, scattered`, pool, family, (n) => first + BigInt((n * 7919) % REBUILT) * step));
+    figures.push(...benchRebuild(`${cidr}, in a row`, pool, family, (n) => first + BigInt(n)));
+    figures.push(
+      ...benchRebuild(`${cidr}, scattered`, pool, family, (n) => first + BigInt((n * 7919) % REBUILT) * step),
+    );
   }
   const ranges = { 4: ['10.0.0.0/8', '10.0.0.1-10.15.255.255'], 6: ['fd00::/64', 'fd00::1-fd00::f:ffff'] } as const;
   for (const family of [4, 6] as const) {
     const [cidr, range] = ranges[family];
-    for (const percent of UTILISATIONS) figures.push(...operations(poolOf({ cidr, ranges: [range] }), family, percent));
+    for (const percent of UTILISATIONS)
+      figures.push(...benchOperations(poolOf({ cidr, ranges: [range] }), family, percent));
   }
-  return [...figures, ...book()];
+  return [...figures, ...benchLeaseBook()];
 }
 
-function rebuild(what: string, pool: Pool, family: Family, valueOf: (n: number) => bigint): Figure[] {
+function benchRebuild(what: string, pool: Pool, family: Family, valueOf: (n: number) => bigint): Figure[] {
   const before = heapBytes();
   const began = performance.now();
   const space = new AddressSpace();
@@ -62,7 +65,7 @@ function rebuild(what: string, pool: Pool, family: Family, valueOf: (n: number) 
 }
 
 /** One allocation and one release in turn, of addresses all over the pool. */
-function operations(pool: Pool, family: Family, percent: number): Figure[] {
+function benchOperations(pool: Pool, family: Family, percent: number): Figure[] {
   const { first, last } = addressesOf(pool, family, 'open').ranges[0]!;
   const size = Number(last - first) + 1;
   const numbers = Array.from({ length: size }, (_, n) => n);
@@ -86,7 +89,7 @@ function operations(pool: Pool, family: Family, percent: number): Figure[] {
     used[index] = found.value;
   }
   const name = `allocator: ${size.toLocaleString('en')} addresses of IPv${family}, ${percent} % in use`;
-  const perRound = (ms: number) => ({ value: (ms * 1000) / ROUNDS, unit: 'µs', target: { atMost: MOST_US } });
+  const perRound = (ms: number) => ({ value: (ms * 1000) / ROUNDS, unit: 'µs', target: { atMost: MAX_US } });
   return [
     { name: `${name}: allocate`, ...perRound(allocateMs) },
     { name: `${name}: release`, ...perRound(releaseMs) },
@@ -94,7 +97,7 @@ function operations(pool: Pool, family: Family, percent: number): Figure[] {
 }
 
 /** What a process holds of 200,000 leases as they come from the API server, and what a choice costs in it. */
-function book(): Figure[] {
+function benchLeaseBook(): Figure[] {
   const pool = poolOf({ cidr: '10.0.0.0/8' });
   const before = heapBytes();
   const records: LeaseRecord[] = [];
@@ -115,18 +118,23 @@ function book(): Figure[] {
     { name: `${name}: built in`, value: seconds, unit: 's' },
     { name: `${name}: the leases`, value: mib(withRecords - before), unit: 'MiB' },
     { name: `${name}: the book`, value: mib(withBook - withRecords), unit: 'MiB' },
-    { name: `${name}: choose, hold, give up`, value: choice(leases, pool), unit: 'µs', target: { atMost: MOST_US } },
+    {
+      name: `${name}: choose, hold, give up`,
+      value: measureChoice(leases, pool),
+      unit: 'µs',
+      target: { atMost: MAX_US },
+    },
   ];
 }
 
 /** @returns µs */
-function choice(leases: LeaseBook, pool: Pool): number {
+function measureChoice(leases: LeaseBook, pool: Pool): number {
   const terms = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
   const began = performance.now();
   for (let n = 0; n < ROUNDS; n++) {
     const wish = { owner: requestOf(n).owner, families: [4] as const, addresses: [] };
-    const chosen = choose(pool, wish, leases.view(pool), terms);
-    const first = chosen.ok ? chosen.choices[0] : undefined;
+    const chosen = findCandidates(pool, wish, leases.view(pool), terms);
+    const first = chosen.ok ? chosen.candidates[0] : undefined;
     if (first?.kind !== 'create') throw new Error('nothing is free');
     leases.hold(pool.addressSpace, first.address);
     leases.unhold(pool.addressSpace, first.address);

@@ -13,7 +13,7 @@ export async function benchBed(): Promise<Figure[]> {
     const story = await Story.begin({ client, kubeconfig, bed, stop: () => bed.stop() });
     await story.network('blue');
     await story.createVm('first', { data: 'blue' });
-    await story.running('first');
+    await story.waitRunning('first');
     return [
       { name: 'bed: ready, with Holdfast, after', value: ready, unit: 's' },
       { name: 'bed: first VM runs after', value: seconds(), unit: 's', target: { atMost: 30 } },

@@ -1,7 +1,7 @@
 import type { Latency } from './blocks/api.js';
-import { type Layout } from './blocks/layout.js';
-import { type RunGiven, type RunResult, simulate } from './blocks/run.js';
-import type { Tally } from './blocks/tally.js';
+import { type BlockUsage } from './blocks/block-usage.js';
+import { type SimulationOptions, type RunResult, simulate } from './blocks/run.js';
+import type { Counters } from './blocks/counters.js';
 import { percentile } from './load.js';
 import type { Figure } from './report.js';
 
@@ -42,7 +42,7 @@ function nameOf(utilisation: number): string {
   return `blocks: ${Math.round(utilisation * 100)} % in use`;
 }
 
-function figuresOf(name: string, given: RunGiven): Figure[] {
+function figuresOf(name: string, given: SimulationOptions): Figure[] {
   const began = performance.now();
   const result = simulate(given);
   const { tallies, layouts } = result;
@@ -57,8 +57,8 @@ function figuresOf(name: string, given: RunGiven): Figure[] {
   ];
 }
 
-function ofAdds(name: string, tallies: readonly Tally[]): Figure[] {
-  const sum = (what: (tally: Tally) => number) => tallies.reduce((total, tally) => total + what(tally), 0);
+function ofAdds(name: string, tallies: readonly Counters[]): Figure[] {
+  const sum = (what: (tally: Counters) => number) => tallies.reduce((total, tally) => total + what(tally), 0);
   const adds = sum((tally) => tally.adds);
   const latencies = tallies.flatMap((tally) => tally.latencies);
   const tries = tallies.flatMap((tally) => tally.tries);
@@ -91,7 +91,7 @@ function ofWatches(name: string, { tallies, eventBytes }: RunResult): Figure[] {
 
 const AGENTS = 1_000;
 
-function ofBlocks(name: string, layout: Layout, tallies: readonly Tally[]): Figure[] {
+function ofBlocks(name: string, layout: BlockUsage, tallies: readonly Counters[]): Figure[] {
   const { slices, untouched, full, lent, lentAddresses, lentIdle, podLeases, astray } = layout;
   const share = (part: number, of: number) => ({ value: (100 * part) / Math.max(1, of), unit: '%' });
   return [

@@ -2,7 +2,7 @@ import { Publisher } from '../capacity/publisher.js';
 import { silentLogger } from '../kube/log.js';
 import { ManualClock } from '../test/manual-clock.js';
 import { memory } from './capacity/memory.js';
-import { BEGIN, World, type WorldGiven } from './capacity/world.js';
+import { BEGIN, CapacityBenchWorld, type CapacityBenchOptions } from './capacity/world.js';
 import type { Figure } from './report.js';
 
 const NODES = [100, 500, 1_000];
@@ -37,8 +37,8 @@ export async function benchCapacity(): Promise<Figure[]> {
 }
 
 /** @returns ms of CPU, garbage collection included */
-async function round(given: WorldGiven): Promise<number> {
-  const world = new World(given);
+async function round(given: CapacityBenchOptions): Promise<number> {
+  const world = new CapacityBenchWorld(given);
   const clock = new ManualClock(BEGIN);
   const patch = (_resource: unknown, { name }: { name: string }, { body }: { body: NodePatch }) =>
     Promise.resolve(world.patch(name, body.status.capacity));
@@ -48,13 +48,13 @@ async function round(given: WorldGiven): Promise<number> {
     log: silentLogger,
     metrics: { observed: () => undefined, written: () => undefined },
     settleMs: SETTLE_MS,
-    patienceMs: PATIENCE_MS,
+    offerTimeoutMs: PATIENCE_MS,
     signal: new AbortController().signal,
   });
   const rounds = async (count: number) => {
     for (let left = count; left > 0; left--) {
-      clock.set(clock.now() + INTERVAL_MS);
-      await publisher.round(world.sight(clock.now()));
+      clock.advanceTo(clock.now() + INTERVAL_MS);
+      await publisher.publish(world.sight(clock.now()));
     }
   };
   await rounds(CALM_ROUNDS);

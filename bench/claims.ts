@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine } from '../api/kubevirt.js';
 import { Client } from '../kube/client.js';
-import { loadCredentials } from '../kube/config.js';
+import { loadCredentials } from '../kube/credentials.js';
 import { Informer } from '../kube/informer.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
 import { Transport } from '../kube/transport.js';
@@ -19,7 +19,7 @@ const CONCURRENCY = 16;
 
 /** Claims of 500 VMs with two networks each, made and let go, against bare writes of the same objects in the same run. */
 export async function benchClaims(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
-  const lone = await loneVm(story);
+  const lone = await measureSingleVm(story);
   await story.network('blue', { persistent: false });
   await runLoad((n) => createVm(story, n).then(() => undefined), { count: VMS, concurrency: CONCURRENCY });
   const counter = new ClaimCounter(story);
@@ -31,7 +31,7 @@ export async function benchClaims(bed: BedWithHoldfast, story: Story): Promise<F
     await counter.reached(CLAIMS);
   });
   const after = await usageOf(bed.controller.pid);
-  const floor = await bareWrites(bed, story);
+  const floor = await measureBareWrites(bed, story);
 
   const deleted = await timed(async () => {
     const { items } = await story.client.list(VIRTUAL_MACHINES, { namespace: story.namespace });
@@ -43,7 +43,7 @@ export async function benchClaims(bed: BedWithHoldfast, story: Story): Promise<F
   return figuresOf({ lone, created, deleted, floor, before, after, end: await usageOf(bed.controller.pid) });
 }
 
-interface Measured {
+interface ClaimMeasurements {
   lone: number;
   created: number;
   deleted: number;
@@ -53,7 +53,7 @@ interface Measured {
   end: Usage;
 }
 
-function figuresOf({ lone, created, deleted, floor, before, after, end }: Measured): Figure[] {
+function figuresOf({ lone, created, deleted, floor, before, after, end }: ClaimMeasurements): Figure[] {
   const cpu = after.cpuSeconds - before.cpuSeconds;
   return [
     { name: 'claims: VM to claim, a lone VM', value: lone * 1000, unit: 'ms' },
@@ -72,7 +72,7 @@ function figuresOf({ lone, created, deleted, floor, before, after, end }: Measur
 }
 
 /** Seconds from the create of a VM to its claim: the median of a few. */
-async function loneVm(story: Story): Promise<number> {
+async function measureSingleVm(story: Story): Promise<number> {
   await story.network('blue');
   const seconds: number[] = [];
   for (let n = 0; n < 5; n++) {
@@ -84,7 +84,7 @@ async function loneVm(story: Story): Promise<number> {
     });
     seconds.push((performance.now() - began) / 1000);
     await story.deleteVm(vm.metadata.name, 'Background');
-    await story.claims.gone(`${name}.data`);
+    await story.claims.waitGone(`${name}.data`);
   }
   return seconds.sort((a, b) => a - b)[Math.floor(seconds.length / 2)]!;
 }
@@ -127,7 +127,7 @@ export class ClaimCounter {
  * Writes the same claims under other names, as the controller's own identity and with nothing but the transport in between, while
  * the controller is stopped.
  */
-async function bareWrites(
+async function measureBareWrites(
   bed: BedWithHoldfast,
   { client, namespace }: Story,
 ): Promise<{ create: number; remove: number }> {

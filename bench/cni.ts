@@ -1,6 +1,6 @@
-import { benchClaimed } from './cni/claimed.js';
+import { benchClaimed } from './cni/claimed-adds.js';
 import { startCniCluster } from './cni/cluster.js';
-import { benchLastAddresses } from './cni/last.js';
+import { benchLastAddresses } from './cni/last-addresses.js';
 import { progress } from './cni/measure.js';
 import { benchPods } from './cni/pods.js';
 import type { Figure } from './report.js';

@@ -28,7 +28,7 @@ export async function benchHostileReviews(bed: BedWithHoldfast, story: Story): P
     await measure(endpoint, review);
     const alone = await measure(endpoint, review);
     for (const [attack, body] of Object.entries(hostile)) {
-      const attacked = await during(endpoint, body, () => measure(endpoint, review));
+      const attacked = await runDuring(endpoint, body, () => measure(endpoint, review));
       const title = `admission ${name}, p99 while a tenant sends ${attack}`;
       figures.push(
         { name: title, value: attacked.p99Ms, unit: 'ms' },
@@ -82,7 +82,7 @@ async function measure(endpoint: string, review: string): Promise<LoadResult> {
 }
 
 /** Sends a review over and over, by several at once, until something is done. */
-async function during<T>(endpoint: string, body: string, act: () => Promise<T>): Promise<T> {
+async function runDuring<T>(endpoint: string, body: string, act: () => Promise<T>): Promise<T> {
   const agent = reviewAgent(ATTACKERS);
   let isOver = false;
   const attack = async () => {

@@ -1,11 +1,11 @@
 import { CASES } from '../e2e/bed/network/migration/cases.js';
-import { MoveOnWire, type Moved, type Traffic } from '../e2e/bed/network/migration/move.js';
-import { WireStage } from '../e2e/bed/network/wire-stage.js';
+import { WireMigration, type MigrationOutcome, type Traffic } from '../e2e/bed/network/migration/wire-migration.js';
+import { WireFixture } from '../e2e/bed/network/wire-fixture.js';
 import type { Figure } from './report.js';
 
 /** What a third host meets while a guest moves, for settings of the network; nothing where the machine allows no real networks. */
 export async function benchMigration(): Promise<Figure[]> {
-  const stage = await WireStage.open();
+  const stage = await WireFixture.open();
   if (typeof stage === 'string') {
     process.stderr.write(`  ${stage}\n`);
     return [];
@@ -14,7 +14,7 @@ export async function benchMigration(): Promise<Figure[]> {
   try {
     for (const [index, [name, make]] of Object.entries(CASES).entries()) {
       const segment = `move${String(index)}`;
-      const moved = await new MoveOnWire(stage, { segment, ...make(segment) }).run();
+      const moved = await new WireMigration(stage, { segment, ...make(segment) }).run();
       process.stderr.write(`  ${name}: ${JSON.stringify(moved)}\n`);
       figures.push(...figuresOf(name, moved));
     }
@@ -24,13 +24,13 @@ export async function benchMigration(): Promise<Figure[]> {
   return figures;
 }
 
-function figuresOf(name: string, moved: Moved): Figure[] {
-  const { ipv4, ipv6, switchMoves, conversation } = moved;
+function figuresOf(name: string, moved: MigrationOutcome): Figure[] {
+  const { ipv4, ipv6, switchMoves, connection } = moved;
   return [
     ...trafficOf(`${name}: IPv4`, ipv4),
     ...trafficOf(`${name}: IPv6`, ipv6),
     { name: `${name}: the switch changes its mind too early`, value: switchMoves.before, unit: 'times' },
-    { name: `${name}: TCP connections broken, of 1`, value: conversation === 'kept' ? 0 : 1, unit: '' },
+    { name: `${name}: TCP connections broken, of 1`, value: connection === 'kept' ? 0 : 1, unit: '' },
   ];
 }
 

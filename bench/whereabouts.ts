@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import type { Pod } from '../api/pod.js';
 import { IP_POOLS } from '../cli/whereabouts/kinds.js';
 import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
-import { WIDTH, withCluster } from '../cli/session.js';
+import { CONCURRENCY, withClient } from '../cli/cluster-client.js';
 import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
-import { createKinds } from '../e2e/bed/kinds.js';
+import { createCrds } from '../e2e/bed/crds.js';
 import { createAll, readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { until } from '../e2e/bed/wait.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
-import { inParallel } from '../kube/in-parallel.js';
+import { forEachParallel } from '../kube/for-each-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
-import { bigCluster } from '../cli/testing/whereabouts-cluster.js';
+import { makeLargeCluster } from '../cli/testing/whereabouts-cluster.js';
 import type { Figure } from './report.js';
 
 const ALLOCATIONS = 10_000;
@@ -50,14 +50,14 @@ async function prepare({ client }: ControlPlane): Promise<void> {
     join(MANIFESTS, 'crds', 'addressleases.yaml'),
     join(MANIFESTS, 'crds', 'addresspools.yaml'),
   ];
-  await createKinds(client, (await Promise.all(files.map(readManifests))).flat());
+  await createCrds(client, (await Promise.all(files.map(readManifests))).flat());
   for (const kind of [ADDRESS_LEASES, ADDRESS_POOLS]) await until('kinds are served', () => client.list(kind as never));
   await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
   await createAll(client, [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: NAMESPACE, name: 'default' } },
   ]);
   // what whereabouts leaves behind on a cluster that is tidy: every allocation is of a pod that lives
-  const { nads, ipPools, pods } = bigCluster(ALLOCATIONS, { everyGone: Infinity, everyBroken: Infinity });
+  const { nads, ipPools, pods } = makeLargeCluster(ALLOCATIONS, { everyGone: Infinity, everyBroken: Infinity });
   for (const { metadata, spec } of nads) {
     const { namespace, name } = metadata;
     await client.create(NETWORK_ATTACHMENT_DEFINITIONS, {
@@ -70,7 +70,7 @@ async function prepare({ client }: ControlPlane): Promise<void> {
 }
 
 async function createPods(client: Client, pods: readonly Pod[]): Promise<void> {
-  await inParallel(pods, WIDTH, async ({ metadata: { namespace, name, annotations } }) => {
+  await forEachParallel(pods, CONCURRENCY, async ({ metadata: { namespace, name, annotations } }) => {
     const spec = { containers: [{ name: 'c', image: 'registry.test/c' }] };
     await client.create(PODS, {
       metadata: { name, ...(namespace !== undefined && { namespace }), ...(annotations && { annotations }) },
@@ -85,8 +85,8 @@ async function timed({ kubeconfig }: ControlPlane, apply: boolean): Promise<numb
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
   const began = performance.now();
-  const done = await withCluster({ kubeconfig }, (client) =>
-    migrateWhereabouts(options, { client, clock: systemClock, width: WIDTH, print, tell: print }),
+  const done = await withClient({ kubeconfig }, (client) =>
+    migrateWhereabouts(options, { client, clock: systemClock, concurrency: CONCURRENCY, print, printStatus: print }),
   );
   if (!done) throw new Error(lines.join('\n'));
   return (performance.now() - began) / 1_000;

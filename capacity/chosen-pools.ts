@@ -23,7 +23,7 @@ export interface ChosenPools {
 export function choosePools(
   pools: readonly PublishingPool[],
   nodes: readonly Pick<NodeRecord, 'shown'>[],
-  most: number,
+  limit: number,
 ): ChosenPools {
   const shown = new Set(nodes.flatMap((node) => [...node.shown.keys()]));
   const rankOf = ({ pool, createdAt, isDerived }: PublishingPool) =>
@@ -32,5 +32,5 @@ export function choosePools(
     .map((each) => ({ pool: each.pool, rank: rankOf(each) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : 1))
     .map(({ pool }) => pool);
-  return { chosen: ranked.slice(0, most), leftOut: ranked.slice(most).map(({ name }) => name) };
+  return { chosen: ranked.slice(0, limit), leftOut: ranked.slice(limit).map(({ name }) => name) };
 }

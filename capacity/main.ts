@@ -1,23 +1,23 @@
 import { setMaxListeners } from 'node:events';
-import { ControllerLoop, type SyncResult } from '../kube/loop.js';
+import { ControllerLoop, type SyncResult } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { CapacityConfig } from '../process/capacity-config.js';
 import type { ProcessContext } from '../process/context.js';
-import { Leadership, ownIdentity } from '../process/leadership.js';
-import type { Part } from '../process/part.js';
+import { Leadership, leaderIdentity } from '../process/leadership.js';
+import type { Component } from '../process/component.js';
 import type { Pool } from '../ipam/core/pool.js';
 import { choosePools } from './chosen-pools.js';
 import { createCapacityMetrics } from './metrics.js';
 import { Publisher } from './publisher.js';
-import { Sources } from './sources.js';
+import { CapacityCaches } from './capacity-caches.js';
 
 const NAME = 'holdfast-capacity';
 /** There is one thing to do, over and over. */
 const ROUND = 'round';
 /** Changes come in swarms. */
-const SWARM_MS = 50;
+const BATCH_MS = 50;
 /** Pools that a warning names. */
-const NAMED = 5;
+const MAX_NAMED_POOLS = 5;
 /** So often all is looked at, whatever was heard. */
 const RESYNC_MS = 10_000;
 
@@ -25,24 +25,28 @@ const RESYNC_MS = 10_000;
  * Shows on nodes how many addresses of a pool are free, as extended resources that the scheduler counts. Of several replicas one works.
  * @param identity unique among the candidates for leadership
  */
-export function createCapacity(context: ProcessContext, config: CapacityConfig, identity = ownIdentity()): Part {
+export function createCapacity(
+  context: ProcessContext,
+  config: CapacityConfig,
+  identity = leaderIdentity(),
+): Component {
   return new Capacity(context, config, identity);
 }
 
-interface Term {
+interface LeadershipTerm {
   readonly publisher: Publisher;
   readonly queue: WorkQueue;
   readonly loop: ControllerLoop;
 }
 
-class Capacity implements Part {
+class Capacity implements Component {
   readonly name = 'capacity';
   readonly #context: ProcessContext;
   readonly #config: CapacityConfig;
-  readonly #sources: Sources;
+  readonly #sources: CapacityCaches;
   readonly #metrics;
   readonly #leadership: Leadership;
-  #term: Term | undefined;
+  #term: LeadershipTerm | undefined;
   #roundAt = -Infinity;
   #measured: ReadonlySet<string> = new Set();
   /** Pools that the last warning named. */
@@ -53,18 +57,18 @@ class Capacity implements Part {
     this.#context = context;
     this.#config = config;
     this.#metrics = createCapacityMetrics(context.metrics);
-    this.#sources = new Sources({
+    this.#sources = new CapacityCaches({
       context,
-      nodeBlocks: config.featureGates.nodeBlocks,
-      changed: () => this.#look(),
+      hasNodeBlocks: config.featureGates.nodeBlocks,
+      onChange: () => this.#look(),
     });
     this.#leadership = new Leadership({
       context,
       config,
       name: NAME,
       identity,
-      begin: (signal) => this.#beginTerm(signal),
-      end: () => this.#endTerm(),
+      startWork: (signal) => this.#beginTerm(signal),
+      stopWork: () => this.#endTerm(),
     });
   }
 
@@ -88,15 +92,15 @@ class Capacity implements Part {
   #look(): void {
     const { clock } = this.#context;
     const pause = this.#roundAt + this.#config.publishIntervalMs - clock.now();
-    this.#term?.queue.addAfter(ROUND, Math.max(SWARM_MS, pause));
+    this.#term?.queue.addAfter(ROUND, Math.max(BATCH_MS, pause));
   }
 
   #beginTerm(signal: AbortSignal): void {
     // every request under way listens to it: Node would take that for a leak
     setMaxListeners(0, signal);
     const { client, clock, random, log, metrics } = this.#context;
-    const { settleMs, patienceMs } = this.#config;
-    const publisher = new Publisher({ client, clock, log, metrics: this.#metrics, settleMs, patienceMs, signal });
+    const { settleMs, offerTimeoutMs } = this.#config;
+    const publisher = new Publisher({ client, clock, log, metrics: this.#metrics, settleMs, offerTimeoutMs, signal });
     const queue = new WorkQueue({ name: 'capacity', clock, random, metrics: metrics.kube, baseMs: 500, maxMs: 30_000 });
     const loop = new ControllerLoop({
       name: 'capacity',
@@ -109,7 +113,7 @@ class Capacity implements Part {
       invalidRetryMs: 5_000,
     });
     this.#term = { publisher, queue, loop };
-    this.#metrics.leads(true);
+    this.#metrics.setLeading(true);
     loop.start();
     this.#look();
   }
@@ -117,7 +121,7 @@ class Capacity implements Part {
   async #endTerm(): Promise<void> {
     const term = this.#term;
     this.#term = undefined;
-    this.#metrics.leads(false);
+    this.#metrics.setLeading(false);
     await term?.loop.stop();
   }
 
@@ -125,15 +129,15 @@ class Capacity implements Part {
     const sources = this.#sources;
     const pools = this.#choose();
     // as long as something is not known, what is shown stays as it is
-    if (!sources.covers(pools)) return { retryAfterMs: RESYNC_MS };
+    if (!sources.followLeasesOf(pools)) return { retryAfterMs: RESYNC_MS };
     const { clock } = this.#context;
     this.#roundAt = clock.now();
-    const { nodes, pods, stock } = sources;
-    const isUnfinished = await publisher.round({
+    const { nodes, pods, inventory } = sources;
+    const isUnfinished = await publisher.publish({
       pools,
       nodes,
       pods,
-      stock,
+      inventory,
       blocksOf: (pool) => sources.blocksOf(pool),
       now: clock.wall(),
       maxStalenessMs: this.#config.maxStalenessMs,
@@ -145,9 +149,9 @@ class Capacity implements Part {
   #choose(): readonly Pool[] {
     if (!this.#config.featureGates.publishCapacity) return [];
     const most = this.#config.maxPublishedPools;
-    const { chosen, leftOut } = choosePools(this.#sources.published(), this.#sources.nodes, most);
+    const { chosen, leftOut } = choosePools(this.#sources.publishingPools(), this.#sources.nodes, most);
     this.#metrics.leftOut(leftOut.length);
-    const names = leftOut.slice(0, NAMED).join(', ');
+    const names = leftOut.slice(0, MAX_NAMED_POOLS).join(', ');
     if (names !== '' && names !== this.#leftOut) {
       this.#context.log.warn(
         { pools: leftOut.length },
@@ -159,7 +163,7 @@ class Capacity implements Part {
   }
 
   #forgetMetrics(published: ReadonlySet<string>): void {
-    for (const pool of this.#measured) if (!published.has(pool)) this.#metrics.forgot(pool);
+    for (const pool of this.#measured) if (!published.has(pool)) this.#metrics.forget(pool);
     this.#measured = published;
   }
 }

@@ -2,11 +2,11 @@ import type { Metrics } from '../process/metrics.js';
 
 /** What is measured of free addresses that nodes show. */
 export interface CapacityMetrics {
-  leads(leader: boolean): void;
+  setLeading(leader: boolean): void;
   /** Of a pool: addresses that nobody has or waits for, and pods for which no node has room. */
   observed(pool: string, counts: { free: number; waiting: number }): void;
   /** No such pool is published any more. */
-  forgot(pool: string): void;
+  forget(pool: string): void;
   /** Pools that publish their capacity and are beyond the limit. */
   leftOut(pools: number): void;
   /** One write to a node. */
@@ -20,12 +20,12 @@ export function createCapacityMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'
   const leftOut = metrics.gauge('capacity_pools_left_out', 'Pools that publish their capacity beyond the limit.');
   const writes = metrics.counter('capacity_writes_total', 'Writes to nodes, by how they ended.', ['result']);
   return {
-    leads: (leads) => leader.set(leads ? 1 : 0),
+    setLeading: (leads) => leader.set(leads ? 1 : 0),
     observed: (pool, counts) => {
       free.set({ pool }, counts.free);
       waiting.set({ pool }, counts.waiting);
     },
-    forgot: (pool) => {
+    forget: (pool) => {
       free.remove({ pool });
       waiting.remove({ pool });
     },

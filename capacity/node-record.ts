@@ -1,67 +1,67 @@
 import { isCapacityResource, readQuantity } from '../api/capacity.js';
-import { recordOf, recordsIn, textOf } from '../api/json.js';
+import { asRecord, recordsIn, asString } from '../api/json.js';
 import type { KubeObject } from '../api/meta.js';
 import { NODES } from '../kube/resources.js';
-import type { Watched } from '../kube/informers.js';
-import { identityOf } from '../cluster/shrink.js';
+import type { WatchSpec } from '../kube/informers.js';
+import { identityMetadataOf } from '../cluster/transforms.js';
 import { hasNetwork } from '../ipam/core/pool-nodes.js';
-import type { NodeTraits, Taint } from './eligible.js';
+import type { SchedulingTraits, Taint } from './node-fit.js';
 
 /** A node as far as shares go. */
 export interface NodeRecord extends KubeObject {
-  readonly traits: NodeTraits;
+  readonly traits: SchedulingTraits;
   /** By extended resource of ours: what it shows. */
-  readonly shown: ReadonlyMap<string, Shown>;
+  readonly shown: ReadonlyMap<string, ShownCapacity>;
 }
 
 /** What stands in a node's status; schedulers go by what is allocatable. Absent: the key is not there, or no number. */
-export interface Shown {
+export interface ShownCapacity {
   readonly capacity?: number;
   readonly allocatable?: number;
 }
 
-export const NODE_RECORDS: Watched<KubeObject, NodeRecord> = { resource: NODES, shrink: shrinkNodeRecord };
+export const NODE_RECORDS: WatchSpec<KubeObject, NodeRecord> = { resource: NODES, shrink: transformNode };
 
-export function shrinkNodeRecord(node: KubeObject): NodeRecord {
+export function transformNode(node: KubeObject): NodeRecord {
   const { spec, status } = node as { spec?: unknown; status?: unknown };
-  const { unschedulable, taints } = recordOf(spec);
+  const { unschedulable, taints } = asRecord(spec);
   return {
-    metadata: identityOf(node.metadata),
+    metadata: identityMetadataOf(node.metadata),
     traits: {
       name: node.metadata.name,
       labels: node.metadata.labels ?? {},
       unschedulable: unschedulable === true,
-      taints: recordsIn(taints).map(readTaint).filter(keepsAway),
+      taints: recordsIn(taints).map(readTaint).filter(isRepelling),
     },
-    shown: shownIn(status),
+    shown: readShownCapacity(status),
   };
 }
 
 /** Whether it has the network. */
-export function isEligible(node: NodeRecord, selector: Readonly<Record<string, string>> = {}): boolean {
+export function hasPoolNetwork(node: NodeRecord, selector: Readonly<Record<string, string>> = {}): boolean {
   return hasNetwork(node, node.traits.labels, selector);
 }
 
 /** Heartbeats are many, and change nothing of this. */
-export function sameNode(one: NodeRecord, other: NodeRecord): boolean {
-  return stateOf(one) === stateOf(other);
+export function isSameNodeState(one: NodeRecord, other: NodeRecord): boolean {
+  return fingerprintOf(one) === fingerprintOf(other);
 }
 
-function stateOf({ metadata, traits, shown }: NodeRecord): string {
+function fingerprintOf({ metadata, traits, shown }: NodeRecord): string {
   return JSON.stringify([metadata.uid, metadata.deletionTimestamp, traits, [...shown]]);
 }
 
 function readTaint({ key, value, effect }: Record<string, unknown>): Taint {
-  return { key: textOf(key), value: textOf(value), effect: textOf(effect) };
+  return { key: asString(key), value: asString(value), effect: asString(effect) };
 }
 
-function keepsAway({ effect }: Taint): boolean {
+function isRepelling({ effect }: Taint): boolean {
   return effect === 'NoSchedule' || effect === 'NoExecute';
 }
 
-function shownIn(status: unknown): Map<string, Shown> {
-  const capacity = recordOf(recordOf(status).capacity);
-  const allocatable = recordOf(recordOf(status).allocatable);
+function readShownCapacity(status: unknown): Map<string, ShownCapacity> {
+  const capacity = asRecord(asRecord(status).capacity);
+  const allocatable = asRecord(asRecord(status).allocatable);
   const keys = [...Object.keys(capacity), ...Object.keys(allocatable)].filter(isCapacityResource);
   return new Map(
     keys.map((key) => {

@@ -7,10 +7,10 @@ import { createLease } from '../ipam/core/lease.js';
 import type { Pool } from '../ipam/core/pool.js';
 import { compiledPool } from '../test/lease-objects.js';
 import type { PoolGiven } from '../test/pool-objects.js';
-import { shrinkNodeRecord } from './node-record.js';
-import { type ObservedPool, type Sight, observe } from './observe.js';
+import { transformNode } from './node-record.js';
+import { type PoolDemand, type CapacityInputs, observeDemand } from './observe.js';
 import type { PodRecord } from './pod-record.js';
-import { Stock, readEntry } from './stock.js';
+import { Inventory, readInventoryEntry } from './inventory.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
 const RELEASED_AT = Date.UTC(2026, 0, 1);
@@ -74,17 +74,17 @@ function look({
   labels = {},
   now = RELEASED_AT,
   turn,
-}: Given): ObservedPool[] {
-  const stock = new Stock();
-  for (const lease of leases) stock.add(readEntry(lease));
+}: Given): PoolDemand[] {
+  const stock = new Inventory();
+  for (const lease of leases) stock.add(readInventoryEntry(lease));
   const nodes = ['n1', 'n2'].map((name) =>
-    shrinkNodeRecord({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
+    transformNode({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
   );
-  const blocksOf: Sight['blocksOf'] = ({ name }) => (name === 'blue' ? blocks : []);
-  return observe({ pools, nodes, pods, stock, blocksOf, now, maxStalenessMs: 30_000 }, turn);
+  const blocksOf: CapacityInputs['blocksOf'] = ({ name }) => (name === 'blue' ? blocks : []);
+  return observeDemand({ pools, nodes, pods, inventory: stock, blocksOf, now, maxStalenessMs: 30_000 }, turn);
 }
 
-function lookAt(given: Given): ObservedPool {
+function lookAt(given: Given): PoolDemand {
   const [pool] = look(given);
   if (pool === undefined) throw new Error('nothing is observed');
   return pool;
@@ -115,8 +115,11 @@ describe('what there is of a pool to be shared out', () => {
   });
 
   it('is less what was released and leased again, or is gone', () => {
-    const stock = new Stock();
-    const [before, after] = [readEntry(leaseOf('10.0.0.1', undefined)), readEntry(leaseOf('10.0.0.1', 'pod-1'))];
+    const stock = new Inventory();
+    const [before, after] = [
+      readInventoryEntry(leaseOf('10.0.0.1', undefined)),
+      readInventoryEntry(leaseOf('10.0.0.1', 'pod-1')),
+    ];
     const free = () => stock.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total;
     stock.add(before);
     stock.add(after);
@@ -128,8 +131,8 @@ describe('what there is of a pool to be shared out', () => {
   });
 
   it('is less what another pool of the address space has released, and a pool of that name in another one', () => {
-    const stock = new Stock();
-    const released = readEntry(leaseOf('10.0.0.1', undefined));
+    const stock = new Inventory();
+    const released = readInventoryEntry(leaseOf('10.0.0.1', undefined));
     stock.add({ ...released, pool: 'other' });
     stock.add({ ...released, space: 'green' });
     expect(stock.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total).to.equal(5);

@@ -3,20 +3,20 @@ import type { Family } from '../ipam/core/address.js';
 import type { BlockRecord } from '../ipam/core/block.js';
 import { effectiveCooldownMs } from '../ipam/core/lease-times.js';
 import type { Pool } from '../ipam/core/pool.js';
-import { isOrdinary } from './eligible.js';
-import { type NodeRecord, isEligible } from './node-record.js';
+import { isUntainted } from './node-fit.js';
+import { type NodeRecord, hasPoolNetwork } from './node-record.js';
 import type { PodRecord } from './pod-record.js';
-import type { WaitingKind } from './offers.js';
+import type { PendingPodGroup } from './offers.js';
 import type { ShareNode } from './shares.js';
-import type { Stock } from './stock.js';
-import { type ShownPool, serves, waitingKinds } from './waiting-kinds.js';
+import type { Inventory } from './inventory.js';
+import { type ShownPool, servesNamespace, groupPendingPods } from './pending-pods.js';
 
 /** What one round is about. */
-export interface Sight {
+export interface CapacityInputs {
   readonly pools: readonly Pool[];
   readonly nodes: readonly NodeRecord[];
   readonly pods: Iterable<PodRecord>;
-  readonly stock: Pick<Stock, 'heldBy' | 'free'>;
+  readonly inventory: Pick<Inventory, 'heldBy' | 'free'>;
   readonly blocksOf: (pool: Pool) => readonly BlockRecord[];
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -25,7 +25,7 @@ export interface Sight {
 }
 
 /** A pool, and what pods ask of it. */
-export interface ObservedPool {
+export interface PoolDemand {
   readonly resource: string;
   readonly pool: Pool;
   /** Free addresses that no bound pod waits for; below 0 where more pods are bound than there are addresses. */
@@ -34,29 +34,29 @@ export interface ObservedPool {
   readonly nodes: readonly Omit<ShareNode, 'shown' | 'most'>[];
   /** By node, whether it may show it or not. */
   readonly requested: ReadonlyMap<string, number>;
-  readonly waiting: readonly WaitingKind[];
+  readonly waiting: readonly PendingPodGroup[];
   /** Keys of kinds that wait, perhaps for this pool, and could not be looked at as well. */
   readonly unseen: ReadonlySet<string>;
   readonly waitingPods: number;
 }
 
 /** @param turn where too many kinds of pods wait, others are looked at in each turn */
-export function observe(sight: Sight, turn = 0): ObservedPool[] {
-  const { asking, waitingPods } = grouped(sight.pods);
-  const pools = [...sight.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
+export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
+  const { asking: requesting, waitingPods } = groupPods(inputs.pods);
+  const pools = [...inputs.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
   const shown = new Map(
     pools.map((pool): [string, ShownPool] => [
       capacityResource(pool.name),
-      { pool, nodes: sight.nodes.filter((node) => isEligible(node, pool.nodeSelector)) },
+      { pool, nodes: inputs.nodes.filter((node) => hasPoolNetwork(node, pool.nodeSelector)) },
     ]),
   );
-  const { kinds, unseen } = waitingKinds(waitingPods, shown, turn);
+  const { groups, skipped } = groupPendingPods(waitingPods, shown, turn);
   return pools.map((pool) => {
     const resource = capacityResource(pool.name);
-    const concerned = asking.get(resource) ?? [];
-    const counts = count(concerned, resource);
-    const { budget, own } = freeOf(pool, concerned, { sight, resource });
-    const waiting = kinds.flatMap(({ key, pods, nodes, requests }): WaitingKind[] => {
+    const requestingPods = requesting.get(resource) ?? [];
+    const counts = countRequests(requestingPods, resource);
+    const { budget, own } = freeAddresses(pool, requestingPods, { sight: inputs, resource });
+    const waiting = groups.flatMap(({ key, pods, nodes, requests }): PendingPodGroup[] => {
       const requested = requests.get(resource);
       return requested === undefined ? [] : [{ key, pods, nodes, requested }];
     });
@@ -69,32 +69,32 @@ export function observe(sight: Sight, turn = 0): ObservedPool[] {
         requested: counts.staying.get(traits.name) ?? 0,
         leaving: counts.leaving.get(traits.name) ?? 0,
         own: own.get(traits.name) ?? 0,
-        ordinary: isOrdinary(traits),
+        ordinary: isUntainted(traits),
       })),
       requested: counts.staying,
       waiting,
-      unseen,
+      unseen: skipped,
       waitingPods: waiting.reduce((sum, kind) => sum + kind.pods, 0),
     };
   });
 }
 
 /** Looks at each pod once. @returns by resource, those that ask for it; and those that no node had room for */
-function grouped(pods: Iterable<PodRecord>) {
-  const asking = new Map<string, PodRecord[]>();
+function groupPods(pods: Iterable<PodRecord>) {
+  const requesting = new Map<string, PodRecord[]>();
   const waitingPods: PodRecord[] = [];
   for (const pod of pods) {
     if (pod.needs !== undefined) waitingPods.push(pod);
     for (const resource of pod.requests.keys()) {
-      const others = asking.get(resource);
-      if (others === undefined) asking.set(resource, [pod]);
+      const others = requesting.get(resource);
+      if (others === undefined) requesting.set(resource, [pod]);
       else others.push(pod);
     }
   }
-  return { asking, waitingPods };
+  return { asking: requesting, waitingPods };
 }
 
-function count(pods: readonly PodRecord[], resource: string) {
+function countRequests(pods: readonly PodRecord[], resource: string) {
   const staying = new Map<string, number>();
   const leaving = new Map<string, number>();
   for (const pod of pods) {
@@ -106,35 +106,35 @@ function count(pods: readonly PodRecord[], resource: string) {
 }
 
 /** Of two families the scarcer one counts. A pod that is being deleted may be about to get its addresses all the same. */
-function freeOf(
+function freeAddresses(
   pool: Pool,
   pods: readonly PodRecord[],
-  { sight, resource }: { sight: Sight; resource: string },
+  { sight, resource }: { sight: CapacityInputs; resource: string },
 ): { budget: number; own: ReadonlyMap<string, number> } {
   const blocks = sight.blocksOf(pool);
   const cooledSince = sight.now - effectiveCooldownMs(pool, sight.maxStalenessMs);
   let budget = Infinity;
   let own: Map<string, number> | undefined;
   for (const family of pool.families) {
-    const free = sight.stock.free(pool, family, { blocks, cooledSince });
-    const pending = pendingOf(pods, (pod) => missing(pod, { sight, resource, pool, family }));
+    const free = sight.inventory.free(pool, family, { blocks, cooledSince });
+    const pending = pendingOf(pods, (pod) => missingAddresses(pod, { sight, resource, pool, family }));
     budget = Math.min(budget, free.total - pending.total);
     if (!blocks.some(({ cidr }) => cidr.family === family)) continue;
     const left = new Map(
-      [...free.own].map(([node, ownFree]) => [node, Math.max(0, ownFree - (pending.on.get(node) ?? 0))]),
+      [...free.byNode].map(([node, ownFree]) => [node, Math.max(0, ownFree - (pending.on.get(node) ?? 0))]),
     );
-    own = own === undefined ? left : lesser(own, left);
+    own = own === undefined ? left : minimumByNode(own, left);
   }
   return { budget: Number.isFinite(budget) ? budget : 0, own: own ?? new Map() };
 }
 
-function missing(
+function missingAddresses(
   { uid, namespace, requests, attached }: PodRecord,
-  { sight, resource, pool, family }: { sight: Sight; resource: string; pool: Pool; family: Family },
+  { sight, resource, pool, family }: { sight: CapacityInputs; resource: string; pool: Pool; family: Family },
 ): number {
   // whatever it asks for
-  if (attached || !serves(pool, namespace)) return 0;
-  return Math.max(0, (requests.get(resource) ?? 0) - sight.stock.heldBy(uid, pool.name, family));
+  if (attached || !servesNamespace(pool, namespace)) return 0;
+  return Math.max(0, (requests.get(resource) ?? 0) - sight.inventory.heldBy(uid, pool.name, family));
 }
 
 function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => number) {
@@ -149,6 +149,6 @@ function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => nu
   return { total, on };
 }
 
-function lesser(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
+function minimumByNode(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
   return new Map([...one].map(([node, count]) => [node, Math.min(count, other.get(node) ?? 0)]));
 }

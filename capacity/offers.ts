@@ -1,5 +1,5 @@
 /** Pods that no node had enough for, and that are alike: they need the same, and may run on the same nodes. */
-export interface WaitingKind {
+export interface PendingPodGroup {
   /** The same for the same kind in every round, and in every pool that it needs addresses of. */
   readonly key: string;
   readonly pods: number;
@@ -36,46 +36,47 @@ export interface PlacementInput {
   readonly budget: number;
   /** What pods that come now find on each node. */
   readonly usable: ReadonlyMap<string, number>;
-  readonly waiting: readonly WaitingKind[];
+  readonly waiting: readonly PendingPodGroup[];
   /** Keys of kinds that wait, too, and get nothing in this round: what they have declined is not forgotten. */
-  readonly unseen?: ReadonlySet<string>;
+  readonly skippedGroups?: ReadonlySet<string>;
   readonly offers: ReadonlyMap<string, Offer>;
   readonly now: number;
   /** For how long a kind may leave what it is offered unused. */
-  readonly patienceMs: number;
+  readonly offerTimeoutMs: number;
 }
 
 /** What is offered comes late where others have to lose it first; after so many times the patience it is taken not to come at all. */
-const LATE = 4;
-const NONE: ReadonlyMap<string, number> = new Map();
-const NOBODY: ReadonlySet<string> = new Set();
+const LATE_FACTOR = 4;
+const NONE_DECLINED: ReadonlyMap<string, number> = new Map();
+const NO_GROUPS: ReadonlySet<string> = new Set();
 
 /**
  * Chooses for waiting pods the nodes that are to have what they need. Each kind keeps its node until pods of it are bound, or have declined
  * it by staying away for long; then it comes after all other kinds, and tries the node next that it has never declined, or longest ago. So
  * each kind has its turn on each node on which it may run, and none keeps the last address from those that could use it.
  */
-export function place(input: PlacementInput): Placement {
-  const { waiting, budget, unseen = NOBODY, now } = input;
+export function placePendingPods(input: PlacementInput): Placement {
+  const { waiting, budget, skippedGroups = NO_GROUPS, now } = input;
   const kinds = waiting.filter(({ requested, nodes }) => requested <= budget && nodes.length > 0);
-  const offers = new Map(kinds.map((kind) => [kind.key, review(kind, input)]));
-  for (const [key, { declined }] of input.offers) if (unseen.has(key)) offers.set(key, { at: now, share: 0, declined });
+  const offers = new Map(kinds.map((kind) => [kind.key, reviewOffer(kind, input)]));
+  for (const [key, { declined }] of input.offers)
+    if (skippedGroups.has(key)) offers.set(key, { at: now, share: 0, declined });
   const placement = { needed: new Map<string, number>(), placed: new Map<string, string>(), offers };
-  const inTurn = [...kinds].sort((a, b) => turn(offers.get(a.key)) - turn(offers.get(b.key)));
+  const inTurn = [...kinds].sort((a, b) => lastDeclinedAt(offers.get(a.key)) - lastDeclinedAt(offers.get(b.key)));
   let left = budget;
-  const give = (kind: WaitingKind, node: string, pods: number) => {
+  const give = (kind: PendingPodGroup, node: string, pods: number) => {
     const amount = Math.min(pods, Math.floor(left / kind.requested)) * kind.requested;
     left -= amount;
     placement.needed.set(node, (placement.needed.get(node) ?? 0) + amount);
   };
   for (const kind of inTurn) {
     if (kind.requested > left) {
-      withdraw(offers, kind);
+      withdrawOffer(offers, kind);
       // what is left is kept for it: kinds that need less would take it for ever, one after the other
       left = 0;
       continue;
     }
-    const node = offers.get(kind.key)?.node ?? choose(kind, input, offers);
+    const node = offers.get(kind.key)?.node ?? chooseNode(kind, input, offers);
     placement.placed.set(kind.key, node);
     give(kind, node, 1);
   }
@@ -88,17 +89,20 @@ export function place(input: PlacementInput): Placement {
 }
 
 /** Is what the kind was offered still to be left to it? */
-function review(kind: WaitingKind, { offers, usable, now, patienceMs }: PlacementInput): Offer {
-  const before = offers.get(kind.key) ?? { at: now, share: 0, declined: NONE };
+function reviewOffer(kind: PendingPodGroup, { offers, usable, now, offerTimeoutMs }: PlacementInput): Offer {
+  const before = offers.get(kind.key) ?? { at: now, share: 0, declined: NONE_DECLINED };
   const { node, declined } = before;
   if (node === undefined || !kind.nodes.includes(node)) return { at: now, share: 0, declined };
-  const offer = lookAgain(before, { share: usable.get(node) ?? 0, requested: kind.requested, now });
-  const isDeclined = offer.since !== undefined && now - offer.since >= patienceMs;
-  const isLate = now - offer.at >= LATE * patienceMs;
+  const offer = refreshOffer(before, { share: usable.get(node) ?? 0, requested: kind.requested, now });
+  const isDeclined = offer.since !== undefined && now - offer.since >= offerTimeoutMs;
+  const isLate = now - offer.at >= LATE_FACTOR * offerTimeoutMs;
   return isDeclined || isLate ? { at: now, share: 0, declined: new Map(declined).set(node, now) } : offer;
 }
 
-function lookAgain(before: Offer, { share, requested, now }: { share: number; requested: number; now: number }): Offer {
+function refreshOffer(
+  before: Offer,
+  { share, requested, now }: { share: number; requested: number; now: number },
+): Offer {
   // somebody has used of it: it is good for others, too
   const fresh = share < before.share;
   const { since = now, ...kept } = before;
@@ -107,17 +111,17 @@ function lookAgain(before: Offer, { share, requested, now }: { share: number; re
 }
 
 /** Nothing is left for it: it has not declined anything. */
-function withdraw(offers: Map<string, Offer>, { key }: WaitingKind): void {
-  const { at = 0, declined = NONE } = offers.get(key) ?? {};
+function withdrawOffer(offers: Map<string, Offer>, { key }: PendingPodGroup): void {
+  const { at = 0, declined = NONE_DECLINED } = offers.get(key) ?? {};
   offers.set(key, { at, share: 0, declined });
 }
 
-function choose(
-  { key, requested, nodes, prefers }: WaitingKind,
+function chooseNode(
+  { key, requested, nodes, prefers }: PendingPodGroup,
   { usable, now }: PlacementInput,
   offers: Map<string, Offer>,
 ): string {
-  const { declined = NONE } = offers.get(key) ?? {};
+  const { declined = NONE_DECLINED } = offers.get(key) ?? {};
   const since = (node: string) => declined.get(node) ?? 0;
   const lacks = (node: string) => ((usable.get(node) ?? 0) >= requested ? 0 : 1);
   const [first = ''] = [...nodes].sort((a, b) => since(a) - since(b) || lacks(a) - lacks(b) || (a < b ? -1 : 1));
@@ -127,7 +131,7 @@ function choose(
 }
 
 /** Those that have something keep it; then those that have declined nothing, or nothing lately. */
-function turn(offer: Offer | undefined): number {
+function lastDeclinedAt(offer: Offer | undefined): number {
   if (offer?.node !== undefined) return -1;
   return Math.max(0, ...(offer?.declined.values() ?? []));
 }

@@ -1,8 +1,8 @@
 import { isCapacityResource, readQuantity } from '../api/capacity.js';
-import { recordOf, recordsIn } from '../api/json.js';
+import { asRecord, recordsIn } from '../api/json.js';
 import { isBeingDeleted } from '../api/meta.js';
 import { type Pod, isTerminal } from '../api/pod.js';
-import { type PodNeeds, readNeeds } from './pod-needs.js';
+import { type SchedulingConstraints, readSchedulingConstraints } from './scheduling-constraints.js';
 
 /** A pod that asks for addresses, as far as shares go. */
 export interface PodRecord {
@@ -17,7 +17,7 @@ export interface PodRecord {
   /** It is being deleted. */
   readonly leaving: boolean;
   /** Of a pod for which no node had room, where it may run. */
-  readonly needs?: PodNeeds;
+  readonly needs?: SchedulingConstraints;
 }
 
 /** @returns undefined for a pod that has ended, or asks for none */
@@ -27,7 +27,7 @@ export function readPodRecord(pod: Pod): PodRecord | undefined {
   if (requests.size === 0) return undefined;
   const node = pod.spec?.nodeName;
   const leaving = isBeingDeleted(pod);
-  const needs = !node && !leaving && isUnschedulable(pod) ? readNeeds(pod.spec) : undefined;
+  const needs = !node && !leaving && isUnschedulable(pod) ? readSchedulingConstraints(pod.spec) : undefined;
   return {
     uid: pod.metadata.uid ?? '',
     namespace: pod.metadata.namespace ?? '',
@@ -58,7 +58,7 @@ function isUnschedulable({ status }: Pod): boolean {
  * that ends before needs its own for that time.
  */
 export function requestsOf(spec: unknown): Map<string, number> {
-  const { containers, initContainers } = recordOf(spec);
+  const { containers, initContainers } = asRecord(spec);
   const running = new Map<string, number>();
   const peak = new Map<string, number>();
   for (const container of recordsIn(initContainers)) {
@@ -78,7 +78,7 @@ export function requestsOf(spec: unknown): Map<string, number> {
 }
 
 function ownRequests({ resources }: Record<string, unknown>): [string, number][] {
-  return Object.entries(recordOf(recordOf(resources).requests)).flatMap(([resource, value]): [string, number][] => {
+  return Object.entries(asRecord(asRecord(resources).requests)).flatMap(([resource, value]): [string, number][] => {
     const count = isCapacityResource(resource) ? (readQuantity(value) ?? 0) : 0;
     return count > 0 ? [[resource, count]] : [];
   });

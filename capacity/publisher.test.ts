@@ -5,10 +5,10 @@ import { StatusError, TransportError } from '../kube/errors.js';
 import { compiledPool, leaseOf } from '../test/lease-objects.js';
 import { ManualClock } from '../test/manual-clock.js';
 import type { PoolGiven } from '../test/pool-objects.js';
-import { shrinkNodeRecord } from './node-record.js';
+import { transformNode } from './node-record.js';
 import type { PodRecord } from './pod-record.js';
 import { Publisher } from './publisher.js';
-import { Stock, readEntry } from './stock.js';
+import { Inventory, readInventoryEntry } from './inventory.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
 const SETTLE_MS = 1_000;
@@ -33,7 +33,7 @@ class World {
   meanwhile: () => void = () => undefined;
   #version = 100;
   pods: PodRecord[] = [];
-  readonly stock = new Stock();
+  readonly stock = new Inventory();
   publisher = this.#publisher();
 
   constructor(...names: string[]) {
@@ -48,25 +48,25 @@ class World {
   round(...specs: [string, PoolGiven][]): Promise<boolean> {
     const pools = specs.map(([name, spec]) => compiledPool({ publishCapacity: true, network: name, ...spec }, name));
     const nodes = [...this.nodes].map(([name, { capacity, allocatable, labels }]) =>
-      shrinkNodeRecord({
+      transformNode({
         metadata: { name, uid: `${name}-uid`, resourceVersion: String(this.#version), labels },
         status: { capacity, allocatable },
       } as KubeObject),
     );
     const { pods, stock, clock } = this;
     const now = clock.now();
-    return this.publisher.round({ pools, nodes, pods, stock, blocksOf: () => [], now, maxStalenessMs: 0 });
+    return this.publisher.publish({ pools, nodes, pods, inventory: stock, blocksOf: () => [], now, maxStalenessMs: 0 });
   }
 
   /** All that the pool blue has is leased. */
   exhaust(): void {
-    for (let host = 1; host <= 6; host++) this.stock.add(readEntry(leaseOf(`10.0.0.${host}`, 1)));
+    for (let host = 1; host <= 6; host++) this.stock.add(readInventoryEntry(leaseOf(`10.0.0.${host}`, 1)));
   }
 
   /** Rounds until nothing more is written. */
   async calm(...specs: [string, PoolGiven][]): Promise<void> {
     for (let rounds = 0; rounds < 20; rounds++) {
-      this.clock.set(this.clock.now() + SETTLE_MS);
+      this.clock.advanceTo(this.clock.now() + SETTLE_MS);
       await this.round(...specs);
     }
   }
@@ -82,7 +82,7 @@ class World {
       log: silentLogger,
       metrics: { observed: () => undefined, written: () => undefined },
       settleMs: SETTLE_MS,
-      patienceMs: 10_000,
+      offerTimeoutMs: 10_000,
       signal: this.term.signal,
     });
   }
@@ -126,7 +126,7 @@ describe('the publisher of free addresses', () => {
     const world = new World('n1', 'n2');
     expect(await world.round(['blue', {}])).to.equal(true);
     expect(world.shown()).to.deep.equal(['0', '0']);
-    world.clock.set(world.clock.now() + SETTLE_MS);
+    world.clock.advanceTo(world.clock.now() + SETTLE_MS);
     await world.round(['blue', {}]);
     expect(world.shown()).to.deep.equal(['3', '3']);
   });
@@ -231,7 +231,7 @@ describe('the publisher of free addresses', () => {
     const world = new World('n1', 'n2');
     const [, n2] = world.nodes.values();
     n2!.labels = { zone: 'b' };
-    for (const host of [1, 2, 3, 4, 5]) world.stock.add(readEntry(leaseOf(`10.0.0.${host}`, 1)));
+    for (const host of [1, 2, 3, 4, 5]) world.stock.add(readInventoryEntry(leaseOf(`10.0.0.${host}`, 1)));
     const podIn = (namespace: string, requested: number, zone?: string): PodRecord => ({
       uid: namespace,
       namespace,
@@ -246,7 +246,7 @@ describe('the publisher of free addresses', () => {
     world.pods = [...Array.from({ length: 500 }, (_, index) => podIn(`ns-${index}`, 2)), podIn('late', 1, 'b')];
     await world.calm(['blue', {}]);
     for (let rounds = 0; rounds < 30 && world.shown()[1] !== '1'; rounds++) {
-      world.clock.set(world.clock.now() + 60_000);
+      world.clock.advanceTo(world.clock.now() + 60_000);
       await world.round(['blue', {}]);
     }
     expect(world.shown()).to.deep.equal(['0', '1']);

@@ -1,23 +1,23 @@
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
 import { isNotFound, messageOf } from '../kube/errors.js';
-import { inParallel } from '../kube/in-parallel.js';
+import { forEachParallel } from '../kube/for-each-parallel.js';
 import type { Logger } from '../kube/log.js';
 import { NODES } from '../kube/resources.js';
 import { mayHaveActed } from '../kube/errors.js';
-import { Belief } from './belief.js';
+import { AdvertisedCapacity } from './advertised-capacity.js';
 import type { CapacityMetrics } from './metrics.js';
 import type { NodeRecord } from './node-record.js';
-import { type ObservedPool, type Sight, observe } from './observe.js';
+import { type PoolDemand, type CapacityInputs, observeDemand } from './observe.js';
 import type { Offer } from './offers.js';
 import { type ShareNode, planShares } from './shares.js';
 
 /** So often what nobody has is given out though nobody needs it yet. */
-const EVEN_MS = 10_000;
+const REBALANCE_INTERVAL_MS = 10_000;
 /** Where too many kinds of pods wait to be looked at, others are after so many times the patience: some are offered something meanwhile. */
-const TURN = 16;
+const OFFER_TIMEOUTS_PER_TURN = 16;
 /** Writes under way at once. */
-const WRITERS = 8;
+const MAX_PARALLEL_WRITES = 8;
 
 export interface PublisherOptions {
   readonly client: Pick<Client, 'patch'>;
@@ -25,19 +25,19 @@ export interface PublisherOptions {
   readonly log: Logger;
   readonly metrics: Pick<CapacityMetrics, 'observed' | 'written'>;
   readonly settleMs: number;
-  readonly patienceMs: number;
+  readonly offerTimeoutMs: number;
   /** From then on somebody else may publish: nothing more is written. */
   readonly signal: AbortSignal;
 }
 
 /** By extended resource; null: the key goes. */
-type Changes = Map<string, number | null>;
+type NodeChanges = Map<string, number | null>;
 
 /** Shows on nodes what is free: one round looks at everything, plans, and writes at most once to each node. */
 export class Publisher {
   readonly #options: PublisherOptions;
   /** By resource, then by node. */
-  readonly #beliefs = new Map<string, Map<string, Belief>>();
+  readonly #beliefs = new Map<string, Map<string, AdvertisedCapacity>>();
   readonly #offers = new Map<string, ReadonlyMap<string, Offer>>();
   /** By resource: when shares were made even last. */
   readonly #evenAt = new Map<string, number>();
@@ -53,13 +53,16 @@ export class Publisher {
    * @returns whether more is to be done soon, though nothing changes
    * @throws {Error} where a node could not be written to, after all others were
    */
-  async round(sight: Sight): Promise<boolean> {
-    const { nodes } = sight;
-    const pools = observe(sight, Math.floor(sight.now / (TURN * this.#options.patienceMs)));
+  async publish(inputs: CapacityInputs): Promise<boolean> {
+    const { nodes } = inputs;
+    const pools = observeDemand(
+      inputs,
+      Math.floor(inputs.now / (OFFER_TIMEOUTS_PER_TURN * this.#options.offerTimeoutMs)),
+    );
     this.#see(nodes, new Set(pools.map(({ resource }) => resource)));
-    const changes = new Map<string, Changes>();
+    const changes = new Map<string, NodeChanges>();
     const change = (node: string, resource: string, count: number | null) => {
-      const ofNode: Changes = changes.get(node) ?? new Map<string, number | null>();
+      const ofNode: NodeChanges = changes.get(node) ?? new Map<string, number | null>();
       changes.set(node, ofNode.set(resource, count));
     };
     const placed = new Map<string, string>();
@@ -94,30 +97,34 @@ export class Publisher {
     const resources = new Set([...published, ...shownOnes]);
     for (const { traits, shown, metadata } of nodes) {
       for (const resource of resources) {
-        this.#belief(resource, traits.name).see(shown.get(resource)?.allocatable, metadata.resourceVersion ?? '', now);
+        this.#belief(resource, traits.name).observe(
+          shown.get(resource)?.allocatable,
+          metadata.resourceVersion ?? '',
+          now,
+        );
       }
     }
   }
 
-  #belief(resource: string, node: string): Belief {
-    const beliefs = this.#beliefs.get(resource) ?? new Map<string, Belief>();
+  #belief(resource: string, node: string): AdvertisedCapacity {
+    const beliefs = this.#beliefs.get(resource) ?? new Map<string, AdvertisedCapacity>();
     const known = beliefs.get(node);
     if (known !== undefined) return known;
-    const belief = new Belief(this.#options.settleMs);
+    const belief = new AdvertisedCapacity(this.#options.settleMs);
     this.#beliefs.set(resource, beliefs.set(node, belief));
     return belief;
   }
 
   #plan(
-    { resource, pool, budget, nodes, requested, waiting, unseen, waitingPods }: ObservedPool,
+    { resource, pool, budget, nodes, requested, waiting, unseen, waitingPods }: PoolDemand,
     placed: ReadonlyMap<string, string>,
   ) {
-    const { clock, patienceMs, metrics } = this.#options;
+    const { clock, offerTimeoutMs, metrics } = this.#options;
     const now = clock.now();
     const eligible = new Set(nodes.map(({ name }) => name));
     const elsewhere = [...(this.#beliefs.get(resource) ?? [])].reduce(
       (sum, [name, belief]) =>
-        eligible.has(name) ? sum : sum + Math.max(0, belief.most(now) - (requested.get(name) ?? 0)),
+        eligible.has(name) ? sum : sum + Math.max(0, belief.highest(now) - (requested.get(name) ?? 0)),
       0,
     );
     const plan = planShares({
@@ -125,22 +132,22 @@ export class Publisher {
       // spelled out, for there are as many as nodes times pools: made by spreading they take a round twice as long
       nodes: nodes.map(({ name, requested, leaving, own, ordinary }): ShareNode => {
         const belief = this.#belief(resource, name);
-        return { name, requested, leaving, own, ordinary, shown: belief.shown, most: belief.most(now) };
+        return { name, requested, leaving, own, ordinary, shown: belief.expected, most: belief.highest(now) };
       }),
       elsewhere: now < this.#calmAt ? Infinity : elsewhere,
       isDue: this.#isDue(resource, now),
       waiting: waiting.map((kind) => ({ ...kind, prefers: placed.get(kind.key) })),
-      unseen,
+      skippedGroups: unseen,
       offers: this.#offers.get(resource) ?? new Map(),
       now,
-      patienceMs,
+      offerTimeoutMs,
     });
     metrics.observed(pool.name, { free: Math.max(0, budget), waiting: waitingPods });
     return plan;
   }
 
   #isDue(resource: string, now: number): boolean {
-    const isDue = now - (this.#evenAt.get(resource) ?? 0) >= EVEN_MS;
+    const isDue = now - (this.#evenAt.get(resource) ?? 0) >= REBALANCE_INTERVAL_MS;
     if (isDue) this.#evenAt.set(resource, now);
     return isDue;
   }
@@ -148,7 +155,7 @@ export class Publisher {
   /** What somebody else has changed, or left behind. */
   #repair(
     nodes: readonly NodeRecord[],
-    pools: readonly ObservedPool[],
+    pools: readonly PoolDemand[],
     change: (node: string, resource: string, count: number | null) => void,
   ): void {
     const wanted = new Map(
@@ -159,19 +166,22 @@ export class Publisher {
         if (wanted.get(resource)?.has(traits.name) !== true) change(traits.name, resource, null);
         else if (capacity !== allocatable && allocatable !== undefined) {
           // as it was planned, or as it is: both numbers say the same
-          change(traits.name, resource, this.#belief(resource, traits.name).shown ?? allocatable);
+          change(traits.name, resource, this.#belief(resource, traits.name).expected ?? allocatable);
         }
       }
     }
   }
 
   /** @param uids of the nodes, by name: one that was made anew meanwhile is another */
-  async #writeAll(changes: ReadonlyMap<string, Changes>, uids: ReadonlyMap<string, string | undefined>): Promise<void> {
+  async #writeAll(
+    changes: ReadonlyMap<string, NodeChanges>,
+    uids: ReadonlyMap<string, string | undefined>,
+  ): Promise<void> {
     const { signal } = this.#options;
     const failures: unknown[] = [];
-    await inParallel(
+    await forEachParallel(
       [...changes],
-      WRITERS,
+      MAX_PARALLEL_WRITES,
       async ([name, changed]) => {
         try {
           await this.#write({ name, uid: uids.get(name) }, changed);
@@ -188,24 +198,24 @@ export class Publisher {
       : new Error(`${failures.length} nodes could not be written to: ${messageOf(first)}`, { cause: first });
   }
 
-  async #write({ name, uid }: { name: string; uid: string | undefined }, changes: Changes): Promise<void> {
+  async #write({ name, uid }: { name: string; uid: string | undefined }, changes: NodeChanges): Promise<void> {
     const { client, clock, log, metrics, signal } = this.#options;
     const beliefs = [...changes].map(([resource, count]) => ({
       belief: this.#belief(resource, name),
       cap: count ?? 0,
     }));
-    for (const { belief, cap } of beliefs) belief.send(cap, clock.now());
+    for (const { belief, cap } of beliefs) belief.beginWrite(cap, clock.now());
     const counts = Object.fromEntries([...changes].map(([key, count]) => [key, count === null ? null : String(count)]));
     const body = { metadata: { uid }, status: { capacity: counts, allocatable: counts } };
     const options = { subresource: 'status', signal };
     try {
       const written = await client.patch(NODES, { name }, { type: 'merge', body }, options);
-      for (const { belief } of beliefs) belief.answered(written.metadata.resourceVersion ?? '');
+      for (const { belief } of beliefs) belief.writeSucceeded(written.metadata.resourceVersion ?? '');
       metrics.written('done');
       log.debug({ node: name, counts }, 'what is free is shown');
     } catch (error) {
       metrics.written('failed');
-      if (!mayHaveActed(error)) for (const { belief } of beliefs) belief.refused();
+      if (!mayHaveActed(error)) for (const { belief } of beliefs) belief.writeRejected();
       // gone meanwhile: nobody runs there any more
       if (!isNotFound(error)) throw error;
     }

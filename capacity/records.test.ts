@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Pod } from '../api/pod.js';
-import { isEligible, sameNode, shrinkNodeRecord } from './node-record.js';
+import { hasPoolNetwork, isSameNodeState, transformNode } from './node-record.js';
 import { readPodRecord, requestsOf } from './pod-record.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
@@ -108,7 +108,7 @@ describe('what is remembered of a node', () => {
       { key: 'a', effect: 'NoSchedule' },
       { key: 'b', effect: 'PreferNoSchedule' },
     ];
-    const { traits, shown } = shrinkNodeRecord(node({ spec: { unschedulable: true, taints } }));
+    const { traits, shown } = transformNode(node({ spec: { unschedulable: true, taints } }));
     expect(traits).to.deep.equal({
       name: 'n1',
       labels: { zone: 'a' },
@@ -120,21 +120,19 @@ describe('what is remembered of a node', () => {
 
   it('does not change with its heartbeats', () => {
     const [before, beat] = [
-      shrinkNodeRecord(node()),
-      shrinkNodeRecord(node({ metadata: { ...node().metadata, resourceVersion: '6' } })),
+      transformNode(node()),
+      transformNode(node({ metadata: { ...node().metadata, resourceVersion: '6' } })),
     ];
-    expect(sameNode(before, beat)).to.equal(true);
-    expect(sameNode(before, shrinkNodeRecord(node({ status: { capacity: {}, allocatable: {} } })))).to.equal(false);
+    expect(isSameNodeState(before, beat)).to.equal(true);
+    expect(isSameNodeState(before, transformNode(node({ status: { capacity: {}, allocatable: {} } })))).to.equal(false);
   });
 
   it('has a network by its labels, unless it is being deleted', () => {
-    const record = shrinkNodeRecord(node());
-    expect([undefined, { zone: 'a' }, { zone: 'b' }].map((selector) => isEligible(record, selector))).to.deep.equal([
-      true,
-      true,
-      false,
-    ]);
+    const record = transformNode(node());
+    expect([undefined, { zone: 'a' }, { zone: 'b' }].map((selector) => hasPoolNetwork(record, selector))).to.deep.equal(
+      [true, true, false],
+    );
     const going = { ...record, metadata: { ...record.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
-    expect(isEligible(going)).to.equal(false);
+    expect(hasPoolNetwork(going)).to.equal(false);
   });
 });

@@ -57,14 +57,14 @@ function happen(world: CapacityWorld, { what, pick, requested, allowed, barred }
     return;
   }
   if (what === 'claim') {
-    world.takeByClaim();
+    world.allocateToClaim();
     return;
   }
   const pods = [...world.pods.values()];
   const pod = pods[pick % Math.max(1, pods.length)];
   if (pod === undefined) return;
-  if (what === 'end') world.end(pod);
-  else world.vanish(pod);
+  if (what === 'end') world.announceEnd(pod);
+  else world.endAtOnce(pod);
 }
 
 function run(story: Story, check: (world: CapacityWorld) => void): CapacityWorld {
@@ -128,7 +128,7 @@ describe('shares of a pool, with a scheduler that looks at nodes late', function
           const bound = () => [...world.pods.values()].filter(({ node }) => node !== undefined);
           expect(bound()).to.have.length(addresses);
           expect(world.missing).to.equal(0);
-          for (const pod of bound().slice(0, 5)) world.end(pod);
+          for (const pod of bound().slice(0, 5)) world.announceEnd(pod);
           settle(500);
           expect(world.pods.size).to.be.at.least(addresses);
           expect(bound()).to.have.length(addresses);
@@ -143,7 +143,7 @@ describe('shares of a pool, with a scheduler that looks at nodes late', function
     for (let step = 0; step < 2_000; step++) {
       if (step % 4 === 0) world.create({ requested: 1, allowed: world.nodes, barred: [] });
       const [oldest] = world.pods.values();
-      if (step % 5 === 0 && oldest !== undefined) world.end(oldest);
+      if (step % 5 === 0 && oldest !== undefined) world.announceEnd(oldest);
       world.step();
     }
     expect(world.writes).to.be.at.most(10);

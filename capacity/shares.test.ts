@@ -16,7 +16,7 @@ function plan(budget: number, nodes: ShareNode[], more: Partial<ShareInput> = {}
     waiting: [],
     offers: new Map(),
     now: 1_000_000,
-    patienceMs: 10_000,
+    offerTimeoutMs: 10_000,
     ...more,
   });
 }
@@ -115,7 +115,7 @@ describe('the shares of nodes', () => {
     const waiting = [kind('k', 1, 'a', 'b')];
     const declined = new Map([['a', 1_000_000]]);
     const offers = new Map<string, Offer>([['k', { node: 'a', at: 0, share: 1, declined }]]);
-    const unseen = plan(1, nodes, { unseen: new Set(['k']), offers });
+    const unseen = plan(1, nodes, { skippedGroups: new Set(['k']), offers });
     expect(unseen.placed.size).to.equal(0);
     expect(plan(1, nodes, { waiting, offers: unseen.offers }).placed.get('k')).to.equal('b');
     expect(plan(1, nodes, { offers }).offers.size, 'of one that waits no more').to.equal(0);

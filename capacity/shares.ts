@@ -1,11 +1,11 @@
-import { cut, fill } from './levels.js';
-import { type Offer, type Placement, type WaitingKind, place } from './offers.js';
+import { reduceShares, raiseShares } from './share-leveling.js';
+import { type Offer, type Placement, type PendingPodGroup, placePendingPods } from './offers.js';
 
 /** More than this is never shown as free: whoever has a big IPv6 network does not run out. */
 export const MAX_SHARE = 10_000;
 /** A pool that has this many addresses for each node keeps some back, so that not every pod that ends makes somebody write. */
-const PLENTY = 8;
-const KEPT_BACK = 8;
+const PLENTY_PER_NODE = 8;
+const KEPT_BACK_DIVISOR = 8;
 
 /** A node that may show a pool. Counts are of addresses that each interface needs one of. */
 export interface ShareNode {
@@ -33,14 +33,14 @@ export interface ShareInput {
   /** Shares have not been made even for long: what nobody has is given out though nobody needs it yet. */
   readonly isDue: boolean;
   /** Pods that no node had enough for. */
-  readonly waiting: readonly WaitingKind[];
+  readonly waiting: readonly PendingPodGroup[];
   /** Keys of kinds of such pods that get nothing in this round. */
-  readonly unseen?: ReadonlySet<string>;
+  readonly skippedGroups?: ReadonlySet<string>;
   /** What this function made of the last round. */
   readonly offers: ReadonlyMap<string, Offer>;
   readonly now: number;
   /** For how long a node is given what a waiting pod needs before another node is. */
-  readonly patienceMs: number;
+  readonly offerTimeoutMs: number;
 }
 
 export interface SharePlan {
@@ -62,9 +62,9 @@ export function planShares(input: ShareInput): SharePlan {
   const budget = Math.max(0, input.budget);
   const shares = new Map(input.nodes.map((node) => [node.name, shareOf(node)]));
   const usable = new Map(input.nodes.map((node) => [node.name, shareOf(node) - node.leaving]));
-  const placement = place({ ...input, budget, usable });
+  const placement = placePendingPods({ ...input, budget, usable });
   const wanted = wantedShares({ ...input, budget }, shares, placement);
-  return { ...writes(input, budget, { wanted, placement }), offers: placement.offers, placed: placement.placed };
+  return { ...plannedWrites(input, budget, { wanted, placement }), offers: placement.offers, placed: placement.placed };
 }
 
 function shareOf({ shown = 0, requested }: ShareNode): number {
@@ -90,44 +90,44 @@ function wantedShares(
   const leaving = new Map(nodes.map(({ name, leaving: count }) => [name, count]));
   const usable = (name: string) => (shares.get(name) ?? 0) - (leaving.get(name) ?? 0);
   // what nobody can use yet first, then where few can run; what a block holds, and what a pod waits for, last
-  cut(wanted, budget, {
+  reduceShares(wanted, budget, {
     floor: (name) => Math.max(kept(name), usable(name)),
-    isCut: (name) => (leaving.get(name) ?? 0) > 0,
+    isReduced: (name) => (leaving.get(name) ?? 0) > 0,
   });
-  cut(wanted, budget, { floor: kept, isCut: (name) => !isOrdinary(name) });
-  cut(wanted, budget, { floor: kept, isCut: isOrdinary });
-  cut(wanted, budget, { floor: (name) => needed.get(name) ?? 0, isCut: () => true });
+  reduceShares(wanted, budget, { floor: kept, isReduced: (name) => !isOrdinary(name) });
+  reduceShares(wanted, budget, { floor: kept, isReduced: isOrdinary });
+  reduceShares(wanted, budget, { floor: (name) => needed.get(name) ?? 0, isReduced: () => true });
   topUp(wanted, budget, { floor: kept, isServed: ordinary.size === 0 ? () => true : isOrdinary, isDue });
   return wanted;
 }
 
-interface TopUp {
+interface TopUpOptions {
   floor: (name: string) => number;
   isServed: (name: string) => boolean;
   isDue: boolean;
 }
 
 /** Nodes that run low get an even share again: of what nobody has, else of what others have more of. */
-function topUp(wanted: Map<string, number>, budget: number, { floor, isServed, isDue }: TopUp): void {
+function topUp(wanted: Map<string, number>, budget: number, { floor, isServed, isDue }: TopUpOptions): void {
   const served = [...wanted.keys()].filter(isServed);
   if (served.length === 0) return;
-  const keptBack = budget >= PLENTY * served.length ? Math.floor(budget / KEPT_BACK) : 0;
+  const keptBack = budget >= PLENTY_PER_NODE * served.length ? Math.floor(budget / KEPT_BACK_DIVISOR) : 0;
   const even = Math.min(MAX_SHARE, Math.floor((budget - keptBack) / served.length));
   const low = served.filter((name) => 2 * (wanted.get(name) ?? 0) < even);
   const missing = low.reduce((sum, name) => sum + even - (wanted.get(name) ?? 0), 0);
   const sum = () => [...wanted.values()].reduce((total, share) => total + share, 0);
   if (missing > budget - sum()) {
     const richest = (name: string) => Math.max(floor(name), even);
-    cut(wanted, budget - missing, { floor: richest, isCut: () => true });
+    reduceShares(wanted, budget - missing, { floor: richest, isReduced: () => true });
   }
-  if (low.length > 0) fill(wanted, budget - sum(), { names: low, ceiling: keptBack > 0 ? even : even + 1 });
+  if (low.length > 0) raiseShares(wanted, budget - sum(), { names: low, ceiling: keptBack > 0 ? even : even + 1 });
   // few addresses, and most of them nowhere to be seen
   const isSparse = 2 * sum() < budget && even < MAX_SHARE;
-  if (isSparse || (isDue && keptBack === 0)) fill(wanted, budget - sum(), { names: served, ceiling: even + 1 });
+  if (isSparse || (isDue && keptBack === 0)) raiseShares(wanted, budget - sum(), { names: served, ceiling: even + 1 });
 }
 
 /** Less is written at once, more only as far as all that may be believed allows. */
-function writes(
+function plannedWrites(
   { nodes, elsewhere }: ShareInput,
   budget: number,
   { wanted, placement }: { wanted: ReadonlyMap<string, number>; placement: Placement },
@@ -136,7 +136,7 @@ function writes(
   const believed = nodes.reduce((sum, { most, requested }) => sum + Math.max(0, most - requested), 0);
   let slack = budget - elsewhere - believed;
   let unfinished = false;
-  const urgentFirst = [...nodes].sort((a, b) => urgency(b, placement) - urgency(a, placement));
+  const urgentFirst = [...nodes].sort((a, b) => urgencyOf(b, placement) - urgencyOf(a, placement));
   for (const node of urgentFirst) {
     const { name, requested, shown, most } = node;
     const cap = requested + (wanted.get(name) ?? 0);
@@ -157,6 +157,6 @@ function isSettled({ shown = 0, requested }: ShareNode, cap: number): boolean {
   return shown === cap || (cap === requested && shown < requested);
 }
 
-function urgency({ name }: ShareNode, { needed }: Placement): number {
+function urgencyOf({ name }: ShareNode, { needed }: Placement): number {
   return needed.get(name) ?? 0;
 }

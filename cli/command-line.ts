@@ -2,20 +2,20 @@ import { Command, type OutputConfiguration } from 'commander';
 import { UsageError, readArguments } from '../process/read-arguments.js';
 import { VERSION } from '../process/version.js';
 import type { IpsOptions } from './ips.js';
-import { Refusal } from './refusal.js';
+import { CommandError } from './command-error.js';
 import { type Reservation, checkReservation } from './reserve.js';
-import type { ClusterChoice } from './session.js';
-import { DEFAULT_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js';
+import type { ClusterOptions } from './cluster-client.js';
+import { WHEREABOUTS_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js';
 
 /** What the user asked for. */
-export type Request = { readonly cluster: ClusterChoice } & (
+export type CliCommand = { readonly cluster: ClusterOptions } & (
   | { readonly command: 'migrate whereabouts'; readonly options: MigrateOptions }
   | { readonly command: 'reserve' | 'unreserve'; readonly reservation: Reservation }
   | { readonly command: 'ips'; readonly options: IpsOptions }
 );
 
 /** Options as commander gives them. */
-interface Given extends ClusterChoice {
+interface ParsedOptions extends ClusterOptions {
   readonly apply?: true;
   readonly namespace?: string;
   readonly network?: string;
@@ -30,36 +30,36 @@ interface Given extends ClusterChoice {
  * @returns undefined where help or version was asked for and printed
  * @throws {UsageError}
  */
-export function readCommandLine(args: readonly string[], output: OutputConfiguration = {}): Request | undefined {
-  let request: Request | undefined;
+export function readCommandLine(args: readonly string[], output: OutputConfiguration = {}): CliCommand | undefined {
+  let request: CliCommand | undefined;
   const program = buildProgram((made) => (request = made));
   return readArguments(program, args, output) ? request : undefined;
 }
 
-function buildProgram(take: (request: Request) => void): Command {
+function buildProgram(onCommand: (request: CliCommand) => void): Command {
   const program = new Command('kubectl holdfast')
     .description('Persistent IP addresses for KubeVirt virtual machines: what people do with them now and then.')
     .version(VERSION, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command');
-  addMigrate(program, take);
-  addReserve(program, take);
-  addIps(program, take);
+  addMigrateCommand(program, onCommand);
+  addReserveCommands(program, onCommand);
+  addIpsCommand(program, onCommand);
   return program;
 }
 
-function addMigrate(program: Command, take: (request: Request) => void): void {
+function addMigrateCommand(program: Command, onCommand: (request: CliCommand) => void): void {
   const migrate = program.command('migrate').description('move over from another IPAM');
-  withCluster(migrate.command('whereabouts'))
+  addClusterOptions(migrate.command('whereabouts'))
     .description('lease to pods what whereabouts has given them; shows the plan, and writes nothing without --apply')
     .option('--apply', 'make the pools and the leases of the plan')
-    .option('--namespace <name>', 'where whereabouts keeps its IPPools', DEFAULT_NAMESPACE)
+    .option('--namespace <name>', 'where whereabouts keeps its IPPools', WHEREABOUTS_NAMESPACE)
     .option('--network <name>', 'of this CNI network, and of those that share its addresses')
     .option('--skip-conflicts', 'with --apply: pass over what has conflicts; without it nothing is written then')
     .option('-o, --output <format>', 'json')
-    .action((given: Given) => {
-      const namespace = nameIn(given.namespace, '--namespace') ?? DEFAULT_NAMESPACE;
-      const network = nameIn(given.network, '--network');
+    .action((given: ParsedOptions) => {
+      const namespace = nonEmptyName(given.namespace, '--namespace') ?? WHEREABOUTS_NAMESPACE;
+      const network = nonEmptyName(given.network, '--network');
       if (given.skipConflicts === true && given.apply !== true) {
         throw new UsageError('--skip-conflicts is of use with --apply alone: a plan names its conflicts');
       }
@@ -70,69 +70,73 @@ function addMigrate(program: Command, take: (request: Request) => void): void {
         json: isJson(given),
         ...(network !== undefined && { network }),
       };
-      take({ command: 'migrate whereabouts', cluster: clusterOf(given), options });
+      onCommand({ command: 'migrate whereabouts', cluster: clusterOptionsOf(given), options });
     });
 }
 
-function addReserve(program: Command, take: (request: Request) => void): void {
-  withCluster(program.command('reserve <pool> <address>'))
+function addReserveCommands(program: Command, onCommand: (request: CliCommand) => void): void {
+  addClusterOptions(program.command('reserve <pool> <address>'))
     .description('keep an address for a MAC address, or from everybody')
     .option('--mac <address>', 'of the interface that shall have it, like 02:00:00:00:00:01; without it nobody gets it')
-    .action((pool: string, address: string, given: Given) => {
-      const reservation = checked({ pool, address, ...(given.mac !== undefined && { mac: given.mac }) });
-      take({ command: 'reserve', cluster: clusterOf(given), reservation });
+    .action((pool: string, address: string, given: ParsedOptions) => {
+      const reservation = checkedReservation({ pool, address, ...(given.mac !== undefined && { mac: given.mac }) });
+      onCommand({ command: 'reserve', cluster: clusterOptionsOf(given), reservation });
     });
-  withCluster(program.command('unreserve <pool> <address>'))
+  addClusterOptions(program.command('unreserve <pool> <address>'))
     .description('let go what was reserved')
-    .action((pool: string, address: string, given: Given) => {
-      take({ command: 'unreserve', cluster: clusterOf(given), reservation: checked({ pool, address }) });
+    .action((pool: string, address: string, given: ParsedOptions) => {
+      onCommand({
+        command: 'unreserve',
+        cluster: clusterOptionsOf(given),
+        reservation: checkedReservation({ pool, address }),
+      });
     });
 }
 
 /** What no cluster is needed for is said before one is looked for. */
-function checked(reservation: Reservation): Reservation {
+function checkedReservation(reservation: Reservation): Reservation {
   try {
     checkReservation(reservation);
     return reservation;
   } catch (error) {
-    throw error instanceof Refusal ? new UsageError(error.message, { cause: error }) : error;
+    throw error instanceof CommandError ? new UsageError(error.message, { cause: error }) : error;
   }
 }
 
-function addIps(program: Command, take: (request: Request) => void): void {
-  withCluster(program.command('ips'))
+function addIpsCommand(program: Command, onCommand: (request: CliCommand) => void): void {
+  addClusterOptions(program.command('ips'))
     .description('who has which addresses: VMs, and pods without claims')
     .option('-n, --namespace <name>', 'of the VMs and pods; default: that of the context')
     .option('-A, --all-namespaces', 'all of them')
     .option('-o, --output <format>', 'json')
-    .action((given: Given) => {
-      const namespace = nameIn(given.namespace, '-n');
+    .action((given: ParsedOptions) => {
+      const namespace = nonEmptyName(given.namespace, '-n');
       const options: IpsOptions = {
         json: isJson(given),
         allNamespaces: given.allNamespaces === true,
         ...(namespace !== undefined && { namespace }),
       };
-      take({ command: 'ips', cluster: clusterOf(given), options });
+      onCommand({ command: 'ips', cluster: clusterOptionsOf(given), options });
     });
 }
 
 /** Empty is what a variable of a script is that was never set: it must not stand for all. */
-function nameIn(text: string | undefined, flag: string): string | undefined {
+function nonEmptyName(text: string | undefined, flag: string): string | undefined {
   if (text === '') throw new UsageError(`${flag}: "" cannot be used: write a name, or leave it out`);
   return text;
 }
 
-function isJson({ output }: Given): boolean {
+function isJson({ output }: ParsedOptions): boolean {
   if (output === undefined || output === 'json') return output === 'json';
   throw new UsageError(`-o: "${output}" cannot be used: there is json; leave it out for text`);
 }
 
-function withCluster(command: Command): Command {
+function addClusterOptions(command: Command): Command {
   return command
     .option('--kubeconfig <path>', 'where the cluster is; default: KUBECONFIG, ~/.kube/config')
     .option('--context <name>', 'of the kubeconfig; default: its current one');
 }
 
-function clusterOf({ kubeconfig, context }: Given): ClusterChoice {
+function clusterOptionsOf({ kubeconfig, context }: ParsedOptions): ClusterOptions {
   return { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
 }

@@ -5,7 +5,7 @@ import { StatusError } from '../kube/errors.js';
 import type { Resource } from '../kube/resource.js';
 import type { Client, ListOptions } from '../kube/client.js';
 import { type IpsOptions, listIps } from './ips.js';
-import { Refusal } from './refusal.js';
+import { CommandError } from './command-error.js';
 
 function claim(vm: string, status: Partial<NonNullable<IPAMClaim['status']>> = {}, deleting = false): IPAMClaim {
   const annotations = {
@@ -127,8 +127,10 @@ describe('the addresses at one glance', () => {
         list: (resource: Resource) => (resource.plural === missing ? Promise.reject(error) : list(resource)),
       } as unknown as Pick<Client, 'list'>;
       const refusal = await listIps(EVERYWHERE, client, 'a').catch((thrown: unknown) => thrown);
-      expect(refusal).to.be.instanceOf(Refusal);
-      expect((refusal as Refusal).message).to.match(new RegExp(`knows no ${missing}\\..*: install Holdfast first$`));
+      expect(refusal).to.be.instanceOf(CommandError);
+      expect((refusal as CommandError).message).to.match(
+        new RegExp(`knows no ${missing}\\..*: install Holdfast first$`),
+      );
     });
   }
 });

@@ -1,12 +1,12 @@
 import type { AddressLease } from '../api/address-lease.js';
-import { type IPAMClaim, labelValue, nadOf, ownerOf, vmNetworkOf } from '../api/ipam-claim.js';
+import { type IPAMClaim, labelValue, claimNadOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
 import { isBeingDeleted } from '../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
 import type { Client } from '../kube/client.js';
 import { isForbidden } from '../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
-import { INSTALL_HOLDFAST, ofKnownKind } from './known-kind.js';
-import { tableOf } from './table.js';
+import { INSTALL_HOLDFAST, requireKind } from './required-kind.js';
+import { formatTable } from './table.js';
 import { jsonLines } from './terminal.js';
 
 export interface IpsOptions {
@@ -34,13 +34,17 @@ export interface IpsRow {
 }
 
 /**
- * @param home the namespace of the context
+ * @param defaultNamespace the namespace of the context
  * @returns lines for the user
  */
-export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>, home: string): Promise<string[]> {
-  const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
+export async function listIps(
+  options: IpsOptions,
+  client: Pick<Client, 'list'>,
+  defaultNamespace: string,
+): Promise<string[]> {
+  const namespace = options.allNamespaces ? undefined : (options.namespace ?? defaultNamespace);
   const [claims, leases] = await Promise.all([
-    ofKnownKind(IPAM_CLAIMS, INSTALL_HOLDFAST, () => client.list(IPAM_CLAIMS, { namespace })),
+    requireKind(IPAM_CLAIMS, INSTALL_HOLDFAST, () => client.list(IPAM_CLAIMS, { namespace })),
     listLeases(client, namespace),
   ]);
   const rows = rowsOf(claims.items, leases);
@@ -52,7 +56,7 @@ export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>,
     ...[row.kind, row.owner, row.interface, row.nad, row.addresses.join(' '), row.pool, row.state],
   ]);
   const header = ['KIND', 'NAME', 'INTERFACE', 'NAD', 'ADDRESSES', 'POOL', 'STATE'];
-  return tableOf(namespace === undefined ? ['NAMESPACE', ...header] : header, cells);
+  return formatTable(namespace === undefined ? ['NAMESPACE', ...header] : header, cells);
 }
 
 /** VMs first, each by its name. Leases that were released, and reserved ones, are nobody's. */
@@ -67,17 +71,17 @@ function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[]): 
   for (const own of byOwner.values()) {
     if (own[0]?.spec.owner?.kind === 'Pod') rows.push(...rowsOfPod(own));
   }
-  return rows.sort(byName);
+  return rows.sort(compareRows);
 }
 
 function rowOfClaim(claim: IPAMClaim, leases: readonly AddressLease[]): IpsRow {
   const { namespace = '', name } = claim.metadata;
   return {
     namespace,
-    owner: ownerOf(claim)?.name ?? name,
+    owner: claimOwnerOf(claim)?.name ?? name,
     kind: 'VM',
-    interface: vmNetworkOf(claim) ?? claim.spec.interface,
-    nad: nadOf(claim) ?? '',
+    interface: claimVmNetworkOf(claim) ?? claim.spec.interface,
+    nad: claimNadOf(claim) ?? '',
     addresses: claim.status?.ips ?? [],
     pool: leases[0]?.spec.pool ?? '',
     state: stateOfClaim(claim),
@@ -117,7 +121,7 @@ function rowsOfPod(leases: readonly AddressLease[]): IpsRow[] {
   });
 }
 
-function byName(a: IpsRow, b: IpsRow): number {
+function compareRows(a: IpsRow, b: IpsRow): number {
   const [left, right] = [a, b].map(({ namespace, kind, owner, interface: name }) =>
     JSON.stringify([namespace, kind === 'VM' ? 0 : 1, owner, name]),
   );
@@ -129,7 +133,7 @@ async function listLeases(client: Pick<Client, 'list'>, namespace: string | unde
   const labelSelector = namespace === undefined ? undefined : `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
   try {
     const ask = () => client.list(ADDRESS_LEASES, { labelSelector });
-    return (await ofKnownKind(ADDRESS_LEASES, INSTALL_HOLDFAST, ask)).items;
+    return (await requireKind(ADDRESS_LEASES, INSTALL_HOLDFAST, ask)).items;
   } catch (error) {
     if (isForbidden(error)) return [];
     throw error;

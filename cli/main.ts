@@ -2,10 +2,10 @@
 import { systemClock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import { UsageError } from '../process/read-arguments.js';
-import { type Request, readCommandLine } from './command-line.js';
+import { type CliCommand, readCommandLine } from './command-line.js';
 import { listIps } from './ips.js';
 import { reserve, unreserve } from './reserve.js';
-import { WIDTH, withCluster } from './session.js';
+import { CONCURRENCY, withClient } from './cluster-client.js';
 import { writeLine } from './terminal.js';
 import { migrateWhereabouts } from './whereabouts/migrate.js';
 
@@ -13,16 +13,22 @@ import { migrateWhereabouts } from './whereabouts/migrate.js';
 async function main(): Promise<number> {
   const request = readCommandLine(process.argv.slice(2));
   if (request === undefined) return 0;
-  return (await perform(request)) ? 0 : 1;
+  return (await runCommand(request)) ? 0 : 1;
 }
 
-async function perform(request: Request): Promise<boolean> {
+async function runCommand(request: CliCommand): Promise<boolean> {
   const print = (line: string) => writeLine(process.stdout, line);
   const tell = (line: string) => writeLine(process.stderr, line);
-  return withCluster(request.cluster, async (client, home) => {
+  return withClient(request.cluster, async (client, home) => {
     switch (request.command) {
       case 'migrate whereabouts':
-        return migrateWhereabouts(request.options, { client, clock: systemClock, width: WIDTH, print, tell });
+        return migrateWhereabouts(request.options, {
+          client,
+          clock: systemClock,
+          concurrency: CONCURRENCY,
+          print,
+          printStatus: tell,
+        });
       case 'reserve':
         print(await reserve(request.reservation, client));
         return true;
@@ -53,7 +59,7 @@ main().then(
     for (const line of [`kubectl holdfast: ${first}`, ...more.map((text) => `  ${text}`)]) {
       writeLine(process.stderr, line);
     }
-    if (usage) writeLine(process.stderr, `See: ${error.see ?? 'kubectl holdfast --help'}`);
+    if (usage) writeLine(process.stderr, `See: ${error.helpCommand ?? 'kubectl holdfast --help'}`);
     process.exitCode = usage ? 2 : 1;
   },
 );

@@ -7,7 +7,7 @@ import { StatusError } from '../kube/errors.js';
 import { adminPool } from '../test/pool-objects.js';
 import { leaseOf } from '../test/lease-objects.js';
 import { MigrationCluster, observedOf } from './testing/migration-world.js';
-import { Refusal } from './refusal.js';
+import { CommandError } from './command-error.js';
 import { type Reservation, reserve, unreserve } from './reserve.js';
 
 const MAC = '02:00:00:00:00:01';
@@ -150,8 +150,8 @@ describe('an address that is reserved by hand', () => {
     it(`${name}, or it is refused`, async () => {
       const cluster = world(...leases);
       const refusal = await reserve({ ...of5, ...given }, cluster.client()).catch((error: unknown) => error);
-      expect(refusal).to.be.instanceOf(Refusal);
-      expect((refusal as Refusal).message).to.include(words);
+      expect(refusal).to.be.instanceOf(CommandError);
+      expect((refusal as CommandError).message).to.include(words);
       expect(cluster.writes).to.equal(0);
     });
   }
@@ -161,8 +161,8 @@ describe('an address that is reserved by hand', () => {
     const client = { ...world().client(), get: () => Promise.reject(error) };
     for (const attempt of [reserve(of5, client), unreserve(of5, client)]) {
       const refusal = await attempt.catch((thrown: unknown) => thrown);
-      expect(refusal).to.be.instanceOf(Refusal);
-      expect((refusal as Refusal).message).to.match(
+      expect(refusal).to.be.instanceOf(CommandError);
+      expect((refusal as CommandError).message).to.match(
         /knows no addresspools\.ipam\.holdfast\.dev: install Holdfast first$/,
       );
     }
@@ -196,7 +196,7 @@ describe('an address that is reserved by hand', () => {
     it(`is not let go where ${name}`, async () => {
       const cluster = world(...leases);
       const refusal = await unreserve(of5, cluster.client()).catch((error: unknown) => error);
-      expect((refusal as Refusal).message).to.include(words);
+      expect((refusal as CommandError).message).to.include(words);
       expect(cluster.all('addressleases')).to.have.length(leases.length);
     });
   }

@@ -1,21 +1,21 @@
 import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
-import { parseLeasedMac } from '../api/mac-address.js';
+import { parseLeaseMac } from '../api/mac-address.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../api/names.js';
 import { type Address, AddressError, formatAddress, parseAddress } from '../ipam/core/address.js';
 import { formatCidr } from '../ipam/core/cidr.js';
 import { leaseLabels } from '../ipam/core/lease-labels.js';
 import { leaseName } from '../ipam/core/lease-name.js';
-import { isOfTable, readLease, stateOf } from '../ipam/core/lease.js';
+import { isReservation, readLease, stateOf } from '../ipam/core/lease.js';
 import { type Pool, compilePool, subnetOf } from '../ipam/core/pool.js';
 import { findUnlessGone } from '../kube/absence.js';
 import type { Client } from '../kube/client.js';
 import { isAlreadyExists } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
-import { INSTALL_HOLDFAST, ofKnownKind } from './known-kind.js';
-import { Refusal } from './refusal.js';
+import { INSTALL_HOLDFAST, requireKind } from './required-kind.js';
+import { CommandError } from './command-error.js';
 
 /** Of Ethernet. What is longer is no Ethernet's, and begins with other bits. */
-const GROUP = /^.[13579bdf](:..){5}$/;
+const MULTICAST_MAC = /^.[13579bdf](:..){5}$/;
 
 export interface Reservation {
   /** The AddressPool's name. */
@@ -25,45 +25,45 @@ export interface Reservation {
   readonly mac?: string;
 }
 
-/** Looks at the words alone. @throws {Refusal} where they are no address, or no MAC address */
+/** Looks at the words alone. @throws {CommandError} where they are no address, or no MAC address */
 export function checkReservation({ address, mac }: Reservation): void {
-  readAddress(address);
-  macOf(mac);
+  parseAddressArgument(address);
+  parseMacArgument(mac);
 }
 
 /**
  * Makes the lease that keeps an address for a MAC address, or from everybody.
  * @returns what was done, in words
- * @throws {Refusal} where it cannot be
+ * @throws {CommandError} where it cannot be
  */
 export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 'list' | 'create'>): Promise<string> {
-  const mac = macOf(wanted.mac);
-  const { pool, address } = await findPlace(wanted, client);
+  const mac = parseMacArgument(wanted.mac);
+  const { pool, address } = await findPoolAndAddress(wanted, client);
   const subnet = subnetOf(pool, address);
   const text = formatAddress(address);
   if (subnet === undefined) {
     const cidrs = pool.subnets.map(({ cidr }) => formatCidr(cidr)).join(', ');
-    throw new Refusal(`${text} is not in AddressPool ${pool.name}, which has ${cidrs}`);
+    throw new CommandError(`${text} is not in AddressPool ${pool.name}, which has ${cidrs}`);
   }
   if (!subnet.requestable.has(address.value)) {
-    throw new Refusal(
+    throw new CommandError(
       `AddressPool ${pool.name} leases ${text} to nobody: it is excluded, the gateway, or outside of its ranges`,
     );
   }
   const lease = reservationOf(pool, address, mac);
   const { name } = lease.metadata;
-  await refuseSecond(lease, client);
+  await refuseSecondReservation(lease, client);
   try {
     await client.create(ADDRESS_LEASES, lease);
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    return there(lease, await client.get(ADDRESS_LEASES, { name }));
+    return compareExisting(lease, await client.get(ADDRESS_LEASES, { name }));
   }
   return `addresslease.ipam.holdfast.dev/${name} reserved`;
 }
 
 /** Of two addresses that are reserved for it a workload would have one, and nothing says which. */
-async function refuseSecond({ metadata, spec }: AddressLease, client: Pick<Client, 'list'>): Promise<void> {
+async function refuseSecondReservation({ metadata, spec }: AddressLease, client: Pick<Client, 'list'>): Promise<void> {
   const { pool, addressSpace, mac } = spec;
   if (mac === undefined) return;
   const { items } = await client.list(ADDRESS_LEASES, {
@@ -72,74 +72,78 @@ async function refuseSecond({ metadata, spec }: AddressLease, client: Pick<Clien
   // whether it is the same is seen when it is made
   if (items.some(({ metadata: { name } }) => name === metadata.name)) return;
   const { family } = parseAddress(spec.address);
-  const other = items.map(readLease).find((lease) => isOfTable(lease) && lease.address.family === family);
+  const other = items.map(readLease).find((lease) => isReservation(lease) && lease.address.family === family);
   if (other === undefined) return;
   const there = formatAddress(other.address);
-  throw new Refusal(
+  throw new CommandError(
     `AddressPool ${pool} keeps ${there} for ${mac} already, and a MAC address gets one IPv${family} address of a pool: kubectl holdfast unreserve ${pool} ${there} first`,
   );
 }
 
 /**
  * Deletes such a lease.
- * @throws {Refusal} where there is none, it is of another pool, or somebody has the address
+ * @throws {CommandError} where there is none, it is of another pool, or somebody has the address
  */
 export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' | 'delete'>): Promise<string> {
-  const { pool, address } = await findPlace(wanted, client);
+  const { pool, address } = await findPoolAndAddress(wanted, client);
   const name = leaseName(pool.addressSpace, address);
   const found = await findUnlessGone(client, ADDRESS_LEASES, { name });
-  if (found === undefined) throw new Refusal(`there is no AddressLease ${name}: the address is not reserved`);
+  if (found === undefined) throw new CommandError(`there is no AddressLease ${name}: the address is not reserved`);
   const record = readLease(found);
   const { owner } = record;
   const text = formatAddress(address);
-  if (owner !== undefined && !isOfTable(record)) {
+  if (owner !== undefined && !isReservation(record)) {
     const rest = stateOf(record) === 'held' ? '' : ', and cools down';
-    throw new Refusal(`${text} is not reserved but leased to ${nameOf(owner)}${rest}: there is nothing to unreserve`);
+    throw new CommandError(
+      `${text} is not reserved but leased to ${describeLeaseOwner(owner)}${rest}: there is nothing to unreserve`,
+    );
   }
   if (record.pool !== pool.name) {
-    throw new Refusal(
+    throw new CommandError(
       `AddressLease ${name} reserves ${text} for AddressPool ${record.pool}, not for ${pool.name}: if it is wrong, kubectl delete alease ${name}`,
     );
   }
   if (owner !== undefined) {
     const state = stateOf(record) === 'held' ? 'has' : 'had';
-    throw new Refusal(`${nameOf(owner)} ${state} ${text}: it is no reservation now; try again once that is over`);
+    throw new CommandError(
+      `${describeLeaseOwner(owner)} ${state} ${text}: it is no reservation now; try again once that is over`,
+    );
   }
   const { uid, resourceVersion } = record.metadata;
   await client.delete(ADDRESS_LEASES, { name }, { uid, resourceVersion });
   return `addresslease.ipam.holdfast.dev/${name} deleted: the address is free`;
 }
 
-async function findPlace(
+async function findPoolAndAddress(
   { pool: name, address: text }: Reservation,
   client: Pick<Client, 'get'>,
 ): Promise<{ pool: Pool; address: Address }> {
-  const address = readAddress(text);
-  const object = await ofKnownKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () =>
+  const address = parseAddressArgument(text);
+  const object = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () =>
     findUnlessGone(client, ADDRESS_POOLS, { name }),
   );
-  if (object === undefined) throw new Refusal(`there is no AddressPool ${name}: kubectl get apools lists them`);
+  if (object === undefined) throw new CommandError(`there is no AddressPool ${name}: kubectl get apools lists them`);
   const compiled = compilePool(object);
   if (compiled.ok) return { pool: compiled.pool, address };
   const problems = compiled.problems.map(({ field, message }) => `${field} ${message}`).join('; ');
-  throw new Refusal(`AddressPool ${name} is invalid: ${problems}`);
+  throw new CommandError(`AddressPool ${name} is invalid: ${problems}`);
 }
 
-function readAddress(text: string): Address {
+function parseAddressArgument(text: string): Address {
   try {
     return parseAddress(text);
   } catch (error) {
-    if (error instanceof AddressError) throw new Refusal(error.message);
+    if (error instanceof AddressError) throw new CommandError(error.message);
     throw error;
   }
 }
 
-function macOf(mac: string | undefined): string | undefined {
+function parseMacArgument(mac: string | undefined): string | undefined {
   if (mac === undefined) return undefined;
-  const parsed = parseLeasedMac(mac);
-  if (parsed === undefined) throw new Refusal(`"${mac}" is no MAC address: write it like 02:00:00:00:00:01`);
-  if (!GROUP.test(parsed)) return parsed;
-  throw new Refusal(`${mac} is the address of a group, for its first byte is odd: give the one of the interface`);
+  const parsed = parseLeaseMac(mac);
+  if (parsed === undefined) throw new CommandError(`"${mac}" is no MAC address: write it like 02:00:00:00:00:01`);
+  if (!MULTICAST_MAC.test(parsed)) return parsed;
+  throw new CommandError(`${mac} is the address of a group, for its first byte is odd: give the one of the interface`);
 }
 
 /** The lease that keeps an address of the pool for a MAC address, or from everybody. */
@@ -154,21 +158,21 @@ export function reservationOf(pool: Pool, address: Address, mac?: string): Addre
   return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec };
 }
 
-function nameOf({ kind, namespace, name }: LeaseOwner): string {
+function describeLeaseOwner({ kind, namespace, name }: LeaseOwner): string {
   return `${kind} ${namespace}/${name}`;
 }
 
 /** What is there already is fine where it is the same. */
-function there(wanted: AddressLease, found: AddressLease): string {
+function compareExisting(wanted: AddressLease, found: AddressLease): string {
   const { name } = wanted.metadata;
   const { owner, pool, mac } = found.spec;
   if (owner !== undefined) {
-    throw new Refusal(
-      `${wanted.spec.address} is leased to ${nameOf(owner)}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: look at AddressLease ${name}`,
+    throw new CommandError(
+      `${wanted.spec.address} is leased to ${describeLeaseOwner(owner)}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: look at AddressLease ${name}`,
     );
   }
   if (pool === wanted.spec.pool && mac === wanted.spec.mac) return `addresslease.ipam.holdfast.dev/${name} unchanged`;
-  throw new Refusal(
+  throw new CommandError(
     `${wanted.spec.address} is reserved otherwise: for ${mac ?? 'nobody'}, from AddressPool ${pool}: delete AddressLease ${name} first`,
   );
 }

@@ -2,8 +2,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { tableOf } from './table.js';
-import { jsonLines, printable, writeLine } from './terminal.js';
+import { formatTable } from './table.js';
+import { jsonLines, escapeLine, writeLine } from './terminal.js';
 
 const ESCAPE = '\u001b[2J';
 
@@ -23,11 +23,11 @@ describe('what kubectl holdfast writes to a terminal', () => {
     { name: 'a lone surrogate', given: 'a\ud800b', expect: String.raw`a\ud800b` },
   ];
   for (const { name, given, expect: expected } of rows) {
-    it(`shows ${name} as JSON writes it`, () => expect(printable(given)).to.equal(expected));
+    it(`shows ${name} as JSON writes it`, () => expect(escapeLine(given)).to.equal(expected));
   }
 
   it('is any other text as it is', () => {
-    expect(printable('pool "blue" – 10.0.0.5 für ä 𝄞')).to.equal('pool "blue" – 10.0.0.5 für ä 𝄞');
+    expect(escapeLine('pool "blue" – 10.0.0.5 für ä 𝄞')).to.equal('pool "blue" – 10.0.0.5 für ä 𝄞');
   });
 
   it('is JSON with the same values, if it was JSON', () => {
@@ -46,7 +46,7 @@ describe('what kubectl holdfast writes to a terminal', () => {
   });
 
   it('is a table whose columns fit what is shown, with long cells cut', () => {
-    const [header, first, second] = tableOf(
+    const [header, first, second] = formatTable(
       ['A', 'B'],
       [
         [`x${ESCAPE}`, '1'],

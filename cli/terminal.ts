@@ -1,22 +1,22 @@
-import { shorten } from '../api/json.js';
+import { truncate } from '../api/json.js';
 
 /** Characters that a terminal obeys or hides: controls (C0, DEL, C1), format characters such as those of bidirectional text, lone surrogates, and line separators. */
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-const LONGEST_CELL = 256;
+const HIDDEN_CHARACTERS = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const MAX_CELL_LENGTH = 256;
 
 /**
  * One line as a terminal may have it. Objects hold text of tenants, and escape sequences in it would move the cursor or forge lines. They
  * are shown as JSON writes them, so that JSON stays JSON with the same values.
  */
-export function printable(line: string): string {
-  return line.replaceAll(HIDDEN, (found) =>
-    Array.from({ length: found.length }, (_, index) => escaped(found.charCodeAt(index))).join(''),
+export function escapeLine(line: string): string {
+  return line.replaceAll(HIDDEN_CHARACTERS, (found) =>
+    Array.from({ length: found.length }, (_, index) => unicodeEscape(found.charCodeAt(index))).join(''),
   );
 }
 
 /** A cell of a table, whose width all other rows have, too. */
-export function printableCell(text: string): string {
-  return printable(shorten(text, LONGEST_CELL));
+export function escapeCell(text: string): string {
+  return escapeLine(truncate(text, MAX_CELL_LENGTH));
 }
 
 /** To be printed line by line: a line break within a text is an escape there. */
@@ -26,9 +26,9 @@ export function jsonLines(value: unknown): string[] {
 
 /** All that the command says goes through here. */
 export function writeLine(stream: Pick<NodeJS.WriteStream, 'write'>, line: string): void {
-  stream.write(`${printable(line)}\n`);
+  stream.write(`${escapeLine(line)}\n`);
 }
 
-function escaped(unit: number): string {
+function unicodeEscape(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { swappedClaimName } from '../api/ipam-claim.js';
 import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, VM1, referencesAfter, reviewCreate, type Cluster } from '../test/pod-review.js';
+import { CLUSTER, VM1, referencesAfter, reviewCreate, type ReviewedCluster } from '../test/pod-review.js';
 
 describe('a launcher pod that is created', () => {
   const networks = networksValue(VM1);
 
-  const choices: { name: string; given: Cluster; expect: (string | undefined)[] }[] = [
+  const choices: { name: string; given: ReviewedCluster; expect: (string | undefined)[] }[] = [
     { name: 'refers to the claim of its VM', given: CLUSTER, expect: ['vm1.data'] },
     {
       name: 'refers to the claim that the controller is about to make',

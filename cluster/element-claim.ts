@@ -1,17 +1,17 @@
-import { type IPAMClaim, claimName, nadOf, swappedClaimName } from '../api/ipam-claim.js';
+import { type IPAMClaim, claimName, claimNadOf, swappedClaimName } from '../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../api/meta.js';
 import type { NetworkConfig } from '../api/network-attachment.js';
 import type { NetworkSelection } from '../api/network-selection.js';
 import { ordinalInterfaceName } from '../api/pod-interface.js';
 import {
-  describeHolder,
+  describeClaimOwner,
   isForVmNetwork,
   isOwnedBy,
-  isOwnerless,
-  nameByIpamExtensions,
-  servedNetwork,
+  hasNoOwner,
+  ipamExtensionsClaimName,
+  servedVmNetwork,
 } from '../api/vm-claims.js';
-import type { ClusterView, Doubt } from './cluster-view.js';
+import type { ClusterView, Recheck } from './cluster-view.js';
 import type { VmiNetwork, Workload } from './workload.js';
 
 /** What a network element should refer to. */
@@ -23,66 +23,74 @@ export type ElementClaim =
   | { kind: 'foreign'; claim: string; reason: string };
 
 /** What a choice is made from. `doubt` is told of each object that a younger look could show differently. */
-export interface Choice {
+export interface ClaimChoiceContext {
   workload: Workload;
   /** The interface names that the pod's elements ask for. */
   requested: ReadonlySet<string | undefined>;
   view: ClusterView;
-  doubt: (doubt: Doubt) => void;
+  doubt: (doubt: Recheck) => void;
 }
 
 /**
  * Finds the claim of one network element. Pure.
- * @param held the claim to which the pod points already, on this interface and NAD
+ * @param referenced the claim to which the pod points already, on this interface and NAD
  */
-export function chooseClaim(selection: NetworkSelection, held: string | undefined, choice: Choice): ElementClaim {
+export function chooseClaim(
+  selection: NetworkSelection,
+  referenced: string | undefined,
+  choice: ClaimChoiceContext,
+): ElementClaim {
   const network = matchNetwork(selection, choice);
-  if (held !== undefined) {
-    const seen = choice.view.claim(held);
+  if (referenced !== undefined) {
+    const seen = choice.view.claim(referenced);
     // a name that a tenant wrote beside none of the VM's networks is worth no live read
-    if (seen === undefined && network !== undefined) choice.doubt({ kind: 'claim', key: held });
-    if (seen !== undefined && isOwnedBy(seen, choice.workload.owner)) return { kind: 'claim', name: held };
+    if (seen === undefined && network !== undefined) choice.doubt({ kind: 'claim', key: referenced });
+    if (seen !== undefined && isOwnedBy(seen, choice.workload.owner)) return { kind: 'claim', name: referenced };
   }
-  const chosen = chooseAnew(selection, network, choice);
+  const chosen = chooseNewClaim(selection, network, choice);
   // its VM was deleted with --cascade=orphan: the VMI, which inherits the claim, runs on
-  return chosen.kind === 'foreign' && chosen.claim === held ? { kind: 'claim', name: held } : chosen;
+  return chosen.kind === 'foreign' && chosen.claim === referenced ? { kind: 'claim', name: referenced } : chosen;
 }
 
-function chooseAnew(selection: NetworkSelection, network: VmiNetwork | undefined, choice: Choice): ElementClaim {
+function chooseNewClaim(
+  selection: NetworkSelection,
+  network: VmiNetwork | undefined,
+  choice: ClaimChoiceContext,
+): ElementClaim {
   const { workload, view, doubt } = choice;
   if (network === undefined) {
     if (isNamedByKubeVirt(selection)) doubt({ kind: 'vmi', key: workload.vmi });
     const vmi = joinKey(workload.namespace, workload.vmi);
     return { kind: 'none', why: `it is none of the networks of VirtualMachineInstance ${vmi}` };
   }
-  const nad = keyOf(selection.nad);
-  const isVms = nad === keyOf(network.nad);
+  const nad = nadKey(selection.nad);
+  const isVms = nad === nadKey(network.nad);
   const config = view.network(nad);
   if (config === undefined && isVms) doubt({ kind: 'network', key: nad });
 
   const own = view
     .claimsOf(workload.owner.uid)
-    .filter((claim) => isOwnedBy(claim, workload.owner) && serves(claim, network, choice));
-  const kept = pickOwn(own, nad, config?.ok ? config.network.name : undefined);
+    .filter((claim) => isOwnedBy(claim, workload.owner) && servesNetwork(claim, network, choice));
+  const kept = pickOwnClaim(own, nad, config?.ok ? config.network.name : undefined);
   // a pod may still run on the NAD that its VM's network had before
-  if (kept !== undefined && (isVms || nadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
+  if (kept !== undefined && (isVms || claimNadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
   if (!isVms) {
     doubt({ kind: 'vmi', key: workload.vmi });
-    return { kind: 'none', why: `the VM has network "${network.name}" on ${keyOf(network.nad)}, not on ${nad}` };
+    return { kind: 'none', why: `the VM has network "${network.name}" on ${nadKey(network.nad)}, not on ${nad}` };
   }
-  return makesClaim(network, config, choice);
+  return expectClaim(network, config, choice);
 }
 
 /** What an interface without a claim comes to: a claim that the controller makes, or none. */
-function makesClaim(network: VmiNetwork, config: NetworkConfig | undefined, choice: Choice): ElementClaim {
-  const nad = `NetworkAttachmentDefinition ${keyOf(network.nad)}`;
+function expectClaim(network: VmiNetwork, config: NetworkConfig | undefined, choice: ClaimChoiceContext): ElementClaim {
+  const nad = `NetworkAttachmentDefinition ${nadKey(network.nad)}`;
   if (config?.ok !== true) {
     const why = `${nad} ${config === undefined ? 'does not exist: create it' : `cannot be used: ${config.problem.field} ${config.problem.message}`}`;
     return { kind: 'none', why, warning: `network "${network.name}" gets no persistent addresses: ${why}` };
   }
-  if (network.absent) return { kind: 'none', why: `network "${network.name}" is being unplugged` };
+  if (network.isUnplugRequested) return { kind: 'none', why: `network "${network.name}" is being unplugged` };
   if (!config.network.allowPersistentIPs) return { kind: 'none', why: `${nad} does not allow persistent addresses` };
-  if (!choice.view.enabled) {
+  if (!choice.view.allowsNewClaims) {
     return { kind: 'none', why: `namespace ${choice.workload.namespace} takes no new persistent addresses` };
   }
   return predictClaim(network, config.network.name, choice);
@@ -91,7 +99,7 @@ function makesClaim(network: VmiNetwork, config: NetworkConfig | undefined, choi
 /** By the interface's name, which is unique in a pod; several interfaces may share a NAD. */
 export function matchNetwork(
   selection: NetworkSelection,
-  { workload, requested }: Pick<Choice, 'workload' | 'requested'>,
+  { workload, requested }: Pick<ClaimChoiceContext, 'workload' | 'requested'>,
 ): VmiNetwork | undefined {
   const { networks } = workload;
   const wanted = selection.interface;
@@ -112,32 +120,36 @@ function isNamedByKubeVirt(selection: NetworkSelection): boolean {
 }
 
 /** Without a readable NAD, the claim that was made for that NAD; ipam-extensions noted none. */
-function pickOwn(own: readonly IPAMClaim[], nad: string, cniNetwork: string | undefined): IPAMClaim | undefined {
+function pickOwnClaim(own: readonly IPAMClaim[], nad: string, cniNetwork: string | undefined): IPAMClaim | undefined {
   const fitting = own.filter((claim) =>
-    cniNetwork === undefined ? (nadOf(claim) ?? nad) === nad : claim.spec.network === cniNetwork,
+    cniNetwork === undefined ? (claimNadOf(claim) ?? nad) === nad : claim.spec.network === cniNetwork,
   );
   fitting.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   return fitting.find((claim) => !isBeingDeleted(claim)) ?? fitting[0];
 }
 
 /** The claim is for this network of the VM's spec, and for no other one that kubevirt/ipam-extensions gave the same name. */
-function serves(claim: IPAMClaim, network: VmiNetwork, { workload, view }: Pick<Choice, 'workload' | 'view'>): boolean {
+function servesNetwork(
+  claim: IPAMClaim,
+  network: VmiNetwork,
+  { workload, view }: Pick<ClaimChoiceContext, 'workload' | 'view'>,
+): boolean {
   const vm = workload.owner.name;
   if (!isForVmNetwork(claim, vm, network.name)) return false;
-  const isBeside = ({ nad, absent }: VmiNetwork) => {
-    const config = absent ? undefined : view.network(keyOf(nad));
+  const isBeside = ({ nad, isUnplugRequested }: VmiNetwork) => {
+    const config = isUnplugRequested ? undefined : view.network(nadKey(nad));
     return config?.ok === true && config.network.name === claim.spec.network;
   };
   const networks = workload.networks.filter((other) => other === network || isBeside(other));
-  return servedNetwork(claim, vm, networks) === network.name;
+  return servedVmNetwork(claim, vm, networks) === network.name;
 }
 
 /** The claim that the controller makes, or is about to make: its name is known before it exists. */
-function predictClaim(network: VmiNetwork, cniNetwork: string, choice: Choice): ElementClaim {
+function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoiceContext): ElementClaim {
   const { workload, view, doubt } = choice;
   const { owner } = workload;
   const { name: vmNetwork } = network;
-  const former = findFormer(network, cniNetwork, choice);
+  const former = findIpamExtensionsClaim(network, cniNetwork, choice);
   if (former !== undefined) return { kind: 'claim', name: former };
   for (const name of [claimName(owner.name, vmNetwork), swappedClaimName(owner.name, vmNetwork, cniNetwork)]) {
     const seen = view.claim(name);
@@ -145,7 +157,7 @@ function predictClaim(network: VmiNetwork, cniNetwork: string, choice: Choice): 
     if (seen === undefined || isUsable(seen, owner, cniNetwork)) return { kind: 'claim', name };
     if (!isOwnedBy(seen, owner)) {
       doubt({ kind: 'claim', key: name });
-      const reason = `IPAMClaim ${joinKey(workload.namespace, name)} ${describeHolder(seen, owner)}; the VM starts once it is gone`;
+      const reason = `IPAMClaim ${joinKey(workload.namespace, name)} ${describeClaimOwner(seen, owner)}; the VM starts once it is gone`;
       return { kind: 'foreign', claim: name, reason };
     }
     // ours, but for the network on which the interface was before: the next name is that of the second claim, unless the first is gone
@@ -155,23 +167,27 @@ function predictClaim(network: VmiNetwork, cniNetwork: string, choice: Choice): 
 }
 
 /** The claim of kubevirt/ipam-extensions that the controller adopts under its name; the index by owner may not show it yet. */
-function findFormer(network: VmiNetwork, cniNetwork: string, choice: Choice): string | undefined {
+function findIpamExtensionsClaim(
+  network: VmiNetwork,
+  cniNetwork: string,
+  choice: ClaimChoiceContext,
+): string | undefined {
   const { workload, view, doubt } = choice;
   const { owner } = workload;
-  const name = nameByIpamExtensions(owner.name, network.name);
+  const name = ipamExtensionsClaimName(owner.name, network.name);
   if (name === claimName(owner.name, network.name)) return undefined;
   const seen = view.claim(name);
   if (seen === undefined) doubt({ kind: 'claim', key: name });
   const isIt = seen !== undefined && isOwnedBy(seen, owner) && seen.spec.network === cniNetwork;
-  return isIt && serves(seen, network, choice) ? name : undefined;
+  return isIt && servesNetwork(seen, network, choice) ? name : undefined;
 }
 
 /** Ours, or free for the controller to adopt. */
 function isUsable(claim: IPAMClaim, owner: Workload['owner'], cniNetwork: string): boolean {
   if (claim.spec.network !== cniNetwork) return false;
-  return isOwnerless(claim) ? !isBeingDeleted(claim) : isOwnedBy(claim, owner);
+  return hasNoOwner(claim) ? !isBeingDeleted(claim) : isOwnedBy(claim, owner);
 }
 
-function keyOf(nad: { namespace: string; name: string }): string {
+function nadKey(nad: { namespace: string; name: string }): string {
   return joinKey(nad.namespace, nad.name);
 }

@@ -1,4 +1,4 @@
-import { type IPAMClaim, ownerOf } from '../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../api/ipam-claim.js';
 import { type VirtualMachine, type VirtualMachineInstance, type VmiSpec, secondaryNetworks } from '../api/kubevirt.js';
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
@@ -14,19 +14,19 @@ export const BY_OWNER_UID = 'owner-uid';
 
 export const VM_INDEXES = {
   [BY_UID]: ({ metadata: { uid } }: VirtualMachine) => (uid === undefined ? [] : [uid]),
-  [BY_NAD]: (vm: VirtualMachine) => nadsOf(vm, vm.spec?.template?.spec),
+  [BY_NAD]: (vm: VirtualMachine) => nadKeysOf(vm, vm.spec?.template?.spec),
   [BY_NAMESPACE]: namespaceOf,
 };
 
 export const VMI_INDEXES = {
-  [BY_NAD]: (vmi: VirtualMachineInstance) => nadsOf(vmi, vmi.spec),
+  [BY_NAD]: (vmi: VirtualMachineInstance) => nadKeysOf(vmi, vmi.spec),
   [BY_NAMESPACE]: namespaceOf,
 };
 
 export const CLAIM_INDEXES = {
   [BY_WORKLOAD]: workloadOfClaim,
   [BY_OWNER_UID]: (claim: IPAMClaim) => {
-    const owner = ownerOf(claim);
+    const owner = claimOwnerOf(claim);
     return owner === undefined ? [] : [owner.uid];
   },
 };
@@ -38,12 +38,12 @@ export const CLAIM_INDEXES = {
 export function workloadOfClaim(claim: IPAMClaim): string[] {
   const { labels, finalizers, namespace } = claim.metadata;
   const label = finalizers?.includes(CLAIM_FINALIZER) ? labels?.[CLAIM_VM_LABEL] : undefined;
-  const name = ownerOf(claim)?.name ?? label;
+  const name = claimOwnerOf(claim)?.name ?? label;
   return name === undefined ? [] : [joinKey(namespace, name)];
 }
 
 /** The keys of the NADs that a VM or VMI names. */
-function nadsOf(object: KubeObject, spec: VmiSpec | undefined): string[] {
+function nadKeysOf(object: KubeObject, spec: VmiSpec | undefined): string[] {
   const networks = secondaryNetworks(spec, object.metadata.namespace ?? '');
   return [...new Set(networks.map(({ nad }) => joinKey(nad.namespace, nad.name)))];
 }

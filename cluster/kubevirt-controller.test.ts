@@ -4,9 +4,15 @@ import type { ObjectMeta } from '../api/meta.js';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
 import { Cache } from '../kube/cache.js';
 import { VMI_OWNER } from '../test/launcher-pods.js';
-import { type Policies, creatorProblem, findController, followKubeVirt, launchedVmi } from './kubevirt-controller.js';
-import type { Watched } from '../kube/informers.js';
-import { KUBEVIRT_OBJECTS } from './watched.js';
+import {
+  type PoliciesConfigMap,
+  describeUntrustedCreator,
+  findKubeVirtController,
+  watchKubeVirt,
+  vmiOfTrustedLauncher,
+} from './kubevirt-controller.js';
+import type { WatchSpec } from '../kube/informers.js';
+import { KUBEVIRT_WATCH } from './watch-specs.js';
 
 const KEY = 'holdfast-system/holdfast-policies';
 const CONTROLLER = 'system:serviceaccount:kubevirt:kubevirt-controller';
@@ -17,13 +23,13 @@ function kubevirt(namespace: string, age = 0): KubeVirt {
   return { metadata: { name: 'kubevirt', namespace, creationTimestamp: `2026-01-01T00:00:0${age}Z` } };
 }
 
-function policies(kubevirtNamespace?: string): Policies {
+function policies(kubevirtNamespace?: string): PoliciesConfigMap {
   const data: Record<string, string> = kubevirtNamespace === undefined ? {} : { kubevirtNamespace };
   return { metadata: { name: 'holdfast-policies', namespace: 'holdfast-system' }, data };
 }
 
 describe('the user who creates launchers', () => {
-  const rows: { name: string; kubevirts: KubeVirt[]; policies: Policies | undefined; expect: string }[] = [
+  const rows: { name: string; kubevirts: KubeVirt[]; policies: PoliciesConfigMap | undefined; expect: string }[] = [
     {
       name: 'is known if the parameter is right',
       kubevirts: [kubevirt('kubevirt')],
@@ -81,22 +87,22 @@ describe('the user who creates launchers', () => {
   ];
   for (const row of rows) {
     it(row.name, () => {
-      const { username, problem } = findController(row.kubevirts, row.policies, KEY);
+      const { username, problem } = findKubeVirtController(row.kubevirts, row.policies, KEY);
       expect(username ?? problem).to.equal(row.expect);
     });
   }
 
   it('is told of when KubeVirt moves or the parameter changes, and not otherwise', () => {
-    const caches = { kubevirts: new Cache<KubeVirt>(), policies: new Cache<Policies>() };
+    const caches = { kubevirts: new Cache<KubeVirt>(), policies: new Cache<PoliciesConfigMap>() };
     const handlers: (() => void)[] = [];
     const informers = {
-      get: (watched: Watched<never>) => ({
-        cache: (watched as object) === KUBEVIRT_OBJECTS ? caches.kubevirts : caches.policies,
+      get: (watched: WatchSpec<never>) => ({
+        cache: (watched as object) === KUBEVIRT_WATCH ? caches.kubevirts : caches.policies,
         onChange: (handler: () => void) => handlers.push(handler),
       }),
     };
     const told: (string | undefined)[] = [];
-    const followed = followKubeVirt(informers as never, 'holdfast-system', () =>
+    const followed = watchKubeVirt(informers as never, 'holdfast-system', () =>
       told.push(followed.controller().username),
     );
     const change = (act: () => void): void => {
@@ -128,18 +134,18 @@ describe('a pod that a VMI controls', () => {
 
   it('is a launcher if nobody noted its creator, or KubeVirt created it', () => {
     for (const annotations of [networks, { ...networks, [LAUNCHER_CREATOR]: CONTROLLER }]) {
-      expect(launchedVmi(pod(annotations), known)?.name).to.equal('vm1');
+      expect(vmiOfTrustedLauncher(pod(annotations), known)?.name).to.equal('vm1');
     }
   });
 
   it('is none if another user created it, has no networks, or nobody knows who creates launchers', () => {
-    expect(launchedVmi(pod({ ...networks, [LAUNCHER_CREATOR]: TENANT }), known)).to.equal(undefined);
-    expect(launchedVmi(pod({}), known)).to.equal(undefined);
-    expect(launchedVmi(pod(networks), { problem: 'unknown' })).to.equal(undefined);
+    expect(vmiOfTrustedLauncher(pod({ ...networks, [LAUNCHER_CREATOR]: TENANT }), known)).to.equal(undefined);
+    expect(vmiOfTrustedLauncher(pod({}), known)).to.equal(undefined);
+    expect(vmiOfTrustedLauncher(pod(networks), { problem: 'unknown' })).to.equal(undefined);
   });
 
   it('says who created it, and who should have', () => {
-    expect(creatorProblem(pod({ [LAUNCHER_CREATOR]: TENANT }), known))
+    expect(describeUntrustedCreator(pod({ [LAUNCHER_CREATOR]: TENANT }), known))
       .to.include(TENANT)
       .and.to.include(CONTROLLER);
   });

@@ -8,8 +8,8 @@ import {
 } from '../api/names.js';
 import { type Pod, controllingVmi } from '../api/pod.js';
 import { CONFIG_MAPS } from '../kube/resources.js';
-import type { InformerRegistry, Watched } from '../kube/informers.js';
-import { KUBEVIRT_OBJECTS } from './watched.js';
+import type { InformerRegistry, WatchSpec } from '../kube/informers.js';
+import { KUBEVIRT_WATCH } from './watch-specs.js';
 
 /** The user who creates launchers, or why nobody knows who that is: then no pod gets a claim's address. */
 export type KubeVirtController =
@@ -17,12 +17,12 @@ export type KubeVirtController =
   | { readonly username?: undefined; readonly problem: string };
 
 /** The parameters of the admission policies. */
-export interface Policies extends KubeObject {
+export interface PoliciesConfigMap extends KubeObject {
   data?: Record<string, string>;
 }
 
 /** Where KubeVirt's controller runs. Known only if the administrator's parameter and the KubeVirt object agree. */
-export interface KubeVirtNamespace {
+export interface KubeVirtControllerSource {
   controller(): KubeVirtController;
 }
 
@@ -34,9 +34,9 @@ export function installedKubeVirt(kubevirts: readonly KubeVirt[]): KubeVirt | un
 }
 
 /** @param key of the ConfigMap, for messages */
-export function findController(
+export function findKubeVirtController(
   kubevirts: readonly KubeVirt[],
-  policies: Policies | undefined,
+  policies: PoliciesConfigMap | undefined,
   key: string,
 ): KubeVirtController {
   const actual = installedKubeVirt(kubevirts)?.metadata.namespace;
@@ -45,7 +45,7 @@ export function findController(
     return { username: `system:serviceaccount:${actual}:kubevirt-controller` };
   }
   const parameter = `kubevirtNamespace in the ConfigMap ${key}`;
-  const stated = configured === '' ? 'is empty' : `is ${JSON.stringify(configured.slice(0, MAX_SHOWN))}`;
+  const stated = configured === '' ? 'is empty' : `is ${JSON.stringify(configured.slice(0, MAX_NAMESPACE_LENGTH))}`;
   const state = policies === undefined ? `the ConfigMap ${key} is missing` : `${parameter} ${stated}`;
   if (actual === undefined) {
     return { problem: `${state}, and there is no KubeVirt object: create it, or install KubeVirt` };
@@ -55,13 +55,13 @@ export function findController(
 }
 
 /** As long as a namespace's name may be. */
-const MAX_SHOWN = 63;
+const MAX_NAMESPACE_LENGTH = 63;
 
 /**
  * Why a pod that a VMI controls gets no address of a claim, as the end of a sentence; undefined if KubeVirt created it. Pods from before the
  * annotation, and those that the policies saw KubeVirt's controller create, have none.
  */
-export function creatorProblem(
+export function describeUntrustedCreator(
   { metadata }: Pick<Pod, 'metadata'>,
   { username, problem }: KubeVirtController,
 ): string | undefined {
@@ -84,25 +84,28 @@ export function hasNetworks({ metadata }: Pick<Pod, 'metadata'>): boolean {
 }
 
 /** The VMI of a pod that may have addresses of its claims; undefined for a pod that another user created, or that has no networks. */
-export function launchedVmi(pod: Pod, controller: KubeVirtController): { name: string; uid: string } | undefined {
-  return hasNetworks(pod) && creatorProblem(pod, controller) === undefined ? controllingVmi(pod) : undefined;
+export function vmiOfTrustedLauncher(
+  pod: Pod,
+  controller: KubeVirtController,
+): { name: string; uid: string } | undefined {
+  return hasNetworks(pod) && describeUntrustedCreator(pod, controller) === undefined ? controllingVmi(pod) : undefined;
 }
 
-const watches = new Map<string, Watched<Policies>>();
+const watchSpecs = new Map<string, WatchSpec<PoliciesConfigMap>>();
 
 /** One constant for each namespace, for it is the cache's identity. */
-function policiesIn(namespace: string): Watched<Policies> {
-  const watched = watches.get(namespace) ?? {
+function policiesWatchIn(namespace: string): WatchSpec<PoliciesConfigMap> {
+  const watched = watchSpecs.get(namespace) ?? {
     resource: CONFIG_MAPS,
     namespace,
     fieldSelector: `metadata.name=${POLICIES_CONFIG_MAP}`,
-    shrink: shrinkPolicies,
+    shrink: transformPolicies,
   };
-  watches.set(namespace, watched);
+  watchSpecs.set(namespace, watched);
   return watched;
 }
 
-function shrinkPolicies({ metadata, data }: Policies): Policies {
+function transformPolicies({ metadata, data }: PoliciesConfigMap): PoliciesConfigMap {
   const { name, namespace = '' } = metadata;
   return { metadata: { name, namespace }, data: { kubevirtNamespace: data?.kubevirtNamespace ?? '' } };
 }
@@ -112,15 +115,15 @@ function shrinkPolicies({ metadata, data }: Policies): Policies {
  * @param namespace Holdfast's own
  * @param changed is told when the controller becomes known, another one or unknown, or for another reason
  */
-export function followKubeVirt(
+export function watchKubeVirt(
   informers: Pick<InformerRegistry, 'get'>,
   namespace: string,
   changed?: () => void,
-): KubeVirtNamespace {
-  const kubevirts = informers.get(KUBEVIRT_OBJECTS);
-  const policies = informers.get(policiesIn(namespace));
+): KubeVirtControllerSource {
+  const kubevirts = informers.get(KUBEVIRT_WATCH);
+  const policies = informers.get(policiesWatchIn(namespace));
   const key = joinKey(namespace, POLICIES_CONFIG_MAP);
-  const controller = () => findController(kubevirts.cache.list(), policies.cache.get(key), key);
+  const controller = () => findKubeVirtController(kubevirts.cache.list(), policies.cache.get(key), key);
   if (changed !== undefined) {
     const state = () => JSON.stringify(controller());
     let before = state();

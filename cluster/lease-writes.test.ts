@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
 import { Client } from '../kube/client.js';
-import type { Request, Wire } from '../kube/transport.js';
+import type { ApiRequest, ClientTransport } from '../kube/transport.js';
 import { writeLease } from './lease-writes.js';
 
 const NAME = 'blue.10-1-0-17';
@@ -12,8 +12,8 @@ const LEASE: AddressLease = {
 };
 
 describe('writes of leases', () => {
-  const seen: Request[] = [];
-  const wire: Wire = {
+  const seen: ApiRequest[] = [];
+  const wire: ClientTransport = {
     request: (request) => {
       seen.push(request);
       return Promise.resolve(LEASE);

@@ -5,7 +5,7 @@ import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, VIRTUAL_MACHINE_KIND } from '../a
 import { podInterfaceName } from '../api/pod-interface.js';
 import { type Pod, controllingVmi } from '../api/pod.js';
 import { ownerOfVmi } from '../api/vm-claims.js';
-import type { ClusterView, Doubt } from './cluster-view.js';
+import type { ClusterView, Recheck } from './cluster-view.js';
 
 /** Whom a launcher pod runs. */
 export interface Workload {
@@ -26,9 +26,9 @@ export type WorkloadLookup =
   | { found: true; workload: Workload }
   | { found: false; check: 'controlled-by-vmi' | 'vmi-exists' | 'vm-exists'; reason: string };
 
-interface Sight {
+interface WorkloadLookupContext {
   view: ClusterView;
-  doubt: (doubt: Doubt) => void;
+  doubt: (doubt: Recheck) => void;
 }
 
 /**
@@ -36,7 +36,7 @@ interface Sight {
  * refused.
  * @returns where the chain breaks, the check that found it and the rest of a sentence about the pod
  */
-export function findWorkload(pod: Pod, namespace: string, sight: Sight): WorkloadLookup {
+export function findWorkload(pod: Pod, namespace: string, sight: WorkloadLookupContext): WorkloadLookup {
   const controller = controllingVmi(pod);
   if (controller === undefined) {
     const reason =
@@ -47,18 +47,18 @@ export function findWorkload(pod: Pod, namespace: string, sight: Sight): Workloa
   const { view, doubt } = sight;
   const { name, uid } = controller;
   const seen = view.vmi(name);
-  if (seen?.metadata.uid === uid) return confirmOwner(workloadOf(seen, namespace), sight);
+  if (seen?.metadata.uid === uid) return verifyOwner(workloadOf(seen, namespace), sight);
   doubt({ kind: 'vmi', key: name });
   const key = joinKey(namespace, name);
   return {
     found: false,
     check: 'vmi-exists',
-    reason: `is controlled by VirtualMachineInstance ${key}, ${explain(seen, view)}`,
+    reason: `is controlled by VirtualMachineInstance ${key}, ${describeMismatch(seen, view)}`,
   };
 }
 
 /** Who may create a VMI may write that any VM controls it: only a VM of that name and UID does. */
-function confirmOwner(workload: Workload, { view, doubt }: Sight): WorkloadLookup {
+function verifyOwner(workload: Workload, { view, doubt }: WorkloadLookupContext): WorkloadLookup {
   const { kind, name, uid } = workload.owner;
   if (kind !== VIRTUAL_MACHINE_KIND) return { found: true, workload };
   const seen = view.vm(name);
@@ -68,12 +68,12 @@ function confirmOwner(workload: Workload, { view, doubt }: Sight): WorkloadLooku
   return {
     found: false,
     check: 'vm-exists',
-    reason: `is of VirtualMachineInstance ${vmi}, controlled by VirtualMachine ${vm}, ${explain(seen, view)}`,
+    reason: `is of VirtualMachineInstance ${vmi}, controlled by VirtualMachine ${vm}, ${describeMismatch(seen, view)}`,
   };
 }
 
-function explain(seen: KubeObject | undefined, { blindness }: ClusterView): string {
-  if (blindness !== undefined) return `which could not be looked for: ${blindness}`;
+function describeMismatch(seen: KubeObject | undefined, { lookupFailure }: ClusterView): string {
+  if (lookupFailure !== undefined) return `which could not be looked for: ${lookupFailure}`;
   return seen === undefined ? 'which does not exist' : 'but another object has that name now: its UID differs';
 }
 

@@ -9,10 +9,10 @@ export const LAUNCHER_INDEXES = { [BY_WORKLOAD]: (pod: Pod) => [workloadOfLaunch
 export function workloadOfLauncher(pod: Pod): string {
   const { namespace = '' } = pod.metadata;
   const vmi = controllingVmi(pod);
-  return vmi === undefined ? abandonedIn(namespace) : joinKey(namespace, vmi.name);
+  return vmi === undefined ? orphanKey(namespace) : joinKey(namespace, vmi.name);
 }
 
 /** No workload has this key. */
-export function abandonedIn(namespace: string): string {
+export function orphanKey(namespace: string): string {
   return `${namespace}/`;
 }

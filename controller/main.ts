@@ -1,21 +1,21 @@
 import { joinKey } from '../api/meta.js';
 import { EventRecorder } from '../kube/events.js';
-import { ControllerLoop } from '../kube/loop.js';
+import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { ControllerConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { type Gate, isServed, openGate } from '../cluster/gates.js';
-import { type KubeVirtNamespace, followKubeVirt } from '../cluster/kubevirt-controller.js';
-import { Leadership, ownIdentity } from '../process/leadership.js';
-import type { Part } from '../process/part.js';
-import { ALL_NAMESPACES, CLAIMS, NADS, VMIS, VMS } from '../cluster/watched.js';
+import { type PersistentIPsGate, isNamespaceServed, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
+import { Leadership, leaderIdentity } from '../process/leadership.js';
+import type { Component } from '../process/component.js';
+import { NAMESPACE_WATCH, CLAIM_WATCH, NAD_WATCH, VMI_WATCH, VM_WATCH } from '../cluster/watch-specs.js';
 import { LauncherList } from './claims/launcher-list.js';
 import { createSync } from './claims/sync.js';
-import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/triggers.js';
-import { UnansweredClaims } from './claims/unanswered.js';
-import { Waiters } from './claims/waiters.js';
+import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/workload-keys.js';
+import { UnansweredClaims } from './claims/unanswered-claims.js';
+import { BlockedWorkloads } from './claims/blocked-workloads.js';
 import { createControllerMetrics } from './claims/metrics.js';
-import { LAUNCHERS } from './watched.js';
+import { LAUNCHERS } from './watch-specs.js';
 
 const NAME = 'holdfast-controller';
 
@@ -23,7 +23,11 @@ const NAME = 'holdfast-controller';
  * VMs, VMIs and NADs → IPAMClaims. It always follows the cluster, and works while it leads: a take-over has nothing to load.
  * @param identity unique among the candidates for leadership
  */
-export function createController(context: ProcessContext, config: ControllerConfig, identity = ownIdentity()): Part {
+export function createController(
+  context: ProcessContext,
+  config: ControllerConfig,
+  identity = leaderIdentity(),
+): Component {
   return new Controller(context, config, identity);
 }
 
@@ -34,14 +38,14 @@ interface Term {
   unanswered: UnansweredClaims;
 }
 
-class Controller implements Part {
+class Controller implements Component {
   readonly name = 'controller';
   readonly #context: ProcessContext;
   readonly #config: ControllerConfig;
   readonly #informers;
-  readonly #gate: Gate;
-  readonly #kubevirt: KubeVirtNamespace;
-  readonly #waiters = new Waiters();
+  readonly #gate: PersistentIPsGate;
+  readonly #kubevirt: KubeVirtControllerSource;
+  readonly #waiters = new BlockedWorkloads();
   readonly #metrics;
   readonly #events: EventRecorder;
   readonly #leadership: Leadership;
@@ -53,24 +57,24 @@ class Controller implements Part {
     this.#context = { ...context, log };
     this.#config = config;
     this.#informers = {
-      vms: informers.get(VMS),
-      vmis: informers.get(VMIS),
+      vms: informers.get(VM_WATCH),
+      vmis: informers.get(VMI_WATCH),
       launchers: informers.get(LAUNCHERS),
-      claims: informers.get(CLAIMS),
-      networks: informers.get(NADS),
-      namespaces: informers.get(ALL_NAMESPACES),
+      claims: informers.get(CLAIM_WATCH),
+      networks: informers.get(NAD_WATCH),
+      namespaces: informers.get(NAMESPACE_WATCH),
     };
     this.#metrics = createControllerMetrics(context.metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: context.metrics.kube });
-    this.#gate = openGate(config, context.informers, () => this.#addAll());
-    this.#kubevirt = followKubeVirt(context.informers, config.namespace, () => this.#addAll());
+    this.#gate = createPersistentIPsGate(config, context.informers, () => this.#addAll());
+    this.#kubevirt = watchKubeVirt(context.informers, config.namespace, () => this.#addAll());
     this.#leadership = new Leadership({
       context: this.#context,
       config,
       name: NAME,
       identity,
-      begin: () => this.#beginTerm(),
-      end: () => this.#endTerm(),
+      startWork: () => this.#beginTerm(),
+      stopWork: () => this.#endTerm(),
     });
     this.#listen();
   }
@@ -132,9 +136,9 @@ class Controller implements Part {
       listers,
       client,
       launchers: new LauncherList(client),
-      waiters: this.#waiters,
+      blockedWorkloads: this.#waiters,
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
-      isGateOpen: (namespace) => isServed(namespace, this.#gate, this.#config.namespace),
+      isGateOpen: (namespace) => isNamespaceServed(namespace, this.#gate, this.#config.namespace),
       maxClaims: this.#config.maxClaimsPerVm,
       kubevirt: this.#kubevirt,
       events: this.#events,

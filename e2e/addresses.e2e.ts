@@ -5,40 +5,40 @@ import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import { leaseNamed } from './story/addresses.js';
 import { describeStory, itOnWire } from './story/describe.js';
 import { until } from './bed/wait.js';
-import { untilOnWire } from './story/wire.js';
+import { waitForWireAddresses } from './story/wire-addresses.js';
 
 describeStory('The address of a VM', (story) => {
   it('stays through stop, start, restart and migration, while no other VM gets it, and is free after the VM', async () => {
-    await story().addresses.network('blue', ['10.20.0.0/29']);
+    await story().addresses.createNetwork('blue', ['10.20.0.0/29']);
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const mine = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const mine = await story().addresses.waitForIPs('vm1.data');
     expect(mine).to.have.length(1);
     expect(mine[0]).to.match(/^10\.20\.0\.[1-6]\/29$/);
 
     await story().stop('vm1');
     await story().createVm('vm2', { data: 'blue' });
-    expect(await story().addresses.of('vm2.data')).not.to.deep.equal(mine);
+    expect(await story().addresses.waitForIPs('vm2.data')).not.to.deep.equal(mine);
     await story().start('vm1');
     await story().restart('vm1');
     await story().migrate('vm1', 'Succeeded');
-    expect(await story().addresses.of('vm1.data')).to.deep.equal(mine);
+    expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(mine);
 
-    const [other = ''] = await story().addresses.of('vm2.data');
+    const [other = ''] = await story().addresses.waitForIPs('vm2.data');
     await story().deleteVm('vm1', 'Background');
-    await story().gone('vm1');
+    await story().waitGone('vm1');
     await story().addresses.waitHeld([other.replace('/29', '')]);
   });
 
   itOnWire('is on the interface of its launcher, of both families, wherever the VM runs', async ({ bed, wire }) => {
-    await story().addresses.network('blue', ['10.20.18.0/24', 'fd00:2f::/64']);
+    await story().addresses.createNetwork('blue', ['10.20.18.0/24', 'fd00:2f::/64']);
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const addresses = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
     expect(addresses).to.have.length(2);
     const look = async () => {
       const [launcher] = await story().launchers('vm1');
-      await untilOnWire({ ...bed, wire }, launcher!, { interface: podInterfaceName('data'), addresses });
+      await waitForWireAddresses({ ...bed, wire }, launcher!, { interface: podInterfaceName('data'), addresses });
     };
     await look();
     await story().migrate('vm1', 'Succeeded');
@@ -49,9 +49,9 @@ describeStory('The address of a VM', (story) => {
   });
 
   it('is one of each family on a dual-stack network, IPv4 first', async () => {
-    await story().addresses.network('blue', ['fd00:20::/64', '10.20.1.0/24']);
+    await story().addresses.createNetwork('blue', ['fd00:20::/64', '10.20.1.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const [first = '', second = '', ...more] = await story().addresses.of('vm1.data');
+    const [first = '', second = '', ...more] = await story().addresses.waitForIPs('vm1.data');
     expect(first).to.match(/^10\.20\.1\.\d+\/24$/);
     expect(second).to.match(/^fd00:20::[0-9a-f]+\/64$/);
     expect(more).to.deep.equal([]);
@@ -61,41 +61,44 @@ describeStory('The address of a VM', (story) => {
   });
 
   it('is given to a claim that nobody owns, too', async () => {
-    const network = await story().addresses.network('blue', ['10.20.2.0/24']);
-    await story().claims.plain('mine', network);
-    const [address = ''] = await story().addresses.of('mine');
+    const network = await story().addresses.createNetwork('blue', ['10.20.2.0/24']);
+    await story().claims.createPlain('mine', network);
+    const [address = ''] = await story().addresses.waitForIPs('mine');
     await story().claims.remove('mine');
     await story().addresses.waitHeld([]);
     expect(address).to.match(/^10\.20\.2\./);
   });
 
   it('is held by each interface for itself, also on one network', async () => {
-    await story().addresses.network('blue', ['10.20.3.0/24']);
+    await story().addresses.createNetwork('blue', ['10.20.3.0/24']);
     await story().createVm('vm1', { one: 'blue', two: 'blue' }, { running: false });
-    const both = [...(await story().addresses.of('vm1.one')), ...(await story().addresses.of('vm1.two'))];
+    const both = [
+      ...(await story().addresses.waitForIPs('vm1.one')),
+      ...(await story().addresses.waitForIPs('vm1.two')),
+    ];
     expect(new Set(both).size).to.equal(2);
   });
 });
 
 describeStory('A full pool', (story) => {
   it('says so on claim and VM, and serves who waits as soon as an address is free, the oldest first', async () => {
-    await story().addresses.network('blue', ['10.20.4.0/30']);
+    await story().addresses.createNetwork('blue', ['10.20.4.0/30']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().createVm('vm2', { data: 'blue' }, { running: false });
-    const mine = await story().addresses.of('vm1.data');
-    await story().addresses.of('vm2.data');
+    const mine = await story().addresses.waitForIPs('vm1.data');
+    await story().addresses.waitForIPs('vm2.data');
     await story().createVm('vm3', { data: 'blue' }, { running: false });
-    const condition = await story().addresses.refused('vm3.data', 'SubnetExhausted');
+    const condition = await story().addresses.waitForRefusal('vm3.data', 'SubnetExhausted');
     expect(condition.message).to.include('is full: 2 of 2 leased, 2 held by stopped VMs');
-    expect((await story().event('vm3', 'AddressesNotAllocated')).message).to.include('is full: 2 of 2');
-    await story().event('vm3.data', 'AddressesNotAllocated');
-    expect((await story().claim('vm3.data')).status?.ips).to.deep.equal([]);
+    expect((await story().waitForEvent('vm3', 'AddressesNotAllocated')).message).to.include('is full: 2 of 2');
+    await story().waitForEvent('vm3.data', 'AddressesNotAllocated');
+    expect((await story().waitForClaim('vm3.data')).status?.ips).to.deep.equal([]);
     await story().createVm('vm4', { data: 'blue' }, { running: false });
-    await story().addresses.refused('vm4.data', 'SubnetExhausted');
+    await story().addresses.waitForRefusal('vm4.data', 'SubnetExhausted');
 
     await story().deleteVm('vm1', 'Background');
-    expect(await story().addresses.of('vm3.data')).to.deep.equal(mine);
-    await story().addresses.refused('vm4.data', 'SubnetExhausted');
+    expect(await story().addresses.waitForIPs('vm3.data')).to.deep.equal(mine);
+    await story().addresses.waitForRefusal('vm4.data', 'SubnetExhausted');
   });
 });
 
@@ -106,94 +109,96 @@ describeStory('An address that a VM asks for', (story) => {
   });
 
   it('is what it gets', async () => {
-    await story().addresses.network('blue', ['10.20.5.0/24', 'fd00:25::/64']);
+    await story().addresses.createNetwork('blue', ['10.20.5.0/24', 'fd00:25::/64']);
     await story().createVm('vm1', { data: 'blue' }, ask('10.20.5.77', 'fd00:25::77'));
-    await story().addresses.are('vm1.data', ['10.20.5.77/24', 'fd00:25::77/64']);
+    await story().addresses.waitForExactIPs('vm1.data', ['10.20.5.77/24', 'fd00:25::77/64']);
   });
 
   it('is refused with the reason where it is not the pool’s to give', async () => {
-    await story().addresses.network('blue', [{ cidr: '10.20.6.0/24', gateway: '10.20.6.1', exclude: ['10.20.6.9'] }]);
+    await story().addresses.createNetwork('blue', [
+      { cidr: '10.20.6.0/24', gateway: '10.20.6.1', exclude: ['10.20.6.9'] },
+    ]);
     for (const [vm, address, words] of [
       ['vm1', '10.99.0.1', 'is not in pool'],
       ['vm2', '10.20.6.1', 'gateway'],
       ['vm3', '10.20.6.9', 'exclude'],
     ] as const) {
       await story().createVm(vm, { data: 'blue' }, ask(address));
-      const { message } = await story().addresses.refused(`${vm}.data`, AllocationReason.OutOfRange);
+      const { message } = await story().addresses.waitForRefusal(`${vm}.data`, AllocationReason.OutOfRange);
       expect(message).to.include(address).and.to.include(words);
-      expect((await story().event(vm, 'AddressesNotAllocated')).message).to.include(address);
+      expect((await story().waitForEvent(vm, 'AddressesNotAllocated')).message).to.include(address);
     }
   });
 
   it('is refused while another VM has it, and given once it is free', async () => {
-    await story().addresses.network('blue', ['10.20.7.0/24']);
+    await story().addresses.createNetwork('blue', ['10.20.7.0/24']);
     await story().createVm('vm1', { data: 'blue' }, ask('10.20.7.7'));
-    await story().addresses.are('vm1.data', ['10.20.7.7/24']);
+    await story().addresses.waitForExactIPs('vm1.data', ['10.20.7.7/24']);
     await story().createVm('vm2', { data: 'blue' }, ask('10.20.7.7'));
-    const { message } = await story().addresses.refused('vm2.data', 'IPAddressConflict');
+    const { message } = await story().addresses.waitForRefusal('vm2.data', 'IPAddressConflict');
     expect(message).to.include('10.20.7.7').and.to.include(`${story().namespace}/vm1.data`);
     await story().deleteVm('vm1', 'Background');
-    await story().addresses.are('vm2.data', ['10.20.7.7/24']);
+    await story().addresses.waitForExactIPs('vm2.data', ['10.20.7.7/24']);
   });
 
   it('may change while the VM is stopped: it moves, and the old one is free', async () => {
-    await story().addresses.network('blue', ['10.20.8.0/24']);
+    await story().addresses.createNetwork('blue', ['10.20.8.0/24']);
     await story().createVm('vm1', { data: 'blue' }, ask('10.20.8.7'));
-    await story().addresses.are('vm1.data', ['10.20.8.7/24']);
+    await story().addresses.waitForExactIPs('vm1.data', ['10.20.8.7/24']);
     await story().requestAddresses('vm1', { data: ['10.20.8.8'] });
-    await story().addresses.are('vm1.data', ['10.20.8.8/24']);
+    await story().addresses.waitForExactIPs('vm1.data', ['10.20.8.8/24']);
     await story().addresses.waitHeld(['10.20.8.8']);
   });
 
   it('is refused with a reason while the VM runs, and taken at the next stop', async () => {
-    await story().addresses.network('blue', ['10.20.9.0/24']);
+    await story().addresses.createNetwork('blue', ['10.20.9.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { ...ask('10.20.9.7'), running: true });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     await story().requestAddresses('vm1', { data: ['10.20.9.8'] });
-    expect((await story().event('vm1', 'RequestedAddressesPending')).message).to.include('10.20.9.8');
-    expect(await story().addresses.of('vm1.data')).to.deep.equal(['10.20.9.7/24']);
+    expect((await story().waitForEvent('vm1', 'RequestedAddressesPending')).message).to.include('10.20.9.8');
+    expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(['10.20.9.7/24']);
     await story().stop('vm1');
-    await story().addresses.are('vm1.data', ['10.20.9.8/24']);
+    await story().addresses.waitForExactIPs('vm1.data', ['10.20.9.8/24']);
   });
 
   it('keeps the old one where the new one is somebody else’s, and says so', async () => {
-    await story().addresses.network('blue', ['10.20.10.0/24']);
+    await story().addresses.createNetwork('blue', ['10.20.10.0/24']);
     await story().createVm('vm1', { data: 'blue' }, ask('10.20.10.7'));
     await story().createVm('vm2', { data: 'blue' }, ask('10.20.10.8'));
-    await story().addresses.are('vm1.data', ['10.20.10.7/24']);
-    await story().addresses.are('vm2.data', ['10.20.10.8/24']);
+    await story().addresses.waitForExactIPs('vm1.data', ['10.20.10.7/24']);
+    await story().addresses.waitForExactIPs('vm2.data', ['10.20.10.8/24']);
     await story().requestAddresses('vm1', { data: ['10.20.10.8'] });
-    const condition = await story().addresses.condition('vm1.data', REQUEST_HONOURED, 'False');
+    const condition = await story().addresses.waitForCondition('vm1.data', REQUEST_HONOURED, 'False');
     expect(condition.message).to.include('10.20.10.8').and.to.include('vm2.data');
-    expect(await story().addresses.of('vm1.data')).to.deep.equal(['10.20.10.7/24']);
+    expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(['10.20.10.7/24']);
   });
 });
 
 describeStory('Leases that are lost', (story) => {
   it('come back at once under a living claim', async () => {
-    await story().addresses.network('blue', ['10.20.11.0/24']);
+    await story().addresses.createNetwork('blue', ['10.20.11.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const mine = await story().addresses.of('vm1.data');
+    const mine = await story().addresses.waitForIPs('vm1.data');
     const [lease] = [...(await story().addresses.leases()).values()];
     await story().client.delete(ADDRESS_LEASES, { name: lease!.metadata.name });
     await until('another lease of the same address', async () => {
       const again = await story().client.find(ADDRESS_LEASES, { name: lease!.metadata.name });
       return again !== undefined && again.metadata.uid !== lease!.metadata.uid;
     });
-    expect(await story().addresses.of('vm1.data')).to.deep.equal(mine);
+    expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(mine);
   });
 
   it('come back to their claim though others wait for an address, or ask for just that', async () => {
-    await story().addresses.network('blue', ['10.20.16.0/30']);
+    await story().addresses.createNetwork('blue', ['10.20.16.0/30']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().createVm('vm2', { data: 'blue' }, { running: false });
-    const mine = [await story().addresses.of('vm1.data'), await story().addresses.of('vm2.data')];
+    const mine = [await story().addresses.waitForIPs('vm1.data'), await story().addresses.waitForIPs('vm2.data')];
     await story().createVm('waiting', { data: 'blue' }, { running: false });
-    await story().addresses.refused('waiting.data', 'SubnetExhausted');
+    await story().addresses.waitForRefusal('waiting.data', 'SubnetExhausted');
     const [address = ''] = mine.flat().map((ip) => ip.replace('/30', ''));
     const annotations = { 'network.kubevirt.io/addresses': JSON.stringify({ data: [address] }) };
     await story().createVm('asking', { data: 'blue' }, { running: false, annotations });
-    await story().addresses.refused('asking.data', 'IPAddressConflict');
+    await story().addresses.waitForRefusal('asking.data', 'IPAddressConflict');
 
     const lost = await story().addresses.leases();
     for (const { metadata } of lost.values()) await story().client.delete(ADDRESS_LEASES, { name: metadata.name });
@@ -207,34 +212,37 @@ describeStory('Leases that are lost', (story) => {
     for (const [ip, lease] of await story().addresses.leases()) {
       expect(lease.spec.owner).to.include({ name: lost.get(ip)?.spec.owner?.name });
     }
-    expect([await story().addresses.of('vm1.data'), await story().addresses.of('vm2.data')]).to.deep.equal(mine);
-    await story().addresses.refused('waiting.data', 'SubnetExhausted');
-    await story().addresses.refused('asking.data', 'IPAddressConflict');
+    expect([
+      await story().addresses.waitForIPs('vm1.data'),
+      await story().addresses.waitForIPs('vm2.data'),
+    ]).to.deep.equal(mine);
+    await story().addresses.waitForRefusal('waiting.data', 'SubnetExhausted');
+    await story().addresses.waitForRefusal('asking.data', 'IPAddressConflict');
     for (const claim of ['waiting.data', 'asking.data']) {
-      expect((await story().claim(claim)).status?.ips).to.deep.equal([]);
+      expect((await story().waitForClaim(claim)).status?.ips).to.deep.equal([]);
     }
   });
 
   it('are made again for a claim that was restored with its status', async () => {
-    const network = await story().addresses.network('blue', ['10.20.12.0/24']);
-    await story().claims.restored('restored', network, ['10.20.12.42/24']);
+    const network = await story().addresses.createNetwork('blue', ['10.20.12.0/24']);
+    await story().claims.createRestored('restored', network, ['10.20.12.42/24']);
     await story().addresses.waitHeld(['10.20.12.42']);
-    await story().addresses.are('restored', ['10.20.12.42/24']);
+    await story().addresses.waitForExactIPs('restored', ['10.20.12.42/24']);
   });
 
   it('go to one of two claims that were restored with one address; the other shows the conflict', async () => {
-    const network = await story().addresses.network('blue', ['10.20.13.0/24']);
-    await story().claims.restored('first', network, ['10.20.13.42/24']);
-    await story().addresses.are('first', ['10.20.13.42/24']);
-    await story().claims.restored('second', network, ['10.20.13.42/24']);
-    const { message } = await story().addresses.refused('second', 'IPAddressConflict');
+    const network = await story().addresses.createNetwork('blue', ['10.20.13.0/24']);
+    await story().claims.createRestored('first', network, ['10.20.13.42/24']);
+    await story().addresses.waitForExactIPs('first', ['10.20.13.42/24']);
+    await story().claims.createRestored('second', network, ['10.20.13.42/24']);
+    const { message } = await story().addresses.waitForRefusal('second', 'IPAddressConflict');
     expect(message).to.include('10.20.13.42').and.to.include(`${story().namespace}/first`);
     await story().addresses.waitHeld(['10.20.13.42']);
   });
 
   it('of owners that are gone are collected', async () => {
-    const network = await story().addresses.network('blue', ['10.20.14.0/24']);
-    const pool = await story().addresses.derivedPool(network);
+    const network = await story().addresses.createNetwork('blue', ['10.20.14.0/24']);
+    const pool = await story().addresses.waitForDerivedPool(network);
     const owner = { kind: 'IPAMClaim' as const, namespace: story().namespace, name: 'ghost', uid: 'no-such-uid' };
     const lease = leaseNamed(network, '10.20.14.9', { pool: pool.metadata.name, owner });
     await story().client.create(ADDRESS_LEASES, lease);
@@ -250,21 +258,21 @@ describeStory('A claim of a network that is not ours', (story) => {
     const ipam = { type: 'host-local', subnet: '10.20.17.0/24' };
     await story().network('theirs', { config: { ...config, allowPersistentIPs: true, ipam } });
     await story().createVm('vm1', { data: 'theirs' });
-    await story().running('vm1');
-    const event = await story().event('vm1', 'IPAMClaimNotHonoured');
+    await story().waitRunning('vm1');
+    const event = await story().waitForEvent('vm1', 'IPAMClaimNotHonoured');
     expect(event.message).to.include('delegates IPAM to host-local');
-    expect((await story().claim('vm1.data')).status).to.equal(undefined);
+    expect((await story().waitForClaim('vm1.data')).status).to.equal(undefined);
   });
 
   it('keeps what its own IPAM writes', async () => {
     const config = { cniVersion: '0.4.0', name: 'ovn-net', type: 'ovn-k8s-cni-overlay', allowPersistentIPs: true };
     await story().network('theirs', { config });
     await story().createVm('vm1', { data: 'theirs' }, { running: false });
-    await story().claim('vm1.data');
+    await story().waitForClaim('vm1.data');
     await story().claims.writeAddresses('vm1.data', ['10.128.0.5/24']);
-    await story().addresses.network('blue', ['10.20.15.0/24']);
+    await story().addresses.createNetwork('blue', ['10.20.15.0/24']);
     await story().createVm('vm2', { data: 'blue' }, { running: false });
-    await story().addresses.of('vm2.data');
+    await story().addresses.waitForIPs('vm2.data');
     const claim = await story().client.get(IPAM_CLAIMS, story().ref('vm1.data'));
     expect(claim.status).to.deep.equal({ ips: ['10.128.0.5/24'] });
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
-import { AgentPods, NET1, notesOn } from './faults/agent-pods.js';
-import { behindLine } from './faults/agent-line.js';
+import { AgentPods, NET1, pendingDeletesOn } from './faults/agent-pods.js';
+import { withAgentProxy } from './faults/agent-proxy.js';
 import { describeStory, itOnWire } from './story/describe.js';
 import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
@@ -12,44 +12,44 @@ describeStory('While the agent of a node is away', (story) => {
   itOnWire('no pod gets an address of it, which its event says, and it starts once the agent is back', async (on) => {
     const { wire, agents } = on;
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.60.0.0/24']);
-    const { containerId, netns } = wire.sandbox(await running(pods, 'before'));
+    await story().addresses.createNetwork('blue', ['10.60.0.0/24']);
+    const { containerId, netns } = wire.sandboxOf(await running(pods, 'before'));
     await agents.on('node-1').stop();
     try {
       const pod = await pods.create('pod1', 'node-1');
-      await story().event('pod1', 'FailedCreatePodSandBox', /the agent of this node does not answer/);
+      await story().waitForEvent('pod1', 'FailedCreatePodSandBox', /the agent of this node does not answer/);
       const config = await pods.config('blue');
       const call = { config, pod, containerId, netns, interfaceName: NET1 };
       for (const verb of ['ADD', 'CHECK', 'GC'] as const) {
-        const { exitCode, answer } = await wire.call('node-1', { ...call, verb });
+        const { exitCode, answer } = await wire.callPlugin('node-1', { ...call, verb });
         expect({ exitCode, ...(answer as object) }).to.include({ exitCode: 1, code: 11 });
       }
-      const { answer } = await wire.call('node-1', { ...call, verb: 'STATUS' });
+      const { answer } = await wire.callPlugin('node-1', { ...call, verb: 'STATUS' });
       expect(answer).to.include({ code: 50 });
     } finally {
       await agents.on('node-1').start();
     }
-    expect(await pods.running('pod1')).to.have.length(1);
+    expect(await pods.waitRunning('pod1')).to.have.length(1);
   });
 
   itOnWire('pods end all the same, and what they had is free once the agent is back', async ({ bed, wire, agents }) => {
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.60.1.0/24', 'fd00:60:1::/64']);
+    await story().addresses.createNetwork('blue', ['10.60.1.0/24', 'fd00:60:1::/64']);
     for (const name of ['goes', 'stays']) await pods.create(name, 'node-1');
-    const [went, stays] = await Promise.all([pods.running('goes'), pods.running('stays')]);
+    const [went, stays] = await Promise.all([pods.waitRunning('goes'), pods.waitRunning('stays')]);
     await agents.on('node-1').kill();
     try {
-      const { containerId } = wire.sandbox(await pods.get('goes'));
+      const { containerId } = wire.sandboxOf(await pods.get('goes'));
       await pods.delete('goes');
-      await pods.gone('goes');
-      expect(notesOn(bed, 'node-1')).to.deep.equal([`${containerId}-${NET1}.json`]);
-      expect(await story().addresses.held()).to.have.members([...went, ...stays]);
+      await pods.waitGone('goes');
+      expect(pendingDeletesOn(bed, 'node-1')).to.deep.equal([`${containerId}-${NET1}.json`]);
+      expect(await story().addresses.heldAddresses()).to.have.members([...went, ...stays]);
     } finally {
       // so that the note is all that frees them
       await agents.on('node-1').start({ args: ['--collect-after=1h'] });
     }
     await story().addresses.waitHeld(stays);
-    await untilValue('the note to be gone', () => notesOn(bed, 'node-1'), isEmpty);
+    await untilValue('the note to be gone', () => pendingDeletesOn(bed, 'node-1'), isEmpty);
     await agents.on('node-1').stop();
     await agents.on('node-1').start();
   });
@@ -59,29 +59,29 @@ describeStory('While the agent of a node cannot reach the API server', (story) =
   itOnWire('pods end all the same: addresses of pods are freed later, that of a VM is kept', async (on) => {
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.60.2.0/24', 'fd00:60:2::/64']);
+    await story().addresses.createNetwork('blue', ['10.60.2.0/24', 'fd00:60:2::/64']);
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claimed = (await story().addresses.of('vm1.data')).map(bareAddress);
+    await story().waitRunning('vm1');
+    const claimed = (await story().addresses.waitForIPs('vm1.data')).map(bareAddress);
     const [launcher] = await story().launchers('vm1');
     const node = launcher?.spec?.nodeName ?? '';
     await pods.create('pod1', node);
-    const own = await pods.running('pod1');
-    await behindLine({ ...on, node, args: ['--collect-after=1h'] }, async ({ line }) => {
-      line.cut();
-      const { containerId } = wire.sandbox(await pods.get('pod1'));
+    const own = await pods.waitRunning('pod1');
+    await withAgentProxy({ ...on, node, args: ['--collect-after=1h'] }, async ({ proxy }) => {
+      proxy.disconnect();
+      const { containerId } = wire.sandboxOf(await pods.get('pod1'));
       await pods.delete('pod1');
       await story().stop('vm1');
-      await pods.gone('pod1');
-      expect(notesOn(bed, node)).to.include(`${containerId}-${NET1}.json`);
-      expect(await story().addresses.held()).to.have.members([...claimed, ...own]);
-      line.mend();
+      await pods.waitGone('pod1');
+      expect(pendingDeletesOn(bed, node)).to.include(`${containerId}-${NET1}.json`);
+      expect(await story().addresses.heldAddresses()).to.have.members([...claimed, ...own]);
+      proxy.reconnect();
       await story().addresses.waitHeld(claimed);
-      await untilValue('the notes to be gone', () => notesOn(bed, node), isEmpty);
+      await untilValue('the notes to be gone', () => pendingDeletesOn(bed, node), isEmpty);
     });
     await story().start('vm1');
     const [again] = await story().launchers('vm1');
-    expect(await pods.running(again!.metadata.name, DATA)).to.have.members(claimed);
+    expect(await pods.waitRunning(again!.metadata.name, DATA)).to.have.members(claimed);
   });
 });
 
@@ -89,37 +89,39 @@ describeStory('While the API server is away', (story) => {
   itOnWire('sandboxes of pods and VMs end, and those made afterwards have the same addresses', async (on) => {
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.60.3.0/24'], { cooldownSeconds: 60 });
+    await story().addresses.createNetwork('blue', ['10.60.3.0/24'], { cooldownSeconds: 60 });
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claimed = (await story().addresses.of('vm1.data')).map(bareAddress);
+    await story().waitRunning('vm1');
+    const claimed = (await story().addresses.waitForIPs('vm1.data')).map(bareAddress);
     const [launcher] = await story().launchers('vm1');
     const own = await running(pods, 'pod1', launcher?.spec?.nodeName);
-    const before = await pods.onWire(own);
-    const sandboxes = [own, launcher!].map((pod) => wire.sandbox(pod).containerId);
+    const before = await pods.waitForInterface(own);
+    const sandboxes = [own, launcher!].map((pod) => wire.sandboxOf(pod).containerId);
     await bed.apiServer.kill();
     try {
       await Promise.all([own, launcher!].map((pod) => wire.restartSandbox(pod)));
-      expect(notesOn(bed, own.spec!.nodeName!)).to.include(`${sandboxes[0]!}-${NET1}.json`);
+      expect(pendingDeletesOn(bed, own.spec!.nodeName!)).to.include(`${sandboxes[0]!}-${NET1}.json`);
     } finally {
       await bed.apiServer.start();
     }
     await until(
       'both to be on the wire again',
       async () => {
-        const found = await Promise.all([pods.onWire(own), pods.onWire(launcher!, DATA)]);
+        const found = await Promise.all([pods.waitForInterface(own), pods.waitForInterface(launcher!, DATA)]);
         return found.flat().join() === [...before, ...claimed].join();
       },
       { timeoutMs: 60_000 },
     );
-    await untilValue('the notes to be gone', () => notesOn(bed, own.spec!.nodeName!), isEmpty, { timeoutMs: 60_000 });
+    await untilValue('the notes to be gone', () => pendingDeletesOn(bed, own.spec!.nodeName!), isEmpty, {
+      timeoutMs: 60_000,
+    });
     await story().addresses.waitHeld([...before, ...claimed]);
   });
 });
 
 async function running(pods: AgentPods, name: string, node = 'node-1') {
   await pods.create(name, node);
-  await pods.running(name);
+  await pods.waitRunning(name);
   return pods.get(name);
 }
 

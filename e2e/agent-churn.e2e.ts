@@ -3,11 +3,11 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { isLauncher, isTerminal, type Pod } from '../api/pod.js';
 import { systemClock } from '../kube/clock.js';
 import { PODS } from '../kube/resources.js';
-import { PodObserver } from './faults/agent-observer.js';
+import { PodObserver } from './faults/pod-observer.js';
 import { AgentPods, NET1 } from './faults/agent-pods.js';
-import { describeStory, needsWire, type OnWire } from './story/describe.js';
+import { describeStory, requireWire, type WireContext } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
-import { Observer } from './story/observer.js';
+import { ClaimLeaseObserver } from './story/claim-lease-observer.js';
 import type { Story } from './story/story.js';
 import { until, untilValue } from './bed/wait.js';
 import * as vm from './story/vm.js';
@@ -26,10 +26,13 @@ const PROBER = '10.67.0.250';
 describeStory('60 pods and 20 VMs on one network that come and go', (story) => {
   it('never share an address nor lose one, though agents die in turn and the API server once', async function () {
     this.timeout(15 * 60_000);
-    const on = needsWire(this);
-    const space = await story().addresses.network('blue', [{ cidr: '10.67.0.0/24', exclude: [PROBER] }]);
+    const on = requireWire(this);
+    const space = await story().addresses.createNetwork('blue', [{ cidr: '10.67.0.0/24', exclude: [PROBER] }]);
     const scope = { space, cooldownMs: COOLDOWN_MS, namespace: story().namespace };
-    const [observer, podObserver] = [new Observer(on.bed.client, scope), new PodObserver(on.bed.client, scope)];
+    const [observer, podObserver] = [
+      new ClaimLeaseObserver(on.bed.client, scope),
+      new PodObserver(on.bed.client, scope),
+    ];
     observer.start();
     podObserver.start();
     let kills: number;
@@ -51,13 +54,13 @@ describeStory('60 pods and 20 VMs on one network that come and go', (story) => {
   });
 });
 
-async function restartApiServer({ bed }: OnWire): Promise<void> {
+async function restartApiServer({ bed }: WireContext): Promise<void> {
   await bed.apiServer.kill();
   await bed.apiServer.start();
 }
 
 /** @returns how often one was killed */
-async function whileAgentsDie(on: OnWire, act: () => Promise<void>): Promise<number> {
+async function whileAgentsDie(on: WireContext, act: () => Promise<void>): Promise<number> {
   const stop = new AbortController();
   const killing = killInTurn(on, stop.signal);
   try {
@@ -78,7 +81,7 @@ class Crowd {
   #moves = 0;
   #arePaused = false;
 
-  constructor(story: Story, { bed, wire }: OnWire) {
+  constructor(story: Story, { bed, wire }: WireContext) {
     this.#story = story;
     this.#pods = new AgentPods(story, wire);
     this.#nodes = bed.nodes;
@@ -116,17 +119,17 @@ class Crowd {
   async #look(): Promise<{ addressesOfAll: string[]; held: string[] }> {
     const { items } = await this.#story.client.list(PODS, { namespace: this.#story.namespace });
     const living = items.filter((pod) => !isTerminal(pod) && pod.metadata.deletionTimestamp === undefined);
-    const onWire = await Promise.all(living.map((pod) => this.#pods.onWire(pod, interfaceOf(pod))));
+    const onWire = await Promise.all(living.map((pod) => this.#pods.waitForInterface(pod, interfaceOf(pod))));
     const claims = await Promise.all(living.filter(isLauncher).map((pod) => this.#claimed(pod)));
     const ofLaunchers = living.flatMap((pod, index) => (isLauncher(pod) ? [onWire[index]!.join()] : []));
     if (claims.join() !== ofLaunchers.join())
       throw new Error(`claims have ${claims.join()}, VMs ${ofLaunchers.join()}`);
-    return { addressesOfAll: onWire.flat().sort(), held: await this.#story.addresses.held() };
+    return { addressesOfAll: onWire.flat().sort(), held: await this.#story.addresses.heldAddresses() };
   }
 
   async #claimed(launcher: Pod): Promise<string> {
     const { name = '' } = launcher.metadata.ownerReferences?.[0] ?? {};
-    const { status } = await this.#story.claim(`${name}.data`);
+    const { status } = await this.#story.waitForClaim(`${name}.data`);
     return (status?.ips ?? []).map((ip) => ip.replace(/\/.*/, '')).join();
   }
 
@@ -158,15 +161,15 @@ class Crowd {
   }
 
   async #migrate(name: string): Promise<void> {
-    const migration = await patiently(() => this.#story.migrations.begin(name));
-    await until(`migration ${migration} to end`, () => this.#story.migrations.ended(migration), PATIENCE);
+    const migration = await patiently(() => this.#story.migrations.start(name));
+    await until(`migration ${migration} to end`, () => this.#story.migrations.waitEnded(migration), PATIENCE);
   }
 
   async #restart(name: string): Promise<void> {
     const ref = this.#story.ref(name);
     const before = await vm.waitRunning(this.#story.client, ref);
     await patiently(() => vm.callSubresource(this.#story.client, ref, 'restart'));
-    await until(`${name} to run again`, () => this.#story.replaced(name, before), PATIENCE);
+    await until(`${name} to run again`, () => this.#story.waitReplaced(name, before), PATIENCE);
   }
 
   /** What is in flight while the API server is away may be forgotten by KubeVirt for minutes. */
@@ -194,7 +197,7 @@ function interfaceOf(pod: Pod): string {
 }
 
 /** Somebody on the network asks for each address: one machine answers, and always the same. */
-async function answeredOnce({ bed, wire: { wire } }: OnWire, segment: string, addresses: string[]): Promise<void> {
+async function answeredOnce({ bed, wire: { wire } }: WireContext, segment: string, addresses: string[]): Promise<void> {
   await wire.join(bed.nodes[0]!, segment);
   await wire.addHost('prober', segment, [`${PROBER}/24`]);
   try {
@@ -205,7 +208,7 @@ async function answeredOnce({ bed, wire: { wire } }: OnWire, segment: string, ad
     }
     await watch.stop();
     const macs = new Map<string, Set<string>>();
-    for (const { frame } of watch.sightings) {
+    for (const { frame } of watch.events) {
       if (frame?.kind !== 'arp-reply' || frame.ip === undefined || frame.outgoing) continue;
       macs.set(frame.ip, (macs.get(frame.ip) ?? new Set()).add(frame.mac));
     }
@@ -218,7 +221,7 @@ async function answeredOnce({ bed, wire: { wire } }: OnWire, segment: string, ad
 }
 
 /** @returns how often */
-async function killInTurn({ agents }: OnWire, signal: AbortSignal): Promise<number> {
+async function killInTurn({ agents }: WireContext, signal: AbortSignal): Promise<number> {
   let kills = 0;
   while (!signal.aborted) {
     await systemClock.sleep(KILL_EVERY_MS, signal);

@@ -4,9 +4,9 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import type { Pod } from '../api/pod.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { parseAddress } from '../ipam/core/address.js';
-import { behindLine } from './faults/agent-line.js';
+import { withAgentProxy } from './faults/agent-proxy.js';
 import { AgentPods } from './faults/agent-pods.js';
-import { describeStory, itOnWire, type OnWire } from './story/describe.js';
+import { describeStory, itOnWire, type WireContext } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
@@ -21,10 +21,10 @@ describeStory('A VM whose launcher is bound when the API server goes away', (sto
     async (on) => {
       const { bed, wire } = on;
       const pods = new AgentPods(story(), wire);
-      const network = await story().addresses.network('blue', ['10.66.0.0/24', 'fd00:66::/64']);
+      const network = await story().addresses.createNetwork('blue', ['10.66.0.0/24', 'fd00:66::/64']);
       bed.switches.set({ holdNetworks: true }, { namespace: story().namespace });
       await story().createVm('vm1', { data: 'blue' });
-      const claimed = await story().addresses.of('vm1.data');
+      const claimed = await story().addresses.waitForIPs('vm1.data');
       const pod = (await untilValue(
         'the launcher to be bound',
         async () => (await story().launchers('vm1'))[0],
@@ -35,9 +35,9 @@ describeStory('A VM whose launcher is bound when the API server goes away', (sto
       await wire.wire.join(node, bridgeOf(network));
       const config = await pods.config('blue');
       const args = [`--max-staleness=${String(STALENESS_MS)}ms`, '--add-timeout=2s'];
-      await behindLine({ ...on, node, args }, async ({ line }) => {
+      await withAgentProxy({ ...on, node, args }, async ({ proxy }) => {
         const leases = claimed.map((ip) => `/${leaseName(network, parseAddress(bareAddress(ip)))}`);
-        const isPrefetched = () => leases.every((lease) => line.asked.some((what) => what.endsWith(lease)));
+        const isPrefetched = () => leases.every((lease) => proxy.requests.some((what) => what.endsWith(lease)));
         await until('its leases to be read ahead', isPrefetched);
         await bed.apiServer.kill();
         try {
@@ -55,8 +55,8 @@ describeStory('A VM whose launcher is bound when the API server goes away', (sto
         }
       });
       bed.switches.clear();
-      await story().running('vm1');
-      expect(await pods.running(pod.metadata.name, DATA)).to.deep.equal(claimed.map(bareAddress).sort());
+      await story().waitRunning('vm1');
+      expect(await pods.waitRunning(pod.metadata.name, DATA)).to.deep.equal(claimed.map(bareAddress).sort());
       await story().addresses.waitHeld(claimed.map(bareAddress));
     },
   );
@@ -64,7 +64,7 @@ describeStory('A VM whose launcher is bound when the API server goes away', (sto
 
 /** The bridge plugin called for a new sandbox of a pod, as a runtime does that needs no API server; nothing is left of it. */
 async function attached(
-  { wire }: OnWire,
+  { wire }: WireContext,
   pod: Pod,
   config: object,
 ): Promise<{ addresses: string[] } & { code?: number; msg?: string }> {
@@ -72,11 +72,11 @@ async function attached(
   const containerId = randomBytes(32).toString('hex');
   const netns = await wire.wire.addPod(node, containerId);
   const call = { plugin: 'bridge', config, pod, containerId, netns, interfaceName: DATA };
-  const { exitCode, answer } = await wire.call(node, { ...call, verb: 'ADD' });
+  const { exitCode, answer } = await wire.callPlugin(node, { ...call, verb: 'ADD' });
   const interfaces = await wire.wire.interfaces(`pod/${containerId}`);
   const found = interfaces.find(({ name }) => name === DATA)?.addresses ?? [];
   const addresses = found.filter(({ linkLocal }) => !linkLocal).map(({ address }) => address);
-  const { exitCode: ended } = await wire.call(node, { ...call, verb: 'DEL' });
+  const { exitCode: ended } = await wire.callPlugin(node, { ...call, verb: 'DEL' });
   expect(ended).to.equal(0);
   await wire.wire.removePod(containerId);
   const { code, msg } = answer as { code?: number; msg?: string };

@@ -10,47 +10,47 @@ describeStory('A node that is rebooted', (story) => {
   itOnWire('gives its pods their addresses again, and frees those of pods that are gone', async (on) => {
     const { bed, wire, agents } = on;
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.64.0.0/24', 'fd00:64::/64'], { cooldownSeconds: 60 });
+    await story().addresses.createNetwork('blue', ['10.64.0.0/24', 'fd00:64::/64'], { cooldownSeconds: 60 });
     for (const name of [...PODS, 'goes']) await pods.create(name, NODE);
-    const before = await Promise.all(PODS.map((name) => pods.running(name)));
-    await pods.running('goes');
+    const before = await Promise.all(PODS.map((name) => pods.waitRunning(name)));
+    await pods.waitRunning('goes');
     const found = await Promise.all([...PODS, 'goes'].map((name) => pods.get(name)));
-    const sandboxes = found.map((pod) => wire.sandbox(pod).containerId);
+    const sandboxes = found.map((pod) => wire.sandboxOf(pod).containerId);
 
     bed.switches.loseNode(NODE);
     await agents.on(NODE).kill();
     const ends = await wire.reboot(found);
     await pods.delete('goes', true);
-    await pods.gone('goes');
-    expect(await story().addresses.held()).to.have.length(8);
+    await pods.waitGone('goes');
+    expect(await story().addresses.heldAddresses()).to.have.length(8);
     await agents.on(NODE).start();
     bed.switches.recoverNode(NODE);
 
     await untilValue(
       'pods to have what they had',
       async () => {
-        return Promise.all(PODS.map(async (name) => pods.onWire(await pods.get(name))));
+        return Promise.all(PODS.map(async (name) => pods.waitForInterface(await pods.get(name))));
       },
       (after) => JSON.stringify(after) === JSON.stringify(before),
     );
-    const again = await Promise.all(PODS.map(async (name) => wire.sandbox(await pods.get(name)).containerId));
+    const again = await Promise.all(PODS.map(async (name) => wire.sandboxOf(await pods.get(name)).containerId));
     expect(sandboxes).not.to.include.members(again);
     await story().addresses.waitHeld(before.flat());
     await ends(); // the runtime cleans up what it finds of before
     await story().addresses.waitHeld(before.flat());
-    expect(await Promise.all(PODS.map((name) => pods.running(name)))).to.deep.equal(before);
+    expect(await Promise.all(PODS.map((name) => pods.waitRunning(name)))).to.deep.equal(before);
   });
 
   itOnWire('and never comes back leaves no address behind once its pods are gone', async ({ bed, wire, agents }) => {
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.64.1.0/24']);
+    await story().addresses.createNetwork('blue', ['10.64.1.0/24']);
     await pods.create('lost', NODE);
     await pods.create('stays', 'node-2');
-    const [[lost = ''], stays] = await Promise.all([pods.running('lost'), pods.running('stays')]);
+    const [[lost = ''], stays] = await Promise.all([pods.waitRunning('lost'), pods.waitRunning('stays')]);
     bed.switches.loseNode(NODE);
     await agents.on(NODE).kill();
     try {
-      expect(await story().addresses.held()).to.have.members([lost, ...stays]);
+      expect(await story().addresses.heldAddresses()).to.have.members([lost, ...stays]);
       await pods.delete('lost', true);
       await story().addresses.waitHeld(stays);
     } finally {

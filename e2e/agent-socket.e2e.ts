@@ -14,7 +14,7 @@ const CROWD = 500;
 describeStory('A second agent on a node', (story) => {
   itOnWire('says that there is one already, ends, and disturbs it in nothing', async ({ bed, wire, agents }) => {
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.62.0.0/24']);
+    await story().addresses.createNetwork('blue', ['10.62.0.0/24']);
     const second = new HoldfastProcess(bed, 'agent', bed.webhook.ports, { name: NODE, runDir: runDirOf(bed, NODE) });
     const failure = await second.start().catch((error: unknown) => error);
     expect(String(failure)).to.match(/another agent answers on .*agent\.sock: a node has one/);
@@ -24,24 +24,24 @@ describeStory('A second agent on a node', (story) => {
       (isRunning) => !isRunning,
     );
     await pods.create('pod1', NODE);
-    await pods.running('pod1');
+    await pods.waitRunning('pod1');
     await agents.on(NODE).kill();
     await agents.on(NODE).start(); // what the dead one left is no agent
     await pods.create('pod2', NODE);
-    await pods.running('pod2');
+    await pods.waitRunning('pod2');
   });
 });
 
 describeStory("Garbage on an agent's socket", (story) => {
   itOnWire('is answered in words, and does not hold up the others', async ({ bed, wire, agents }) => {
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.62.1.0/24']);
+    await story().addresses.createNetwork('blue', ['10.62.1.0/24']);
     const path = join(runDirOf(bed, NODE), 'agent.sock');
     const idle = await Promise.all(Array.from({ length: CROWD }, () => connected(path)));
     try {
       for (const half of idle.slice(0, CROWD / 2)) half.write('{"env":{"CNI_COMMAND":"ADD"');
       await pods.create('pod1', NODE);
-      await pods.running('pod1');
+      await pods.waitRunning('pod1');
       expect(await said(path, randomBytes(4096))).to.include({ code: 6 });
       expect(await said(path, Buffer.alloc(4 << 20, 'x'))).to.include({ code: 6 });
       expect(await said(path, Buffer.from('{"env":{"CNI_COMMAND":"ADD"}'))).to.include({ code: 6 });
@@ -51,7 +51,7 @@ describeStory("Garbage on an agent's socket", (story) => {
       for (const answer of answers) expect(answer).to.include({ code: 5 });
       expect(await agents.on(NODE).isReady()).to.equal(true);
       await pods.delete('pod1');
-      await pods.gone('pod1');
+      await pods.waitGone('pod1');
       await story().addresses.waitHeld([]);
     } finally {
       for (const socket of idle) socket.destroy();

@@ -1,18 +1,18 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
 import type { Pod } from '../api/pod.js';
-import { type AgentLine, behindLine } from './faults/agent-line.js';
+import { type AgentProxy, withAgentProxy } from './faults/agent-proxy.js';
 import { AgentPods } from './faults/agent-pods.js';
-import { describeStory, itOnWire, type OnWire } from './story/describe.js';
+import { describeStory, itOnWire, type WireContext } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { untilValue } from './bed/wait.js';
 
 const DATA = podInterfaceName('data');
 
 /** Tells a story in which the agents of both nodes are behind lines. */
-async function behindLines(on: OnWire, tell: (lines: readonly AgentLine[]) => Promise<void>): Promise<void> {
-  await behindLine({ ...on, node: 'node-1' }, (first) =>
-    behindLine({ ...on, node: 'node-2' }, (second) => tell([first.line, second.line])),
+async function behindLines(on: WireContext, tell: (lines: readonly AgentProxy[]) => Promise<void>): Promise<void> {
+  await withAgentProxy({ ...on, node: 'node-1' }, (first) =>
+    withAgentProxy({ ...on, node: 'node-2' }, (second) => tell([first.proxy, second.proxy])),
   );
 }
 
@@ -23,48 +23,48 @@ function asking(address: string): Record<string, string> {
 /** What was the VM's is another one's. */
 async function giveAway(story: Story, address: string): Promise<void> {
   await story.createVm('heir', { data: 'blue' }, { running: false, annotations: asking(address) });
-  await story.addresses.are('heir.data', [`${address}/24`]);
+  await story.addresses.waitForExactIPs('heir.data', [`${address}/24`]);
 }
 
 async function launcherOnWire(story: Story, pods: AgentPods): Promise<string[]> {
   const [launcher] = await story.launchers('vm1');
-  return pods.running(launcher!.metadata.name, DATA);
+  return pods.waitRunning(launcher!.metadata.name, DATA);
 }
 
 describeStory('An agent whose watches say nothing any more', (story) => {
   itOnWire('never gives the address of a claim that is gone to the VM that has its name now', async (on) => {
     const pods = new AgentPods(story(), on.wire);
-    await story().addresses.network('blue', ['10.65.0.0/24']);
+    await story().addresses.createNetwork('blue', ['10.65.0.0/24']);
     await behindLines(on, async (lines) => {
       await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.10') });
-      await story().running('vm1');
+      await story().waitRunning('vm1');
       expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.0.10']);
-      for (const line of lines) line.blind();
+      for (const line of lines) line.pauseWatches();
       await story().deleteVm('vm1', 'Background');
-      await story().gone('vm1');
+      await story().waitGone('vm1');
       await story().waitForClaims([]);
       await giveAway(story(), '10.65.0.10');
       await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.20') });
-      await story().running('vm1');
+      await story().waitRunning('vm1');
       expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.0.20']);
-      for (const line of lines) line.unblind();
+      for (const line of lines) line.resumeWatches();
     });
   });
 
   itOnWire('gives a VM the address to which its claim has moved', async (on) => {
     const pods = new AgentPods(story(), on.wire);
-    await story().addresses.network('blue', ['10.65.1.0/24']);
+    await story().addresses.createNetwork('blue', ['10.65.1.0/24']);
     await behindLines(on, async (lines) => {
       await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.1.10') });
-      await story().running('vm1');
+      await story().waitRunning('vm1');
       await story().stop('vm1');
-      for (const line of lines) line.blind();
+      for (const line of lines) line.pauseWatches();
       await story().requestAddresses('vm1', { data: ['10.65.1.20'] });
-      await story().addresses.are('vm1.data', ['10.65.1.20/24']);
+      await story().addresses.waitForExactIPs('vm1.data', ['10.65.1.20/24']);
       await giveAway(story(), '10.65.1.10');
       await story().start('vm1');
       expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.1.20']);
-      for (const line of lines) line.unblind();
+      for (const line of lines) line.resumeWatches();
     });
   });
 });
@@ -72,11 +72,11 @@ describeStory('An agent whose watches say nothing any more', (story) => {
 describeStory('An agent that is cut off', (story) => {
   itOnWire('says "try again" rather than give out an address that may be another one\'s by now', async (on) => {
     const pods = new AgentPods(story(), on.wire);
-    await story().addresses.network('blue', ['10.65.2.0/24']);
+    await story().addresses.createNetwork('blue', ['10.65.2.0/24']);
     on.bed.switches.set({ holdNetworks: true }, { namespace: story().namespace, name: 'vm1' });
     await behindLines(on, async (lines) => {
       await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.2.10') });
-      await story().addresses.are('vm1.data', ['10.65.2.10/24']);
+      await story().addresses.waitForExactIPs('vm1.data', ['10.65.2.10/24']);
       const launcher = await untilValue(
         'the launcher to be bound',
         async () => (await story().launchers('vm1'))[0],
@@ -84,20 +84,20 @@ describeStory('An agent that is cut off', (story) => {
         { timeoutMs: 60_000 },
       );
       expect(await added(on, pods, launcher!)).to.deep.include({ exitCode: 0, addresses: ['10.65.2.10/24'] });
-      for (const line of lines) line.cut();
+      for (const line of lines) line.disconnect();
       await story().deleteVm('vm1', 'Background');
-      await story().gone('vm1');
+      await story().waitGone('vm1');
       await giveAway(story(), '10.65.2.10');
       expect(await added(on, pods, launcher!)).to.deep.include({ exitCode: 1, code: 11 });
-      for (const line of lines) line.mend();
+      for (const line of lines) line.reconnect();
     });
   });
 });
 
 /** ADD of our plugin for a launcher, in a container of its own. */
-async function added({ wire }: OnWire, pods: AgentPods, pod: Pod): Promise<object> {
+async function added({ wire }: WireContext, pods: AgentPods, pod: Pod): Promise<object> {
   const config = await pods.config('blue');
-  const { exitCode, answer } = await wire.call(pod.spec?.nodeName ?? '', {
+  const { exitCode, answer } = await wire.callPlugin(pod.spec?.nodeName ?? '', {
     verb: 'ADD',
     config,
     pod,

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { Pod } from '../api/pod.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import type { PluginCall } from './bed/node/bed-wire.js';
-import { behindLine } from './faults/agent-line.js';
+import { withAgentProxy } from './faults/agent-proxy.js';
 import { AgentPods, NET1 } from './faults/agent-pods.js';
-import { describeStory, itOnWire, type OnWire } from './story/describe.js';
+import { describeStory, itOnWire, type WireContext } from './story/describe.js';
 import { until, untilValue } from './bed/wait.js';
 
 const NODE = 'node-1';
@@ -15,32 +15,32 @@ interface Failure {
 }
 
 /** What a call of our plugin fails with; nothing where it succeeds. */
-async function failureOf({ wire }: OnWire, call: PluginCall, node = NODE): Promise<Failure> {
-  const { exitCode, answer } = await wire.call(node, call);
+async function failureOf({ wire }: WireContext, call: PluginCall, node = NODE): Promise<Failure> {
+  const { exitCode, answer } = await wire.callPlugin(node, call);
   return exitCode === 0 ? {} : (answer as Failure);
 }
 
 describeStory('CHECK', (story) => {
   itOnWire('writes nothing, is content with what the pod is leased, and is not once the lease is gone', async (on) => {
     const pods = new AgentPods(story(), on.wire);
-    const network = await story().addresses.network('blue', ['10.63.0.0/24', 'fd00:63::/64']);
-    await behindLine({ ...on, node: NODE }, async ({ line }) => {
+    const network = await story().addresses.createNetwork('blue', ['10.63.0.0/24', 'fd00:63::/64']);
+    await withAgentProxy({ ...on, node: NODE }, async ({ proxy }) => {
       await pods.create('pod1', NODE);
-      const [first = '', second = ''] = await pods.running('pod1');
+      const [first = '', second = ''] = await pods.waitRunning('pod1');
       const pod = await pods.get('pod1');
       const check = await checkOf(pods, pod, [`${first}/24`, `${second}/64`]);
-      const before = line.writes.length;
+      const before = proxy.writes.length;
       for (let count = 0; count < 5; count++) expect(await failureOf(on, check)).to.deep.equal({});
       const strange = await failureOf(on, await checkOf(pods, pod, ['10.63.0.0/24']));
       expect(strange.msg).to.match(/has 10\.63\.0\.0, and nothing is known of a lease of it/);
-      expect(line.writes).to.have.length(before);
+      expect(proxy.writes).to.have.length(before);
 
       const lease = (await story().addresses.leases()).get(first);
       await on.bed.client.delete(ADDRESS_LEASES, { name: lease!.metadata.name });
       const isLost = ({ code }: Failure) => code !== undefined;
       const lost = await untilValue('CHECK to fail', () => failureOf(on, check), isLost);
       expect(lost.msg).to.include(`interface ${NET1} of pod ${story().namespace}/pod1 has ${first}`);
-      expect(line.writes, network).to.have.length(before);
+      expect(proxy.writes, network).to.have.length(before);
     });
   });
 });
@@ -49,10 +49,10 @@ describeStory('GC', (story) => {
   itOnWire('frees what sandboxes of its node had that are no more, and nothing else', async (on) => {
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
-    await story().addresses.network('blue', ['10.63.1.0/24'], { cooldownSeconds: 60 });
+    await story().addresses.createNetwork('blue', ['10.63.1.0/24'], { cooldownSeconds: 60 });
     await Promise.all([pods.create('stays', NODE), pods.create('lost', NODE), pods.create('far', 'node-2')]);
     const [stays = '', lost = '', far = ''] = (
-      await Promise.all(['stays', 'lost', 'far'].map((name) => pods.running(name)))
+      await Promise.all(['stays', 'lost', 'far'].map((name) => pods.waitRunning(name)))
     ).flat();
     const valid = await attachmentsOf(['stays']);
     bed.switches.set({ holdNetworks: true }, { namespace: story().namespace });
@@ -63,18 +63,18 @@ describeStory('GC', (story) => {
     expect(await collect({}, NODE)).to.deep.equal({});
     expect(await collect({ 'cni.dev/valid-attachments': await attachmentsOf(['far']) }, 'node-2')).to.deep.equal({});
     expect(await collect({ 'cni.dev/valid-attachments': [], name: 'another' }, NODE)).to.deep.equal({});
-    expect(await story().addresses.held()).to.have.members([stays, lost, far]);
+    expect(await story().addresses.heldAddresses()).to.have.members([stays, lost, far]);
     expect(await collect({ 'cni.dev/valid-attachments': valid }, NODE)).to.deep.equal({});
-    expect(await story().addresses.held()).to.have.members([stays, far]);
+    expect(await story().addresses.heldAddresses()).to.have.members([stays, far]);
 
     bed.switches.clear();
-    expect(await pods.running('lost')).to.deep.equal([lost]);
+    expect(await pods.waitRunning('lost')).to.deep.equal([lost]);
     await end(); // the late DEL of the sandbox that was lost
     await story().addresses.waitHeld([stays, lost, far]);
 
     async function attachmentsOf(names: readonly string[]): Promise<object[]> {
       const found = await Promise.all(names.map((name) => pods.get(name)));
-      return found.map((pod) => ({ containerID: wire.sandbox(pod).containerId, ifname: NET1 }));
+      return found.map((pod) => ({ containerID: wire.sandboxOf(pod).containerId, ifname: NET1 }));
     }
   });
 });
@@ -84,19 +84,19 @@ describeStory('STATUS', (story) => {
     'says why no pod would get an address: the agent starts, nobody serves the network, the pool is full',
     async (on) => {
       const pods = new AgentPods(story(), on.wire);
-      await story().addresses.network('blue', ['10.63.2.0/30']);
+      await story().addresses.createNetwork('blue', ['10.63.2.0/30']);
       const config = { ...(await pods.config('blue')), cniVersion: '1.1.0' };
       const status = (more: object = {}) => failureOf(on, { verb: 'STATUS', config: { ...config, ...more } });
       await until('the pool to be known', async () => (await status()).code === undefined);
-      await behindLine({ ...on, node: NODE }, async ({ line, launch }) => {
+      await withAgentProxy({ ...on, node: NODE }, async ({ proxy, launch }) => {
         await on.agents.on(NODE).stop();
-        line.cut();
+        proxy.disconnect();
         await launch();
         const isAnswered = ({ msg = '' }: Failure) => !msg.includes('does not answer');
         const starting = await untilValue('the agent to answer', () => status(), isAnswered);
         expect(starting).to.include({ code: 50 });
         expect(starting.msg).to.match(/not/);
-        line.mend();
+        proxy.reconnect();
         await on.agents.on(NODE).waitReady();
         await until('all to be well', async () => (await status()).code === undefined);
       });
@@ -105,7 +105,7 @@ describeStory('STATUS', (story) => {
 
       await pods.create('pod1', NODE);
       await pods.create('pod2', 'node-2');
-      await Promise.all([pods.running('pod1'), pods.running('pod2')]);
+      await Promise.all([pods.waitRunning('pod1'), pods.waitRunning('pod2')]);
       const full = await untilValue(
         'the pool to be full',
         () => status(),

@@ -51,22 +51,22 @@ if (onBed) {
     });
 
     it('let exactly as many pods run as there are, and the others start as addresses free up', async () => {
-      await seen.pool(TEN);
-      await seen.shown(10);
+      await seen.createPool(TEN);
+      await seen.waitForTotal(10);
       const names = Array.from({ length: 15 }, (_, index) => `pod-${index + 1}`);
       await Promise.all(names.map((name) => wire.createPod(name, { networks: [{ name: 'blue' }] })));
-      const { running, waiting } = await seen.split(10);
+      const { running, waiting } = await seen.waitForRunning(10);
       expect(waiting).to.have.length(5);
-      for (const pod of waiting) await seen.insufficient(pod);
-      expect(await story.addresses.held()).to.have.length(10);
-      expect(await seen.failures()).to.deep.equal([]);
+      for (const pod of waiting) await seen.waitForInsufficient(pod);
+      expect(await story.addresses.heldAddresses()).to.have.length(10);
+      expect(await seen.sandboxFailures()).to.deep.equal([]);
       const first = await bed.client.get(PODS, story.ref('pod-1'));
       expect(JSON.stringify(first)).to.include(`"${seen.resource}":"1"`);
 
       for (const name of running.slice(0, 2)) await wire.deletePod(name);
-      expect((await seen.split(10)).waiting).to.have.length(3);
+      expect((await seen.waitForRunning(10)).waiting).to.have.length(3);
       for (const name of running.slice(2, 5)) await wire.deletePod(name);
-      expect((await seen.split(10)).waiting).to.deep.equal([]);
+      expect((await seen.waitForRunning(10)).waiting).to.deep.equal([]);
     });
 
     it('are not shown because the NAD of a tenant says so, though no webhook refused it', async () => {
@@ -74,62 +74,62 @@ if (onBed) {
       const network = `${story.namespace}-red`;
       await bed.ipam.stop();
       try {
-        await tenant.putsNetwork('red', { network, subnets: TEN, ipam: { publishCapacity: true } });
+        await tenant.putNetwork('red', { network, subnets: TEN, ipam: { publishCapacity: true } });
       } finally {
         await bed.ipam.start();
       }
-      const { metadata } = await story.addresses.derivedPool(network);
+      const { metadata } = await story.addresses.waitForDerivedPool(network);
       // by then capacity knows the older pool, too
-      await seen.pool(TEN);
-      await seen.shown(10);
+      await seen.createPool(TEN);
+      await seen.waitForTotal(10);
       const nodes = await bed.client.list(NODES);
       expect(JSON.stringify(nodes)).to.not.include(capacityResource(metadata.name));
     });
 
     it('go where a pod may run that waits for them', async () => {
-      await seen.pool([{ cidr: '10.90.1.0/28', ranges: ['10.90.1.1-10.90.1.2'] }]);
-      await seen.shown(2);
-      const affinity = seen.onlyOn('node-3');
+      await seen.createPool([{ cidr: '10.90.1.0/28', ranges: ['10.90.1.1-10.90.1.2'] }]);
+      await seen.waitForTotal(2);
+      const affinity = seen.affinityTo('node-3');
       await Promise.all(['a', 'b'].map((name) => wire.createPod(name, { networks: [{ name: 'blue' }], affinity })));
-      const { running } = await seen.split(2);
+      const { running } = await seen.waitForRunning(2);
       expect(running).to.deep.equal(['a', 'b']);
     });
 
     it('let a VM migrate and restart that has the last one, and no pod that has none start', async () => {
-      await seen.pool([{ cidr: '10.90.2.0/28', ranges: ['10.90.2.1-10.90.2.2'] }]);
+      await seen.createPool([{ cidr: '10.90.2.0/28', ranges: ['10.90.2.1-10.90.2.2'] }]);
       await story.createVm('vm1', { data: 'blue' });
-      await story.running('vm1');
-      const mine = await story.addresses.of('vm1.data');
-      await seen.shown(1);
+      await story.waitRunning('vm1');
+      const mine = await story.addresses.waitForIPs('vm1.data');
+      await seen.waitForTotal(1);
       await wire.createPod('one', { networks: [{ name: 'blue' }] });
-      await wire.runningPod('one');
-      await seen.shown(1); // what is requested, and nothing free
+      await wire.waitRunning('one');
+      await seen.waitForTotal(1); // what is requested, and nothing free
       await wire.createPod('late', { networks: [{ name: 'blue' }] });
-      await seen.insufficient('late');
+      await seen.waitForInsufficient('late');
 
       await story.migrate('vm1', 'Succeeded');
       await story.restart('vm1');
-      expect(await story.addresses.of('vm1.data')).to.deep.equal(mine);
+      expect(await story.addresses.waitForIPs('vm1.data')).to.deep.equal(mine);
       for (const launcher of await story.launchers('vm1'))
         expect(JSON.stringify(launcher)).not.to.include(seen.resource);
-      await seen.insufficient('late');
+      await seen.waitForInsufficient('late');
       await story.deleteVm('vm1', 'Background');
-      await wire.runningPod('late');
+      await wire.waitRunning('late');
     });
 
     it('are not counted while the gate is closed: pods are bound, and wait on their nodes', async () => {
-      await seen.pool([{ cidr: '10.90.3.0/28', ranges: ['10.90.3.1-10.90.3.2'] }]);
-      await seen.shown(2);
+      await seen.createPool([{ cidr: '10.90.3.0/28', ranges: ['10.90.3.1-10.90.3.2'] }]);
+      await seen.waitForTotal(2);
       await Promise.all([capacity.stop(), bed.webhook.stop()]);
       await Promise.all([capacity.start(CLOSED), bed.webhook.start(CLOSED)]);
       try {
-        await seen.shown(undefined);
+        await seen.waitForTotal(undefined);
         const names = ['one', 'two', 'three'];
         await Promise.all(names.map((name) => wire.createPod(name, { networks: [{ name: 'blue' }] })));
         await until('a pod to find the pool full', async () =>
-          (await seen.failures()).some((words) => words.includes('is full')),
+          (await seen.sandboxFailures()).some((words) => words.includes('is full')),
         );
-        const { waiting } = await seen.split(2);
+        const { waiting } = await seen.waitForRunning(2);
         const [stuck = ''] = waiting;
         expect((await bed.client.get(PODS, story.ref(stuck))).spec?.nodeName).to.match(/^node-/);
       } finally {
@@ -139,8 +139,8 @@ if (onBed) {
     });
 
     it('are shown again on a node that is made anew', async () => {
-      await seen.pool(TEN);
-      await seen.shown(10);
+      await seen.createPool(TEN);
+      await seen.waitForTotal(10);
       await bed.client.delete(NODES, { name: 'node-3' });
       await bed.client.create(NODES, nodeObject('node-3', Date.now()));
       // its token was for the node that is gone
@@ -148,11 +148,11 @@ if (onBed) {
       await bed.agents?.on('node-3').start();
       await untilValue(
         'node-3 to show them',
-        () => seen.on('node-3'),
+        () => seen.onNode('node-3'),
         (count) => count !== undefined,
       );
-      await seen.on('node-1', '0');
-      await seen.shown(10);
+      await seen.onNode('node-1', '0');
+      await seen.waitForTotal(10);
     });
 
     it('are shown by whoever leads next', async () => {
@@ -161,12 +161,12 @@ if (onBed) {
       await capacity.stop();
       await capacity.start(electing);
       try {
-        await seen.pool(TEN);
-        await seen.shown(10);
+        await seen.createPool(TEN);
+        await seen.waitForTotal(10);
         await capacity.kill();
         await capacity.start(electing);
-        await seen.on('node-1', '0');
-        await seen.shown(10);
+        await seen.onNode('node-1', '0');
+        await seen.waitForTotal(10);
       } finally {
         await capacity.stop();
         await capacity.start();
@@ -174,26 +174,26 @@ if (onBed) {
     });
 
     it('are never none because the API server is away', async () => {
-      await seen.pool(TEN);
-      await seen.shown(10);
-      const low = await seen.watched(async () => {
+      await seen.createPool(TEN);
+      await seen.waitForTotal(10);
+      const low = await seen.missingCapacityDuring(async () => {
         await bed.apiServer.pause();
         await pause(3_000);
         bed.apiServer.resume();
         await bed.apiServer.kill();
         await bed.apiServer.start();
         await wire.createPod('one', { networks: [{ name: 'blue' }] });
-        await seen.runs('one', 75_000);
+        await seen.waitForPod('one', 75_000);
       });
       expect(low).to.deep.equal([]);
       expect(await seen.total()).to.equal(10);
     });
 
     it('go with their pool', async () => {
-      await seen.pool(TEN);
-      await seen.shown(10);
+      await seen.createPool(TEN);
+      await seen.waitForTotal(10);
       await bed.client.delete(ADDRESS_POOLS, { name: seen.name });
-      await seen.shown(undefined);
+      await seen.waitForTotal(undefined);
     });
 
     // last: nobody closes the gate again
@@ -212,15 +212,15 @@ if (onBed) {
       });
 
       it('are those of a block on its node alone, those of no block on all, and never more than there are', async () => {
-        await seen.pool(LENDABLE, { blockSize: { ipv4: 28 } });
-        await seen.shown(TWENTY_TWO.length);
-        const overdrawn = await seen.overdrawn(TWENTY_TWO, async () => {
-          await wire.createPod('first', { networks: [{ name: 'blue' }], affinity: seen.onlyOn('node-1') });
-          await wire.runningPod('first');
+        await seen.createPool(LENDABLE, { blockSize: { ipv4: 28 } });
+        await seen.waitForTotal(TWENTY_TWO.length);
+        const overdrawn = await seen.excessCapacityDuring(TWENTY_TWO, async () => {
+          await wire.createPod('first', { networks: [{ name: 'blue' }], affinity: seen.affinityTo('node-1') });
+          await wire.waitRunning('first');
           // an even share would be a third of them
           await untilValue(
             'node-1 to show the addresses of its block, and all nodes together the others',
-            async () => ({ shares: await seen.shares(), ...(await seen.free(TWENTY_TWO)) }),
+            async () => ({ shares: await seen.shares(), ...(await seen.freeAddresses(TWENTY_TWO)) }),
             ({ shares, total, own }) => {
               const ofBlock = own.get('node-1') ?? 0;
               const shows = shares.get('node-1') ?? 0;
@@ -229,12 +229,12 @@ if (onBed) {
           );
           const names = Array.from({ length: 23 }, (_, index) => `pod-${index + 1}`);
           await Promise.all(names.map((name) => wire.createPod(name, { networks: [{ name: 'blue' }] })));
-          const { waiting } = await seen.split(TWENTY_TWO.length);
+          const { waiting } = await seen.waitForRunning(TWENTY_TWO.length);
           expect(waiting).to.have.length(2);
-          for (const pod of waiting) await seen.insufficient(pod);
+          for (const pod of waiting) await seen.waitForInsufficient(pod);
         });
         expect(overdrawn).to.deep.equal([]);
-        expect(await story.addresses.held()).to.have.length(TWENTY_TWO.length);
+        expect(await story.addresses.heldAddresses()).to.have.length(TWENTY_TWO.length);
       });
     });
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
 import type { BedWithHoldfast } from './environment.js';
-import { Observer } from './story/observer.js';
+import { ClaimLeaseObserver } from './story/claim-lease-observer.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { until } from './bed/wait.js';
@@ -16,8 +16,12 @@ const COOLDOWN_MS = 1_000; // twice the --max-staleness of the bed
 describeOnBed('200 VMs in a /24 that come and go', (story, bed) => {
   it('never share an address nor lose one, though ipam dies every few seconds and the API server once', async function () {
     this.timeout(10 * 60_000);
-    const space = await story().addresses.network('blue', ['10.40.0.0/24']);
-    const observer = new Observer(bed().client, { space, cooldownMs: COOLDOWN_MS, namespace: story().namespace });
+    const space = await story().addresses.createNetwork('blue', ['10.40.0.0/24']);
+    const observer = new ClaimLeaseObserver(bed().client, {
+      space,
+      cooldownMs: COOLDOWN_MS,
+      namespace: story().namespace,
+    });
     observer.start();
     const stop = new AbortController();
     const crowd = new Crowd(story());
@@ -33,7 +37,7 @@ describeOnBed('200 VMs in a /24 that come and go', (story, bed) => {
     await until(
       'all to be settled',
       () => {
-        const open = observer.unsettled();
+        const open = observer.inconsistencies();
         if (open.length > 0) throw new Error(open.slice(0, 5).join('; '));
         return true;
       },

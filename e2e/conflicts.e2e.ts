@@ -7,29 +7,29 @@ const DATA = podInterfaceName('data');
 describeStory('A claim that belongs to somebody else', (story) => {
   it('keeps the VM from starting and is not touched; the VM hears why, and starts once it is gone', async () => {
     await story().network('blue');
-    const foreign = await story().claims.foreign('vm1.data', 'blue-net');
+    const foreign = await story().claims.createForeign('vm1.data', 'blue-net');
     await story().createVm('vm1', { data: 'blue' });
-    const event = await story().event('vm1', 'IPAMClaimConflict');
+    const event = await story().waitForEvent('vm1', 'IPAMClaimConflict');
     expect(event.message).to.include(`${story().namespace}/vm1.data`).and.to.include('somebody-else');
-    await story().event('vm1', 'FailedCreate');
-    expect((await story().claim('vm1.data')).metadata).to.deep.include({
+    await story().waitForEvent('vm1', 'FailedCreate');
+    expect((await story().waitForClaim('vm1.data')).metadata).to.deep.include({
       uid: foreign.metadata.uid,
       resourceVersion: foreign.metadata.resourceVersion,
     });
 
     await story().claims.remove('vm1.data');
-    await story().running('vm1');
-    expect((await story().claim('vm1.data')).metadata.uid).not.to.equal(foreign.metadata.uid);
+    await story().waitRunning('vm1');
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).not.to.equal(foreign.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
   it('does not become that of a foreign VMI which merely has the name of a stopped VM', async () => {
     await story().network('blue');
     const vm = await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const claim = await story().claim('vm1.data');
+    const claim = await story().waitForClaim('vm1.data');
     await story().createVmi('vm1', { data: 'blue' });
-    await story().controllerSettled();
-    const after = await story().claim('vm1.data');
+    await story().waitControllerIdle();
+    const after = await story().waitForClaim('vm1.data');
     expect(after.metadata.uid).to.equal(claim.metadata.uid);
     expect(after.metadata.ownerReferences?.[0]?.uid).to.equal(vm.metadata.uid);
   });
@@ -38,12 +38,12 @@ describeStory('A claim that belongs to somebody else', (story) => {
 describeStory('A claim that a user made beforehand', (story) => {
   it('is adopted where it is for the same network and nobody’s', async () => {
     await story().network('blue');
-    const made = await story().claims.plain('vm1.data', 'blue-net');
+    const made = await story().claims.createPlain('vm1.data', 'blue-net');
     const vm = await story().createVm('vm1', { data: 'blue' });
-    const adopted = await story().claims.ownedBy('vm1.data', 'VirtualMachine', vm.metadata.uid);
+    const adopted = await story().claims.waitForOwner('vm1.data', 'VirtualMachine', vm.metadata.uid);
     expect(adopted.metadata.uid).to.equal(made.metadata.uid);
     expect(adopted.spec.interface).to.equal(DATA);
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     await story().deleteVm('vm1', 'Background');
     await story().waitForClaims([]);
   });
@@ -53,15 +53,15 @@ describeStory('A claim that a user deletes', (story) => {
   it('serves its running VM to the end, and has a successor after that', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     await story().claims.remove('vm1.data');
     await story().migrate('vm1', 'Succeeded');
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
 
     await story().stop('vm1');
-    const successor = await story().claims.successorOf(claim);
+    const successor = await story().claims.waitForSuccessor(claim);
     expect(successor.metadata.deletionTimestamp).to.equal(undefined);
     await story().start('vm1');
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
@@ -70,10 +70,10 @@ describeStory('A claim that a user deletes', (story) => {
   it('has a successor at once while its VM is stopped, which asks for the same addresses', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const claim = await story().claim('vm1.data');
+    const claim = await story().waitForClaim('vm1.data');
     await story().claims.writeAddresses('vm1.data', ['10.0.0.5/24']);
     await story().claims.remove('vm1.data');
-    const successor = await story().claims.successorOf(claim);
+    const successor = await story().claims.waitForSuccessor(claim);
     expect(successor.metadata.annotations).to.include({ 'ipam.holdfast.dev/requested-addresses': '["10.0.0.5/24"]' });
   });
 });
@@ -82,17 +82,17 @@ describeStory('A claim of kubevirt/ipam-extensions', (story) => {
   it('is taken over as it is, and the VM is not touched', async () => {
     await story().network('blue', { persistent: false });
     const vm = await story().createVm('vm1', { data: 'blue' });
-    const vmi = await story().running('vm1');
-    const made = await story().claims.ofIpamExtensions('vm1.data', 'blue-net', vm);
+    const vmi = await story().waitRunning('vm1');
+    const made = await story().claims.createAsIpamExtensions('vm1.data', 'blue-net', vm);
     await story().network('blue', { persistent: true });
-    const taken = await story().claims.with(
+    const taken = await story().claims.waitFor(
       'vm1.data',
       'to name its interface',
       (claim) => claim.spec.interface === DATA,
     );
     expect(taken.metadata.uid).to.equal(made.metadata.uid);
     expect(taken.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
-    expect((await story().running('vm1')).metadata.uid).to.equal(vmi.metadata.uid);
+    expect((await story().waitRunning('vm1')).metadata.uid).to.equal(vmi.metadata.uid);
     await story().deleteVm('vm1', 'Background');
     await story().waitForClaims([]);
   });

@@ -5,7 +5,7 @@ import { Agents } from './holdfast/agents.js';
 import { buildHoldfast, installHoldfast } from './holdfast/install.js';
 import { HoldfastProcess } from './holdfast/process.js';
 import { Client } from '../kube/client.js';
-import { loadCredentials } from '../kube/config.js';
+import { loadCredentials } from '../kube/credentials.js';
 import { Transport } from '../kube/transport.js';
 
 /** What the suites run against: a cluster with KubeVirt, Multus and Holdfast. */

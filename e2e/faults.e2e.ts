@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { PODS } from '../kube/resources.js';
-import { dieAfterEachWrite } from './faults/deaths.js';
+import { crashAfterEachWrite } from './faults/crash-after-write.js';
 import { creationReview, reviewAgent, sendReview } from './holdfast/review.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
@@ -14,23 +14,23 @@ describeOnBed('While the webhook is down', (story, bed) => {
     await story().network('blue');
     await bed().webhook.stop();
     await story().createVm('vm1', { data: 'blue' });
-    const event = await story().event('vm1', 'FailedCreate');
+    const event = await story().waitForEvent('vm1', 'FailedCreate');
     expect(event.message).to.include('holdfast');
     await bed().webhook.start();
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
   it('a running VM is untouched: its pod can be labelled, its VM stopped and deleted', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     const [launcher] = await story().launchers('vm1');
     await bed().webhook.stop();
     const body = { metadata: { labels: { example: 'label' }, annotations: { example: 'annotation' } } };
     await story().client.patch(PODS, story().ref(launcher!.metadata.name), { type: 'merge', body });
     await story().deleteVm('vm1', 'Background');
-    await story().gone('vm1');
+    await story().waitGone('vm1');
     await story().waitForClaims([]);
     await bed().webhook.start();
   });
@@ -41,16 +41,16 @@ describeOnBed('While the controller is down', (story, bed) => {
     await story().network('blue');
     await story().createVm('leaves', { data: 'blue' });
     await story().createVm('stays', { data: 'blue', extra: 'blue' }, { running: false });
-    await story().running('leaves');
+    await story().waitRunning('leaves');
     await story().waitForClaims(['leaves.data', 'stays.data', 'stays.extra']);
     await bed().controller.kill();
 
     await story().deleteVm('leaves', 'Background');
     await story().removeFromSpec('stays', 'extra');
     await story().createVm('comes', { data: 'blue' });
-    await story().running('comes');
+    await story().waitRunning('comes');
     expect(await story().references('comes')).to.deep.equal([{ [DATA]: 'comes.data' }]);
-    await story().vmObjectGone('leaves');
+    await story().waitVmObjectGone('leaves');
 
     await bed().controller.start();
     await story().waitForClaims(['comes.data', 'stays.data']);
@@ -66,7 +66,7 @@ describeOnBed('The API server', (story, bed) => {
     await bed().apiServer.start();
     await story().createVm('vm3', { data: 'blue' });
     for (const name of ['vm1', 'vm2', 'vm3']) {
-      await story().running(name);
+      await story().waitRunning(name);
       expect(await story().references(name)).to.deep.equal([{ [DATA]: `${name}.data` }]);
     }
     await story().deleteVm('vm2', 'Background');
@@ -76,7 +76,7 @@ describeOnBed('The API server', (story, bed) => {
   it('may forget its history (etcd compaction), and the watches start again', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    await story().claim('vm1.data');
+    await story().waitForClaim('vm1.data');
     await bed().etcdCompact();
     await bed().apiServer.kill();
     await bed().apiServer.start();
@@ -89,17 +89,17 @@ describeOnBed('A node that is lost', (story, bed) => {
   it('does not cost the VM its claim', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     const [launcher] = await story().launchers('vm1');
     const node = launcher?.spec?.nodeName ?? '';
     bed().switches.loseNode(node);
     await story().deleteVm('vm1', 'Background');
-    await story().beingDeleted('vm1');
-    await story().controllerSettled();
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().waitBeingDeleted('vm1');
+    await story().waitControllerIdle();
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     bed().switches.recoverNode(node);
-    await story().gone('vm1');
+    await story().waitGone('vm1');
     await story().waitForClaims([]);
   });
 });
@@ -107,7 +107,7 @@ describeOnBed('A node that is lost', (story, bed) => {
 describeOnBed('A controller killed right after any of its writes', (story, bed) => {
   it('leaves nothing that its successor does not put right', async () => {
     const counts = (_method: string, path: string) => path.includes('/ipamclaims');
-    const deaths = await dieAfterEachWrite({ bed: bed(), process: bed().controller, counts }, (nth) =>
+    const deaths = await crashAfterEachWrite({ bed: bed(), process: bed().controller, counts }, (nth) =>
       lifeOf(`vm${String(nth)}`, story()),
     );
     // two creates; a delete and a finalizer for the unplugged interface; at least the finalizer for the deleted VM
@@ -119,16 +119,16 @@ async function lifeOf(name: string, story: Story): Promise<void> {
   const [data, extra] = [`${name}.data`, `${name}.extra`];
   await story.network('blue');
   await story.createVm(name, { data: 'blue', extra: 'blue' });
-  await story.running(name);
+  await story.waitRunning(name);
   await story.waitForClaims([data, extra]);
-  const uid = (await story.claim(data)).metadata.uid;
-  await story.unplug(name, 'extra');
+  const uid = (await story.waitForClaim(data)).metadata.uid;
+  await story.unplugInterface(name, 'extra');
   await story.waitForClaims([data]);
   await story.restart(name);
-  expect((await story.claim(data)).metadata.uid).to.equal(uid);
+  expect((await story.waitForClaim(data)).metadata.uid).to.equal(uid);
   expect(await story.references(name)).to.deep.equal([{ [DATA]: data }]);
   await story.deleteVm(name, 'Background');
-  await story.gone(name);
+  await story.waitGone(name);
   await story.waitForClaims([]);
 }
 
@@ -136,7 +136,7 @@ describeOnBed('While the API server is away', (story, bed) => {
   it('admissions are answered from cache, and the webhook stays ready', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     const [launcher] = await story().launchers('vm1');
     const agent = reviewAgent(1);
     await bed().apiServer.kill();

@@ -9,11 +9,11 @@ describeStory('An interface plugged into a running VM', (story) => {
   it('has its claim at once, and the living launcher points at it', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     const [launcher] = await story().launchers('vm1');
-    await story().plug('vm1', 'extra', 'blue');
-    await story().claim('vm1.extra');
-    await story().attached('vm1', 'extra');
+    await story().plugInterface('vm1', 'extra', 'blue');
+    await story().waitForClaim('vm1.extra');
+    await story().waitAttached('vm1', 'extra');
     expect((await story().launchers('vm1'))[0]?.metadata.uid).to.equal(launcher?.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data', [EXTRA]: 'vm1.extra' }]);
   });
@@ -21,23 +21,23 @@ describeStory('An interface plugged into a running VM', (story) => {
   it('gives its claim back when it is unplugged, and the other interface keeps its own', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().running('vm1');
-    const kept = await story().claim('vm1.data');
-    await story().claim('vm1.extra');
-    await story().unplug('vm1', 'extra');
+    await story().waitRunning('vm1');
+    const kept = await story().waitForClaim('vm1.data');
+    await story().waitForClaim('vm1.extra');
+    await story().unplugInterface('vm1', 'extra');
     await story().waitForClaims(['vm1.data']);
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(kept.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(kept.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
   it('can be plugged again under the same name after it was unplugged', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().running('vm1');
-    await story().unplug('vm1', 'extra');
-    await story().detached('vm1', 'extra');
-    await story().plug('vm1', 'extra', 'blue');
-    await story().attached('vm1', 'extra');
+    await story().waitRunning('vm1');
+    await story().unplugInterface('vm1', 'extra');
+    await story().waitDetached('vm1', 'extra');
+    await story().plugInterface('vm1', 'extra', 'blue');
+    await story().waitAttached('vm1', 'extra');
     await story().waitForClaims(['vm1.data', 'vm1.extra']);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data', [EXTRA]: 'vm1.extra' }]);
   });
@@ -53,11 +53,11 @@ describeStory('An interface plugged into a running VM', (story) => {
   it('keeps its claim while the running VM still has it, although its spec has not', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.extra');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.extra');
     await story().removeFromSpec('vm1', 'extra');
-    await story().controllerSettled();
-    expect((await story().claim('vm1.extra')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().waitControllerIdle();
+    expect((await story().waitForClaim('vm1.extra')).metadata.uid).to.equal(claim.metadata.uid);
     await story().stop('vm1');
     await story().waitForClaims(['vm1.data']);
   });
@@ -67,13 +67,13 @@ describeStory('Without a hotplug controller', (story) => {
   itOnBed('an unplugged interface keeps its claim until no launcher has it', async (bed) => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.extra');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.extra');
     bed.switches.set({ dynamicNetworks: false }, { namespace: story().namespace });
-    await story().unplug('vm1', 'extra');
-    await story().elementGone('vm1', 'extra');
-    await story().controllerSettled();
-    expect((await story().claim('vm1.extra')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().unplugInterface('vm1', 'extra');
+    await story().waitElementGone('vm1', 'extra');
+    await story().waitControllerIdle();
+    expect((await story().waitForClaim('vm1.extra')).metadata.uid).to.equal(claim.metadata.uid);
     await story().migrate('vm1', 'Succeeded');
     await story().waitForClaims(['vm1.data']);
   });
@@ -83,7 +83,7 @@ describeStory('Two interfaces on one NAD', (story) => {
   it('have two claims', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', backup: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     await story().waitForClaims(['vm1.backup', 'vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([
       { [DATA]: 'vm1.data', [podInterfaceName('backup')]: 'vm1.backup' },
@@ -96,12 +96,12 @@ describeStory('A running VM whose network is swapped for another NAD', (story) =
     await story().network('blue');
     await story().network('green');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const old = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const old = await story().waitForClaim('vm1.data');
     await story().swapNetwork('vm1', 'data', 'green');
     const second = await story().claims.ofNetwork('green-net');
     expect(second.metadata.name).to.match(/^vm1\.data-[0-9a-f]{10}$/);
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(old.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(old.metadata.uid);
 
     await story().restart('vm1');
     await story().waitForClaims([second.metadata.name]);
@@ -113,11 +113,11 @@ describeStory('A running VM whose network is swapped for another NAD', (story) =
     await story().network('blue');
     await story().network('green');
     await story().createVm('vm1', { data: 'blue' });
-    const before = await story().running('vm1');
-    await story().claim('vm1.data');
+    const before = await story().waitRunning('vm1');
+    await story().waitForClaim('vm1.data');
     await story().swapNetwork('vm1', 'data', 'green');
     const second = await story().claims.ofNetwork('green-net');
-    await story().migrations.movedFrom('vm1', before);
+    await story().migrations.waitMovedFrom('vm1', before);
     await story().waitForClaims([second.metadata.name]);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: second.metadata.name }]);
   });

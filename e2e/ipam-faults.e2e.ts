@@ -4,7 +4,7 @@ import { type KubeObject, objectKey } from '../api/meta.js';
 import { POOL_FINALIZER } from '../api/names.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
-import { dieAfterEachWrite } from './faults/deaths.js';
+import { crashAfterEachWrite } from './faults/crash-after-write.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { until, untilValue } from './bed/wait.js';
@@ -17,7 +17,7 @@ describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
     const args = ['--max-staleness=100ms'];
     await nothingLeftOfOthers(story());
     const counts = (_method: string, path: string) => /\/(addressleases|addresspools|ipamclaims)\b/.test(path);
-    const deaths = await dieAfterEachWrite({ bed: bed(), process: bed().ipam, args, counts }, (nth) =>
+    const deaths = await crashAfterEachWrite({ bed: bed(), process: bed().ipam, args, counts }, (nth) =>
       tellOfAddresses(nth, story()),
     );
     expect(new Set(deaths.map(kindOf))).to.include.keys(
@@ -87,20 +87,20 @@ async function tellOfAddresses(nth: number, story: Story): Promise<void> {
     { cidr: `${prefix}.0/24`, reserved: [`${prefix}.7-${prefix}.8`] },
     { cidr: `fd00:50:${String(nth)}::/120` },
   ];
-  const network = await addresses.network(nad, subnets);
+  const network = await addresses.createNetwork(nad, subnets);
   const annotations = { 'network.kubevirt.io/addresses': JSON.stringify({ data: [`${prefix}.7`] }) };
   await story.createVm(moves, { data: nad }, { running: false, annotations });
   await story.createVm(stays, { data: nad }, { running: false });
-  const [first = '', second = ''] = await addresses.of(`${moves}.data`);
-  const others = await addresses.of(`${stays}.data`);
+  const [first = '', second = ''] = await addresses.waitForIPs(`${moves}.data`);
+  const others = await addresses.waitForIPs(`${stays}.data`);
   expect(first).to.equal(`${prefix}.7/24`);
 
   await story.requestAddresses(moves, { data: [`${prefix}.8`] });
   const moved = [`${prefix}.8/24`, second];
-  await addresses.are(`${moves}.data`, moved);
+  await addresses.waitForExactIPs(`${moves}.data`, moved);
   await addresses.waitHeld([...moved, ...others].map(bareAddress));
-  await addresses.are(`${stays}.data`, others);
-  const { metadata } = await addresses.derivedPool(network);
+  await addresses.waitForExactIPs(`${stays}.data`, others);
+  const { metadata } = await addresses.waitForDerivedPool(network);
   expect(metadata.finalizers).to.deep.equal([POOL_FINALIZER]);
 
   await story.deleteVm(moves, 'Background');
@@ -108,10 +108,10 @@ async function tellOfAddresses(nth: number, story: Story): Promise<void> {
   await story.waitForClaims([`${stays}.data`]);
   // 254 of IPv4, 255 of IPv6
   const counts = { capacity: 509, leased: 2, heldByStopped: 2, cooling: 0, free: 505, reserved: 2 };
-  await addresses.poolWith(metadata.name, `to count ${JSON.stringify(counts)}`, ({ status }) =>
+  await addresses.waitForPool(metadata.name, `to count ${JSON.stringify(counts)}`, ({ status }) =>
     Object.entries(counts).every(([key, value]) => status?.[key as keyof typeof counts] === value),
   );
-  await addresses.are(`${stays}.data`, others);
+  await addresses.waitForExactIPs(`${stays}.data`, others);
 
   await story.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, story.ref(nad));
   await story.deleteVm(stays, 'Background');

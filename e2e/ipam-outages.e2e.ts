@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { whileObserved } from './faults/observed.js';
+import { whileObserved } from './faults/while-observed.js';
 import { conditionOf } from './story/addresses.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
@@ -14,7 +14,7 @@ const POLICIES_UNREADY_MS = 90_000;
 
 describeOnBed('While ipam works, the API server', (story, bed) => {
   it('may restart and forget its history (etcd compaction): addresses stay, who waits is served, what goes is freed', async () => {
-    const space = await story().addresses.network('blue', ['10.51.0.0/24', 'fd00:51::/64']);
+    const space = await story().addresses.createNetwork('blue', ['10.51.0.0/24', 'fd00:51::/64']);
     await whileObserved({ client: bed().client, space, namespace: story().namespace }, async () => {
       const early = ['leaves', ...Array.from({ length: 10 }, (_, index) => `early${String(index)}`)];
       await makeClaims(story(), space, early);
@@ -26,7 +26,7 @@ describeOnBed('While ipam works, the API server', (story, bed) => {
       await bed().apiServer.kill();
       await bed().apiServer.start();
       await until('claims to be made again', async () => {
-        await story().claims.plain('late', space);
+        await story().claims.createPlain('late', space);
         return true;
       });
       const waiting = ['cut1', 'cut2', 'cut3', 'late'];
@@ -40,32 +40,32 @@ describeOnBed('While ipam works, the API server', (story, bed) => {
 });
 
 async function areServed(story: Story, names: readonly string[]): Promise<boolean> {
-  const claims = await Promise.all(names.map((name) => story.claim(name)));
+  const claims = await Promise.all(names.map((name) => story.waitForClaim(name)));
   return claims.every((claim) => conditionOf(claim)?.status === 'True');
 }
 
 describeOnBed('While ipam is down', (story, bed) => {
   it('a new VM has an event that says so, and gets its addresses once it is back', async () => {
-    await story().addresses.network('blue', ['10.51.2.0/24']);
+    await story().addresses.createNetwork('blue', ['10.51.2.0/24']);
     await bed().ipam.kill();
     try {
       await story().createVm('vm1', { data: 'blue' }, { running: false });
-      const { message } = await story().event('vm1', 'IPAMNotAnswering');
+      const { message } = await story().waitForEvent('vm1', 'IPAMNotAnswering');
       expect(message).to.include('IPAMClaim vm1.data').and.to.include('holdfast-ipam');
     } finally {
       await bed().ipam.start();
     }
-    expect(await story().addresses.of('vm1.data')).to.have.lengthOf(1);
+    expect(await story().addresses.waitForIPs('vm1.data')).to.have.lengthOf(1);
   });
 
   it('nothing is lost: claims made meanwhile are served, and addresses of those that went are free, once it is back', async () => {
-    const network = await story().addresses.network('blue', ['10.51.1.0/30']);
+    const network = await story().addresses.createNetwork('blue', ['10.51.1.0/30']);
     await makeClaims(story(), network, ['leaves', 'stays']);
     const [left, kept] = await addressesOf(story(), ['leaves', 'stays']);
     await bed().ipam.kill();
     try {
       await story().claims.remove('leaves');
-      await story().claims.gone('leaves');
+      await story().claims.waitGone('leaves');
       await makeClaims(story(), network, ['comes']);
     } finally {
       await bed().ipam.start();
@@ -76,9 +76,9 @@ describeOnBed('While ipam is down', (story, bed) => {
 });
 
 async function makeClaims(story: Story, network: string, names: readonly string[]): Promise<void> {
-  await Promise.all(names.map((name) => story.claims.plain(name, network)));
+  await Promise.all(names.map((name) => story.claims.createPlain(name, network)));
 }
 
 function addressesOf(story: Story, names: readonly string[]): Promise<string[][]> {
-  return Promise.all(names.map((name) => story.addresses.of(name)));
+  return Promise.all(names.map((name) => story.addresses.waitForIPs(name)));
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findFreePorts } from './bed/ports.js';
 import type { BedWithHoldfast } from './environment.js';
-import { whileObserved } from './faults/observed.js';
+import { whileObserved } from './faults/while-observed.js';
 import { HoldfastProcess } from './holdfast/process.js';
 import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
@@ -13,7 +13,7 @@ const TAKEOVER_MS = 15_000 + 2_000 + 5_000;
 describeOnBed('Two replicas of ipam', (story, bed) => {
   it('work one at a time: the other takes over when the leader dies, and nothing is leased twice', async () => {
     await withSecondIpam(bed(), ['--leader-elect'], async (replicas) => {
-      const network = await story().addresses.network('blue', ['10.52.0.0/26']);
+      const network = await story().addresses.createNetwork('blue', ['10.52.0.0/26']);
       await whileObserved({ client: bed().client, space: network, namespace: story().namespace }, async () => {
         const leader = await leaderOf(replicas);
         const follower = replicas.find((other) => other !== leader)!;
@@ -34,7 +34,7 @@ describeOnBed('Two replicas of ipam', (story, bed) => {
   it('lease no address twice where both work at once: the lease itself is the lock', async () => {
     await withSecondIpam(bed(), ['--leader-elect=false'], async (replicas) => {
       // as many addresses as claims, so that the two meet on each of them
-      const network = await story().addresses.network('blue', ['10.52.1.0/27']);
+      const network = await story().addresses.createNetwork('blue', ['10.52.1.0/27']);
       await whileObserved({ client: bed().client, space: network, namespace: story().namespace }, async (observer) => {
         for (const replica of replicas) expect(await leads(replica)).to.equal(true);
         const first = names('first', 30);
@@ -57,11 +57,11 @@ function names(stem: string, count: number): string[] {
 }
 
 async function claim(story: Story, network: string, claims: readonly string[]): Promise<void> {
-  await Promise.all(claims.map((name) => story.claims.plain(name, network)));
+  await Promise.all(claims.map((name) => story.claims.createPlain(name, network)));
 }
 
 function addressesOf(story: Story, claims: readonly string[]): Promise<string[][]> {
-  return Promise.all(claims.map((name) => story.addresses.of(name)));
+  return Promise.all(claims.map((name) => story.addresses.waitForIPs(name)));
 }
 
 /** In place of the bed's ipam two of them, of which one is where the Service leads. */

@@ -6,7 +6,7 @@ import { environment } from './hooks.js';
 import { describeStory } from './story/describe.js';
 import { Tenant } from './story/tenant.js';
 import { until, untilValue } from './bed/wait.js';
-import { bare, itOnTheWire } from './story/wire-story.js';
+import { bare, itWithWireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const POLICIES = { namespace: 'holdfast-system', name: 'holdfast-policies' };
@@ -20,26 +20,26 @@ describeStory('While the policies look for KubeVirt in a wrong namespace', (stor
   async function untilClaimSays(isKnown: boolean): Promise<string> {
     const claim = await untilValue(
       `vm1.data ${isKnown ? 'to say nothing' : 'to say why no pod gets its addresses'}`,
-      () => story().claim('vm1.data'),
+      () => story().waitForClaim('vm1.data'),
       ({ status }) => isKnown !== (status?.conditions ?? []).some(({ type }) => type === LAUNCHERS_VERIFIED),
     );
     return claim.status?.conditions?.find(({ type }) => type === LAUNCHERS_VERIFIED)?.message ?? '';
   }
 
-  itOnTheWire(
+  itWithWireStory(
     'launchers are admitted and wait, and only those that KubeVirt created get addresses once it is right',
     story,
     async (wire) => {
-      await story().addresses.network('blue', ['10.75.8.0/24']);
+      await story().addresses.createNetwork('blue', ['10.75.8.0/24']);
       await story().createVm('vm1', { data: 'blue' });
-      await story().running('vm1');
-      const addresses = await story().addresses.of('vm1.data');
+      await story().waitRunning('vm1');
+      const addresses = await story().addresses.waitForIPs('vm1.data');
       const launcher = await wire.launcher('vm1');
-      const tenant = await Tenant.settleAsPodCreator(environment(), story().namespace, 'kubevirt-controller');
+      const tenant = await Tenant.createPodCreator(environment(), story().namespace, 'kubevirt-controller');
       try {
         await setNamespace('elsewhere');
         expect(await untilClaimSays(false)).to.include('set it to kubevirt');
-        await until('a forged launcher is admitted', () => tenant.copies(launcher));
+        await until('a forged launcher is admitted', () => tenant.copyLauncher(launcher));
         await story().createVm('vm2', { data: 'blue' });
         const [admitted] = await untilValue(
           'the launcher of vm2 to be admitted',
@@ -49,20 +49,20 @@ describeStory('While the policies look for KubeVirt in a wrong namespace', (stor
         expect(admitted!.metadata.annotations?.[LAUNCHER_CREATOR]).to.equal(
           'system:serviceaccount:kubevirt:kubevirt-controller',
         );
-        const words = await wire.sandboxRefusal(admitted!.metadata.name, /gets no address of an IPAMClaim/);
+        const words = await wire.waitForSandboxFailure(admitted!.metadata.name, /gets no address of an IPAMClaim/);
         expect(words).to.include('"elsewhere"').and.to.include('set it to kubevirt');
-        await story().event('vm1', 'KubeVirtNamespaceUnknown', /set it to kubevirt/);
+        await story().waitForEvent('vm1', 'KubeVirtNamespaceUnknown', /set it to kubevirt/);
       } finally {
         await setNamespace('kubevirt');
         await untilClaimSays(true);
       }
-      await story().running('vm2');
-      await wire.has(await wire.launcher('vm2'), DATA, await story().addresses.of('vm2.data'));
-      const words = await wire.sandboxRefusal('forged', /it was created by/);
+      await story().waitRunning('vm2');
+      await wire.waitForAddresses(await wire.launcher('vm2'), DATA, await story().addresses.waitForIPs('vm2.data'));
+      const words = await wire.waitForSandboxFailure('forged', /it was created by/);
       expect(words).to.include(`system:serviceaccount:${story().namespace}:kubevirt-controller`);
-      await tenant.leave();
+      await tenant.close();
       await wire.deletePod('forged');
-      await wire.has(launcher, DATA, addresses);
+      await wire.waitForAddresses(launcher, DATA, addresses);
       expect((await story().addresses.leases()).get(bare(addresses[0]!))?.spec.owner).to.include({ name: 'vm1.data' });
     },
   );

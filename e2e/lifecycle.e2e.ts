@@ -6,7 +6,7 @@ describeStory('A VM with a persistent network', (story) => {
   it('has a claim that says whose it is, before it ever runs', async () => {
     await story().network('blue');
     const vm = await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const claim = await story().claim('vm1.data');
+    const claim = await story().waitForClaim('vm1.data');
 
     expect(claim.spec).to.deep.equal({ network: 'blue-net', interface: podInterfaceName('data') });
     expect(claim.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
@@ -26,27 +26,27 @@ describeStory('A VM with a persistent network', (story) => {
   it('starts with a launcher that points at the claim, and keeps both through stop and start', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
 
     await story().stop('vm1');
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     await story().start('vm1');
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
   it('keeps its claim through a restart', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    const before = await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    const before = await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     await story().restart('vm1');
 
-    const after = await story().running('vm1');
+    const after = await story().waitRunning('vm1');
     expect(after.metadata.uid).not.to.equal(before.metadata.uid);
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
@@ -54,7 +54,7 @@ describeStory('A VM with a persistent network', (story) => {
     await story().network('blue');
     await story().network('green', { persistent: false });
     await story().createVm('vm1', { data: 'blue', other: 'green' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
@@ -62,11 +62,11 @@ describeStory('A VM with a persistent network', (story) => {
   it('gets a new launcher with the same claim when its launcher is killed', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    const before = await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    const before = await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     await story().killLauncher('vm1');
-    await story().replaced('vm1', before);
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().waitReplaced('vm1', before);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 });
@@ -75,28 +75,28 @@ describeStory('A live migration', (story) => {
   it('shows the same claim on source and target, and on the target alone afterwards', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     await story().migrate('vm1', 'Succeeded', async () => {
-      const both = await story().migrations.bothReferences('vm1');
+      const both = await story().migrations.waitForBothReferences('vm1');
       expect(both).to.deep.equal([
         { [podInterfaceName('data')]: 'vm1.data' },
         { [podInterfaceName('data')]: 'vm1.data' },
       ]);
     });
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
   itOnBed('that fails leaves the claim with the source', async (bed) => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     const mend = bed.switches.set({ migration: 'fail' }, { namespace: story().namespace });
     await story().migrate('vm1', 'Failed');
     mend();
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     await story().migrate('vm1', 'Succeeded');
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
@@ -104,11 +104,11 @@ describeStory('A live migration', (story) => {
   itOnBed('that is aborted leaves the claim with the source', async (bed) => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });
-    const migration = await story().migrations.begin('vm1');
-    await story().migrations.bothReferences('vm1');
-    await story().migrations.copying(migration);
+    const migration = await story().migrations.start('vm1');
+    await story().migrations.waitForBothReferences('vm1');
+    await story().migrations.waitCopying(migration);
     await story().migrations.abort('vm1', migration);
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
@@ -117,11 +117,11 @@ describeStory('A live migration', (story) => {
   it('after an eviction carries the claim to another node', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { evictionStrategy: 'LiveMigrate' });
-    const before = await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    const before = await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     await story().migrations.evict('vm1');
-    await story().migrations.movedFrom('vm1', before);
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().migrations.waitMovedFrom('vm1', before);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
   });
 });
 
@@ -130,24 +130,24 @@ describeStory('Deleting a VM', (story) => {
     it(`with ${cascade.toLowerCase()} propagation takes its claims along`, async () => {
       await story().network('blue');
       await story().createVm('vm1', { data: 'blue', second: 'blue' });
-      await story().running('vm1');
+      await story().waitRunning('vm1');
       await story().waitForClaims(['vm1.data', 'vm1.second']);
       await story().deleteVm('vm1', cascade);
-      await story().gone('vm1');
+      await story().waitGone('vm1');
       await story().waitForClaims([]);
     });
 
     itOnBed(`with ${cascade.toLowerCase()} propagation keeps the claim while the guest shuts down`, async (bed) => {
       await story().network('blue');
       await story().createVm('vm1', { data: 'blue' });
-      await story().running('vm1');
+      await story().waitRunning('vm1');
       const letGo = bed.switches.set({ holdTermination: true }, { namespace: story().namespace, name: 'vm1' });
       await story().deleteVm('vm1', cascade);
-      await story().beingDeleted('vm1');
-      await story().controllerSettled();
+      await story().waitBeingDeleted('vm1');
+      await story().waitControllerIdle();
       expect(await story().claimNames()).to.deep.equal(['vm1.data']);
       letGo();
-      await story().gone('vm1');
+      await story().waitGone('vm1');
       await story().waitForClaims([]);
     });
   }
@@ -155,7 +155,7 @@ describeStory('Deleting a VM', (story) => {
   it('while it is stopped takes its claims along', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    await story().claim('vm1.data');
+    await story().waitForClaim('vm1.data');
     await story().deleteVm('vm1', 'Background');
     await story().waitForClaims([]);
   });
@@ -163,15 +163,15 @@ describeStory('Deleting a VM', (story) => {
   it('as an orphan leaves the claim with the running VMI, and a VM that adopts the VMI gets it', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    const vmi = await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    const vmi = await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
 
     await story().deleteVm('vm1', 'Orphan');
-    const orphan = await story().claims.ownedBy('vm1.data', 'VirtualMachineInstance', vmi.metadata.uid);
+    const orphan = await story().claims.waitForOwner('vm1.data', 'VirtualMachineInstance', vmi.metadata.uid);
     expect(orphan.metadata.uid).to.equal(claim.metadata.uid);
 
     const successor = await story().createVm('vm1', { data: 'blue' });
-    const adopted = await story().claims.ownedBy('vm1.data', 'VirtualMachine', successor.metadata.uid);
+    const adopted = await story().claims.waitForOwner('vm1.data', 'VirtualMachine', successor.metadata.uid);
     expect(adopted.metadata.uid).to.equal(claim.metadata.uid);
     await story().deleteVm('vm1', 'Background');
     await story().waitForClaims([]);
@@ -180,9 +180,9 @@ describeStory('Deleting a VM', (story) => {
   it('as an orphan frees the claim once the orphaned VMI ends', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    const vmi = await story().running('vm1');
+    const vmi = await story().waitRunning('vm1');
     await story().deleteVm('vm1', 'Orphan');
-    await story().claims.ownedBy('vm1.data', 'VirtualMachineInstance', vmi.metadata.uid);
+    await story().claims.waitForOwner('vm1.data', 'VirtualMachineInstance', vmi.metadata.uid);
     await story().deleteVmi('vm1');
     await story().waitForClaims([]);
   });
@@ -190,46 +190,46 @@ describeStory('Deleting a VM', (story) => {
   it('and creating it again under its name gives it a claim of its own', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     await story().deleteVm('vm1', 'Background');
-    await story().vmObjectGone('vm1');
+    await story().waitVmObjectGone('vm1');
     const successor = await story().createVm('vm1', { data: 'blue' });
-    const fresh = await story().claims.ownedBy('vm1.data', 'VirtualMachine', successor.metadata.uid);
+    const fresh = await story().claims.waitForOwner('vm1.data', 'VirtualMachine', successor.metadata.uid);
     expect(fresh.metadata.uid).not.to.equal(claim.metadata.uid);
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
   it('and creating it again waits for the old claim as long as somebody keeps it, and says so', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const claim = await story().claim('vm1.data');
+    const claim = await story().waitForClaim('vm1.data');
     await story().claims.setFinalizer('vm1.data', 'example.org/keep', true);
     await story().deleteVm('vm1', 'Background');
-    await story().vmObjectGone('vm1');
+    await story().waitVmObjectGone('vm1');
     const successor = await story().createVm('vm1', { data: 'blue' });
-    const event = await story().event('vm1', 'IPAMClaimOfPredecessor');
+    const event = await story().waitForEvent('vm1', 'IPAMClaimOfPredecessor');
     expect(event.message).to.include(`${story().namespace}/vm1.data`);
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
 
     await story().claims.setFinalizer('vm1.data', 'example.org/keep', false);
-    await story().claims.ownedBy('vm1.data', 'VirtualMachine', successor.metadata.uid);
-    await story().running('vm1');
+    await story().claims.waitForOwner('vm1.data', 'VirtualMachine', successor.metadata.uid);
+    await story().waitRunning('vm1');
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
   it('does not take the claim of a VMI that somebody else’s finalizer keeps', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     await story().setVmiFinalizer('vm1', 'example.org/keep', true);
     await story().deleteVm('vm1', 'Background');
-    await story().launchersGone('vm1');
-    await story().controllerSettled();
+    await story().waitLaunchersGone('vm1');
+    await story().waitControllerIdle();
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     await story().setVmiFinalizer('vm1', 'example.org/keep', false);
-    await story().gone('vm1');
+    await story().waitGone('vm1');
     await story().waitForClaims([]);
   });
 });
@@ -239,8 +239,8 @@ describeStory('A VMI without a VM', (story) => {
     it(`has a claim of its own, which goes with it (${cascade.toLowerCase()})`, async () => {
       await story().network('blue');
       const vmi = await story().createVmi('solo', { data: 'blue' });
-      await story().running('solo');
-      const claim = await story().claims.ownedBy('solo.data', 'VirtualMachineInstance', vmi.metadata.uid);
+      await story().waitRunning('solo');
+      const claim = await story().claims.waitForOwner('solo.data', 'VirtualMachineInstance', vmi.metadata.uid);
       expect(claim.metadata.ownerReferences?.[0]?.blockOwnerDeletion).to.equal(false);
       expect(await story().references('solo')).to.deep.equal([{ [podInterfaceName('data')]: 'solo.data' }]);
       await story().deleteVmi('solo', cascade);

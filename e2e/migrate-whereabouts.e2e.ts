@@ -3,17 +3,17 @@ import { expect } from 'chai';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { IP_POOLS } from '../cli/whereabouts/kinds.js';
-import { inParallel } from '../kube/in-parallel.js';
+import { forEachParallel } from '../kube/for-each-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
-import { bigCluster } from '../cli/testing/whereabouts-cluster.js';
-import { createKinds } from './bed/kinds.js';
+import { makeLargeCluster } from '../cli/testing/whereabouts-cluster.js';
+import { createCrds } from './bed/crds.js';
 import { readManifests } from './bed/objects.js';
 import { describeStory } from './story/describe.js';
-import { KubectlPlugin, type PluginEnd } from './story/kubectl-plugin.js';
+import { KubectlPlugin, type PluginResult } from './story/kubectl-plugin.js';
 import { bridgeOf } from './story/networks.js';
 import type { Story } from './story/story.js';
 import { until, untilValue } from './bed/wait.js';
-import { bare, itOnTheWire, type WireStory } from './story/wire-story.js';
+import { bare, itWithWireStory, type WireStory } from './story/wire-story.js';
 
 const ALLOCATIONS = 10_000;
 /** Of the many: each an object in the API, on no node. */
@@ -31,14 +31,14 @@ function whereaboutsConfig(network: string, range: string): object {
 /** What whereabouts would have noted of a pod of the wire. */
 function allocationOf(wire: WireStory, pod: Pod): object {
   const { namespace, name } = pod.metadata;
-  return { id: wire.on.wire.sandbox(pod).containerId, podref: `${namespace}/${name}`, ifname: 'net1' };
+  return { id: wire.context.wire.sandboxOf(pod).containerId, podref: `${namespace}/${name}`, ifname: 'net1' };
 }
 
 /** A cluster in which whereabouts is at work: pods on the wire, and many of which the API alone knows. */
 async function settle(story: Story, wire: WireStory): Promise<{ tight: string; many: string; pods: Pod[] }> {
   const { client, namespace } = story;
   const manifest = join(import.meta.dirname, 'bed', 'manifests', 'whereabouts.yaml');
-  await createKinds(client, await readManifests(manifest));
+  await createCrds(client, await readManifests(manifest));
   const [tight, many] = [`${namespace}-tight`, `${namespace}-many`];
   await story.network('tight', { config: whereaboutsConfig(tight, TIGHT) });
   await story.network('many', { config: whereaboutsConfig(many, '10.74.0.0/16') });
@@ -46,7 +46,7 @@ async function settle(story: Story, wire: WireStory): Promise<{ tight: string; m
   for (const [index, name] of names.entries()) {
     await wire.createPod(name, { networks: [{ name: 'tight', ips: [`${IN_USE[index]}/29`] }] });
   }
-  const pods = await Promise.all(names.map((name) => wire.runningPod(name)));
+  const pods = await Promise.all(names.map((name) => wire.waitRunning(name)));
   const allocations = pods.map((pod, index) => [String(index + 1), allocationOf(wire, pod)] as const);
   await client.create(IP_POOLS, {
     metadata: { namespace, name: '10.75.0.0-29' },
@@ -61,13 +61,13 @@ async function settle(story: Story, wire: WireStory): Promise<{ tight: string; m
 
 /** Ten thousand allocations: some are broken, of some the pods live. */
 async function createMany({ client, namespace }: Story): Promise<void> {
-  const { ipPools } = bigCluster(ALLOCATIONS, { namespace });
+  const { ipPools } = makeLargeCluster(ALLOCATIONS, { namespace });
   const [pool] = ipPools;
   await client.create(IP_POOLS, { ...pool, metadata: { ...pool!.metadata, namespace } });
   const { allocations } = pool!.spec as { allocations: Record<string, { podref?: unknown } | null> };
   const refs = Object.values(allocations).flatMap((each) => (typeof each?.podref === 'string' ? [each.podref] : []));
   const names = refs.filter((ref) => ref.startsWith(`${namespace}/`)).map((ref) => ref.slice(namespace.length + 1));
-  await inParallel(names.slice(0, LIVE), 16, async (name) => {
+  await forEachParallel(names.slice(0, LIVE), 16, async (name) => {
     await client.create(PODS, idlePod(namespace, name));
   });
 }
@@ -87,14 +87,14 @@ function idlePod(namespace: string, name: string): Pod {
 }
 
 describeStory('A cluster that moves over from whereabouts', (story) => {
-  itOnTheWire('keeps every address in use, though the move is killed half-way', story, async (wire) => {
+  itWithWireStory('keeps every address in use, though the move is killed half-way', story, async (wire) => {
     const { client, namespace } = story();
     const { tight, many, pods } = await settle(story(), wire);
     const [stays, ends, byHand] = pods as [Pod, Pod, Pod];
     const run = (...args: string[]): KubectlPlugin =>
-      new KubectlPlugin(wire.on.bed.kubeconfig, ['migrate', 'whereabouts', '--namespace', namespace, ...args]);
-    const expectDone = async (plugin: KubectlPlugin): Promise<PluginEnd> => {
-      const end = await plugin.ended;
+      new KubectlPlugin(wire.context.bed.kubeconfig, ['migrate', 'whereabouts', '--namespace', namespace, ...args]);
+    const expectDone = async (plugin: KubectlPlugin): Promise<PluginResult> => {
+      const end = await plugin.result;
       expect(end.exitCode, `${end.stdout}\n${end.stderr}`).to.equal(0);
       return end;
     };
@@ -116,7 +116,7 @@ describeStory('A cluster that moves over from whereabouts', (story) => {
     const killed = run('--apply');
     await until('some leases', async () => (await leases()) > 0, { everyMs: 5 });
     killed.kill();
-    expect((await killed.ended).exitCode).to.equal(undefined);
+    expect((await killed.result).exitCode).to.equal(undefined);
     const half = await leases();
     expect(half).to.be.lessThan(LIVE + 4);
 
@@ -135,29 +135,33 @@ describeStory('A cluster that moves over from whereabouts', (story) => {
       [tight, 4],
       [many, LIVE + 1],
     ] as const) {
-      await story().addresses.poolWith(`${network}.${namespace}`, `to serve, with ${leased} leased`, ({ status }) => {
-        const agrees = status?.conditions?.some(({ type, status: is }) => type === 'NetworksAgree' && is === 'True');
-        return agrees === true && status?.leased === leased;
-      });
+      await story().addresses.waitForPool(
+        `${network}.${namespace}`,
+        `to serve, with ${leased} leased`,
+        ({ status }) => {
+          const agrees = status?.conditions?.some(({ type, status: is }) => type === 'NetworksAgree' && is === 'True');
+          return agrees === true && status?.leased === leased;
+        },
+      );
     }
 
     // who comes new gets what nobody uses, and when that is gone nothing
-    const fresh = await wire.neighbour('tight', 'node-1', 'fresh');
-    const other = await wire.neighbour('tight', 'node-2', 'other');
+    const fresh = await wire.createNeighbour('tight', 'node-1', 'fresh');
+    const other = await wire.createNeighbour('tight', 'node-2', 'other');
     const taken = [await wire.addressOf(fresh), await wire.addressOf(other)].map(bare).sort();
     expect(taken).to.deep.equal(['10.75.0.5', '10.75.0.6']);
     await wire.createPod('late', { networks: [{ name: 'tight' }] });
-    expect(await wire.sandboxRefusal('late', /is full/)).to.include('6 of 6');
+    expect(await wire.waitForSandboxFailure('late', /is full/)).to.include('6 of 6');
 
     // who was there before keeps what he has
     expect(await wire.addressOf(stays)).to.equal(`${IN_USE[0]}/29`);
-    await wire.reaches(fresh, [IN_USE[0]!]);
+    await wire.waitReachable(fresh, [IN_USE[0]!]);
 
     // the plugin's DEL gives back by container and interface
     const config = { cniVersion: '1.0.0', name: tight, type: 'bridge', ipam: { type: 'holdfast' } };
-    const { node } = wire.on.wire.sandbox(byHand);
+    const { node } = wire.context.wire.sandboxOf(byHand);
     const call = { verb: 'DEL', config, pod: byHand, interfaceName: 'net1' } as const;
-    expect(await wire.on.wire.call(node, call)).to.deep.equal({ exitCode: 0, answer: undefined });
+    expect(await wire.context.wire.callPlugin(node, call)).to.deep.equal({ exitCode: 0, answer: undefined });
     await untilReleased(story(), `${tight}.10-75-0-3`);
     // a pod that ends by whereabouts' own DEL, which knows nothing of leases
     await wire.deletePod(ends.metadata.name);

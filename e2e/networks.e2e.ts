@@ -11,7 +11,7 @@ describeStory('A NAD', (story) => {
     const elsewhere = await story().otherNamespace();
     await story().network('blue', { namespace: elsewhere });
     await story().createVm('vm1', { data: `${elsewhere}/blue` });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     await story().waitForClaims(['vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
@@ -21,15 +21,15 @@ describeStory('A NAD', (story) => {
       config: { cniVersion: '0.4.0', name: 'blue-net', plugins: [{ type: 'bridge', allowPersistentIPs: true }] },
     });
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    expect((await story().claim('vm1.data')).spec.network).to.equal('blue-net');
+    await story().waitRunning('vm1');
+    expect((await story().waitForClaim('vm1.data')).spec.network).to.equal('blue-net');
   });
 
   it('that is broken and that the VM does not use is of no matter', async () => {
     await story().network('blue');
     await story().network('unrelated', { config: '{ this is not JSON' });
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
@@ -38,10 +38,10 @@ describeStory('A NAD', (story) => {
     const broken = { cniVersion: '0.4.0', name: 'broken-net', type: 'bridge', bridge: 'br-broken' };
     await story().network('broken', { config: { ...broken, allowPersistentIPs: 'yes' } });
     await story().createVm('vm1', { data: 'blue', other: 'broken' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     await story().waitForClaims(['vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
-    const event = await story().event('vm1', 'NetworkAttachmentInvalid');
+    const event = await story().waitForEvent('vm1', 'NetworkAttachmentInvalid');
     expect(event.message).to.include('broken').and.to.include('spec.config.allowPersistentIPs');
   });
 
@@ -49,7 +49,7 @@ describeStory('A NAD', (story) => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', other: 'late' }, { running: false });
     await story().waitForClaims(['vm1.data']);
-    const event = await story().event('vm1', 'NetworkAttachmentNotFound');
+    const event = await story().waitForEvent('vm1', 'NetworkAttachmentNotFound');
     expect(event.message).to.include(`${story().namespace}/late`);
     await story().network('late');
     await story().waitForClaims(['vm1.data', 'vm1.other']);
@@ -62,14 +62,22 @@ describeStory('A NAD', (story) => {
     const annotations = { [REQUESTED_ADDRESSES_ANNOTATION]: request };
     await story().createVm('vm1', { data: 'blue', other: 'plain' }, { running: false, annotations });
     await story().waitForClaims(['vm1.data']);
-    await story().event('vm1', 'RequestedAddressesInvalid', /no network "dta" \(it has "default", "data", "other"\)/);
-    await story().event('vm1', 'RequestedAddressesInvalid', /network "other": .*\/plain does not allow persistent IPs/);
+    await story().waitForEvent(
+      'vm1',
+      'RequestedAddressesInvalid',
+      /no network "dta" \(it has "default", "data", "other"\)/,
+    );
+    await story().waitForEvent(
+      'vm1',
+      'RequestedAddressesInvalid',
+      /network "other": .*\/plain does not allow persistent IPs/,
+    );
   });
 
   it('that allows persistent IPs later gives the VM its claim then', async () => {
     await story().network('blue', { persistent: false });
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    await story().controllerSettled();
+    await story().waitControllerIdle();
     expect(await story().claimNames()).to.deep.equal([]);
     await story().network('blue', { persistent: true });
     await story().waitForClaims(['vm1.data']);
@@ -78,14 +86,14 @@ describeStory('A NAD', (story) => {
   it('that loses its flag leaves existing claims in force until their VM goes', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     await story().network('blue', { persistent: false });
     await story().restart('vm1');
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
     await story().createVm('vm2', { data: 'blue' });
-    await story().running('vm2');
+    await story().waitRunning('vm2');
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     await story().deleteVm('vm1', 'Background');
     await story().waitForClaims([]);
@@ -94,11 +102,11 @@ describeStory('A NAD', (story) => {
   it('that is deleted leaves existing claims in force', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const claim = await story().claim('vm1.data');
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
     await story().removeNetwork('blue');
-    await story().controllerSettled();
-    expect((await story().claim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().waitControllerIdle();
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     await story().network('blue');
     await story().restart('vm1');
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
@@ -110,7 +118,7 @@ describeStory('Odd names', (story) => {
     await story().network('blue');
     const networks = ['Data_Net', 'data_net', 'data-net'];
     await story().createVm('vm1', Object.fromEntries(networks.map((network) => [network, 'blue'])));
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     const names = networks.map((network) => claimName('vm1', network));
     expect(new Set(names).size).to.equal(3);
     await story().waitForClaims(names);
@@ -124,7 +132,7 @@ describeStory('Odd names', (story) => {
     expect(name.length).to.be.greaterThan(63);
     await story().network('blue');
     await story().createVm(name, { data: 'blue' });
-    await story().running(name);
+    await story().waitRunning(name);
     await story().waitForClaims([`${name}.data`]);
     expect(await story().references(name)).to.deep.equal([{ [DATA]: `${name}.data` }]);
   });
@@ -135,7 +143,7 @@ describeStory('A namespace that opts out', (story) => {
     await story().labelNamespace({ 'ipam.holdfast.dev/persistent-ips': 'disabled' });
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     expect(await story().claimNames()).to.deep.equal([]);
     expect(await story().references('vm1')).to.deep.equal([{}]);
     await story().labelNamespace({ 'ipam.holdfast.dev/persistent-ips': null });

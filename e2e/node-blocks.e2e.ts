@@ -6,12 +6,12 @@ import { blockName } from '../ipam/core/block-name.js';
 import { parseCidr } from '../ipam/core/cidr.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
 import { bareAddress } from '../test/bare-address.js';
-import { behindLine } from './faults/agent-line.js';
+import { withAgentProxy } from './faults/agent-proxy.js';
 import { AgentPods } from './faults/agent-pods.js';
 import { BlockObserver } from './faults/block-observer.js';
 import { environment } from './hooks.js';
 import { BlockStory, isIn } from './story/blocks.js';
-import { describeStory, needsWire, type OnWire } from './story/describe.js';
+import { describeStory, requireWire, type WireContext } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { until, untilValue } from './bed/wait.js';
 
@@ -31,7 +31,7 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
 
   before('ipam and agents lend and are lent blocks', async function () {
     this.timeout(120_000);
-    await restart(needsWire(this), true);
+    await restart(requireWire(this), true);
   });
 
   after('nodes are lent none any more', async function () {
@@ -45,43 +45,49 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
 
   it('get the addresses of their pods from them, watch no others, and VMs get theirs elsewhere', async function () {
     this.timeout(180_000);
-    const on = needsWire(this);
+    const on = requireWire(this);
     const scene = await Scene.begin(story(), on, ['10.70.1.0/26']);
     const [one = '', two = ''] = on.bed.nodes;
     const { blocks, pods } = scene;
     await scene.observed(async () => {
       await pods.create('first-one', one);
       await pods.create('first-two', two);
-      await Promise.all(['first-one', 'first-two'].map((name) => pods.running(name)));
-      for (const node of [one, two]) await blocks.lent(node, (count) => count > 0);
-      await behindLine({ ...on, node: one, args: [GATE] }, async ({ line }) => {
+      await Promise.all(['first-one', 'first-two'].map((name) => pods.waitRunning(name)));
+      for (const node of [one, two]) await blocks.waitAssigned(node, (count) => count > 0);
+      await withAgentProxy({ ...on, node: one, args: [GATE] }, async ({ proxy }) => {
         await Promise.all([0, 1, 2].map((n) => pods.create(`one${String(n)}`, one)));
-        const ofOne = await Promise.all([0, 1, 2].map((n) => pods.running(`one${String(n)}`)));
-        const lent = await blocks.lent(one, (count) => count > 0);
+        const ofOne = await Promise.all([0, 1, 2].map((n) => pods.waitRunning(`one${String(n)}`)));
+        const lent = await blocks.waitAssigned(one, (count) => count > 0);
         expect(ofOne.flat().filter((address) => !isIn(address, lent))).to.deep.equal([]);
-        expect(line.writes.filter((what) => what.includes('/addressleases'))).to.have.length(3);
-        expect(line.asked.filter((what) => what.includes('addressSpace'))).to.deep.equal([]);
-        expect(line.asked.filter((what) => /addressblocks.*watch=true/.test(what))).to.have.length(1);
+        expect(proxy.writes.filter((what) => what.includes('/addressleases'))).to.have.length(3);
+        expect(proxy.requests.filter((what) => what.includes('addressSpace'))).to.deep.equal([]);
+        expect(proxy.requests.filter((what) => /addressblocks.*watch=true/.test(what))).to.have.length(1);
       });
       await on.agents.on(one).stop();
       await on.agents.on(one).start({ args: [GATE] });
       await Promise.all([0, 1, 2].map((n) => pods.create(`two${String(n)}`, two)));
-      const ofTwo = await Promise.all([0, 1, 2].map((n) => pods.running(`two${String(n)}`)));
-      const lentToTwo = await blocks.lent(two, (count) => count > 0);
+      const ofTwo = await Promise.all([0, 1, 2].map((n) => pods.waitRunning(`two${String(n)}`)));
+      const lentToTwo = await blocks.waitAssigned(two, (count) => count > 0);
       expect(ofTwo.flat().filter((address) => !isIn(address, lentToTwo))).to.deep.equal([]);
       await story().createVm('vm1', { data: 'blue' }, { running: false });
-      const claimed = (await story().addresses.of('vm1.data')).map(bareAddress);
+      const claimed = (await story().addresses.waitForIPs('vm1.data')).map(bareAddress);
       const lent = (await blocks.all()).map(({ spec }) => spec.cidr);
       expect(claimed.filter((address) => isIn(address, lent))).to.deep.equal([]);
-      await story().addresses.poolWith(scene.pool, `to show ${String(lent.length)} lent blocks of 8`, ({ status }) => {
-        return status?.blocks?.total === 8 && status.blocks.lent === lent.length && status.blocks.current !== undefined;
-      });
+      await story().addresses.waitForPool(
+        scene.pool,
+        `to show ${String(lent.length)} lent blocks of 8`,
+        ({ status }) => {
+          return (
+            status?.blocks?.total === 8 && status.blocks.lent === lent.length && status.blocks.current !== undefined
+          );
+        },
+      );
     });
   });
 
   it('give them back once their pods are gone, and keep those that pods have addresses of', async function () {
     this.timeout(180_000);
-    const on = needsWire(this);
+    const on = requireWire(this);
     const scene = await Scene.begin(story(), on, ['10.70.2.0/26']);
     const [one = '', two = ''] = on.bed.nodes;
     const { blocks } = scene;
@@ -89,51 +95,51 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
       for (const node of [one, two]) await scene.podsIn(node, 2);
       const kept = (await scene.used(one))[0]!;
       // as ipam would, had it not seen the pod
-      await blocks.mark(kept);
+      await blocks.markForRelease(kept);
       await untilValue(
         'the block to be kept, and its node’s again',
         async () => {
-          const said = scene.observer.wordsOf(one).map((words) => words.join(' '));
+          const said = scene.observer.releaseStatesOf(one).map((words) => words.join(' '));
           // ipam has seen the pod, and has taken its word back before the node has answered
-          if (said.some((words) => words.endsWith('marked-for-release '))) await blocks.mark(kept);
+          if (said.some((words) => words.endsWith('marked-for-release '))) await blocks.markForRelease(kept);
           return said;
         },
         (said) => said.some((words) => words.endsWith('marked-for-release do-not-release ')),
       );
       await scene.podsGone(two);
-      for (const { metadata } of await blocks.of(two)) await blocks.gone(metadata.name);
-      expect((await blocks.of(one)).map(({ metadata }) => metadata.name)).to.include(kept);
+      for (const { metadata } of await blocks.ofNode(two)) await blocks.waitGone(metadata.name);
+      expect((await blocks.ofNode(one)).map(({ metadata }) => metadata.name)).to.include(kept);
       await scene.podsIn(one, 3);
     });
-    for (const said of observer.wordsOf(two)) expect(said).to.deep.equal(WHOLE_WAY);
+    for (const said of observer.releaseStatesOf(two)) expect(said).to.deep.equal(WHOLE_WAY);
     expect(observer.reasonsOf(two)).to.deep.equal([ReleaseReason.Excess]);
   });
 
   it('lose no block, and leave none half way, though agent and ipam are killed between their words', async function () {
     this.timeout(240_000);
-    const on = needsWire(this);
+    const on = requireWire(this);
     const scene = await Scene.begin(story(), on, ['10.70.3.0/26']);
     const [node = ''] = on.bed.nodes;
     const agent = on.agents.on(node);
     const observer = await scene.observed(async () => {
       await scene.podsIn(node, 1);
-      const [name = ''] = (await scene.blocks.of(node)).map(({ metadata }) => metadata.name);
+      const [name = ''] = (await scene.blocks.ofNode(node)).map(({ metadata }) => metadata.name);
       await scene.podsGone(node);
       await agent.kill();
-      await scene.blocks.says(name, 'marked-for-release');
+      await scene.blocks.waitForReleaseState(name, 'marked-for-release');
       await on.bed.ipam.kill();
       await agent.start({ args: [GATE] });
-      await scene.blocks.says(name, 'ready-for-release');
+      await scene.blocks.waitForReleaseState(name, 'ready-for-release');
       await on.bed.ipam.start({ args: IPAM_ARGS });
-      await scene.blocks.gone(name);
+      await scene.blocks.waitGone(name);
       await scene.podsIn(node, 2);
     });
-    expect(observer.wordsOf(node)[0]).to.deep.equal(WHOLE_WAY);
+    expect(observer.releaseStatesOf(node)[0]).to.deep.equal(WHOLE_WAY);
   });
 
   it('that are gone keep theirs until the leases of their pods are', async function () {
     this.timeout(240_000);
-    const on = needsWire(this);
+    const on = requireWire(this);
     const { client } = on.bed;
     const scene = await Scene.begin(story(), on, ['10.70.4.0/26']);
     const node = `${story().namespace}-node`;
@@ -146,26 +152,26 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
       const pod = await scene.pods.create('left-behind', node);
       const uid = pod.metadata.uid ?? '';
       await lease(scene, { uid, node }, parseAddress('10.70.4.5'));
-      const [used = ''] = await scene.blocks.lent(node, (count) => count > 0);
+      const [used = ''] = await scene.blocks.waitAssigned(node, (count) => count > 0);
       const { base } = parseCidr(used);
       for (let value = base + 1n; value < base + 8n; value++) await lease(scene, { uid, node }, { family: 4, value });
-      const lent = await scene.blocks.lent(node, (count) => count > 1);
+      const lent = await scene.blocks.waitAssigned(node, (count) => count > 1);
       const nameOf = (cidr: string) => blockName(scene.pool, parseCidr(cidr));
       await removeNode();
-      for (const cidr of lent) if (cidr !== used) await scene.blocks.gone(nameOf(cidr));
-      expect(await scene.blocks.of(node)).to.have.length(1);
+      for (const cidr of lent) if (cidr !== used) await scene.blocks.waitGone(nameOf(cidr));
+      expect(await scene.blocks.ofNode(node)).to.have.length(1);
       await removePod();
-      await scene.blocks.gone(nameOf(used));
-      expect(await story().addresses.held()).to.deep.equal([]);
+      await scene.blocks.waitGone(nameOf(used));
+      expect(await story().addresses.heldAddresses()).to.deep.equal([]);
     });
     expect(observer.reasonsOf(node)).to.deep.equal([ReleaseReason.NodeGone]);
-    for (const said of observer.wordsOf(node))
+    for (const said of observer.releaseStatesOf(node))
       expect(said).to.deep.equal(['', 'marked-for-release', 'released', 'gone']);
   });
 
   it('leave a full pool to those who need it: VMs get lent addresses at once, and unused blocks go back', async function () {
     this.timeout(240_000);
-    const on = needsWire(this);
+    const on = requireWire(this);
     const { ipam, nodes } = on.bed;
     await ipam.stop();
     // two blocks for each of the two, of which one pod uses at most one
@@ -178,12 +184,12 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
     const observer = await scene.observed(async () => {
       for (const node of nodes) await scene.podsIn(node, 0);
       await until('all to be lent', async () => (await scene.blocks.all()).length === 4);
-      const ofPods = await story().addresses.held();
+      const ofPods = await story().addresses.heldAddresses();
       expect(ofPods).to.have.length(2);
       const names = Array.from({ length: 12 }, (_, index) => `vm${String(index)}`);
       const claimedBy = async (some: readonly string[]) => {
         await Promise.all(some.map((name) => story().createVm(name, { data: 'blue' }, { running: false })));
-        return Promise.all(some.map((name) => story().addresses.of(`${name}.data`)));
+        return Promise.all(some.map((name) => story().addresses.waitForIPs(`${name}.data`)));
       };
       // so few that a block stays unused
       const first = await claimedBy(names.slice(0, 2));
@@ -207,7 +213,7 @@ class Scene {
   readonly observer: BlockObserver;
   readonly #ofNode = new Map<string, string[]>();
 
-  private constructor(story: Story, on: OnWire, { pool, network }: { pool: string; network: string }) {
+  private constructor(story: Story, on: WireContext, { pool, network }: { pool: string; network: string }) {
     this.story = story;
     this.pool = pool;
     this.pods = new AgentPods(story, on.wire);
@@ -215,9 +221,14 @@ class Scene {
     this.observer = new BlockObserver(on.bed.client, pool, network);
   }
 
-  static async begin(story: Story, on: OnWire, subnets: readonly string[], ipam: object = BLOCK_SIZE): Promise<Scene> {
-    const network = await story.addresses.network('blue', subnets, ipam);
-    const { metadata } = await story.addresses.derivedPool(network);
+  static async begin(
+    story: Story,
+    on: WireContext,
+    subnets: readonly string[],
+    ipam: object = BLOCK_SIZE,
+  ): Promise<Scene> {
+    const network = await story.addresses.createNetwork('blue', subnets, ipam);
+    const { metadata } = await story.addresses.waitForDerivedPool(network);
     return new Scene(story, on, { pool: metadata.name, network });
   }
 
@@ -246,12 +257,12 @@ class Scene {
       const name = `${node}-${String(names.length)}`;
       names.push(name);
       await this.pods.create(name, node);
-      return this.pods.running(name);
+      return this.pods.waitRunning(name);
     };
     await next();
-    await this.blocks.lent(node, (lent) => lent > 0);
+    await this.blocks.waitAssigned(node, (lent) => lent > 0);
     for (let n = 0; n < count; n++) {
-      const lent = (await this.blocks.of(node)).map(({ spec }) => spec.cidr);
+      const lent = (await this.blocks.ofNode(node)).map(({ spec }) => spec.cidr);
       for (const address of await next()) expect(isIn(address, lent), `${address} in ${lent.join()}`).to.equal(true);
     }
   }
@@ -260,14 +271,14 @@ class Scene {
     const names = this.#ofNode.get(node) ?? [];
     this.#ofNode.delete(node);
     for (const name of names) await this.pods.delete(name);
-    await Promise.all(names.map((name) => this.pods.gone(name)));
+    await Promise.all(names.map((name) => this.pods.waitGone(name)));
   }
 
   /** Names of blocks of which pods of the node have addresses. */
   async used(node: string): Promise<string[]> {
     const leases = await this.story.addresses.leases();
     const held = [...leases.values()].filter(({ spec }) => spec.node === node && spec.releasedAt === undefined);
-    const used = (await this.blocks.of(node)).filter(({ spec: { cidr } }) =>
+    const used = (await this.blocks.ofNode(node)).filter(({ spec: { cidr } }) =>
       held.some(({ spec }) => isIn(spec.address, [cidr])),
     );
     return used.map(({ metadata }) => metadata.name);
@@ -275,7 +286,7 @@ class Scene {
 }
 
 /** With the gate open, or as the bed runs them. */
-async function restart({ bed, agents }: OnWire, isOpen: boolean): Promise<void> {
+async function restart({ bed, agents }: WireContext, isOpen: boolean): Promise<void> {
   await Promise.all([bed.ipam.stop(), ...agents.all.map((agent) => agent.stop())]);
   await Promise.all([
     bed.ipam.start(isOpen ? { args: IPAM_ARGS } : {}),

@@ -4,7 +4,7 @@ import type { AddressPool } from '../api/address-pool.js';
 import type { HoldfastProcess } from './holdfast/process.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 import { describeStory, itOnBed } from './story/describe.js';
-import { refusal } from './story/refusal.js';
+import { rejectionMessage } from './story/rejection.js';
 import { until } from './bed/wait.js';
 
 const has = (type: PoolCondition, status: string) => (pool: AddressPool) =>
@@ -20,14 +20,18 @@ async function syncsOf(ipam: HoldfastProcess): Promise<number> {
 
 describeStory('A pool derived from a NAD', (story) => {
   it('shows how full it is, exactly, once all is quiet', async () => {
-    const network = await story().addresses.network('blue', [{ cidr: '10.30.0.0/24', reserved: ['10.30.0.250'] }]);
+    const network = await story().addresses.createNetwork('blue', [
+      { cidr: '10.30.0.0/24', reserved: ['10.30.0.250'] },
+    ]);
     for (const name of ['vm1', 'vm2', 'vm3'])
       await story().createVm(name, { data: 'blue' }, { running: name === 'vm1' });
-    await story().running('vm1');
-    const { metadata } = await story().addresses.derivedPool(network);
+    await story().waitRunning('vm1');
+    const { metadata } = await story().addresses.waitForDerivedPool(network);
     const counts = { capacity: 254, leased: 3, heldByStopped: 2, cooling: 0, free: 250, reserved: 1 };
-    const pool = await story().addresses.poolWith(metadata.name, `to count ${JSON.stringify(counts)}`, ({ status }) =>
-      Object.entries(counts).every(([key, value]) => status?.[key as keyof typeof counts] === value),
+    const pool = await story().addresses.waitForPool(
+      metadata.name,
+      `to count ${JSON.stringify(counts)}`,
+      ({ status }) => Object.entries(counts).every(([key, value]) => status?.[key as keyof typeof counts] === value),
     );
     expect(has(PoolCondition.Ready, 'True')(pool)).to.equal(true);
   });
@@ -39,43 +43,46 @@ describeStory('A pool derived from a NAD', (story) => {
     const plugins = [{ ...config, ipam: { ...ipam, exclude: ['10.30.1.20/32'], gateway: '10.30.1.1' } }];
     await story().network('blue', { config: { cniVersion: '0.3.1', name: network, plugins } });
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    await story().addresses.are('vm1.data', ['10.30.1.21/24']);
+    await story().addresses.waitForExactIPs('vm1.data', ['10.30.1.21/24']);
   });
 
   it('serves all NADs of its namespace that name the network, and those of other namespaces for themselves', async () => {
-    const network = await story().addresses.network('blue', ['10.30.2.0/30']);
+    const network = await story().addresses.createNetwork('blue', ['10.30.2.0/30']);
     const other = await story().otherNamespace();
     const subnets = [{ cidr: '10.30.2.0/30' }];
     await story().network('blue', { namespace: other, network, subnets, ipam: { namespaces: [story().namespace] } });
     await story().createVm('vm1', { data: 'blue', more: `${other}/blue` }, { running: false });
-    const both = [...(await story().addresses.of('vm1.data')), ...(await story().addresses.of('vm1.more'))];
+    const both = [
+      ...(await story().addresses.waitForIPs('vm1.data')),
+      ...(await story().addresses.waitForIPs('vm1.more')),
+    ];
     expect(both.sort()).to.deep.equal(['10.30.2.1/30', '10.30.2.2/30']);
   });
 
   it('follows the oldest of NADs that disagree: the others are refused, or shown where nobody could refuse them', async () => {
-    const network = await story().addresses.network('blue', ['10.30.3.0/24']);
-    await story().addresses.derivedPool(network);
-    const refused = await refusal(story().network('second', { network, subnets: [{ cidr: '10.30.4.0/24' }] }));
+    const network = await story().addresses.createNetwork('blue', ['10.30.3.0/24']);
+    await story().addresses.waitForDerivedPool(network);
+    const refused = await rejectionMessage(story().network('second', { network, subnets: [{ cidr: '10.30.4.0/24' }] }));
     expect(refused).to.include('second').and.to.include('blue').and.to.include('10.30.4.0/24');
   });
 
   itOnBed('shows a NAD that came to disagree while nobody looked', async (bed) => {
-    const network = await story().addresses.network('blue', ['10.30.5.0/24']);
-    const { metadata } = await story().addresses.derivedPool(network);
+    const network = await story().addresses.createNetwork('blue', ['10.30.5.0/24']);
+    const { metadata } = await story().addresses.waitForDerivedPool(network);
     await bed.ipam.stop();
     try {
       await story().network('second', { network, subnets: [{ cidr: '10.30.6.0/24' }] });
     } finally {
       await bed.ipam.start();
     }
-    const pool = await story().addresses.poolWith(
+    const pool = await story().addresses.waitForPool(
       metadata.name,
       'to show it',
       has(PoolCondition.NetworksAgree, 'False'),
     );
     expect(messageOf(pool, PoolCondition.NetworksAgree)).to.include('second');
     expect(pool.spec.subnets.map(({ cidr }) => cidr)).to.deep.equal(['10.30.5.0/24']);
-    await story().event('second', 'NetworkAttachmentsDisagree');
+    await story().waitForEvent('second', 'NetworkAttachmentsDisagree');
   });
 
   it('shows that another network leases the same addresses on the same bridge, and serves', async () => {
@@ -88,14 +95,17 @@ describeStory('A pool derived from a NAD', (story) => {
     await story().network('red', { config: config('red') });
     await story().network('blue', { namespace: other, config: config('blue') });
     await story().createVm('vm1', { data: 'red', more: `${other}/blue` }, { running: false });
-    const both = [...(await story().addresses.of('vm1.data')), ...(await story().addresses.of('vm1.more'))];
+    const both = [
+      ...(await story().addresses.waitForIPs('vm1.data')),
+      ...(await story().addresses.waitForIPs('vm1.more')),
+    ];
     expect(both).to.have.lengthOf(2);
     for (const [network, foreign] of [
       ['red', other],
       ['blue', story().namespace],
     ] as const) {
       const name = `${story().namespace}-${network}.${network === 'red' ? story().namespace : other}`;
-      const pool = await story().addresses.poolWith(name, 'to overlap', has(PoolCondition.OverlapsOnWire, 'True'));
+      const pool = await story().addresses.waitForPool(name, 'to overlap', has(PoolCondition.OverlapsOnWire, 'True'));
       const message = messageOf(pool, PoolCondition.OverlapsOnWire);
       expect(message).to.include('bridge br-shared');
       expect(message).not.to.include(foreign);
@@ -104,15 +114,15 @@ describeStory('A pool derived from a NAD', (story) => {
   });
 
   it('outlives its NAD while it has leases, and is deleted with the last one', async () => {
-    const network = await story().addresses.network('blue', ['10.30.7.0/24']);
+    const network = await story().addresses.createNetwork('blue', ['10.30.7.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const mine = await story().addresses.of('vm1.data');
-    const { metadata } = await story().addresses.derivedPool(network);
+    const mine = await story().addresses.waitForIPs('vm1.data');
+    const { metadata } = await story().addresses.waitForDerivedPool(network);
     await story().client.delete(NETWORK_ATTACHMENT_DEFINITIONS, story().ref('blue'));
-    await story().addresses.are('vm1.data', mine);
+    await story().addresses.waitForExactIPs('vm1.data', mine);
     await story().deleteVm('vm1', 'Background');
     await story().addresses.waitHeld([]);
-    const closing = await story().addresses.poolWith(
+    const closing = await story().addresses.waitForPool(
       metadata.name,
       'to be deleted',
       has(PoolCondition.DeletionBlocked, 'True'),
@@ -121,15 +131,17 @@ describeStory('A pool derived from a NAD', (story) => {
   });
 
   it('may not shrink below what is leased, nor leave leased addresses to a typo', async () => {
-    await story().addresses.network('blue', ['10.30.8.0/24']);
+    await story().addresses.createNetwork('blue', ['10.30.8.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const [mine = ''] = await story().addresses.of('vm1.data');
-    const smaller = story().addresses.network('blue', [{ cidr: '10.30.8.0/24', exclude: [mine.replace('/24', '')] }]);
-    expect(await refusal(smaller))
+    const [mine = ''] = await story().addresses.waitForIPs('vm1.data');
+    const smaller = story().addresses.createNetwork('blue', [
+      { cidr: '10.30.8.0/24', exclude: [mine.replace('/24', '')] },
+    ]);
+    expect(await rejectionMessage(smaller))
       .to.include(mine.replace('/24', ''))
       .and.to.include('vm1.data');
-    const broken = story().addresses.network('blue', [{ cidr: '10.30.8.0/24', gateway: '10.31.8.1' }]);
-    expect(await refusal(broken))
+    const broken = story().addresses.createNetwork('blue', [{ cidr: '10.30.8.0/24', gateway: '10.31.8.1' }]);
+    expect(await rejectionMessage(broken))
       .to.include('gateway')
       .and.to.include('10.31.8.1');
   });
@@ -145,43 +157,47 @@ describeStory('A pool that an admin makes', (story) => {
   const spec = (cidr: string) => ({ network: `${story().namespace}-blue`, subnets: [{ cidr }] });
 
   it('serves NADs that name no subnets', async () => {
-    await story().addresses.network('blue', []);
+    await story().addresses.createNetwork('blue', []);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    expect((await story().event('blue', 'AddressPoolMissing')).message).to.include(`${story().namespace}-blue`);
-    await story().addresses.pool(`${story().namespace}-admin`, spec('10.30.9.0/24'));
-    const [mine = ''] = await story().addresses.of('vm1.data');
+    expect((await story().waitForEvent('blue', 'AddressPoolMissing')).message).to.include(`${story().namespace}-blue`);
+    await story().addresses.createPool(`${story().namespace}-admin`, spec('10.30.9.0/24'));
+    const [mine = ''] = await story().addresses.waitForIPs('vm1.data');
     expect(mine).to.match(/^10\.30\.9\./);
   });
 
   it('goes before the subnets of a NAD, whose pool says so', async () => {
     const admins = `${story().namespace}-admin`;
-    await story().addresses.pool(admins, spec('10.30.10.0/24'));
-    const network = await story().addresses.network('blue', ['10.30.11.0/24']);
+    await story().addresses.createPool(admins, spec('10.30.10.0/24'));
+    const network = await story().addresses.createNetwork('blue', ['10.30.11.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    expect((await story().addresses.of('vm1.data'))[0]).to.match(/^10\.30\.10\./);
-    const { metadata } = await story().addresses.derivedPool(network);
-    const derived = await story().addresses.poolWith(metadata.name, 'to say so', has(PoolCondition.Conflict, 'True'));
+    expect((await story().addresses.waitForIPs('vm1.data'))[0]).to.match(/^10\.30\.10\./);
+    const { metadata } = await story().addresses.waitForDerivedPool(network);
+    const derived = await story().addresses.waitForPool(
+      metadata.name,
+      'to say so',
+      has(PoolCondition.Conflict, 'True'),
+    );
     expect(messageOf(derived, PoolCondition.Conflict)).to.include(`AddressPool ${admins}`);
     expect(has(PoolCondition.Ready, 'False')(derived)).to.equal(true);
   });
 
   it('is refused as the second one for the same users', async () => {
     const first = `${story().namespace}-admin`;
-    await story().addresses.pool(first, spec('10.30.12.0/24'));
+    await story().addresses.createPool(first, spec('10.30.12.0/24'));
     // known to whoever refuses
-    await story().addresses.poolWith(first, 'to serve', has(PoolCondition.Ready, 'True'));
-    const second = story().addresses.pool(`${story().namespace}-more`, spec('10.30.13.0/24'));
-    expect(await refusal(second)).to.include(`${story().namespace}-admin`);
+    await story().addresses.waitForPool(first, 'to serve', has(PoolCondition.Ready, 'True'));
+    const second = story().addresses.createPool(`${story().namespace}-more`, spec('10.30.13.0/24'));
+    expect(await rejectionMessage(second)).to.include(`${story().namespace}-admin`);
   });
 
   it('serves nothing as the second one that nobody refused', async () => {
-    await story().addresses.pool(`${story().namespace}-admin`, spec('10.30.14.0/24'));
-    await story().addresses.pool(
+    await story().addresses.createPool(`${story().namespace}-admin`, spec('10.30.14.0/24'));
+    await story().addresses.createPool(
       `${story().namespace}-more`,
       spec('10.30.15.0/24'),
-      await story().addresses.pastValidation(),
+      await story().addresses.unvalidatedClient(),
     );
-    const pool = await story().addresses.poolWith(
+    const pool = await story().addresses.waitForPool(
       `${story().namespace}-more`,
       'to show it',
       has(PoolCondition.Conflict, 'True'),
@@ -192,30 +208,30 @@ describeStory('A pool that an admin makes', (story) => {
 
   it('is not deleted while it is in use, in whatever way, and goes when it is free', async () => {
     const name = `${story().namespace}-admin`;
-    await story().addresses.pool(name, spec('10.30.16.0/24'));
-    await story().addresses.network('blue', []);
+    await story().addresses.createPool(name, spec('10.30.16.0/24'));
+    await story().addresses.createNetwork('blue', []);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const mine = await story().addresses.of('vm1.data');
+    const mine = await story().addresses.waitForIPs('vm1.data');
     for (const propagationPolicy of ['Background', 'Foreground', 'Orphan'] as const) {
-      const words = await refusal(story().client.delete(ADDRESS_POOLS, { name }, { propagationPolicy }));
+      const words = await rejectionMessage(story().client.delete(ADDRESS_POOLS, { name }, { propagationPolicy }));
       expect(words).to.include('vm1.data');
     }
-    await story().addresses.are('vm1.data', mine);
+    await story().addresses.waitForExactIPs('vm1.data', mine);
     await story().deleteVm('vm1', 'Background');
     await story().addresses.waitHeld([]);
   });
 
   it('is kept by its finalizer where nobody refused its deletion', async () => {
     const name = `${story().namespace}-admin`;
-    await story().addresses.pool(name, spec('10.30.17.0/24'));
-    await story().addresses.network('blue', []);
+    await story().addresses.createPool(name, spec('10.30.17.0/24'));
+    await story().addresses.createNetwork('blue', []);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const mine = await story().addresses.of('vm1.data');
-    const client = await story().addresses.pastValidation();
+    const mine = await story().addresses.waitForIPs('vm1.data');
+    const client = await story().addresses.unvalidatedClient();
     await client.delete(ADDRESS_POOLS, { name }, { propagationPolicy: 'Foreground' });
-    const pool = await story().addresses.poolWith(name, 'to say why', has(PoolCondition.DeletionBlocked, 'True'));
+    const pool = await story().addresses.waitForPool(name, 'to say why', has(PoolCondition.DeletionBlocked, 'True'));
     expect(messageOf(pool, PoolCondition.DeletionBlocked)).to.include('vm1.data');
-    await story().addresses.are('vm1.data', mine);
+    await story().addresses.waitForExactIPs('vm1.data', mine);
     await story().deleteVm('vm1', 'Background');
     await until('the pool to be gone', async () => {
       return (await story().client.find(ADDRESS_POOLS, { name })) === undefined;
@@ -224,24 +240,26 @@ describeStory('A pool that an admin makes', (story) => {
 
   it('is refused with all that is wrong with it', async () => {
     const bad = { network: 'x', subnets: [{ cidr: '10.30.18.0/24', ranges: ['10.30.18.20-10.30.18.10'] }] };
-    expect(await refusal(story().addresses.pool('bad', bad))).to.include('10.30.18.20-10.30.18.10');
+    expect(await rejectionMessage(story().addresses.createPool('bad', bad))).to.include('10.30.18.20-10.30.18.10');
     const hostBits = { network: 'x', subnets: [{ cidr: '10.30.18.7/24' }] };
-    expect(await refusal(story().addresses.pool('bad', hostBits))).to.include('10.30.18.7/24 has host bits');
+    expect(await rejectionMessage(story().addresses.createPool('bad', hostBits))).to.include(
+      '10.30.18.7/24 has host bits',
+    );
   });
 });
 
 describeStory('A tenant with all rights in the namespace', (story) => {
   it('cannot give a claim of ours addresses, nor free or take a lease', async () => {
-    await story().addresses.network('blue', ['10.30.19.0/24']);
+    await story().addresses.createNetwork('blue', ['10.30.19.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const mine = await story().addresses.of('vm1.data');
+    const mine = await story().addresses.waitForIPs('vm1.data');
     const tenant = await story().tenant();
-    expect(await tenant.refusedStatus('vm1.data', { ips: ['10.30.19.66/24'] })).to.include(
+    expect(await tenant.statusRejection('vm1.data', { ips: ['10.30.19.66/24'] })).to.include(
       'only Holdfast writes the status',
     );
     const [lease] = [...(await story().addresses.leases()).values()];
-    expect(await tenant.refusedLeaseDeletion(lease!.metadata.name)).to.include('forbidden');
-    await story().addresses.are('vm1.data', mine);
+    expect(await tenant.leaseDeletionRejection(lease!.metadata.name)).to.include('forbidden');
+    await story().addresses.waitForExactIPs('vm1.data', mine);
     expect((await story().client.get(ADDRESS_LEASES, { name: lease!.metadata.name })).metadata.uid).to.equal(
       lease!.metadata.uid,
     );
@@ -250,23 +268,23 @@ describeStory('A tenant with all rights in the namespace', (story) => {
 
 describeStory('With the gate PersistentIPs closed', (story) => {
   itOnBed('nothing is allocated, and nothing is freed', async (bed) => {
-    const network = await story().addresses.network('blue', ['10.30.20.0/24']);
-    await story().claims.plain('before', network);
-    const [mine = ''] = await story().addresses.of('before');
+    const network = await story().addresses.createNetwork('blue', ['10.30.20.0/24']);
+    await story().claims.createPlain('before', network);
+    const [mine = ''] = await story().addresses.waitForIPs('before');
     await bed.ipam.stop();
     await bed.ipam.start({ args: ['--feature-gates=PersistentIPs=false'] });
     try {
       const looked = await syncsOf(bed.ipam);
-      await story().claims.plain('after', network);
+      await story().claims.createPlain('after', network);
       await story().claims.remove('before');
       await until('ipam to have looked at both', async () => (await syncsOf(bed.ipam)) >= looked + 2);
-      expect((await story().claim('after')).status).to.equal(undefined);
-      expect(await story().addresses.held()).to.deep.equal([mine.replace('/24', '')]);
+      expect((await story().waitForClaim('after')).status).to.equal(undefined);
+      expect(await story().addresses.heldAddresses()).to.deep.equal([mine.replace('/24', '')]);
     } finally {
       await bed.ipam.stop();
       await bed.ipam.start();
     }
-    await story().addresses.of('after');
-    await story().addresses.waitHeld((await story().addresses.of('after')).map((ip) => ip.replace('/24', '')));
+    await story().addresses.waitForIPs('after');
+    await story().addresses.waitHeld((await story().addresses.waitForIPs('after')).map((ip) => ip.replace('/24', '')));
   });
 });

@@ -6,7 +6,7 @@ import { describeStory, itOnWire } from './story/describe.js';
 import { createPod, runningPod } from './story/pods.js';
 import type { Story } from './story/story.js';
 import { until, untilValue } from './bed/wait.js';
-import { untilOnWire } from './story/wire.js';
+import { waitForWireAddresses } from './story/wire-addresses.js';
 
 const ADDRESS = '10.21.0.9/24';
 
@@ -23,7 +23,7 @@ describeStory('A kubelet on the wire', (story) => {
     const network = { cniVersion: '1.0.0', name: 'odd-net' };
     await story().network('odd', { config: { ...network, type: 'no-such-plugin' } });
     const pod = await createPod(story().client, story().ref('pod'), [{ name: 'odd' }]);
-    await story().event('pod', 'FailedCreatePodSandBox', /failed to find plugin "no-such-plugin"/);
+    await story().waitForEvent('pod', 'FailedCreatePodSandBox', /failed to find plugin "no-such-plugin"/);
     expect(wire.networks.find(pod.metadata.uid ?? '')).to.equal(undefined);
     await story().network('odd', { config: { ...network, type: 'bridge', bridge: 'br-odd' } });
     await runningPod(story().client, story().ref('pod'));
@@ -31,12 +31,12 @@ describeStory('A kubelet on the wire', (story) => {
 
   itOnWire('makes another sandbox when one is ended, and reports the address that came with it', async (on) => {
     const pod = await podOn(story());
-    const before = on.wire.sandbox(pod);
+    const before = on.wire.sandboxOf(pod);
     await on.wire.restartSandbox(pod);
     const after = await until('another sandbox', () => on.wire.networks.find(pod.metadata.uid ?? ''));
     expect(after.containerId).not.to.equal(before.containerId);
-    await untilOnWire({ ...on, client: story().client }, pod, { interface: 'net1', addresses: [ADDRESS] });
-    const [eth0 = ''] = await on.wire.addresses(pod, 'eth0');
+    await waitForWireAddresses({ ...on, client: story().client }, pod, { interface: 'net1', addresses: [ADDRESS] });
+    const [eth0 = ''] = await on.wire.addressesOf(pod, 'eth0');
     await untilValue(
       'the pod to report its address',
       () => story().client.get(PODS, story().ref('pod')),
@@ -46,30 +46,30 @@ describeStory('A kubelet on the wire', (story) => {
 
   itOnWire('may have two sandboxes of one pod for a while, of which the old one ends later', async ({ wire }) => {
     const pod = await podOn(story());
-    const old = wire.sandbox(pod);
+    const old = wire.sandboxOf(pod);
     const endOld = await wire.replaceSandbox(pod);
     await until('another sandbox', () => wire.networks.find(pod.metadata.uid ?? ''));
-    expect(Object.keys(await wire.wire.inventory())).to.include.members([old.place, wire.place(pod)]);
+    expect(Object.keys(await wire.wire.inventory())).to.include.members([old.location, wire.locationOf(pod)]);
     await endOld();
     expect(Object.keys(await wire.wire.inventory()))
-      .to.include(wire.place(pod))
-      .and.not.to.include(old.place);
-    expect(await wire.addresses(pod, 'net1')).to.deep.equal([ADDRESS]);
+      .to.include(wire.locationOf(pod))
+      .and.not.to.include(old.location);
+    expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
   });
 
   itOnWire('makes all sandboxes of a node again after its reboot', async ({ wire }) => {
     const pod = await podOn(story());
-    const old = wire.sandbox(pod);
+    const old = wire.sandboxOf(pod);
     const endOld = await wire.reboot([pod]);
     await until('another sandbox', () => wire.networks.find(pod.metadata.uid ?? ''));
-    expect(Object.keys(await wire.wire.inventory())).not.to.include(old.place);
+    expect(Object.keys(await wire.wire.inventory())).not.to.include(old.location);
     await endOld(); // of what is gone: that is well
-    expect(await wire.addresses(pod, 'net1')).to.deep.equal([ADDRESS]);
+    expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
   });
 
   itOnWire('leaves the networks of a pod that was removed by force until their end comes', async ({ bed, wire }) => {
     const pod = await podOn(story());
-    const { place } = wire.sandbox(pod);
+    const { location } = wire.sandboxOf(pod);
     const letGo = bed.switches.set({ delayNetworkEnd: true }, story().ref('pod'));
     await story().client.delete(PODS, story().ref('pod'), { gracePeriodSeconds: 0 });
     await untilValue(
@@ -77,9 +77,9 @@ describeStory('A kubelet on the wire', (story) => {
       () => story().client.find(PODS, story().ref('pod')),
       (found) => found === undefined,
     );
-    expect(Object.keys(await wire.wire.inventory())).to.include(place);
+    expect(Object.keys(await wire.wire.inventory())).to.include(location);
     letGo();
-    await until('its sandbox to be gone', async () => !Object.keys(await wire.wire.inventory()).includes(place));
+    await until('its sandbox to be gone', async () => !Object.keys(await wire.wire.inventory()).includes(location));
   });
 
   itOnWire('attaches nothing while networks are held', async ({ bed, wire }) => {
@@ -93,30 +93,30 @@ describeStory('A kubelet on the wire', (story) => {
     letGo();
     await runningPod(story().client, story().ref('pod'));
     // a stand-in for somebody else's plugin attaches an interface without an address
-    expect((await wire.interface(pod, 'net1'))?.addresses.filter(({ linkLocal }) => !linkLocal)).to.deep.equal([]);
+    expect((await wire.interfaceOf(pod, 'net1'))?.addresses.filter(({ linkLocal }) => !linkLocal)).to.deep.equal([]);
   });
 
   itOnWire('lets a guest answer for its address at one place only while it migrates', async ({ bed, wire }) => {
     const data = podInterfaceName('data');
-    await story().addresses.network('blue', ['10.21.1.0/24', 'fd00:21::/64']);
+    await story().addresses.createNetwork('blue', ['10.21.1.0/24', 'fd00:21::/64']);
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const addresses = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
     const [source] = await story().launchers('vm1');
     const letGo = bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });
-    const migration = await story().migrations.begin('vm1');
-    await story().migrations.copying(migration);
+    const migration = await story().migrations.start('vm1');
+    await story().migrations.waitCopying(migration);
     const target = (await story().launchers('vm1')).find(({ metadata }) => metadata.uid !== source?.metadata.uid);
-    expect(await wire.addresses(target!, data)).to.deep.equal([]);
-    expect(await wire.addresses(source!, data)).to.have.members(addresses);
+    expect(await wire.addressesOf(target!, data)).to.deep.equal([]);
+    expect(await wire.addressesOf(source!, data)).to.have.members(addresses);
     letGo();
-    expect(await story().migrations.ended(migration)).to.equal('Succeeded');
-    expect(await wire.addresses(target!, data)).to.have.members(addresses);
+    expect(await story().migrations.waitEnded(migration)).to.equal('Succeeded');
+    expect(await wire.addressesOf(target!, data)).to.have.members(addresses);
   });
 
   itOnWire('can be passed over: a plugin of a node answers whoever calls it', async ({ bed, wire }) => {
     const config = { cniVersion: '1.0.0', name: 'any', type: 'bridge', ipam: { type: 'holdfast' } };
-    const { exitCode, answer } = await wire.call(bed.nodes[0] ?? '', { verb: 'VERSION', config });
+    const { exitCode, answer } = await wire.callPlugin(bed.nodes[0] ?? '', { verb: 'VERSION', config });
     expect(exitCode).to.equal(0);
     expect(answer).to.deep.include({ supportedVersions: ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] });
   });

@@ -5,9 +5,9 @@ import { leaseName } from '../ipam/core/lease-name.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { describeStory } from './story/describe.js';
 import type { Story } from './story/story.js';
-import { macOfGuest, nameMac } from './story/vm.js';
+import { guestMac, setMacAddress } from './story/vm.js';
 import { untilValue } from './bed/wait.js';
-import { bare, itOnTheWire } from './story/wire-story.js';
+import { bare, itWithWireStory } from './story/wire-story.js';
 
 const MAC = '02:00:00:00:74:01';
 const OTHER_MAC = '02:00:00:00:74:02';
@@ -27,7 +27,7 @@ async function released(story: Story, network: string, address: string): Promise
 
 /** As an admin writes it, without labels. */
 async function reserve(story: Story, network: string, address: string, mac: string): Promise<void> {
-  const { metadata } = await story.addresses.derivedPool(network);
+  const { metadata } = await story.addresses.waitForDerivedPool(network);
   const name = leaseName(network, parseAddress(address));
   await story.client.create(ADDRESS_LEASES, {
     metadata: { name },
@@ -48,27 +48,27 @@ async function unreserve(story: Story, network: string, address: string): Promis
 /** Deletes a VM, and waits until its address is released. @returns when that was, in milliseconds since the epoch */
 async function endVm(story: Story, name: string, network: string, address: string): Promise<number> {
   await story.deleteVm(name, 'Background');
-  await story.gone(name);
+  await story.waitGone(name);
   return released(story, network, bare(address));
 }
 
 describeStory('A MAC address', (story) => {
-  itOnTheWire('has its address back at once, for a pod that is made anew on another node', story, async (wire) => {
+  itWithWireStory('has its address back at once, for a pod that is made anew on another node', story, async (wire) => {
     const ipam = { stickyMAC: { ttl: '10m' }, cooldownSeconds: 600 };
-    const network = await story().addresses.network('blue', ['10.74.0.0/24', 'fd00:74::/64'], ipam);
+    const network = await story().addresses.createNetwork('blue', ['10.74.0.0/24', 'fd00:74::/64'], ipam);
     const create = (name: string, node: string, mac: string) =>
       wire.createPod(name, { networks: [{ name: 'blue', mac }], node });
     await create('web', 'node-1', MAC);
-    const mine = await wire.on.wire.addresses(await wire.runningPod('web'), 'net1');
+    const mine = await wire.context.wire.addressesOf(await wire.waitRunning('web'), 'net1');
     expect(mine).to.have.length(2);
     await wire.deletePod('web');
     for (const address of mine) await released(story(), network, bare(address));
 
     await create('other', 'node-2', OTHER_MAC);
-    const others = await wire.on.wire.addresses(await wire.runningPod('other'), 'net1');
+    const others = await wire.context.wire.addressesOf(await wire.waitRunning('other'), 'net1');
     await create('web', 'node-2', MAC);
-    const web = await wire.runningPod('web');
-    await wire.has(web, 'net1', mine);
+    const web = await wire.waitRunning('web');
+    await wire.waitForAddresses(web, 'net1', mine);
     expect(others.filter((address) => mine.includes(address))).to.deep.equal([]);
     const lease = await leaseOf(story(), network, bare(mine[0]!));
     expect(lease?.spec).to.deep.include({ node: 'node-2', mac: MAC });
@@ -79,74 +79,74 @@ describeStory('A MAC address', (story) => {
     it(`has ${retain ? 'its' : 'another'} address for a VM that is deleted and made again, ${retain ? 'once it has cooled down' : 'where the pool does not retain it'}`, async () => {
       const ipam = { stickyMAC: { ttl: '10m', ...(retain && { retain }) }, cooldownSeconds: COOLDOWN_S };
       const subnet = retain ? '10.74.1.0/24' : '10.74.2.0/24';
-      const network = await story().addresses.network('blue', [subnet], ipam);
+      const network = await story().addresses.createNetwork('blue', [subnet], ipam);
       const create = () => story().createVm('vm1', { data: 'blue' }, { macs: { data: MAC.toUpperCase() } });
       await create();
-      await story().running('vm1');
-      const mine = await story().addresses.of('vm1.data');
+      await story().waitRunning('vm1');
+      const mine = await story().addresses.waitForIPs('vm1.data');
       expect((await leaseOf(story(), network, bare(mine[0]!)))?.spec.mac).to.equal(MAC);
       const releasedAt = await endVm(story(), 'vm1', network, mine[0]!);
       await create();
       if (retain) {
-        await story().addresses.are('vm1.data', mine);
+        await story().addresses.waitForExactIPs('vm1.data', mine);
         expect(Date.now() - releasedAt).to.be.at.least(COOLDOWN_S * 1_000);
-      } else expect(await story().addresses.of('vm1.data')).not.to.deep.equal(mine);
-      await story().running('vm1');
+      } else expect(await story().addresses.waitForIPs('vm1.data')).not.to.deep.equal(mine);
+      await story().waitRunning('vm1');
     });
   }
 
   describe('that KubeVirt made up', () => {
     const begin = async (subnet: string) => {
       const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };
-      const network = await story().addresses.network('blue', [subnet], ipam);
+      const network = await story().addresses.createNetwork('blue', [subnet], ipam);
       await story().createVm('vm1', { data: 'blue' });
-      await story().running('vm1');
-      const mine = await story().addresses.of('vm1.data');
+      await story().waitRunning('vm1');
+      const mine = await story().addresses.waitForIPs('vm1.data');
       expect((await leaseOf(story(), network, bare(mine[0]!)))?.spec).not.to.have.property('mac');
-      return { network, mine, mac: await macOfGuest(story().client, story().ref('vm1'), 'data') };
+      return { network, mine, mac: await guestMac(story().client, story().ref('vm1'), 'data') };
     };
     const again = (mac: string) => story().createVm('vm1', { data: 'blue' }, { macs: { data: mac } });
 
     it('has its address for a VM that is made again, where somebody wrote it into the spec of the first one', async () => {
       const { network, mine, mac } = await begin('10.74.6.0/24');
-      await nameMac(story().client, story().ref('vm1'), 'data', mac);
+      await setMacAddress(story().client, story().ref('vm1'), 'data', mac);
       const find = () => leaseOf(story(), network, bare(mine[0]!));
       const noted = await untilValue('the lease to say it', find, (found) => found?.spec.mac !== undefined);
       expect(noted!.spec).to.include({ mac }).and.not.to.have.property('releasedAt');
       const releasedAt = await endVm(story(), 'vm1', network, mine[0]!);
       await again(mac);
-      await story().addresses.are('vm1.data', mine);
+      await story().addresses.waitForExactIPs('vm1.data', mine);
       expect(Date.now() - releasedAt).to.be.at.least(COOLDOWN_S * 1_000);
-      await story().running('vm1');
+      await story().waitRunning('vm1');
     });
 
     it('has any address, where nobody did', async () => {
       const { network, mine, mac } = await begin('10.74.7.0/24');
       await endVm(story(), 'vm1', network, mine[0]!);
       await again(mac);
-      expect(await story().addresses.of('vm1.data')).not.to.deep.equal(mine);
+      expect(await story().addresses.waitForIPs('vm1.data')).not.to.deep.equal(mine);
     });
   });
 
   it('gives its address up in a full pool: who comes has the one that was released first, once it has cooled down', async () => {
     const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };
-    const network = await story().addresses.network('blue', ['10.74.3.0/30'], ipam);
+    const network = await story().addresses.createNetwork('blue', ['10.74.3.0/30'], ipam);
     const create = (name: string, mac?: string) =>
       story().createVm(name, { data: 'blue' }, { running: false, ...(mac !== undefined && { macs: { data: mac } }) });
     await create('vm1', MAC);
-    const [first = ''] = await story().addresses.of('vm1.data');
+    const [first = ''] = await story().addresses.waitForIPs('vm1.data');
     await create('vm2', OTHER_MAC);
-    const [second = ''] = await story().addresses.of('vm2.data');
+    const [second = ''] = await story().addresses.waitForIPs('vm2.data');
     const releasedAt = await endVm(story(), 'vm1', network, first);
     await endVm(story(), 'vm2', network, second);
 
     await create('vm3');
-    await story().addresses.are('vm3.data', [first]);
+    await story().addresses.waitForExactIPs('vm3.data', [first]);
     expect(Date.now() - releasedAt).to.be.at.least(COOLDOWN_S * 1_000);
     await create('vm2', OTHER_MAC);
-    await story().addresses.are('vm2.data', [second]);
+    await story().addresses.waitForExactIPs('vm2.data', [second]);
     await create('vm1', MAC);
-    await story().addresses.refused('vm1.data', 'SubnetExhausted');
+    await story().addresses.waitForRefusal('vm1.data', 'SubnetExhausted');
   });
 });
 
@@ -155,15 +155,15 @@ describeStory('A table of MAC addresses', (story) => {
   const entries = ['10.74.4.77', 'fd00:74:4::77'];
 
   it('gives a VM its addresses, in a pool that keeps nothing else, and is as it was afterwards', async () => {
-    const network = await story().addresses.network('blue', subnets);
+    const network = await story().addresses.createNetwork('blue', subnets);
     for (const address of entries) await reserve(story(), network, address, MAC);
     try {
       await story().createVm('vm1', { data: 'blue' }, { running: false, macs: { data: MAC } });
-      await story().addresses.are('vm1.data', ['10.74.4.77/24', 'fd00:74:4::77/64']);
+      await story().addresses.waitForExactIPs('vm1.data', ['10.74.4.77/24', 'fd00:74:4::77/64']);
       await story().createVm('vm2', { data: 'blue' }, { running: false, macs: { data: OTHER_MAC } });
-      expect(await story().addresses.of('vm2.data')).not.to.include('10.74.4.77/24');
+      expect(await story().addresses.waitForIPs('vm2.data')).not.to.include('10.74.4.77/24');
       await endVm(story(), 'vm1', network, entries[0]!);
-      const { metadata } = await story().addresses.derivedPool(network);
+      const { metadata } = await story().addresses.waitForDerivedPool(network);
       for (const address of entries) {
         expect((await reservedAgain(story(), network, address)).spec).to.deep.equal({
           ...{ address, addressSpace: network, pool: metadata.name, mac: MAC },
@@ -171,7 +171,7 @@ describeStory('A table of MAC addresses', (story) => {
         });
       }
       await story().createVm('vm1', { data: 'blue' }, { running: false, macs: { data: MAC } });
-      await story().addresses.are('vm1.data', ['10.74.4.77/24', 'fd00:74:4::77/64']);
+      await story().addresses.waitForExactIPs('vm1.data', ['10.74.4.77/24', 'fd00:74:4::77/64']);
       await story().deleteVm('vm1', 'Background');
       for (const address of entries) await reservedAgain(story(), network, address);
     } finally {
@@ -179,22 +179,22 @@ describeStory('A table of MAC addresses', (story) => {
     }
   });
 
-  itOnTheWire('gives a pod its address, on whatever node, and nobody else', story, async (wire) => {
-    const network = await story().addresses.network('blue', ['10.74.5.0/30'], { cooldownSeconds: 600 });
+  itWithWireStory('gives a pod its address, on whatever node, and nobody else', story, async (wire) => {
+    const network = await story().addresses.createNetwork('blue', ['10.74.5.0/30'], { cooldownSeconds: 600 });
     await reserve(story(), network, '10.74.5.2', MAC);
     try {
       const create = (name: string, node: string, mac?: string) =>
         wire.createPod(name, { networks: [{ name: 'blue', ...(mac !== undefined && { mac }) }], node });
       await create('other', 'node-1', OTHER_MAC);
-      expect(await wire.addressOf(await wire.runningPod('other'))).to.equal('10.74.5.1/30');
+      expect(await wire.addressOf(await wire.waitRunning('other'))).to.equal('10.74.5.1/30');
       for (const node of ['node-1', 'node-2']) {
         await create('web', node, MAC);
-        expect(await wire.addressOf(await wire.runningPod('web'))).to.equal('10.74.5.2/30');
+        expect(await wire.addressOf(await wire.waitRunning('web'))).to.equal('10.74.5.2/30');
         await wire.deletePod('web');
         await released(story(), network, '10.74.5.2');
       }
       await create('late', 'node-2');
-      expect(await wire.sandboxRefusal('late', /is full/)).to.include('2 of 2 leased');
+      expect(await wire.waitForSandboxFailure('late', /is full/)).to.include('2 of 2 leased');
     } finally {
       await unreserve(story(), network, '10.74.5.2');
     }

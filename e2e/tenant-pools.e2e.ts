@@ -3,7 +3,7 @@ import { PoolCondition } from '../api/address-pool.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
 import { describeStory, itOnBed } from './story/describe.js';
 import { waitForEvent } from './story/events.js';
-import { refusal } from './story/refusal.js';
+import { rejectionMessage } from './story/rejection.js';
 import { vmManifest } from './story/vm.js';
 import { untilValue } from './bed/wait.js';
 
@@ -19,9 +19,9 @@ describeStory('A tenant beside the pools of others', (story) => {
     await story().network('blue', { namespace: victim, network, subnets: [{ cidr: '10.31.0.0/28' }] });
     const tenant = await story().tenant();
     const networks = Object.fromEntries(Array.from({ length: MANY }, (_, index) => [`n${index}`, `${victim}/blue`]));
-    await tenant.createsVm('greedy', networks);
-    expect((await story().event('greedy', 'IPAMClaimLimitReached')).message).to.include('and 7 more');
-    expect((await story().addresses.refused('greedy.n0', 'PoolNotFound')).message)
+    await tenant.createVm('greedy', networks);
+    expect((await story().waitForEvent('greedy', 'IPAMClaimLimitReached')).message).to.include('and 7 more');
+    expect((await story().addresses.waitForRefusal('greedy.n0', 'PoolNotFound')).message)
       .to.include(`does not serve namespace ${story().namespace}`)
       .and.include('"namespaces"');
     const { client } = story();
@@ -32,7 +32,7 @@ describeStory('A tenant beside the pools of others', (story) => {
       () => client.find(IPAM_CLAIMS, { namespace: victim, name: 'vm1.data' }),
       (claim) => claim?.status?.ips?.length === 1,
     );
-    expect(await story().addresses.held()).to.deep.equal([]);
+    expect(await story().addresses.heldAddresses()).to.deep.equal([]);
     await story().waitForClaims(
       Object.keys(networks)
         .slice(0, MOST)
@@ -46,29 +46,29 @@ describeStory('A tenant beside the pools of others', (story) => {
     const nad = { namespace: owner, network: `${owner}-blue`, subnets };
     await story().network('blue', { ...nad, ipam: { namespaces: ['*'] } });
     await story().createVm('vm1', { data: `${owner}/blue` });
-    await story().running('vm1');
-    const mine = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const mine = await story().addresses.waitForIPs('vm1.data');
     await story().network('blue', nad);
     await waitForEvent(story().client, { namespace: owner, name: 'blue' }, 'NamespacesNotServed');
     await story().restart('vm1');
-    await story().addresses.are('vm1.data', mine);
+    await story().addresses.waitForExactIPs('vm1.data', mine);
     await story().createVm('vm2', { data: `${owner}/blue` }, { running: false });
-    await story().addresses.refused('vm2.data', 'PoolNotFound');
+    await story().addresses.waitForRefusal('vm2.data', 'PoolNotFound');
   });
 
   it('cannot have a pool in an address space that an administrator keeps for others', async () => {
     const addressSpace = `${story().namespace}-kept`;
     const subnets = [{ cidr: '10.31.1.0/24' }];
     const kept = { network: addressSpace, addressSpace, subnets, namespaces: ['somebody-else'] };
-    await story().addresses.pool(addressSpace, kept);
-    await story().addresses.poolWith(
+    await story().addresses.createPool(addressSpace, kept);
+    await story().addresses.waitForPool(
       addressSpace,
       'to serve',
       ({ status }) => status?.conditions?.length !== undefined,
     );
     const tenant = await story().tenant();
     const options = { network: `${story().namespace}-blue`, subnets, ipam: { addressSpace } };
-    expect(await refusal(tenant.putsNetwork('blue', options)))
+    expect(await rejectionMessage(tenant.putNetwork('blue', options)))
       .to.include(`"${addressSpace}"`)
       .and.include('ask the administrator');
   });
@@ -77,13 +77,18 @@ describeStory('A tenant beside the pools of others', (story) => {
     const { namespace, addresses, client } = story();
     const addressSpace = `${namespace}-kept`;
     const subnets = [{ cidr: '10.31.2.0/24' }];
-    await addresses.pool(addressSpace, { network: addressSpace, addressSpace, subnets, namespaces: ['somebody-else'] });
+    await addresses.createPool(addressSpace, {
+      network: addressSpace,
+      addressSpace,
+      subnets,
+      namespaces: ['somebody-else'],
+    });
     const tenant = await story().tenant();
     const [blue, red] = [`${namespace}-blue`, `${namespace}-red`];
     await bed.ipam.stop();
     try {
-      await tenant.putsNetwork('blue', { network: blue, subnets, ipam: { addressSpace } });
-      await tenant.putsNetwork('red', {
+      await tenant.putNetwork('blue', { network: blue, subnets, ipam: { addressSpace } });
+      await tenant.putNetwork('red', {
         network: red,
         subnets: [{ cidr: '10.31.3.0/24' }],
         ipam: { publishCapacity: true, stickyMAC: { ttl: '9000h' } },
@@ -92,10 +97,10 @@ describeStory('A tenant beside the pools of others', (story) => {
       await bed.ipam.start();
     }
     await waitForEvent(client, { namespace, name: 'blue' }, 'NetworkAttachmentNotPermitted', /addressSpace/);
-    await tenant.createsVm('vm1', { data: 'blue' });
-    await addresses.refused('vm1.data', 'PoolNotFound');
+    await tenant.createVm('vm1', { data: 'blue' });
+    await addresses.waitForRefusal('vm1.data', 'PoolNotFound');
     expect(await client.find(ADDRESS_POOLS, { name: `${blue}.${namespace}` })).to.equal(undefined);
-    const pool = await addresses.poolWith(`${red}.${namespace}`, 'to say what it lacks', ({ status }) => {
+    const pool = await addresses.waitForPool(`${red}.${namespace}`, 'to say what it lacks', ({ status }) => {
       return status?.conditions?.some(({ type }) => type === PoolCondition.NotPermitted) === true;
     });
     expect(pool.spec).to.not.have.property('publishCapacity');

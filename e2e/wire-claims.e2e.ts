@@ -8,46 +8,46 @@ import { clientAs } from './story/service-account.js';
 import { Tenant } from './story/tenant.js';
 import { untilValue } from './bed/wait.js';
 import { environment } from './hooks.js';
-import { pastWebhook, refusedPod, stripReferences, untilAdmitted } from './story/wire-admission.js';
-import { bare, itOnTheWire, type WireStory } from './story/wire-story.js';
+import { withoutWebhook, refusedPod, stripReferences, untilAdmitted } from './story/wire-admission.js';
+import { bare, itWithWireStory, type WireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const REFERENCES_ALLOWED = { 'ipam.holdfast.dev/claim-references': 'allowed' };
 
 describeStory('A launcher whose reference is gone when its networks are set up', (story) => {
-  itOnTheWire('gets the addresses of its claim all the same', story, async (wire) => {
-    const { switches } = wire.on.bed;
-    await story().addresses.network('blue', ['10.75.0.0/24']);
+  itWithWireStory('gets the addresses of its claim all the same', story, async (wire) => {
+    const { switches } = wire.context.bed;
+    await story().addresses.createNetwork('blue', ['10.75.0.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const addresses = await story().addresses.of('vm1.data');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
     const letGo = switches.set({ holdNetworks: true }, story().ref('vm1'));
     await startWithoutWaiting();
     const launcher = await boundLauncher();
     expect((await story().references('vm1'))[0]).to.deep.equal({ [DATA]: 'vm1.data' });
-    await pastWebhook(story(), () => stripReferences(story(), launcher));
+    await withoutWebhook(story(), () => stripReferences(story(), launcher));
     expect((await story().references('vm1'))[0]).to.deep.equal({});
     letGo();
-    await story().running('vm1');
-    await wire.has(await wire.launcher('vm1'), DATA, addresses);
-    expect(await story().addresses.held()).to.deep.equal(addresses.map(bare));
+    await story().waitRunning('vm1');
+    await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);
+    expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bare));
   });
 
-  itOnTheWire('gets them again in a new sandbox', story, async (wire) => {
-    await story().addresses.network('blue', ['10.75.1.0/24']);
+  itWithWireStory('gets them again in a new sandbox', story, async (wire) => {
+    await story().addresses.createNetwork('blue', ['10.75.1.0/24']);
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const addresses = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
     const launcher = await wire.launcher('vm1');
-    const { containerId } = wire.on.wire.sandbox(launcher);
-    await pastWebhook(story(), () => stripReferences(story(), launcher));
-    await wire.on.wire.restartSandbox(launcher);
+    const { containerId } = wire.context.wire.sandboxOf(launcher);
+    await withoutWebhook(story(), () => stripReferences(story(), launcher));
+    await wire.context.wire.restartSandbox(launcher);
     await untilValue(
       'another sandbox',
-      () => wire.on.wire.networks.find(launcher.metadata.uid ?? '')?.containerId,
+      () => wire.context.wire.networks.find(launcher.metadata.uid ?? '')?.containerId,
       (found) => found !== undefined && found !== containerId,
     );
-    await wire.has(launcher, DATA, addresses);
-    expect(await story().addresses.held()).to.deep.equal(addresses.map(bare));
+    await wire.waitForAddresses(launcher, DATA, addresses);
+    expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bare));
   });
 
   async function startWithoutWaiting(): Promise<void> {
@@ -68,24 +68,24 @@ describeStory('A launcher whose reference is gone when its networks are set up',
 describeStory('Somebody else’s pod', (story) => {
   /** A VM that runs, and its addresses. */
   async function runningVm(wire: WireStory, cidr: string): Promise<{ launcher: Pod; addresses: string[] }> {
-    await story().addresses.network('blue', [cidr]);
+    await story().addresses.createNetwork('blue', [cidr]);
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const addresses = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
     const launcher = await wire.launcher('vm1');
-    await wire.has(launcher, DATA, addresses);
+    await wire.waitForAddresses(launcher, DATA, addresses);
     return { launcher, addresses };
   }
 
   /** The VM has what it had, and nobody else has anything of it. */
   async function vmIsUnharmed(wire: WireStory, addresses: readonly string[]): Promise<void> {
-    await wire.has(await wire.launcher('vm1'), DATA, addresses);
+    await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);
     const lease = (await story().addresses.leases()).get(bare(addresses[0]!));
     expect(lease?.spec.owner).to.include({ kind: 'IPAMClaim', name: 'vm1.data' });
     expect(lease?.spec.releasedAt).to.equal(undefined);
   }
 
-  itOnTheWire(
+  itWithWireStory(
     'that names a VM’s claim is refused at admission, and by the agent where admission lets it in',
     story,
     async (wire) => {
@@ -95,18 +95,18 @@ describeStory('Somebody else’s pod', (story) => {
       expect(await refusedPod(thief)).to.include('only launcher pods');
       await story().labelNamespace(REFERENCES_ALLOWED);
       await untilAdmitted(thief);
-      const words = await wire.sandboxRefusal('thief', /ipam-claim-reference/);
+      const words = await wire.waitForSandboxFailure('thief', /ipam-claim-reference/);
       expect(words).to.include('"vm1.data"').and.to.include('only the pods of its VM may have its addresses');
       await vmIsUnharmed(wire, addresses);
       // nor while the VM is stopped
       await story().stop('vm1');
       await untilAdmitted(() => wire.createPod('second', { networks: [element] }));
-      await wire.sandboxRefusal('second', /only the pods of its VM may have its addresses/);
-      expect(await story().addresses.held()).to.deep.equal(addresses.map(bare));
+      await wire.waitForSandboxFailure('second', /only the pods of its VM may have its addresses/);
+      expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bare));
     },
   );
 
-  itOnTheWire(
+  itWithWireStory(
     'with the labels of a launcher is refused at admission, and by the agent where admission lets it in',
     story,
     async (wire) => {
@@ -119,23 +119,25 @@ describeStory('Somebody else’s pod', (story) => {
       const impostor = (name: string) => () => wire.createPod(name, { networks: [element], labels });
       expect(await refusedPod(impostor('first'))).to.include('no VirtualMachineInstance');
       await story().labelNamespace(REFERENCES_ALLOWED);
-      await pastWebhook(story(), () => untilAdmitted(impostor('second')));
-      expect(await wire.sandboxRefusal('second', /VirtualMachineInstance/)).to.include(`${story().namespace}/second`);
+      await withoutWebhook(story(), () => untilAdmitted(impostor('second')));
+      expect(await wire.waitForSandboxFailure('second', /VirtualMachineInstance/)).to.include(
+        `${story().namespace}/second`,
+      );
       await vmIsUnharmed(wire, addresses);
     },
   );
 
-  itOnTheWire(
+  itWithWireStory(
     'that names a claim on a network without allowPersistentIPs hears it: it is never ignored',
     story,
     async (wire) => {
       const network = `${story().namespace}-plain`;
       await story().network('plain', { network, subnets: [{ cidr: '10.75.4.0/24' }], persistent: false });
       await story().labelNamespace(REFERENCES_ALLOWED);
-      await story().claims.plain('mine', network);
+      await story().claims.createPlain('mine', network);
       const element = { name: 'plain', [CLAIM_REFERENCE_KEY]: 'mine' };
       await untilAdmitted(() => wire.createPod('pod-1', { networks: [element] }));
-      const words = await wire.sandboxRefusal('pod-1', /does not allow persistent addresses/);
+      const words = await wire.waitForSandboxFailure('pod-1', /does not allow persistent addresses/);
       expect(words)
         .to.include(`${story().namespace}/plain`)
         .and.to.include('"allowPersistentIPs"')
@@ -145,57 +147,63 @@ describeStory('Somebody else’s pod', (story) => {
     },
   );
 
-  itOnTheWire('that names a claim of nobody has its addresses, and one pod at a time', story, async (wire) => {
-    const network = await story().addresses.network('blue', ['10.75.5.0/24']);
+  itWithWireStory('that names a claim of nobody has its addresses, and one pod at a time', story, async (wire) => {
+    const network = await story().addresses.createNetwork('blue', ['10.75.5.0/24']);
     await story().labelNamespace(REFERENCES_ALLOWED);
-    await story().claims.plain('mine', network);
-    const addresses = await story().addresses.of('mine');
+    await story().claims.createPlain('mine', network);
+    const addresses = await story().addresses.waitForIPs('mine');
     const element = { name: 'blue', [CLAIM_REFERENCE_KEY]: 'mine' };
     await untilAdmitted(() => wire.createPod('pod-1', { networks: [element] }));
-    await wire.has(await wire.runningPod('pod-1'), 'net1', addresses);
+    await wire.waitForAddresses(await wire.waitRunning('pod-1'), 'net1', addresses);
     await wire.createPod('pod-2', { networks: [element] });
-    expect(await wire.sandboxRefusal('pod-2', /is used by pod/)).to.include(`${story().namespace}/pod-1`);
+    expect(await wire.waitForSandboxFailure('pod-2', /is used by pod/)).to.include(`${story().namespace}/pod-1`);
     await wire.deletePod('pod-1');
-    await wire.has(await wire.runningPod('pod-2'), 'net1', addresses);
+    await wire.waitForAddresses(await wire.waitRunning('pod-2'), 'net1', addresses);
   });
 
-  itOnTheWire(
+  itWithWireStory(
     'that forges its owner is refused whatever the version of its apiVersion, and the VM restarts with its address',
     story,
     async (wire) => {
       const { launcher, addresses } = await runningVm(wire, '10.75.7.0/24');
-      const tenant = await Tenant.settleAsPodCreator(environment(), story().namespace);
+      const tenant = await Tenant.createPodCreator(environment(), story().namespace);
       try {
         for (const apiVersion of ['kubevirt.io', 'kubevirt.io/x', 'kubevirt.io/v1', 'kubevirt.io/v1alpha3']) {
-          expect(await tenant.refusedCopy(launcher, apiVersion), apiVersion).to.include('VirtualMachineInstance');
+          expect(await tenant.launcherCopyRejection(launcher, apiVersion), apiVersion).to.include(
+            'VirtualMachineInstance',
+          );
         }
       } finally {
-        await tenant.leave();
+        await tenant.close();
       }
       await story().restart('vm1');
-      await story().running('vm1');
+      await story().waitRunning('vm1');
       await vmIsUnharmed(wire, addresses);
     },
   );
 
-  itOnTheWire('that is a second launcher of a running VM waits, and the VM keeps its address', story, async (wire) => {
-    const { launcher, addresses } = await runningVm(wire, '10.75.6.0/24');
-    const controller = await clientAs(environment(), { namespace: 'kubevirt', name: 'kubevirt-controller' });
-    try {
-      const { annotations = {}, labels = {}, ownerReferences = [] } = launcher.metadata;
-      const networks = annotations['k8s.v1.cni.cncf.io/networks'] ?? '';
-      const nodeName = wire.otherNode(launcher.spec!.nodeName!);
-      const spec = { nodeName, containers: [{ name: 'compute', image: 'registry.test/c' }] };
-      const metadata = { ...story().ref('second'), labels, ownerReferences };
-      const copy = { metadata: { ...metadata, annotations: { 'k8s.v1.cni.cncf.io/networks': networks } }, spec };
-      await controller.create(PODS, copy);
-      const words = await wire.sandboxRefusal('second', /is used by pod/);
-      expect(words).to.include(`${story().namespace}/${launcher.metadata.name}`);
-      await wire.has(launcher, DATA, addresses);
-    } finally {
-      await wire.deletePod('second');
-      await controller.transport.close();
-    }
-    await vmIsUnharmed(wire, addresses);
-  });
+  itWithWireStory(
+    'that is a second launcher of a running VM waits, and the VM keeps its address',
+    story,
+    async (wire) => {
+      const { launcher, addresses } = await runningVm(wire, '10.75.6.0/24');
+      const controller = await clientAs(environment(), { namespace: 'kubevirt', name: 'kubevirt-controller' });
+      try {
+        const { annotations = {}, labels = {}, ownerReferences = [] } = launcher.metadata;
+        const networks = annotations['k8s.v1.cni.cncf.io/networks'] ?? '';
+        const nodeName = wire.otherNode(launcher.spec!.nodeName!);
+        const spec = { nodeName, containers: [{ name: 'compute', image: 'registry.test/c' }] };
+        const metadata = { ...story().ref('second'), labels, ownerReferences };
+        const copy = { metadata: { ...metadata, annotations: { 'k8s.v1.cni.cncf.io/networks': networks } }, spec };
+        await controller.create(PODS, copy);
+        const words = await wire.waitForSandboxFailure('second', /is used by pod/);
+        expect(words).to.include(`${story().namespace}/${launcher.metadata.name}`);
+        await wire.waitForAddresses(launcher, DATA, addresses);
+      } finally {
+        await wire.deletePod('second');
+        await controller.transport.close();
+      }
+      await vmIsUnharmed(wire, addresses);
+    },
+  );
 });

@@ -1,35 +1,35 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
-import { CASES, QUIET } from './bed/network/migration/cases.js';
-import { INTERFACE } from './bed/network/migration/launcher.js';
-import { MoveOnWire, type Moved } from './bed/network/migration/move.js';
-import { onWireStage } from './bed/network/on-stage.js';
-import type { AddressState } from './bed/network/sightings.js';
-import { bridgeNetwork, type WireStage } from './bed/network/wire-stage.js';
-import type { Place } from './bed/network/wire.js';
+import { CASES, QUIET_SYSCTLS } from './bed/network/migration/cases.js';
+import { INTERFACE } from './bed/network/migration/launcher-namespace.js';
+import { WireMigration, type MigrationOutcome } from './bed/network/migration/wire-migration.js';
+import { useWireFixture } from './bed/network/use-wire-fixture.js';
+import type { AddressState } from './bed/network/wire-events.js';
+import { bridgeNetwork, type WireFixture } from './bed/network/wire-fixture.js';
+import type { WireLocation } from './bed/network/wire.js';
 import { describeStory, itOnWire } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import { untilValue } from './bed/wait.js';
-import { untilOnWire } from './story/wire.js';
+import { waitForWireAddresses } from './story/wire-addresses.js';
 
 /** What docs/concepts/live-migration.md says, held to the real plugins and this kernel; bench/migration.ts has all figures. */
 describe('The target of a live migration, set up while the guest runs on the source', function () {
   this.timeout(120_000);
-  let stage: WireStage;
+  let stage: WireFixture;
   let moves = 0;
 
-  onWireStage((opened) => {
+  useWireFixture((opened) => {
     stage = opened;
   });
 
   it('takes packets and breaks connections when it has the MAC address of the guest', async () => {
-    const { ipv4, ipv6, conversation, switchMoves, targetSaid } = await move('bridge, MAC in the spec');
+    const { ipv4, ipv6, connection, switchMoves, targetMessages } = await move('bridge, MAC in the spec');
     expect(ipv4.misdirected).to.be.greaterThan(0);
     expect(ipv6.misdirected).to.be.greaterThan(0);
-    expect(conversation).to.equal('ECONNRESET');
+    expect(connection).to.equal('ECONNRESET');
     expect(switchMoves.before).to.be.greaterThan(0);
-    expect(targetSaid).not.to.have.property('gratuitous arp-request'); // it is what IPv6 says by itself that does it
-    expect(targetSaid['multicast-report']).to.be.greaterThan(0);
+    expect(targetMessages).not.to.have.property('gratuitous arp-request'); // it is what IPv6 says by itself that does it
+    expect(targetMessages['multicast-report']).to.be.greaterThan(0);
   });
 
   it('disturbs nobody who knows the guest when it has a MAC address of its own', async () => {
@@ -37,15 +37,15 @@ describe('The target of a live migration, set up while the guest runs on the sou
   });
 
   it('answers who asks for the guest for the first time', async () => {
-    const { ipv4, ipv6, targetSaid } = await move('bridge, own MACs, a stranger asks');
-    expect(targetSaid).to.include.keys('arp-reply', 'ndp-advertisement');
+    const { ipv4, ipv6, targetMessages } = await move('bridge, own MACs, a stranger asks');
+    expect(targetMessages).to.include.keys('arp-reply', 'ndp-advertisement');
     expect(ipv4.misdirected + ipv6.misdirected).to.be.greaterThan(0);
   });
 
   it('disturbs nobody at all when its kernel is quiet, too', async () => {
     const moved = await move('bridge, own MACs, quiet, a stranger asks');
     expectCalm(moved);
-    expect(moved.targetSaid).not.to.have.any.keys('arp-reply', 'ndp-advertisement', 'arp-request');
+    expect(moved.targetMessages).not.to.have.any.keys('arp-reply', 'ndp-advertisement', 'arp-request');
   });
 
   it('does not use an IPv6 address that the guest defends, where duplicates are looked for', async () => {
@@ -72,7 +72,7 @@ describe('The target of a live migration, set up while the guest runs on the sou
     const ipam = { type: 'static', addresses: addresses.map((address) => ({ address, gateway })) };
     await stage.createNetwork(name, { cniVersion: '1.0.0', type: 'bridge', bridge: name, enabledad: true, ipam });
     const source = await stage.networks.attach(await stage.createPod('node-1', [{ name, interface: INTERFACE }]));
-    await settled(source.place);
+    await settled(source.location);
   }
 
   /** More than one target may be needed: nobody hears a probe that is sent before the port of the bridge forwards. */
@@ -80,8 +80,8 @@ describe('The target of a live migration, set up while the guest runs on the sou
     const attempt = async () => {
       const pod = await stage.createPod('node-2', [{ name, interface: INTERFACE }]);
       try {
-        const { place } = await stage.networks.attach(pod);
-        const failed = (await settled(place)).filter(({ dadFailed, linkLocal }) => dadFailed && !linkLocal);
+        const { location } = await stage.networks.attach(pod);
+        const failed = (await settled(location)).filter(({ dadFailed, linkLocal }) => dadFailed && !linkLocal);
         await stage.networks.detach(pod);
         return `does not use ${failed.map(({ address }) => address).join()}`;
       } catch (error) {
@@ -92,7 +92,7 @@ describe('The target of a live migration, set up while the guest runs on the sou
   }
 
   /** The addresses of a pod once no detection of duplicates is under way. */
-  function settled(place: Place): Promise<readonly AddressState[]> {
+  function settled(place: WireLocation): Promise<readonly AddressState[]> {
     return untilValue(
       `the addresses of ${place} to be settled`,
       async () => (await stage.wire.interfaces(place)).find(({ name }) => name === INTERFACE)!.addresses,
@@ -100,29 +100,29 @@ describe('The target of a live migration, set up while the guest runs on the sou
     );
   }
 
-  function move(name: string): Promise<Moved> {
+  function move(name: string): Promise<MigrationOutcome> {
     const segment = `mv${++moves}`;
-    return new MoveOnWire(stage, { segment, ...CASES[name]!(segment) }).run();
+    return new WireMigration(stage, { segment, ...CASES[name]!(segment) }).run();
   }
 });
 
 /** Nothing was lost or went astray before the guest moved. */
-function expectCalm({ ipv4, ipv6, conversation, switchMoves }: Moved): void {
+function expectCalm({ ipv4, ipv6, connection, switchMoves }: MigrationOutcome): void {
   for (const { lost, misdirected, neighbourMoves } of [ipv4, ipv6]) {
     expect(misdirected).to.equal(0);
     expect(lost).to.include({ before: 0, setUp: 0, copy: 0 });
     expect(neighbourMoves.before).to.equal(0);
   }
-  expect(conversation).to.equal('kept');
+  expect(connection).to.equal('kept');
   expect(switchMoves.before).to.equal(0);
 }
 
 describeStory('A live migration, seen from a third host', (story) => {
   itOnWire('takes the address along, of both families, and the end of the source changes nothing', async (on) => {
-    const network = await story().addresses.network('blue', ['10.20.60.0/24', 'fd00:60::/64']);
+    const network = await story().addresses.createNetwork('blue', ['10.20.60.0/24', 'fd00:60::/64']);
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const addresses = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
     const { wire } = on.wire;
     const host = `seer-${story().namespace}`;
     await wire.addHost(host, bridgeOf(network), ['10.20.60.250/24', 'fd00:60::ff:250/64']);
@@ -130,7 +130,10 @@ describeStory('A live migration, seen from a third host', (story) => {
     const pings = await Promise.all(bare.map((ip) => wire.startPing(`host/${host}`, ip, { intervalMs: 10 })));
     await story().migrate('vm1', 'Succeeded');
     const [launcher] = await story().launchers('vm1');
-    await untilOnWire({ ...on.bed, wire: on.wire }, launcher!, { interface: podInterfaceName('data'), addresses });
+    await waitForWireAddresses({ ...on.bed, wire: on.wire }, launcher!, {
+      interface: podInterfaceName('data'),
+      addresses,
+    });
     for (const ip of bare) {
       await untilValue(
         `${ip} to answer always`,
@@ -149,13 +152,16 @@ describeStory('A live migration, seen from a third host', (story) => {
   itOnWire('works with a quiet launcher, which has its IPv4 address for virt-handler to find', async (on) => {
     const name = `${story().namespace}-blue`;
     const ipam = { type: 'holdfast', subnets: [{ cidr: '10.20.62.0/24' }] };
-    const plugins = [{ type: 'bridge', bridge: bridgeOf(name), allowPersistentIPs: true, ipam }, QUIET];
+    const plugins = [{ type: 'bridge', bridge: bridgeOf(name), allowPersistentIPs: true, ipam }, QUIET_SYSCTLS];
     await story().network('blue', { config: { cniVersion: '1.0.0', name, plugins } });
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const addresses = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
     await story().migrate('vm1', 'Succeeded');
     const [launcher] = await story().launchers('vm1');
-    await untilOnWire({ ...on.bed, wire: on.wire }, launcher!, { interface: podInterfaceName('data'), addresses });
+    await waitForWireAddresses({ ...on.bed, wire: on.wire }, launcher!, {
+      interface: podInterfaceName('data'),
+      addresses,
+    });
   });
 });

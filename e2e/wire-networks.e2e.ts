@@ -3,7 +3,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import type { Story } from './story/story.js';
-import { bare, itOnTheWire } from './story/wire-story.js';
+import { bare, itWithWireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const VERSIONS = ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
@@ -13,28 +13,32 @@ describeStory('A network on the wire', (story) => {
     ['IPv6 only', ['fd00:74::/64']],
     ['of both families', ['10.74.0.0/24', 'fd00:74:1::/64']],
   ] as const) {
-    itOnTheWire(`may be ${what}: a VM has one address of each family, here and where it moves`, story, async (wire) => {
-      await story().addresses.network('blue', subnets);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().running('vm1');
-      const addresses = await story().addresses.of('vm1.data');
-      expect(addresses).to.have.length(subnets.length);
-      const neighbour = await wire.neighbour('blue');
-      expect(await wire.on.wire.addresses(neighbour, 'net1')).to.have.length(subnets.length);
-      const look = async () => {
-        const launcher = await wire.launcher('vm1');
-        await wire.has(launcher, DATA, addresses);
-        const { addresses: states = [] } = (await wire.on.wire.interface(launcher, DATA)) ?? {};
-        expect(states.filter(({ dadFailed }) => dadFailed)).to.deep.equal([]);
-        await wire.reaches(neighbour, addresses);
-      };
-      await look();
-      await story().migrate('vm1', 'Succeeded');
-      await look();
-    });
+    itWithWireStory(
+      `may be ${what}: a VM has one address of each family, here and where it moves`,
+      story,
+      async (wire) => {
+        await story().addresses.createNetwork('blue', subnets);
+        await story().createVm('vm1', { data: 'blue' });
+        await story().waitRunning('vm1');
+        const addresses = await story().addresses.waitForIPs('vm1.data');
+        expect(addresses).to.have.length(subnets.length);
+        const neighbour = await wire.createNeighbour('blue');
+        expect(await wire.context.wire.addressesOf(neighbour, 'net1')).to.have.length(subnets.length);
+        const look = async () => {
+          const launcher = await wire.launcher('vm1');
+          await wire.waitForAddresses(launcher, DATA, addresses);
+          const { addresses: states = [] } = (await wire.context.wire.interfaceOf(launcher, DATA)) ?? {};
+          expect(states.filter(({ dadFailed }) => dadFailed)).to.deep.equal([]);
+          await wire.waitReachable(neighbour, addresses);
+        };
+        await look();
+        await story().migrate('vm1', 'Succeeded');
+        await look();
+      },
+    );
   }
 
-  itOnTheWire(
+  itWithWireStory(
     'may be written in any version of CNI that bridge speaks, or as a list of plugins',
     story,
     async (wire) => {
@@ -51,33 +55,33 @@ describeStory('A network on the wire', (story) => {
       }
       await wire.createPod('pod-1', { networks: nads });
       await story().createVm('vm1', Object.fromEntries(nads.map(({ name }) => [name, name])));
-      const pod = await wire.runningPod('pod-1');
-      await story().running('vm1');
+      const pod = await wire.waitRunning('pod-1');
+      await story().waitRunning('vm1');
       const launcher = await wire.launcher('vm1');
       for (const [index, { name }] of nads.entries()) {
         expect(await wire.addressOf(pod, `net${index + 1}`)).to.match(new RegExp(`^10\\.74\\.${index + 1}\\.\\d+/24$`));
-        const addresses = await story().addresses.of(`vm1.${name}`);
-        await wire.has(launcher, podInterfaceName(name), addresses);
-        await wire.reaches(pod, addresses);
+        const addresses = await story().addresses.waitForIPs(`vm1.${name}`);
+        await wire.waitForAddresses(launcher, podInterfaceName(name), addresses);
+        await wire.waitReachable(pod, addresses);
       }
-      const held = await story().addresses.held();
+      const held = await story().addresses.heldAddresses();
       expect(held).to.have.length(2 * nads.length);
       await wire.deletePod('pod-1');
-      const claimed = await Promise.all(nads.map(({ name }) => story().addresses.of(`vm1.${name}`)));
+      const claimed = await Promise.all(nads.map(({ name }) => story().addresses.waitForIPs(`vm1.${name}`)));
       await story().addresses.waitHeld(claimed.flat().map(bare));
     },
   );
 
-  itOnTheWire('brings gateway, routes and DNS to pods and VMs', story, async (wire) => {
+  itWithWireStory('brings gateway, routes and DNS to pods and VMs', story, async (wire) => {
     const subnets = [{ cidr: '10.74.8.0/24', gateway: '10.74.8.1' }];
     const routes = [{ dst: '192.168.77.0/24', gw: '10.74.8.9' }, { dst: '172.31.0.0/16' }];
     const dns = { nameservers: ['10.74.8.53'], search: ['blue.test'] };
-    await story().addresses.network('blue', subnets, { routes, dns });
+    await story().addresses.createNetwork('blue', subnets, { routes, dns });
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     const launcher = await wire.launcher('vm1');
-    await wire.has(launcher, DATA, await story().addresses.of('vm1.data'));
-    const pod = await wire.neighbour('blue');
+    await wire.waitForAddresses(launcher, DATA, await story().addresses.waitForIPs('vm1.data'));
+    const pod = await wire.createNeighbour('blue');
     for (const [each, name] of [
       [launcher, DATA],
       [pod, 'net1'],
@@ -85,19 +89,19 @@ describeStory('A network on the wire', (story) => {
       const table = await wire.routes(each);
       expect(table).to.include(`192.168.77.0/24 via 10.74.8.9 dev ${name}`);
       expect(table).to.include(`172.31.0.0/16 via 10.74.8.1 dev ${name}`);
-      expect((await wire.report(each, name))?.dns).to.deep.equal(dns);
+      expect((await wire.reportedInterface(each, name))?.dns).to.deep.equal(dns);
     }
   });
 });
 
 describeStory('A network without allowPersistentIPs', (story) => {
-  itOnTheWire('gives a VM an address for as long as its launcher is there', story, async (wire) => {
+  itWithWireStory('gives a VM an address for as long as its launcher is there', story, async (wire) => {
     await withoutFlag(story(), 'blue', '10.74.9.0/24');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     const launcher = await wire.launcher('vm1');
     const address = await wire.addressOf(launcher, DATA);
-    await wire.reaches(await wire.neighbour('blue'), [address]);
+    await wire.waitReachable(await wire.createNeighbour('blue'), [address]);
     expect(await story().claimNames()).to.deep.equal([]);
     const lease = (await story().addresses.leases()).get(bare(address));
     expect(lease?.spec.owner).to.include({ kind: 'Pod', uid: launcher.metadata.uid });
@@ -106,10 +110,10 @@ describeStory('A network without allowPersistentIPs', (story) => {
     await story().addresses.waitHeld([]);
   });
 
-  itOnTheWire('gives the target of a migration an address of its own', story, async (wire) => {
+  itWithWireStory('gives the target of a migration an address of its own', story, async (wire) => {
     await withoutFlag(story(), 'blue', '10.74.10.0/24');
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
+    await story().waitRunning('vm1');
     const before = await wire.addressOf(await wire.launcher('vm1'), DATA);
     await story().migrate('vm1', 'Succeeded');
     const after = await wire.addressOf(await wire.launcher('vm1'), DATA);
@@ -117,20 +121,20 @@ describeStory('A network without allowPersistentIPs', (story) => {
     await story().addresses.waitHeld([bare(after)]);
   });
 
-  itOnTheWire('leaves the claims from before in force, on the wire, too', story, async (wire) => {
-    await story().addresses.network('blue', ['10.74.11.0/24']);
+  itWithWireStory('leaves the claims from before in force, on the wire, too', story, async (wire) => {
+    await story().addresses.createNetwork('blue', ['10.74.11.0/24']);
     await story().createVm('vm1', { data: 'blue' });
-    await story().running('vm1');
-    const addresses = await story().addresses.of('vm1.data');
+    await story().waitRunning('vm1');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
     await withoutFlag(story(), 'blue', '10.74.11.0/24');
     await story().createVm('vm2', { data: 'blue' });
-    await story().running('vm2');
+    await story().waitRunning('vm2');
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     await story().restart('vm1');
-    await wire.has(await wire.launcher('vm1'), DATA, addresses);
+    await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);
     await story().migrate('vm1', 'Succeeded');
-    await wire.has(await wire.launcher('vm1'), DATA, addresses);
-    await wire.reaches(await wire.launcher('vm2'), addresses);
+    await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);
+    await wire.waitReachable(await wire.launcher('vm2'), addresses);
     expect(await wire.addressOf(await wire.launcher('vm2'), DATA)).not.to.equal(addresses[0]);
   });
 });

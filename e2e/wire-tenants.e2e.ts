@@ -8,18 +8,18 @@ import { waitForEvent } from './story/events.js';
 import { bridgeOf } from './story/networks.js';
 import { Tenant } from './story/tenant.js';
 import { until } from './bed/wait.js';
-import { itOnTheWire } from './story/wire-story.js';
+import { itWithWireStory } from './story/wire-story.js';
 
 const SUBNET = '10.79.0.0/24';
 
 describeStory('A tenant who may only create pods', (story) => {
-  itOnTheWire(
+  itWithWireStory(
     'gets no address of another address space on the wire of a VM, however the pod names the NAD',
     story,
     async () => {
-      const network = await story().addresses.network('blue', [SUBNET]);
+      const network = await story().addresses.createNetwork('blue', [SUBNET]);
       await story().createVm('vm1', { data: 'blue' });
-      await story().running('vm1');
+      await story().waitRunning('vm1');
       // the same network and addresses in an address space of its own, on another wire
       const [namespace, addressSpace] = [await story().otherNamespace(), `${network}-other`];
       const ipam = { type: 'holdfast', subnets: [{ cidr: SUBNET }], addressSpace };
@@ -31,19 +31,19 @@ describeStory('A tenant who may only create pods', (story) => {
         return items.filter(({ spec }) => spec.network === network).length === 2;
       });
       await until('its service account', () => client.find(SERVICE_ACCOUNTS, { namespace, name: 'default' }));
-      const tenant = await Tenant.settleAsPodCreator(environment(), namespace);
+      const tenant = await Tenant.createPodCreator(environment(), namespace);
       const blue = { name: 'blue', namespace: story().namespace };
       const ways = {
         alias: { [NETWORKS_ANNOTATION]: JSON.stringify([{ ...blue, interfaceRequest: 'x1' }]) },
         default: { [DEFAULT_NETWORK_ANNOTATION]: `${blue.namespace}/${blue.name}` },
       };
       try {
-        for (const [name, annotations] of Object.entries(ways)) await tenant.createsPod(name, annotations);
+        for (const [name, annotations] of Object.entries(ways)) await tenant.createPod(name, annotations);
         for (const name of Object.keys(ways)) {
           await waitForEvent(client, { namespace, name }, 'FailedCreatePodSandBox', /does not serve namespace/);
         }
       } finally {
-        await tenant.leave();
+        await tenant.close();
       }
       const { items } = await client.list(ADDRESS_LEASES);
       const leased = items.filter(({ metadata }) => metadata.name.startsWith(`${addressSpace}.`));

@@ -1,34 +1,34 @@
 import { EventRecorder } from '../kube/events.js';
-import { ControllerLoop, type Sync } from '../kube/loop.js';
+import { ControllerLoop, type Sync } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { IpamConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { type Gate, openGate } from '../cluster/gates.js';
-import { type KubeVirtNamespace, followKubeVirt } from '../cluster/kubevirt-controller.js';
-import { Leadership, ownIdentity } from '../process/leadership.js';
-import type { Part } from '../process/part.js';
-import { Blocks } from './blocks/blocks.js';
+import { type PersistentIPsGate, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
+import { Leadership, leaderIdentity } from '../process/leadership.js';
+import type { Component } from '../process/component.js';
+import { BlockReconciler } from './blocks/block-reconciler.js';
 import { createClaimMetrics } from './claims/metrics.js';
-import { Promises } from './claims/promises.js';
+import { RestoreHolds } from './claims/restore-holds.js';
 import { createClaimSync } from './claims/sync.js';
 import {
-  allKeys,
+  allClaimKeys,
   keysOfClaim,
   keysOfLease,
   keysOfNetworks as claimsOfNetworks,
-  keysOfVacancy,
+  keysOfFreedAddress,
 } from './claims/triggers.js';
-import { UnhonouredClaims } from './claims/unhonoured.js';
+import { UnhonouredClaims } from './claims/unhonoured-claims.js';
 import { UnservedOwners } from './claims/unserved-owners.js';
-import { ClaimWaiters } from './claims/waiting.js';
+import { ClaimWaitList } from './claims/wait-list.js';
 import { type Collector, createCollector } from './collector/collector.js';
 import { createCollectorReport } from './collector/report.js';
-import { rightsBy } from '../api/nad-rights.js';
+import { nadRightsFrom } from '../api/nad-rights.js';
 import { createIpamMetrics } from './metrics.js';
 import { createPoolsSync } from './pools/sync.js';
 import { allPoolKeys, followPools } from './pools/triggers.js';
-import { WireOverlaps } from './pools/wire-overlaps.js';
-import { createValidation } from './validation/webhook.js';
+import { SegmentOverlapTracker } from './pools/segment-overlap-tracker.js';
+import { createValidationWebhook } from './validation/webhook.js';
 import { createViews } from './views.js';
 
 const NAME = 'holdfast-ipam';
@@ -41,7 +41,7 @@ const BLOCK_WORKERS = 2;
  * Pools, leases, and the addresses of claims. Every replica follows the cluster and serves admission; the one that leads works.
  * @param identity unique among the candidates for leadership
  */
-export function createIpam(context: ProcessContext, config: IpamConfig, identity = ownIdentity()): Part {
+export function createIpam(context: ProcessContext, config: IpamConfig, identity = leaderIdentity()): Component {
   return new Ipam(context, config, identity);
 }
 
@@ -53,24 +53,24 @@ interface Term {
   readonly loops: readonly ControllerLoop[];
 }
 
-class Ipam implements Part {
+class Ipam implements Component {
   readonly name = 'ipam';
   readonly #context: ProcessContext;
   readonly #config: IpamConfig;
   readonly #views;
-  readonly #gate: Gate;
-  readonly #kubevirt: KubeVirtNamespace;
+  readonly #gate: PersistentIPsGate;
+  readonly #kubevirt: KubeVirtControllerSource;
   readonly #events: EventRecorder;
   readonly #metrics;
   readonly #claimMetrics;
-  readonly #blocks: Blocks | undefined;
-  readonly #waiters = new ClaimWaiters((keys) => this.#addClaims(keys));
-  readonly #promises: Promises;
+  readonly #blocks: BlockReconciler | undefined;
+  readonly #waiters = new ClaimWaitList((keys) => this.#addClaims(keys));
+  readonly #promises: RestoreHolds;
   readonly #collector: Collector;
-  readonly #overlaps: WireOverlaps;
+  readonly #overlaps: SegmentOverlapTracker;
   readonly #unhonoured: UnhonouredClaims;
   readonly #unservedOwners: UnservedOwners;
-  readonly #validation: Part;
+  readonly #validation: Component;
   readonly #leadership: Leadership;
   #term: Term | undefined;
 
@@ -84,30 +84,30 @@ class Ipam implements Part {
     this.#metrics = createIpamMetrics(metrics);
     this.#claimMetrics = createClaimMetrics(metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
-    this.#gate = openGate(config, context.informers, () => this.#addAll());
-    this.#kubevirt = followKubeVirt(context.informers, config.namespace, () => this.#addAll());
+    this.#gate = createPersistentIPsGate(config, context.informers, () => this.#addAll());
+    this.#kubevirt = watchKubeVirt(context.informers, config.namespace, () => this.#addAll());
     if (config.featureGates.nodeBlocks) {
-      this.#blocks = new Blocks({ context, config, views: this.#views, gate: this.#gate });
+      this.#blocks = new BlockReconciler({ context, config, views: this.#views, gate: this.#gate });
     }
     this.#collector = this.#createCollector();
     this.#unhonoured = this.#createUnhonoured();
     const { book, watched, directory } = this.#views;
-    this.#overlaps = new WireOverlaps(directory, clock, (pools) => this.#addPools(pools));
+    this.#overlaps = new SegmentOverlapTracker(directory, clock, (pools) => this.#addPools(pools));
     this.#unservedOwners = new UnservedOwners({ ...context, claims: watched.claims.cache, directory });
-    this.#promises = new Promises({ claims: watched.claims.cache, book, directory });
-    this.#validation = createValidation(shared, config, {
+    this.#promises = new RestoreHolds({ claims: watched.claims.cache, book, directory });
+    this.#validation = createValidationWebhook(shared, config, {
       leases: book,
       pools: watched.pools.cache,
       networks: directory,
-      rightsOf: rightsBy(config),
+      rightsOf: nadRightsFrom(config),
     });
     this.#leadership = new Leadership({
       context,
       config,
       name: NAME,
       identity,
-      begin: () => this.#beginTerm(),
-      end: () => this.#endTerm(),
+      startWork: () => this.#beginTerm(),
+      stopWork: () => this.#endTerm(),
     });
     this.#listen();
   }
@@ -171,15 +171,15 @@ class Ipam implements Part {
       this.#addPools(keys),
     );
     // nobody is woken who could still be given what is promised
-    directory.onChange((changed) => this.#promises.networksChanged(changed));
-    claims.onChange((change) => this.#promises.claimChanged(change));
-    book.onChange((change) => this.#promises.leaseChanged(change));
+    directory.onChange((changed) => this.#promises.onNetworksChange(changed));
+    claims.onChange((change) => this.#promises.onClaimChange(change));
+    book.onChange((change) => this.#promises.onLeaseChange(change));
     directory.onChange((changed) => this.#addClaims(claimsOfNetworks(changed, claims.cache)));
     claims.onChange((change) => this.#addClaims(keysOfClaim(change)));
     users.onChange((key) => this.#addClaims([key]));
     book.onChange((change) => this.#addClaims(keysOfLease(change, this.#waiters)));
-    book.onGivenUp((space, address) => this.#addClaims(keysOfVacancy(space, address, this.#waiters)));
-    this.#blocks?.follow((keys) => this.#addBlocks(keys));
+    book.onAddressFreed((space, address) => this.#addClaims(keysOfFreedAddress(space, address, this.#waiters)));
+    this.#blocks?.watch((keys) => this.#addBlocks(keys));
     this.#blocks?.onChange((keys) => this.#addPools(keys));
   }
 
@@ -199,20 +199,20 @@ class Ipam implements Part {
     if (this.#term === undefined) return;
     const { watched, book } = this.#views;
     this.#addPools(allPoolKeys(watched.pools.cache, watched.networks.cache));
-    this.#addClaims(allKeys(watched.claims.cache, book));
+    this.#addClaims(allClaimKeys(watched.claims.cache, book));
     this.#addBlocks(this.#blocks?.allPools() ?? []);
   }
 
   #beginTerm(): void {
     // whoever waited in an earlier term is looked at again
     this.#waiters.clear();
-    this.#promises.begin();
+    this.#promises.start();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
     const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS);
     const blocks = this.#blocks && this.#createLoop('blocks', this.#blocks.createSync(), BLOCK_WORKERS);
     const loops = [claims.loop, pools.loop, ...(blocks ? [blocks.loop] : [])];
     this.#term = { claims: claims.queue, pools: pools.queue, blocks: blocks?.queue, loops };
-    this.#metrics.leads(true);
+    this.#metrics.setLeading(true);
     for (const loop of this.#term.loops) loop.start();
     this.#collector.start();
     this.#unhonoured.start();
@@ -223,8 +223,8 @@ class Ipam implements Part {
   async #endTerm(): Promise<void> {
     const term = this.#term;
     this.#term = undefined;
-    this.#metrics.leads(false);
-    this.#promises.end();
+    this.#metrics.setLeading(false);
+    this.#promises.stop();
     const loops = (term?.loops ?? []).map((loop) => loop.stop());
     await Promise.all([...loops, this.#collector.stop(), this.#unhonoured.stop(), this.#unservedOwners.stop()]);
   }
@@ -245,8 +245,8 @@ class Ipam implements Part {
       directory,
       pods: users,
       client,
-      waiters: this.#waiters,
-      promises: this.#promises,
+      waitList: this.#waiters,
+      restoreHolds: this.#promises,
       ...(this.#blocks && { blocks: this.#blocks }),
       gate: this.#gate,
       kubevirt: this.#kubevirt,
@@ -271,7 +271,7 @@ class Ipam implements Part {
       usage,
       overlaps: this.#overlaps,
       maxStalenessMs: this.#config.maxStalenessMs,
-      rightsOf: rightsBy(this.#config),
+      rightsOf: nadRightsFrom(this.#config),
       ...(this.#blocks && { blocks: this.#blocks }),
       isGateOpen: () => this.#gate.isOpen(),
       events: this.#events,

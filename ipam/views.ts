@@ -1,10 +1,10 @@
 import type { ProcessContext } from '../process/context.js';
-import { ADDRESS_POOL_WATCH, NADS } from '../cluster/watched.js';
-import { CLAIM_PODS, ClaimPods } from './claims/pods.js';
-import { LeaseBook } from './leases/book.js';
+import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../cluster/watch-specs.js';
+import { CLAIM_PODS, ClaimPods } from './claims/claim-pods.js';
+import { LeaseBook } from './leases/lease-book.js';
 import { PoolDirectory } from './directory/directory.js';
-import { PoolUsage, usedBy } from './pools/usage.js';
-import { SERVED_CLAIMS } from './claims/watched.js';
+import { PoolUsage, claimUseCheck } from './pools/usage.js';
+import { SERVED_CLAIM_WATCH } from './claims/watches.js';
 import { ADDRESS_LEASE_WATCH } from './leases/lease-watch.js';
 
 /** All that a process knows, rebuilt from the API server at every start. */
@@ -14,8 +14,8 @@ export function createViews({ informers }: Pick<ProcessContext, 'informers'>) {
   const watched = {
     leases: informers.get(ADDRESS_LEASE_WATCH),
     pools: informers.get(ADDRESS_POOL_WATCH),
-    claims: informers.get(SERVED_CLAIMS),
-    networks: informers.get(NADS),
+    claims: informers.get(SERVED_CLAIM_WATCH),
+    networks: informers.get(NAD_WATCH),
     pods: informers.get(CLAIM_PODS),
   };
   const { leases, pools, claims, networks } = watched;
@@ -27,6 +27,6 @@ export function createViews({ informers }: Pick<ProcessContext, 'informers'>) {
     areNetworksServed: () => networks.isServed,
   });
   const users = new ClaimPods(watched.pods, claims.cache);
-  const isUsed = usedBy(claims.cache, (claim) => users.usersOf(claim));
+  const isUsed = claimUseCheck(claims.cache, (claim) => users.usersOf(claim));
   return { watched, book, directory, users, usage: new PoolUsage(book, isUsed) };
 }

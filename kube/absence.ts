@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.js';
 import type { CallOptions, Client } from './client.js';
 import { isNotFound } from './errors.js';
 import type { ObjectRef, Resource } from './resource.js';
-import type { Wire } from './transport.js';
+import type { ClientTransport } from './transport.js';
 
 /** What proves that an object is gone, for those who free what it held. */
 
@@ -18,7 +18,7 @@ export function isProofOfAbsence(error: unknown, resource: Resource, name: strin
  * @throws {StatusError | TransportError} if it does not say
  */
 export async function areServed(
-  transport: Pick<Wire, 'request'>,
+  transport: Pick<ClientTransport, 'request'>,
   resources: readonly Resource[],
   signal?: AbortSignal,
 ): Promise<boolean> {
@@ -30,7 +30,11 @@ export async function areServed(
   return true;
 }
 
-async function namesServed(transport: Pick<Wire, 'request'>, path: string, signal?: AbortSignal): Promise<string[]> {
+async function namesServed(
+  transport: Pick<ClientTransport, 'request'>,
+  path: string,
+  signal?: AbortSignal,
+): Promise<string[]> {
   try {
     const { resources } = (await transport.request({ method: 'GET', path, signal })) as {
       resources: { name: string }[];

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../api/meta.js';
 import { FaultServer, inTurn, type Reply, status } from '../test/fault-server.js';
-import { faultOf } from '../test/outcome.js';
+import { faultOf } from '../test/request-error.js';
 import { Client, type Patch } from './client.js';
 import type { Resource } from './resource.js';
 import { NODES } from './resources.js';

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.js';
 import { isGone, isNotFound } from './errors.js';
 import { type ObjectRef, type Resource, apiVersionOf, resourcePath } from './resource.js';
-import type { Wire } from './transport.js';
+import type { ClientTransport } from './transport.js';
 
 export interface ListOptions {
   /** Without it: all namespaces. */
@@ -73,16 +73,16 @@ const LIST_RESTARTS = 2;
 
 /** Typed verbs over the transport. Objects are plain JSON: unknown fields survive a read and a write. */
 export class Client {
-  readonly transport: Wire;
+  readonly transport: ClientTransport;
 
-  constructor(transport: Wire) {
+  constructor(transport: ClientTransport) {
     this.transport = transport;
   }
 
   /** @throws {StatusError} 404 where there is no such object */
   async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
     return (await this.transport.request({
-      ...callOf(options),
+      ...callOptionsOf(options),
       method: 'GET',
       path: resourcePath(resource, ref),
     })) as T;
@@ -110,12 +110,12 @@ export class Client {
   /** As `list`; of each object only its projection is kept, so that a list of any length needs the memory of a page. */
   async listAs<T extends KubeObject, P>(
     resource: Resource<T>,
-    project: (object: T) => P,
+    transform: (object: T) => P,
     options: ListOptions = {},
   ): Promise<ListResult<P>> {
     for (let restarts = 0; ; restarts++) {
       try {
-        return await this.#listPages(resource, project, options);
+        return await this.#listPages(resource, transform, options);
       } catch (error) {
         if (!isGone(error) || options.resourceVersion !== undefined || restarts === LIST_RESTARTS) throw error;
       }
@@ -130,12 +130,12 @@ export class Client {
   ): Promise<T> {
     const namespace = options.namespace ?? object.metadata.namespace;
     const path = resourcePath(resource, { namespace });
-    const body = withType(resource, object);
+    const body = withTypeMeta(resource, object);
     return (await this.transport.request({
-      ...callOf(options),
+      ...callOptionsOf(options),
       method: 'POST',
       path,
-      query: dryRun(options.dryRun),
+      query: dryRunQuery(options.dryRun),
       body,
     })) as T;
   }
@@ -150,12 +150,12 @@ export class Client {
     options: WriteOptions & { subresource?: 'status' } = {},
   ): Promise<T> {
     const path = resourcePath(resource, { ...refOf(object), ...subresourceOf(options.subresource) });
-    const body = withType(resource, object);
+    const body = withTypeMeta(resource, object);
     return (await this.transport.request({
-      ...callOf(options),
+      ...callOptionsOf(options),
       method: 'PUT',
       path,
-      query: dryRun(options.dryRun),
+      query: dryRunQuery(options.dryRun),
       body,
     })) as T;
   }
@@ -168,8 +168,8 @@ export class Client {
   ): Promise<T> {
     const path = resourcePath(resource, { ...ref, ...subresourceOf(options.subresource) });
     const { contentType, body, query } = encodePatch(patch);
-    const encoded = { query: { ...query, ...dryRun(options.dryRun) }, body, contentType };
-    return (await this.transport.request({ ...callOf(options), method: 'PATCH', path, ...encoded })) as T;
+    const encoded = { query: { ...query, ...dryRunQuery(options.dryRun) }, body, contentType };
+    return (await this.transport.request({ ...callOptionsOf(options), method: 'PATCH', path, ...encoded })) as T;
   }
 
   /**
@@ -187,7 +187,12 @@ export class Client {
       gracePeriodSeconds,
     };
     try {
-      await this.transport.request({ ...callOf(options), method: 'DELETE', path: resourcePath(resource, ref), body });
+      await this.transport.request({
+        ...callOptionsOf(options),
+        method: 'DELETE',
+        path: resourcePath(resource, ref),
+        body,
+      });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
@@ -214,7 +219,7 @@ export class Client {
       const query = { ...selectors, limit: options.pageSize ?? PAGE_SIZE, ...from };
       const accept = options.metadataOnly ? METADATA_LIST : undefined;
       const page = (await this.transport.request({ method: 'GET', path, query, accept, signal })) as ListPage<T>;
-      for (const item of page.items ?? []) items.push(project(withType(resource, item)));
+      for (const item of page.items ?? []) items.push(project(withTypeMeta(resource, item)));
       const token = page.metadata?.continue;
       if (!token) return { items, resourceVersion: page.metadata?.resourceVersion ?? '' };
       // A continue token carries its own resourceVersion; the server refuses a second one.
@@ -226,7 +231,7 @@ export class Client {
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json';
 
 /** Items of lists come without apiVersion and kind, those of watches with them: here all have them. */
-function withType<T extends KubeObject>(resource: Resource<T>, object: T): T {
+function withTypeMeta<T extends KubeObject>(resource: Resource<T>, object: T): T {
   if (object.kind !== undefined && object.apiVersion !== undefined) return object;
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object };
 }
@@ -235,7 +240,7 @@ function refOf(object: KubeObject): ObjectRef {
   return { name: object.metadata.name, namespace: object.metadata.namespace };
 }
 
-function callOf(options: CallOptions): CallOptions {
+function callOptionsOf(options: CallOptions): CallOptions {
   const { deadlineMs, signal } = options;
   return { ...(deadlineMs === undefined ? {} : { deadlineMs }), ...(signal === undefined ? {} : { signal }) };
 }
@@ -244,7 +249,7 @@ function subresourceOf(subresource: string | undefined): { subresource?: string 
   return subresource === undefined ? {} : { subresource };
 }
 
-function dryRun(wanted: boolean | undefined): { dryRun?: string } {
+function dryRunQuery(wanted: boolean | undefined): { dryRun?: string } {
   return wanted ? { dryRun: 'All' } : {};
 }
 

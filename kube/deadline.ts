@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 import { TransportError } from './errors.js';
-import { unlessAborted } from './unless-aborted.js';
+import { abortable } from './abortable.js';
 
 /** One signal for two reasons to give up: the caller's own, and time. */
 export class Deadline {
@@ -32,7 +32,7 @@ export class Deadline {
 
   /** What `promise` gives, unless the signal aborts first; then it rejects with the signal's reason. */
   race<T>(promise: Promise<T>): Promise<T> {
-    return unlessAborted(promise, this.#controller.signal);
+    return abortable(promise, this.#controller.signal);
   }
 
   /** Frees the timer and the listener. */

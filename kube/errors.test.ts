@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { statusErrorOf, transportErrorOf } from './answer.js';
+import { statusErrorOf, transportErrorOf } from './response-errors.js';
 import {
-  classify,
+  classifyError,
   isAlreadyExists,
   isConflict,
   isGone,
@@ -60,21 +60,21 @@ describe('errors of the API server', () => {
   ];
   for (const { given, expect: expected } of classes) {
     it(`are ${expected} with status ${given}`, () => {
-      expect(classify(refusal(given, {}))).to.equal(expected);
+      expect(classifyError(refusal(given, {}))).to.equal(expected);
     });
   }
 
   it('are transient where an API server has just started, and its policies cannot judge yet', () => {
     const message = 'policy x with binding y denied request: failed to configure policy: no kind AddressPool is known';
     const error = new StatusError({ request: 'PATCH /x', status: 422, reason: 'Invalid', message });
-    expect(classify(error)).to.equal('transient');
+    expect(classifyError(error)).to.equal('transient');
     expect(isInvalid(error)).to.equal(false);
     expect(retryDelayOf(error)).to.equal(2_000);
   });
 
   it('are transient where there was no answer, or where we are at fault', () => {
-    expect(classify(new TransportError('broken', 'reset'))).to.equal('transient');
-    expect(classify(new TypeError('undefined is not a function'))).to.equal('transient');
+    expect(classifyError(new TransportError('broken', 'reset'))).to.equal('transient');
+    expect(classifyError(new TypeError('undefined is not a function'))).to.equal('transient');
   });
 
   it('tell a conflict from a name that is taken', () => {

@@ -122,7 +122,7 @@ export function mayHaveActed(error: unknown): boolean {
  */
 export type ErrorClass = 'transient' | 'invalid' | 'stale';
 
-export function classify(error: unknown): ErrorClass {
+export function classifyError(error: unknown): ErrorClass {
   if (!(error instanceof StatusError)) return 'transient';
   switch (error.status) {
     case 404:

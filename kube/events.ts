@@ -1,13 +1,13 @@
-import { shorten } from '../api/json.js';
+import { truncate } from '../api/json.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { backoffDelay } from './backoff.js';
 import type { Client } from './client.js';
 import { type Clock, type Random } from './clock.js';
-import { EventBudget } from './event-budget.js';
-import { classify, isAlreadyExists, isNotFound, messageOf } from './errors.js';
+import { EventRateLimiter } from './event-rate-limiter.js';
+import { classifyError, isAlreadyExists, isNotFound, messageOf } from './errors.js';
 import type { Logger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
-import { rememberRecent } from './recent-entries.js';
+import { setMostRecent } from './lru.js';
 import type { Resource } from './resource.js';
 
 export type EventType = 'Normal' | 'Warning';
@@ -56,7 +56,7 @@ export interface EventRecorderOptions {
   queueSize?: number;
 }
 
-interface Sighting {
+interface PendingEvent {
   key: string;
   subject: EventSubject;
   type: EventType;
@@ -70,7 +70,7 @@ interface Sighting {
   at: number;
 }
 
-interface Written {
+interface WrittenEvent {
   namespace: string;
   name: string;
   count: number;
@@ -81,12 +81,12 @@ interface Written {
 /** The same event within this time counts up instead of being written anew; as client-go. */
 const AGGREGATION_MS = 10 * 60_000;
 /** The API server refuses longer ones. */
-const MAX_MESSAGE_LENGTH = 1024;
+const MAX_EVENT_MESSAGE_LENGTH = 1024;
 const MAX_NAME_LENGTH = 253;
 /** About 20 s: an API server that restarts costs no event. */
-const ATTEMPTS = 8;
+const MAX_ATTEMPTS = 8;
 /** Events that may be counted up. */
-const REMEMBERED = 4096;
+const MAX_WRITTEN_EVENTS = 4096;
 
 /** Writes events in the background: never throws, never blocks; what cannot be written is counted. */
 export class EventRecorder {
@@ -94,9 +94,9 @@ export class EventRecorder {
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
   readonly #random: Random;
-  readonly #budget: EventBudget;
-  readonly #waiting = new Map<string, Sighting>();
-  readonly #written = new Map<string, Written>();
+  readonly #budget: EventRateLimiter;
+  readonly #waiting = new Map<string, PendingEvent>();
+  readonly #written = new Map<string, WrittenEvent>();
   #pump: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
@@ -104,11 +104,11 @@ export class EventRecorder {
     this.#log = options.log.child({ component: options.component });
     this.#metrics = options.metrics ?? silentMetrics;
     this.#random = options.random ?? Math.random;
-    this.#budget = new EventBudget(options.clock);
+    this.#budget = new EventRateLimiter(options.clock);
   }
 
   event(subject: EventSubject, type: EventType, reason: string, message: string): void {
-    const text = shorten(message, MAX_MESSAGE_LENGTH - 1);
+    const text = truncate(message, MAX_EVENT_MESSAGE_LENGTH - 1);
     const about = [
       subject.apiVersion,
       subject.kind,
@@ -120,7 +120,7 @@ export class EventRecorder {
     const waiting = this.#waiting.get(key);
     const { clock } = this.#options;
     const seen = { lastSeen: clock.wall(), at: clock.now() };
-    if (!this.#budget.take(about)) {
+    if (!this.#budget.tryAccept(about)) {
       this.#drop('rate', reason);
     } else if (waiting !== undefined) {
       waiting.count++;
@@ -151,20 +151,20 @@ export class EventRecorder {
     this.#pump = undefined;
   }
 
-  #take(): Sighting | undefined {
+  #take(): PendingEvent | undefined {
     const [sighting] = this.#waiting.values();
     if (sighting !== undefined) this.#waiting.delete(sighting.key);
     return sighting;
   }
 
-  async #writeOne(sighting: Sighting): Promise<void> {
+  async #writeOne(sighting: PendingEvent): Promise<void> {
     const { clock } = this.#options;
-    for (let failures = 0; failures < ATTEMPTS; failures++) {
+    for (let failures = 0; failures < MAX_ATTEMPTS; failures++) {
       try {
         await this.#write(sighting);
         return;
       } catch (error) {
-        const lost = failures === ATTEMPTS - 1 || (classify(error) !== 'transient' && !isAlreadyExists(error));
+        const lost = failures === MAX_ATTEMPTS - 1 || (classifyError(error) !== 'transient' && !isAlreadyExists(error));
         if (lost) {
           this.#log.debug({ reason: sighting.reason }, `event is not written: ${messageOf(error)}`);
           this.#drop('failed', sighting.reason);
@@ -175,14 +175,14 @@ export class EventRecorder {
     }
   }
 
-  async #write(sighting: Sighting): Promise<void> {
+  async #write(sighting: PendingEvent): Promise<void> {
     const known = this.#written.get(sighting.key);
     const fresh = known !== undefined && sighting.at - known.at < AGGREGATION_MS;
     if (!fresh || !(await this.#countUp(known, sighting))) await this.#create(sighting);
   }
 
   /** @returns false where the event has expired on the server */
-  async #countUp(known: Written, sighting: Sighting): Promise<boolean> {
+  async #countUp(known: WrittenEvent, sighting: PendingEvent): Promise<boolean> {
     const count = known.count + sighting.count;
     const body = { count, lastTimestamp: timestamp(sighting.lastSeen) };
     try {
@@ -191,11 +191,11 @@ export class EventRecorder {
       if (isNotFound(error)) return false;
       throw error;
     }
-    rememberRecent(this.#written, sighting.key, { ...known, count, at: sighting.at }, REMEMBERED);
+    setMostRecent(this.#written, sighting.key, { ...known, count, at: sighting.at }, MAX_WRITTEN_EVENTS);
     return true;
   }
 
-  async #create(sighting: Sighting): Promise<void> {
+  async #create(sighting: PendingEvent): Promise<void> {
     const { client, component, namespaceForClusterScoped = 'default' } = this.#options;
     const { subject, type, reason, message, count, lastSeen, at, key } = sighting;
     const { metadata } = subject;
@@ -215,7 +215,7 @@ export class EventRecorder {
       reportingComponent: component,
       reportingInstance: '',
     });
-    rememberRecent(this.#written, key, { namespace, name, count, at }, REMEMBERED);
+    setMostRecent(this.#written, key, { namespace, name, count, at }, MAX_WRITTEN_EVENTS);
   }
 
   #drop(why: string, reason: string): void {

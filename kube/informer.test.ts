@@ -1,39 +1,49 @@
 import { expect } from 'chai';
 import { FaultServer, type Reply, status } from '../test/fault-server.js';
-import { QUIET, WatchBench, bookmark, describeChange, event, list, thing } from './testing/watch-bench.js';
+import { QUIET, WatchHarness, bookmark, describeChange, event, list, testObject } from './testing/watch-harness.js';
 import { systemClock } from './clock.js';
 
 describe('Informer', () => {
   let server: FaultServer;
-  let bench: WatchBench;
+  let bench: WatchHarness;
   before(async () => {
     server = await FaultServer.start(() => ({}));
   });
   after(() => server.stop());
   beforeEach(() => {
-    bench = new WatchBench(server);
+    bench = new WatchHarness(server);
   });
   afterEach(() => bench.close());
 
   it('follows additions, bench.changes and deletions', async () => {
     const lines = [
-      event('ADDED', thing('b', 11)),
-      event('MODIFIED', thing('b', 12)),
-      event('DELETED', thing('a', 13)),
+      event('ADDED', testObject('b', 11)),
+      event('MODIFIED', testObject('b', 12)),
+      event('DELETED', testObject('a', 13)),
       bookmark(20),
     ];
-    bench.start([list(10, thing('a', 5))], [{ lines, then: 'end' }, QUIET]);
-    await bench.requests(3);
+    bench.start([list(10, testObject('a', 5))], [{ lines, then: 'end' }, QUIET]);
+    await bench.untilRequests(3);
     expect(bench.changes).to.deep.equal(['added a@5', 'added b@11', 'changed b@12', 'removed a@5']);
     expect(bench.informer.cache.list().map((each) => each.metadata.name)).to.deep.equal(['b']);
-    expect(bench.seen()).to.deep.equal(['list', 'watch 10', 'watch 20']);
+    expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'watch 20']);
   });
 
   it('tells what a new list has changed, and nothing about what has stayed', async () => {
-    const before = [thing('stays', 1), thing('goes', 2), thing('changes', 3), thing('is-another', 4, 'old')];
-    const after = [thing('stays', 1), thing('changes', 12), thing('is-another', 13, 'new'), thing('comes', 14)];
+    const before = [
+      testObject('stays', 1),
+      testObject('goes', 2),
+      testObject('changes', 3),
+      testObject('is-another', 4, 'old'),
+    ];
+    const after = [
+      testObject('stays', 1),
+      testObject('changes', 12),
+      testObject('is-another', 13, 'new'),
+      testObject('comes', 14),
+    ];
     bench.start([list(10, ...before), list(20, ...after)], [{ status: 410 }, QUIET]);
-    await bench.requests(4);
+    await bench.untilRequests(4);
     expect(bench.changes.slice(4)).to.deep.equal([
       'removed goes@2',
       'changed changes@12',
@@ -44,7 +54,7 @@ describe('Informer', () => {
   });
 
   it('goes on when a handler throws, and counts it', async () => {
-    bench.start([list(10, thing('a', 5), thing('b', 6))], [QUIET]);
+    bench.start([list(10, testObject('a', 5), testObject('b', 6))], [QUIET]);
     const told: string[] = [];
     bench.informer.onChange((change) => {
       told.push(change.object.metadata.name);
@@ -57,21 +67,25 @@ describe('Informer', () => {
   });
 
   it('keeps what it knows of an object that cannot be read, and follows the others', async () => {
-    const lines = [event('MODIFIED', { ...thing('a', 11), size: 'big' }), event('ADDED', thing('b', 12)), bookmark(13)];
-    bench.start([list(10, thing('a', 5))], [{ lines, then: 'end' }, QUIET], {
+    const lines = [
+      event('MODIFIED', { ...testObject('a', 11), size: 'big' }),
+      event('ADDED', testObject('b', 12)),
+      bookmark(13),
+    ];
+    bench.start([list(10, testObject('a', 5))], [{ lines, then: 'end' }, QUIET], {
       shrink: (object) => {
         if (typeof object.size !== 'number') throw new TypeError('size is not a number');
         return object;
       },
     });
-    await bench.requests(3);
+    await bench.untilRequests(3);
     expect(bench.changes).to.deep.equal(['added a@5', 'added b@12']);
     expect(bench.informer.cache.get('n/a')?.size).to.equal(5);
     expect(bench.failures).to.equal(1);
   });
 
   it('caches what shrink keeps, under the indexes of that', async () => {
-    bench.start([list(10, thing('a', 5), thing('b', 6))], [QUIET], {
+    bench.start([list(10, testObject('a', 5), testObject('b', 6))], [QUIET], {
       shrink: ({ metadata: { name }, size }) => ({ metadata: { name, namespace: 'n' }, size }),
       indexes: { size: (object) => [String(object.size)] },
     });
@@ -82,7 +96,7 @@ describe('Informer', () => {
   });
 
   it('tells a late handler what is there already', async () => {
-    bench.start([list(10, thing('a', 5))], [QUIET]);
+    bench.start([list(10, testObject('a', 5))], [QUIET]);
     await bench.informer.synced();
     const told: string[] = [];
     bench.informer.onChange((change) => told.push(describeChange(change)));
@@ -91,61 +105,61 @@ describe('Informer', () => {
 
   it('takes an optional kind that is absent for empty, and finds it once it is there', async () => {
     const absent: Reply = { status: 404, body: status(404, 'NotFound') };
-    bench.start([absent, absent, list(10, thing('a', 5))], [QUIET], { optional: true });
+    bench.start([absent, absent, list(10, testObject('a', 5))], [QUIET], { optional: true });
     await bench.informer.synced();
     expect(bench.informer.cache.size).to.equal(0);
-    await bench.requests(4);
-    expect(bench.waited).to.deep.equal([1000, 2000]);
+    await bench.untilRequests(4);
+    expect(bench.sleeps).to.deep.equal([1000, 2000]);
     expect(bench.changes).to.deep.equal(['added a@5']);
   });
 
   it('takes an optional kind that goes away for emptied', async () => {
     const absent: Reply = { status: 404, body: status(404, 'NotFound') };
-    bench.start([list(10, thing('a', 5)), absent, list(20)], [absent, QUIET], { optional: true });
-    await bench.requests(4);
+    bench.start([list(10, testObject('a', 5)), absent, list(20)], [absent, QUIET], { optional: true });
+    await bench.untilRequests(4);
     expect(bench.changes).to.deep.equal(['added a@5', 'removed a@5']);
   });
 
   it('says while an optional kind is not served, also to who asks because an object went', async () => {
     const absent: Reply = { status: 404, body: status(404, 'NotFound') };
-    bench.start([list(10, thing('a', 5)), absent, list(20)], [absent, QUIET], { optional: true });
+    bench.start([list(10, testObject('a', 5)), absent, list(20)], [absent, QUIET], { optional: true });
     const { informer } = bench;
     const told: string[] = [];
     informer.onChange(({ type }) => told.push(`${type}, ${informer.isServed ? 'served' : 'not served'}`));
     informer.onServed(() => told.push(`${informer.cache.size}, ${informer.isServed ? 'served' : 'not served'}`));
-    await bench.requests(5);
+    await bench.untilRequests(5);
     expect(told).to.deep.equal(['added, served', 'removed, not served', '0, not served', '0, served']);
   });
 
   it('is not synced while a kind that must be there is absent', async () => {
     bench.start([{ status: 404, body: status(404, 'NotFound') }], []);
-    await bench.requests(3);
+    await bench.untilRequests(3);
     expect(bench.informer.hasSynced).to.equal(false);
-    expect(bench.waited.slice(0, 2)).to.deep.equal([800, 1600]);
+    expect(bench.sleeps.slice(0, 2)).to.deep.equal([800, 1600]);
   });
 
   describe('when it is stopped', () => {
     it('closes its watch, and opens none after that', async () => {
       bench.start([list(10)], [QUIET]);
-      await bench.requests(2);
+      await bench.untilRequests(2);
       await bench.informer.stop();
       await server.until(() => server.openAnswers === 0);
-      expect(bench.seen()).to.deep.equal(['list', 'watch 10']);
+      expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10']);
       bench.informer.start();
       await bench.informer.stop();
-      expect(bench.seen()).to.have.length(2);
+      expect(bench.requestSummaries()).to.have.length(2);
     });
 
     it('during a list, neither fills the cache nor watches', async () => {
-      bench.start([{ ...list(10, thing('a', 5)), delayMs: 50 }], [QUIET]);
-      await bench.requests(1);
+      bench.start([{ ...list(10, testObject('a', 5)), delayMs: 50 }], [QUIET]);
+      await bench.untilRequests(1);
       await bench.informer.stop();
       expect([bench.informer.cache.size, server.seen.length]).to.deep.equal([0, 1]);
     });
 
     it('during a back-off, bench.ends at once', async () => {
       bench.start([{ status: 500 }], [], { clock: systemClock });
-      await bench.requests(1);
+      await bench.untilRequests(1);
       const begun = Date.now();
       await bench.informer.stop();
       expect(Date.now() - begun).to.be.below(500);
@@ -161,10 +175,10 @@ describe('Informer', () => {
     it('and was started twice before, has had one watch', async () => {
       bench.start([list(10)], [QUIET]);
       bench.informer.start();
-      await bench.requests(2);
+      await bench.untilRequests(2);
       bench.informer.start();
       await bench.informer.stop();
-      expect(bench.seen()).to.deep.equal(['list', 'watch 10']);
+      expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10']);
     });
   });
 });

@@ -8,7 +8,7 @@ import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { Reflector } from './reflector.js';
 import type { Resource } from './resource.js';
 
-export interface Change<S> {
+export interface ObjectChange<S> {
   type: 'added' | 'changed' | 'removed';
   /** After the change; of a removed object the last state known. */
   object: S;
@@ -34,7 +34,7 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
 }
 
 /** What is left of an object once it has been read. */
-interface Projection<S> {
+interface TransformedObject<S> {
   key: string;
   version: string;
   /** Undefined where `shrink` failed. */
@@ -48,8 +48,8 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly #shrink: (object: T) => S;
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
-  readonly #reflector: Reflector<T, Projection<S>>;
-  readonly #handlers: ((change: Change<S>) => void)[] = [];
+  readonly #reflector: Reflector<T, TransformedObject<S>>;
+  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
   /** resourceVersion by key: `shrink` need not keep it. */
   readonly #versions = new Map<string, string>();
   readonly #synced: Promise<void>;
@@ -66,16 +66,16 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     this.#log = (options.log ?? silentLogger).child({ resource: resource.plural });
     this.#metrics = options.metrics ?? silentMetrics;
     this.cache = new Cache<S>(indexes);
-    this.#reflector = new Reflector<T, Projection<S>>({
+    this.#reflector = new Reflector<T, TransformedObject<S>>({
       ...rest,
       client,
       resource,
-      project: (object) => this.#project(object),
-      sink: {
+      transform: (object) => this.#project(object),
+      store: {
         replace: (projections) => this.#replace(projections, true),
         upsert: (projection) => this.#upsert(projection),
         remove: ({ key }) => this.#remove(key),
-        absent: () => this.#replace([], false),
+        notServed: () => this.#replace([], false),
       },
     });
     this.#synced = new Promise((resolve, reject) => {
@@ -106,7 +106,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   }
 
   /** Handlers only enqueue keys. One that throws is logged and counted. What is cached already is told as `added`. */
-  onChange(handler: (change: Change<S>) => void): void {
+  onChange(handler: (change: ObjectChange<S>) => void): void {
     this.#handlers.push(handler);
     for (const object of this.cache.list()) this.#call(handler, { type: 'added', object });
   }
@@ -131,7 +131,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     this.#settleSynced(new Error(`the informer of ${this.#plural} was stopped before its first list`));
   }
 
-  #project(object: T): Projection<S> {
+  #project(object: T): TransformedObject<S> {
     const key = objectKey(object);
     const version = object.metadata.resourceVersion ?? '';
     try {
@@ -142,7 +142,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     }
   }
 
-  #replace(projections: Projection<S>[], isServed: boolean): void {
+  #replace(projections: TransformedObject<S>[], isServed: boolean): void {
     const turns = this.#isServed !== isServed;
     // first, for handlers that ask
     this.#isServed = isServed;
@@ -154,7 +154,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     this.#settleSynced();
   }
 
-  #upsert({ key, version, object }: Projection<S>): void {
+  #upsert({ key, version, object }: TransformedObject<S>): void {
     // A relist and a repeated event bring what is known already. One object that cannot be read must not stop the others; what was
     // known of it stays.
     if (object === undefined || (version !== '' && this.#versions.get(key) === version)) return;
@@ -185,11 +185,11 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     if (before !== undefined) this.#tell({ type: 'removed', object: before, before });
   }
 
-  #tell(change: Change<S>): void {
+  #tell(change: ObjectChange<S>): void {
     for (const handler of this.#handlers) this.#call(handler, change);
   }
 
-  #call(handler: (change: Change<S>) => void, change: Change<S>): void {
+  #call(handler: (change: ObjectChange<S>) => void, change: ObjectChange<S>): void {
     try {
       handler(change);
     } catch (error) {

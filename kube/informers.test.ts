@@ -4,15 +4,15 @@ import { systemClock } from './clock.js';
 import { silentLogger } from './log.js';
 import { silentMetrics } from './metrics.js';
 import { NAMESPACES, PODS } from './resources.js';
-import type { Request, StreamRequest, Transport } from './transport.js';
+import type { ApiRequest, StreamRequest, Transport } from './transport.js';
 import { InformerRegistry } from './informers.js';
-import type { Watched } from './informers.js';
+import type { WatchSpec } from './informers.js';
 
 /** Serves one empty list of every kind, and watches that stay silent. */
 class EmptyServer {
   readonly lists: string[] = [];
 
-  request(request: Request): Promise<unknown> {
+  request(request: ApiRequest): Promise<unknown> {
     this.lists.push(request.path);
     return Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] });
   }
@@ -23,7 +23,7 @@ class EmptyServer {
   }
 }
 
-const WATCHED_PODS: Watched<(typeof PODS)['_type'] & object> = { resource: PODS };
+const WATCHED_PODS: WatchSpec<(typeof PODS)['_type'] & object> = { resource: PODS };
 
 describe('InformerRegistry', () => {
   const server = new EmptyServer();

@@ -8,7 +8,7 @@ import type { KubeMetrics } from './metrics.js';
 import type { Resource } from './resource.js';
 
 /** What of a kind is followed, and what of it is kept: one constant for each cache, which is its identity. */
-export interface Watched<T extends KubeObject, S extends KubeObject = T> extends Pick<
+export interface WatchSpec<T extends KubeObject, S extends KubeObject = T> extends Pick<
   InformerOptions<T, S>,
   'namespace' | 'labelSelector' | 'fieldSelector' | 'shrink' | 'indexes' | 'optional'
 > {
@@ -24,7 +24,7 @@ export interface InformerRegistryOptions {
 }
 
 /**
- * One informer for each {@link Watched} constant, however many parts of the process ask for it. Parts get theirs and register
+ * One informer for each {@link WatchSpec} constant, however many parts of the process ask for it. Parts get theirs and register
  * handlers when they are made, start them when they are started, and leave stopping to the process.
  */
 export class InformerRegistry {
@@ -36,7 +36,7 @@ export class InformerRegistry {
     this.#options = options;
   }
 
-  get<T extends KubeObject, S extends KubeObject = T>(watched: Watched<T, S>): Informer<T, S> {
+  get<T extends KubeObject, S extends KubeObject = T>(watched: WatchSpec<T, S>): Informer<T, S> {
     const { resource, ...options } = watched;
     const { client, ...rest } = this.#options;
     const known = this.#informers.get(watched) ?? new Informer<T, S>(client, resource, { ...rest, ...options });

@@ -16,14 +16,14 @@ export interface KubeMetrics {
   eventDropped(why: string): void;
 }
 
-const nothing = () => undefined;
+const noop = () => undefined;
 
 export const silentMetrics: KubeMetrics = {
-  requested: nothing,
-  listed: nothing,
-  watchEnded: nothing,
-  handlerFailed: nothing,
-  queueDepth: nothing,
-  synced: nothing,
-  eventDropped: nothing,
+  requested: noop,
+  listed: noop,
+  watchEnded: noop,
+  handlerFailed: noop,
+  queueDepth: noop,
+  synced: noop,
+  eventDropped: noop,
 };

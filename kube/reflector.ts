@@ -1,30 +1,30 @@
 import type { KubeObject } from '../api/meta.js';
-import { statusErrorOfEvent } from './answer.js';
+import { statusErrorOfEvent } from './response-errors.js';
 import type { Client } from './client.js';
 import { type Clock, type Random, systemClock } from './clock.js';
 import { StatusError, TransportError, isNotFound, messageOf } from './errors.js';
 import { type Logger, silentLogger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { type Resource, resourcePath } from './resource.js';
-import { WatchRecovery } from './watch-recovery.js';
+import { WatchBackoff } from './watch-backoff.js';
 
 /** Where a reflector writes projections of what it sees. */
-export interface Sink<P> {
+export interface ReflectorStore<P> {
   /** All there is, after a list. */
   replace(projections: P[]): void;
   upsert(projection: P): void;
   /** The last state of an object that is gone. */
   remove(projection: P): void;
   /** An optional kind is not served. Default: there is nothing of it. */
-  absent?(): void;
+  notServed?(): void;
 }
 
 export interface ReflectorOptions<T extends KubeObject, P> {
   client: Client;
   resource: Resource<T>;
   /** Applied to each object as it comes, so that a long list is never in memory as a whole. */
-  project: (object: T) => P;
-  sink: Sink<P>;
+  transform: (object: T) => P;
+  store: ReflectorStore<P>;
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
@@ -60,7 +60,7 @@ export class Reflector<T extends KubeObject, P = T> {
   readonly #random: Random;
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
-  readonly #recovery: WatchRecovery;
+  readonly #recovery: WatchBackoff;
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;
   /** From which the next watch goes on; undefined: list first. Opaque. */
@@ -76,7 +76,7 @@ export class Reflector<T extends KubeObject, P = T> {
     this.#random = options.random ?? Math.random;
     this.#log = (options.log ?? silentLogger).child({ resource: options.resource.plural });
     this.#metrics = options.metrics ?? silentMetrics;
-    this.#recovery = new WatchRecovery(this.#random);
+    this.#recovery = new WatchBackoff(this.#random);
   }
 
   /** As of when, at least, all changes have been seen, by this reflector's clock; 0: never. */
@@ -115,30 +115,30 @@ export class Reflector<T extends KubeObject, P = T> {
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     if (isNotFound(error) && this.#options.optional) {
-      const { sink } = this.#options;
-      if (sink.absent === undefined) sink.replace([]);
-      else sink.absent();
+      const { store } = this.#options;
+      if (store.notServed === undefined) store.replace([]);
+      else store.notServed();
       this.#version = undefined;
       this.#progress();
-      await this.#clock.sleep(this.#recovery.afterAbsence(), signal);
+      await this.#clock.sleep(this.#recovery.afterNotServed(), signal);
       return;
     }
-    const { delayMs, relist, first } = this.#recovery.afterError(error);
+    const { delayMs, relist, isFirstFailure } = this.#recovery.afterError(error);
     if (relist) this.#version = undefined;
     const fields = { delayMs: Math.round(delayMs), relist };
     const message = `watch is interrupted: ${messageOf(error)}`;
     // A server that restarts is asked many times: the first failure and those that last are worth a warning.
-    if (first || delayMs > WARN_DELAY_MS) this.#log.warn(fields, message);
+    if (isFirstFailure || delayMs > WARN_DELAY_MS) this.#log.warn(fields, message);
     else this.#log.debug(fields, message);
     await this.#clock.sleep(delayMs, signal);
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, resource, project, sink, namespace, labelSelector, fieldSelector } = this.#options;
+    const { client, resource, transform, store, namespace, labelSelector, fieldSelector } = this.#options;
     const started = this.#clock.now();
-    const list = await client.listAs(resource, project, { namespace, labelSelector, fieldSelector, signal });
+    const list = await client.listAs(resource, transform, { namespace, labelSelector, fieldSelector, signal });
     if (signal.aborted) return;
-    sink.replace(list.items);
+    store.replace(list.items);
     this.#version = list.resourceVersion;
     // its pages show the state of its beginning
     this.#lastProgress = started;
@@ -160,7 +160,7 @@ export class Reflector<T extends KubeObject, P = T> {
     } finally {
       this.#metrics.watchEnded(plural, why);
       // one that ended in silence may have been open for long
-      if (this.#events > 0 || why === 'end') this.#recovery.healthy();
+      if (this.#events > 0 || why === 'end') this.#recovery.reset();
     }
   }
 
@@ -198,14 +198,14 @@ export class Reflector<T extends KubeObject, P = T> {
   }
 
   #handle(event: WatchEvent<T>): void {
-    const { sink, project } = this.#options;
+    const { store, transform } = this.#options;
     switch (event.type) {
       case 'ADDED':
       case 'MODIFIED':
-        sink.upsert(project(event.object));
+        store.upsert(transform(event.object));
         break;
       case 'DELETED':
-        sink.remove(project(event.object));
+        store.remove(transform(event.object));
         break;
       case 'BOOKMARK':
         break;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { StatusError, TransportError, type TransportFault } from './errors.js';
-import { type Retry, planRetry } from './retry.js';
+import { type RetryDecision, planRetry } from './retry.js';
 
 const none = { refreshed: false, resent: false };
 
@@ -13,7 +13,7 @@ function fault(kind: TransportFault): TransportError {
 }
 
 describe('planRetry', () => {
-  const cases: { name: string; error: Error; readOnly?: boolean; attempts?: typeof none; expect: Retry }[] = [
+  const cases: { name: string; error: Error; readOnly?: boolean; attempts?: typeof none; expect: RetryDecision }[] = [
     { name: 'refreshes credentials after a 401', error: status(401), expect: 'refresh' },
     { name: 'but once', error: status(401), attempts: { ...none, refreshed: true }, expect: undefined },
     { name: 'repeats a read after 429', error: status(429, 1000), readOnly: true, expect: { after: 1000 } },

@@ -2,19 +2,19 @@ import type { Random } from './clock.js';
 import { StatusError, TransportError } from './errors.js';
 
 /** What has been retried already within one request. */
-export interface Attempts {
+export interface RetryState {
   refreshed: boolean;
   resent: boolean;
 }
 
-export interface RetryRequest {
+export interface RetryContext {
   /** The request changes nothing, so that sending it twice is harmless. */
   readOnly: boolean;
   remainingMs: number;
   random: Random;
 }
 
-export type Retry = { after: number } | 'refresh' | undefined;
+export type RetryDecision = { after: number } | 'refresh' | undefined;
 
 /** A connection that could not be made is tried once more, as another API server may stand behind the same address. */
 const RESEND_UNSENT_MS = 50;
@@ -23,7 +23,7 @@ const RESEND_UNSENT_MS = 50;
  * Whether and when the transport itself sends a request again. A write is sent twice only where the server said that it has not
  * acted (429, 401) or cannot have seen it.
  */
-export function planRetry(error: unknown, request: RetryRequest, attempts: Attempts): Retry {
+export function planRetry(error: unknown, request: RetryContext, attempts: RetryState): RetryDecision {
   if (error instanceof StatusError) return planStatusRetry(error, request, attempts);
   if (!(error instanceof TransportError) || attempts.resent) return undefined;
   if (error.fault === 'unsent') return { after: RESEND_UNSENT_MS };
@@ -32,7 +32,7 @@ export function planRetry(error: unknown, request: RetryRequest, attempts: Attem
   return undefined;
 }
 
-function planStatusRetry(error: StatusError, request: RetryRequest, attempts: Attempts): Retry {
+function planStatusRetry(error: StatusError, request: RetryContext, attempts: RetryState): RetryDecision {
   if (error.status === 401) return attempts.refreshed ? undefined : 'refresh';
   const mayRepeat = error.status === 429 || (error.status === 503 && request.readOnly);
   if (!mayRepeat || error.retryAfterMs === undefined) return undefined;

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { FaultServer, type Handler, type Reply, inTurn, status } from '../test/fault-server.js';
-import { faultOf, refusalOf } from '../test/outcome.js';
+import { faultOf, requestErrorOf } from '../test/request-error.js';
 import { systemClock } from './clock.js';
-import type { Credentials } from './config.js';
+import type { Credentials } from './credentials.js';
 import { Transport, type TransportOptions } from './transport.js';
 
 const OK: Reply = { body: { ok: true } };
@@ -98,7 +98,7 @@ describe('credentials of a transport', () => {
   it('that cannot be loaded are an error of the request', async () => {
     const broken = { ...server.credentials(), headers: () => Promise.reject(new Error('no token file')) };
     connect(inTurn(OK), {}, broken);
-    const error = await refusalOf(get());
+    const error = await requestErrorOf(get());
     expect(error.message).to.equal('GET /x: cannot load credentials: no token file');
   });
 

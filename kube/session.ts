@@ -1,6 +1,6 @@
 import { Agent } from 'undici';
 import type { Clock } from './clock.js';
-import type { Credentials, TlsOptions } from './config.js';
+import type { Credentials, TlsOptions } from './credentials.js';
 
 /** Rotated tokens and certificates are noticed after this long at the latest. */
 const CREDENTIALS_MAX_AGE_MS = 60_000;
@@ -30,7 +30,7 @@ export interface Session {
 }
 
 /** Keeps the one current session: agents are rebuilt only when TLS material changes, headers are read at most once a minute. */
-export class SessionKeeper {
+export class SessionCache {
   readonly #options: SessionOptions;
   readonly #agents = new Set<Agent>();
   #session: Session | undefined;

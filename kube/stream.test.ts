@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FaultServer, type Handler, type Reply, inTurn, status } from '../test/fault-server.js';
-import type { Credentials } from './config.js';
+import type { Credentials } from './credentials.js';
 import type { StatusError } from './errors.js';
 import { TransportError } from './errors.js';
 import { Transport, type TransportOptions } from './transport.js';

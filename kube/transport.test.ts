@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { expect } from 'chai';
 import { FaultServer, type Handler, type Reply, inTurn, status } from '../test/fault-server.js';
-import { faultOf, refusalOf } from '../test/outcome.js';
+import { faultOf, requestErrorOf } from '../test/request-error.js';
 import { systemClock } from './clock.js';
-import type { Credentials } from './config.js';
+import type { Credentials } from './credentials.js';
 import { StatusError } from './errors.js';
 import { silentMetrics } from './metrics.js';
 import { Transport, type TransportOptions } from './transport.js';
@@ -80,7 +80,7 @@ describe('Transport.request', () => {
 
   it('turns a Status into a StatusError', async () => {
     connect(inTurn({ status: 404, body: status(404, 'NotFound', 'x not found') }));
-    const error = await refusalOf(get());
+    const error = await requestErrorOf(get());
     expect(error).to.be.instanceOf(StatusError);
     expect(error.message).to.equal('GET /x: 404 NotFound: x not found');
   });
@@ -194,7 +194,7 @@ describe('Transport.request', () => {
 
   it('does not wait for a Retry-After beyond its deadline, but tells its caller', async () => {
     connect(inTurn({ status: 429, headers: { 'retry-after': '60' }, body: status(429, 'TooManyRequests') }));
-    const error = await refusalOf(get());
+    const error = await requestErrorOf(get());
     expect(error).to.include({ status: 429, retryAfterMs: 60_000 });
     expect(server.seen).to.have.length(1);
   });

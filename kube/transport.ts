@@ -1,13 +1,13 @@
 import type { Dispatcher } from 'undici';
-import { statusErrorOf, transportErrorOf } from './answer.js';
+import { statusErrorOf, transportErrorOf } from './response-errors.js';
 import { type Clock, type Random, systemClock } from './clock.js';
-import type { Credentials } from './config.js';
+import type { Credentials } from './credentials.js';
 import { Deadline } from './deadline.js';
 import { StatusError, TransportError, messageOf } from './errors.js';
 import { parseJson, readJsonLines } from './json-lines.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
-import { type Attempts, planRetry } from './retry.js';
-import { type Session, SessionKeeper } from './session.js';
+import { type RetryState, planRetry } from './retry.js';
+import { type Session, SessionCache } from './session.js';
 
 export interface TransportOptions {
   /** Limit of connections for requests; each watch has one more of its own. Default 16. */
@@ -22,7 +22,7 @@ export interface TransportOptions {
 
 export type Query = Record<string, string | number | boolean | undefined>;
 
-export interface Request {
+export interface ApiRequest {
   method: string;
   /** Below the server's base URL; begins with a slash. */
   path: string;
@@ -45,13 +45,13 @@ export interface StreamRequest {
   idleMs: number;
 }
 
-type Answer = Dispatcher.ResponseData;
+type HttpResponse = Dispatcher.ResponseData;
 
 /** JSON over HTTPS to one API server: kept-alive connections, deadlines, bounded retries and typed errors. */
 export class Transport {
   readonly #origin: string;
   readonly #basePath: string;
-  readonly #sessions: SessionKeeper;
+  readonly #sessions: SessionCache;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #metrics: KubeMetrics;
@@ -62,7 +62,7 @@ export class Transport {
     const server = new URL(credentials.server);
     this.#origin = server.origin;
     this.#basePath = server.pathname.replace(/\/+$/, '');
-    this.#sessions = new SessionKeeper({ credentials, connections, userAgent, clock });
+    this.#sessions = new SessionCache({ credentials, connections, userAgent, clock });
     this.#clock = clock;
     this.#random = options.random ?? Math.random;
     this.#metrics = options.metrics ?? silentMetrics;
@@ -73,7 +73,7 @@ export class Transport {
    * @returns the answer's JSON; undefined where it has no body
    * @throws {StatusError | TransportError}
    */
-  async request(request: Request): Promise<unknown> {
+  async request(request: ApiRequest): Promise<unknown> {
     const limit = request.deadlineMs ?? this.#deadlineMs;
     const end = this.#clock.now() + limit;
     const deadline = new Deadline(this.#clock, request.signal);
@@ -105,7 +105,11 @@ export class Transport {
     }
   }
 
-  async *#read(answer: Answer, request: StreamRequest, deadline: Deadline): AsyncGenerator<unknown, void, undefined> {
+  async *#read(
+    answer: HttpResponse,
+    request: StreamRequest,
+    deadline: Deadline,
+  ): AsyncGenerator<unknown, void, undefined> {
     try {
       for await (const value of readJsonLines(answer.body as AsyncIterable<Buffer>)) {
         deadline.limit(request.idleMs, 'idle');
@@ -121,10 +125,10 @@ export class Transport {
     await this.#sessions.close();
   }
 
-  async #openStream(request: StreamRequest, deadline: Deadline): Promise<Answer> {
+  async #openStream(request: StreamRequest, deadline: Deadline): Promise<HttpResponse> {
     const end = this.#clock.now() + this.#deadlineMs;
     deadline.limit(this.#deadlineMs, 'deadline');
-    const asRequest: Request = { ...request, method: 'GET' };
+    const asRequest: ApiRequest = { ...request, method: 'GET' };
     return this.#withRetries(asRequest, deadline, end, async (session) => {
       const answer = await this.#send(session.streams, session, asRequest, deadline);
       if (answer.statusCode >= 300) throw await this.#refusal(asRequest, answer);
@@ -133,13 +137,13 @@ export class Transport {
   }
 
   async #withRetries<R>(
-    request: Request,
+    request: ApiRequest,
     deadline: Deadline,
     end: number,
     attempt: (session: Session) => Promise<R>,
   ): Promise<R> {
-    const name = nameOf(request);
-    const attempts: Attempts = { refreshed: false, resent: false };
+    const name = describeRequest(request);
+    const attempts: RetryState = { refreshed: false, resent: false };
     let session = await this.#session(name, deadline);
     for (;;) {
       try {
@@ -182,7 +186,7 @@ export class Transport {
     return renewed;
   }
 
-  async #exchange(session: Session, request: Request, deadline: Deadline): Promise<string> {
+  async #exchange(session: Session, request: ApiRequest, deadline: Deadline): Promise<string> {
     const started = this.#clock.now();
     let code = 'error';
     try {
@@ -195,7 +199,12 @@ export class Transport {
     }
   }
 
-  async #send(dispatcher: Dispatcher, session: Session, request: Request, deadline: Deadline): Promise<Answer> {
+  async #send(
+    dispatcher: Dispatcher,
+    session: Session,
+    request: ApiRequest,
+    deadline: Deadline,
+  ): Promise<HttpResponse> {
     const headers: Record<string, string> = { ...session.headers, accept: request.accept ?? 'application/json' };
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
     const answer = dispatcher.request({
@@ -210,16 +219,16 @@ export class Transport {
     return deadline.race(answer);
   }
 
-  async #refusal(request: Request, answer: Answer): Promise<StatusError> {
-    return statusErrorOf(nameOf(request), answer.statusCode, answer.headers, await answer.body.text());
+  async #refusal(request: ApiRequest, answer: HttpResponse): Promise<StatusError> {
+    return statusErrorOf(describeRequest(request), answer.statusCode, answer.headers, await answer.body.text());
   }
 }
 
 /** What clients need of a transport. */
-export type Wire = Pick<Transport, 'request' | 'stream' | 'close'>;
+export type ClientTransport = Pick<Transport, 'request' | 'stream' | 'close'>;
 
 /** Without the query: it may be long, and the path says enough. */
-function nameOf(request: Request): string {
+function describeRequest(request: ApiRequest): string {
   return `${request.method} ${request.path}`;
 }
 

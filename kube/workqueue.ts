@@ -14,7 +14,7 @@ export interface WorkQueueOptions {
   metrics?: KubeMetrics;
 }
 
-interface Delayed {
+interface DelayedKey {
   due: number;
   cancel: () => void;
 }
@@ -34,7 +34,7 @@ export class WorkQueue {
   /** Keys that wait for a worker, also those that wait for their own worker to finish. */
   readonly #dirty = new Set<string>();
   readonly #processing = new Set<string>();
-  readonly #delayed = new Map<string, Delayed>();
+  readonly #delayed = new Map<string, DelayedKey>();
   readonly #failures = new Map<string, number>();
   #takers: ((key: string | undefined) => void)[] = [];
   #drained: (() => void)[] = [];

@@ -4,9 +4,9 @@ import { answerBlock, lendBlock, markBlock, readBlock } from '../ipam/core/block
 import { parseCidr } from '../ipam/core/cidr.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 import { AGENT, AGENT_USER } from './testing/node-leases.js';
-import { refusalOf } from '../test/outcome.js';
+import { requestErrorOf } from '../test/request-error.js';
 
 const NODE = 'node-1';
 const MARKED: AddressBlockStatus = { release: BlockRelease.Marked, reason: ReleaseReason.Excess };
@@ -26,16 +26,16 @@ function block(node = NODE): AddressBlock {
 
 describe('the admission policy for blocks that agents answer for, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   let agent: Client;
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     await cluster.admin.create(NODES, { metadata: { name: NODE } });
     agent = await cluster.withToken(AGENT, { node: NODE });
     await lent(undefined, 'node-2');
-    await untilRefused(() => answer(agent, READY, true));
+    await untilDenied(() => answer(agent, READY, true));
     await gone();
   });
   after(() => cluster.stop());
@@ -109,7 +109,7 @@ describe('the admission policy for blocks that agents answer for, on a kube-apis
   for (const { name, from, node, to, expect: words } of answers) {
     it(`an agent says ${name}`, async () => {
       await lent(from, node);
-      await expectRefusal(answer(agent, to), words);
+      await expectDenial(answer(agent, to), words);
     });
   }
 
@@ -140,38 +140,35 @@ describe('the admission policy for blocks that agents answer for, on a kube-apis
     await answer(cluster.admin, { status: { release: null, reason: null } });
     const write = answerBlock(marked, true);
     if (write.verb !== 'patch-status') throw new TypeError(write.verb);
-    expect(await refusalOf(answer(agent, write.body))).to.include({ status: 409, reason: 'Conflict' });
+    expect(await requestErrorOf(answer(agent, write.body))).to.include({ status: 409, reason: 'Conflict' });
   });
 
   it('an agent makes, changes and deletes none, though it might by mistake', async () => {
     const mighty = await cluster.as(AGENT_USER, NODE);
-    await expectRefusal(mighty.create(ADDRESS_BLOCKS, block()), NO_WRITE);
+    await expectDenial(mighty.create(ADDRESS_BLOCKS, block()), NO_WRITE);
     const { metadata } = await lent(MARKED);
-    await expectRefusal(mighty.patch(ADDRESS_BLOCKS, metadata, merge({ metadata: { finalizers: null } })), NO_WRITE);
-    await expectRefusal(mighty.delete(ADDRESS_BLOCKS, metadata), NO_WRITE);
+    await expectDenial(mighty.patch(ADDRESS_BLOCKS, metadata, merge({ metadata: { finalizers: null } })), NO_WRITE);
+    await expectDenial(mighty.delete(ADDRESS_BLOCKS, metadata), NO_WRITE);
   });
 
   it('RBAC lets an agent make, change and delete none', async () => {
     const { metadata } = await lent(MARKED);
     const other = { ...block(), metadata: { ...block().metadata, name: 'other' } };
-    await expectRefusal(agent.create(ADDRESS_BLOCKS, other), 'cannot create resource "addressblocks"');
-    await expectRefusal(agent.patch(ADDRESS_BLOCKS, metadata, merge({})), 'cannot patch resource "addressblocks"');
-    await expectRefusal(agent.delete(ADDRESS_BLOCKS, metadata), 'cannot delete resource "addressblocks"');
+    await expectDenial(agent.create(ADDRESS_BLOCKS, other), 'cannot create resource "addressblocks"');
+    await expectDenial(agent.patch(ADDRESS_BLOCKS, metadata, merge({})), 'cannot patch resource "addressblocks"');
+    await expectDenial(agent.delete(ADDRESS_BLOCKS, metadata), 'cannot delete resource "addressblocks"');
   });
 
   it('an agent whose token names no node answers for none', async () => {
     await lent(MARKED);
     const nowhere = await cluster.as(AGENT_USER);
-    await expectRefusal(answer(nowhere, READY), `the token of ${AGENT_USER} names no node`);
+    await expectDenial(answer(nowhere, READY), `the token of ${AGENT_USER} names no node`);
   });
 
   it('a namesake of another namespace is held to the same, and others are not', async () => {
     await lent(MARKED, 'node-2');
     const namesake = await cluster.as('system:serviceaccount:other:holdfast-agent', NODE);
-    await expectRefusal(answer(namesake, READY), FOREIGN);
-    await expectRefusal(
-      answer(await cluster.as('system:serviceaccount:other:holdfast-agent2', NODE), READY),
-      undefined,
-    );
+    await expectDenial(answer(namesake, READY), FOREIGN);
+    await expectDenial(answer(await cluster.as('system:serviceaccount:other:holdfast-agent2', NODE), READY), undefined);
   });
 });

@@ -4,7 +4,7 @@ import type { Pod } from '../api/pod.js';
 import { SERVICE_ACCOUNTS } from '../e2e/bed/service-accounts.js';
 import { readKustomization } from '../e2e/holdfast/manifests.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 import {
   AGENT,
   AGENT_USER,
@@ -32,7 +32,7 @@ interface Workload {
 
 describe('the identity of agents, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   let workloads: Workload[] = [];
   let count = 0;
 
@@ -40,10 +40,10 @@ describe('the identity of agents, on a kube-apiserver', function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     const shipped = await readKustomization();
     workloads = shipped.filter(({ kind }) => ['Deployment', 'DaemonSet'].includes(kind)) as unknown as Workload[];
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     for (const name of ['node-1', 'node-2', ...LONG]) await cluster.admin.create(NODES, { metadata: { name } });
     const lost = await cluster.withToken(AGENT);
-    await untilRefused(() => lost.create(ADDRESS_LEASES, lease(), { dryRun: true }));
+    await untilDenied(() => lost.create(ADDRESS_LEASES, lease(), { dryRun: true }));
   });
 
   after(() => cluster.stop());
@@ -64,36 +64,33 @@ describe('the identity of agents, on a kube-apiserver', function () {
 
   it('an agent whose token names no node writes no lease, and is told what to do', async () => {
     const lost = await cluster.withToken(AGENT);
-    await expectRefusal(lost.create(ADDRESS_LEASES, lease()), NO_NODE);
-    await expectRefusal(lost.create(ADDRESS_LEASES, lease({ owner: WEB })), '--bound-object-kind Node');
+    await expectDenial(lost.create(ADDRESS_LEASES, lease()), NO_NODE);
+    await expectDenial(lost.create(ADDRESS_LEASES, lease({ owner: WEB })), '--bound-object-kind Node');
     const { metadata } = await cluster.admin.create(ADDRESS_LEASES, lease({ owner: WEB }));
-    await expectRefusal(lost.patch(ADDRESS_LEASES, metadata, { type: 'merge', body: RELEASED_AT }), NO_NODE);
+    await expectDenial(lost.patch(ADDRESS_LEASES, metadata, { type: 'merge', body: RELEASED_AT }), NO_NODE);
     await cluster.admin.delete(ADDRESS_LEASES, metadata);
   });
 
   it('a namesake in another namespace is held to the same', async () => {
     const namesake = await cluster.as('system:serviceaccount:elsewhere:holdfast-agent', 'node-1');
-    await expectRefusal(namesake.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }), OWN_NODE);
+    await expectDenial(namesake.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }), OWN_NODE);
   });
 
   it('all others are not asked for a node', async () => {
-    const ipam = await cluster.asJust('system:serviceaccount:holdfast-system:holdfast-ipam');
-    await expectRefusal(
-      ipam.create(ADDRESS_LEASES, lease({ ...ON_NODE_2, owner: CLAIM }), { dryRun: true }),
-      undefined,
-    );
-    await expectRefusal(cluster.admin.create(ADDRESS_LEASES, RESERVED, { dryRun: true }), undefined);
+    const ipam = await cluster.asRestricted('system:serviceaccount:holdfast-system:holdfast-ipam');
+    await expectDenial(ipam.create(ADDRESS_LEASES, lease({ ...ON_NODE_2, owner: CLAIM }), { dryRun: true }), undefined);
+    await expectDenial(cluster.admin.create(ADDRESS_LEASES, RESERVED, { dryRun: true }), undefined);
   });
 
   it('nodes whose names are too long for a label are told apart', async () => {
     const longAgent = await cluster.withToken(AGENT, { node: LONG_1 });
     const own = lease({ ...ON_NODE_1, node: LONG_1 });
-    await expectRefusal(longAgent.create(ADDRESS_LEASES, own, { dryRun: true }), undefined);
+    await expectDenial(longAgent.create(ADDRESS_LEASES, own, { dryRun: true }), undefined);
     const other = lease({ ...ON_NODE_1, node: LONG_2 });
-    await expectRefusal(longAgent.create(ADDRESS_LEASES, other, { dryRun: true }), `and spec.node is "${LONG_2}"`);
+    await expectDenial(longAgent.create(ADDRESS_LEASES, other, { dryRun: true }), `and spec.node is "${LONG_2}"`);
     for (const label of ['node-1', `another-${'0'.repeat(10)}`, LONG_1.slice(0, 62)]) {
       const forged = changed(own, { labels: { [LEASE_NODE]: label } });
-      await expectRefusal(
+      await expectDenial(
         longAgent.create(ADDRESS_LEASES, forged, { dryRun: true }),
         'labels of a lease say what its spec says, and these do not: ipam.holdfast.dev/node;',
       );
@@ -103,19 +100,19 @@ describe('the identity of agents, on a kube-apiserver', function () {
   it('the token of a pod of the DaemonSet names the node of the pod', async () => {
     const { metadata } = await cluster.admin.create(PODS, podOf(agents()));
     const inPod = await cluster.withToken(AGENT, { pod: metadata.name });
-    await expectRefusal(inPod.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }), undefined);
-    await expectRefusal(inPod.create(ADDRESS_LEASES, lease(), { dryRun: true }), 'the agent of node node-2 leases');
+    await expectDenial(inPod.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }), undefined);
+    await expectDenial(inPod.create(ADDRESS_LEASES, lease(), { dryRun: true }), 'the agent of node node-2 leases');
   });
 
   it('all pods of Holdfast may run where they are put, and agents nowhere else', async () => {
     // controller, webhook, ipam, capacity, agent
     expect(workloads).to.have.length(5);
     for (const workload of workloads) {
-      await expectRefusal(cluster.admin.create(PODS, podOf(workload), { dryRun: true }), undefined);
+      await expectDenial(cluster.admin.create(PODS, podOf(workload), { dryRun: true }), undefined);
     }
     const { admin } = cluster;
     await admin.create(SERVICE_ACCOUNTS, { metadata: { name: AGENT.name, namespace: 'holdfast-system' } });
     const elsewhere = admin.create(PODS, podOf(agents(), 'holdfast-system'), { dryRun: true });
-    await expectRefusal(elsewhere, 'violates PodSecurity "restricted:latest"');
+    await expectDenial(elsewhere, 'violates PodSecurity "restricted:latest"');
   });
 });

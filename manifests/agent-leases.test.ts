@@ -11,11 +11,11 @@ import {
   LEASE_POOL,
 } from '../api/names.js';
 import { parseAddress } from '../ipam/core/address.js';
-import { createLease, readLease, releaseLease, takeLease } from '../ipam/core/lease.js';
+import { createLease, readLease, releaseLease, reallocateLease } from '../ipam/core/lease.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 import {
   AGENT,
   AGENT_USER,
@@ -29,7 +29,7 @@ import {
   lease,
   request,
 } from './testing/node-leases.js';
-import { refusalOf } from '../test/outcome.js';
+import { requestErrorOf } from '../test/request-error.js';
 
 const RELEASED = Date.parse('2020-01-01T00:00:00Z');
 const RELEASED_AT = { spec: { releasedAt: new Date(RELEASED).toISOString() } };
@@ -45,15 +45,15 @@ const LABELS = 'labels of a lease say what its spec says, and these do not: ipam
 
 describe('the admission policy for leases that agents write, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   let agent: Client;
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     for (const name of ['node-1']) await cluster.admin.create(NODES, { metadata: { name } });
     agent = await cluster.withToken(AGENT, { node: 'node-1' });
-    await untilRefused(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
+    await untilDenied(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
   });
 
   after(() => cluster.stop());
@@ -119,7 +119,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
       { name: 'labels of others are theirs', given: changed(lease(), { labels: { mine: 'yes' } }) },
     ];
     for (const { name, given, expect: words } of creations) {
-      it(name, () => expectRefusal(agent.create(ADDRESS_LEASES, given, { dryRun: true }), words));
+      it(name, () => expectDenial(agent.create(ADDRESS_LEASES, given, { dryRun: true }), words));
     }
 
     const changes: { name: string; from: AddressLease; to: object; expect?: string }[] = [
@@ -207,7 +207,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
       it(name, async () => {
         const { metadata } = await cluster.admin.create(ADDRESS_LEASES, from);
         try {
-          await expectRefusal(agent.patch(ADDRESS_LEASES, metadata, { type: 'merge', body: to }), words);
+          await expectDenial(agent.patch(ADDRESS_LEASES, metadata, { type: 'merge', body: to }), words);
         } finally {
           await cluster.admin.patch(ADDRESS_LEASES, metadata, {
             type: 'merge',
@@ -224,10 +224,10 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
       for (const former of [undefined, request(ON_NODE_2), request({ owner: CLAIM })]) {
         current = await writeLease(agent, releaseLease(readLease(current!), RELEASED));
         if (former !== undefined) {
-          current = await writeLease(cluster.admin, takeLease(readLease(current!), former));
+          current = await writeLease(cluster.admin, reallocateLease(readLease(current!), former));
           current = await writeLease(cluster.admin, releaseLease(readLease(current!), RELEASED));
         }
-        current = await writeLease(agent, takeLease(readLease(current!), steps[1]!));
+        current = await writeLease(agent, reallocateLease(readLease(current!), steps[1]!));
       }
       expect(current?.spec).to.deep.equal(lease({ ...ON_NODE_1, owner: DB }).spec);
       await cluster.admin.delete(ADDRESS_LEASES, { name: NAME });
@@ -235,18 +235,18 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
 
     it('is told of a conflict, not of a policy, where somebody else was faster', async () => {
       const seen = readLease(await cluster.admin.create(ADDRESS_LEASES, changed(lease(), RELEASED_AT)));
-      await writeLease(cluster.admin, takeLease(seen, request({ owner: CLAIM })));
-      const late = await refusalOf(writeLease(agent, takeLease(seen, request(ON_NODE_1))));
+      await writeLease(cluster.admin, reallocateLease(seen, request({ owner: CLAIM })));
+      const late = await requestErrorOf(writeLease(agent, reallocateLease(seen, request(ON_NODE_1))));
       expect(late).to.include({ status: 409, reason: 'Conflict' });
-      const second = await refusalOf(writeLease(agent, createLease(request(ON_NODE_1))));
+      const second = await requestErrorOf(writeLease(agent, createLease(request(ON_NODE_1))));
       expect(second).to.include({ status: 409, reason: 'AlreadyExists' });
       await cluster.admin.delete(ADDRESS_LEASES, { name: NAME });
     });
 
     it('RBAC lets it delete and replace none', async () => {
       const created = await cluster.admin.create(ADDRESS_LEASES, lease());
-      await expectRefusal(agent.delete(ADDRESS_LEASES, created.metadata), 'cannot delete resource "addressleases"');
-      await expectRefusal(agent.replace(ADDRESS_LEASES, created), 'cannot update resource "addressleases"');
+      await expectDenial(agent.delete(ADDRESS_LEASES, created.metadata), 'cannot delete resource "addressleases"');
+      await expectDenial(agent.replace(ADDRESS_LEASES, created), 'cannot update resource "addressleases"');
       await cluster.admin.delete(ADDRESS_LEASES, created.metadata);
     });
   });
@@ -255,7 +255,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
     const mighty = await cluster.as(AGENT_USER, 'node-1');
     for (const given of [lease(), changed(lease(), RELEASED_AT), RESERVED]) {
       await cluster.admin.create(ADDRESS_LEASES, given);
-      await expectRefusal(mighty.delete(ADDRESS_LEASES, given.metadata), NO_DELETE);
+      await expectDenial(mighty.delete(ADDRESS_LEASES, given.metadata), NO_DELETE);
       await cluster.admin.delete(ADDRESS_LEASES, given.metadata);
     }
   });

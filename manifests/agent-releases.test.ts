@@ -1,7 +1,7 @@
 import { IPAM_API_VERSION } from '../api/names.js';
 import type { Client, Patch } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 import { AGENT, ON_NODE_2, changed, lease } from './testing/node-leases.js';
 
 const MINUTE_MS = 60_000;
@@ -29,15 +29,15 @@ function withFields(managedFields: readonly object[], body: object = {}): object
 
 describe('the admission policy for the times that agents write, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   let agent: Client;
 
   before(async function () {
     this.timeout(15 * MINUTE_MS); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     await cluster.admin.create(NODES, { metadata: { name: 'node-1' } });
     agent = await cluster.withToken(AGENT, { node: 'node-1' });
-    await untilRefused(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
+    await untilDenied(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
   });
 
   after(() => cluster.stop());
@@ -81,7 +81,7 @@ describe('the admission policy for the times that agents write, on a kube-apiser
       const ref = (await cluster.admin.create(ADDRESS_LEASES, lease())).metadata;
       try {
         for (const step of steps.slice(0, -1)) await agent.patch(ADDRESS_LEASES, ref, step);
-        await expectRefusal(agent.patch(ADDRESS_LEASES, ref, steps.at(-1)!), words);
+        await expectDenial(agent.patch(ADDRESS_LEASES, ref, steps.at(-1)!), words);
       } finally {
         await cluster.admin.delete(ADDRESS_LEASES, ref);
       }
@@ -97,7 +97,7 @@ describe('the admission policy for the times that agents write, on a kube-apiser
 
   it('a lease of its own has a time, whatever it says', async () => {
     const ref = (await agent.create(ADDRESS_LEASES, changed(lease(), { metadata: { managedFields: [{}] } }))).metadata;
-    await expectRefusal(agent.patch(ADDRESS_LEASES, ref, patch(release(70))), LATE);
+    await expectDenial(agent.patch(ADDRESS_LEASES, ref, patch(release(70))), LATE);
     await cluster.admin.delete(ADDRESS_LEASES, ref);
   });
 });

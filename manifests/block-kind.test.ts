@@ -3,11 +3,11 @@ import { type AddressBlock, type AddressBlockSpec, BlockRelease } from '../api/a
 import { BLOCK_FINALIZER } from '../api/names.js';
 import type { ControlPlane } from '../e2e/bed/control-plane.js';
 import { applyBlockAction } from '../ipam/blocks/apply.js';
-import { BlockBook } from '../ipam/blocks/book.js';
+import { BlockBook } from '../ipam/blocks/block-book.js';
 import { blockName } from '../ipam/core/block-name.js';
 import { parseCidr } from '../ipam/core/cidr.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
-import { expectOutcome, readTable, startWithKind } from './testing/kind-server.js';
+import { expectSchemaResult, readTable, startServerWithKind } from './testing/kind-server.js';
 
 const SPEC: AddressBlockSpec = { pool: 'blue', cidr: '10.1.0.64/26', node: 'n1' };
 const POOL = 'a'.repeat(253);
@@ -48,14 +48,14 @@ describe('AddressBlocks, on a kube-apiserver', function () {
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startWithKind(ADDRESS_BLOCKS);
+    plane = await startServerWithKind(ADDRESS_BLOCKS);
   });
 
   after(() => plane.stop());
 
   describe('may have', () => {
     for (const { name, given, expect: words } of CASES) {
-      it(name, () => expectOutcome(plane.client.create(ADDRESS_BLOCKS, given, { dryRun: true }), words));
+      it(name, () => expectSchemaResult(plane.client.create(ADDRESS_BLOCKS, given, { dryRun: true }), words));
     }
   });
 
@@ -67,7 +67,7 @@ describe('AddressBlocks, on a kube-apiserver', function () {
     for (const to of [{ node: 'n2' }, { cidr: '10.1.0.64/27' }, { pool: 'green' }]) {
       it(`keep their ${Object.keys(to).join()}`, async () => {
         const attempt = plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body: { spec: to } });
-        await expectOutcome(attempt, ['spec of a block never changes', 'delete the block']);
+        await expectSchemaResult(attempt, ['spec of a block never changes', 'delete the block']);
       });
     }
 
@@ -82,7 +82,7 @@ describe('AddressBlocks, on a kube-apiserver', function () {
     it('say no more than a word', async () => {
       const body = { status: { release: 'x'.repeat(64) } };
       const attempt = plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body }, { subresource: 'status' });
-      await expectOutcome(attempt, ['status.release', 'Too long']);
+      await expectSchemaResult(attempt, ['status.release', 'Too long']);
     });
 
     it('are shown with their way back, and found by pool and node', async () => {

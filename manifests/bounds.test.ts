@@ -2,28 +2,29 @@ import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import {
-  MESSAGE_LENGTH,
-  NAD_CONFIG_LENGTH,
-  NAD_PLUGINS,
-  POD_NEEDS,
-  POOL_BOUNDS,
-  REQUEST_LENGTH,
-  VM_NETWORKS,
-} from '../api/bounds.js';
+  MAX_MESSAGE_LENGTH,
+  MAX_NAD_CONFIG_LENGTH,
+  MAX_NAD_PLUGINS,
+  MAX_POD_CONSTRAINTS,
+  POOL_LIMITS,
+  MAX_REQUESTED_ADDRESSES_LENGTH,
+  MAX_VM_NETWORKS,
+} from '../api/limits.js';
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import type { Schema } from './testing/kind-shape.js';
+import type { StructuralSchema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
 
 describe('the bounds of a pool in the code', () => {
   it('are those of the CustomResourceDefinition', async () => {
     const [definition] = await readManifests(join(MANIFESTS, 'crds/addresspools.yaml'));
-    const { versions } = (definition as unknown as { spec: { versions: { schema: { openAPIV3Schema: Schema } }[] } })
-      .spec;
+    const { versions } = (
+      definition as unknown as { spec: { versions: { schema: { openAPIV3Schema: StructuralSchema } }[] } }
+    ).spec;
     const spec = versions[0]!.schema.openAPIV3Schema.properties!.spec!.properties!;
     const subnet = spec.subnets!.items!.properties!;
-    expect(POOL_BOUNDS).to.deep.equal({
+    expect(POOL_LIMITS).to.deep.equal({
       subnets: spec.subnets!.maxItems,
       ranges: subnet.ranges!.maxItems,
       exclude: subnet.exclude!.maxItems,
@@ -38,18 +39,25 @@ describe('the bounds of a pool in the code', () => {
       ttl: spec.stickyMAC!.properties!.ttl!.maxLength,
       labelValue: spec.nodeSelector!.additionalProperties!.maxLength,
     });
-    expect(spec.addressSpace!.maxLength).to.equal(POOL_BOUNDS.name);
+    expect(spec.addressSpace!.maxLength).to.equal(POOL_LIMITS.name);
     for (const list of [subnet.exclude, subnet.reserved]) {
-      expect(list!.items!.maxLength).to.equal(POOL_BOUNDS.element);
+      expect(list!.items!.maxLength).to.equal(POOL_LIMITS.element);
     }
   });
 
   it('are those of the documentation, with the others', () => {
     const text = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8');
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
-    const { subnets, ranges, exclude, reserved, nodeSelector, namespaces } = POOL_BOUNDS;
+    const { subnets, ranges, exclude, reserved, nodeSelector, namespaces } = POOL_LIMITS;
     const ofPools = [subnets, ranges, exclude, reserved, nodeSelector, namespaces];
-    const ofVms = [REQUEST_LENGTH, MAX_NETWORK_ELEMENTS, VM_NETWORKS];
-    expect(bounds).to.deep.equal([NAD_CONFIG_LENGTH, NAD_PLUGINS, ...ofPools, ...ofVms, MESSAGE_LENGTH, POD_NEEDS]);
+    const ofVms = [MAX_REQUESTED_ADDRESSES_LENGTH, MAX_NETWORK_ELEMENTS, MAX_VM_NETWORKS];
+    expect(bounds).to.deep.equal([
+      MAX_NAD_CONFIG_LENGTH,
+      MAX_NAD_PLUGINS,
+      ...ofPools,
+      ...ofVms,
+      MAX_MESSAGE_LENGTH,
+      MAX_POD_CONSTRAINTS,
+    ]);
   });
 });

@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.js';
 import type { Client } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
 import { NODES } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 
 const CAPACITY = { namespace: 'holdfast-system', name: 'holdfast-capacity' };
 const USER = 'system:serviceaccount:holdfast-system:holdfast-capacity';
@@ -22,7 +22,7 @@ interface Node extends KubeObject {
 
 describe('the admission policy for free addresses on nodes, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   /** As it is shipped. */
   let own: Client;
   /** With all rights that RBAC can give. */
@@ -30,7 +30,7 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     await cluster.admin.create(NODES, { metadata: { ...NODE, labels: { zone: 'a' } } });
     await writeStatus(cluster.admin, {
       capacity: CPU,
@@ -40,7 +40,7 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
     });
     own = await cluster.withToken(CAPACITY);
     mighty = await cluster.as(USER);
-    await untilRefused(() =>
+    await untilDenied(() =>
       own.patch(NODES, NODE, merge({ capacity: { cpu: '1' } }), { subresource: 'status', dryRun: true }),
     );
   });
@@ -103,14 +103,14 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
   ];
   for (const { name, status, expect: words } of refused) {
     it(`lets it write ${name} to no node, with keys of ours beside it or without`, async () => {
-      await expectRefusal(writeStatus(own, status), words);
+      await expectDenial(writeStatus(own, status), words);
       const ours = { capacity: { [BLUE]: '5' }, allocatable: { [BLUE]: '5' } };
       const both = Object.entries(status).map(([field, value]) =>
         field in ours && value !== null
           ? [field, { ...ours.capacity, ...(value as object) }]
           : [field, value as unknown],
       );
-      await expectRefusal(writeStatus(own, { ...ours, ...(Object.fromEntries(both) as object) }), words);
+      await expectDenial(writeStatus(own, { ...ours, ...(Object.fromEntries(both) as object) }), words);
     });
   }
 
@@ -123,28 +123,28 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
   for (const { name, metadata: changed } of metadata) {
     it(`lets it change no ${name} by way of the status`, async () => {
       const patch = { type: 'merge', body: { metadata: changed } } as const;
-      await expectRefusal(own.patch(NODES, NODE, patch, { subresource: 'status' }), NO_METADATA);
+      await expectDenial(own.patch(NODES, NODE, patch, { subresource: 'status' }), NO_METADATA);
     });
   }
 
   it('lets it do nothing else to nodes, whatever RBAC lets it', async () => {
-    await expectRefusal(
+    await expectDenial(
       mighty.patch(NODES, NODE, { type: 'merge', body: { spec: { unschedulable: true } } }),
       STATUS_ONLY,
     );
-    await expectRefusal(mighty.patch(NODES, NODE, merge({ capacity: { [BLUE]: '1' } })), STATUS_ONLY);
-    await expectRefusal(mighty.create(NODES, { metadata: { name: 'node-2' } }), STATUS_ONLY);
-    await expectRefusal(mighty.delete(NODES, NODE), STATUS_ONLY);
+    await expectDenial(mighty.patch(NODES, NODE, merge({ capacity: { [BLUE]: '1' } })), STATUS_ONLY);
+    await expectDenial(mighty.create(NODES, { metadata: { name: 'node-2' } }), STATUS_ONLY);
+    await expectDenial(mighty.delete(NODES, NODE), STATUS_ONLY);
   });
 
   it('is for a namesake elsewhere, too', async () => {
     const namesake = await cluster.as('system:serviceaccount:tenant:holdfast-capacity');
-    await expectRefusal(writeStatus(namesake, { capacity: { cpu: '1' } }), OUR_KEYS);
+    await expectDenial(writeStatus(namesake, { capacity: { cpu: '1' } }), OUR_KEYS);
   });
 
   it('is for nobody else', async () => {
     const kubelet = await cluster.as('system:serviceaccount:kube-system:kubelet-of-a-test');
-    await expectRefusal(writeStatus(kubelet, { capacity: { cpu: '3' } }), undefined);
-    await expectRefusal(writeStatus(kubelet, { capacity: { cpu: '4' } }), undefined);
+    await expectDenial(writeStatus(kubelet, { capacity: { cpu: '3' } }), undefined);
+    await expectDenial(writeStatus(kubelet, { capacity: { cpu: '4' } }), undefined);
   });
 });

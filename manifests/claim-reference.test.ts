@@ -2,7 +2,7 @@ import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { NETWORKS_ANNOTATION } from '../api/names.js';
 import { until } from '../e2e/bed/wait.js';
 import { NAMESPACES } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 
 const TENANT = 'tenant';
 const KUBEVIRT = 'system:serviceaccount:kubevirt:kubevirt-controller';
@@ -17,12 +17,12 @@ function referTo(claim: string, key = NETWORKS_ANNOTATION): Record<string, strin
 
 describe('the admission policy for references to claims, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
-    await untilRefused(() => cluster.createPod(TENANT, { annotations: referTo('vm1.data') }));
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await untilDenied(() => cluster.createPod(TENANT, { annotations: referTo('vm1.data') }));
   });
 
   after(() => cluster.stop());
@@ -71,14 +71,14 @@ describe('the admission policy for references to claims, on a kube-apiserver', f
     },
   ];
   for (const creation of creations) {
-    it(creation.name, () => expectRefusal(cluster.createPod(creation.as ?? TENANT, creation.given), creation.expect));
+    it(creation.name, () => expectDenial(cluster.createPod(creation.as ?? TENANT, creation.given), creation.expect));
   }
 
   for (const subresource of [undefined, 'status']) {
     it(`a pod gets no reference later, in a write of ${subresource ?? 'the pod'}`, async () => {
       const pod = await cluster.createPod(TENANT, { annotations: { [NETWORKS_ANNOTATION]: 'blue' } });
       const body = { metadata: { annotations: referTo('vm1.data') } };
-      await expectRefusal(cluster.patchPod(TENANT, pod, body, subresource), REFUSAL);
+      await expectDenial(cluster.patchPod(TENANT, pod, body, subresource), REFUSAL);
     });
   }
 
@@ -87,11 +87,11 @@ describe('the admission policy for references to claims, on a kube-apiserver', f
     const annotations = referTo('vm1.data');
     const pod = await until('the label is seen', () => cluster.createPod(TENANT, { annotations }));
     await setNamespaceLabel(null);
-    await untilRefused(() => cluster.createPod(TENANT, { annotations }));
+    await untilDenied(() => cluster.createPod(TENANT, { annotations }));
     const note = { metadata: { annotations: { note: 'mine' } } };
-    await expectRefusal(cluster.patchPod(TENANT, pod, note), undefined);
-    await expectRefusal(cluster.patchPod(TENANT, pod, note, 'status'), undefined);
+    await expectDenial(cluster.patchPod(TENANT, pod, note), undefined);
+    await expectDenial(cluster.patchPod(TENANT, pod, note, 'status'), undefined);
     const another = { metadata: { annotations: referTo('vm2.data') } };
-    await expectRefusal(cluster.patchPod(TENANT, pod, another), REFUSAL);
+    await expectDenial(cluster.patchPod(TENANT, pod, another), REFUSAL);
   });
 });

@@ -4,7 +4,7 @@ import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources
 import type { Resource } from '../kube/resource.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import { type Schema, type Shape, shapeOfInterface, shapeOfSchema } from './testing/kind-shape.js';
+import { type StructuralSchema, type TypeShape, shapeOfInterface, shapeOfSchema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
 
 interface Definition {
@@ -12,7 +12,7 @@ interface Definition {
     group: string;
     scope: string;
     names: Record<'kind' | 'plural', string> & { shortNames: string[] };
-    versions: { name: string; schema: { openAPIV3Schema: Schema } }[];
+    versions: { name: string; schema: { openAPIV3Schema: StructuralSchema } }[];
   };
 }
 
@@ -25,15 +25,15 @@ const KINDS: { resource: Resource; file: string; shortName: string }[] = [
   { resource: ADDRESS_BLOCKS, file: 'api/address-block.ts', shortName: 'ablock' },
 ];
 
-function withoutTypeFields(shape: Shape): Shape {
+function withoutTypeFields(shape: TypeShape): TypeShape {
   if (typeof shape === 'string' || !('fields' in shape)) throw new TypeError('a kind has fields');
   const known = [...TYPE_FIELDS, 'metadata?'];
   return { fields: Object.fromEntries(Object.entries(shape.fields).filter(([name]) => !known.includes(name))) };
 }
 
 /** All schemas of an object's own fields, with their paths. */
-function fieldsOf(schema: Schema, path = ''): [string, Schema][] {
-  const below = Object.entries(schema.properties ?? {}).flatMap(([name, property]): [string, Schema][] => [
+function fieldsOf(schema: StructuralSchema, path = ''): [string, StructuralSchema][] {
+  const below = Object.entries(schema.properties ?? {}).flatMap(([name, property]): [string, StructuralSchema][] => [
     [`${path}.${name}`, property],
     ...fieldsOf(property, `${path}.${name}`),
   ]);
@@ -43,7 +43,7 @@ function fieldsOf(schema: Schema, path = ''): [string, Schema][] {
   return [...below, [`${path}[]`, items], ...fieldsOf(items, `${path}[]`)];
 }
 
-function isBounded({ type, maxLength, maxItems, maximum, enum: values, format, ...map }: Schema): boolean {
+function isBounded({ type, maxLength, maxItems, maximum, enum: values, format, ...map }: StructuralSchema): boolean {
   switch (type) {
     case 'string':
       return maxLength !== undefined || values !== undefined || format === 'date-time';
@@ -63,7 +63,7 @@ describe('the kinds that are ours', () => {
   for (const { resource, file, shortName } of KINDS) {
     describe(resource.kind, () => {
       let definition: Definition['spec'];
-      let schema: Schema;
+      let schema: StructuralSchema;
 
       before(async () => {
         const [found] = await readManifests(join(MANIFESTS, 'crds', `${resource.plural}.yaml`));
@@ -107,7 +107,7 @@ describe('the kinds that are ours', () => {
   }
 
   it('would show a field of another name, type or need', () => {
-    const schema: Schema = {
+    const schema: StructuralSchema = {
       type: 'object',
       required: ['a'],
       properties: { a: { type: 'string' }, b: { type: 'array', items: { type: 'string', enum: ['y', 'x'] } } },

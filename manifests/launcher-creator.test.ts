@@ -2,7 +2,7 @@ import type { ObjectMeta } from '../api/meta.js';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
 import { until } from '../e2e/bed/wait.js';
 import { CONFIG_MAPS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {
@@ -34,14 +34,14 @@ function networks(value: string | null, creator?: string): { metadata: Partial<O
 
 describe('the admission policies for the creator of a launcher, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
-    await untilRefused(() => cluster.createPod(WHO.tenant, launcher()));
-    await untilRefused(() => cluster.createPod(WHO.elsewhere, launcher()));
-    await untilRefused(() => cluster.createPod(WHO.tenant, { annotations: { [LAUNCHER_CREATOR]: 'x' } }));
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await untilDenied(() => cluster.createPod(WHO.tenant, launcher()));
+    await untilDenied(() => cluster.createPod(WHO.elsewhere, launcher()));
+    await untilDenied(() => cluster.createPod(WHO.tenant, { annotations: { [LAUNCHER_CREATOR]: 'x' } }));
   });
 
   after(() => cluster.stop());
@@ -60,7 +60,7 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
     unmarked: Record<Exclude<Person, 'tenant'>, boolean>;
     isMissing?: boolean;
   }
-  const refusedTo = (person: Person) => () => untilRefused(() => cluster.createPod(WHO[person], launcher()));
+  const refusedTo = (person: Person) => () => untilDenied(() => cluster.createPod(WHO[person], launcher()));
   const allowedTo = (person: Person) => () =>
     until('the parameters are seen', () => cluster.createPod(WHO[person], launcher()));
   const states: State[] = [
@@ -111,26 +111,26 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
 
         const isAdmitted = state.unmarked[person];
         it(`${isAdmitted ? 'admit' : 'refuse'} launchers that ${WHO[person]} creates without its name`, () =>
-          expectRefusal(cluster.createPod(WHO[person], launcher()), isAdmitted ? undefined : ONLY));
+          expectDenial(cluster.createPod(WHO[person], launcher()), isAdmitted ? undefined : ONLY));
       }
 
       it('refuse launchers that a tenant creates, whatever the annotation says', async () => {
         for (const creator of [undefined, WHO.tenant, WHO.kubevirt]) {
-          await expectRefusal(cluster.createPod(WHO.tenant, launcher(creator)), ONLY);
-          await expectRefusal(cluster.createPod(WHO.tenant, launcher(creator, false)), ONLY);
+          await expectDenial(cluster.createPod(WHO.tenant, launcher(creator)), ONLY);
+          await expectDenial(cluster.createPod(WHO.tenant, launcher(creator, false)), ONLY);
         }
       });
 
       it('refuse a creator who is somebody else', () =>
-        expectRefusal(cluster.createPod(WHO.elsewhere, launcher(WHO.kubevirt, false)), FIXED));
+        expectDenial(cluster.createPod(WHO.elsewhere, launcher(WHO.kubevirt, false)), FIXED));
 
       it('keep the creator as it is, in a write of the pod and of its status', async () => {
         const pod = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
         for (const value of [null, '', WHO.kubevirt, WHO.tenant]) {
           const body = { metadata: { annotations: { [LAUNCHER_CREATOR]: value } } };
           for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
-            await expectRefusal(cluster.patchPod(WHO[person], pod, body), FIXED);
-            await expectRefusal(cluster.patchPod(WHO[person], pod, body, 'status'), FIXED);
+            await expectDenial(cluster.patchPod(WHO[person], pod, body), FIXED);
+            await expectDenial(cluster.patchPod(WHO[person], pod, body, 'status'), FIXED);
           }
         }
       });
@@ -139,15 +139,15 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
         const pod = await cluster.createPod(WHO.tenant, { labels: LAUNCHER });
         for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
           const body = { metadata: { ownerReferences: [VMI] } };
-          await expectRefusal(cluster.patchPod(WHO[person], pod, body), ONLY);
+          await expectDenial(cluster.patchPod(WHO[person], pod, body), ONLY);
         }
       });
 
       it('take as creator whoever gives a launcher its first networks', async () => {
         const pod = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
         // of either policy, whichever the API server names first
-        await expectRefusal(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.kubevirt)), 'holdfast-launcher-');
-        await expectRefusal(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.tenant)), undefined);
+        await expectDenial(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.kubevirt)), 'holdfast-launcher-');
+        await expectDenial(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.tenant)), undefined);
       });
 
       for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
@@ -155,32 +155,32 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
         it(`${mayGive ? 'let' : 'do not let'} ${WHO[person]} give a launcher its first networks without its name`, async () => {
           const pod = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
           const refusal = mayGive ? undefined : 'gives a launcher its first networks';
-          await expectRefusal(cluster.patchPod(WHO[person], pod, networks('blue')), refusal);
-          if (mayGive) await expectRefusal(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.tenant)), FIXED);
+          await expectDenial(cluster.patchPod(WHO[person], pod, networks('blue')), refusal);
+          if (mayGive) await expectDenial(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.tenant)), FIXED);
         });
       }
 
       it('let only launchers of KubeVirt refer to claims', async () => {
         const refusal = state.unmarked.elsewhere ? undefined : 'only launchers that KubeVirt';
         const created = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
-        await expectRefusal(cluster.patchPod(WHO.elsewhere, created, networks(REFERENCE)), refusal);
+        await expectDenial(cluster.patchPod(WHO.elsewhere, created, networks(REFERENCE)), refusal);
         const { metadata } = networks(REFERENCE, WHO.elsewhere);
-        await expectRefusal(cluster.createPod(WHO.elsewhere, { ...launcher(), ...metadata }), refusal);
+        await expectDenial(cluster.createPod(WHO.elsewhere, { ...launcher(), ...metadata }), refusal);
       });
 
       it('let nobody take all networks from a launcher, because it would count as no user of a claim', async () => {
         const pod = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
         for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
-          await expectRefusal(cluster.patchPod(WHO[person], pod, networks(null)), 'never all taken away');
+          await expectDenial(cluster.patchPod(WHO[person], pod, networks(null)), 'never all taken away');
         }
-        await expectRefusal(cluster.patchPod(WHO.kubevirt, pod, networks('')), undefined);
+        await expectDenial(cluster.patchPod(WHO.kubevirt, pod, networks('')), undefined);
       });
     });
   }
 
   it('refuse a creator in a binding', async () => {
     const pod = await cluster.createPod(WHO.tenant, {});
-    await expectRefusal(
+    await expectDenial(
       cluster.bindPod(WHO.tenant, pod, { annotations: { [LAUNCHER_CREATOR]: 'x' } }),
       'who created it',
     );

@@ -7,7 +7,7 @@ import { NETWORKS_ANNOTATION } from '../api/names.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { messageOf } from '../kube/errors.js';
 import { FORGED_OWNERS, type ForgedOwner } from '../test/forged-owners.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {
@@ -23,13 +23,13 @@ const OTHER_VMI: OwnerReference = { ...VMI, name: 'vm2', uid: 'u-2', controller:
 
 describe('the admission policies for pods that a VMI owns, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
-    await untilRefused(() => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }));
-    await untilRefused(() => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }));
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await untilDenied(() => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }));
+    await untilDenied(() => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }));
   });
 
   after(() => cluster.stop());
@@ -82,20 +82,20 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     },
   ];
   for (const creation of creations) {
-    it(creation.name, () => expectRefusal(cluster.createPod(WHO[creation.as], creation.given), creation.expect));
+    it(creation.name, () => expectDenial(cluster.createPod(WHO[creation.as], creation.given), creation.expect));
   }
 
   /** Who is refused what, in words of the refusal. */
-  const refusals: Record<ForgedOwner['verdict'], Partial<Record<'tenant' | 'kubevirt', string>>> = {
+  const refusals: Record<ForgedOwner['reading'], Partial<Record<'tenant' | 'kubevirt', string>>> = {
     vmi: { tenant: 'only KubeVirt' },
     // for a tenant, of any policy that the API server names first
     malformed: { tenant: 'VirtualMachineInstance', kubevirt: 'version of KubeVirt' },
     other: {},
     invalid: { tenant: 'metadata.ownerReferences', kubevirt: 'metadata.ownerReferences' },
   };
-  for (const { name, owners, verdict } of FORGED_OWNERS) {
+  for (const { name, owners, reading } of FORGED_OWNERS) {
     for (const person of ['tenant', 'kubevirt'] as const) {
-      const words = refusals[verdict][person];
+      const words = refusals[reading][person];
       it(`${person} ${words === undefined ? 'creates' : 'does not create'} a pod with the label and ${name}`, async () => {
         const given = { labels: LAUNCHER, ownerReferences: [...owners] };
         expect(await wordsOf(cluster.createPod(WHO[person], given))).to.include(words ?? 'created');
@@ -119,12 +119,12 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
   it('let a pod with a malformed owner from before them lose its finalizers, and gain no other malformed owner', async () => {
     const old = { ...VMI, apiVersion: 'kubevirt.io' };
     const binding = 'holdfast-launcher-label';
-    const pod = await cluster.without(binding, () => cluster.createPod(WHO.tenant, { ownerReferences: [old] }));
-    await untilRefused(() => cluster.createPod(WHO.tenant, { ownerReferences: [old] }));
+    const pod = await cluster.withoutPolicy(binding, () => cluster.createPod(WHO.tenant, { ownerReferences: [old] }));
+    await untilDenied(() => cluster.createPod(WHO.tenant, { ownerReferences: [old] }));
     const note = { metadata: { finalizers: ['example.com/mine'] } };
-    await expectRefusal(cluster.patchPod(WHO.tenant, pod, note), undefined);
+    await expectDenial(cluster.patchPod(WHO.tenant, pod, note), undefined);
     const more = { metadata: { ownerReferences: [old, { ...old, controller: false, uid: 'u-2' }] } };
-    await expectRefusal(cluster.patchPod(WHO.tenant, pod, more), 'version of KubeVirt');
+    await expectDenial(cluster.patchPod(WHO.tenant, pod, more), 'version of KubeVirt');
   });
 
   const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
@@ -279,7 +279,7 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
   for (const change of changes) {
     it(change.name, async () => {
       const pod = await cluster.createPod(WHO.kubevirt, change.from ?? {});
-      await expectRefusal(cluster.patchPod(WHO[change.as], pod, { metadata: change.to }), change.expect);
+      await expectDenial(cluster.patchPod(WHO[change.as], pod, { metadata: change.to }), change.expect);
     });
   }
 });

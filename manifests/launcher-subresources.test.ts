@@ -1,6 +1,6 @@
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import type { ObjectMeta } from '../api/meta.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {
@@ -13,16 +13,16 @@ type Person = keyof typeof WHO;
 
 describe('the admission policies for what is written past a pod itself, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     const launch = () => cluster.createPod(WHO.kubevirt, launcher);
     const metadata = { annotations: { [NETWORKS_ANNOTATION]: 'blue' } };
-    await untilRefused(async () => cluster.patchPod(WHO.tenant, await launch(), { metadata }, 'status'));
-    await untilRefused(async () => cluster.bindPod(WHO.tenant, await launch(), metadata));
+    await untilDenied(async () => cluster.patchPod(WHO.tenant, await launch(), { metadata }, 'status'));
+    await untilDenied(async () => cluster.bindPod(WHO.tenant, await launch(), metadata));
   });
 
   after(() => cluster.stop());
@@ -93,7 +93,7 @@ describe('the admission policies for what is written past a pod itself, on a kub
       it(write.name, async () => {
         const pod = await cluster.createPod(WHO.kubevirt, write.from ?? {});
         const body = { metadata: write.to, status: { message: 'runs' } };
-        await expectRefusal(cluster.patchPod(WHO[write.as], pod, body, 'status'), write.expect);
+        await expectDenial(cluster.patchPod(WHO[write.as], pod, body, 'status'), write.expect);
       });
     }
   });
@@ -124,8 +124,8 @@ describe('the admission policies for what is written past a pod itself, on a kub
       it(binding.name, async () => {
         const user = WHO[binding.as];
         const pods = await Promise.all([0, 1].map(() => cluster.createPod(WHO.kubevirt, launcher)));
-        await expectRefusal(cluster.bindPod(user, pods[0]!, binding.given), binding.expect);
-        await expectRefusal(cluster.bindPodWithoutSubresource(user, pods[1]!, binding.given), binding.expect);
+        await expectDenial(cluster.bindPod(user, pods[0]!, binding.given), binding.expect);
+        await expectDenial(cluster.bindPodWithoutSubresource(user, pods[1]!, binding.given), binding.expect);
       });
     }
   });

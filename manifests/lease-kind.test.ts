@@ -6,7 +6,7 @@ import { leaseName } from '../ipam/core/lease-name.js';
 import { createLease } from '../ipam/core/lease.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { expectOutcome, readTable, startWithKind } from './testing/kind-server.js';
+import { expectSchemaResult, readTable, startServerWithKind } from './testing/kind-server.js';
 import { LEASE_CHANGES } from '../test/lease-changes.js';
 
 const NAME = 'blue.10-1-0-17';
@@ -153,14 +153,14 @@ describe('AddressLeases, on a kube-apiserver', function () {
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startWithKind(ADDRESS_LEASES);
+    plane = await startServerWithKind(ADDRESS_LEASES);
   });
 
   after(() => plane.stop());
 
   describe('may be', () => {
     for (const { name, given, expect: words } of CASES) {
-      it(name, () => expectOutcome(plane.client.create(ADDRESS_LEASES, given, { dryRun: true }), words));
+      it(name, () => expectSchemaResult(plane.client.create(ADDRESS_LEASES, given, { dryRun: true }), words));
     }
 
     it('whatever we name them: our names and texts are those that the server knows', async () => {
@@ -183,7 +183,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
         await plane.client.create(ADDRESS_LEASES, lease(NAME, from));
         try {
           const patch = { type: 'merge', body: { spec: to } } as const;
-          await expectOutcome(plane.client.patch(ADDRESS_LEASES, { name: NAME }, patch), words);
+          await expectSchemaResult(plane.client.patch(ADDRESS_LEASES, { name: NAME }, patch), words);
         } finally {
           await plane.client.delete(ADDRESS_LEASES, { name: NAME });
         }

@@ -6,7 +6,7 @@ import { IP_POOLS } from '../cli/whereabouts/kinds.js';
 import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
 import { listIps } from '../cli/ips.js';
 import { reserve, unreserve } from '../cli/reserve.js';
-import { createKinds } from '../e2e/bed/kinds.js';
+import { createCrds } from '../e2e/bed/crds.js';
 import { createAll, readManifests } from '../e2e/bed/objects.js';
 import { until } from '../e2e/bed/wait.js';
 import { readLease, releaseLease } from '../ipam/core/lease.js';
@@ -15,7 +15,7 @@ import { systemClock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { GuardedCluster, expectRefusal } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial } from './testing/policy-cluster.js';
 import { roleBindingOf } from './testing/role-binding.js';
 
 const NAMESPACE = 'kube-system';
@@ -25,14 +25,20 @@ const APPLY = { ...DRY, apply: true };
 
 describe('moving over from whereabouts, on a kube-apiserver, with the rights that are shipped', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   let migrator: Client;
   let pods: Pod[] = [];
   const printed: string[] = [];
 
   async function migrate(options: MigrateOptions): Promise<boolean> {
     const print = (line: string) => void printed.push(line);
-    return migrateWhereabouts(options, { client: migrator, clock: systemClock, width: 8, print, tell: print });
+    return migrateWhereabouts(options, {
+      client: migrator,
+      clock: systemClock,
+      concurrency: 8,
+      print,
+      printStatus: print,
+    });
   }
 
   async function allocate(allocations: Record<string, unknown>): Promise<void> {
@@ -47,8 +53,8 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
-    await createKinds(
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+    await createCrds(
       cluster.admin,
       await readManifests(join(import.meta.dirname, '..', 'e2e', 'bed', 'manifests', 'whereabouts.yaml')),
     );
@@ -56,7 +62,7 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
       roleBindingOf('migrator', 'holdfast-migrate'),
       roleBindingOf('keeper', 'holdfast-pool-admin'),
     ]);
-    migrator = await cluster.asJust('migrator');
+    migrator = await cluster.asRestricted('migrator');
     await until('the migrator has his rights', () =>
       migrator.list(PODS).then(
         () => true,
@@ -117,30 +123,30 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
   it('leaves whereabouts, NADs and pods to others', async () => {
     const ref = { namespace: NAMESPACE, name: '10.74.0.0-24' };
     const patch = { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } } as const;
-    await expectRefusal(migrator.delete(IP_POOLS, ref), 'cannot delete resource');
-    await expectRefusal(migrator.patch(IP_POOLS, ref, patch), 'cannot patch resource');
+    await expectDenial(migrator.delete(IP_POOLS, ref), 'cannot delete resource');
+    await expectDenial(migrator.patch(IP_POOLS, ref, patch), 'cannot patch resource');
     const nad = { namespace: 'default', name: 'blue' };
-    await expectRefusal(migrator.patch(NETWORK_ATTACHMENT_DEFINITIONS, nad, patch), 'cannot patch resource');
+    await expectDenial(migrator.patch(NETWORK_ATTACHMENT_DEFINITIONS, nad, patch), 'cannot patch resource');
     const pod = { namespace: 'default', name: pods[0]?.metadata.name ?? '' };
     const body = { metadata: { annotations: { [NETWORK_STATUS_ANNOTATION]: '[]' } } };
-    await expectRefusal(migrator.patch(PODS, pod, { type: 'merge', body }), 'cannot patch resource');
-    await expectRefusal(migrator.delete(ADDRESS_POOLS, { name: 'blue.default' }), 'cannot delete resource');
+    await expectDenial(migrator.patch(PODS, pod, { type: 'merge', body }), 'cannot patch resource');
+    await expectDenial(migrator.delete(ADDRESS_POOLS, { name: 'blue.default' }), 'cannot delete resource');
   });
 
   it('shows who has which addresses, as far as one may see that', async () => {
     const [first] = pods;
     const here = { allNamespaces: false, json: false };
-    const lines = await listIps(here, await cluster.asJust('migrator'), 'default');
+    const lines = await listIps(here, await cluster.asRestricted('migrator'), 'default');
     expect(lines.find((line) => line.includes(first?.metadata.name ?? '-'))).to.match(/10\.74\.0\.5 +blue\.default/);
-    const nobody = await cluster.asJust('nobody');
-    await expectRefusal(
+    const nobody = await cluster.asRestricted('nobody');
+    await expectDenial(
       listIps({ ...here, allNamespaces: true }, nobody, 'default'),
       'cannot list resource "ipamclaims"',
     );
   });
 
   it('a pool’s administrator reserves an address for a MAC address, and lets it go', async () => {
-    const keeper = await cluster.asJust('keeper');
+    const keeper = await cluster.asRestricted('keeper');
     const wanted = { pool: 'blue.default', address: '10.74.0.77', mac: '02:00:00:00:00:01' };
     expect(await reserve(wanted, keeper)).to.match(/reserved$/);
     expect((await owners())['10.74.0.77']).to.equal('reserved');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID, CLAIM_VM_NETWORK } from '../api/names.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 
 const WHO = {
   tenant: 'tenant',
@@ -21,17 +21,17 @@ const LAUNCHER = { 'kubevirt.io': 'virt-launcher' };
 
 describe('the admission policies on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt', claimWriters: `\n ${WHO.restorer}\n` });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt', claimWriters: `\n ${WHO.restorer}\n` });
     const refused = [
       () => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }),
       () => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }),
       () => cluster.createClaim(WHO.tenant, { finalizers: [CLAIM_FINALIZER] }),
     ];
-    for (const attempt of refused) await untilRefused(attempt);
+    for (const attempt of refused) await untilDenied(attempt);
   });
 
   after(() => cluster.stop());
@@ -73,7 +73,7 @@ describe('the admission policies on a kube-apiserver', function () {
       { name: 'the collector makes none with our finalizer', as: 'collector', given: ours, expect: 'only Holdfast' },
     ];
     for (const creation of creations) {
-      it(creation.name, () => expectRefusal(cluster.createClaim(WHO[creation.as], creation.given), creation.expect));
+      it(creation.name, () => expectDenial(cluster.createClaim(WHO[creation.as], creation.given), creation.expect));
     }
 
     const annotate = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } });
@@ -142,14 +142,14 @@ describe('the admission policies on a kube-apiserver', function () {
     for (const change of changes) {
       it(change.name, async () => {
         const claim = await cluster.createClaim(WHO.controller, { ...ours, finalizers: [CLAIM_FINALIZER, 'a.b/c'] });
-        await expectRefusal(cluster.patchClaim(WHO[change.as], claim, change.to), change.expect);
+        await expectDenial(cluster.patchClaim(WHO[change.as], claim, change.to), change.expect);
       });
     }
 
     it('a cluster admin of the group system:masters may do all', async () => {
       const { metadata } = await cluster.createClaim(WHO.controller, ours);
       const body = { metadata: { finalizers: null, ownerReferences: null } };
-      await expectRefusal(cluster.admin.patch(IPAM_CLAIMS, metadata, { type: 'merge', body }), undefined);
+      await expectDenial(cluster.admin.patch(IPAM_CLAIMS, metadata, { type: 'merge', body }), undefined);
     });
 
     const writeStatus = async (user: string): Promise<unknown> => {
@@ -158,19 +158,19 @@ describe('the admission policies on a kube-apiserver', function () {
     };
 
     it('whoever may by RBAC writes their status while nobody is named for it', () =>
-      expectRefusal(writeStatus(WHO.tenant), undefined));
+      expectDenial(writeStatus(WHO.tenant), undefined));
 
     it('a user whom the ConfigMap names for it alone writes their status', async () => {
       const ref = { namespace: 'holdfast-system', name: 'holdfast-policies' };
       const body = { data: { statusWriters: `${WHO.ipam}\n` } };
       await cluster.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body });
-      const words = await untilRefused(() => writeStatus(WHO.tenant));
+      const words = await untilDenied(() => writeStatus(WHO.tenant));
       expect(words).to.include('tenant is not among statusWriters in the ConfigMap holdfast-system/holdfast-policies');
-      await expectRefusal(writeStatus(WHO.controller), 'not among statusWriters');
-      await expectRefusal(writeStatus(WHO.ipam), undefined);
+      await expectDenial(writeStatus(WHO.controller), 'not among statusWriters');
+      await expectDenial(writeStatus(WHO.ipam), undefined);
       const { metadata } = await cluster.createClaim(WHO.controller, ours);
       const patch = { type: 'merge', body: { status: { ips: [] } } } as const;
-      await expectRefusal(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
+      await expectDenial(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
     });
 
     it('a refusal names the remedy for software that must write claims', async () => {
@@ -179,36 +179,36 @@ describe('the admission policies on a kube-apiserver', function () {
         { ownerReferences: [VM] },
         { finalizers: [CLAIM_FINALIZER] },
       ]) {
-        await expectRefusal(cluster.createClaim(WHO.tenant, given), 'claimWriters of the ConfigMap holdfast-policies');
+        await expectDenial(cluster.createClaim(WHO.tenant, given), 'claimWriters of the ConfigMap holdfast-policies');
       }
       const claim = await cluster.createClaim(WHO.controller, ours);
       const attempt = cluster.patchClaim(WHO.tenant, claim, { spec: { network: 'green' } });
-      await expectRefusal(attempt, 'claimWriters of the ConfigMap holdfast-policies');
+      await expectDenial(attempt, 'claimWriters of the ConfigMap holdfast-policies');
     });
   });
 
   describe('without their parameters', () => {
     before(async () => {
       await cluster.admin.delete(CONFIG_MAPS, { namespace: 'holdfast-system', name: 'holdfast-policies' });
-      await untilRefused(() => cluster.createClaim(WHO.tenant, {}));
+      await untilDenied(() => cluster.createClaim(WHO.tenant, {}));
     });
 
     it('refuse claims, and say why', async () => {
-      expect(await untilRefused(() => cluster.createClaim(WHO.controller, {}))).to.include('no params found');
+      expect(await untilDenied(() => cluster.createClaim(WHO.controller, {}))).to.include('no params found');
     });
 
     it('let launchers pass, which get no address of a claim meanwhile', async () => {
       const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
-      await expectRefusal(cluster.createPod(WHO.kubevirt, launcher), undefined);
+      await expectDenial(cluster.createPod(WHO.kubevirt, launcher), undefined);
     });
 
     it('let all other pods pass', async () => {
-      await expectRefusal(cluster.createPod(WHO.tenant, { labels: { app: 'web' } }), undefined);
+      await expectDenial(cluster.createPod(WHO.tenant, { labels: { app: 'web' } }), undefined);
     });
 
     it('still refuse a pod that hides from them', async () => {
       // of either policy, whichever the API server names first
-      await expectRefusal(cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }), 'holdfast-launcher-');
+      await expectDenial(cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }), 'holdfast-launcher-');
     });
   });
 });

@@ -13,7 +13,7 @@ import { createAll } from '../e2e/bed/objects.js';
 import { until } from '../e2e/bed/wait.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 
 const WHO = {
   /** May write claims, with their status, in one namespace. */
@@ -63,10 +63,10 @@ function derivedFrom(namespace: string): Partial<ObjectMeta> {
 
 describe('the admission policies for claims on the networks of pools, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   let count = 0;
 
-  const as = (person: Person): Promise<Client> => cluster.asJust(WHO[person]);
+  const as = (person: Person): Promise<Client> => cluster.asRestricted(WHO[person]);
 
   async function createClaim(network: string, nad?: string): Promise<IPAMClaim> {
     count += 1;
@@ -94,7 +94,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     const tenants = grant('claim-editors', [WHO.tenant], ['ipamclaims', 'ipamclaims/status']);
     const strangers = grant('status-writers', [WHO.stranger, WHO.namesake], ['ipamclaims/status']);
     const { admin } = cluster;
@@ -129,18 +129,18 @@ describe('the admission policies for claims on the networks of pools, on a kube-
     for (const { name, network, nad, guarded } of cases) {
       it(`${name}: ${guarded ? 'only Holdfast writes it' : 'whoever may by RBAC writes it'}`, async () => {
         const words = `serves the network ${network}: only Holdfast writes the status`;
-        if (guarded) await untilRefused(() => writeStatus('tenant', network, nad));
+        if (guarded) await untilDenied(() => writeStatus('tenant', network, nad));
         for (const person of ['tenant', 'stranger', 'namesake'] as const) {
-          await expectRefusal(writeStatus(person, network, nad), guarded ? words : undefined);
+          await expectDenial(writeStatus(person, network, nad), guarded ? words : undefined);
         }
-        await expectRefusal(writeStatus('ipam', network, nad), undefined);
+        await expectDenial(writeStatus('ipam', network, nad), undefined);
       });
     }
 
     it('a cluster admin may write it', async () => {
       const { metadata } = await createClaim('blue');
       const patch = { type: 'merge', body: { status: { ips: [] } } } as const;
-      await expectRefusal(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
+      await expectDenial(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
     });
 
     it('another IPAM writes it once RBAC lets it serve that pool, and no other', async () => {
@@ -150,16 +150,16 @@ describe('the admission policies for claims on the networks of pools, on a kube-
       const { role, everywhere } = grant('blue-servers', [WHO.stranger], []);
       await createAll(cluster.admin, [{ ...role, rules }, everywhere]);
       await until('the role is in force', () => writeStatus('stranger', 'blue'));
-      await expectRefusal(writeStatus('stranger', 'white'), 'serves the network white');
-      await expectRefusal(writeStatus('tenant', 'blue'), 'serves the network blue');
+      await expectDenial(writeStatus('stranger', 'white'), 'serves the network white');
+      await expectDenial(writeStatus('tenant', 'blue'), 'serves the network blue');
     });
 
     it('Holdfast writes it on all networks, while the ConfigMap names others for it', async () => {
       await nameStatusWriters(`${WHO.stranger}\n`);
-      await untilRefused(() => writeStatus('tenant', 'black'));
-      for (const network of ['black', 'white']) await expectRefusal(writeStatus('ipam', network), undefined);
-      await expectRefusal(writeStatus('namesake', 'black'), 'not among statusWriters');
-      await expectRefusal(writeStatus('stranger', 'white'), 'serves the network white');
+      await untilDenied(() => writeStatus('tenant', 'black'));
+      for (const network of ['black', 'white']) await expectDenial(writeStatus('ipam', network), undefined);
+      await expectDenial(writeStatus('namesake', 'black'), 'not among statusWriters');
+      await expectDenial(writeStatus('stranger', 'white'), 'serves the network white');
       await nameStatusWriters('');
       await until('the list is empty again', () => writeStatus('tenant', 'black'));
     });
@@ -215,7 +215,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
     for (const change of changes) {
       it(change.name, async () => {
         const claim = await createClaim('blue', 'default/blue');
-        await expectRefusal(patchClaim(change.as, claim, change.to), change.expect);
+        await expectDenial(patchClaim(change.as, claim, change.to), change.expect);
       });
     }
 
@@ -231,7 +231,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
 
     it('the collector deletes them', async () => {
       const { metadata } = await createClaim('blue');
-      await expectRefusal((await as('collector')).delete(IPAM_CLAIMS, metadata), undefined);
+      await expectDenial((await as('collector')).delete(IPAM_CLAIMS, metadata), undefined);
       expect((await cluster.admin.get(IPAM_CLAIMS, metadata)).metadata.deletionTimestamp).to.be.a('string');
     });
   });

@@ -7,7 +7,7 @@ import type { Manifest } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { compilePool } from '../ipam/core/pool.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
-import { expectOutcome, readTable, startWithKind } from './testing/kind-server.js';
+import { expectSchemaResult, readTable, startServerWithKind } from './testing/kind-server.js';
 import { LARGEST_POOL, POOL_CASES, V4, V6 } from './testing/pool-cases.js';
 
 function pool(name: string, spec: Partial<AddressPoolSpec>): AddressPool {
@@ -20,7 +20,7 @@ describe('AddressPools, on a kube-apiserver', function () {
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startWithKind(ADDRESS_POOLS);
+    plane = await startServerWithKind(ADDRESS_POOLS);
   });
 
   after(() => plane.stop());
@@ -29,7 +29,7 @@ describe('AddressPools, on a kube-apiserver', function () {
     for (const { name, given, expect: words } of POOL_CASES) {
       it(name, async () => {
         const attempt = plane.client.create(ADDRESS_POOLS, pool('blue', given), { dryRun: true });
-        await expectOutcome(attempt, words);
+        await expectSchemaResult(attempt, words);
         // what the server refuses by rule, the reconciler would not serve either, but for names that CNI refuses
         if (words?.some((word) => word.includes('CNI'))) return;
         expect(compilePool(pool('blue', given)).ok).to.equal(words === undefined);
@@ -76,7 +76,7 @@ describe('AddressPools, on a kube-apiserver', function () {
       it(name, async () => {
         const patch = { type: 'merge', body: { spec: to } } as const;
         const attempt = plane.client.patch(ADDRESS_POOLS, { name: 'green' }, patch);
-        await expectOutcome(attempt, words);
+        await expectSchemaResult(attempt, words);
       });
     }
 

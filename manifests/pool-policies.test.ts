@@ -5,7 +5,7 @@ import { POOL_NAD_NAMESPACE } from '../api/names.js';
 import { createAll } from '../e2e/bed/objects.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 import { roleBindingOf } from './testing/role-binding.js';
 
 const WHO = {
@@ -38,13 +38,13 @@ function pool(name: string, metadata: Partial<ObjectMeta> = {}): AddressPool {
 
 describe('the rights to pools and leases, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
 
-  const as = (person: keyof typeof WHO): Promise<Client> => cluster.asJust(WHO[person]);
+  const as = (person: keyof typeof WHO): Promise<Client> => cluster.asRestricted(WHO[person]);
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     await createAll(cluster.admin, [TENANT_RIGHTS, ...PEOPLES_RIGHTS]);
     await cluster.admin.create(ADDRESS_POOLS, pool('blue'));
     const mark = { [POOL_NAD_NAMESPACE]: 'nads' };
@@ -63,14 +63,14 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
     it('a tenant neither makes, changes, deletes nor reads one', async () => {
       const tenant = await as('tenant');
       const ref = lease.metadata;
-      await expectRefusal(tenant.create(ADDRESS_LEASES, lease), 'cannot create resource "addressleases"');
-      await expectRefusal(tenant.patch(ADDRESS_LEASES, ref, { type: 'merge', body }), 'cannot patch resource');
-      await expectRefusal(tenant.delete(ADDRESS_LEASES, ref), 'cannot delete resource');
-      await expectRefusal(tenant.list(ADDRESS_LEASES), 'cannot list resource');
+      await expectDenial(tenant.create(ADDRESS_LEASES, lease), 'cannot create resource "addressleases"');
+      await expectDenial(tenant.patch(ADDRESS_LEASES, ref, { type: 'merge', body }), 'cannot patch resource');
+      await expectDenial(tenant.delete(ADDRESS_LEASES, ref), 'cannot delete resource');
+      await expectDenial(tenant.list(ADDRESS_LEASES), 'cannot list resource');
     });
 
     it('neither does Holdfast’s controller', async () => {
-      await expectRefusal((await as('controller')).create(ADDRESS_LEASES, lease), 'cannot create resource');
+      await expectDenial((await as('controller')).create(ADDRESS_LEASES, lease), 'cannot create resource');
     });
 
     it('Holdfast’s IPAM makes, changes and deletes them', async () => {
@@ -88,24 +88,24 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
     const tryToCreate = async (metadata: Partial<ObjectMeta>, person: keyof typeof WHO = 'admin') =>
       (await as(person)).create(ADDRESS_POOLS, pool('trial', metadata), { dryRun: true });
 
-    before(() => untilRefused(() => tryToCreate({ annotations: mark })));
+    before(() => untilDenied(() => tryToCreate({ annotations: mark })));
 
-    it('an admin makes one', () => expectRefusal(tryToCreate({ labels: { mine: 'yes' } }), undefined));
+    it('an admin makes one', () => expectDenial(tryToCreate({ labels: { mine: 'yes' } }), undefined));
 
     for (const [field, metadata] of [
       ['annotation', { annotations: mark }],
       ['label', { labels: mark }],
       ['empty annotation', { annotations: { [POOL_NAD_NAMESPACE]: '' } }],
     ] as const) {
-      it(`an admin makes none with the ${field} of a derived one`, () => expectRefusal(tryToCreate(metadata), REFUSAL));
+      it(`an admin makes none with the ${field} of a derived one`, () => expectDenial(tryToCreate(metadata), REFUSAL));
     }
 
     it('who moves networks over makes one ahead of its NAD, and changes none', async () => {
       const derived = { annotations: mark, labels: mark };
-      await expectRefusal(tryToCreate(derived, 'migrator'), undefined);
+      await expectDenial(tryToCreate(derived, 'migrator'), undefined);
       const patch = { type: 'merge', body: { metadata: derived } } as const;
       const migrator = await as('migrator');
-      await expectRefusal(migrator.patch(ADDRESS_POOLS, { name: 'blue' }, patch), 'cannot patch resource');
+      await expectDenial(migrator.patch(ADDRESS_POOLS, { name: 'blue' }, patch), 'cannot patch resource');
     });
 
     const changes: { name: string; of: string; to: object; expect?: string }[] = [
@@ -119,12 +119,12 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
       it(`an admin ${change.name}`, async () => {
         const patch = { type: 'merge', body: { metadata: change.to } } as const;
         const admin = await asAdmin();
-        await expectRefusal(admin.patch(ADDRESS_POOLS, { name: change.of }, patch, { dryRun: true }), change.expect);
+        await expectDenial(admin.patch(ADDRESS_POOLS, { name: change.of }, patch, { dryRun: true }), change.expect);
       });
     }
 
     it('a tenant reads none', async () => {
-      await expectRefusal((await as('tenant')).list(ADDRESS_POOLS), 'cannot list resource "addresspools"');
+      await expectDenial((await as('tenant')).list(ADDRESS_POOLS), 'cannot list resource "addresspools"');
     });
   });
 });

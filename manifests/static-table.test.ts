@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
-import { expireLease, readLease, releaseLease, takeLease } from '../ipam/core/lease.js';
+import { expireLease, readLease, releaseLease, reallocateLease } from '../ipam/core/lease.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { GuardedCluster, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, untilDenied } from './testing/policy-cluster.js';
 import { AGENT, CLAIM, ON_NODE_1, ON_NODE_2, RESERVED, changed, lease, request } from './testing/node-leases.js';
-import { refusalOf } from '../test/outcome.js';
+import { requestErrorOf } from '../test/request-error.js';
 
 const RELEASED = Date.parse('2020-01-01T00:00:00Z');
 const RELEASED_AT = { releasedAt: new Date(RELEASED).toISOString() };
@@ -28,17 +28,17 @@ const FOR_NOBODY: AddressLease = { ...RESERVED, spec: printer };
 /** By kind and admission policy together: whichever refuses first. */
 describe('the static table of addresses, on a kube-apiserver', function () {
   this.timeout(20_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
   let agent: Client;
   let ipam: Client;
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
     await cluster.admin.create(NODES, { metadata: { name: 'node-1' } });
     agent = await cluster.withToken(AGENT, { node: 'node-1' });
     ipam = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-ipam' });
-    await untilRefused(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
+    await untilDenied(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
   });
 
   after(() => cluster.stop());
@@ -142,7 +142,7 @@ describe('the static table of addresses, on a kube-apiserver', function () {
       { client: ipam, by: request({ owner: CLAIM, mac: MAC }) },
     ];
     for (const { client, by } of [...turns, ...turns]) {
-      const held = await writeLease(client, takeLease(readLease(current), by));
+      const held = await writeLease(client, reallocateLease(readLease(current), by));
       expect(held?.spec).to.deep.include({ mac: MAC, reserved: true, owner: by.owner });
       const released = await writeLease(client, releaseLease(readLease(held!), RELEASED));
       current = (await writeLease(ipam, expireLease(readLease(released!))))!;
@@ -162,7 +162,7 @@ async function expectWords(attempt: Promise<unknown>, words: string | undefined)
     await attempt;
     return;
   }
-  const { message } = await refusalOf(attempt);
+  const { message } = await requestErrorOf(attempt);
   expect(message).to.include(words);
   expect(message).not.to.match(/evaluation error|no such key/);
 }

@@ -5,7 +5,7 @@ import { type Manifest, readManifests } from '../e2e/bed/objects.js';
 import type { Resource } from '../kube/resource.js';
 import * as resources from '../kube/resources.js';
 import { EVENTS } from '../kube/events.js';
-import { LEASES } from '../kube/leader.js';
+import { LEASES } from '../kube/leader-election.js';
 import { importsOf } from '../test/layers.js';
 import { ROOT } from '../test/source-files.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';

@@ -10,7 +10,7 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
   type WebhookConfigurationObject,
 } from '../kube/resources.js';
-import { GuardedCluster, expectRefusal, untilRefused } from './testing/guarded-cluster.js';
+import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
 
 const SYSTEM = 'holdfast-system';
 const WEBHOOK = `system:serviceaccount:${SYSTEM}:holdfast-webhook`;
@@ -79,7 +79,7 @@ const WITHOUT_EFFECT = new Set([
 
 describe('webhook configurations on a kube-apiserver', function () {
   this.timeout(30_000);
-  let cluster: GuardedCluster;
+  let cluster: PolicyCluster;
 
   async function change(user: string, [, resource, name]: Configurations, operations: JsonPatchOperation[]) {
     return (await cluster.as(user)).patch(resource, { name }, { type: 'json', operations });
@@ -93,12 +93,12 @@ describe('webhook configurations on a kube-apiserver', function () {
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await GuardedCluster.start({});
+    cluster = await PolicyCluster.start({});
     const shipped = await Promise.all(FILES.map((file) => readManifests(join(MANIFESTS, file))));
     for (const object of shipped.flat()) await cluster.admin.create(resourceOf(object), object);
     const client = await cluster.as(WEBHOOK);
     const mine = { metadata: { name: 'mine' }, webhooks: [] };
-    await untilRefused(() => client.create(MUTATING_WEBHOOK_CONFIGURATIONS, mine, { dryRun: true }));
+    await untilDenied(() => client.create(MUTATING_WEBHOOK_CONFIGURATIONS, mine, { dryRun: true }));
   });
 
   after(() => cluster.stop());
@@ -117,17 +117,17 @@ describe('webhook configurations on a kube-apiserver', function () {
         it(`does not get ${what} from that identity, nor from a namesake in another namespace`, async () => {
           const namesake = user.replace(SYSTEM, 'tenant');
           for (const who of [user, namesake]) {
-            await expectRefusal(change(who, configuration, operations), refusal);
-            await expectRefusal(change(who, configuration, [...operations, ...renewed(operations)]), refusal);
+            await expectDenial(change(who, configuration, operations), refusal);
+            await expectDenial(change(who, configuration, [...operations, ...renewed(operations)]), refusal);
           }
         });
       }
 
       it('is not deleted, and no other one is created, by that identity', async () => {
         const client = await cluster.as(user);
-        await expectRefusal(client.delete(resource, { name }), 'create and delete none');
+        await expectDenial(client.delete(resource, { name }), 'create and delete none');
         const mine = { metadata: { name: 'mine' }, webhooks: [] };
-        await expectRefusal(client.create(resource, mine), 'create and delete none');
+        await expectDenial(client.create(resource, mine), 'create and delete none');
       });
     });
   }

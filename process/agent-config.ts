@@ -1,4 +1,4 @@
-import { COMMON, type CommonConfig, IPAM_SETTINGS } from './config.js';
+import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
 import { type Settings, duration, parseObjectName, parseText, wholeNumber } from './setting.js';
 
 /** An agent has a node, and no rival for it. */
@@ -25,64 +25,64 @@ export interface AgentConfig extends Omit<CommonConfig, 'leaderElect' | 'namespa
 /** No ADD of any agent takes longer: ipam waits for that before a pool moves to another address space. */
 export const MAX_ADD_TIMEOUT_MS = 100_000;
 
-const { leaderElect: _leaderElect, namespace: _namespace, ...OF_A_NODE } = COMMON;
+const { leaderElect: _leaderElect, namespace: _namespace, ...NODE_SETTINGS } = COMMON_SETTINGS;
 
 export const AGENT_SETTINGS: Settings<AgentConfig> = {
-  ...OF_A_NODE,
+  ...NODE_SETTINGS,
   maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
   collectAfterMs: IPAM_SETTINGS.collectAfterMs,
   nodeName: {
     flag: 'node-name',
     placeholder: 'name',
     description: 'the node whose pods are served: its name in Kubernetes',
-    fallback: '',
-    fallbackText: 'none: it must be given',
-    required: true,
-    alsoVariable: 'NODE_NAME',
+    defaultValue: '',
+    defaultText: 'none: it must be given',
+    isRequired: true,
+    alternativeVariable: 'NODE_NAME',
     parse: parseObjectName,
   },
   policiesNamespace: {
     flag: 'policies-namespace',
     placeholder: 'name',
     description: "namespace of the ConfigMap holdfast-policies, which says where KubeVirt's controller runs",
-    fallback: COMMON.namespace.fallback,
+    defaultValue: COMMON_SETTINGS.namespace.defaultValue,
     parse: parseObjectName,
   },
   runDir: {
     flag: 'run-dir',
     placeholder: 'directory',
     description: 'where the CNI plugin finds the socket agent.sock, and leaves what is to be released later',
-    fallback: '/run/holdfast',
+    defaultValue: '/run/holdfast',
     parse: parseText,
   },
   cniBinDir: {
     flag: 'cni-bin-dir',
     placeholder: 'directory',
     description: "the runtime's folder of CNI plugins, into which ours is installed",
-    fallback: undefined,
-    fallbackText: 'it is installed by somebody else',
+    defaultValue: undefined,
+    defaultText: 'it is installed by somebody else',
     parse: parseText,
   },
   multusNamespace: {
     flag: 'multus-namespace',
     placeholder: 'namespace',
     description: "Multus' own multusNamespace: where it looks for a pod's default network that names no namespace",
-    fallback: 'kube-system',
+    defaultValue: 'kube-system',
     parse: parseObjectName,
   },
   requestWorkers: {
     flag: 'request-workers',
     placeholder: 'number',
     description: 'how many CNI requests are worked on at once; more wait in a line',
-    fallback: 64, // a request mostly waits for the API server
+    defaultValue: 64, // a request mostly waits for the API server
     parse: wholeNumber(1, 1024),
   },
   addTimeoutMs: {
     flag: 'add-timeout',
     placeholder: 'duration',
     description: 'how long an ADD may wait for its addresses before the runtime is told to try again',
-    fallback: 30_000, // runtimes give a whole sandbox two minutes and more
-    fallbackText: '30s',
+    defaultValue: 30_000, // runtimes give a whole sandbox two minutes and more
+    defaultText: '30s',
     parse: duration(100, MAX_ADD_TIMEOUT_MS),
   },
 };

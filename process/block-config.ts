@@ -18,28 +18,28 @@ export const BLOCK_SETTINGS: Settings<BlockConfig> = {
     flag: 'block-min-free',
     placeholder: 'number',
     description: 'a node with fewer free addresses in its blocks of a pool is lent another block',
-    fallback: 8,
+    defaultValue: 8,
     parse: wholeNumber(1, 65_536),
   },
   blockMaxFree: {
     flag: 'block-max-free',
     placeholder: 'number',
     description: 'a node with more free addresses in its blocks of a pool is asked for one that it does not use',
-    fallback: 72, // a whole block of the default size, and what a node shall have
+    defaultValue: 72, // a whole block of the default size, and what a node shall have
     parse: wholeNumber(1, 1_000_000),
   },
   excessReleaseDelayMs: {
     flag: 'excess-release-delay',
     placeholder: 'duration',
     description: 'for how long a node must have had too many free addresses before it is asked for a block',
-    fallback: 180_000,
-    fallbackText: '180s',
+    defaultValue: 180_000,
+    defaultText: '180s',
     parse: duration(100, DAY_MS),
   },
 };
 
 /** @returns what is wrong with the two together */
-export function blockProblem({ blockMinFree, blockMaxFree }: BlockConfig): string | undefined {
+export function findBlockConfigProblem({ blockMinFree, blockMaxFree }: BlockConfig): string | undefined {
   if (blockMaxFree >= blockMinFree) return undefined;
   const max = `--${BLOCK_SETTINGS.blockMaxFree.flag}`;
   const min = `--${BLOCK_SETTINGS.blockMinFree.flag}`;

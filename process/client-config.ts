@@ -13,22 +13,22 @@ export const CLIENT_SETTINGS: Settings<ClientConfig> = {
     flag: 'client-ca-file',
     placeholder: 'file',
     description: 'CA certificates: reviews are answered only for clients whose certificate one of them signed',
-    fallback: undefined,
-    fallbackText: 'every client is answered',
+    defaultValue: undefined,
+    defaultText: 'every client is answered',
     parse: parseText,
   },
   clientAllowedNames: {
     flag: 'client-allowed-names',
     placeholder: 'name,...',
     description: 'common names that the certificate of a client may have, together with --client-ca-file',
-    fallback: Object.freeze([]),
-    fallbackText: 'all',
+    defaultValue: Object.freeze([]),
+    defaultText: 'all',
     parse: parseNames,
   },
 };
 
 /** @returns what is wrong with the two together */
-export function clientProblem({ clientCaFile, clientAllowedNames }: ClientConfig): string | undefined {
+export function findClientConfigProblem({ clientCaFile, clientAllowedNames }: ClientConfig): string | undefined {
   if (clientCaFile !== undefined || clientAllowedNames.length === 0) return undefined;
   const { clientCaFile: file, clientAllowedNames: names } = CLIENT_SETTINGS;
   return `--${names.flag} has no effect without --${file.flag}: name the file of the CA that signs the certificates of clients`;

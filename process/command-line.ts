@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { OutputConfiguration } from 'commander';
 import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
-import { type BlockConfig, blockProblem } from './block-config.js';
+import { type BlockConfig, findBlockConfigProblem } from './block-config.js';
 import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
-import { type ClientConfig, clientProblem } from './client-config.js';
+import { type ClientConfig, findClientConfigProblem } from './client-config.js';
 import { ALL_SETTINGS, CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
 import type { AllConfig, ControllerConfig, IpamConfig, WebhookConfig } from './config.js';
 import { UsageError, readArguments } from './read-arguments.js';
@@ -12,7 +12,7 @@ import type { Setting, Settings } from './setting.js';
 import { VERSION } from './version.js';
 
 /** What the user asked for. */
-export type Request =
+export type ProcessCommand =
   | { readonly process: 'controller'; readonly config: ControllerConfig }
   | { readonly process: 'webhook'; readonly config: WebhookConfig }
   | { readonly process: 'ipam'; readonly config: IpamConfig }
@@ -23,7 +23,7 @@ export type Request =
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Flags as commander gives them: their text, or true for one that stands without. */
-type Given = Readonly<Record<string, string | true | undefined>>;
+type FlagValues = Readonly<Record<string, string | true | undefined>>;
 
 const SUMMARY = {
   controller: 'make the claims of VMs, and let them go',
@@ -43,13 +43,13 @@ export function readCommandLine(
   args: readonly string[],
   environment: Environment,
   output: OutputConfiguration = {},
-): Request | undefined {
-  let request: Request | undefined;
+): ProcessCommand | undefined {
+  let request: ProcessCommand | undefined;
   const program = buildProgram(environment, (made) => (request = made));
   return readArguments(program, args, output) ? request : undefined;
 }
 
-function buildProgram(environment: Environment, take: (request: Request) => void): Command {
+function buildProgram(environment: Environment, take: (request: ProcessCommand) => void): Command {
   const program = new Command('holdfast')
     .description('Persistent IP addresses for KubeVirt virtual machines on any secondary network.')
     .version(VERSION, '--version', 'print the version')
@@ -71,41 +71,47 @@ function buildProgram(environment: Environment, take: (request: Request) => void
     const command = program.command(name).description(SUMMARY[name]).helpOption('--help', 'print this help');
     command.addHelpText('after', '\nA flag wins over its environment variable.');
     for (const setting of Object.values<Setting<unknown>>(settings))
-      command.option(flagsOf(setting), describe(setting));
-    command.action((given: Given) => use(readConfig(settings, given, environment)));
+      command.option(flagsOf(setting), describeSetting(setting));
+    command.action((given: FlagValues) => use(readConfig(settings, given, environment)));
   };
   add('controller', CONTROLLER_SETTINGS, (config) => take({ process: 'controller', config }));
-  add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config: checkedClients(config) }));
-  add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config: checked(config) }));
+  add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config: checkClientConfig(config) }));
+  add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config: checkIpamConfig(config) }));
   add('agent', AGENT_SETTINGS, (config) => take({ process: 'agent', config }));
   add('capacity', CAPACITY_SETTINGS, (config) => take({ process: 'capacity', config }));
-  add('all', ALL_SETTINGS, (config) => take({ process: 'all', config: checked(config) }));
+  add('all', ALL_SETTINGS, (config) => take({ process: 'all', config: checkIpamConfig(config) }));
   return program;
 }
 
 /** Settings that are good each by itself may not go together. */
-function checked<Config extends BlockConfig & ClientConfig>(config: Config): Config {
-  const problem = blockProblem(config);
+function checkIpamConfig<Config extends BlockConfig & ClientConfig>(config: Config): Config {
+  const problem = findBlockConfigProblem(config);
   if (problem !== undefined) throw new UsageError(problem);
-  return checkedClients(config);
+  return checkClientConfig(config);
 }
 
-function checkedClients<Config extends ClientConfig>(config: Config): Config {
-  const problem = clientProblem(config);
+function checkClientConfig<Config extends ClientConfig>(config: Config): Config {
+  const problem = findClientConfigProblem(config);
   if (problem !== undefined) throw new UsageError(problem);
   return config;
 }
 
 function flagsOf(setting: Setting<unknown>): string {
-  return setting.bare ? `--${setting.flag} [${setting.placeholder}]` : `--${setting.flag} <${setting.placeholder}>`;
+  return setting.isValueOptional
+    ? `--${setting.flag} [${setting.placeholder}]`
+    : `--${setting.flag} <${setting.placeholder}>`;
 }
 
-function describe(setting: Setting<unknown>): string {
-  const fallback = setting.fallbackText ?? String(setting.fallback);
+function describeSetting(setting: Setting<unknown>): string {
+  const fallback = setting.defaultText ?? String(setting.defaultValue);
   return `${setting.description} (default: ${fallback}; env: ${variablesOf(setting).join(', ')})`;
 }
 
-function readConfig<Config extends object>(settings: Settings<Config>, given: Given, environment: Environment): Config {
+function readConfig<Config extends object>(
+  settings: Settings<Config>,
+  given: FlagValues,
+  environment: Environment,
+): Config {
   const entries = Object.entries(settings as Record<string, Setting<unknown>>).map(([field, setting]) => [
     field,
     readSetting(setting, given[optionName(setting)], environment),
@@ -115,25 +121,25 @@ function readConfig<Config extends object>(settings: Settings<Config>, given: Gi
 }
 
 function readSetting(setting: Setting<unknown>, given: string | true | undefined, environment: Environment): unknown {
-  if (given !== undefined) return parse(setting, given === true ? 'true' : given, `--${setting.flag}`);
+  if (given !== undefined) return parseSetting(setting, given === true ? 'true' : given, `--${setting.flag}`);
   for (const variable of variablesOf(setting)) {
     const text = environment[variable];
     // An empty variable is how manifests leave one out.
-    if (text) return parse(setting, text, variable);
+    if (text) return parseSetting(setting, text, variable);
   }
-  if (setting.required) {
+  if (setting.isRequired) {
     throw new UsageError(
       `--${setting.flag} must be given, or ${variablesOf(setting).join(' or ')}: ${setting.description}`,
     );
   }
-  return setting.fallback;
+  return setting.defaultValue;
 }
 
 function variablesOf(setting: Setting<unknown>): string[] {
-  return [variableOf(setting), ...(setting.alsoVariable === undefined ? [] : [setting.alsoVariable])];
+  return [variableOf(setting), ...(setting.alternativeVariable === undefined ? [] : [setting.alternativeVariable])];
 }
 
-function parse(setting: Setting<unknown>, text: string, source: string): unknown {
+function parseSetting(setting: Setting<unknown>, text: string, source: string): unknown {
   try {
     return setting.parse(text);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { BLOCK_SETTINGS, type BlockConfig } from './block-config.js';
 import { CLIENT_SETTINGS, type ClientConfig } from './client-config.js';
-import type { RightsConfig } from '../api/nad-rights.js';
+import type { NadRightsConfig } from '../api/nad-rights.js';
 import { RIGHTS_SETTINGS } from './network-rights-config.js';
 import { DEFAULT_FEATURE_GATES, FEATURE_GATE_NAMES, formatFeatureGates, parseFeatureGates } from './feature-gates.js';
 import type { FeatureGates } from './feature-gates.js';
@@ -63,7 +63,7 @@ export interface IpamConfig
     CommonConfig,
     BlockConfig,
     ClientConfig,
-    RightsConfig,
+    NadRightsConfig,
     ValidationServerConfig,
     Pick<ControllerConfig, 'unhonouredAfterMs'> {
   /** How many claims are worked on at once. */
@@ -81,154 +81,154 @@ export interface IpamConfig
 export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig;
 
 const HOUR_MS = 3_600_000;
-export const COMMON: Settings<CommonConfig> = {
+export const COMMON_SETTINGS: Settings<CommonConfig> = {
   kubeconfig: {
     flag: 'kubeconfig',
     placeholder: 'file',
     description: 'kubeconfig file of the cluster',
-    fallback: undefined,
-    fallbackText: 'KUBECONFIG, the service account of the pod, ~/.kube/config',
+    defaultValue: undefined,
+    defaultText: 'KUBECONFIG, the service account of the pod, ~/.kube/config',
     parse: parseText,
   },
   namespace: {
     flag: 'namespace',
     placeholder: 'name',
     description: 'namespace of Holdfast itself: of its Lease and its Secret',
-    fallback: 'holdfast-system',
-    alsoVariable: 'POD_NAMESPACE',
+    defaultValue: 'holdfast-system',
+    alternativeVariable: 'POD_NAMESPACE',
     parse: parseObjectName,
   },
   healthBindAddress: {
     flag: 'health-bind-address',
     placeholder: 'host:port',
     description: 'where /healthz and /readyz are served; 0: nowhere',
-    fallback: ':8081',
+    defaultValue: ':8081',
     parse: parseBindText,
   },
   metricsBindAddress: {
     flag: 'metrics-bind-address',
     placeholder: 'host:port',
     description: 'where /metrics is served, which may be the address of the probes; 0: nowhere',
-    fallback: ':8080',
+    defaultValue: ':8080',
     parse: parseBindText,
   },
   leaderElect: {
     flag: 'leader-elect',
     placeholder: 'true|false',
-    bare: true,
+    isValueOptional: true,
     description: 'of several replicas only the holder of the Lease works',
-    fallback: false,
+    defaultValue: false,
     parse: parseBoolean,
   },
   featureGates: {
     flag: 'feature-gates',
     placeholder: 'Gate=true|false,...',
     description: `what is switched on or off as a whole; gates: ${FEATURE_GATE_NAMES.join(', ')}`,
-    fallback: DEFAULT_FEATURE_GATES,
-    fallbackText: formatFeatureGates(DEFAULT_FEATURE_GATES),
+    defaultValue: DEFAULT_FEATURE_GATES,
+    defaultText: formatFeatureGates(DEFAULT_FEATURE_GATES),
     parse: parseFeatureGates,
   },
   featureGatesFromKubevirt: {
     flag: 'feature-gates-from-kubevirt',
     placeholder: 'true|false',
-    bare: true,
+    isValueOptional: true,
     description: "PersistentIPs is on while the KubeVirt object's feature gates list it, whatever --feature-gates says",
-    fallback: false,
+    defaultValue: false,
     parse: parseBoolean,
   },
   logLevel: {
     flag: 'log-level',
     placeholder: 'level',
     description: 'debug, info, warn or error',
-    fallback: 'info',
+    defaultValue: 'info',
     parse: oneOf('debug', 'info', 'warn', 'error'),
   },
 };
 
 export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
-  ...COMMON,
+  ...COMMON_SETTINGS,
   unhonouredAfterMs: {
     flag: 'unhonoured-after',
     placeholder: 'duration',
     description: 'how long a claim may wait for an IPAM that honours it, or for ipam, until an event says so',
-    fallback: 60_000,
-    fallbackText: '60s',
+    defaultValue: 60_000,
+    defaultText: '60s',
     parse: duration(100, 24 * HOUR_MS),
   },
   workers: {
     flag: 'workers',
     placeholder: 'number',
     description: 'how many VMs are worked on at once',
-    fallback: 64, // a worker mostly waits: for other deletions to share a list of launchers with
+    defaultValue: 64, // a worker mostly waits: for other deletions to share a list of launchers with
     parse: wholeNumber(1, 256),
   },
   maxClaimsPerVm: {
     flag: 'max-claims-per-vm',
     placeholder: 'number',
     description: 'how many claims are made for one VM at most; claims that exist stay',
-    fallback: 32, // the slots of a PCI bus: no VM that runs has as many interfaces
+    defaultValue: 32, // the slots of a PCI bus: no VM that runs has as many interfaces
     parse: wholeNumber(1, 1_024),
   },
 };
 
 export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
-  ...COMMON,
+  ...COMMON_SETTINGS,
   ...CLIENT_SETTINGS,
   webhookBindAddress: {
     flag: 'webhook-bind-address',
     placeholder: 'host:port',
     description: 'where admission reviews are served, over HTTPS',
-    fallback: ':9443',
+    defaultValue: ':9443',
     parse: parseBindText,
   },
   webhookCertDir: {
     flag: 'webhook-cert-dir',
     placeholder: 'directory',
     description: 'holds tls.crt and tls.key; then no certificate is made and no webhook configuration is changed',
-    fallback: undefined,
-    fallbackText: 'the webhook makes and renews its own certificate',
+    defaultValue: undefined,
+    defaultText: 'the webhook makes and renews its own certificate',
     parse: parseText,
   },
   tlsMinVersion: {
     flag: 'tls-min-version',
     placeholder: 'version',
     description: 'TLSv1.2 or TLSv1.3',
-    fallback: 'TLSv1.3',
+    defaultValue: 'TLSv1.3',
     parse: oneOf('TLSv1.2', 'TLSv1.3'),
   },
   webhookConfiguration: {
     flag: 'webhook-configuration',
     placeholder: 'name',
     description: 'the MutatingWebhookConfiguration whose caBundle is kept true',
-    fallback: 'holdfast-webhook',
+    defaultValue: 'holdfast-webhook',
     parse: parseObjectName,
   },
   webhookCapacityConfiguration: {
     flag: 'webhook-capacity-configuration',
     placeholder: 'name',
     description: 'the MutatingWebhookConfiguration by which pods ask for addresses: its caBundle is kept true, too',
-    fallback: 'holdfast-webhook-capacity',
+    defaultValue: 'holdfast-webhook-capacity',
     parse: parseObjectName,
   },
   webhookServiceName: {
     flag: 'webhook-service-name',
     placeholder: 'name',
     description: 'the Service that leads to the webhook: the name in its certificate',
-    fallback: 'holdfast-webhook',
+    defaultValue: 'holdfast-webhook',
     parse: parseObjectName,
   },
   webhookUrl: {
     flag: 'webhook-url',
     placeholder: 'url',
     description: 'where the API server finds the webhook when not by Service',
-    fallback: undefined,
-    fallbackText: 'by Service',
+    defaultValue: undefined,
+    defaultText: 'by Service',
     parse: parseHttpsUrl,
   },
 };
 
 export const IPAM_SETTINGS: Settings<IpamConfig> = {
-  ...COMMON,
+  ...COMMON_SETTINGS,
   ...BLOCK_SETTINGS,
   ...CLIENT_SETTINGS,
   ...RIGHTS_SETTINGS,
@@ -238,7 +238,7 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     flag: 'claim-workers',
     placeholder: 'number',
     description: 'how many claims are worked on at once',
-    fallback: 64, // a worker mostly waits for the API server
+    defaultValue: 64, // a worker mostly waits for the API server
     parse: wholeNumber(1, 256),
   },
   maxStalenessMs: {
@@ -246,16 +246,16 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     placeholder: 'duration',
     description:
       'for how long agents may answer from their caches while the API server is away: released addresses cool down for at least twice that',
-    fallback: 30_000,
-    fallbackText: '30s',
+    defaultValue: 30_000,
+    defaultText: '30s',
     parse: duration(100, HOUR_MS),
   },
   collectAfterMs: {
     flag: 'collect-after',
     placeholder: 'duration',
     description: 'how long a lease must look leaked before it is released',
-    fallback: 60_000,
-    fallbackText: '60s',
+    defaultValue: 60_000,
+    defaultText: '60s',
     parse: duration(100, 24 * HOUR_MS),
   },
   unhonouredAfterMs: CONTROLLER_SETTINGS.unhonouredAfterMs,
@@ -264,8 +264,8 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     placeholder: 'duration',
     description:
       "how often the counts in one pool's status are written at most, for up to 60 pools; with more of them less often. Conditions are written at once",
-    fallback: 60_000,
-    fallbackText: '60s',
+    defaultValue: 60_000,
+    defaultText: '60s',
     parse: duration(1_000, HOUR_MS),
   },
 };

@@ -22,7 +22,7 @@ export class ConnectionLimit {
   }
 
   /** Keeps a connection open while a request of it is answered. @returns what ends that */
-  hold(socket: Socket): () => void {
+  keepOpen(socket: Socket): () => void {
     const peer = peerOf(socket);
     const connection = this.#open.get(peer);
     if (connection === undefined) return () => undefined;

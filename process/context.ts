@@ -1,7 +1,7 @@
 import { Client } from '../kube/client.js';
 import type { Clock, Random } from '../kube/clock.js';
 import { systemClock } from '../kube/clock.js';
-import { loadCredentials } from '../kube/config.js';
+import { loadCredentials } from '../kube/credentials.js';
 import type { Logger } from '../kube/log.js';
 import { Transport } from '../kube/transport.js';
 import type { CommonConfig } from './config.js';

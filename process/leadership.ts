@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { LeaderElection } from '../kube/leader.js';
+import { LeaderElection } from '../kube/leader-election.js';
 import type { CommonConfig } from './config.js';
 import type { ProcessContext } from './context.js';
 
@@ -11,13 +11,13 @@ export interface LeadershipOptions {
   /** Unique among the candidates. */
   readonly identity: string;
   /** Begins to work. The caches are filled. The signal says that it may not go on, before it is asked to end. */
-  readonly begin: (signal: AbortSignal) => void;
+  readonly startWork: (signal: AbortSignal) => void;
   /** Resolves when nothing is worked on any more. */
-  readonly end: () => Promise<void>;
+  readonly stopWork: () => Promise<void>;
 }
 
 /** A container that restarts has the name and the process ID that it had, and takes its own lease back at once. */
-export function ownIdentity(): string {
+export function leaderIdentity(): string {
   return `${hostname()}_${process.pid}`;
 }
 
@@ -44,7 +44,7 @@ export class Leadership {
   }
 
   async #work(): Promise<void> {
-    const { context, config, begin, end } = this.#options;
+    const { context, config, startWork, stopWork } = this.#options;
     const stopped = new Promise<void>((resolve) => {
       this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
     });
@@ -52,17 +52,17 @@ export class Leadership {
     if (this.#stopping.signal.aborted) return;
     if (config.leaderElect) await this.#workAsLeader();
     else {
-      begin(this.#stopping.signal);
+      startWork(this.#stopping.signal);
       await stopped;
-      await end();
+      await stopWork();
     }
   }
 
   async #workAsLeader(): Promise<void> {
-    const { context, config, name, identity, begin, end } = this.#options;
+    const { context, config, name, identity, startWork, stopWork } = this.#options;
     const { client, clock, random, log } = context;
     const lease = { namespace: config.namespace, name, identity };
     this.#election = new LeaderElection({ client, ...lease, clock, random, log });
-    while (!this.#stopping.signal.aborted) await this.#election.run({ onStarted: begin, onStopped: end });
+    while (!this.#stopping.signal.aborted) await this.#election.run({ onStarted: startWork, onStopped: stopWork });
   }
 }

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import type { DestinationStream } from 'pino';
-import { MESSAGE_LENGTH } from '../api/bounds.js';
-import { shorten } from '../api/json.js';
+import { MAX_MESSAGE_LENGTH } from '../api/limits.js';
+import { truncate } from '../api/json.js';
 import type { Logger } from '../kube/log.js';
 import type { LogLevel } from './config.js';
 
@@ -31,5 +31,5 @@ function shortenTexts(error: unknown): unknown {
 }
 
 function shortenText(value: unknown): unknown {
-  return typeof value === 'string' ? shorten(value, MESSAGE_LENGTH) : value;
+  return typeof value === 'string' ? truncate(value, MAX_MESSAGE_LENGTH) : value;
 }

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { Counter, Registry } from 'prom-client';
 import { silentLogger } from '../kube/log.js';
 import { serveProbes } from './probes.js';
-import type { Check, Probes } from './probes.js';
+import type { ReadinessCheck, Probes } from './probes.js';
 
 const LOOPBACK = '127.0.0.1:0';
 
@@ -14,7 +14,10 @@ describe('serveProbes', () => {
   const registry = new Registry();
   new Counter({ name: 'seen_total', help: 'Seen.', registers: [registry] }).inc(3);
 
-  async function serve(checks: Check[], addresses: { health?: string; metrics?: string } = {}): Promise<Probes> {
+  async function serve(
+    checks: ReadinessCheck[],
+    addresses: { health?: string; metrics?: string } = {},
+  ): Promise<Probes> {
     const { health = LOOPBACK, metrics = LOOPBACK } = addresses;
     probes = await serveProbes({
       healthBindAddress: health,

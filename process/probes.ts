@@ -9,7 +9,7 @@ import type { BindAddress } from './bind-address.js';
 import { ConnectionLimit } from './connection-limit.js';
 
 /** One thing that must be so for the process to be ready. */
-export interface Check {
+export interface ReadinessCheck {
   readonly name: string;
   /** @returns undefined where all is well, else what is not */
   run(): string | undefined;
@@ -21,7 +21,7 @@ export interface ProbesOptions {
   /** As parseBindAddress reads them. */
   readonly healthBindAddress: string;
   readonly metricsBindAddress: string;
-  readonly checks: readonly Check[];
+  readonly checks: readonly ReadinessCheck[];
   readonly registry: Registry;
   readonly log: Logger;
 }
@@ -101,7 +101,7 @@ async function serve(routes: Routes, request: IncomingMessage, response: ServerR
   }
 }
 
-function answerChecks(response: ServerResponse, checks: readonly Check[]): void {
+function answerChecks(response: ServerResponse, checks: readonly ReadinessCheck[]): void {
   const results = checks.map((check) => ({ name: check.name, failure: check.run(), notice: check.notice?.() }));
   const ready = results.every(({ failure }) => failure === undefined);
   const lines = results.map(({ name, failure }) => (failure === undefined ? `[+] ${name}` : `[-] ${name}: ${failure}`));

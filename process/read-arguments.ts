@@ -4,11 +4,11 @@ import { type Command, CommanderError, type OutputConfiguration } from 'commande
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   /** What prints the help of the command that was called, where that is known. */
-  readonly see: string | undefined;
+  readonly helpCommand: string | undefined;
 
   constructor(message: string, { cause, see }: { readonly cause?: unknown; readonly see?: string } = {}) {
     super(message, { cause });
-    this.see = see;
+    this.helpCommand = see;
   }
 }
 
@@ -27,7 +27,7 @@ export function readArguments(program: Command, args: readonly string[], output:
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return false;
     if (!(error instanceof CommanderError || error instanceof UsageError)) throw error;
-    const { command, path } = calledBy(program, args);
+    const { command, path } = findCalledCommand(program, args);
     throw new UsageError(messageFor(error, command), { cause: error, see: `${path.join(' ')} --help` });
   }
   return true;
@@ -38,11 +38,11 @@ function withDescendants(command: Command): Command[] {
 }
 
 /** The command that the arguments begin with, as far as there is one. */
-function calledBy(program: Command, args: readonly string[]): { command: Command; path: readonly string[] } {
+function findCalledCommand(program: Command, args: readonly string[]): { command: Command; path: readonly string[] } {
   const [name, ...rest] = args;
   const sub = program.commands.find((command) => command.name() === name);
   if (sub === undefined) return { command: program, path: [program.name()] };
-  const { command, path } = calledBy(sub, rest);
+  const { command, path } = findCalledCommand(sub, rest);
   return { command, path: [program.name(), ...path] };
 }
 

@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 import { expect } from 'chai';
 import type { Clock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import type { Part } from './part.js';
-import type { Check } from './probes.js';
+import type { Component } from './component.js';
+import type { ReadinessCheck } from './probes.js';
 import { runProcess } from './run.js';
 
 const never = () => new Promise<void>(() => undefined);
@@ -28,14 +28,14 @@ class Run {
   readonly clock = new HeldClock();
   readonly history: string[] = [];
   readonly code: Promise<number>;
-  checks: readonly Check[] = [];
+  checks: readonly ReadinessCheck[] = [];
 
-  constructor(make: (part: Run['part']) => Part[], serve: () => Promise<void> = () => Promise.resolve()) {
+  constructor(make: (part: Run['part']) => Component[], serve: () => Promise<void> = () => Promise.resolve()) {
     this.code = runProcess({
-      parts: make((name, overrides) => this.part(name, overrides)),
+      components: make((name, overrides) => this.part(name, overrides)),
       log: silentLogger,
       clock: this.clock,
-      host: this.host,
+      signals: this.host,
       closeShared: () => this.#note('shared closed'),
       serveChecks: async (checks) => {
         await serve();
@@ -46,7 +46,7 @@ class Run {
     });
   }
 
-  part(name: string, overrides: Partial<Part> = {}): Part {
+  part(name: string, overrides: Partial<Component> = {}): Component {
     return {
       name,
       start: () => this.#note(`${name} started`),

@@ -1,8 +1,8 @@
 import { messageOf } from '../kube/errors.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
-import type { Part } from './part.js';
-import type { Check } from './probes.js';
+import type { Component } from './component.js';
+import type { ReadinessCheck } from './probes.js';
 
 /** Below Kubernetes' default grace of 30 s, so that the end is ours and not SIGKILL's. */
 const STOP_LIMIT_MS = 25_000;
@@ -10,20 +10,20 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 const FAULTS = ['unhandledRejection', 'uncaughtException'] as const;
 
 /** What run needs of Node's `process`. */
-export interface Host {
+export interface SignalSource {
   on(event: string, listener: (argument: unknown) => void): unknown;
   off(event: string, listener: (argument: unknown) => void): unknown;
 }
 
 export interface RunOptions {
-  readonly parts: readonly Part[];
+  readonly components: readonly Component[];
   readonly log: Logger;
   readonly clock: Clock;
-  readonly host: Host;
+  readonly signals: SignalSource;
   /** Closes what the parts share, once all of them have stopped. */
   readonly closeShared: () => Promise<void>;
   /** Serves the checks while the process runs. */
-  readonly serveChecks: (checks: readonly Check[]) => Promise<{ close(): Promise<void> }>;
+  readonly serveChecks: (checks: readonly ReadinessCheck[]) => Promise<{ close(): Promise<void> }>;
 }
 
 /**
@@ -32,10 +32,10 @@ export interface RunOptions {
  * @returns the exit code: 0 after a clean stop
  */
 export async function runProcess(options: RunOptions): Promise<number> {
-  const { parts, log, clock, host } = options;
-  const ending = new Ending(host, log);
+  const { components, log, clock, signals } = options;
+  const ending = new ShutdownTrigger(signals, log);
   let stopping = false;
-  const checks: Check[] = parts.map((part) => ({
+  const checks: ReadinessCheck[] = components.map((part) => ({
     name: part.name,
     run: () => part.ready?.(),
     notice: () => part.notice?.(),
@@ -45,8 +45,8 @@ export async function runProcess(options: RunOptions): Promise<number> {
   try {
     served = await options.serveChecks(checks);
     // All at once: one may need long, as a controller that waits for its lease.
-    for (const part of parts) void startPart(part, log).catch((error: unknown) => ending.fail(error));
-    await ending.first;
+    for (const part of components) void startComponent(part, log).catch((error: unknown) => ending.fail(error));
+    await ending.firstReason;
   } catch (error) {
     ending.fail(error);
   }
@@ -54,15 +54,15 @@ export async function runProcess(options: RunOptions): Promise<number> {
   const stopped = stopAll(options).then(() => true);
   const limit = new AbortController();
   const late = clock.sleep(STOP_LIMIT_MS, limit.signal).then(() => false);
-  const inTime = await Promise.race([stopped, late, ending.again.then(() => false)]);
+  const inTime = await Promise.race([stopped, late, ending.secondSignal.then(() => false)]);
   limit.abort();
   if (!inTime) log.error({}, 'not everything stopped in time');
   await served?.close();
-  ending.forget();
+  ending.unsubscribe();
   return inTime && !ending.failed ? 0 : 1;
 }
 
-async function startPart(part: Part, log: Logger): Promise<void> {
+async function startComponent(part: Component, log: Logger): Promise<void> {
   try {
     await part.start();
     log.info({ part: part.name }, 'started');
@@ -71,8 +71,8 @@ async function startPart(part: Part, log: Logger): Promise<void> {
   }
 }
 
-async function stopAll({ parts, log, closeShared }: RunOptions): Promise<void> {
-  await Promise.all(parts.map((part) => stopOne(part.name, () => part.stop(), log)));
+async function stopAll({ components, log, closeShared }: RunOptions): Promise<void> {
+  await Promise.all(components.map((part) => stopOne(part.name, () => part.stop(), log)));
   await stopOne('shared', closeShared, log);
 }
 
@@ -87,28 +87,28 @@ async function stopOne(name: string, stop: () => Promise<void>, log: Logger): Pr
 }
 
 /** Hears what ends a process. */
-class Ending {
+class ShutdownTrigger {
   /** Resolves with the first reason to stop. */
-  readonly first: Promise<void>;
+  readonly firstReason: Promise<void>;
   /** Resolves with a signal after that. */
-  readonly again: Promise<void>;
+  readonly secondSignal: Promise<void>;
   failed = false;
-  readonly #host: Host;
+  readonly #host: SignalSource;
   readonly #log: Logger;
   #begun = false;
   #resolveFirst: () => void = () => undefined;
   #resolveAgain: () => void = () => undefined;
 
-  constructor(host: Host, log: Logger) {
+  constructor(host: SignalSource, log: Logger) {
     this.#host = host;
     this.#log = log;
-    this.first = new Promise((resolve) => (this.#resolveFirst = resolve));
-    this.again = new Promise((resolve) => (this.#resolveAgain = resolve));
+    this.firstReason = new Promise((resolve) => (this.#resolveFirst = resolve));
+    this.secondSignal = new Promise((resolve) => (this.#resolveAgain = resolve));
     for (const signal of SIGNALS) host.on(signal, this.#hearSignal);
     for (const fault of FAULTS) host.on(fault, this.fail);
   }
 
-  forget(): void {
+  unsubscribe(): void {
     for (const signal of SIGNALS) this.#host.off(signal, this.#hearSignal);
     for (const fault of FAULTS) this.#host.off(fault, this.fail);
   }

@@ -7,15 +7,15 @@ export interface Setting<T> {
   readonly placeholder: string;
   readonly description: string;
   /** In force where neither flag nor variable is given. */
-  readonly fallback: T;
+  readonly defaultValue: T;
   /** Shown by `--help` where it is not plain from `fallback`. */
-  readonly fallbackText?: string;
+  readonly defaultText?: string;
   /** A variable that Kubernetes' manifests usually set; read after our own. */
-  readonly alsoVariable?: string;
+  readonly alternativeVariable?: string;
   /** Nothing works without it: the fallback is never used. */
-  readonly required?: boolean;
+  readonly isRequired?: boolean;
   /** True for a setting that may stand without a value: then it is `true`. */
-  readonly bare?: boolean;
+  readonly isValueOptional?: boolean;
   /** @throws {TypeError} which says what is allowed */
   parse(text: string): T;
 }

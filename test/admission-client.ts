@@ -1,13 +1,13 @@
 import { Agent, type RequestOptions, request } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 
-export interface HttpAnswer {
+export interface HttpResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: string;
 }
 
-export interface HttpQuestion extends Pick<RequestOptions, 'method' | 'path'> {
+export interface HttpRequest extends Pick<RequestOptions, 'method' | 'path'> {
   headers?: Record<string, string>;
   body?: string | Buffer;
   agent?: Agent;
@@ -27,7 +27,7 @@ export class AdmissionClient {
     this.agent = new Agent({ keepAlive: true, maxSockets: 1, ...tls });
   }
 
-  send({ body = '', ...question }: HttpQuestion = {}): Promise<HttpAnswer> {
+  send({ body = '', ...question }: HttpRequest = {}): Promise<HttpResponse> {
     const { method = 'POST', path = '/mutate-launcher-pods', agent = this.agent } = question;
     const headers = {
       'content-type': 'application/json',
@@ -50,7 +50,7 @@ export class AdmissionClient {
   }
 
   /** The error with which a request ends that has no answer. */
-  async fail(question: HttpQuestion = {}): Promise<NodeJS.ErrnoException> {
+  async sendExpectingError(question: HttpRequest = {}): Promise<NodeJS.ErrnoException> {
     try {
       await this.send(question);
     } catch (error) {

@@ -6,7 +6,7 @@ import { parseCidr } from '../ipam/core/cidr.js';
 export function blockOf(
   cidr: string,
   version: number,
-  { pool = 'blue', node = 'n1', ...status }: BlockGiven = {},
+  { pool = 'blue', node = 'n1', ...status }: BlockOptions = {},
 ): AddressBlock {
   const write = lendBlock(pool, parseCidr(cidr), node);
   if (write.verb !== 'create') throw new TypeError(write.verb);
@@ -14,11 +14,11 @@ export function blockOf(
   return { ...write.block, metadata: { ...metadata, uid: 'u1', resourceVersion: String(version) }, status };
 }
 
-export function blockRecord(cidr: string, version: number, given: BlockGiven = {}): BlockRecord {
+export function blockRecord(cidr: string, version: number, given: BlockOptions = {}): BlockRecord {
   return readBlock(blockOf(cidr, version, given));
 }
 
-export interface BlockGiven extends AddressBlockStatus {
+export interface BlockOptions extends AddressBlockStatus {
   pool?: string;
   node?: string;
 }

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { NOTHING, add, closingLine, succeeded } from './counts.js';
+import { NO_TESTS, addCounts, closingLine, succeeded } from './counts.js';
 
 describe('the counts of a run', () => {
   it('add up', () => {
-    const sum = add({ passed: 1, failed: 2, skipped: 3 }, { passed: 10, failed: 20, skipped: 30 });
+    const sum = addCounts({ passed: 1, failed: 2, skipped: 3 }, { passed: 10, failed: 20, skipped: 30 });
     expect(sum).to.deep.equal({ passed: 11, failed: 22, skipped: 33 });
   });
 
@@ -15,6 +15,6 @@ describe('the counts of a run', () => {
   it('are a success only where something passed and nothing failed', () => {
     expect(succeeded({ passed: 1, failed: 0, skipped: 0 })).to.equal(true);
     expect(succeeded({ passed: 1, failed: 1, skipped: 0 })).to.equal(false);
-    expect(succeeded(NOTHING)).to.equal(false);
+    expect(succeeded(NO_TESTS)).to.equal(false);
   });
 });

@@ -1,23 +1,23 @@
 /** How many tests ended how. */
-export interface Counts {
+export interface TestCounts {
   readonly passed: number;
   readonly failed: number;
   /** Tests that need what this environment does not have. */
   readonly skipped: number;
 }
 
-export const NOTHING: Counts = { passed: 0, failed: 0, skipped: 0 };
+export const NO_TESTS: TestCounts = { passed: 0, failed: 0, skipped: 0 };
 
-export function add(a: Counts, b: Counts): Counts {
+export function addCounts(a: TestCounts, b: TestCounts): TestCounts {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
 }
 
 /** The closing line of a run, which scripts read: `N passed, N failed`. */
-export function closingLine({ passed, failed, skipped }: Counts): string {
+export function closingLine({ passed, failed, skipped }: TestCounts): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 }
 
 /** A run that ran nothing has shown nothing. */
-export function succeeded({ passed, failed }: Counts): boolean {
+export function succeeded({ passed, failed }: TestCounts): boolean {
   return failed === 0 && passed > 0;
 }

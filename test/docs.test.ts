@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
 import * as names from '../api/names.js';
-import { createOwnBlockMetrics } from '../cni/agent/blocks/metrics.js';
+import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
 import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
 import { createAgentMetrics } from '../cni/agent/metrics.js';
 import { createControllerMetrics } from '../controller/claims/metrics.js';
@@ -165,7 +165,7 @@ describe('the documents', () => {
     createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
     createValidationMetrics(metrics);
     createPodLeaseMetrics(metrics);
-    createOwnBlockMetrics(metrics);
+    createNodeBlockMetrics(metrics);
     createAgentMetrics(metrics);
     createCapacityMetrics(metrics);
     const described = await metrics.registry.getMetricsAsJSON();

@@ -9,9 +9,9 @@ import { VMI_OWNER } from './launcher-pods.js';
 export interface ForgedOwner {
   readonly name: string;
   readonly owners: readonly OwnerReference[];
-  readonly verdict: 'vmi' | 'malformed' | 'other' | 'invalid';
+  readonly reading: 'vmi' | 'malformed' | 'other' | 'invalid';
   /** The VMI is the controller, so the pod is a launcher once KubeVirt has created it. */
-  readonly controls?: true;
+  readonly isController?: true;
 }
 
 const OTHER: OwnerReference = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u-9', controller: true };
@@ -20,9 +20,9 @@ function vmi(change: Partial<OwnerReference>): OwnerReference[] {
   return [{ ...VMI_OWNER, ...change }];
 }
 
-function ofVersion(apiVersion: string, verdict: ForgedOwner['verdict']): ForgedOwner {
+function ofVersion(apiVersion: string, verdict: ForgedOwner['reading']): ForgedOwner {
   const name = `apiVersion ${JSON.stringify(apiVersion)}`;
-  return { name, owners: vmi({ apiVersion }), verdict, ...(verdict === 'vmi' && { controls: true }) };
+  return { name, owners: vmi({ apiVersion }), reading: verdict, ...(verdict === 'vmi' && { isController: true }) };
 }
 
 function withoutController(): OwnerReference[] {
@@ -64,33 +64,33 @@ export const FORGED_OWNERS: readonly ForgedOwner[] = [
   ofVersion('kubevirt.iox/v1', 'other'),
   ofVersion('x.kubevirt.io/v1', 'other'),
   ofVersion('xkubevirt.io/v1', 'other'),
-  { name: 'kind in lower case', owners: vmi({ kind: 'virtualmachineinstance' }), verdict: 'other' },
-  { name: 'kind with a trailing space', owners: vmi({ kind: 'VirtualMachineInstance ' }), verdict: 'other' },
-  { name: 'the list kind', owners: vmi({ kind: 'VirtualMachineInstanceList' }), verdict: 'other' },
-  { name: 'kind VirtualMachine', owners: vmi({ kind: 'VirtualMachine' }), verdict: 'other' },
-  { name: 'controller false', owners: vmi({ controller: false }), verdict: 'vmi' },
-  { name: 'controller absent', owners: withoutController(), verdict: 'vmi' },
+  { name: 'kind in lower case', owners: vmi({ kind: 'virtualmachineinstance' }), reading: 'other' },
+  { name: 'kind with a trailing space', owners: vmi({ kind: 'VirtualMachineInstance ' }), reading: 'other' },
+  { name: 'the list kind', owners: vmi({ kind: 'VirtualMachineInstanceList' }), reading: 'other' },
+  { name: 'kind VirtualMachine', owners: vmi({ kind: 'VirtualMachine' }), reading: 'other' },
+  { name: 'controller false', owners: vmi({ controller: false }), reading: 'vmi' },
+  { name: 'controller absent', owners: withoutController(), reading: 'vmi' },
   {
     name: 'another controller, and the VMI as an ordinary owner',
     owners: [OTHER, ...vmi({ controller: false })],
-    verdict: 'vmi',
+    reading: 'vmi',
   },
   {
     name: 'the VMI as controller after another owner',
     owners: [{ ...OTHER, controller: false }, VMI_OWNER],
-    verdict: 'vmi',
-    controls: true,
+    reading: 'vmi',
+    isController: true,
   },
-  { name: 'two controllers', owners: [OTHER, VMI_OWNER], verdict: 'invalid' },
-  { name: 'two controllers, the VMI first', owners: [VMI_OWNER, OTHER], verdict: 'invalid' },
+  { name: 'two controllers', owners: [OTHER, VMI_OWNER], reading: 'invalid' },
+  { name: 'two controllers, the VMI first', owners: [VMI_OWNER, OTHER], reading: 'invalid' },
   {
     name: 'two VMIs as controllers',
     owners: [VMI_OWNER, { ...VMI_OWNER, name: 'vm2', uid: 'u-2' }],
-    verdict: 'invalid',
+    reading: 'invalid',
   },
   {
     name: 'a malformed reference after one that is well formed',
     owners: [{ ...VMI_OWNER, controller: false }, ...vmi({ apiVersion: 'kubevirt.io', uid: 'u-2' })],
-    verdict: 'malformed',
+    reading: 'malformed',
   },
 ];

@@ -66,7 +66,7 @@ export function makeClaim(vm: string, vmNetwork: string, options: ClaimOptions =
   const owner = options.orphaned ? null : vmReference(ownerUid, vm);
   const remembers = { name: vm, uid: ownerUid };
   const { nad: nadKey = `${NAMESPACE}/blue` } = options;
-  return claim({ name, network, owner, remembers, vmNetwork, nad: nadKey, deleting: terminating });
+  return claim({ name, network, owner, recordedOwner: remembers, vmNetwork, nad: nadKey, deleting: terminating });
 }
 
 /** A pod as the API server shows it: whole, and of no type. */

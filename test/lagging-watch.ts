@@ -1,12 +1,12 @@
 import { type LeaseRecord, readLease } from '../ipam/core/lease.js';
-import type { Change } from '../kube/informer.js';
+import type { ObjectChange } from '../kube/informer.js';
 import type { LeaseStore } from './lease-store.js';
 
 /** A watch that lags behind, and may say twice what it said before, as an informer does. */
 export class LaggingWatch {
   readonly #store: LeaseStore;
   readonly #cache = new Map<string, LeaseRecord>();
-  #handler: (change: Change<LeaseRecord>) => void = () => undefined;
+  #handler: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
   #place = 0;
 
   constructor(store: LeaseStore) {
@@ -18,7 +18,7 @@ export class LaggingWatch {
     return this.#store.log.length - this.#place;
   }
 
-  onChange(handler: (change: Change<LeaseRecord>) => void): void {
+  onChange(handler: (change: ObjectChange<LeaseRecord>) => void): void {
     this.#handler = handler;
     for (const object of this.#cache.values()) handler({ type: 'added', object });
   }
@@ -40,7 +40,7 @@ export class LaggingWatch {
   }
 
   /** Tells again what it told before, or an older state of a lease that it has not seen end. */
-  repeat(index: number): void {
+  redeliver(index: number): void {
     const event = this.#store.log[index % Math.max(1, this.#place)];
     if (event === undefined || event.isRemoval || this.#place === 0) return;
     const known = this.#cache.get(event.lease.metadata.name);

@@ -1,6 +1,6 @@
 import type { OwnerReference } from '../api/meta.js';
 import { LAUNCHER_LABEL } from '../api/names.js';
-import type { KubeVirtNamespace } from '../cluster/kubevirt-controller.js';
+import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
 
 /** What the admission policies know a launcher by: the VMI that controls it, and its label. */
 export const VMI_OWNER: OwnerReference = {
@@ -14,6 +14,6 @@ export const LAUNCHER_LABELS = { [LAUNCHER_LABEL]: 'virt-launcher' };
 
 const CONTROLLER = 'system:serviceaccount:kubevirt:kubevirt-controller';
 /** KubeVirt is where the parameters of the policies say. */
-export const KNOWN_KUBEVIRT: KubeVirtNamespace = { controller: () => ({ username: CONTROLLER }) };
+export const KNOWN_KUBEVIRT: KubeVirtControllerSource = { controller: () => ({ username: CONTROLLER }) };
 /** What its controller asks the webhook for. */
 export const BY_KUBEVIRT = { username: CONTROLLER, kubevirt: { username: CONTROLLER } };

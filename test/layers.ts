@@ -11,37 +11,37 @@ export interface Import {
   readonly target: { readonly path: string } | { readonly package: string } | undefined;
 }
 
-interface Layer {
+interface LayerRule {
   /** A folder, or a file. The longest match is a file's layer. */
   readonly root: string;
   /** Folders or files that it may import, besides itself. */
-  readonly below: readonly string[];
+  readonly imports: readonly string[];
 }
 
 const SHARED = ['api', 'kube', 'process', 'cluster', 'ipam/core', 'ipam/directory'];
 
 /** Which layer may import which. Each process has a folder, and processes never import each other. */
-const LAYERS: readonly Layer[] = [
-  { root: 'api', below: [] },
-  { root: 'kube', below: ['api'] },
-  { root: 'process', below: ['api', 'kube'] },
-  { root: 'admission', below: ['api', 'kube', 'process'] },
-  { root: 'cluster', below: ['api', 'kube', 'process'] },
-  { root: 'ipam/core', below: ['api'] },
-  { root: 'ipam/directory', below: ['api', 'kube', 'cluster', 'ipam/core'] },
-  { root: 'controller', below: ['api', 'kube', 'process', 'cluster'] },
-  { root: 'webhook', below: [...SHARED, 'admission'] },
-  { root: 'ipam', below: [...SHARED, 'admission'] },
-  { root: 'capacity', below: SHARED },
-  { root: 'cni/plugin', below: [] },
-  { root: 'cni', below: SHARED },
+const LAYERS: readonly LayerRule[] = [
+  { root: 'api', imports: [] },
+  { root: 'kube', imports: ['api'] },
+  { root: 'process', imports: ['api', 'kube'] },
+  { root: 'admission', imports: ['api', 'kube', 'process'] },
+  { root: 'cluster', imports: ['api', 'kube', 'process'] },
+  { root: 'ipam/core', imports: ['api'] },
+  { root: 'ipam/directory', imports: ['api', 'kube', 'cluster', 'ipam/core'] },
+  { root: 'controller', imports: ['api', 'kube', 'process', 'cluster'] },
+  { root: 'webhook', imports: [...SHARED, 'admission'] },
+  { root: 'ipam', imports: [...SHARED, 'admission'] },
+  { root: 'capacity', imports: SHARED },
+  { root: 'cni/plugin', imports: [] },
+  { root: 'cni', imports: SHARED },
   {
     root: 'cli',
-    below: ['api', 'kube', 'cluster/lease-writes.ts', 'ipam/core', 'process/read-arguments.ts', 'process/version.ts'],
+    imports: ['api', 'kube', 'cluster/lease-writes.ts', 'ipam/core', 'process/read-arguments.ts', 'process/version.ts'],
   },
   {
     root: 'holdfast.ts',
-    below: ['process', 'kube/errors.ts', ...['controller', 'webhook', 'ipam', 'capacity', 'cni/agent'].map(mainOf)],
+    imports: ['process', 'kube/errors.ts', ...['controller', 'webhook', 'ipam', 'capacity', 'cni/agent'].map(mainOf)],
   },
 ];
 
@@ -50,8 +50,8 @@ function mainOf(folder: string): string {
 }
 
 /** The files that may import a package: only they change if another one replaces it. */
-export const HOMES: Readonly<Record<string, readonly string[]>> = {
-  '@kubernetes/client-node': ['kube/config.ts'],
+export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
+  '@kubernetes/client-node': ['kube/credentials.ts'],
   commander: ['process/command-line.ts', 'process/read-arguments.ts', 'cli'],
   express: ['admission'],
   'fast-json-patch': ['webhook'],
@@ -60,7 +60,7 @@ export const HOMES: Readonly<Record<string, readonly string[]>> = {
   pino: ['process/log.ts'],
   'prom-client': ['process'],
   undici: ['kube'],
-  yaml: ['kube/config.ts', 'cli'],
+  yaml: ['kube/credentials.ts', 'cli'],
 };
 
 const TESTS = /^(test|e2e|bench)\/|\/testing\/|\.test\.ts$/;
@@ -80,21 +80,21 @@ export function importsOf(file: string, text: string): Import[] {
 }
 
 /** @returns why the import is not allowed; undefined if it is */
-export function judge({ file, specifier, target }: Import): string | undefined {
+export function violationOf({ file, specifier, target }: Import): string | undefined {
   if (isTestCode(file) || target === undefined) return undefined;
   const complaint = `${file} imports ${specifier}`;
   if ('package' in target) {
-    const homes = HOMES[target.package] ?? [];
+    const homes = PACKAGE_IMPORTERS[target.package] ?? [];
     if (homes.some((home) => isWithin(file, home))) return undefined;
     return `${complaint}: ${target.package} is at home in ${homes.join(', ') || 'tests only'}`;
   }
   if (isTestCode(target.path)) return `${complaint}, which is test code`;
   const layer = layerOf(file);
   if (layer === undefined) return `${file} belongs to no layer`;
-  const allowed = [layer.root, ...layer.below].some(
+  const allowed = [layer.root, ...layer.imports].some(
     (root) => isWithin(target.path, root) && reaches(layer, target.path),
   );
-  return allowed ? undefined : `${complaint}: ${layer.root} may import ${layer.below.join(', ') || 'itself only'}`;
+  return allowed ? undefined : `${complaint}: ${layer.root} may import ${layer.imports.join(', ') || 'itself only'}`;
 }
 
 /**
@@ -136,12 +136,12 @@ function reachableFrom(start: string, targets: ReadonlyMap<string, ReadonlySet<s
 }
 
 /** A layer inside another one (`ipam/core` in `ipam`) is reached only where it is named, or from within. */
-function reaches(layer: Layer, path: string): boolean {
+function reaches(layer: LayerRule, path: string): boolean {
   const other = layerOf(path);
-  return other === undefined || other.root === layer.root || layer.below.some((root) => isWithin(root, other.root));
+  return other === undefined || other.root === layer.root || layer.imports.some((root) => isWithin(root, other.root));
 }
 
-function layerOf(path: string): Layer | undefined {
+function layerOf(path: string): LayerRule | undefined {
   const matching = LAYERS.filter(({ root }) => isWithin(path, root));
   return matching.sort((a, b) => b.root.length - a.root.length)[0];
 }

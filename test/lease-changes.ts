@@ -1,7 +1,7 @@
 import type { AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
 
 /** One write to a lease that exists. */
-export interface LeaseChange {
+export interface LeaseChangeCase {
   /** Ends the sentence "when they are written again, leases …". */
   readonly name: string;
   readonly from: Partial<AddressLeaseSpec>;
@@ -17,31 +17,31 @@ const RELEASED = '2026-01-01T00:00:00Z';
 const MAC = '02:00:00:00:00:ab';
 const held = { owner: VM1, mac: MAC };
 const released = { ...held, releasedAt: RELEASED };
-const ofTable = { ...released, reserved: true } as const;
+const reservedReleased = { ...released, reserved: true } as const;
 const used = { node: 'n1', containerID: 'c1', interface: 'net1' };
-const again = { owner: null, releasedAt: null, node: null, containerID: null, interface: null };
-const taken = { owner: { ...VM2, workloadUID: null }, releasedAt: null };
+const reservedAgain = { owner: null, releasedAt: null, node: null, containerID: null, interface: null };
+const reallocated = { owner: { ...VM2, workloadUID: null }, releasedAt: null };
 /** Changes of a lease of 10.1.0.17 in address space and pool blue. The model's server and the real one must judge them alike. */
-export const LEASE_CHANGES: readonly LeaseChange[] = [
+export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
   { name: 'are released', from: held, to: { releasedAt: RELEASED } },
   { name: 'tell where they are used', from: held, to: { node: 'n2', containerID: 'c2', interface: 'net1' } },
-  { name: 'are taken once they are released', from: released, to: taken },
+  { name: 'are taken once they are released', from: released, to: reallocated },
   { name: 'are taken back', from: released, to: { releasedAt: null } },
   {
     name: 'are taken where they were reserved for a MAC address',
     from: { mac: MAC },
-    to: { ...taken, reserved: true },
+    to: { ...reallocated, reserved: true },
   },
   {
     name: 'are not taken where they were reserved for nobody',
     from: {},
-    to: { ...taken, mac: MAC, reserved: true },
+    to: { ...reallocated, mac: MAC, reserved: true },
     expect: ['spec.owner', 'the address is reserved for nobody'],
   },
   {
     name: 'go on being of the static table once they are taken',
     from: { mac: MAC },
-    to: taken,
+    to: reallocated,
     expect: [
       'spec.owner',
       `reserved for MAC address ${MAC}: who takes it keeps it, and sets reserved in the same write`,
@@ -50,13 +50,13 @@ export const LEASE_CHANGES: readonly LeaseChange[] = [
   {
     name: 'are not taken by another MAC address than they were reserved for',
     from: { mac: MAC },
-    to: { ...taken, mac: '02:00:00:00:00:02', reserved: true },
+    to: { ...reallocated, mac: '02:00:00:00:00:02', reserved: true },
     expect: ['spec.owner', `reserved for MAC address ${MAC}: who takes it keeps it`],
   },
   {
     name: 'stay those of their MAC address where they are of the static table, taken or not',
-    from: ofTable,
-    to: { ...taken, mac: '02:00:00:00:00:02' },
+    from: reservedReleased,
+    to: { ...reallocated, mac: '02:00:00:00:00:02' },
     expect: ['spec.reserved', `reserved for MAC address ${MAC}, and stays so`],
   },
   {
@@ -65,23 +65,23 @@ export const LEASE_CHANGES: readonly LeaseChange[] = [
     to: { reserved: null },
     expect: ['spec.reserved', 'stays so'],
   },
-  { name: 'of the static table are taken from who released them', from: ofTable, to: taken },
-  { name: 'of the static table become reserved again', from: { ...ofTable, ...used }, to: again },
+  { name: 'of the static table are taken from who released them', from: reservedReleased, to: reallocated },
+  { name: 'of the static table become reserved again', from: { ...reservedReleased, ...used }, to: reservedAgain },
   {
     name: 'of the static table do not become reserved while somebody has them',
     from: { ...held, reserved: true },
-    to: again,
+    to: reservedAgain,
     expect: ['spec.owner', 'release it first'],
   },
   {
     name: 'of the static table do not become reserved for another MAC address',
-    from: ofTable,
-    to: { ...again, mac: '02:00:00:00:00:02' },
+    from: reservedReleased,
+    to: { ...reservedAgain, mac: '02:00:00:00:00:02' },
     expect: ['spec.reserved', 'stays so'],
   },
   {
     name: 'of the static table become reserved with nothing left of their owner',
-    from: { ...ofTable, ...used },
+    from: { ...reservedReleased, ...used },
     to: { owner: null, releasedAt: null },
     expect: ['spec.owner', 'a lease without an owner is used nowhere'],
   },
@@ -94,7 +94,7 @@ export const LEASE_CHANGES: readonly LeaseChange[] = [
   {
     name: 'do not come into the static table by being taken',
     from: released,
-    to: { ...taken, reserved: true },
+    to: { ...reallocated, reserved: true },
     expect: ['spec.reserved', 'leave reserved out'],
   },
   {
@@ -112,7 +112,7 @@ export const LEASE_CHANGES: readonly LeaseChange[] = [
   {
     name: 'keep their pool, released or not',
     from: released,
-    to: { ...taken, pool: 'red' },
+    to: { ...reallocated, pool: 'red' },
     expect: ['pool of a lease never changes (blue to red)'],
   },
   {

@@ -24,12 +24,12 @@ export function requestFor(address: string, name = 'c1'): LeaseRequest {
 export function leaseOf(
   address: string,
   version: number,
-  { uid = 'u1', name = 'c1', namespace = 'a', ...more }: LeaseGiven = {},
+  { uid = 'u1', name = 'c1', namespace = 'a', ...more }: LeaseOptions = {},
 ): AddressLease {
   const write = createLease(requestFor(address, name));
   if (write.verb !== 'create') throw new TypeError(write.verb);
   const { metadata, spec } = write.lease;
-  const creationTimestamp = more.born ?? '2026-01-01T00:00:00Z';
+  const creationTimestamp = more.createdAt ?? '2026-01-01T00:00:00Z';
   return {
     metadata: { ...metadata, uid, resourceVersion: String(version), creationTimestamp },
     spec: {
@@ -42,11 +42,11 @@ export function leaseOf(
   };
 }
 
-export interface LeaseGiven {
+export interface LeaseOptions {
   uid?: string;
   name?: string;
   namespace?: string;
-  born?: string;
+  createdAt?: string;
   releasedAt?: number;
   mac?: string;
   reserved?: true;

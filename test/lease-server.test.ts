@@ -3,7 +3,7 @@ import type { AddressLease } from '../api/address-lease.js';
 import { Client } from '../kube/client.js';
 import { isAlreadyExists, isConflict, isInvalid } from '../kube/errors.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
-import { refusalOf } from './outcome.js';
+import { requestErrorOf } from './request-error.js';
 import { LEASE_CHANGES } from './lease-changes.js';
 import { LeaseServer } from './lease-server.js';
 
@@ -28,7 +28,7 @@ describe("the model's API server of leases, as the real one, when leases are wri
         await attempt;
         return;
       }
-      const refusal = await refusalOf(attempt);
+      const refusal = await requestErrorOf(attempt);
       expect(isInvalid(refusal)).to.equal(true);
       for (const word of words) expect(refusal.message).to.include(word);
     });
@@ -36,15 +36,15 @@ describe("the model's API server of leases, as the real one, when leases are wri
 
   it('are made once, and changed and deleted only as they were read', async () => {
     const { metadata } = await client.create(ADDRESS_LEASES, LEASE);
-    expect(isAlreadyExists(await refusalOf(client.create(ADDRESS_LEASES, LEASE)))).to.equal(true);
+    expect(isAlreadyExists(await requestErrorOf(client.create(ADDRESS_LEASES, LEASE)))).to.equal(true);
     const { uid, resourceVersion } = metadata;
     const patch = (given: object) =>
       client.patch(ADDRESS_LEASES, { name: NAME }, { type: 'merge', body: { metadata: given, spec: { node: 'n1' } } });
-    expect(isConflict(await refusalOf(patch({ uid: 'other' })))).to.equal(true);
+    expect(isConflict(await requestErrorOf(patch({ uid: 'other' })))).to.equal(true);
     await patch({ uid, resourceVersion });
-    expect(isConflict(await refusalOf(patch({ uid, resourceVersion })))).to.equal(true);
+    expect(isConflict(await requestErrorOf(patch({ uid, resourceVersion })))).to.equal(true);
     expect(
-      isConflict(await refusalOf(client.delete(ADDRESS_LEASES, { name: NAME }, { uid, resourceVersion }))),
+      isConflict(await requestErrorOf(client.delete(ADDRESS_LEASES, { name: NAME }, { uid, resourceVersion }))),
     ).to.equal(true);
     await client.delete(ADDRESS_LEASES, { name: NAME }, { uid });
     const again = await client.create(ADDRESS_LEASES, LEASE);

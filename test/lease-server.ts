@@ -1,7 +1,7 @@
 import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
 import { readLease } from '../ipam/core/lease.js';
 import { StatusError } from '../kube/errors.js';
-import type { Request, Wire } from '../kube/transport.js';
+import type { ApiRequest, ClientTransport } from '../kube/transport.js';
 import { mergePatch } from './merge-patch.js';
 
 /** What a watch tells. */
@@ -17,7 +17,7 @@ const PATH = /\/addressleases(?:\/([^/]+))?$/;
  * The API server of AddressLeases: a name is taken once, preconditions of uid and resourceVersion hold, and the rules of the
  * CRD judge each write. Reads go through `log` alone, so that every reader is as stale as it likes.
  */
-export class LeaseServer implements Wire {
+export class LeaseServer implements ClientTransport {
   readonly leases = new Map<string, AddressLease>();
   readonly log: LeaseEvent[] = [];
   readonly #observe: LeaseObserver;
@@ -28,7 +28,7 @@ export class LeaseServer implements Wire {
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- refusals are rejections, as a transport has them
-  async request(request: Request): Promise<unknown> {
+  async request(request: ApiRequest): Promise<unknown> {
     const name = PATH.exec(request.path)?.[1];
     switch (request.method) {
       case 'POST':
@@ -65,7 +65,7 @@ export class LeaseServer implements Wire {
   }
 
   #patch(found: AddressLease, body: { metadata?: Preconditions }): AddressLease {
-    check(found, body.metadata);
+    checkPreconditions(found, body.metadata);
     const changed = structuredClone(found);
     mergePatch(changed, body);
     const words = refuseChange(found.spec, changed.spec);
@@ -74,7 +74,7 @@ export class LeaseServer implements Wire {
   }
 
   #delete(found: AddressLease, preconditions: Preconditions | undefined): void {
-    check(found, preconditions);
+    checkPreconditions(found, preconditions);
     const { name } = found.metadata;
     this.leases.delete(name);
     this.#version += 1;
@@ -99,7 +99,7 @@ interface Preconditions {
   resourceVersion?: string;
 }
 
-function check({ metadata }: AddressLease, { uid, resourceVersion }: Preconditions = {}): void {
+function checkPreconditions({ metadata }: AddressLease, { uid, resourceVersion }: Preconditions = {}): void {
   const holds =
     (uid === undefined || uid === metadata.uid) &&
     (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
@@ -130,13 +130,13 @@ function refuseChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string
     return 'releasedAt never changes once it is set';
   }
   if (!mayHaveOwner(before, after)) return refuseOwner(before);
-  return refuseTable(before, after);
+  return refuseReservationChange(before, after);
 }
 
 /** Of what is of the static table. */
-function refuseTable(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
+function refuseReservationChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
   const keepsIt = after.reserved === true && before.mac !== undefined && after.mac === before.mac;
-  if (before.owner === undefined) return keepsIt || after.owner === undefined ? undefined : refuseTaking(before);
+  if (before.owner === undefined) return keepsIt || after.owner === undefined ? undefined : refuseReallocation(before);
   if (before.reserved === true && !keepsIt)
     return `spec.reserved: the address is reserved for MAC address ${before.mac}, and stays so`;
   if (before.reserved !== after.reserved) {
@@ -151,7 +151,7 @@ function isUsed({ node, containerID, interface: podInterface }: AddressLeaseSpec
   return [node, containerID, podInterface].some((field) => field !== undefined);
 }
 
-function refuseTaking({ mac }: AddressLeaseSpec): string {
+function refuseReallocation({ mac }: AddressLeaseSpec): string {
   return mac === undefined
     ? 'spec.owner: the address is reserved for nobody: delete the lease to let it go'
     : `spec.owner: the address is reserved for MAC address ${mac}: who takes it keeps it, and sets reserved in the same write`;

@@ -57,12 +57,12 @@ export class ManualClock implements Clock {
   }
 
   /** Resolves once that many alarms are set: everybody waits for time, and nothing else goes on. */
-  async idle(alarms = 1): Promise<void> {
+  async untilAlarmsSet(alarms = 1): Promise<void> {
     while (this.#alarms.size < alarms) await new Promise<void>((resolve) => this.#watchers.push(resolve));
   }
 
   /** Goes on to a point in time; the alarms that are due ring. */
-  set(to: number): void {
+  advanceTo(to: number): void {
     this.#now = Math.max(this.#now, to);
     for (const alarm of [...this.#alarms]) {
       if (alarm.at > this.#now) continue;
@@ -72,13 +72,13 @@ export class ManualClock implements Clock {
   }
 
   /** Goes on from alarm to alarm to a point in time. The code under test must set an alarm again after each one. */
-  async walk(to: number): Promise<void> {
-    await this.idle();
+  async stepThrough(to: number): Promise<void> {
+    await this.untilAlarmsSet();
     for (let next = this.next; next !== undefined && next <= to; next = this.next) {
-      this.set(next);
-      await this.idle();
+      this.advanceTo(next);
+      await this.untilAlarmsSet();
     }
-    this.set(to);
+    this.advanceTo(to);
   }
 
   /** Somebody sets the wall clock back by so many milliseconds. */

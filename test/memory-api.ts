@@ -1,22 +1,22 @@
 import jsonpatch, { type Operation } from 'fast-json-patch';
 import type { KubeObject } from '../api/meta.js';
 import { StatusError } from '../kube/errors.js';
-import type { Request, Wire } from '../kube/transport.js';
+import type { ApiRequest, ClientTransport } from '../kube/transport.js';
 
 /**
  * A few objects behind the API server's rules for create, read, replace, patch and delete: names are taken once, a PUT needs
  * the current resourceVersion. For tests that run on a fake clock, where no socket can be used.
  */
-export class MemoryApi implements Wire {
+export class MemoryApi implements ClientTransport {
   /** By path. */
   readonly objects = new Map<string, KubeObject>();
-  readonly seen: Request[] = [];
+  readonly requests: ApiRequest[] = [];
   /** Awaited before each request is served; may throw what a transport throws. */
-  before: (request: Request) => Promise<void> | void = () => undefined;
+  before: (request: ApiRequest) => Promise<void> | void = () => undefined;
   #version = 0;
 
-  async request(request: Request): Promise<unknown> {
-    this.seen.push(request);
+  async request(request: ApiRequest): Promise<unknown> {
+    this.requests.push(request);
     await this.before(request);
     const { method, path } = request;
     switch (method) {
@@ -45,34 +45,36 @@ export class MemoryApi implements Wire {
     return Promise.resolve();
   }
 
-  #create(request: Request): KubeObject {
+  #create(request: ApiRequest): KubeObject {
     const object = request.body as KubeObject;
     const path = `${request.path}/${object.metadata.name}`;
-    if (this.objects.has(path)) throw refusal(request, 409, 'AlreadyExists');
+    if (this.objects.has(path)) throw statusError(request, 409, 'AlreadyExists');
     return this.#store(path, object);
   }
 
-  #replace(request: Request): KubeObject {
+  #replace(request: ApiRequest): KubeObject {
     const object = request.body as KubeObject;
     const current = this.#find(request);
-    if (object.metadata.resourceVersion !== current.metadata.resourceVersion) throw refusal(request, 409, 'Conflict');
+    if (object.metadata.resourceVersion !== current.metadata.resourceVersion)
+      throw statusError(request, 409, 'Conflict');
     return this.#store(request.path, object);
   }
 
   /** A JSON patch that sets the resourceVersion has it as a precondition. Any other patch is merged, one level deep. */
-  #patch(request: Request): KubeObject {
+  #patch(request: ApiRequest): KubeObject {
     const current = this.#find(request);
     if (request.contentType !== 'application/json-patch+json') {
       return this.#store(request.path, { ...current, ...(request.body as object) });
     }
     const patched = jsonpatch.applyPatch(structuredClone(current), request.body as Operation[], true).newDocument;
-    if (patched.metadata.resourceVersion !== current.metadata.resourceVersion) throw refusal(request, 409, 'Conflict');
+    if (patched.metadata.resourceVersion !== current.metadata.resourceVersion)
+      throw statusError(request, 409, 'Conflict');
     return this.#store(request.path, patched);
   }
 
-  #find(request: Request): KubeObject {
+  #find(request: ApiRequest): KubeObject {
     const object = this.objects.get(request.path);
-    if (object === undefined) throw refusal(request, 404, 'NotFound');
+    if (object === undefined) throw statusError(request, 404, 'NotFound');
     return object;
   }
 
@@ -84,6 +86,6 @@ export class MemoryApi implements Wire {
   }
 }
 
-function refusal(request: Request, status: number, reason: string): StatusError {
+function statusError(request: ApiRequest, status: number, reason: string): StatusError {
   return new StatusError({ request: `${request.method} ${request.path}`, status, reason, message: reason });
 }

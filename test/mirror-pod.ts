@@ -3,7 +3,7 @@ import type { Pod } from '../api/pod.js';
 
 export const STATIC_UID = '0123456789abcdef0123456789abcdef';
 
-export interface MirrorPodGiven {
+export interface MirrorPodOptions {
   namespace?: string;
   name?: string;
   nodeName?: string;
@@ -13,7 +13,7 @@ export interface MirrorPodGiven {
 }
 
 /** What a kubelet makes for a static pod. */
-export function mirrorPod(uid: string, given: MirrorPodGiven = {}): Pod {
+export function mirrorPod(uid: string, given: MirrorPodOptions = {}): Pod {
   const { namespace = 'apps', name = 'web', nodeName = 'n1', mirrored = STATIC_UID } = given;
   const owner = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: 'node-uid', controller: true };
   return {

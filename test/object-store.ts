@@ -12,13 +12,13 @@ interface Preconditions {
   readonly resourceVersion?: string;
 }
 
-export type Stored<O> = O & { metadata: ObjectMeta & { uid: string; resourceVersion: string } };
+export type StoredObject<O> = O & { metadata: ObjectMeta & { uid: string; resourceVersion: string } };
 
 /** What a watch tells: how an object was and is. */
 export interface ObjectEvent<O> {
-  readonly before: Stored<O> | undefined;
+  readonly before: StoredObject<O> | undefined;
   /** undefined: it is gone. */
-  readonly after: Stored<O> | undefined;
+  readonly after: StoredObject<O> | undefined;
 }
 
 /** The next resourceVersion: one counter for all kinds of a cluster. */
@@ -32,7 +32,7 @@ export function versions(): () => number {
  * itself, who has finalizers goes with the last of them. What is handed out never changes.
  */
 export class ObjectStore<O extends KubeObject & { status?: object }> {
-  readonly objects = new Map<string, Stored<O>>();
+  readonly objects = new Map<string, StoredObject<O>>();
   readonly #next: () => number;
   readonly #observe: (event: ObjectEvent<O>) => void;
 
@@ -46,7 +46,7 @@ export class ObjectStore<O extends KubeObject & { status?: object }> {
    * @returns the object as it is now; undefined where it is no more
    * @throws {StatusError} 409 AlreadyExists, 409 Conflict, 404 NotFound
    */
-  write(write: ObjectWrite<O>): Stored<O> | undefined {
+  write(write: ObjectWrite<O>): StoredObject<O> | undefined {
     switch (write.verb) {
       case 'create':
         return this.#create(write.object);
@@ -57,20 +57,20 @@ export class ObjectStore<O extends KubeObject & { status?: object }> {
         const found = this.#find(write.name, metadata);
         const { spec, status } = body as { spec?: object; status?: object };
         const patch = write.verb === 'patch' ? { metadata: changesOf(metadata), spec } : { status };
-        return this.#store(found, merged(found, patch) as Stored<O>);
+        return this.#store(found, mergedObject(found, patch) as StoredObject<O>);
       }
     }
   }
 
-  #create(object: O): Stored<O> {
+  #create(object: O): StoredObject<O> {
     const { name } = object.metadata;
-    if (this.objects.has(name)) throw refusal('AlreadyExists', name);
+    if (this.objects.has(name)) throw statusError('AlreadyExists', name);
     const uid = `uid-${this.#next()}`;
     const { status: _status, ...made } = object;
-    return this.#store(undefined, { ...made, metadata: { ...object.metadata, uid } } as unknown as Stored<O>)!;
+    return this.#store(undefined, { ...made, metadata: { ...object.metadata, uid } } as unknown as StoredObject<O>)!;
   }
 
-  #delete(found: Stored<O>): Stored<O> | undefined {
+  #delete(found: StoredObject<O>): StoredObject<O> | undefined {
     const { metadata } = found;
     if ((metadata.finalizers ?? []).length === 0) {
       this.#remove(found);
@@ -80,7 +80,7 @@ export class ObjectStore<O extends KubeObject & { status?: object }> {
     return this.#store(found, { ...found, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   }
 
-  #store(before: Stored<O> | undefined, given: Stored<O>): Stored<O> | undefined {
+  #store(before: StoredObject<O> | undefined, given: StoredObject<O>): StoredObject<O> | undefined {
     const { deletionTimestamp, finalizers = [] } = given.metadata;
     if (before !== undefined && deletionTimestamp !== undefined && finalizers.length === 0) {
       this.#remove(before);
@@ -92,30 +92,30 @@ export class ObjectStore<O extends KubeObject & { status?: object }> {
     return after;
   }
 
-  #remove(before: Stored<O>): undefined {
+  #remove(before: StoredObject<O>): undefined {
     this.#next();
     this.objects.delete(before.metadata.name);
     this.#observe({ before, after: undefined });
     return undefined;
   }
 
-  #find(name: string, { uid, resourceVersion }: Preconditions = {}): Stored<O> {
+  #find(name: string, { uid, resourceVersion }: Preconditions = {}): StoredObject<O> {
     const found = this.objects.get(name);
-    if (found === undefined) throw refusal('NotFound', name);
+    if (found === undefined) throw statusError('NotFound', name);
     const holds =
       (uid === undefined || uid === found.metadata.uid) &&
       (resourceVersion === undefined || resourceVersion === found.metadata.resourceVersion);
-    if (!holds) throw refusal('Conflict', name);
+    if (!holds) throw statusError('Conflict', name);
     return found;
   }
 }
 
 /** A merge patch (RFC 7386); what it leaves alone is shared, not copied. */
-function merged(target: object, patch: object): object {
+function mergedObject(target: object, patch: object): object {
   const result: Record<string, unknown> = { ...target };
   for (const [key, value] of Object.entries(patch) as [string, unknown][]) {
     if (value === null) Reflect.deleteProperty(result, key);
-    else if (isRecord(value)) result[key] = merged(isRecord(result[key]) ? result[key] : {}, value);
+    else if (isRecord(value)) result[key] = mergedObject(isRecord(result[key]) ? result[key] : {}, value);
     else if (value !== undefined) result[key] = value;
   }
   return result;
@@ -129,7 +129,7 @@ function changesOf({ uid: _uid, resourceVersion: _version, ...changes }: Precond
   return changes;
 }
 
-function refusal(reason: 'AlreadyExists' | 'Conflict' | 'NotFound', name: string): StatusError {
+function statusError(reason: 'AlreadyExists' | 'Conflict' | 'NotFound', name: string): StatusError {
   const status = reason === 'NotFound' ? 404 : 409;
   return new StatusError({
     request: 'the simulation',

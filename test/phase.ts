@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NOTHING, add } from './counts.js';
-import type { Counts } from './counts.js';
+import { NO_TESTS, addCounts } from './counts.js';
+import type { TestCounts } from './counts.js';
 
 /** A child process that checks something. */
 export interface Phase {
@@ -17,10 +17,10 @@ export interface Phase {
   readonly counts: boolean;
 }
 
-const ONE_PASSED: Counts = { ...NOTHING, passed: 1 };
-const ONE_FAILED: Counts = { ...NOTHING, failed: 1 };
+const ONE_PASSED: TestCounts = { ...NO_TESTS, passed: 1 };
+const ONE_FAILED: TestCounts = { ...NO_TESTS, failed: 1 };
 /** What a child gets to clean up in after an interrupt. */
-const GRACE_MS = 60_000;
+const CLEANUP_MS = 60_000;
 
 const MOCHA = [
   '--import=tsx',
@@ -30,7 +30,7 @@ const MOCHA = [
   '--require=./test/model-seed.ts',
 ];
 
-export interface MochaPhase {
+export interface MochaPhaseOptions {
   readonly name: string;
   /** Files or globs. */
   readonly files: readonly string[];
@@ -39,12 +39,12 @@ export interface MochaPhase {
   /** A file of root hooks. */
   readonly hooks?: string | undefined;
   /** For mocha, as they are. */
-  readonly more?: readonly string[];
+  readonly mochaArgs?: readonly string[];
 }
 
-export function mochaPhase({ name, files, timeoutMs, limitMs, hooks, more = [] }: MochaPhase): Phase {
+export function mochaPhase({ name, files, timeoutMs, limitMs, hooks, mochaArgs = [] }: MochaPhaseOptions): Phase {
   const required = hooks === undefined ? [] : [`--require=${hooks}`];
-  const args = [...MOCHA, `--timeout=${timeoutMs}`, ...required, ...more, ...files];
+  const args = [...MOCHA, `--timeout=${timeoutMs}`, ...required, ...mochaArgs, ...files];
   return { name, command: process.execPath, args, limitMs, counts: true };
 }
 
@@ -56,7 +56,7 @@ export async function runPhase(
   phase: Phase,
   interrupt: AbortSignal,
   output: 'inherit' | 'ignore' = 'inherit',
-): Promise<Counts> {
+): Promise<TestCounts> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
   const path = join(folder, 'counts.json');
   try {
@@ -65,15 +65,15 @@ export async function runPhase(
     if (!phase.counts) return succeeded ? ONE_PASSED : ONE_FAILED;
     const counted = await readCounts(path);
     if (counted === undefined) return ONE_FAILED;
-    return succeeded || counted.failed > 0 ? counted : add(counted, ONE_FAILED);
+    return succeeded || counted.failed > 0 ? counted : addCounts(counted, ONE_FAILED);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** @returns undefined where the child ended before its tests did */
-async function readCounts(path: string): Promise<Counts | undefined> {
-  return existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as Counts) : undefined;
+async function readCounts(path: string): Promise<TestCounts | undefined> {
+  return existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as TestCounts) : undefined;
 }
 
 /** @returns true where the child ended by itself, in time and well */
@@ -86,7 +86,7 @@ function runChild(phase: Phase, interrupt: AbortSignal, output: 'inherit' | 'ign
     const end = () => {
       inTime = false;
       child.kill('SIGINT');
-      grace = setTimeout(() => child.kill('SIGKILL'), GRACE_MS);
+      grace = setTimeout(() => child.kill('SIGKILL'), CLEANUP_MS);
     };
     const limit = setTimeout(() => {
       process.stderr.write(`\n${name}: not done after ${limitMs / 1000} s: ended\n`);

@@ -1,24 +1,24 @@
 import jsonpatch, { type Operation } from 'fast-json-patch';
-import { type IPAMClaim, ownerOf } from '../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import { objectKey } from '../api/meta.js';
 import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../api/network-attachment.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import type { ClusterView } from '../cluster/cluster-view.js';
-import { readPod } from '../webhook/launcher-pod.js';
-import { type Verdict, reviewPod } from '../webhook/pod-mutation.js';
+import { readPod } from '../webhook/reviewed-pod.js';
+import { type PodDecision, reviewPod } from '../webhook/pod-mutation.js';
 import { NAMESPACE, type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from './kubevirt-objects.js';
 import { BY_KUBEVIRT } from './launcher-pods.js';
 
 /** What a review sees. */
-export interface Cluster {
+export interface ReviewedCluster {
   vmis?: readonly VirtualMachineInstance[];
   vms?: readonly VirtualMachine[];
   claims?: readonly IPAMClaim[];
   nads?: readonly NetworkAttachmentDefinition[];
   enabled?: boolean;
-  blindness?: string;
+  unavailable?: string;
 }
 
 /** VM `vm1` has one network, `data`, on NAD `blue`. */
@@ -30,23 +30,23 @@ export const CLUSTER = {
   vms: [makeVm('vm1')],
   claims: [makeClaim('vm1', 'data')],
   nads: [makeNad('blue')],
-} satisfies Cluster;
+} satisfies ReviewedCluster;
 
-export function viewOf({
+export function clusterViewOf({
   vmis = [],
   vms = [],
   claims = [],
   nads = [],
   enabled = true,
-  blindness,
-}: Cluster): ClusterView {
+  unavailable,
+}: ReviewedCluster): ClusterView {
   return {
-    enabled,
-    blindness,
+    allowsNewClaims: enabled,
+    lookupFailure: unavailable,
     vmi: (name) => vmis.find((vmi) => vmi.metadata.name === name),
     vm: (name) => vms.find((vm) => vm.metadata.name === name),
     claim: (name) => claims.find((claim) => claim.metadata.name === name),
-    claimsOf: (uid) => claims.filter((claim) => ownerOf(claim)?.uid === uid),
+    claimsOf: (uid) => claims.filter((claim) => claimOwnerOf(claim)?.uid === uid),
     network: (key) => {
       const nad = nads.find((each) => objectKey(each) === key);
       return nad && parseNetworkConfig(nad);
@@ -55,13 +55,13 @@ export function viewOf({
 }
 
 export function reviewCreate(
-  cluster: Cluster,
+  cluster: ReviewedCluster,
   networks?: string,
   pod: RawPod = makeLauncherPod(VM1, networks),
-): Verdict {
+): PodDecision {
   return reviewPod(
     { operation: 'CREATE', namespace: NAMESPACE, pod: readPod(pod, 'object'), requester: BY_KUBEVIRT },
-    viewOf(cluster),
+    clusterViewOf(cluster),
   );
 }
 
@@ -69,15 +69,18 @@ export function reviewCreate(
  * The networks annotation of vm1's launcher changes.
  * Each is the annotation, or the whole pod.
  */
-export function reviewUpdate(cluster: Cluster, before: string | RawPod, after: string | RawPod): Verdict {
+export function reviewUpdate(cluster: ReviewedCluster, before: string | RawPod, after: string | RawPod): PodDecision {
   const podOf = (given: string | RawPod) => (typeof given === 'string' ? makeLauncherPod(VM1, given) : given);
   const pod = readPod(podOf(after), 'object');
   const oldPod = readPod(podOf(before), 'oldObject');
-  return reviewPod({ operation: 'UPDATE', namespace: NAMESPACE, pod, oldPod, requester: BY_KUBEVIRT }, viewOf(cluster));
+  return reviewPod(
+    { operation: 'UPDATE', namespace: NAMESPACE, pod, oldPod, requester: BY_KUBEVIRT },
+    clusterViewOf(cluster),
+  );
 }
 
 /** What the networks annotation is after a review that allowed it. */
-export function networksAfter(verdict: Verdict, networks: string): string {
+export function networksAfter(verdict: PodDecision, networks: string): string {
   if (!verdict.allowed) throw new Error(`refused: ${verdict.reason}`);
   const pod = makeLauncherPod(VM1, networks);
   const patched = jsonpatch.applyPatch(pod, verdict.patch as Operation[], true).newDocument;
@@ -85,7 +88,7 @@ export function networksAfter(verdict: Verdict, networks: string): string {
 }
 
 /** The claim to which each element refers after a review that allowed it. */
-export function referencesAfter(verdict: Verdict, networks: string): (string | undefined)[] {
+export function referencesAfter(verdict: PodDecision, networks: string): (string | undefined)[] {
   const elements = JSON.parse(networksAfter(verdict, networks)) as Record<string, string>[];
   return elements.map((element) => element[CLAIM_REFERENCE_KEY]);
 }

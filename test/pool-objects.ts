@@ -4,7 +4,7 @@ import { CLAIM_NAD } from '../api/names.js';
 import type { KubeObject } from '../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import { Cache } from '../kube/cache.js';
-import { type NetworkAttachment, shrinkNad } from '../cluster/shrink.js';
+import { type ParsedNad, transformNad } from '../cluster/transforms.js';
 
 /** Pools, NADs and claims for tests, as short as what a test is about. */
 
@@ -38,8 +38,8 @@ export function adminPool(name: string, given: PoolGiven = {}): AddressPool {
 }
 
 /** A NAD as it is cached. @param key `namespace/name` */
-export function nad(key: string, config: unknown, born = 1): NetworkAttachment {
-  return shrinkNad(nadDefinition(key, config, born));
+export function nad(key: string, config: unknown, born = 1): ParsedNad {
+  return transformNad(nadDefinition(key, config, born));
 }
 
 /** A NAD as it is on the API server. @param key `namespace/name` */

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import Mocha from 'mocha';
-import type { Counts } from './counts.js';
+import type { TestCounts } from './counts.js';
 
-/** Prints like mocha's `spec`, and at the end writes {@link Counts} as JSON to the file that the option `counts` names. */
+/** Prints like mocha's `spec`, and at the end writes {@link TestCounts} as JSON to the file that the option `counts` names. */
 export default class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
@@ -10,7 +10,7 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     if (path === undefined) throw new TypeError('the reporter needs --reporter-option counts=<file>');
     runner.once('end', () => {
       const { passes, failures, pending } = this.stats;
-      const counts: Counts = { passed: passes, failed: failures, skipped: pending };
+      const counts: TestCounts = { passed: passes, failed: failures, skipped: pending };
       writeFileSync(path, JSON.stringify(counts));
     });
   }

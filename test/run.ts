@@ -1,6 +1,6 @@
 // Runs the checks and the tests: `tsx test/run.ts [check] [unit] [e2e] [-- options of mocha]`. Without a name: all of them.
 import { existsSync } from 'node:fs';
-import { NOTHING, add, closingLine, succeeded } from './counts.js';
+import { NO_TESTS, addCounts, closingLine, succeeded } from './counts.js';
 import { mochaPhase, runPhase } from './phase.js';
 import type { Phase } from './phase.js';
 
@@ -20,7 +20,7 @@ function phases(more: readonly string[]): Phase[] {
       // The first run builds a control plane.
       limitMs: 20 * MINUTE_MS,
       hooks: './test/unhandled-rejections.ts',
-      more,
+      mochaArgs: more,
     }),
     mochaPhase({
       name: 'e2e',
@@ -29,7 +29,7 @@ function phases(more: readonly string[]): Phase[] {
       timeoutMs: 2 * MINUTE_MS,
       limitMs: 35 * MINUTE_MS,
       hooks: existsSync(E2E_HOOKS) ? E2E_HOOKS : undefined,
-      more,
+      mochaArgs: more,
     }),
   ];
 }
@@ -47,14 +47,14 @@ function choose(args: readonly string[]): Phase[] {
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupt.abort());
 
-let total = NOTHING;
+let total = NO_TESTS;
 for (const phase of choose(process.argv.slice(2))) {
   if (interrupt.signal.aborted) break;
   console.log(`\n=== ${phase.name}`);
   const started = performance.now();
   const counts = await runPhase(phase, interrupt.signal);
   console.log(`=== ${phase.name}: ${((performance.now() - started) / 1000).toFixed(0)} s, ${closingLine(counts)}`);
-  total = add(total, counts);
+  total = addCounts(total, counts);
 }
 console.log(`\n${closingLine(total)}`);
 process.exitCode = succeeded(total) && !interrupt.signal.aborted ? 0 : 1;

@@ -6,15 +6,15 @@ import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION, REQUESTED_ADDRESSES_ANN
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { heapBytes } from '../bench/heap.js';
-import { shrinkNodePod } from '../cni/agent/pods/node-pod.js';
-import { shrinkLauncher } from '../controller/shrink.js';
+import { transformNodePod } from '../cni/agent/pods/node-pod.js';
+import { transformLauncher } from '../controller/transforms.js';
 import { readPodRecord } from '../capacity/pod-record.js';
-import { CLAIM_PODS } from '../ipam/claims/pods.js';
+import { CLAIM_PODS } from '../ipam/claims/claim-pods.js';
 import { derivedSpec } from '../ipam/core/derived-pool.js';
-import { shrinkClaim as shrinkServedClaim } from '../ipam/claims/shrink.js';
+import { transformServedClaim as shrinkServedClaim } from '../ipam/claims/claim-transform.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
-import { shrinkClaim, shrinkNad, shrinkVm, shrinkVmi } from '../cluster/shrink.js';
-import { readPod } from '../webhook/launcher-pod.js';
+import { transformClaim, transformNad, transformVm, transformVmi } from '../cluster/transforms.js';
+import { readPod } from '../webhook/reviewed-pod.js';
 
 /** What etcd stores of an object at most, and what the API server takes of all annotations of one. */
 const OBJECT_BYTES = 1_500_000;
@@ -100,8 +100,8 @@ function nads(bytes: number): { what: string; text: string }[] {
 
 const RIGHTS = { servesAll: false, publishesCapacity: false };
 
-function transformNad(nad: NetworkAttachmentDefinition): unknown {
-  const small = shrinkNad(nad);
+function transformNadWithPool(nad: NetworkAttachmentDefinition): unknown {
+  const small = transformNad(nad);
   const { config, delegation } = small;
   // what it describes is made of it whenever it is looked at
   return config.ok && delegation.kind === 'holdfast'
@@ -158,8 +158,8 @@ function pods(): { what: string; text: string }[] {
 }
 
 const POD_TRANSFORMS: Record<string, (pod: Pod) => unknown> = {
-  'by an agent': shrinkNodePod,
-  'by the controller': shrinkLauncher,
+  'by an agent': transformNodePod,
+  'by the controller': transformLauncher,
   'by ipam': (pod) => CLAIM_PODS.shrink!(pod),
   'by capacity': (pod) => readPodRecord(pod) ?? null,
   'by the webhook': (pod) => readPod(pod, 'request.object'),
@@ -175,8 +175,8 @@ function workloads(): Hostile[] {
   const spec = `"spec":{"networks":[${networks}],"domain":{"devices":{"interfaces":[${interfaces}]}}}`;
   const request = JSON.stringify(`{${fill(OBJECT_BYTES, (i) => `"${i}":["10.0.0.5"]`)}}`);
   const annotations = `"metadata":{"annotations":{"${REQUESTED_ADDRESSES_ANNOTATION}":${request}}}`;
-  const vm = (object: VirtualMachine) => indexed(shrinkVm(object), VM_INDEXES);
-  const vmi = (object: VirtualMachineInstance) => indexed(shrinkVmi(object), VMI_INDEXES);
+  const vm = (object: VirtualMachine) => indexed(transformVm(object), VM_INDEXES);
+  const vmi = (object: VirtualMachineInstance) => indexed(transformVmi(object), VMI_INDEXES);
   const reported = fill(OBJECT_BYTES, (i) => `{"name":"${i}","podInterfaceName":"p"}`);
   return [
     { what: 'a VM of many networks', text: `{${META}},"spec":{"template":{${spec}}}}`, transform: vm },
@@ -187,7 +187,7 @@ function workloads(): Hostile[] {
 }
 
 function claims(): Hostile[] {
-  const both = (claim: IPAMClaim) => [shrinkServedClaim(claim), indexed(shrinkClaim(claim), CLAIM_INDEXES)];
+  const both = (claim: IPAMClaim) => [shrinkServedClaim(claim), indexed(transformClaim(claim), CLAIM_INDEXES)];
   const long = 'x'.repeat(OBJECT_BYTES);
   const spec = '"spec":{"network":"blue","interface":"net1"}';
   return [
@@ -211,7 +211,11 @@ function claims(): Hostile[] {
 
 const HOSTILE: Hostile[] = [
   ...[60_000, 1_400_000].flatMap((bytes) =>
-    nads(bytes).map(({ what, text }) => ({ what: `a NAD of ${bytes} bytes: ${what}`, text, transform: transformNad })),
+    nads(bytes).map(({ what, text }) => ({
+      what: `a NAD of ${bytes} bytes: ${what}`,
+      text,
+      transform: transformNadWithPool,
+    })),
   ),
   ...pods().flatMap(({ what, text }) =>
     Object.entries(POD_TRANSFORMS).map(([who, transform]) => ({

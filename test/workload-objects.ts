@@ -67,7 +67,7 @@ export function vmi(networks: Networks, options: VmiOptions = {}): VirtualMachin
   };
 }
 
-export interface Element {
+export interface NetworkSelectionElement {
   /** `namespace/name`, or a name in the pod's namespace. */
   nad: string;
   /** The network's name in the VM: gives the interface name. */
@@ -77,8 +77,15 @@ export interface Element {
 }
 
 export function launcher(
-  elements: Element[] | string,
-  options: { name?: string; vmi?: string; vmiName?: string; phase?: string; status?: Element[]; created?: string } = {},
+  elements: NetworkSelectionElement[] | string,
+  options: {
+    name?: string;
+    vmi?: string;
+    vmiName?: string;
+    phase?: string;
+    status?: NetworkSelectionElement[];
+    created?: string;
+  } = {},
 ): Pod {
   const { name = 'virt-launcher-vm1-abcde', vmi: owner = 'vmi-uid', vmiName = 'vm1', phase = 'Running' } = options;
   const annotation =
@@ -101,13 +108,13 @@ export function launcher(
   };
 }
 
-export interface ClaimOptions {
+export interface WorkloadClaimOptions {
   name?: string;
   network?: string;
   /** Its controller; null: none. Default the VM `vm-uid`. */
   owner?: OwnerReference | null;
   /** What it remembers of its owner; null: nothing. Default: its controller. */
-  remembers?: { name: string; uid: string } | null;
+  recordedOwner?: { name: string; uid: string } | null;
   vmNetwork?: string | null;
   nad?: string | null;
   deleting?: boolean;
@@ -119,7 +126,7 @@ export interface ClaimOptions {
 }
 
 /** A claim as Holdfast makes it, for the network `data` of `vm1`, unless said otherwise. */
-export function claim(options: ClaimOptions = {}): IPAMClaim {
+export function claim(options: WorkloadClaimOptions = {}): IPAMClaim {
   const vmNetwork = options.vmNetwork === undefined ? 'data' : options.vmNetwork;
   return {
     apiVersion: 'k8s.cni.cncf.io/v1alpha1',
@@ -133,15 +140,15 @@ export function claim(options: ClaimOptions = {}): IPAMClaim {
   };
 }
 
-function claimMetadata(options: ClaimOptions): ObjectMeta {
-  const { name = 'vm1.data', owner = vmReference('vm-uid'), remembers = owner, label = 'vm1' } = options;
+function claimMetadata(options: WorkloadClaimOptions): ObjectMeta {
+  const { name = 'vm1.data', owner = vmReference('vm-uid'), recordedOwner = owner, label = 'vm1' } = options;
   return {
     name,
     namespace: NAMESPACE,
     uid: `${name}-uid`,
     resourceVersion: '1',
     finalizers: options.finalizers ?? ['kubevirt.io/persistent-ipam'],
-    annotations: claimAnnotations(remembers, options),
+    annotations: claimAnnotations(recordedOwner, options),
     ...deleted(options.deleting),
     ...(options.created !== undefined && { creationTimestamp: options.created }),
     ...(label !== null && { labels: { 'kubevirt.io/vm': label } }),
@@ -151,7 +158,7 @@ function claimMetadata(options: ClaimOptions): ObjectMeta {
 
 function claimAnnotations(
   remembered: { name: string; uid: string } | null,
-  { vmNetwork, nad = `${NAMESPACE}/blue` }: ClaimOptions,
+  { vmNetwork, nad = `${NAMESPACE}/blue` }: WorkloadClaimOptions,
 ): Record<string, string> {
   return {
     ...(remembered && {
@@ -164,8 +171,8 @@ function claimAnnotations(
 }
 
 /** As kubevirt/ipam-extensions makes it: no annotations, no interface. */
-export function claimOfIpamExtensions(options: ClaimOptions = {}): IPAMClaim {
-  return claim({ remembers: null, vmNetwork: null, nad: null, interface: '', ...options });
+export function claimOfIpamExtensions(options: WorkloadClaimOptions = {}): IPAMClaim {
+  return claim({ recordedOwner: null, vmNetwork: null, nad: null, interface: '', ...options });
 }
 
 export function nad(name: string, config: object | string, namespace = NAMESPACE): NetworkAttachmentDefinition {
@@ -197,7 +204,7 @@ export function vmiReference(uid: string, name = 'vm1'): OwnerReference {
   };
 }
 
-function selection(element: Element): object {
+function selection(element: NetworkSelectionElement): object {
   const { namespace, name } = splitNad(element.nad);
   return {
     name,
@@ -207,7 +214,7 @@ function selection(element: Element): object {
   };
 }
 
-function interfaceName(element: Element): string {
+function interfaceName(element: NetworkSelectionElement): string {
   return element.interface ?? podInterfaceName(element.network ?? 'data');
 }
 

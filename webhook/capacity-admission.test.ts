@@ -3,9 +3,9 @@ import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
 import { PoolDirectory } from '../ipam/directory/directory.js';
 import { type PoolGiven, adminPool, cacheOf, holdfastConfig, nad } from '../test/pool-objects.js';
-import { viewOf } from '../test/pod-review.js';
-import { CapacityAdmission, publishedPools } from './capacity-admission.js';
-import type { Lookup } from './lookup.js';
+import { clusterViewOf } from '../test/pod-review.js';
+import { CapacityAdmission, findPublishedPool } from './capacity-admission.js';
+import type { PodReviewer } from './pod-reviewer.js';
 
 interface Response {
   uid: string;
@@ -19,9 +19,9 @@ const POD = {
   spec: { containers: [{ name: 'c' }] },
 };
 
-function admissionWith(given: { isClosed?: boolean; settle?: Lookup['settle'] } = {}) {
+function admissionWith(given: { isClosed?: boolean; settle?: PodReviewer['settle'] } = {}) {
   const counts: string[] = [];
-  const settle: Lookup['settle'] = (_namespace, decide) => Promise.resolve(decide(viewOf({})));
+  const settle: PodReviewer['settle'] = (_namespace, decide) => Promise.resolve(decide(clusterViewOf({})));
   const admission = new CapacityAdmission({
     lookup: { settle: given.settle ?? settle },
     ...(!given.isClosed && {
@@ -82,7 +82,7 @@ describe('the pool of a NAD that nodes show', () => {
       pools: cacheOf(pools.map(([name, given]) => adminPool(name, given))),
       networks,
     });
-    return publishedPools(directory, networks);
+    return findPublishedPool(directory, networks);
   };
 
   it('is the one that serves the network for the namespace, and says so', () => {

@@ -1,20 +1,20 @@
-import { recordOf } from '../api/json.js';
+import { asRecord } from '../api/json.js';
 import { joinKey } from '../api/meta.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
 import type { AdmissionMetrics } from '../admission/metrics.js';
-import type { AdmissionRequest, Answer } from '../admission/review.js';
+import type { AdmissionRequest, AdmissionResponse } from '../admission/review.js';
 import { Reviewer } from '../admission/reviewer.js';
 import type { PoolDirectory } from '../ipam/directory/directory.js';
-import type { NetworkAttachment } from '../cluster/shrink.js';
-import { type CapacityReview, type CapacitySight, reviewCapacity } from './capacity-requests.js';
-import { MalformedPodError, readPod } from './launcher-pod.js';
-import type { Lookup } from './lookup.js';
+import type { ParsedNad } from '../cluster/transforms.js';
+import { type CapacityReview, type CapacityContext, reviewCapacity } from './capacity-requests.js';
+import { MalformedPodError, readPod } from './reviewed-pod.js';
+import type { PodReviewer } from './pod-reviewer.js';
 
 export interface CapacityAdmissionOptions {
-  lookup: Pick<Lookup, 'settle'>;
+  lookup: Pick<PodReviewer, 'settle'>;
   /** Absent: no pod is to ask for addresses. */
-  publishedPool?: CapacitySight['publishedPool'];
+  publishedPool?: CapacityContext['publishedPool'];
   log: Logger;
   metrics: Pick<AdmissionMetrics, 'reviewed'>;
   clock: Clock;
@@ -47,12 +47,12 @@ export class CapacityAdmission {
     return this.#reviewer.answer(body);
   }
 
-  async #decide({ operation, resource, namespace, object }: AdmissionRequest): Promise<Answer> {
+  async #decide({ operation, resource, namespace, object }: AdmissionRequest): Promise<AdmissionResponse> {
     const { lookup, publishedPool, log } = this.#options;
     if (publishedPool === undefined || operation !== 'CREATE' || resource !== 'v1/pods') return { allowed: true };
     try {
       const pod = readPod(object, 'request.object');
-      const review: CapacityReview = { namespace, pod, spec: recordOf(object).spec };
+      const review: CapacityReview = { namespace, pod, spec: asRecord(object).spec };
       const { patch, warnings } = await lookup.settle(namespace, (view) =>
         reviewCapacity(review, { view, publishedPool }),
       );
@@ -67,14 +67,14 @@ export class CapacityAdmission {
 }
 
 /** Which pool serves a NAD's network for a namespace, and shows on nodes what it has. */
-export function publishedPools(
-  directory: Pick<PoolDirectory, 'serving'>,
-  networks: { get(key: string): NetworkAttachment | undefined },
-): CapacitySight['publishedPool'] {
+export function findPublishedPool(
+  directory: Pick<PoolDirectory, 'resolveUser'>,
+  networks: { get(key: string): ParsedNad | undefined },
+): CapacityContext['publishedPool'] {
   return (namespace, nad) => {
     const config = networks.get(nad)?.config;
     if (config?.ok !== true) return undefined;
-    const serving = directory.serving({ namespace, network: config.network.name, nad });
+    const serving = directory.resolveUser({ namespace, network: config.network.name, nad });
     return serving.kind === 'served' && serving.pool.publishesCapacity ? serving.pool.name : undefined;
   };
 }

@@ -1,10 +1,10 @@
 import jsonpatch, { type Operation } from 'fast-json-patch';
 import { expect } from 'chai';
 import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, type Cluster, VM1, viewOf } from '../test/pod-review.js';
+import { CLUSTER, type ReviewedCluster, VM1, clusterViewOf } from '../test/pod-review.js';
 import { NAMESPACE } from '../test/workload-objects.js';
-import { type CapacityVerdict, reviewCapacity } from './capacity-requests.js';
-import { readPod } from './launcher-pod.js';
+import { type CapacityDecision, reviewCapacity } from './capacity-requests.js';
+import { readPod } from './reviewed-pod.js';
 
 const BLUE = 'ipam.holdfast.dev/blue-pool';
 const GREEN = 'ipam.holdfast.dev/green-pool';
@@ -30,19 +30,19 @@ function publishedPool(namespace: string, nad: string): string | undefined {
   return { [`${NAMESPACE}/blue`]: 'blue-pool', 'shared/blue': 'blue-pool', [`${NAMESPACE}/green`]: 'green-pool' }[nad];
 }
 
-function review(pod: unknown, cluster: Cluster = {}): CapacityVerdict {
+function review(pod: unknown, cluster: ReviewedCluster = {}): CapacityDecision {
   const { spec } = pod as GivenPod;
   return reviewCapacity(
     { namespace: NAMESPACE, pod: readPod(pod, 'object'), spec },
-    { view: viewOf(cluster), publishedPool },
+    { view: clusterViewOf(cluster), publishedPool },
   );
 }
 
-function after<T>(pod: T, cluster?: Cluster): T {
+function after<T>(pod: T, cluster?: ReviewedCluster): T {
   return jsonpatch.applyPatch(structuredClone(pod), review(pod, cluster).patch as Operation[], true).newDocument;
 }
 
-function resourcesAfter(pod: unknown, cluster?: Cluster): (Resources | undefined)[] {
+function resourcesAfter(pod: unknown, cluster?: ReviewedCluster): (Resources | undefined)[] {
   return (after(pod, cluster) as GivenPod).spec.containers.map(({ resources }) => resources);
 }
 
@@ -127,7 +127,7 @@ describe('a launcher pod', () => {
     if (compute === undefined) throw new Error('a launcher without containers');
     return { ...pod, spec: { ...pod.spec, containers: [{ ...compute, resources }, ...others] } };
   };
-  const firstAfter = (pod: unknown, cluster: Cluster) => resourcesAfter(pod, cluster)[0];
+  const firstAfter = (pod: unknown, cluster: ReviewedCluster) => resourcesAfter(pod, cluster)[0];
 
   it('asks for none where its interface has a claim', () => {
     expect(review(launcher(), CLUSTER).patch).to.deep.equal([]);

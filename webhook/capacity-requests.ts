@@ -1,5 +1,5 @@
 import { capacityResource, isCapacityResource, readQuantity } from '../api/capacity.js';
-import { recordOf, recordsIn } from '../api/json.js';
+import { asRecord, recordsIn } from '../api/json.js';
 import { joinKey } from '../api/meta.js';
 import { MIRROR_POD_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
 import {
@@ -9,7 +9,7 @@ import {
   parseNetworkSelections,
 } from '../api/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
-import type { ClusterView, Doubt } from '../cluster/cluster-view.js';
+import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { chooseClaim } from '../cluster/element-claim.js';
 import { findWorkload } from '../cluster/workload.js';
 
@@ -21,17 +21,17 @@ export interface CapacityReview {
   spec: unknown;
 }
 
-export interface CapacitySight {
+export interface CapacityContext {
   view: ClusterView;
   /** The pool that serves a NAD's network in a namespace, where nodes show what it has. @param nad `namespace/name` */
   publishedPool: (namespace: string, nad: string) => string | undefined;
 }
 
-export interface CapacityVerdict {
+export interface CapacityDecision {
   patch: { op: 'add'; path: string; value: unknown }[];
   warnings: string[];
   /** What a younger look could change the answer by. */
-  doubts: readonly Doubt[];
+  doubts: readonly Recheck[];
 }
 
 /**
@@ -39,10 +39,10 @@ export interface CapacityVerdict {
  * interface with a claim has its address, wherever the pod runs: a request for one more would keep the owner of the last address out. Pure,
  * and of no effect on a pod that asks already.
  */
-export function reviewCapacity(review: CapacityReview, sight: CapacitySight): CapacityVerdict {
-  const doubts: Doubt[] = [];
+export function reviewCapacity(review: CapacityReview, sight: CapacityContext): CapacityDecision {
+  const doubts: Recheck[] = [];
   try {
-    const wanted = wantedRequests(review, sight, (doubt) => doubts.push(doubt));
+    const wanted = desiredRequests(review, sight, (doubt) => doubts.push(doubt));
     const patch = wanted === undefined ? [] : patchOf(review, wanted);
     return { patch, warnings: [], doubts };
   } catch (error) {
@@ -52,17 +52,17 @@ export function reviewCapacity(review: CapacityReview, sight: CapacitySight): Ca
   }
 }
 
-type Requests = ReadonlyMap<string, number>;
+type RequestCounts = ReadonlyMap<string, number>;
 
 /** @returns undefined for a pod that is none of our business */
-function wantedRequests(
+function desiredRequests(
   { namespace, pod, spec }: CapacityReview,
-  { view, publishedPool }: CapacitySight,
-  doubt: (doubt: Doubt) => void,
-): Requests | undefined {
+  { view, publishedPool }: CapacityContext,
+  doubt: (doubt: Recheck) => void,
+): RequestCounts | undefined {
   const { annotations = {} } = pod.metadata;
   // a node's own, and pods in the node's network, which Multus passes over
-  if (MIRROR_POD_ANNOTATION in annotations || recordOf(spec).hostNetwork === true) return undefined;
+  if (MIRROR_POD_ANNOTATION in annotations || asRecord(spec).hostNetwork === true) return undefined;
   const selections = parseNetworkSelections(annotations[NETWORKS_ANNOTATION] ?? '', namespace);
   let hasClaim = ({ claimReference }: NetworkSelection) => claimReference !== undefined;
   if (isLauncher(pod)) {
@@ -74,7 +74,7 @@ function wantedRequests(
     hasClaim = (selection) => chooseClaim(selection, selection.claimReference, choice).kind !== 'none';
   }
   const wanted = new Map<string, number>();
-  for (const { nad } of [...selections.filter((selection) => !hasClaim(selection)), ...inPlaceOfDefault(pod)]) {
+  for (const { nad } of [...selections.filter((selection) => !hasClaim(selection)), ...defaultNetworkSelections(pod)]) {
     const pool = publishedPool(namespace, joinKey(nad.namespace, nad.name));
     if (pool === undefined) continue;
     const resource = capacityResource(pool);
@@ -84,15 +84,15 @@ function wantedRequests(
 }
 
 /** The NAD in place of the pod's own network. Where Multus looks for one without a namespace, only its configuration says. */
-function inPlaceOfDefault(pod: Pod): NetworkSelection[] {
+function defaultNetworkSelections(pod: Pod): NetworkSelection[] {
   return defaultSelectionOf(pod, '').filter(({ nad }) => nad.namespace !== '');
 }
 
 type Container = Record<string, unknown>;
 
 /** One operation for each container that asks for something else from now on. */
-function patchOf({ pod, spec }: CapacityReview, wanted: Requests): CapacityVerdict['patch'] {
-  const containers = recordsIn(recordOf(spec).containers);
+function patchOf({ pod, spec }: CapacityReview, wanted: RequestCounts): CapacityDecision['patch'] {
+  const containers = recordsIn(asRecord(spec).containers);
   const before = containers.map(ownRequests);
   const after = before.map((requests) => new Map(requests));
   const [first] = after;
@@ -102,16 +102,16 @@ function patchOf({ pod, spec }: CapacityReview, wanted: Requests): CapacityVerdi
     const missing = (wanted.get(resource) ?? 0) - asked;
     if (missing > 0) first.set(resource, (first.get(resource) ?? 0) + missing);
     // others add requests to launchers for all networks of a resource's name, with a claim or without; what people ask for they may
-    else if (isLauncher(pod)) takeBack(after, resource, -missing);
+    else if (isLauncher(pod)) removeExcess(after, resource, -missing);
   }
-  return containers.flatMap((container, index): CapacityVerdict['patch'] => {
+  return containers.flatMap((container, index): CapacityDecision['patch'] => {
     const [old, requests] = [before[index], after[index]];
-    if (old === undefined || requests === undefined || isSame(old, requests)) return [];
+    if (old === undefined || requests === undefined || isSameCounts(old, requests)) return [];
     return [{ op: 'add', path: `/spec/containers/${index}/resources`, value: withRequests(container, requests) }];
   });
 }
 
-function takeBack(containers: readonly Map<string, number>[], resource: string, excess: number): void {
+function removeExcess(containers: readonly Map<string, number>[], resource: string, excess: number): void {
   let left = excess;
   for (const requests of containers) {
     const less = Math.min(left, requests.get(resource) ?? 0);
@@ -131,7 +131,7 @@ function ownRequests(container: Container): Map<string, number> {
 }
 
 /** Of an extended resource, request and limit are the same. */
-function withRequests(container: Container, wanted: Requests): object {
+function withRequests(container: Container, wanted: RequestCounts): object {
   const { resources, requests, limits } = resourcesOf(container);
   const withWanted = (counts: Record<string, unknown>) => {
     const others = Object.entries(counts).filter(([resource]) => !isCapacityResource(resource));
@@ -142,10 +142,10 @@ function withRequests(container: Container, wanted: Requests): object {
 }
 
 function resourcesOf(container: Container) {
-  const resources = recordOf(container.resources);
-  return { resources, requests: recordOf(resources.requests), limits: recordOf(resources.limits) };
+  const resources = asRecord(container.resources);
+  return { resources, requests: asRecord(resources.requests), limits: asRecord(resources.limits) };
 }
 
-function isSame(one: Requests, other: Requests): boolean {
+function isSameCounts(one: RequestCounts, other: RequestCounts): boolean {
   return one.size === other.size && [...one].every(([resource, count]) => other.get(resource) === count);
 }

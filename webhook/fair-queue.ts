@@ -18,10 +18,10 @@ export class FairQueue<T> {
   }
 
   /** Removes the next item of the first key that may have its turn, which goes behind all others. */
-  take(mayHaveTurn: (key: string) => boolean): { key: string; item: T } | undefined {
+  take(isEligible: (key: string) => boolean): { key: string; item: T } | undefined {
     for (const [key, items] of this.#items) {
       const [item] = items;
-      if (item === undefined || !mayHaveTurn(key)) continue;
+      if (item === undefined || !isEligible(key)) continue;
       this.#items.delete(key);
       items.delete(item);
       if (items.size > 0) this.#items.set(key, items);

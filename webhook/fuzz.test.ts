@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../api/names.js';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import { AdmissionClient, type HttpAnswer } from '../test/admission-client.js';
+import { AdmissionClient, type HttpResponse } from '../test/admission-client.js';
 import { makeServingCertificate } from '../test/certificate.js';
 import { NAMESPACE, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, VM1, viewOf } from '../test/pod-review.js';
-import { Admission } from './admission.js';
+import { CLUSTER, VM1, clusterViewOf } from '../test/pod-review.js';
+import { LauncherAdmission } from './launcher-admission.js';
 import { silentWebhookMetrics } from './testing/silent-webhook-metrics.js';
 import { reviewPod } from './pod-mutation.js';
 import { AdmissionServer } from '../admission/server.js';
@@ -55,9 +55,9 @@ describe('whatever is sent to the webhook', function () {
 
   before(async () => {
     const lookup = {
-      review: (pod: Parameters<typeof reviewPod>[0]) => Promise.resolve(reviewPod(pod, viewOf(CLUSTER))),
+      review: (pod: Parameters<typeof reviewPod>[0]) => Promise.resolve(reviewPod(pod, clusterViewOf(CLUSTER))),
     };
-    const admission = new Admission({
+    const admission = new LauncherAdmission({
       lookup,
       kubevirt: KNOWN_KUBEVIRT,
       log: silentLogger,
@@ -73,7 +73,7 @@ describe('whatever is sent to the webhook', function () {
     });
     await server.listen();
     const certificate = makeServingCertificate();
-    server.use(certificate);
+    server.setCertificate(certificate);
     client = new AdmissionClient(server.port, { ca: certificate.ca });
   });
   after(async () => {
@@ -87,7 +87,7 @@ describe('whatever is sent to the webhook', function () {
   });
 
   /** Either an HTTP error in words, or an AdmissionReview for the UID that was asked about. */
-  function expectAnswer({ status, headers, body }: HttpAnswer, sent: unknown): void {
+  function expectAnswer({ status, headers, body }: HttpResponse, sent: unknown): void {
     if (status !== 200) {
       expect(status).to.be.oneOf([400, 413, 415]);
       expect(headers['content-type']).to.include('text/plain');

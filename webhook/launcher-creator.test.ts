@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { CLAIM_REFERENCE_KEY, LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
 import type { KubeVirtController } from '../cluster/kubevirt-controller.js';
 import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, VM1, elementWith, viewOf } from '../test/pod-review.js';
-import { readPod } from './launcher-pod.js';
-import { type Verdict, reviewPod } from './pod-mutation.js';
+import { CLUSTER, VM1, elementWith, clusterViewOf } from '../test/pod-review.js';
+import { readPod } from './reviewed-pod.js';
+import { type PodDecision, reviewPod } from './pod-mutation.js';
 
 const CONTROLLER = 'system:serviceaccount:kubevirt:kubevirt-controller';
 const TENANT = 'system:serviceaccount:vms:kubevirt-controller';
@@ -31,16 +31,16 @@ interface Given {
   before?: RawPod;
 }
 
-function review(after: RawPod, { by = CONTROLLER, kubevirt = KNOWN, before }: Given): Verdict {
+function review(after: RawPod, { by = CONTROLLER, kubevirt = KNOWN, before }: Given): PodDecision {
   const pod = readPod(after, 'object');
   const requester = { username: by, kubevirt };
   const oldPod = before && readPod(before, 'oldObject');
   const operation = before === undefined ? 'CREATE' : 'UPDATE';
-  return reviewPod({ operation, namespace: NAMESPACE, pod, oldPod, requester }, viewOf(CLUSTER));
+  return reviewPod({ operation, namespace: NAMESPACE, pod, oldPod, requester }, clusterViewOf(CLUSTER));
 }
 
 /** What a review changes: the references and the creator. */
-function changes(verdict: Verdict): string[] {
+function changes(verdict: PodDecision): string[] {
   if (!verdict.allowed) return [`refused: ${verdict.reason}`];
   return verdict.patch.map(({ path, value }) =>
     path === MARK_PATH ? `creator ${value}` : value.includes(CLAIM_REFERENCE_KEY) ? 'references' : 'other',

@@ -1,5 +1,10 @@
 import { type Pod, controllingVmi } from '../api/pod.js';
-import { type KubeVirtController, creatorOf, creatorProblem, hasNetworks } from '../cluster/kubevirt-controller.js';
+import {
+  type KubeVirtController,
+  creatorOf,
+  describeUntrustedCreator,
+  hasNetworks,
+} from '../cluster/kubevirt-controller.js';
 
 /** Who asks for a change of a pod, and who may create launchers. */
 export interface Requester {
@@ -8,7 +13,7 @@ export interface Requester {
 }
 
 /** What the user who creates a launcher means for it. */
-export type CreatorVerdict =
+export type CreatorCheck =
   | { kind: 'trusted' }
   /** The pod is admitted, refers to no claim anew, and is marked with its creator. */
   | { kind: 'unverified'; reason: string; mark?: string }
@@ -19,7 +24,7 @@ export type CreatorVerdict =
  * only to those pods that its controller created. Pure.
  * @param oldPod the launcher as it is, on UPDATE
  */
-export function judgeCreator(pod: Pod, oldPod: Pod | undefined, { username, kubevirt }: Requester): CreatorVerdict {
+export function checkCreator(pod: Pod, oldPod: Pod | undefined, { username, kubevirt }: Requester): CreatorCheck {
   if (controllingVmi(pod) === undefined) return { kind: 'trusted' };
   const isCreator = hasNetworks(pod) && (oldPod === undefined || !hasNetworks(oldPod));
   if (isCreator && kubevirt.username !== undefined && username !== kubevirt.username) {
@@ -30,7 +35,7 @@ export function judgeCreator(pod: Pod, oldPod: Pod | undefined, { username, kube
         `(${kubevirt.username}) creates launchers: leave that owner reference out`,
     };
   }
-  const reason = creatorProblem(pod, kubevirt);
+  const reason = describeUntrustedCreator(pod, kubevirt);
   if (reason === undefined) return { kind: 'trusted' };
   const mark = isCreator && creatorOf(pod) !== username ? { mark: username } : {};
   return { kind: 'unverified', reason, ...mark };

@@ -76,7 +76,7 @@ describe('the limit of live reads', () => {
 
   it('lets no read wait for longer than it may, and never starts it afterwards', async () => {
     await reads.start('a1', 'a2', 'a3');
-    clock.set(1_000);
+    clock.advanceTo(1_000);
     await settled();
     expect([...reads.results]).to.deep.equal([['a3', 'the live reads of namespace a that came before took too long']]);
     await reads.end('a1');

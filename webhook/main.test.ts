@@ -9,7 +9,10 @@ import { createWebhook } from './main.js';
 describe('the webhook', () => {
   for (const publishCapacity of [true, false]) {
     it(`follows ${publishCapacity ? 'pools where' : 'no pools unless'} pods are to ask for addresses`, () => {
-      const defaults = Object.entries(WEBHOOK_SETTINGS).map(([field, { fallback }]) => [field, fallback as unknown]);
+      const defaults = Object.entries(WEBHOOK_SETTINGS).map(([field, { defaultValue }]) => [
+        field,
+        defaultValue as unknown,
+      ]);
       const config = Object.fromEntries(defaults) as WebhookConfig;
       const metrics = new Metrics();
       const shared = { client: {} as never, clock: systemClock, random: Math.random, log: silentLogger };

@@ -1,37 +1,37 @@
 import type { AddressPool } from '../api/address-pool.js';
 import { ADDRESS_POOLS, MUTATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
-import { type AdmissionPart, createAdmissionPart } from '../admission/part.js';
+import { type AdmissionComponent, createAdmissionComponent } from '../admission/component.js';
 import type { WebhookConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { openGate } from '../cluster/gates.js';
-import { followKubeVirt } from '../cluster/kubevirt-controller.js';
-import type { Watched } from '../kube/informers.js';
+import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import { watchKubeVirt } from '../cluster/kubevirt-controller.js';
+import type { WatchSpec } from '../kube/informers.js';
 import { PoolDirectory } from '../ipam/directory/directory.js';
-import { shrinkPool } from '../cluster/shrink.js';
-import { ALL_NAMESPACES, CLAIMS, NADS, VMIS, VMS } from '../cluster/watched.js';
-import { Admission } from './admission.js';
-import { CapacityAdmission, publishedPools } from './capacity-admission.js';
-import type { CapacitySight } from './capacity-requests.js';
-import { Lookup } from './lookup.js';
+import { transformPool } from '../cluster/transforms.js';
+import { NAMESPACE_WATCH, CLAIM_WATCH, NAD_WATCH, VMI_WATCH, VM_WATCH } from '../cluster/watch-specs.js';
+import { LauncherAdmission } from './launcher-admission.js';
+import { CapacityAdmission, findPublishedPool } from './capacity-admission.js';
+import type { CapacityContext } from './capacity-requests.js';
+import { PodReviewer } from './pod-reviewer.js';
 import { type WebhookMetrics, createWebhookMetrics } from './metrics.js';
 
 const NAME = 'webhook';
-const MUTATE_LAUNCHER_PODS = '/mutate-launcher-pods';
-const CAPACITY = '/capacity';
+const LAUNCHER_PATH = '/mutate-launcher-pods';
+const CAPACITY_PATH = '/capacity';
 
 /** Optional: launchers must not wait for a kind that they need nothing of. */
-const SEEN_POOLS: Watched<AddressPool> = { resource: ADDRESS_POOLS, shrink: shrinkPool, optional: true };
+const OPTIONAL_POOLS: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, shrink: transformPool, optional: true };
 
 /** Launcher pods → references to their claims; pods → requests for addresses. Any number of replicas serve at once. */
-export function createWebhook(shared: ProcessContext, config: WebhookConfig): AdmissionPart {
+export function createWebhook(shared: ProcessContext, config: WebhookConfig): AdmissionComponent {
   const context = { ...shared, log: shared.log.child({ part: NAME }) };
   const { informers, log, clock } = context;
   const metrics = createWebhookMetrics(context.metrics);
-  const lookup = createLookup(context, config, metrics);
-  const kubevirt = followKubeVirt(informers, config.namespace);
-  const admission = new Admission({ lookup, kubevirt, log, metrics, clock });
+  const lookup = createPodReviewer(context, config, metrics);
+  const kubevirt = watchKubeVirt(informers, config.namespace);
+  const admission = new LauncherAdmission({ lookup, kubevirt, log, metrics, clock });
   const capacity = createCapacityAdmission(context, config, { lookup, metrics });
-  return createAdmissionPart(context, {
+  return createAdmissionComponent(context, {
     name: NAME,
     bindAddress: config.webhookBindAddress,
     bindFlag: 'webhook-bind-address',
@@ -46,12 +46,12 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
       moreConfigurations: [{ resource: MUTATING_WEBHOOK_CONFIGURATIONS, name: config.webhookCapacityConfiguration }],
     },
     routes: {
-      [MUTATE_LAUNCHER_PODS]: async (body) => {
+      [LAUNCHER_PATH]: async (body) => {
         // Before the caches are filled, nothing that they say would be true.
         if (informers.missing.length > 0) await informers.synced();
         return admission.answer(body);
       },
-      [CAPACITY]: async (body) => {
+      [CAPACITY_PATH]: async (body) => {
         if (informers.missing.length > 0) await informers.synced();
         return capacity.answer(body);
       },
@@ -64,7 +64,7 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
 function createCapacityAdmission(
   { informers, log, clock }: ProcessContext,
   { featureGates }: WebhookConfig,
-  { lookup, metrics }: { lookup: Lookup; metrics: WebhookMetrics },
+  { lookup, metrics }: { lookup: PodReviewer; metrics: WebhookMetrics },
 ): CapacityAdmission {
   return new CapacityAdmission({
     lookup,
@@ -76,33 +76,33 @@ function createCapacityAdmission(
 }
 
 /** For requests alone: launchers are pointed at their claims without a look at any pool. */
-function followPools(informers: ProcessContext['informers']): CapacitySight['publishedPool'] {
-  const networks = informers.get(NADS);
-  const pools = informers.get(SEEN_POOLS);
+function followPools(informers: ProcessContext['informers']): CapacityContext['publishedPool'] {
+  const networks = informers.get(NAD_WATCH);
+  const pools = informers.get(OPTIONAL_POOLS);
   const directory = new PoolDirectory({
     pools: pools.cache,
     networks: networks.cache,
     areNetworksServed: () => networks.isServed,
   });
   directory.follow({ pools, networks });
-  return publishedPools(directory, networks.cache);
+  return findPublishedPool(directory, networks.cache);
 }
 
-function createLookup(
+function createPodReviewer(
   { informers, client, clock }: ProcessContext,
   config: WebhookConfig,
   metrics: WebhookMetrics,
-): Lookup {
-  return new Lookup({
+): PodReviewer {
+  return new PodReviewer({
     listers: {
-      vmis: informers.get(VMIS).cache,
-      vms: informers.get(VMS).cache,
-      claims: informers.get(CLAIMS).cache,
-      networks: informers.get(NADS).cache,
-      namespaces: informers.get(ALL_NAMESPACES).cache,
+      vmis: informers.get(VMI_WATCH).cache,
+      vms: informers.get(VM_WATCH).cache,
+      claims: informers.get(CLAIM_WATCH).cache,
+      networks: informers.get(NAD_WATCH).cache,
+      namespaces: informers.get(NAMESPACE_WATCH).cache,
     },
     client,
-    gate: openGate(config, informers),
+    gate: createPersistentIPsGate(config, informers),
     clock,
     onLiveRead: metrics.readLive,
   });

@@ -1,13 +1,13 @@
 import { type AdmissionMetrics, createAdmissionMetrics } from '../admission/metrics.js';
 import type { Metrics } from '../process/metrics.js';
-import type { Doubt } from '../cluster/cluster-view.js';
+import type { Recheck } from '../cluster/cluster-view.js';
 
 /** The API server waits for 2 s. */
 const CAPACITY_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2];
 
 /** What the webhook measures. */
 export interface WebhookMetrics extends AdmissionMetrics {
-  readLive: (kind: Doubt['kind'], result: 'found' | 'absent' | 'failed') => void;
+  readLive: (kind: Recheck['kind'], result: 'found' | 'absent' | 'failed') => void;
   /** One review of a pod that is to ask for addresses. */
   capacityReviewed: AdmissionMetrics['reviewed'];
 }

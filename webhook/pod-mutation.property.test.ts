@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ownerOf } from '../api/ipam-claim.js';
+import { claimOwnerOf } from '../api/ipam-claim.js';
 import { CLAIM_NAD, CLAIM_REFERENCE_KEY } from '../api/names.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { makeClaim, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
@@ -87,7 +87,7 @@ describe('any launcher pod', () => {
         expect(bare(after!)).to.deep.equal(bare(before!));
         for (const { [CLAIM_REFERENCE_KEY]: name } of after!) {
           const named = given.claims.find(({ metadata }) => metadata.name === name);
-          if (named !== undefined) expect(ownerOf(named)?.uid ?? 'vm1-vm-uid').to.equal('vm1-vm-uid');
+          if (named !== undefined) expect(claimOwnerOf(named)?.uid ?? 'vm1-vm-uid').to.equal('vm1-vm-uid');
         }
       }),
     );

@@ -2,8 +2,16 @@ import { expect } from 'chai';
 import { claimName } from '../api/ipam-claim.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, DATA, VM1, elementWith, referencesAfter, reviewCreate, type Cluster } from '../test/pod-review.js';
-import type { Doubt } from '../cluster/cluster-view.js';
+import {
+  CLUSTER,
+  DATA,
+  VM1,
+  elementWith,
+  referencesAfter,
+  reviewCreate,
+  type ReviewedCluster,
+} from '../test/pod-review.js';
+import type { Recheck } from '../cluster/cluster-view.js';
 
 describe('a launcher pod that is created', () => {
   const pointed = networksValue(VM1, { data: 'vm1.data' });
@@ -123,7 +131,7 @@ describe('a launcher pod that is created', () => {
       expect(reviewCreate({}, undefined, pod)).to.deep.include({ allowed: true, patch: [] });
   });
 
-  const doubts: { name: string; given: Cluster; networks?: string; expect: Doubt[] }[] = [
+  const doubts: { name: string; given: ReviewedCluster; networks?: string; expect: Recheck[] }[] = [
     { name: 'of nothing where all is seen', given: CLUSTER, expect: [] },
     { name: 'of a VMI that is not seen', given: {}, expect: [{ kind: 'vmi', key: 'vm1' }] },
     {

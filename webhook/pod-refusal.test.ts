@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
 import { type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
-import { CLUSTER, DATA, VM1, elementWith, reviewCreate, type Cluster } from '../test/pod-review.js';
-import type { Check, Verdict } from './pod-mutation.js';
+import { CLUSTER, DATA, VM1, elementWith, reviewCreate, type ReviewedCluster } from '../test/pod-review.js';
+import type { PodCheck, PodDecision } from './pod-mutation.js';
 
-function expectRefusal(verdict: Verdict, check: Check, ...parts: string[]): void {
+function expectRefusal(verdict: PodDecision, check: PodCheck, ...parts: string[]): void {
   expect(verdict.allowed, 'allowed').to.be.false;
   if (verdict.allowed) return;
   expect(verdict.check).to.equal(check);
@@ -16,7 +16,14 @@ describe('a launcher pod is refused', () => {
   const foreign = makeClaim('vm1', 'data', { ownerUid: 'other-uid' });
   /** It says that vm1 controls it: by its UID, under its own name. */
   const forged = makeVmi('evil', { data: 'blue' }, { vm: 'vm1-vm-uid' });
-  const refusals: { name: string; given: Cluster; networks?: string; pod?: RawPod; check: Check; parts: string[] }[] = [
+  const refusals: {
+    name: string;
+    given: ReviewedCluster;
+    networks?: string;
+    pod?: RawPod;
+    check: PodCheck;
+    parts: string[];
+  }[] = [
     {
       name: 'while the claim of its name belongs to somebody else',
       given: { ...CLUSTER, claims: [foreign] },
@@ -91,7 +98,7 @@ describe('a launcher pod is refused', () => {
     },
     {
       name: 'while its VMI cannot be looked for',
-      given: { blindness: 'connection refused' },
+      given: { unavailable: 'connection refused' },
       check: 'vmi-exists',
       parts: ['could not be looked for: connection refused'],
     },
@@ -103,7 +110,7 @@ describe('a launcher pod is refused', () => {
     },
     {
       name: 'while the VM of its VMI cannot be looked for',
-      given: { ...CLUSTER, vms: [], blindness: 'connection refused' },
+      given: { ...CLUSTER, vms: [], unavailable: 'connection refused' },
       check: 'vm-exists',
       parts: ['could not be looked for: connection refused'],
     },
@@ -128,7 +135,7 @@ describe('a launcher pod is refused', () => {
     });
   }
 
-  const defaults: { name: string; value: string; check: Check; parts: string[] }[] = [
+  const defaults: { name: string; value: string; check: PodCheck; parts: string[] }[] = [
     {
       name: 'that refers to a claim',
       value: elementWith({ [CLAIM_REFERENCE_KEY]: 'vm2.data' }),

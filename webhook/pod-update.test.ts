@@ -8,9 +8,9 @@ import {
   networksAfter,
   referencesAfter,
   reviewUpdate,
-  type Cluster,
+  type ReviewedCluster,
 } from '../test/pod-review.js';
-import type { Check } from './pod-mutation.js';
+import type { PodCheck } from './pod-mutation.js';
 
 describe('a launcher pod that is changed', () => {
   const bare = networksValue(VM1);
@@ -107,7 +107,7 @@ describe('a launcher pod that is changed', () => {
     expect(reviewUpdate(given, pointed, pointed.replace('[', '[ '))).to.deep.include({ allowed: true, patch: [] });
   });
 
-  const refusals: { name: string; given: Cluster; before?: string; after: string; check: Check }[] = [
+  const refusals: { name: string; given: ReviewedCluster; before?: string; after: string; check: PodCheck }[] = [
     {
       name: 'to point at a foreign claim',
       given: CLUSTER,

@@ -3,10 +3,10 @@ import { Client } from '../../kube/client.js';
 import { silentLogger } from '../../kube/log.js';
 import type { Resource } from '../../kube/resource.js';
 import { MUTATING_WEBHOOK_CONFIGURATIONS, type Secret, type WebhookConfigurationObject } from '../../kube/resources.js';
-import { splitPem } from '../certificate-judgement.js';
+import { splitPem } from '../certificate-plan.js';
 import type { ServingPair } from '../certificate-source.js';
 import { CertificateStore } from '../certificate-store.js';
-import { type Keys, generateKeys } from '../certificates.js';
+import { type PemKeyPair, generateKeys } from '../certificates.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { MemoryApi } from '../../test/memory-api.js';
 
@@ -16,20 +16,20 @@ export const START = Date.UTC(2030, 0, 1);
 export const SECRET = '/api/v1/namespaces/holdfast-system/secrets/holdfast-webhook-tls';
 
 /** Making RSA keys takes long: these go round. */
-let keys: readonly Keys[] = [];
+let keys: readonly PemKeyPair[] = [];
 
 export async function makeKeys(): Promise<void> {
   keys = await Promise.all(Array.from({ length: 5 }, generateKeys));
 }
 
 /** Replicas of a server on one API server and one clock. */
-export class Replicas {
+export class CertificateReplicas {
   readonly api = new MemoryApi();
   readonly clock = new ManualClock(START);
   readonly stores: CertificateStore[] = [];
   #used = 0;
   /** What each replica shows. */
-  readonly shown: (ServingPair | undefined)[] = [];
+  readonly served: (ServingPair | undefined)[] = [];
 
   readonly #resource: Resource<WebhookConfigurationObject>;
   /** Its path. */
@@ -62,24 +62,24 @@ export class Replicas {
       generateKeys: () => Promise.resolve(keys[this.#used++ % keys.length]!),
     });
     this.stores.push(store);
-    store.start((pair) => (this.shown[index] = pair));
+    store.start((pair) => (this.served[index] = pair));
   }
 
   /** Everything that is due now is done. */
   async settle(): Promise<void> {
-    await this.clock.idle(this.stores.length);
+    await this.clock.untilAlarmsSet(this.stores.length);
     // who lost a race waits for a moment and looks again
-    while ((this.clock.next ?? Infinity) <= this.clock.now() + 1000) await this.goOn(this.clock.next ?? 0);
+    while ((this.clock.next ?? Infinity) <= this.clock.now() + 1000) await this.advanceTo(this.clock.next ?? 0);
   }
 
-  async goOn(to: number): Promise<void> {
-    this.clock.set(to);
-    await this.clock.idle(this.stores.length);
+  async advanceTo(to: number): Promise<void> {
+    this.clock.advanceTo(to);
+    await this.clock.untilAlarmsSet(this.stores.length);
   }
 
   /** Everybody looks again after that time, and at what it leads to. */
-  async pass(ms: number): Promise<void> {
-    await this.goOn(this.clock.now() + ms);
+  async advance(ms: number): Promise<void> {
+    await this.advanceTo(this.clock.now() + ms);
     await this.settle();
   }
 
@@ -92,7 +92,7 @@ export class Replicas {
   }
 
   /** Of the other configuration that leads here. */
-  get another(): string {
+  get otherConfiguration(): string {
     return this.configuration.replace(/[^/]+$/, 'another');
   }
 
@@ -107,12 +107,12 @@ export class Replicas {
 
   /** An API server that trusts these CAs would talk to this replica. */
   isTrusted(replica: number, bundle = this.bundles[0] ?? []): boolean {
-    const serving = new X509Certificate(this.shown[replica]?.cert ?? '');
+    const serving = new X509Certificate(this.served[replica]?.cert ?? '');
     return bundle.some((ca) => serving.verify(new X509Certificate(ca).publicKey));
   }
 
   writes(from = 0): string[] {
-    const written = this.api.seen.slice(from).filter(({ method }) => method !== 'GET');
+    const written = this.api.requests.slice(from).filter(({ method }) => method !== 'GET');
     return written.map(({ method, path }) => `${method} ${path.split('/').at(-2) ?? ''}`);
   }
 }

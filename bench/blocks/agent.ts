@@ -1,15 +1,19 @@
-import { ATTEMPTS, BLIND_ATTEMPTS, BLOCK_ATTEMPTS } from '../../cni/agent/leases/any-address.js';
+import {
+  MAX_ALLOCATION_ATTEMPTS,
+  MAX_BLIND_ATTEMPTS,
+  MAX_BLOCK_ATTEMPTS,
+} from '../../cni/agent/leases/free-address-search.js';
 import type { Address } from '../../ipam/core/address.js';
 import { type LeaseRecord, createLease, releaseLease } from '../../ipam/core/lease.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import type { Random } from '../../kube/clock.js';
 import type { SimulatedApi } from './api.js';
-import type { NodeBlocks } from './node-blocks.js';
-import { type SpaceView, Tried } from './space-view.js';
-import type { Tally } from './tally.js';
+import type { SimulatedBlocks } from './simulated-blocks.js';
+import { type SpaceView, TriedAddresses } from './space-view.js';
+import type { Counters } from './counters.js';
 import type { VirtualTime } from './virtual-time.js';
 
-export interface AgentGiven {
+export interface SimulatedAgentDeps {
   readonly node: string;
   readonly pool: Pool;
   readonly api: SimulatedApi;
@@ -19,12 +23,12 @@ export interface AgentGiven {
   readonly view: SpaceView;
   /** Of those who know of no lease. */
   readonly blind: SpaceView;
-  readonly tally: () => Tally;
+  readonly tally: () => Counters;
   /** Absent: nodes are lent none. */
-  readonly blocks?: NodeBlocks;
+  readonly blocks?: SimulatedBlocks;
 }
 
-interface Add {
+interface PendingAdd {
   readonly pod: string;
   readonly began: number;
   tries: number;
@@ -33,19 +37,19 @@ interface Add {
   readonly done: (lease: LeaseRecord | undefined) => void;
 }
 
-type Settle = (outcome: 'ours' | 'lost', lease?: LeaseRecord) => void;
+type SettleAttempt = (outcome: 'ours' | 'lost', lease?: LeaseRecord) => void;
 
 /** The agent of a node: which address it tries for an ADD, and what it follows to know. */
 export class SimulatedAgent {
-  readonly #given: AgentGiven;
-  readonly #tried: Tried;
+  readonly #given: SimulatedAgentDeps;
+  readonly #tried: TriedAddresses;
   /** Its watch of the address space: since its first list is there it knows. */
   #space: 'closed' | 'opening' | 'open' = 'closed';
   #waiting: (() => void)[] = [];
 
-  constructor(given: AgentGiven) {
+  constructor(given: SimulatedAgentDeps) {
     this.#given = given;
-    this.#tried = new Tried(given.time, given.random);
+    this.#tried = new TriedAddresses(given.time, given.random);
   }
 
   /** It is told of each write in the address space. */
@@ -54,7 +58,7 @@ export class SimulatedAgent {
   }
 
   /** @param done undefined: there is none, the runtime will try again */
-  add(pod: string, done: Add['done']): void {
+  add(pod: string, done: PendingAdd['done']): void {
     const add = { pod, began: this.#given.time.now(), tries: 0, blind: 0, done };
     if (this.#given.blocks === undefined) this.#open();
     this.#try(add);
@@ -76,9 +80,9 @@ export class SimulatedAgent {
     );
   }
 
-  #try(add: Add): void {
+  #try(add: PendingAdd): void {
     const { blocks, tally } = this.#given;
-    const own = add.blind === 0 && add.tries < BLOCK_ATTEMPTS ? this.#pickOfBlocks() : undefined;
+    const own = add.blind === 0 && add.tries < MAX_BLOCK_ATTEMPTS ? this.#pickOfBlocks() : undefined;
     if (blocks === undefined || own === undefined) {
       this.#tryAny(add);
       return;
@@ -101,14 +105,14 @@ export class SimulatedAgent {
   }
 
   /** Blindly first; what else there is only a watch can tell. */
-  #tryAny(add: Add): void {
+  #tryAny(add: PendingAdd): void {
     const { pool, view, blind, blocks } = this.#given;
-    if (add.tries >= ATTEMPTS) {
+    if (add.tries >= MAX_ALLOCATION_ATTEMPTS) {
       this.#refuse(add);
       return;
     }
     const knows = this.#space === 'open';
-    if (!knows && add.blind >= BLIND_ATTEMPTS) {
+    if (!knows && add.blind >= MAX_BLIND_ATTEMPTS) {
       this.#open();
       this.#waiting.push(() => this.#try(add));
       return;
@@ -125,7 +129,7 @@ export class SimulatedAgent {
     }
   }
 
-  #create(add: Add, address: Address, settle: Settle): void {
+  #create(add: PendingAdd, address: Address, settle: SettleAttempt): void {
     const { node, pool, api, time, tally } = this.#given;
     add.tries++;
     tally().creates++;
@@ -146,7 +150,7 @@ export class SimulatedAgent {
     api.writeLease(write, done, lost);
   }
 
-  #refuse(add: Add): void {
+  #refuse(add: PendingAdd): void {
     this.#given.tally().refused++;
     add.done(undefined);
   }

@@ -20,7 +20,7 @@ export interface Latency {
 }
 
 /** What a watch tells, in the order of the writes. */
-export interface News<R> {
+export interface SimulatedEvent<R> {
   readonly at: number;
   /** As it is, or was before it went. */
   readonly record: R;
@@ -31,8 +31,8 @@ type Done<R> = (record: R | undefined) => void;
 
 /** The API server, as far as leases and blocks go: what is written takes effect when the request arrives, in virtual time. */
 export class SimulatedApi {
-  readonly leases: Kind<AddressLease, LeaseRecord>;
-  readonly blocks: Kind<AddressBlock, BlockRecord>;
+  readonly leases: SimulatedKind<AddressLease, LeaseRecord>;
+  readonly blocks: SimulatedKind<AddressBlock, BlockRecord>;
   readonly #time: VirtualTime;
   readonly #latency: Latency;
   readonly #random: Random;
@@ -42,8 +42,8 @@ export class SimulatedApi {
     this.#latency = latency;
     this.#random = random;
     const next = versions();
-    this.leases = new Kind(time, next, readLease);
-    this.blocks = new Kind(time, next, readBlock);
+    this.leases = new SimulatedKind(time, next, readLease);
+    this.blocks = new SimulatedKind(time, next, readBlock);
   }
 
   /**
@@ -86,12 +86,12 @@ export class SimulatedApi {
 const LIST_ITEM_MS = 0.0075;
 
 /** The objects of a kind, read, and all that was ever written. */
-class Kind<O extends KubeObject & { status?: object }, R> {
-  readonly news: News<R>[] = [];
+class SimulatedKind<O extends KubeObject & { status?: object }, R> {
+  readonly news: SimulatedEvent<R>[] = [];
   /** By name. */
   readonly records = new Map<string, R>();
   readonly #store: ObjectStore<O>;
-  readonly #handlers: ((news: News<R>) => void)[] = [];
+  readonly #handlers: ((news: SimulatedEvent<R>) => void)[] = [];
 
   constructor(time: VirtualTime, next: () => number, read: (object: O) => R) {
     this.#store = new ObjectStore<O>(next, ({ before, after }) => {
@@ -110,7 +110,7 @@ class Kind<O extends KubeObject & { status?: object }, R> {
   }
 
   /** Told at once. */
-  onNews(handler: (news: News<R>) => void): void {
+  onNews(handler: (news: SimulatedEvent<R>) => void): void {
     this.#handlers.push(handler);
   }
 

@@ -1,23 +1,23 @@
 import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
-import { BlockBook } from '../../ipam/blocks/book.js';
-import { ClaimPressure } from '../../ipam/blocks/claim-pressure.js';
-import { NodeUse } from '../../ipam/blocks/node-use.js';
+import { BlockBook } from '../../ipam/blocks/block-book.js';
+import { ClaimShortages } from '../../ipam/blocks/claim-shortages.js';
+import { NodeLeaseCounts } from '../../ipam/blocks/node-lease-counts.js';
 import { type BlockViews, observeBlocks } from '../../ipam/blocks/observe.js';
-import type { BlockPolicy } from '../../ipam/blocks/observed.js';
+import type { BlockPolicy } from '../../ipam/blocks/observed-pool.js';
 import { planBlocks } from '../../ipam/blocks/plan.js';
 import { PoolSlices } from '../../ipam/blocks/pool-slices.js';
-import { PoolMemories } from '../../ipam/blocks/memories.js';
+import { PlanStates } from '../../ipam/blocks/plan-state.js';
 import type { Address } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
 import { type LeaseRecord, createLease, expireLease, releaseLease } from '../../ipam/core/lease.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
-import { LeaseBook } from '../../ipam/leases/book.js';
+import { LeaseBook } from '../../ipam/leases/lease-book.js';
 import type { Random } from '../../kube/clock.js';
-import type { Change } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informer.js';
 import { adminPool } from '../../test/pool-objects.js';
-import type { News, SimulatedApi } from './api.js';
-import type { Tally } from './tally.js';
+import type { SimulatedEvent, SimulatedApi } from './api.js';
+import type { Counters } from './counters.js';
 import type { VirtualTime } from './virtual-time.js';
 
 /** The flags' defaults. */
@@ -26,12 +26,12 @@ const POLICY: BlockPolicy = { minFree: 8, maxFree: 72, excessDelayMs: 180_000 };
 const LOOK_AGAIN_MS = 1_000;
 const IDLE_MS = 5_000;
 
-export interface IpamDeps {
+export interface SimulatedIpamDeps {
   readonly pool: Pool;
   readonly api: SimulatedApi;
   readonly time: VirtualTime;
   readonly random: Random;
-  readonly tally: () => Tally;
+  readonly tally: () => Counters;
   /** Names of all nodes. */
   readonly nodes: ReadonlySet<string>;
   /** How far its watches lag behind, in ms. */
@@ -42,40 +42,40 @@ export interface IpamDeps {
 
 /** ipam, as far as it knows of leases and blocks: it leases to claims, deletes what has cooled down, and lends blocks. */
 export class SimulatedIpam {
-  readonly #deps: IpamDeps;
+  readonly #deps: SimulatedIpamDeps;
   readonly book: LeaseBook;
   readonly blocks = new BlockBook();
   readonly slices: PoolSlices;
   readonly #views: BlockViews;
-  readonly #memories = new PoolMemories();
-  readonly #pressure = new ClaimPressure();
-  readonly #leaseNews: Feed<LeaseRecord>;
-  readonly #blockNews: Feed<BlockRecord>;
+  readonly #memories = new PlanStates();
+  readonly #pressure = new ClaimShortages();
+  readonly #leaseNews: LaggingFeed<LeaseRecord>;
+  readonly #blockNews: LaggingFeed<BlockRecord>;
   readonly #claims: LeaseRecord[] = [];
   #writing = 0;
   #count = 0;
 
-  constructor(deps: IpamDeps) {
+  constructor(deps: SimulatedIpamDeps) {
     const { pool, api, time, nodes, lagMs, lends } = deps;
     this.#deps = deps;
     this.book = new LeaseBook([pool]);
-    this.#leaseNews = new Feed(api.leases.news, time, lagMs);
-    this.#blockNews = new Feed(api.blocks.news, time, lagMs);
+    this.#leaseNews = new LaggingFeed(api.leases.news, time, lagMs);
+    this.#blockNews = new LaggingFeed(api.blocks.news, time, lagMs);
     this.book.attach(this.#leaseNews);
     this.blocks.attach(this.#blockNews);
     this.slices = new PoolSlices(this.book);
     this.#views = {
       pools: { get: (name) => adminPool(name, { cidr: '10.0.0.0/8' }) },
-      directory: { pool: () => pool, verdict: () => ({ kind: 'served', pool }) },
+      directory: { pool: () => pool, stateOf: () => ({ kind: 'served', pool }) },
       usage: { of: () => undefined as never },
       nodes: { get: (name) => (nodes.has(name) ? { metadata: { name } } : undefined) },
       blocks: this.blocks,
-      nodeUse: new NodeUse(this.book),
+      nodeUse: new NodeLeaseCounts(this.book),
       slices: this.slices,
       pressure: this.#pressure,
     };
     if (!lends) return;
-    this.book.sparesLent((name) => this.blocks.lentOf(name));
+    this.book.preferUnlent((name) => this.blocks.lentOf(name));
     time.after(LOOK_AGAIN_MS, () => this.#lookForEver());
   }
 
@@ -120,7 +120,7 @@ export class SimulatedIpam {
     this.#blockNews.read();
     const address = this.book.view(pool).space.next(pool.name, 4);
     if (address !== undefined && this.blocks.lentOf(pool.name)[4].has(address.value)) {
-      this.#pressure.press(pool.name, 4, time.now());
+      this.#pressure.noteShortage(pool.name, 4, time.now());
     }
     return address;
   }
@@ -137,8 +137,8 @@ export class SimulatedIpam {
     this.#blockNews.read();
     const observed = observeBlocks(pool.name, this.#views, { 4: RangeSet.EMPTY, 6: RangeSet.EMPTY });
     const terms = { policy: POLICY, now: time.now() };
-    const { actions, memories } = planBlocks(observed, this.#memories.of(pool.name), terms);
-    this.#memories.set(pool.name, memories);
+    const { actions, state } = planBlocks(observed, this.#memories.of(pool.name), terms);
+    this.#memories.set(pool.name, state);
     for (const action of actions) this.#apply(action);
     return actions.length;
   }
@@ -159,20 +159,20 @@ interface Named {
 }
 
 /** An informer whose watch lags behind. */
-class Feed<R extends Named> {
-  readonly #news: readonly News<R>[];
+class LaggingFeed<R extends Named> {
+  readonly #news: readonly SimulatedEvent<R>[];
   readonly #time: VirtualTime;
   readonly #lagMs: number;
-  readonly #handlers: ((change: Change<R>) => void)[] = [];
+  readonly #handlers: ((change: ObjectChange<R>) => void)[] = [];
   #seen = 0;
 
-  constructor(news: readonly News<R>[], time: VirtualTime, lagMs: number) {
+  constructor(news: readonly SimulatedEvent<R>[], time: VirtualTime, lagMs: number) {
     this.#news = news;
     this.#time = time;
     this.#lagMs = lagMs;
   }
 
-  onChange(handler: (change: Change<R>) => void): void {
+  onChange(handler: (change: ObjectChange<R>) => void): void {
     this.#handlers.push(handler);
   }
 

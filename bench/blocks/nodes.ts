@@ -2,9 +2,9 @@ import type { Pool } from '../../ipam/core/pool.js';
 import type { Random } from '../../kube/clock.js';
 import { SimulatedAgent } from './agent.js';
 import type { Latency, SimulatedApi } from './api.js';
-import { NodeBlocks } from './node-blocks.js';
+import { SimulatedBlocks } from './simulated-blocks.js';
 import { SpaceView } from './space-view.js';
-import type { Tally } from './tally.js';
+import type { Counters } from './counters.js';
 import type { VirtualTime } from './virtual-time.js';
 
 export interface NodesParts {
@@ -12,7 +12,7 @@ export interface NodesParts {
   readonly api: SimulatedApi;
   readonly time: VirtualTime;
   readonly random: Random;
-  readonly tally: () => Tally;
+  readonly tally: () => Counters;
 }
 
 /** All nodes, each with its agent, and what the watches of these tell them. */
@@ -29,12 +29,12 @@ export class Nodes {
     this.#parts = parts;
     const views = latency.watchMs.map((lagMs) => new SpaceView(pool, api.leases.news, { lagMs, clock: time }));
     const blind = new SpaceView(pool, [], { lagMs: 0, clock: time });
-    const blocksOf = new Map<string, NodeBlocks>();
+    const blocksOf = new Map<string, SimulatedBlocks>();
     const lags = new Map(names.map((node, n) => [node, latency.watchMs[n % latency.watchMs.length]!]));
     this.agents = names.map((node, n) => {
       const view = views[n % views.length]!;
       if (!hasBlocks) return new SimulatedAgent({ ...parts, node, view, blind });
-      const blocks = new NodeBlocks(parts);
+      const blocks = new SimulatedBlocks(parts);
       blocksOf.set(node, blocks);
       return new SimulatedAgent({ ...parts, node, view, blind, blocks });
     });

@@ -5,15 +5,15 @@ import { formatAddress } from '../../ipam/core/address.js';
 import { seededRandom } from '../random.js';
 import { type Latency, SimulatedApi } from './api.js';
 import { SimulatedIpam } from './ipam.js';
-import { type Layout, layoutOf } from './layout.js';
+import { type BlockUsage, blockUsageOf } from './block-usage.js';
 import { Nodes } from './nodes.js';
-import { Tally } from './tally.js';
+import { Counters } from './counters.js';
 import { VirtualTime } from './virtual-time.js';
 import { Workload } from './workload.js';
 
 const NODES = 1_000;
 const PODS = 100_000;
-const MOST_PODS_OF_NODE = 120;
+const MAX_PODS_OF_NODE = 120;
 const MINUTE = 60_000;
 const MAX_STALENESS_MS = 30_000;
 /** What the API server adds to an object: managedFields, times. */
@@ -24,7 +24,7 @@ const PHASES = ['start', 'steady', 'rollout'] as const;
 export type Phase = (typeof PHASES)[number];
 
 /** What happens to pods in a phase, and how long it lasts. */
-const COURSE: Readonly<Record<Phase, { minutes: number; pods: number }>> = {
+const PHASE_LOADS: Readonly<Record<Phase, { minutes: number; pods: number }>> = {
   start: { minutes: 6, pods: PODS },
   // 1 % of the pods in a minute
   steady: { minutes: 5, pods: 5_000 },
@@ -35,7 +35,7 @@ const COURSE: Readonly<Record<Phase, { minutes: number; pods: number }>> = {
 const CLAIMS = 5_000;
 const CLAIMS_A_MINUTE = 60;
 
-export interface RunGiven {
+export interface SimulationOptions {
   readonly hasBlocks: boolean;
   /** Of the open addresses, how many are in use once all pods run: 0 to 1. */
   readonly utilisation: number;
@@ -47,17 +47,17 @@ export interface RunGiven {
 export interface RunResult {
   /** Of an event of a watch of leases, about. */
   readonly eventBytes: number;
-  readonly tallies: Readonly<Record<Phase, Tally>>;
+  readonly tallies: Readonly<Record<Phase, Counters>>;
   /** At the end of each phase. */
-  readonly layouts: Readonly<Record<Phase, Layout>>;
+  readonly layouts: Readonly<Record<Phase, BlockUsage>>;
 }
 
-export function simulate({ utilisation, latency, hasBlocks, blockSize }: RunGiven): RunResult {
+export function simulate({ utilisation, latency, hasBlocks, blockSize }: SimulationOptions): RunResult {
   const random = seededRandom(SEED);
   const time = new VirtualTime(Date.UTC(2026, 0, 1));
   const api = new SimulatedApi(time, latency, random);
   const pool = poolOf(Math.round((PODS + CLAIMS) / utilisation), blockSize);
-  const tallies = Object.fromEntries(PHASES.map((phase) => [phase, new Tally()])) as Record<Phase, Tally>;
+  const tallies = Object.fromEntries(PHASES.map((phase) => [phase, new Counters()])) as Record<Phase, Counters>;
   let current = tallies.start;
   const parts = { pool, api, time, random, tally: () => current };
   const nodes = Array.from({ length: NODES }, (_, node) => `node-${node}`);
@@ -69,11 +69,11 @@ export function simulate({ utilisation, latency, hasBlocks, blockSize }: RunGive
   const cluster = new Nodes(parts, nodes, { latency, hasBlocks });
   const { agents } = cluster;
   const freed = (lease: LeaseRecord) => ipam.expireLater(lease);
-  const workload = new Workload({ time, random, agents, freed, mostOfNode: MOST_PODS_OF_NODE });
-  const layouts = {} as Record<Phase, Layout>;
+  const workload = new Workload({ time, random, agents, freed, mostOfNode: MAX_PODS_OF_NODE });
+  const layouts = {} as Record<Phase, BlockUsage>;
   for (const phase of PHASES) {
     current = tallies[phase];
-    const { minutes, pods } = COURSE[phase];
+    const { minutes, pods } = PHASE_LOADS[phase];
     if (phase === 'start') workload.wave(pods, minutes * MINUTE);
     else {
       workload.churn(pods, minutes * MINUTE);
@@ -85,7 +85,7 @@ export function simulate({ utilisation, latency, hasBlocks, blockSize }: RunGive
     const end = time.now() + minutes * MINUTE;
     while (time.now() < end) cluster.count(() => time.runUntil(Math.min(end, time.now() + MINUTE)));
     current.lasted = minutes * MINUTE;
-    layouts[phase] = layoutOf(api, pool);
+    layouts[phase] = blockUsageOf(api, pool);
   }
   return { tallies, layouts, eventBytes: eventBytesOf(api) };
 }

@@ -1,13 +1,13 @@
-import { NOTED_MS } from '../../cni/agent/leases/space-candidates.js';
+import { SPACE_TAKEN_TTL_MS } from '../../cni/agent/leases/space-candidates.js';
 import { AddressSpace } from '../../ipam/core/address-space.js';
 import type { Address } from '../../ipam/core/address.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import type { Clock, Random } from '../../kube/clock.js';
-import type { News } from './api.js';
+import type { SimulatedEvent } from './api.js';
 
 /** So often an address may be drawn that this agent tries already. */
-const DRAWS = 8;
+const MAX_DRAWS = 8;
 
 /**
  * What those know of an address space whose watch lags behind by the same time. A thousand agents that each know a hundred thousand leases do
@@ -15,14 +15,14 @@ const DRAWS = 8;
  */
 export class SpaceView {
   readonly #space = new AddressSpace();
-  readonly #news: readonly News<LeaseRecord>[];
+  readonly #news: readonly SimulatedEvent<LeaseRecord>[];
   readonly #lagMs: number;
   readonly #clock: Pick<Clock, 'now'>;
   #seen = 0;
 
   constructor(
     pool: Pool,
-    news: readonly News<LeaseRecord>[],
+    news: readonly SimulatedEvent<LeaseRecord>[],
     { lagMs, clock }: { lagMs: number; clock: Pick<Clock, 'now'> },
   ) {
     this.#space.setPool(pool);
@@ -43,7 +43,7 @@ export class SpaceView {
 }
 
 /** What one agent tries, or found taken, whatever its watch has told. */
-export class Tried {
+export class TriedAddresses {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #random: Random;
   readonly #until = new Map<bigint, { address: Address; until: number }>();
@@ -64,11 +64,11 @@ export class Tried {
   settle(address: Address): void {
     // those that were found taken first come first
     this.#until.delete(address.value);
-    this.#until.set(address.value, { address, until: this.#clock.now() + NOTED_MS });
+    this.#until.set(address.value, { address, until: this.#clock.now() + SPACE_TAKEN_TTL_MS });
   }
 
   #draw(pool: Pool, space: AddressSpace, suits: (address: Address) => boolean): Address | undefined {
-    for (let draw = 0; draw < DRAWS; draw++) {
+    for (let draw = 0; draw < MAX_DRAWS; draw++) {
       const address = space.random(pool.name, 4, this.#random);
       if (address === undefined || (!this.#until.has(address.value) && suits(address))) return address;
     }

@@ -1,4 +1,4 @@
-interface Entry {
+interface ScheduledEvent {
   readonly at: number;
   readonly order: number;
   readonly run: () => void;
@@ -6,7 +6,7 @@ interface Entry {
 
 /** What happens, in the order of virtual time; of what is due at once, what was put in first. A binary heap. */
 export class VirtualTime {
-  readonly #heap: Entry[] = [];
+  readonly #heap: ScheduledEvent[] = [];
   #now: number;
   #order = 0;
 
@@ -41,7 +41,7 @@ export class VirtualTime {
     this.#now = Math.max(this.#now, end);
   }
 
-  #pop(): Entry {
+  #pop(): ScheduledEvent {
     const [first] = this.#heap;
     const last = this.#heap.pop()!;
     const { length } = this.#heap;
@@ -60,6 +60,6 @@ export class VirtualTime {
   }
 }
 
-function isBefore(one: Entry, other: Entry): boolean {
+function isBefore(one: ScheduledEvent, other: ScheduledEvent): boolean {
   return one.at < other.at || (one.at === other.at && one.order < other.order);
 }

@@ -9,7 +9,7 @@ const RETRY_MS = 10_000;
 /** From the end of a pod until its replacement is set up elsewhere. */
 const REPLACE_MS = 2_000;
 
-interface Pod {
+interface BenchPod {
   readonly name: string;
   readonly node: number;
   lease: LeaseRecord | undefined;
@@ -27,7 +27,7 @@ export interface WorkloadDeps {
 /** Pods that come, go and move, on nodes that have room for them. */
 export class Workload {
   readonly #deps: WorkloadDeps;
-  readonly #pods: Pod[] = [];
+  readonly #pods: BenchPod[] = [];
   readonly #onNode: number[];
   #count = 0;
   /** Without an address. */
@@ -83,7 +83,7 @@ export class Workload {
     this.#add({ name, node, lease: undefined });
   }
 
-  #add(pod: Pod): void {
+  #add(pod: BenchPod): void {
     const { time, random, agents } = this.#deps;
     agents[pod.node]!.add(pod.name, (lease) => {
       if (lease === undefined) {
@@ -96,7 +96,7 @@ export class Workload {
     });
   }
 
-  #end({ node, lease }: Pod): void {
+  #end({ node, lease }: BenchPod): void {
     this.#onNode[node]!--;
     this.#deps.agents[node]!.del(lease!, this.#deps.freed);
   }

@@ -2,7 +2,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { capacityResource } from '../../api/capacity.js';
 import type { Pod } from '../../api/pod.js';
 import { type PodRecord, readPodRecord } from '../../capacity/pod-record.js';
-import { Stock, readEntry } from '../../capacity/stock.js';
+import { Inventory, readInventoryEntry } from '../../capacity/inventory.js';
 import { createLease } from '../../ipam/core/lease.js';
 import { heapBytes } from '../heap.js';
 import type { Figure } from '../report.js';
@@ -38,9 +38,10 @@ function figure(name: string, bytes: number): Figure {
   return { name: `capacity: ${name}`, value: bytes / MIB, unit: 'MiB' };
 }
 
-function stockOf(leaseAt: (n: number) => AddressLease): Stock {
-  const stock = new Stock();
-  for (let n = 0; n < LEASES; n++) stock.add(readEntry(JSON.parse(JSON.stringify(leaseAt(n))) as AddressLease));
+function stockOf(leaseAt: (n: number) => AddressLease): Inventory {
+  const stock = new Inventory();
+  for (let n = 0; n < LEASES; n++)
+    stock.add(readInventoryEntry(JSON.parse(JSON.stringify(leaseAt(n))) as AddressLease));
   return stock;
 }
 

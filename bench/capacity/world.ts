@@ -1,9 +1,9 @@
 import { capacityResource } from '../../api/capacity.js';
 import type { KubeObject } from '../../api/meta.js';
-import { type NodeRecord, shrinkNodeRecord } from '../../capacity/node-record.js';
-import type { Sight } from '../../capacity/observe.js';
+import { type NodeRecord, transformNode } from '../../capacity/node-record.js';
+import type { CapacityInputs } from '../../capacity/observe.js';
 import type { PodRecord } from '../../capacity/pod-record.js';
-import { Stock } from '../../capacity/stock.js';
+import { Inventory } from '../../capacity/inventory.js';
 import { type BlockRecord, readBlock } from '../../ipam/core/block.js';
 import { blockName } from '../../ipam/core/block-name.js';
 import { formatCidr, networkOf } from '../../ipam/core/cidr.js';
@@ -14,7 +14,7 @@ import type { Random } from '../../kube/clock.js';
 import { seededRandom, shuffle } from '../random.js';
 import { uuid } from '../uuid.js';
 
-export interface WorldGiven {
+export interface CapacityBenchOptions {
   readonly nodes: number;
   readonly pools: number;
   readonly hasBlocks: boolean;
@@ -37,17 +37,17 @@ const RANDOM_SEED = 20_260_101;
 export const BEGIN = Date.UTC(2026, 0, 1);
 
 /** A big cluster, as the process that shows free addresses knows it. */
-export class World {
+export class CapacityBenchWorld {
   readonly pools: Pool[] = [];
   readonly pods: PodRecord[] = [];
-  readonly stock = new Stock();
+  readonly stock = new Inventory();
   readonly #blocks = new Map<string, BlockRecord[]>();
   readonly #nodes = new Map<string, NodeRecord>();
   readonly #counts = new Map<string, Record<string, string>>();
   readonly #random: Random = seededRandom(RANDOM_SEED);
   #version = 1;
 
-  constructor({ nodes, pools, hasBlocks }: WorldGiven) {
+  constructor({ nodes, pools, hasBlocks }: CapacityBenchOptions) {
     for (let n = 0; n < nodes; n++) this.patch(`node-${n}`, {});
     const names = [...this.#nodes.keys()];
     for (let n = 0; n < pools; n++) {
@@ -58,10 +58,10 @@ export class World {
     for (let n = 0; n < WAITING; n++) this.#wait(n, pools);
   }
 
-  sight(now: number): Sight {
+  sight(now: number): CapacityInputs {
     const { pools, pods, stock } = this;
-    const blocksOf: Sight['blocksOf'] = ({ name }) => this.#blocks.get(name) ?? [];
-    return { pools, pods, stock, nodes: [...this.#nodes.values()], blocksOf, now, maxStalenessMs: 30_000 };
+    const blocksOf: CapacityInputs['blocksOf'] = ({ name }) => this.#blocks.get(name) ?? [];
+    return { pools, pods, inventory: stock, nodes: [...this.#nodes.values()], blocksOf, now, maxStalenessMs: 30_000 };
   }
 
   /** As the API server does it, and an informer hears of it. */
@@ -73,7 +73,7 @@ export class World {
     const labels = this.#nodes.get(name)?.traits.labels ?? { 'kubernetes.io/hostname': name, zone };
     const metadata = { name, uid: `${name}-uid`, resourceVersion: String(this.#version++), labels };
     const node = { metadata, status: { capacity: shown, allocatable: shown } };
-    this.#nodes.set(name, shrinkNodeRecord(node));
+    this.#nodes.set(name, transformNode(node));
     return node;
   }
 

@@ -1,5 +1,5 @@
 import { type ControlPlane, startControlPlane } from '../../e2e/bed/control-plane.js';
-import { createKinds, kubeVirtKind } from '../../e2e/bed/kinds.js';
+import { createCrds, kubeVirtKind } from '../../e2e/bed/crds.js';
 import { KUBEVIRT_NAMESPACE } from '../../e2e/bed/kubevirt.js';
 import { type Manifest, createAll } from '../../e2e/bed/objects.js';
 import { findFreePorts } from '../../e2e/bed/ports.js';
@@ -13,7 +13,7 @@ import { AddressStory } from '../../e2e/story/addresses.js';
 import { clientAs } from '../../e2e/story/service-account.js';
 import type { Client } from '../../kube/client.js';
 import { AGENT_ACCOUNT, AgentOfNode } from './agent.js';
-import { Caller } from './caller.js';
+import { PluginCaller } from './plugin-caller.js';
 
 export const NAMESPACE = 'bench';
 const NODES = 10;
@@ -43,7 +43,7 @@ export interface CniCluster {
   /** The only one who may make launchers. */
   readonly virtController: Client;
   readonly nodes: readonly BenchNode[];
-  readonly caller: Caller;
+  readonly caller: PluginCaller;
   stop(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export async function startCniCluster(progress: (line: string) => void): Promise
       agents.map(async (agent) => ({ agent, client: await clientOf(AGENT_ACCOUNT, agent.node) })),
     );
     const [ipam, virtController] = await Promise.all([clientOf(IPAM), clientOf(VIRT_CONTROLLER)]);
-    const caller = await Caller.start(plane.processes, progress);
+    const caller = await PluginCaller.start(plane.processes, progress);
     progress(`${String(NODES)} agents are ready`);
     const stop = async () => {
       const clients = [ipam, virtController, ...nodes.map(({ client }) => client)];
@@ -79,7 +79,7 @@ async function install(plane: ControlPlane, nodes: readonly string[]): Promise<v
   const kinds = { kubevirts: 'KubeVirt', virtualmachines: 'VirtualMachine' };
   const instances = { virtualmachineinstances: 'VirtualMachineInstance' };
   const crds = Object.entries({ ...kinds, ...instances }).map(([plural, kind]) => kubeVirtKind(plural, kind));
-  await createKinds(client, crds);
+  await createCrds(client, crds);
   const [validation = 0] = await findFreePorts(1);
   const shipped = (await readKustomization()).filter(({ kind }) => !LEFT_OUT.has(kind));
   await applyManifests(client, [...shipped.map(withoutSelector), endpointOf(IPAM.name, validation)]);

@@ -7,7 +7,7 @@ import { type Pool, compilePool } from '../../ipam/core/pool.js';
 import type { Client } from '../../kube/client.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
 import { runLoad } from '../load.js';
-import type { Ran } from './caller.js';
+import type { PluginRun } from './plugin-caller.js';
 import { type BenchNode, type CniCluster, NAMESPACE } from './cluster.js';
 
 /** One interface of a pod that is bound to a node. */
@@ -42,15 +42,15 @@ export async function createNetwork(
   nad: string,
   subnet: string,
 ): Promise<BenchNetwork> {
-  const name = await addresses.network(nad, [subnet]);
+  const name = await addresses.createNetwork(nad, [subnet]);
   const { spec } = await plane.client.get(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: NAMESPACE, name: nad });
   const config = { ...(JSON.parse(spec?.config ?? '{}') as object), cniVersion: '1.1.0' };
   for (const { agent } of nodes) {
-    let ran: Ran;
+    let ran: PluginRun;
     do ran = await caller.call({ CNI_COMMAND: 'STATUS', HOLDFAST_SOCKET: agent.socket }, config);
     while (ran.exit !== 0);
   }
-  const compiled = compilePool(await addresses.derivedPool(name));
+  const compiled = compilePool(await addresses.waitForDerivedPool(name));
   if (!compiled.ok) throw new Error(`the pool of ${name}: ${compiled.problems.map(String).join(', ')}`);
   return { nad, config, pool: compiled.pool };
 }
@@ -95,7 +95,7 @@ export function callFor(
   { caller }: CniCluster,
   command: 'ADD' | 'DEL' | 'VERSION',
   { pod, node, interfaceName, containerId, config }: PodInterface,
-): Promise<Ran> {
+): Promise<PluginRun> {
   const env = {
     CNI_COMMAND: command,
     CNI_CONTAINERID: containerId,
@@ -109,12 +109,12 @@ export function callFor(
 }
 
 /** The addresses of a result, with prefix lengths. */
-export function addressesOf({ output }: Ran): string[] {
+export function addressesOf({ output }: PluginRun): string[] {
   const { ips = [] } = JSON.parse(output) as { ips?: { address: string }[] };
   return ips.map(({ address }) => address);
 }
 
 /** Code of the CNI error. */
-export function codeOf({ output }: Ran): number {
+export function codeOf({ output }: PluginRun): number {
   return (JSON.parse(output) as { code: number }).code;
 }

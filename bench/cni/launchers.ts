@@ -37,13 +37,13 @@ export async function createVms(
     const ownerReferences = [controllerReference('VirtualMachine', vm.metadata)];
     const vmi = await client.create(VIRTUAL_MACHINE_INSTANCES, { metadata: { ...metadata, ownerReferences }, ...rest });
     const claim = `${name}.${VM_NETWORK}`;
-    await claims.ofIpamExtensions(claim, network.pool.network, vm);
+    await claims.createAsIpamExtensions(claim, network.pool.network, vm);
     vms.push({ name, claim, vmi });
   };
   await runLoad(create, { count, concurrency: 16 });
   const ready: BenchVm[] = [];
   // in turn: a crowd that asks again and again is a load of its own
-  for (const vm of vms) ready.push({ ...vm, addresses: await cluster.addresses.of(vm.claim) });
+  for (const vm of vms) ready.push({ ...vm, addresses: await cluster.addresses.waitForIPs(vm.claim) });
   return ready;
 }
 

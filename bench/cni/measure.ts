@@ -1,19 +1,19 @@
 import { type Percentiles, percentilesOf, runLoad } from '../load.js';
 import type { Figure } from '../report.js';
 import { usageOf } from '../usage.js';
-import type { Ran } from './caller.js';
+import type { PluginRun } from './plugin-caller.js';
 import type { CniCluster } from './cluster.js';
 import { codeOf } from './interfaces.js';
 import { sum } from './sum.js';
 
 /** What many calls took, and how they ended. */
-export interface Calls {
+export interface CallResults {
   readonly seconds: number;
-  readonly ran: readonly Ran[];
+  readonly ran: readonly PluginRun[];
 }
 
 /** The same, and what it cost. */
-export interface Work extends Calls {
+export interface WorkResults extends CallResults {
   /** Of all agents to the API server. */
   readonly reads: number;
   readonly writes: number;
@@ -28,8 +28,8 @@ export interface Load {
 }
 
 /** @param call gets its number, from 0 */
-export async function runCalls(call: (n: number) => Promise<Ran>, load: Load): Promise<Calls> {
-  const ran: Ran[] = [];
+export async function runCalls(call: (n: number) => Promise<PluginRun>, load: Load): Promise<CallResults> {
+  const ran: PluginRun[] = [];
   const { seconds } = await runLoad(async (n) => {
     ran[n] = await call(n);
   }, load);
@@ -37,10 +37,14 @@ export async function runCalls(call: (n: number) => Promise<Ran>, load: Load): P
 }
 
 /** As {@link runCalls}; nothing else may happen meanwhile. */
-export async function runWork(cluster: CniCluster, call: (n: number) => Promise<Ran>, load: Load): Promise<Work> {
-  const before = await spent(cluster);
+export async function runWork(
+  cluster: CniCluster,
+  call: (n: number) => Promise<PluginRun>,
+  load: Load,
+): Promise<WorkResults> {
+  const before = await currentCosts(cluster);
   const calls = await runCalls(call, load);
-  const after = await spent(cluster);
+  const after = await currentCosts(cluster);
   const pluginCpuMs = sum(calls.ran, ({ cpuMs }) => cpuMs);
   return {
     ...calls,
@@ -52,11 +56,11 @@ export async function runWork(cluster: CniCluster, call: (n: number) => Promise<
 }
 
 /** The same work done again counts as one. */
-export function joinedCalls(calls: readonly Calls[]): Calls {
+export function joinedCalls(calls: readonly CallResults[]): CallResults {
   return { seconds: sum(calls, ({ seconds }) => seconds), ran: calls.flatMap(({ ran }) => ran) };
 }
 
-export function joinedWork(works: readonly Work[]): Work {
+export function joinedWork(works: readonly WorkResults[]): WorkResults {
   return {
     ...joinedCalls(works),
     reads: sum(works, ({ reads }) => reads),
@@ -66,17 +70,17 @@ export function joinedWork(works: readonly Work[]): Work {
   };
 }
 
-export function rateOf({ ran, seconds }: Calls): number {
+export function rateOf({ ran, seconds }: CallResults): number {
   return ran.length / seconds;
 }
 
 /** As the runtime waits: from before the process starts until it has ended. */
-export function latenciesOf({ ran }: Calls): Percentiles {
+export function latenciesOf({ ran }: CallResults): Percentiles {
   return percentilesOf(ran.map(({ ms }) => ms));
 }
 
 /** @param name gets what is measured */
-export function latencyFigures(name: (what: string) => string, calls: Calls): Figure[] {
+export function latencyFigures(name: (what: string) => string, calls: CallResults): Figure[] {
   const { p50Ms, p95Ms, p99Ms } = latenciesOf(calls);
   return [
     { name: name('p50'), value: p50Ms, unit: 'ms' },
@@ -86,7 +90,7 @@ export function latencyFigures(name: (what: string) => string, calls: Calls): Fi
 }
 
 /** Says what the first one failed of. @returns how many failed */
-export function failuresOf({ ran }: Calls): number {
+export function failuresOf({ ran }: CallResults): number {
   const failed = ran.filter(({ exit }) => exit !== 0);
   const [first] = failed;
   if (first !== undefined) progress(`failed with code ${String(codeOf(first))}: ${first.output}`);
@@ -104,7 +108,7 @@ export async function agentRss({ nodes }: CniCluster): Promise<number> {
   return Math.max(...usages.map(({ rssMiB }) => rssMiB));
 }
 
-async function spent({ nodes, plane }: CniCluster): Promise<Omit<Work, keyof Calls>> {
+async function currentCosts({ nodes, plane }: CniCluster): Promise<Omit<WorkResults, keyof CallResults>> {
   const agents = await Promise.all(nodes.map(({ agent }) => agent.usage()));
   const all = await Promise.all(plane.processes.list().map(({ pid }) => usageOf(pid)));
   const requests = await Promise.all(nodes.map(({ agent }) => agent.requests()));

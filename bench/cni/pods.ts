@@ -8,7 +8,7 @@ import type { CniCluster } from './cluster.js';
 import { type BenchNetwork, bindPods, callFor, createNetwork } from './interfaces.js';
 import { removeLeases } from './leases.js';
 import { agentRss, failuresOf, latenciesOf, progress, runCalls } from './measure.js';
-import { cell, round } from './rounds.js';
+import { measureCell, measureRound } from './rounds.js';
 
 const EXISTING_LEASES = 20_000;
 
@@ -32,8 +32,9 @@ async function cells(
   { concurrencies, what }: { concurrencies: readonly number[]; what: string },
 ): Promise<Figure[]> {
   const figures = await firstAdds(cluster, network, what);
-  await round(cluster, network, 8); // warmed up before it is measured
-  for (const concurrency of concurrencies) figures.push(...(await cell(cluster, network, { concurrency, what })));
+  await measureRound(cluster, network, 8); // warmed up before it is measured
+  for (const concurrency of concurrencies)
+    figures.push(...(await measureCell(cluster, network, { concurrency, what })));
   figures.push({ name: `cni: RSS of the largest agent${what}`, value: await agentRss(cluster), unit: 'MiB' });
   return figures;
 }

@@ -1,12 +1,12 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Figure } from '../report.js';
-import type { Ran } from './caller.js';
+import type { PluginRun } from './plugin-caller.js';
 import type { CniCluster } from './cluster.js';
-import { type Floor, measureFloor } from './floor.js';
+import { type Baseline, measureBaseline } from './baseline.js';
 import { type BenchNetwork, type PodInterface, addressesOf, bindPods, callFor } from './interfaces.js';
 import { leasesOf, removeLeases } from './leases.js';
 import {
-  type Work,
+  type WorkResults,
   failuresOf,
   joinedCalls,
   joinedWork,
@@ -25,9 +25,9 @@ const ROUNDS = 3;
 const WHEREABOUTS = { usual: 9.1, slices: 33.5 };
 const CROWDED = 16;
 
-interface Round extends Floor {
-  readonly added: Work;
-  readonly deleted: Work;
+interface RoundResult extends Baseline {
+  readonly added: WorkResults;
+  readonly deleted: WorkResults;
   /** Interfaces with an address that another one has, too, or of which they have no lease. */
   readonly wrong: number;
   /** Addresses that are held after all DELs. */
@@ -35,20 +35,25 @@ interface Round extends Floor {
 }
 
 /** 200 pods get addresses and give them back, so many at once; again with other pods, and all rounds count as one. */
-export async function cell(
+export async function measureCell(
   cluster: CniCluster,
   network: BenchNetwork,
   { concurrency, what }: { concurrency: number; what: string },
 ): Promise<Figure[]> {
-  const rounds: Round[] = [];
-  for (let n = 0; n < ROUNDS; n++) rounds.push(await round(cluster, network, concurrency));
+  const rounds: RoundResult[] = [];
+  for (let n = 0; n < ROUNDS; n++) rounds.push(await measureRound(cluster, network, concurrency));
   progress(`ADD and DEL at ${String(concurrency)}${what} done`);
   const start = joinedCalls(rounds.map((each) => each.start));
   const floor = joinedCalls(rounds.map((each) => each.floor));
   const added = joinedWork(rounds.map((each) => each.added));
   const deleted = joinedWork(rounds.map((each) => each.deleted));
   const name = (kind: string) => (which: string) => `cni: ${kind} at ${String(concurrency)}${what}, ${which}`;
-  const [ofStart, ofFloor, ofAdd, ofDel] = ['start', 'floor', 'ADD', 'DEL'].map(name) as [Namer, Namer, Namer, Namer];
+  const [ofStart, ofFloor, ofAdd, ofDel] = ['start', 'floor', 'ADD', 'DEL'].map(name) as [
+    NameFigure,
+    NameFigure,
+    NameFigure,
+    NameFigure,
+  ];
   const none = { target: { atMost: 0 } };
   const floorP99 = latenciesOf(floor).p99Ms;
   return [
@@ -56,30 +61,30 @@ export async function cell(
     { name: ofFloor('rate'), value: rateOf(floor), unit: '/s' },
     ...latencyFigures(ofFloor, floor),
     { name: ofAdd('rate'), value: rateOf(added), unit: '/s' },
-    ...(what === '' && concurrency >= CROWDED ? comparisons(ofAdd, rateOf(added)) : []),
+    ...(what === '' && concurrency >= CROWDED ? comparisonFigures(ofAdd, rateOf(added)) : []),
     ...latencyFigures(ofAdd, added),
     { name: ofAdd('p99, of the floor'), value: latenciesOf(added).p99Ms / floorP99, unit: '', target: { atMost: 3 } },
     { name: ofAdd('failures'), value: failuresOf(added), unit: '', ...none },
     { name: ofAdd('duplicates'), value: sum(rounds, ({ wrong }) => wrong), unit: '', ...none },
-    ...costs(ofAdd, added),
+    ...costFigures(ofAdd, added),
     { name: ofDel('rate'), value: rateOf(deleted), unit: '/s' },
     ...latencyFigures(ofDel, deleted),
     { name: ofDel('failures'), value: failuresOf(deleted), unit: '', ...none },
     { name: ofDel('leaks'), value: sum(rounds, ({ leaked }) => leaked), unit: '', ...none },
-    ...costs(ofDel, deleted),
+    ...costFigures(ofDel, deleted),
   ];
 }
 
-type Namer = (which: string) => string;
+type NameFigure = (which: string) => string;
 
-function comparisons(name: Namer, rate: number): Figure[] {
+function comparisonFigures(name: NameFigure, rate: number): Figure[] {
   return [
     { name: name('rate, of whereabouts'), value: rate / WHEREABOUTS.usual, unit: '', target: { atLeast: 10 } },
     { name: name('rate, of whereabouts with node slices'), value: rate / WHEREABOUTS.slices, unit: '' },
   ];
 }
 
-export function costs(name: Namer, { reads, writes, agentCpuMs, cpuMs, ran }: Work): Figure[] {
+export function costFigures(name: NameFigure, { reads, writes, agentCpuMs, cpuMs, ran }: WorkResults): Figure[] {
   return [
     { name: name('reads of each'), value: reads / ran.length, unit: '' },
     { name: name('writes of each'), value: writes / ran.length, unit: '' },
@@ -89,10 +94,14 @@ export function costs(name: Namer, { reads, writes, agentCpuMs, cpuMs, ran }: Wo
 }
 
 /** Pods are new in each: one that comes back gets its address back, which is other work. */
-export async function round(cluster: CniCluster, network: BenchNetwork, concurrency: number): Promise<Round> {
+export async function measureRound(
+  cluster: CniCluster,
+  network: BenchNetwork,
+  concurrency: number,
+): Promise<RoundResult> {
   const interfaces = await bindPods(cluster, network, PODS);
   const load = { count: PODS, concurrency };
-  const floor = await measureFloor(cluster, interfaces, { ...load, pool: network.pool });
+  const floor = await measureBaseline(cluster, interfaces, { ...load, pool: network.pool });
   const added = await runWork(cluster, (n) => callFor(cluster, 'ADD', interfaces[n]!), load);
   const wrong = countWrong(interfaces, added.ran, await leasesOf(cluster, network.pool));
   const deleted = await runWork(cluster, (n) => callFor(cluster, 'DEL', interfaces[n]!), load);
@@ -101,10 +110,14 @@ export async function round(cluster: CniCluster, network: BenchNetwork, concurre
   return { ...floor, added, deleted, wrong, leaked };
 }
 
-function countWrong(interfaces: readonly PodInterface[], ran: readonly Ran[], leases: readonly AddressLease[]): number {
+function countWrong(
+  interfaces: readonly PodInterface[],
+  ran: readonly PluginRun[],
+  leases: readonly AddressLease[],
+): number {
   const owners = new Map(leases.map(({ spec }) => [spec.address, spec.owner?.uid]));
   const seen = new Set<string>();
-  const isWrong = (one: Ran, { metadata }: PodInterface['pod']) => {
+  const isWrong = (one: PluginRun, { metadata }: PodInterface['pod']) => {
     const [address = ''] = addressesOf(one).map((each) => each.split('/')[0]!);
     const isDuplicate = seen.has(address);
     seen.add(address);

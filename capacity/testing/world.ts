@@ -1,5 +1,5 @@
-import { Belief } from '../belief.js';
-import type { Offer, WaitingKind } from '../offers.js';
+import { AdvertisedCapacity } from '../advertised-capacity.js';
+import type { Offer, PendingPodGroup } from '../offers.js';
 import { type SharePlan, planShares } from '../shares.js';
 
 /** One step is 100 ms: what is seen late, or written late, is so by whole steps. */
@@ -11,9 +11,9 @@ const SETTLE_MS = LAG_STEPS * STEP_MS;
 /** From the announcement of its end to the end of a pod: time enough to write and to be heard. */
 const GRACE_STEPS = 4 * LAG_STEPS + 2 * ROUND_STEPS;
 const COOL_STEPS = 30;
-const PATIENCE_MS = 3_000;
+const OFFER_TIMEOUT_MS = 3_000;
 
-export interface SimPod {
+export interface SimulatedPod {
   readonly id: string;
   readonly requested: number;
   /** Where its selectors let it run. */
@@ -28,24 +28,24 @@ export interface SimPod {
 }
 
 /** All that is stored, at one step. */
-interface Truth {
-  readonly pods: readonly Readonly<SimPod>[];
-  readonly caps: ReadonlyMap<string, number>;
+interface ClusterSnapshot {
+  readonly pods: readonly Readonly<SimulatedPod>[];
+  readonly capacities: ReadonlyMap<string, number>;
   readonly free: number;
 }
 
 /** A cluster of one pool: its API objects, a scheduler and agents that look at them late, and what shares addresses out. */
 export class CapacityWorld {
   readonly nodes: readonly string[];
-  readonly pods = new Map<string, SimPod>();
+  readonly pods = new Map<string, SimulatedPod>();
   free: number;
   steps = 0;
   writes = 0;
   #cooling: { count: number; until: number }[] = [];
   #caps = new Map<string, number>();
   #arriving: { node: string; cap: number; at: number }[] = [];
-  #history: Truth[] = [];
-  readonly #beliefs: Map<string, Belief>;
+  #history: ClusterSnapshot[] = [];
+  readonly #beliefs: Map<string, AdvertisedCapacity>;
   #offers: ReadonlyMap<string, Offer> = new Map();
   /** The step that each looks at: never one before that of its last look. */
   readonly #sights: Record<'scheduler' | 'nodes' | 'pods' | 'leases', number> = {
@@ -61,27 +61,27 @@ export class CapacityWorld {
     this.nodes = Array.from({ length: nodes }, (_, index) => `n${index}`);
     this.free = addresses;
     this.#random = random;
-    this.#beliefs = new Map(this.nodes.map((node) => [node, new Belief(SETTLE_MS)]));
+    this.#beliefs = new Map(this.nodes.map((node) => [node, new AdvertisedCapacity(SETTLE_MS)]));
     this.#remember();
   }
 
-  create(pod: Pick<SimPod, 'requested' | 'allowed' | 'barred'>): void {
+  create(pod: Pick<SimulatedPod, 'requested' | 'allowed' | 'barred'>): void {
     const id = `p${this.#names++}`;
     this.pods.set(id, { ...pod, id, leases: 0, refused: false });
   }
 
   /** Announced, as a deletion with its grace is. */
-  end(pod: SimPod): void {
+  announceEnd(pod: SimulatedPod): void {
     pod.endsAt ??= this.steps + GRACE_STEPS;
   }
 
   /** At once, as a job that is done. */
-  vanish(pod: SimPod): void {
+  endAtOnce(pod: SimulatedPod): void {
     pod.endsAt = this.steps;
   }
 
   /** A claim takes an address, or one is given back by a claim. */
-  takeByClaim(): void {
+  allocateToClaim(): void {
     if (this.free > 0) this.free--;
   }
 
@@ -95,7 +95,7 @@ export class CapacityWorld {
   }
 
   /** Pods that could run, and do not, though there is what they need. */
-  get starving(): SimPod[] {
+  get starving(): SimulatedPod[] {
     return [...this.pods.values()].filter(
       ({ node, requested, allowed, barred }) =>
         node === undefined && requested <= this.free && allowed.some((name) => !barred.includes(name)),
@@ -112,7 +112,7 @@ export class CapacityWorld {
     if (this.steps % ROUND_STEPS === 0) this.#plan();
   }
 
-  #bound(): SimPod[] {
+  #bound(): SimulatedPod[] {
     return [...this.pods.values()].filter(({ node }) => node !== undefined);
   }
 
@@ -133,12 +133,12 @@ export class CapacityWorld {
 
   /** It knows pods as they are, for it binds them, and nodes as they were. */
   #schedule(): void {
-    const { caps } = this.#look('scheduler');
+    const { capacities } = this.#look('scheduler');
     for (const pod of this.pods.values()) {
       if (pod.node !== undefined || pod.endsAt !== undefined) continue;
       const fits = pod.allowed.filter((node) => {
         const used = this.#bound().reduce((sum, other) => sum + (other.node === node ? other.requested : 0), 0);
-        return !pod.barred.includes(node) && (caps.get(node) ?? 0) - used >= pod.requested;
+        return !pod.barred.includes(node) && (capacities.get(node) ?? 0) - used >= pod.requested;
       });
       pod.refused = fits.length === 0;
       if (fits.length > 0) pod.node = fits[this.#random(fits.length)] ?? '';
@@ -156,10 +156,10 @@ export class CapacityWorld {
 
   #remember(): void {
     const pods = [...this.pods.values()].map((pod) => ({ ...pod }));
-    this.#history.push({ pods, caps: new Map(this.#caps), free: this.free });
+    this.#history.push({ pods, capacities: new Map(this.#caps), free: this.free });
   }
 
-  #look(who: 'scheduler' | 'nodes' | 'pods' | 'leases'): Truth {
+  #look(who: 'scheduler' | 'nodes' | 'pods' | 'leases'): ClusterSnapshot {
     const last = this.#history.length - 1;
     this.#sights[who] = Math.max(this.#sights[who], last - this.#random(LAG_STEPS));
     const truth = this.#history[Math.max(0, this.#sights[who])];
@@ -169,44 +169,44 @@ export class CapacityWorld {
 
   #plan(): void {
     const now = this.steps * STEP_MS;
-    const { caps } = this.#look('nodes');
-    const version = versionOf(this.#sights.nodes);
-    for (const node of this.nodes) this.#beliefs.get(node)?.see(caps.get(node), version, now);
+    const { capacities } = this.#look('nodes');
+    const version = resourceVersionOf(this.#sights.nodes);
+    for (const node of this.nodes) this.#beliefs.get(node)?.observe(capacities.get(node), version, now);
     const plan = this.#planOn(this.#look('pods'), this.#look('leases'), now);
     this.#offers = plan.offers;
     for (const [node, cap] of plan.caps) {
       this.writes++;
-      this.#beliefs.get(node)?.send(cap, now);
+      this.#beliefs.get(node)?.beginWrite(cap, now);
       // a write takes no longer than a round: rounds wait for theirs
       const at = this.steps + 1 + this.#random(ROUND_STEPS - 1);
       this.#arriving.push({ node, cap, at });
-      if (this.#random(5) > 0) this.#beliefs.get(node)?.answered(versionOf(at));
+      if (this.#random(5) > 0) this.#beliefs.get(node)?.writeSucceeded(resourceVersionOf(at));
     }
   }
 
-  #planOn({ pods }: Truth, { pods: leased, free }: Truth, now: number): SharePlan {
+  #planOn({ pods }: ClusterSnapshot, { pods: leased, free }: ClusterSnapshot, now: number): SharePlan {
     const leases = new Map(leased.map((pod) => [pod.id, pod.leases]));
     const staying = pods.filter(({ node, endsAt }) => node !== undefined && endsAt === undefined);
     // one that is being deleted may be about to get its address all the same
     const bound = pods.filter(({ node }) => node !== undefined);
     const pending = bound.reduce((sum, { id, requested }) => sum + Math.max(0, requested - (leases.get(id) ?? 0)), 0);
-    const waiting = kindsOf(
+    const waiting = groupsOf(
       pods.filter(({ node, refused, endsAt }) => node === undefined && refused && endsAt === undefined),
     );
     const leaving = pods.filter(({ node, endsAt }) => node !== undefined && endsAt !== undefined);
-    const sumOn = (on: readonly SimPod[], name: string) =>
+    const sumOn = (on: readonly SimulatedPod[], name: string) =>
       on.reduce((sum, { node, requested }) => sum + (node === name ? requested : 0), 0);
     return planShares({
       budget: free - pending,
       nodes: this.nodes.map((name) => {
         const belief = this.#beliefs.get(name);
-        const shown = belief?.shown;
+        const shown = belief?.expected;
         return {
           name,
           requested: sumOn(staying, name),
           leaving: sumOn(leaving, name),
           ...(shown !== undefined && { shown }),
-          most: belief?.most(now) ?? 0,
+          most: belief?.highest(now) ?? 0,
           own: 0,
           ordinary: true,
         };
@@ -216,13 +216,13 @@ export class CapacityWorld {
       waiting,
       offers: this.#offers,
       now,
-      patienceMs: PATIENCE_MS,
+      offerTimeoutMs: OFFER_TIMEOUT_MS,
     });
   }
 }
 
-function kindsOf(pods: readonly SimPod[]): WaitingKind[] {
-  const kinds = new Map<string, WaitingKind>();
+function groupsOf(pods: readonly SimulatedPod[]): PendingPodGroup[] {
+  const kinds = new Map<string, PendingPodGroup>();
   for (const { requested, allowed } of pods) {
     const key = JSON.stringify([requested, allowed]);
     kinds.set(key, { key, requested, nodes: allowed, pods: (kinds.get(key)?.pods ?? 0) + 1 });
@@ -231,6 +231,6 @@ function kindsOf(pods: readonly SimPod[]): WaitingKind[] {
 }
 
 /** What is written in a step is what is seen of that step. */
-function versionOf(step: number): string {
+function resourceVersionOf(step: number): string {
   return String(1_000_000 + step);
 }

@@ -7,7 +7,7 @@ import type { Pod } from '../../api/pod.js';
 import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { WhereaboutsObject } from '../whereabouts/kinds.js';
 import type { MigrateDeps } from '../whereabouts/migrate.js';
-import type { Observed } from '../whereabouts/plan-types.js';
+import type { ObservedCluster } from '../whereabouts/plan-types.js';
 import { readLease, releaseLease } from '../../ipam/core/lease.js';
 import type { ListOptions } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
@@ -19,7 +19,11 @@ import { day } from '../../test/pool-objects.js';
 /** A cluster whose networks are whereabouts', for tests of moving them over. */
 
 /** A NAD of whereabouts. @param key `namespace/name` */
-export function movingNad(key: string, ipam: object | string, more: { born?: number; [key: string]: unknown } = {}) {
+export function whereaboutsNad(
+  key: string,
+  ipam: object | string,
+  more: { born?: number; [key: string]: unknown } = {},
+) {
   const [namespace = '', name = ''] = key.split('/');
   const { born = 1, ...fields } = more;
   const config =
@@ -48,7 +52,7 @@ export function reservation(name: string, podref: unknown): WhereaboutsObject {
   return { metadata: { namespace: 'kube-system', name }, spec: { podref } };
 }
 
-export interface PodGiven {
+export interface LivePodOptions {
   /** What network-status says: addresses by NAD; undefined: nothing. */
   readonly has?: Readonly<Record<string, readonly string[]>>;
   /** The NADs that it asks for, `net1` first. Default: those that it has. */
@@ -61,7 +65,7 @@ export interface PodGiven {
 }
 
 /** A pod on node-1. @param key `namespace/name` */
-export function livePod(key: string, given: PodGiven = {}): Pod {
+export function livePod(key: string, given: LivePodOptions = {}): Pod {
   const { has, phase = 'Running', uid, vmi, annotations } = given;
   const [namespace = '', name = ''] = key.split('/');
   const statuses = Object.entries(has ?? {}).map(([nad, ips], index) => ({
@@ -83,16 +87,16 @@ export function livePod(key: string, given: PodGiven = {}): Pod {
   };
 }
 
-function networksOf({ has = {}, asks = Object.keys(has) }: PodGiven): Record<string, string> {
+function networksOf({ has = {}, asks = Object.keys(has) }: LivePodOptions): Record<string, string> {
   return asks.length === 0 ? {} : { [NETWORKS_ANNOTATION]: asks.join(',') };
 }
 
-export function observedOf(given: Partial<Observed>): Observed {
+export function observedOf(given: Partial<ObservedCluster>): ObservedCluster {
   const none = { nads: [], ipPools: [], reservations: [], slices: [], leases: [], pools: [], claims: [], pods: [] };
   return { ...none, ...given };
 }
 
-interface Kinds {
+interface MigrationObjects {
   ippools: WhereaboutsObject;
   overlappingrangeipreservations: WhereaboutsObject;
   nodeslicepools: WhereaboutsObject;
@@ -104,13 +108,13 @@ interface Kinds {
 }
 
 /** The process is gone, wherever it was. */
-export class Killed extends Error {}
+export class ProcessKilled extends Error {}
 
 /** The API server of such a cluster, as far as the migration uses it. */
 export class MigrationCluster {
   readonly clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
   readonly printed: string[] = [];
-  readonly told: string[] = [];
+  readonly logged: string[] = [];
   /** Called before each write; may throw. */
   beforeWrite: (write: { verb: string; plural: string; name: string }) => void = () => undefined;
   /** Called when pods are listed: what happens meanwhile. */
@@ -119,7 +123,7 @@ export class MigrationCluster {
   #version = 0;
   writes = 0;
 
-  constructor(observed: Observed) {
+  constructor(observed: ObservedCluster) {
     const { ipPools, reservations, slices, nads, pools, leases, claims, pods } = observed;
     this.#fill('ippools', ipPools);
     this.#fill('overlappingrangeipreservations', reservations);
@@ -131,15 +135,15 @@ export class MigrationCluster {
     this.#fill('pods', pods);
   }
 
-  all<K extends keyof Kinds>(plural: K): Kinds[K][] {
-    return [...this.#of(plural).values()] as Kinds[K][];
+  all<K extends keyof MigrationObjects>(plural: K): MigrationObjects[K][] {
+    return [...this.#of(plural).values()] as MigrationObjects[K][];
   }
 
-  put<K extends keyof Kinds>(plural: K, object: Kinds[K]): void {
+  put<K extends keyof MigrationObjects>(plural: K, object: MigrationObjects[K]): void {
     this.#store(plural, structuredClone(object));
   }
 
-  remove(plural: keyof Kinds, key: string): void {
+  remove(plural: keyof MigrationObjects, key: string): void {
     this.#of(plural).delete(key);
   }
 
@@ -192,9 +196,9 @@ export class MigrationCluster {
     return {
       client: this.client(),
       clock: this.clock,
-      width: 4,
+      concurrency: 4,
       print: (line) => this.printed.push(line),
-      tell: (line) => this.told.push(line),
+      printStatus: (line) => this.logged.push(line),
     };
   }
 
@@ -211,7 +215,7 @@ export class MigrationCluster {
   }
 
   #create({ plural }: Resource, object: KubeObject): KubeObject {
-    if (this.#of(plural).has(object.metadata.name)) throw refusal(409, 'AlreadyExists', object.metadata.name);
+    if (this.#of(plural).has(object.metadata.name)) throw statusError(409, 'AlreadyExists', object.metadata.name);
     return structuredClone(this.#store(plural, structuredClone(object)));
   }
 
@@ -227,16 +231,16 @@ export class MigrationCluster {
       (uid ?? metadata.uid) !== metadata.uid ||
       (resourceVersion ?? metadata.resourceVersion) !== metadata.resourceVersion
     )
-      throw refusal(409, 'Conflict', metadata.name);
+      throw statusError(409, 'Conflict', metadata.name);
   }
 
   #find({ plural }: Resource, { namespace, name }: ObjectRef): KubeObject {
     const found = this.#of(plural).get(namespace === undefined ? name : `${namespace}/${name}`);
-    if (found === undefined) throw refusal(404, 'NotFound', name);
+    if (found === undefined) throw statusError(404, 'NotFound', name);
     return found;
   }
 
-  #fill(plural: keyof Kinds, objects: readonly KubeObject[]): void {
+  #fill(plural: keyof MigrationObjects, objects: readonly KubeObject[]): void {
     for (const object of objects) this.#store(plural, structuredClone(object));
   }
 
@@ -258,6 +262,6 @@ export class MigrationCluster {
   }
 }
 
-function refusal(status: number, reason: string, name: string): StatusError {
+function statusError(status: number, reason: string, name: string): StatusError {
   return new StatusError({ request: 'a request', status, reason, message: name, details: { name } });
 }

@@ -1,9 +1,9 @@
-import type { Observed } from '../whereabouts/plan-types.js';
+import type { ObservedCluster } from '../whereabouts/plan-types.js';
 import type { Pod } from '../../api/pod.js';
-import { livePod, movingNad, observedOf } from './migration-world.js';
+import { livePod, whereaboutsNad, observedOf } from './migration-world.js';
 
 /** What is broken in a generated IPPool, in turn. */
-const BROKEN: readonly ((offset: number) => [string, unknown])[] = [
+const BROKEN_ALLOCATIONS: readonly ((offset: number) => [string, unknown])[] = [
   (offset) => [`x${offset}`, { id: 'c', podref: 'a/p' }],
   (offset) => [`${offset + 0x20000}`, { id: 'c', podref: 'a/p' }],
   (offset) => [`${offset}`, null],
@@ -16,17 +16,17 @@ const BROKEN: readonly ((offset: number) => [string, unknown])[] = [
  * @param everyGone each n-th is of a pod that is gone
  * @param everyBroken each n-th is broken
  */
-export function bigCluster(
+export function makeLargeCluster(
   allocations: number,
   { everyGone = 10, everyBroken = 25, namespace = 'a' } = {},
-): Observed & { live: number; gone: number; broken: number } {
+): ObservedCluster & { live: number; gone: number; broken: number } {
   const entries: [string, unknown][] = [];
   const pods: Pod[] = [];
   const counts = { live: 0, gone: 0, broken: 0 };
   for (let offset = 1; offset <= allocations; offset++) {
     const name = `p-${offset}`;
     if (offset % everyBroken === 0) {
-      entries.push(BROKEN[counts.broken++ % BROKEN.length]!(offset));
+      entries.push(BROKEN_ALLOCATIONS[counts.broken++ % BROKEN_ALLOCATIONS.length]!(offset));
       continue;
     }
     const podref = `${namespace}/${name}`;
@@ -42,6 +42,6 @@ export function bigCluster(
     metadata: { namespace: 'kube-system', name: '10.74.0.0-16' },
     spec: { range: '10.74.0.0/16', allocations: Object.fromEntries(entries) },
   };
-  const nads = [movingNad(`${namespace}/blue`, { range: '10.74.0.0/16' })];
+  const nads = [whereaboutsNad(`${namespace}/blue`, { range: '10.74.0.0/16' })];
   return { ...observedOf({ nads, ipPools: [pool], pods }), ...counts };
 }

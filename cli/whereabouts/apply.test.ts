@@ -1,14 +1,21 @@
 import { expect } from 'chai';
 import { parseAddress } from '../../ipam/core/address.js';
 import { createLease } from '../../ipam/core/lease.js';
-import { MigrationCluster, ipPool, livePod, movingNad, observedOf, reservation } from '../testing/migration-world.js';
+import {
+  MigrationCluster,
+  ipPool,
+  livePod,
+  whereaboutsNad,
+  observedOf,
+  reservation,
+} from '../testing/migration-world.js';
 import { StatusError } from '../../kube/errors.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { unreserve } from '../reserve.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const APPLY: MigrateOptions = { apply: true, namespace: 'kube-system', skipConflicts: false, json: false };
-const BLUE = movingNad('a/blue', { range: '10.0.0.0/24' });
+const BLUE = whereaboutsNad('a/blue', { range: '10.0.0.0/24' });
 
 /** whereabouts has given 10.0.0.5 to a/p. */
 function world(): MigrationCluster {
@@ -29,8 +36,8 @@ function leasesMeanwhile(cluster: MigrationCluster, uid?: string): void {
   };
 }
 
-const RED = movingNad('b/red', { range: '10.0.0.0/24' }, { born: 2 });
-const GREEN = movingNad('c/green', { range: '10.9.0.0/24' });
+const RED = whereaboutsNad('b/red', { range: '10.0.0.0/24' }, { born: 2 });
+const GREEN = whereaboutsNad('c/green', { range: '10.9.0.0/24' });
 
 /** blue and red share a range; green has one of its own. */
 function shared(): MigrationCluster {

@@ -8,65 +8,65 @@ import {
   readLease,
   releaseLease,
   stateOf,
-  takeLease,
+  reallocateLease,
 } from '../../ipam/core/lease.js';
 import { compilePool } from '../../ipam/core/pool.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { TransportError, classify, isAlreadyExists, messageOf } from '../../kube/errors.js';
-import { inParallel } from '../../kube/in-parallel.js';
+import { TransportError, classifyError, isAlreadyExists, messageOf } from '../../kube/errors.js';
+import { forEachParallel } from '../../kube/for-each-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { Refusal } from '../refusal.js';
+import { CommandError } from '../command-error.js';
 import type { Reservation } from '../reserve.js';
-import type { LivePods } from './attachments.js';
-import { describeHolder, stateOfLease } from './leases.js';
+import type { ActivePods } from './active-pods.js';
+import { describeLeaseHolder, stateOfLease } from './lease-plan.js';
 import type { Conflict, PlannedLease, PlannedPool } from './plan-types.js';
-import { differenceOf } from './targets.js';
+import { describePoolDifference } from './target-pools.js';
 
 export interface ApplyDeps {
   readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
   readonly clock: Pick<Clock, 'wall' | 'sleep'>;
   /** How many writes are under way at once. */
-  readonly width: number;
+  readonly concurrency: number;
   /** Told after each lease. */
-  readonly progress: (done: number, of: number) => void;
+  readonly onProgress: (done: number, of: number) => void;
 }
 
 /** What could not be done, and why. */
-export interface Failure {
+export interface ApplyFailure {
   /** Of the pool or lease. */
   readonly name: string;
   readonly message: string;
 }
 
 /** What came of it: names. */
-export interface Applied {
+export interface ApplyResult {
   readonly poolsMade: string[];
   readonly leasesMade: string[];
   /** Their owners had them already. */
   readonly leasesThere: string[];
   /** Addresses in conflict, which nobody gets until somebody has decided. */
   readonly reserved: Reservation[];
-  failed: Failure[];
+  failed: ApplyFailure[];
 }
 
 /** A busy API server, or none for a moment, is asked again. */
-const ATTEMPTS = 5;
-const PAUSE_MS = 500;
+const MAX_ATTEMPTS = 5;
+const RETRY_PAUSE_MS = 500;
 
 /** Makes pools first. Of those that cannot be made nothing is leased. @returns the names of those that are there */
-export async function makePools(
+export async function createPools(
   pools: readonly PlannedPool[],
   deps: ApplyDeps,
-  applied: Applied,
+  applied: ApplyResult,
 ): Promise<ReadonlySet<string>> {
   const there = new Set<string>();
   for (const { pool, state } of pools) {
     const { name } = pool.metadata;
     try {
-      if (state === 'create' && (await makePool(pool, deps))) applied.poolsMade.push(name);
+      if (state === 'create' && (await createPool(pool, deps))) applied.poolsMade.push(name);
       there.add(name);
     } catch (error) {
       applied.failed.push({ name, message: messageOf(error) });
@@ -76,21 +76,21 @@ export async function makePools(
 }
 
 /** Leases one address after the other, several at once; what fails is noted, and the others go on. */
-export async function makeLeases(
+export async function createLeases(
   leases: readonly PlannedLease[],
-  pods: Pick<LivePods, 'has'>,
+  pods: Pick<ActivePods, 'has'>,
   deps: ApplyDeps,
-  applied: Applied,
+  applied: ApplyResult,
 ): Promise<void> {
   let done = 0;
-  await inParallel(leases, deps.width, async (planned) => {
+  await forEachParallel(leases, deps.concurrency, async (planned) => {
     try {
-      const made = planned.state !== 'done' && (await makeLease(planned, pods, deps));
+      const made = planned.state !== 'done' && (await ensureLease(planned, pods, deps));
       (made ? applied.leasesMade : applied.leasesThere).push(planned.name);
     } catch (error) {
       applied.failed.push({ name: planned.name, message: messageOf(error) });
     }
-    deps.progress(++done, leases.length);
+    deps.onProgress(++done, leases.length);
   });
 }
 
@@ -99,14 +99,14 @@ export async function reserveConflicts(
   conflicts: readonly Conflict[],
   pools: ReadonlySet<string>,
   deps: ApplyDeps,
-  applied: Applied,
+  applied: ApplyResult,
 ): Promise<void> {
   const leases = conflicts.flatMap(({ reservation }) => reservation ?? []);
-  await inParallel(leases, deps.width, async (lease) => {
+  await forEachParallel(leases, deps.concurrency, async (lease) => {
     const { pool, address } = lease.spec;
     if (!pools.has(pool)) return;
     try {
-      await again(deps, () => deps.client.create(ADDRESS_LEASES, lease));
+      await withRetries(deps, () => deps.client.create(ADDRESS_LEASES, lease));
       applied.reserved.push({ pool, address });
     } catch (error) {
       // whoever has it keeps it as well
@@ -116,29 +116,29 @@ export async function reserveConflicts(
 }
 
 /** Lets go what pods have that are gone. @returns the names of leases that were released */
-export async function releaseGone(
+export async function releaseGonePods(
   leases: readonly PlannedLease[],
   deps: ApplyDeps,
-  applied: Applied,
+  applied: ApplyResult,
 ): Promise<string[]> {
   const released: string[] = [];
-  await inParallel(leases, deps.width, async ({ name, request }) => {
+  await forEachParallel(leases, deps.concurrency, async ({ name, request }) => {
     try {
-      const record = await find(name, deps);
+      const record = await findLease(name, deps);
       if (record?.owner?.uid !== request.owner.uid || stateOf(record) !== 'held') return;
       await writeLease(deps.client, releaseLease(record, deps.clock.wall()));
       released.push(name);
     } catch (error) {
       // somebody else has been faster
-      if (classify(error) !== 'stale') applied.failed.push({ name, message: messageOf(error) });
+      if (classifyError(error) !== 'stale') applied.failed.push({ name, message: messageOf(error) });
     }
   });
   return released;
 }
 
 /** @returns false where it is there */
-async function makePool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<boolean> {
-  return again(deps, async () => {
+async function createPool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<boolean> {
+  return withRetries(deps, async () => {
     try {
       await deps.client.create(ADDRESS_POOLS, pool);
       return true;
@@ -147,38 +147,38 @@ async function makePool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<boo
     }
     const found = await deps.client.get(ADDRESS_POOLS, { name: pool.metadata.name });
     const wanted = compilePool(pool);
-    if (!wanted.ok) throw new Refusal(`it is invalid: ${wanted.problems.map(({ field }) => field).join(', ')}`);
+    if (!wanted.ok) throw new CommandError(`it is invalid: ${wanted.problems.map(({ field }) => field).join(', ')}`);
     const nad = { namespace: nadNamespaceOf(pool) ?? '', network: pool.spec.network };
-    const difference = differenceOf(found, wanted.pool, nad);
+    const difference = describePoolDifference(found, wanted.pool, nad);
     if (difference === undefined) return false;
-    throw new Refusal(`another pool of this name has been made meanwhile: ${difference}`);
+    throw new CommandError(`another pool of this name has been made meanwhile: ${difference}`);
   });
 }
 
 /** Creating the lease is the lock. @returns false where its owner had it already */
-async function makeLease(planned: PlannedLease, pods: Pick<LivePods, 'has'>, deps: ApplyDeps): Promise<boolean> {
+async function ensureLease(planned: PlannedLease, pods: Pick<ActivePods, 'has'>, deps: ApplyDeps): Promise<boolean> {
   const { name, request } = planned;
-  return again(deps, async () => {
+  return withRetries(deps, async () => {
     try {
       await writeLease(deps.client, createLease(request));
       return true;
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
-    const record = await find(name, deps);
+    const record = await findLease(name, deps);
     if (record === undefined) throw new TransportError('broken', 'the lease has come and gone');
     const state = stateOfLease(record, request, pods);
     if (state === 'done') return false;
-    if (state === undefined || !(await mayReplace(record, planned, deps))) {
-      throw new Refusal(`${formatAddress(request.address)} is in use twice: ${describeHolder(record)}`);
+    if (state === undefined || !(await canReplace(record, planned, deps))) {
+      throw new CommandError(`${formatAddress(request.address)} is in use twice: ${describeLeaseHolder(record)}`);
     }
-    await replace(record, request, deps);
+    await replaceLease(record, request, deps);
     return true;
   });
 }
 
 /** A lease that has changed since the plan can be of a pod that is younger than the list of pods: the pod itself is asked for. */
-async function mayReplace(record: LeaseRecord, { record: seen }: PlannedLease, deps: ApplyDeps): Promise<boolean> {
+async function canReplace(record: LeaseRecord, { record: seen }: PlannedLease, deps: ApplyDeps): Promise<boolean> {
   const { owner, metadata } = record;
   if (stateOf(record) !== 'held' || owner === undefined) return true;
   if (seen?.metadata.uid === metadata.uid && seen.metadata.resourceVersion === metadata.resourceVersion) return true;
@@ -188,7 +188,7 @@ async function mayReplace(record: LeaseRecord, { record: seen }: PlannedLease, d
 }
 
 /** What an owner that is gone has left becomes the new one's; the address is never without a lease, but where the pool is another one. */
-async function replace(
+async function replaceLease(
   record: LeaseRecord,
   request: PlannedLease['request'],
   { client, clock }: ApplyDeps,
@@ -199,26 +199,26 @@ async function replace(
     if (released !== undefined) current = readLease(released);
   }
   if (current.pool === request.pool) {
-    await writeLease(client, takeLease(current, request));
+    await writeLease(client, reallocateLease(current, request));
     return;
   }
   await writeLease(client, expireLease(current));
   await writeLease(client, createLease(request));
 }
 
-async function find(name: string, { client }: ApplyDeps): Promise<LeaseRecord | undefined> {
+async function findLease(name: string, { client }: ApplyDeps): Promise<LeaseRecord | undefined> {
   const lease = await findUnlessGone(client, ADDRESS_LEASES, { name });
   return lease && readLease(lease);
 }
 
 /** A write whose answer was lost is found to be done by the next attempt. */
-async function again<T>({ clock }: ApplyDeps, attempt: () => Promise<T>): Promise<T> {
+async function withRetries<T>({ clock }: ApplyDeps, attempt: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
       return await attempt();
     } catch (error) {
-      if (error instanceof Refusal || classify(error) === 'invalid' || attempts === ATTEMPTS) throw error;
+      if (error instanceof CommandError || classifyError(error) === 'invalid' || attempts === MAX_ATTEMPTS) throw error;
     }
-    await clock.sleep(PAUSE_MS * attempts);
+    await clock.sleep(RETRY_PAUSE_MS * attempts);
   }
 }

@@ -1,16 +1,23 @@
 import { expect } from 'chai';
 import { adminPool } from '../../test/pool-objects.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import { Killed, MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../testing/migration-world.js';
-import { bigCluster } from '../testing/whereabouts-cluster.js';
+import {
+  ProcessKilled,
+  MigrationCluster,
+  ipPool,
+  livePod,
+  whereaboutsNad,
+  observedOf,
+} from '../testing/migration-world.js';
+import { makeLargeCluster } from '../testing/whereabouts-cluster.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
-import { Refusal } from '../refusal.js';
+import { CommandError } from '../command-error.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
 const APPLY = { ...DRY, apply: true };
-const BLUE = movingNad('a/blue', { range: '10.0.0.0/24' });
-const RED = movingNad('b/red', { range: '10.1.0.0/24' });
+const BLUE = whereaboutsNad('a/blue', { range: '10.0.0.0/24' });
+const RED = whereaboutsNad('b/red', { range: '10.1.0.0/24' });
 
 function world(): MigrationCluster {
   return new MigrationCluster(
@@ -76,9 +83,9 @@ describe('moving over from whereabouts', () => {
       cluster.beforeWrite = () => {
         // once it is dead none of the writes that were under way is made
         if (cluster.writes >= last) ending.dead = true;
-        if (ending.dead) throw new Killed();
+        if (ending.dead) throw new ProcessKilled();
       };
-      cluster.clock.sleep = () => Promise.reject(new Killed());
+      cluster.clock.sleep = () => Promise.reject(new ProcessKilled());
       await migrateWhereabouts(APPLY, cluster.deps());
       expect(cluster.writes).to.equal(Math.min(last, complete.writes));
       cluster.beforeWrite = () => undefined;
@@ -91,7 +98,7 @@ describe('moving over from whereabouts', () => {
   });
 
   it('leases thousands of addresses, half in one life and half in the next', async () => {
-    const big = bigCluster(3_000);
+    const big = makeLargeCluster(3_000);
     const cluster = new MigrationCluster(big);
     cluster.beforeWrite = () => {
       if (cluster.writes >= 1_500) throw new TransportError('aborted', 'killed');
@@ -148,7 +155,7 @@ describe('moving over from whereabouts', () => {
       const cluster = conflicted();
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
       expect(cluster.writes).to.equal(0);
-      expect(cluster.told.join()).to.include('the plan has conflicts (1)');
+      expect(cluster.logged.join()).to.include('the plan has conflicts (1)');
       expect(cluster.printed.join('\n')).to.match(/10\.0\.0\.5 in address space blue: .* held by IPAMClaim a\/c1/);
     });
 
@@ -217,8 +224,8 @@ describe('moving over from whereabouts', () => {
 
   it('refuses a network that no NAD is for, and says which there are', async () => {
     const end = await migrateWhereabouts({ ...DRY, network: 'blu' }, world().deps()).catch((error: unknown) => error);
-    expect(end).to.be.instanceOf(Refusal);
-    expect((end as Refusal).message).to.match(/network blu .*there are blue, red$/);
+    expect(end).to.be.instanceOf(CommandError);
+    expect((end as CommandError).message).to.match(/network blu .*there are blue, red$/);
   });
 
   for (const [plural, words] of [
@@ -234,8 +241,8 @@ describe('moving over from whereabouts', () => {
         throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
       };
       const end = await migrateWhereabouts(DRY, deps).catch((error: unknown) => error);
-      expect(end).to.be.instanceOf(Refusal);
-      expect((end as Refusal).message)
+      expect(end).to.be.instanceOf(CommandError);
+      expect((end as CommandError).message)
         .to.include(`knows no ${plural}.`)
         .and.include(words);
     });
@@ -246,15 +253,15 @@ describe('moving over from whereabouts', () => {
     const end = await migrateWhereabouts({ ...APPLY, namespace: 'elsewhere' }, cluster.deps()).catch(
       (error: unknown) => error,
     );
-    expect(end).to.be.instanceOf(Refusal);
-    expect((end as Refusal).message).to.include('no IPPools in namespace elsewhere, but in kube-system');
+    expect(end).to.be.instanceOf(CommandError);
+    expect((end as CommandError).message).to.include('no IPPools in namespace elsewhere, but in kube-system');
     expect(cluster.writes).to.equal(0);
   });
 
   it('goes on where whereabouts has IPPools nowhere, for it has given out nothing', async () => {
     const cluster = new MigrationCluster(observedOf({ nads: [BLUE] }));
     expect(await migrateWhereabouts(DRY, cluster.deps())).to.equal(true);
-    expect(cluster.told.join()).to.include('no IPPools in namespace kube-system, nor in any other');
+    expect(cluster.logged.join()).to.include('no IPPools in namespace kube-system, nor in any other');
     expect(cluster.printed.at(-2)).to.include('1 pool and 0 leases to make');
   });
 });

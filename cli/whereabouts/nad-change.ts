@@ -1,6 +1,6 @@
 import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
 import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
-import type { MovingNad } from './nads.js';
+import type { SourceNad } from './nads.js';
 import type { NadChange } from './plan-types.js';
 
 /**
@@ -9,7 +9,7 @@ import type { NadChange } from './plan-types.js';
  * @param space the address space; the NAD has to name it where that is not the one that it means anyway
  * @param users namespaces whose pods use NADs of its namespace and network; a derived pool does not serve them by itself
  */
-export function changeOf(nad: MovingNad, space: string, users: ReadonlySet<string>): NadChange {
+export function planNadChange(nad: SourceNad, space: string, users: ReadonlySet<string>): NadChange {
   const { key, network, config, place, cniConfig } = nad;
   const others = [...users].filter((namespace) => namespace !== nad.namespace).sort();
   const areServed = config.namespaces !== undefined || DEFAULT_GLOBAL_NAMESPACES.includes(nad.namespace);
@@ -28,7 +28,7 @@ export function changeOf(nad: MovingNad, space: string, users: ReadonlySet<strin
     path: place.path,
     removed: linesOf({ type: place.type }),
     added: linesOf({ type: ipam.type, ...named }),
-    config: JSON.stringify(replaced(cniConfig, place.ipam, ipam)),
+    config: JSON.stringify(replaceObject(cniConfig, place.ipam, ipam)),
   };
 }
 
@@ -37,9 +37,9 @@ function linesOf(fields: object): string[] {
 }
 
 /** The same config with one object in place of another one. */
-function replaced(value: unknown, before: object, after: object): unknown {
+function replaceObject(value: unknown, before: object, after: object): unknown {
   if (value === before) return after;
-  if (Array.isArray(value)) return value.map((element) => replaced(element, before, after));
+  if (Array.isArray(value)) return value.map((element) => replaceObject(element, before, after));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaced(each, before, after)]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaceObject(each, before, after)]));
 }

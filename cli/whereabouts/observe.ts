@@ -11,30 +11,30 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
 } from '../../kube/resources.js';
-import { INSTALL_HOLDFAST, ofKnownKind } from '../known-kind.js';
+import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
 import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS } from './kinds.js';
-import type { Observed } from './plan-types.js';
+import type { ObservedCluster } from './plan-types.js';
 
-type Reader = Pick<Client, 'list' | 'listAs'>;
+type ListClient = Pick<Client, 'list' | 'listAs'>;
 
 /**
  * Reads all that a plan is made of, from the API server itself. whereabouts before pods: an address that it gives out meanwhile shows in its
  * pod; leases before pods, too: an owner that is not among them is gone.
  * @param namespace where whereabouts keeps its objects
  */
-export async function observe(client: Reader, namespace: string): Promise<Observed> {
+export async function observeCluster(client: ListClient, namespace: string): Promise<ObservedCluster> {
   const [ipPools, reservations, slices, leases] = await Promise.all([
-    listNeeded(client, IP_POOLS, 'is whereabouts installed, with Kubernetes as its datastore?', { namespace }),
-    listServed(client, IP_RESERVATIONS, { namespace }),
-    listServed(client, NODE_SLICE_POOLS, { namespace }),
-    listNeeded(client, ADDRESS_LEASES, INSTALL_HOLDFAST),
+    listRequired(client, IP_POOLS, 'is whereabouts installed, with Kubernetes as its datastore?', { namespace }),
+    listIfServed(client, IP_RESERVATIONS, { namespace }),
+    listIfServed(client, NODE_SLICE_POOLS, { namespace }),
+    listRequired(client, ADDRESS_LEASES, INSTALL_HOLDFAST),
   ]);
   const [nads, pools, claims] = await Promise.all([
-    listNeeded(client, NETWORK_ATTACHMENT_DEFINITIONS, 'install Multus first'),
-    listNeeded(client, ADDRESS_POOLS, INSTALL_HOLDFAST),
-    listServed(client, IPAM_CLAIMS),
+    listRequired(client, NETWORK_ATTACHMENT_DEFINITIONS, 'install Multus first'),
+    listRequired(client, ADDRESS_POOLS, INSTALL_HOLDFAST),
+    listIfServed(client, IPAM_CLAIMS),
   ]);
-  const pods = await client.listAs(PODS, onlyWhatCounts);
+  const pods = await client.listAs(PODS, transformPod);
   return {
     ipPools,
     reservations,
@@ -48,24 +48,24 @@ export async function observe(client: Reader, namespace: string): Promise<Observ
 }
 
 /** In which namespaces there are IPPools. */
-export async function namespacesOfPools(client: Reader): Promise<string[]> {
+export async function namespacesWithPools(client: ListClient): Promise<string[]> {
   const { items } = await client.list(IP_POOLS, { metadataOnly: true });
   return [...new Set(items.map(({ metadata }) => metadata.namespace ?? ''))].sort();
 }
 
 /** @throws {Refusal} where the API server does not know the kind */
-async function listNeeded<T extends KubeObject>(
-  client: Reader,
+async function listRequired<T extends KubeObject>(
+  client: ListClient,
   resource: Resource<T>,
   remedy: string,
   options: ListOptions = {},
 ): Promise<readonly T[]> {
-  return (await ofKnownKind(resource, remedy, () => client.list(resource, options))).items;
+  return (await requireKind(resource, remedy, () => client.list(resource, options))).items;
 }
 
 /** Older versions of whereabouts know fewer kinds. */
-async function listServed<T extends KubeObject>(
-  client: Reader,
+async function listIfServed<T extends KubeObject>(
+  client: ListClient,
   resource: Resource<T>,
   options: ListOptions = {},
 ): Promise<readonly T[]> {
@@ -78,7 +78,7 @@ async function listServed<T extends KubeObject>(
 }
 
 /** Of a cluster's pods the whole would be hundreds of megabytes. */
-function onlyWhatCounts({ metadata, spec, status }: Pod): Pod {
+function transformPod({ metadata, spec, status }: Pod): Pod {
   const { name, namespace, uid, ownerReferences, labels } = metadata;
   const annotations = Object.fromEntries(
     [NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION, MIRROR_POD_ANNOTATION].flatMap((key) => {

@@ -1,14 +1,14 @@
 import { leaseOf } from '../../test/lease-objects.js';
-import { check } from '../testing/migration-plan.js';
-import { ipPool, livePod, movingNad } from '../testing/migration-world.js';
+import { itPlansMigrations } from '../testing/migration-plan-cases.js';
+import { ipPool, livePod, whereaboutsNad } from '../testing/migration-world.js';
 import { adminPool } from '../../test/pool-objects.js';
 
 describe('the plan of moving over from whereabouts', () => {
   describe('goes on where a NAD has moved over by now', () => {
-    const moved = movingNad('a/blue', { type: 'holdfast', range: '10.0.0.0/24' });
+    const moved = whereaboutsNad('a/blue', { type: 'holdfast', range: '10.0.0.0/24' });
     const pool = adminPool('blue.a', { nadNamespace: 'a' });
     const ipPools = [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })];
-    check([
+    itPlansMigrations([
       {
         name: 'with what whereabouts gave out in the last moments; the rest is Holdfast’s',
         given: {
@@ -33,7 +33,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'in its address space, which those that share its range get, too',
         given: {
-          nads: [moved, movingNad('b/red', { range: '10.0.0.0/24' }, { born: 0 })],
+          nads: [moved, whereaboutsNad('b/red', { range: '10.0.0.0/24' }, { born: 0 })],
           pools: [pool],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24')],
         },

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { BLUE, summary } from '../testing/migration-plan.js';
-import { ipPool, livePod, movingNad, observedOf } from '../testing/migration-world.js';
+import { BLUE, summary } from '../testing/migration-plan-cases.js';
+import { ipPool, livePod, whereaboutsNad, observedOf } from '../testing/migration-world.js';
 import { planMigration } from './plan.js';
 
 describe('the plan of moving one network over from whereabouts', () => {
   it('is about that one alone where it shares no addresses', () => {
     const given = {
-      nads: [BLUE, movingNad('a/red', { range: '10.1.0.0/24' }), movingNad('a/odd', { rang: 'x' })],
+      nads: [BLUE, whereaboutsNad('a/red', { range: '10.1.0.0/24' }), whereaboutsNad('a/odd', { rang: 'x' })],
       ipPools: [
         ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
         ipPool('10.1.0.0-24', '10.1.0.0/24', { 5: 'a/p', 6: 'a/gone' }),
@@ -27,8 +27,8 @@ describe('the plan of moving one network over from whereabouts', () => {
     const given = {
       nads: [
         BLUE,
-        movingNad('b/red', { range: '10.0.0.0/24' }, { born: 2 }),
-        movingNad('c/far', { range: '10.9.0.0/24' }),
+        whereaboutsNad('b/red', { range: '10.0.0.0/24' }, { born: 2 }),
+        whereaboutsNad('c/far', { range: '10.9.0.0/24' }),
       ],
       ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'b/q', 7: 'b/gone' })],
       pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } }), livePod('b/q', { has: { 'b/red': ['10.0.0.6'] } })],

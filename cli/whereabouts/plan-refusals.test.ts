@@ -1,17 +1,17 @@
-import { BLUE, POOL, check } from '../testing/migration-plan.js';
+import { BLUE, POOL, itPlansMigrations } from '../testing/migration-plan-cases.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
-import { ipPool, livePod, movingNad, reservation } from '../testing/migration-world.js';
-import type { Observed } from './plan-types.js';
+import { ipPool, livePod, whereaboutsNad, reservation } from '../testing/migration-world.js';
+import type { ObservedCluster } from './plan-types.js';
 
 describe('the plan of moving over from whereabouts', () => {
   describe('leaves out', () => {
-    const of = (allocations: Record<string, unknown>, pods = [livePod('a/p')]): Partial<Observed> => ({
+    const of = (allocations: Record<string, unknown>, pods = [livePod('a/p')]): Partial<ObservedCluster> => ({
       nads: [BLUE],
       ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', allocations)],
       pods,
     });
-    check([
+    itPlansMigrations([
       {
         name: 'what a pod had that is gone',
         given: of({ 5: 'a/gone' }),
@@ -78,13 +78,13 @@ describe('the plan of moving over from whereabouts', () => {
 
   describe('has a conflict', () => {
     const both = {
-      nads: [BLUE, movingNad('b/red', { range: '10.0.0.0/16' })],
+      nads: [BLUE, whereaboutsNad('b/red', { range: '10.0.0.0/16' })],
       ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' }), ipPool('10.0.0.0-16', '10.0.0.0/16', { 5: 'b/q' })],
     };
     const one = { nads: [BLUE], ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })], pods: [livePod('a/p')] };
     const pools = ['create pool blue.a', 'create pool red.b'];
     const space = 'b/red gets "addressSpace": "blue"';
-    check([
+    itPlansMigrations([
       {
         name: 'where two pods that live have one address',
         given: { ...both, pods: [livePod('a/p'), livePod('b/q')] },
@@ -141,7 +141,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'where an administrator’s pool has another address space than a network of the same range',
         given: {
-          nads: [BLUE, movingNad('b/red', { range: '10.0.0.0/24' })],
+          nads: [BLUE, whereaboutsNad('b/red', { range: '10.0.0.0/24' })],
           pools: [adminPool('mine', { network: 'red' })],
         },
         expect: [POOL, 'conflict pool: AddressPool mine', space],
@@ -158,12 +158,12 @@ describe('the plan of moving over from whereabouts', () => {
       },
       {
         name: 'where NADs of one namespace and network disagree',
-        given: { nads: [BLUE, movingNad('a/two', { range: '10.4.0.0/24' }, { born: 2, name: 'blue' })] },
+        given: { nads: [BLUE, whereaboutsNad('a/two', { range: '10.4.0.0/24' }, { born: 2, name: 'blue' })] },
         expect: [POOL, 'conflict network: NAD a/two'],
       },
       {
         name: 'where the range is on the nodes',
-        given: { nads: [movingNad('a/blue', {})] },
+        given: { nads: [whereaboutsNad('a/blue', {})] },
         expect: ['conflict network: NAD a/blue'],
       },
       {
@@ -179,14 +179,14 @@ describe('the plan of moving over from whereabouts', () => {
         name: 'where a NAD cannot be understood, or names two IPAMs',
         given: {
           nads: [
-            movingNad('a/json', '{"ipam": {"type": "whereabouts"'),
-            movingNad('a/key', { range: '10.0.0.0/24', rang_start: 'x' }),
-            movingNad('a/range', { range: '10.0.0.0/99' }),
-            movingNad(
+            whereaboutsNad('a/json', '{"ipam": {"type": "whereabouts"'),
+            whereaboutsNad('a/key', { range: '10.0.0.0/24', rang_start: 'x' }),
+            whereaboutsNad('a/range', { range: '10.0.0.0/99' }),
+            whereaboutsNad(
               'a/two',
               JSON.stringify({ plugins: [{ ipam: { type: 'whereabouts' } }, { ipam: { type: 'dhcp' } }] }),
             ),
-            movingNad('a/other', JSON.stringify({ name: 'whereabouts', ipam: { type: 'dhcp' } })),
+            whereaboutsNad('a/other', JSON.stringify({ name: 'whereabouts', ipam: { type: 'dhcp' } })),
           ],
         },
         expect: ['json', 'key', 'range', 'two'].map((name) => `conflict network: NAD a/${name}`),

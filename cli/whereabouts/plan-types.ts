@@ -8,7 +8,7 @@ import type { LeaseRecord, LeaseRequest } from '../../ipam/core/lease.js';
 import type { WhereaboutsObject } from './kinds.js';
 
 /** All that a plan is made of. Leases are older than pods: an owner that is not among the pods is gone. */
-export interface Observed {
+export interface ObservedCluster {
   readonly nads: readonly NetworkAttachmentDefinition[];
   readonly ipPools: readonly WhereaboutsObject[];
   readonly reservations: readonly WhereaboutsObject[];
@@ -95,7 +95,7 @@ export interface NadChange {
 }
 
 /** A virtual machine whose launcher has an address. */
-export interface VmNote {
+export interface VmAddress {
   /** `namespace/name` of its VMI. */
   readonly vm: string;
   readonly nad: string;
@@ -111,5 +111,5 @@ export interface Plan {
   readonly leftOut: readonly LeftOut[];
   readonly conflicts: readonly Conflict[];
   readonly changes: readonly NadChange[];
-  readonly vms: readonly VmNote[];
+  readonly vms: readonly VmAddress[];
 }

@@ -5,11 +5,11 @@ import { parseAddress } from '../../ipam/core/address.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
-import { livePod, movingNad } from '../testing/migration-world.js';
-import { bigCluster } from '../testing/whereabouts-cluster.js';
-import type { Observed } from './plan-types.js';
+import { livePod, whereaboutsNad } from '../testing/migration-world.js';
+import { makeLargeCluster } from '../testing/whereabouts-cluster.js';
+import type { ObservedCluster } from './plan-types.js';
 import { planMigration } from './plan.js';
-import { printPlan } from './print.js';
+import { formatPlan } from './print.js';
 
 const json = fc.jsonValue({ maxDepth: 3 });
 /** Mostly what it should be, and now and then anything. */
@@ -69,11 +69,11 @@ const ipam = fc.record(
   },
   { requiredKeys: [] },
 );
-const SANE = movingNad('a/blue', { range: '10.0.0.0/24' });
+const SANE = whereaboutsNad('a/blue', { range: '10.0.0.0/24' });
 const nad = fc.oneof(
-  fc.record({ at: fc.constantFrom('a/red', 'b/blue'), ipam }).map((given) => movingNad(given.at, given.ipam)),
-  json.map((value) => movingNad('b/json', value !== null && typeof value === 'object' ? value : {})),
-  fc.string().map((text) => movingNad('b/text', `whereabouts ${text}`)),
+  fc.record({ at: fc.constantFrom('a/red', 'b/blue'), ipam }).map((given) => whereaboutsNad(given.at, given.ipam)),
+  json.map((value) => whereaboutsNad('b/json', value !== null && typeof value === 'object' ? value : {})),
+  fc.string().map((text) => whereaboutsNad('b/text', `whereabouts ${text}`)),
 );
 const status = mostly(
   fc
@@ -101,7 +101,7 @@ const lease: fc.Arbitrary<AddressLease> = fc
       ...(uid !== undefined && { owner: { kind: 'Pod', namespace: 'a', name: 'p', uid } }),
     },
   }));
-const observed: fc.Arbitrary<Observed> = fc.record({
+const observed: fc.Arbitrary<ObservedCluster> = fc.record({
   nads: fc.array(nad, { maxLength: 3 }).chain((more) => fc.constantFrom([SANE, ...more], [SANE, ...more], more)),
   ipPools: fc.array(object, { maxLength: 4 }),
   reservations: fc.array(object, { maxLength: 4 }),
@@ -117,7 +117,7 @@ describe('a plan of moving over from whereabouts, whatever its objects hold', ()
     fc.assert(
       fc.property(observed, (given) => {
         const plan = planMigration(given);
-        expect(printPlan(plan).join('\n')).not.to.match(/undefined|\[object/);
+        expect(formatPlan(plan).join('\n')).not.to.match(/undefined|\[object/);
         const names = plan.leases.map((each) => each.name);
         expect(new Set(names).size).to.equal(names.length);
         const pools = new Set(plan.pools.map((each) => each.pool.metadata.name));
@@ -132,7 +132,7 @@ describe('a plan of moving over from whereabouts, whatever its objects hold', ()
   });
 
   it('accounts for every allocation of ten thousand, the broken ones by name', () => {
-    const cluster = bigCluster(10_000);
+    const cluster = makeLargeCluster(10_000);
     const started = process.cpuUsage();
     const plan = planMigration(cluster);
     const { user } = process.cpuUsage(started);
@@ -149,7 +149,7 @@ describe('a plan of moving over from whereabouts, whatever its objects hold', ()
   it('is the same for the same objects', () => {
     fc.assert(
       fc.property(observed, (given) => {
-        expect(printPlan(planMigration(structuredClone(given)))).to.deep.equal(printPlan(planMigration(given)));
+        expect(formatPlan(planMigration(structuredClone(given)))).to.deep.equal(formatPlan(planMigration(given)));
       }),
       { numRuns: 200 },
     );

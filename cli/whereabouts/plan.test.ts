@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { adminPool } from '../../test/pool-objects.js';
-import { ipPool, livePod, movingNad, observedOf, reservation } from '../testing/migration-world.js';
-import { BLUE, POOL, RANGE, check } from '../testing/migration-plan.js';
+import { ipPool, livePod, whereaboutsNad, observedOf, reservation } from '../testing/migration-world.js';
+import { BLUE, POOL, RANGE, itPlansMigrations } from '../testing/migration-plan-cases.js';
 import { planMigration } from './plan.js';
 
 describe('the plan of moving over from whereabouts', () => {
   describe('leases to a pod what it has', () => {
-    check([
+    itPlansMigrations([
       {
         name: 'by the offset in the IPPool',
         given: { nads: [BLUE], ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })], pods: [livePod('a/p')] },
@@ -15,7 +15,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'counting from the address as it is written, host bits and all',
         given: {
-          nads: [movingNad('a/blue', { range: '192.168.2.225/28' })],
+          nads: [whereaboutsNad('a/blue', { range: '192.168.2.225/28' })],
           ipPools: [ipPool('192.168.2.225-28', '192.168.2.225/28', { 1: 'a/p' })],
           pods: [livePod('a/p')],
         },
@@ -24,7 +24,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'in IPv6, with an offset that no other number holds',
         given: {
-          nads: [movingNad('a/blue', { range: 'fd00::/64' })],
+          nads: [whereaboutsNad('a/blue', { range: 'fd00::/64' })],
           ipPools: [ipPool('fd00---64', 'fd00::/64', { '18446744073709551614': 'a/p' })],
           pods: [livePod('a/p')],
         },
@@ -33,7 +33,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'of several ranges, each in its IPPool',
         given: {
-          nads: [movingNad('a/blue', { ipRanges: [{ range: '10.0.0.0/24' }, { range: 'fd00::/120' }] })],
+          nads: [whereaboutsNad('a/blue', { ipRanges: [{ range: '10.0.0.0/24' }, { range: 'fd00::/120' }] })],
           ipPools: [
             ipPool('10.0.0.0-24', '10.0.0.0/24', { 2: 'a/p' }),
             ipPool('fd00---120', 'fd00::/120', { 2: 'a/p' }),
@@ -50,7 +50,7 @@ describe('the plan of moving over from whereabouts', () => {
         name: 'of a config list',
         given: {
           nads: [
-            movingNad(
+            whereaboutsNad(
               'a/blue',
               JSON.stringify({ name: 'lan', plugins: [{ type: 'macvlan', ipam: { type: 'whereabouts', ...RANGE } }] }),
             ),
@@ -63,7 +63,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'of a slice of its node',
         given: {
-          nads: [movingNad('a/blue', { range: '10.0.0.0/16', node_slice_size: '/24' })],
+          nads: [whereaboutsNad('a/blue', { range: '10.0.0.0/16', node_slice_size: '/24' })],
           slices: [
             {
               metadata: { namespace: 'kube-system', name: 'blue' },
@@ -81,7 +81,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'of a range that its NAD has widened since',
         given: {
-          nads: [movingNad('a/blue', { range: '10.0.0.0/23' })],
+          nads: [whereaboutsNad('a/blue', { range: '10.0.0.0/23' })],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
           pods: [livePod('a/p')],
         },
@@ -90,7 +90,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'by a NAD that is gone, where another one has the address to give',
         given: {
-          nads: [movingNad('a/green', { range: '10.0.0.0/25' })],
+          nads: [whereaboutsNad('a/green', { range: '10.0.0.0/25' })],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
           pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } })],
         },
@@ -149,11 +149,11 @@ describe('the plan of moving over from whereabouts', () => {
       livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } }),
       livePod('b/q', { has: { 'b/red': ['10.0.0.6'] } }),
     ];
-    check([
+    itPlansMigrations([
       {
         name: 'between networks of one range: the oldest names it',
         given: {
-          nads: [movingNad('b/red', { range: '10.0.0.0/24' }, { born: 2 }), BLUE],
+          nads: [whereaboutsNad('b/red', { range: '10.0.0.0/24' }, { born: 2 }), BLUE],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'b/q' })],
           pods,
         },
@@ -168,7 +168,7 @@ describe('the plan of moving over from whereabouts', () => {
       {
         name: 'not between those that say that they do not',
         given: {
-          nads: [BLUE, movingNad('b/red', { range: '10.0.0.0/24', network_name: 'lan' })],
+          nads: [BLUE, whereaboutsNad('b/red', { range: '10.0.0.0/24', network_name: 'lan' })],
           ipPools: [
             ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' }),
             ipPool('lan-10.0.0.0-24', '10.0.0.0/24', { 5: 'b/q' }),
@@ -188,8 +188,8 @@ describe('the plan of moving over from whereabouts', () => {
         given: {
           nads: [
             BLUE,
-            movingNad('b/red', { range: '10.0.1.0/24' }),
-            movingNad('c/all', { range: '10.0.0.0/23' }, { born: 3 }),
+            whereaboutsNad('b/red', { range: '10.0.1.0/24' }),
+            whereaboutsNad('c/all', { range: '10.0.0.0/23' }, { born: 3 }),
           ],
         },
         expect: [
@@ -245,7 +245,7 @@ describe('the plan of moving over from whereabouts', () => {
       mtu: 9,
       plugins: [{ type: 'macvlan', ipam: { range: '10.0.0.0/24', type: 'whereabouts' } }, { type: 'tuning' }],
     };
-    const { changes } = planMigration(observedOf({ nads: [movingNad('a/blue', JSON.stringify(config))] }));
+    const { changes } = planMigration(observedOf({ nads: [whereaboutsNad('a/blue', JSON.stringify(config))] }));
     expect(changes).to.have.length(1);
     expect(changes[0]).to.deep.include({
       nad: 'a/blue',
@@ -270,7 +270,7 @@ describe('the plan of moving over from whereabouts', () => {
 
   it('says of a VM whether it can have a claim', () => {
     const given = {
-      nads: [BLUE, movingNad('a/red', { range: '10.1.0.0/24' }, { allowPersistentIPs: true })],
+      nads: [BLUE, whereaboutsNad('a/red', { range: '10.1.0.0/24' }, { allowPersistentIPs: true })],
       pods: [livePod('a/p', { vmi: 'vm', has: { 'a/blue': ['10.0.0.5'], 'a/red': ['10.1.0.5'] } })],
     };
     expect(planMigration(observedOf(given)).vms).to.deep.equal([

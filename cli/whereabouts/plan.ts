@@ -2,63 +2,63 @@ import { addressSpaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { formatAddress } from '../../ipam/core/address.js';
-import { LivePods } from './attachments.js';
-import { type Claimant, findClaimants } from './claimants.js';
-import { planLease, readTaken } from './leases.js';
-import { changeOf } from './nad-change.js';
-import { type MovingNad, movingNads } from './nads.js';
-import type { Conflict, Observed, Plan, PlannedLease, VmNote } from './plan-types.js';
-import { concernedNads, readSightings } from './sightings.js';
-import { Targets } from './targets.js';
+import { ActivePods } from './active-pods.js';
+import { type AddressUser, findAddressUsers } from './address-users.js';
+import { planLease, readExisting } from './lease-plan.js';
+import { planNadChange } from './nad-change.js';
+import { type SourceNad, readSourceNads } from './nads.js';
+import type { Conflict, ObservedCluster, Plan, PlannedLease, VmAddress } from './plan-types.js';
+import { findRelevantNads, readAllocations } from './allocations.js';
+import { TargetPools } from './target-pools.js';
 
 /**
  * What has to be made so that Holdfast knows all that whereabouts has given out. Never throws, whatever stands in its objects: what cannot be
  * understood is named. The same objects give the same plan.
  * @param network of this CNI network, and of all that share its addresses; without it: of all
  */
-export function planMigration(observed: Observed, network?: string): Plan {
-  const { nads: all, conflicts } = movingNads(observed.nads);
-  const nads = concernedNads(all, observed);
-  const targets = new Targets(nads, observed.pools);
-  const pods = new LivePods(observed.pods);
-  const read = readSightings(observed, nads, pods);
-  const { byAddress, leftOut } = findClaimants(read.sightings, { nads, pods, targets });
-  const taken = readTaken(observed, { pods, nads, targets });
+export function planMigration(observed: ObservedCluster, network?: string): Plan {
+  const { nads: all, conflicts } = readSourceNads(observed.nads);
+  const nads = findRelevantNads(all, observed);
+  const targets = new TargetPools(nads, observed.pools);
+  const pods = new ActivePods(observed.pods);
+  const read = readAllocations(observed, nads, pods);
+  const { byAddress, leftOut } = findAddressUsers(read.allocations, { nads, pods, targets });
+  const taken = readExisting(observed, { pods, nads, targets });
   const leases: PlannedLease[] = [];
   const found: Conflict[] = [...conflicts, ...targets.conflicts, ...read.conflicts];
-  const vms: VmNote[] = [];
+  const vms: VmAddress[] = [];
   const users = new Map<string, Set<string>>();
   for (const claimants of byAddress.values()) {
     for (const { nad, pod } of claimants) {
-      const group = groupOf(nad);
+      const group = poolGroupOf(nad);
       users.set(group, (users.get(group) ?? new Set()).add(pod.metadata.namespace ?? ''));
     }
     const planned = planLease(claimants, taken);
     if (planned === undefined) continue;
     if ('request' in planned) leases.push(planned);
     else found.push(planned);
-    vms.push(...claimants.flatMap((claimant) => vmOf(claimant) ?? []));
+    vms.push(...claimants.flatMap((claimant) => vmAddressOf(claimant) ?? []));
   }
   // a reservation repeats what an IPPool says
-  const judged = { leases, conflicts: found, leftOut: withoutRepetitions([...read.leftOut, ...leftOut]), vms };
+  const judged = { leases, conflicts: found, leftOut: withoutDuplicates([...read.leftOut, ...leftOut]), vms };
   const used = new Set(leases.map(({ request }) => request.pool));
   const plan: Plan = {
     ...judged,
     // one that is there, and that nobody draws from, has nothing to do with this
-    pools: targets.all.filter(({ pool, state }) => state === 'create' || used.has(pool.metadata.name)),
+    pools: targets.planned.filter(({ pool, state }) => state === 'create' || used.has(pool.metadata.name)),
     changes: nads
-      .filter(({ moved }) => !moved)
-      .map((nad) => changeOf(nad, targets.spaceOf(nad), users.get(groupOf(nad)) ?? new Set())),
+      .filter(({ hasMoved }) => !hasMoved)
+      .map((nad) => planNadChange(nad, targets.spaceOf(nad), users.get(poolGroupOf(nad)) ?? new Set())),
   };
-  return network === undefined ? plan : only(network, plan, spacesIn(nads, targets));
+  return network === undefined ? plan : limitToNetwork(network, plan, spacesIn(nads, targets));
 }
 
 /** NADs of which one pool is derived, and which have to agree. */
-function groupOf({ namespace, network }: MovingNad): string {
+function poolGroupOf({ namespace, network }: SourceNad): string {
   return `${namespace}/${network}`;
 }
 
-function vmOf({ pod, nad, address }: Claimant): VmNote | undefined {
+function vmAddressOf({ pod, nad, address }: AddressUser): VmAddress | undefined {
   const vmi = controllingVmi(pod);
   if (vmi === undefined) return undefined;
   return {
@@ -71,7 +71,7 @@ function vmOf({ pod, nad, address }: Claimant): VmNote | undefined {
 }
 
 /** Of one pod that is gone, pool and reservation both speak: once is enough. */
-function withoutRepetitions(leftOut: Plan['leftOut']): Plan['leftOut'] {
+function withoutDuplicates(leftOut: Plan['leftOut']): Plan['leftOut'] {
   const seen = new Set<string>();
   return leftOut.filter(({ reason, address, message, networks }) => {
     if (address === undefined) return true;
@@ -83,16 +83,16 @@ function withoutRepetitions(leftOut: Plan['leftOut']): Plan['leftOut'] {
 }
 
 /** The address spaces of each network. */
-function spacesIn(nads: readonly MovingNad[], targets: Targets): Map<string, Set<string>> {
+function spacesIn(nads: readonly SourceNad[], targets: TargetPools): Map<string, Set<string>> {
   const spaces = new Map<string, Set<string>>();
   const add = (network: string, space: string) => spaces.set(network, (spaces.get(network) ?? new Set()).add(space));
   for (const nad of nads) add(nad.network, targets.spaceOf(nad));
-  for (const { network, pool } of targets.all) add(network, addressSpaceOf(pool));
+  for (const { network, pool } of targets.planned) add(network, addressSpaceOf(pool));
   return spaces;
 }
 
 /** Of one network. What it shares addresses with belongs to it: half of an address space cannot move. */
-function only(network: string, plan: Plan, spaces: ReadonlyMap<string, ReadonlySet<string>>): Plan {
+function limitToNetwork(network: string, plan: Plan, spaces: ReadonlyMap<string, ReadonlySet<string>>): Plan {
   const own = spaces.get(network) ?? new Set();
   const networks = new Set([network]);
   for (const [each, its] of spaces) if ([...its].some((space) => own.has(space))) networks.add(each);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { leaseOf } from '../../test/lease-objects.js';
-import { MigrationCluster, ipPool, livePod, movingNad, observedOf } from '../testing/migration-world.js';
+import { MigrationCluster, ipPool, livePod, whereaboutsNad, observedOf } from '../testing/migration-world.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
@@ -9,7 +9,7 @@ const RANGE = '10.0.0.0/24';
 
 /** whereabouts has given 10.0.0.5 to a/p. */
 function world(): MigrationCluster {
-  const nads = [movingNad('a/blue', { range: RANGE })];
+  const nads = [whereaboutsNad('a/blue', { range: RANGE })];
   const ipPools = [ipPool('10.0.0.0-24', RANGE, { 5: 'a/p' })];
   return new MigrationCluster(observedOf({ nads, ipPools, pods: [livePod('a/p')] }));
 }
@@ -59,7 +59,7 @@ describe('a plan for moving over ends', () => {
 
   it('by saying that there is nothing to do, where all has moved', async () => {
     const cluster = await leased();
-    cluster.put('network-attachment-definitions', movingNad('a/blue', { type: 'holdfast', range: RANGE }));
+    cluster.put('network-attachment-definitions', whereaboutsNad('a/blue', { type: 'holdfast', range: RANGE }));
     expect(await outlook(cluster)).to.deep.equal([
       'There is nothing to do: 0 pools and 0 leases to make, 1 lease there, 0 left out, 0 conflicts.',
     ]);

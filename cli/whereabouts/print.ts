@@ -1,14 +1,14 @@
 import { type AddressPool, type PoolSubnet, addressSpaceOf } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
-import { tableOf } from '../table.js';
-import type { Applied } from './apply.js';
-import type { Step } from './next.js';
-import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmNote } from './plan-types.js';
+import { formatTable } from '../table.js';
+import type { ApplyResult } from './apply.js';
+import type { MigrationStep } from './next-steps.js';
+import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmAddress } from './plan-types.js';
 
 /** Of a long list the first ones are printed; JSON has all. */
-const SHOWN = 20;
+const MAX_LINES = 20;
 
-const REASONS: Readonly<Record<LeftOutReason, string>> = {
+const REASON_TEXTS: Readonly<Record<LeftOutReason, string>> = {
   'pod-gone': 'the pod is gone, or has ended',
   stale: 'the pod has other addresses: they were an earlier one’s of its name',
   unconfirmed: 'a pod reports it that has it by nothing else',
@@ -19,7 +19,7 @@ const REASONS: Readonly<Record<LeftOutReason, string>> = {
 };
 
 /** The plan, to be read by people. */
-export function printPlan(plan: Plan): string[] {
+export function formatPlan(plan: Plan): string[] {
   return [
     ...section('Pools', poolLines(plan)),
     ...section('Leases', leaseLines(plan)),
@@ -34,15 +34,15 @@ export function printPlan(plan: Plan): string[] {
  * How it goes on from a plan.
  * @param command that carries it out, where it has no conflicts
  */
-export function printOutlook(plan: Plan, command: string): string[] {
+export function formatOutlook(plan: Plan, command: string): string[] {
   const { pools, leases, leftOut, conflicts, changes } = plan;
   const open = leases.filter(({ state }) => state !== 'done').length;
   const made = pools.filter(({ state }) => state === 'create').length;
   const summary = [
-    `${count(made, 'pool')} and ${count(open, 'lease')} to make`,
-    `${count(leases.length - open, 'lease')} there`,
+    `${countNoun(made, 'pool')} and ${countNoun(open, 'lease')} to make`,
+    `${countNoun(leases.length - open, 'lease')} there`,
     `${leftOut.length} left out`,
-    count(conflicts.length, 'conflict'),
+    countNoun(conflicts.length, 'conflict'),
   ].join(', ');
   if (conflicts.length > 0) {
     const decide = `Nothing is written yet: ${summary}. Resolve the conflicts, and look again.`;
@@ -56,33 +56,33 @@ export function printOutlook(plan: Plan, command: string): string[] {
 }
 
 /** What came of it. */
-export function printApplied(applied: Applied, released: readonly string[]): string[] {
+export function formatResult(applied: ApplyResult, released: readonly string[]): string[] {
   const { poolsMade, leasesMade, leasesThere, reserved, failed } = applied;
   return [
-    `made ${count(poolsMade.length, 'pool')} and ${count(leasesMade.length, 'lease')}; ${count(leasesThere.length, 'lease')} were there already; released ${released.length} of pods that have gone meanwhile`,
-    ...failed.slice(0, SHOWN).map(({ name, message }) => `failed: ${name}: ${message}`),
-    ...more(failed.length),
+    `made ${countNoun(poolsMade.length, 'pool')} and ${countNoun(leasesMade.length, 'lease')}; ${countNoun(leasesThere.length, 'lease')} were there already; released ${released.length} of pods that have gone meanwhile`,
+    ...failed.slice(0, MAX_LINES).map(({ name, message }) => `failed: ${name}: ${message}`),
+    ...remainderLines(failed.length),
     ...reservedLines(reserved),
   ];
 }
 
-function reservedLines(reserved: Applied['reserved']): string[] {
+function reservedLines(reserved: ApplyResult['reserved']): string[] {
   if (reserved.length === 0) return [];
   return [
-    `kept from everybody, for they are in conflict: ${count(reserved.length, 'address', 'addresses')}; of each, once that is resolved:`,
-    ...reserved.slice(0, SHOWN).map(({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}`),
-    ...more(reserved.length),
+    `kept from everybody, for they are in conflict: ${countNoun(reserved.length, 'address', 'addresses')}; of each, once that is resolved:`,
+    ...reserved.slice(0, MAX_LINES).map(({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}`),
+    ...remainderLines(reserved.length),
   ];
 }
 
 /** What is to be done then: commands for the NADs that can move. */
-export function printNext(steps: readonly Step[]): string[] {
+export function formatNextSteps(steps: readonly MigrationStep[]): string[] {
   const ready = steps.filter(({ missing }) => missing.length === 0);
   const waiting = steps.filter(({ missing }) => missing.length > 0);
   return [...readyLines(ready), ...waiting.map(waitingLine)];
 }
 
-function readyLines(steps: readonly Step[]): string[] {
+function readyLines(steps: readonly MigrationStep[]): string[] {
   if (steps.length === 0) return [];
   return [
     'Next; pods that run keep their addresses, and pods that start get free ones from Holdfast:',
@@ -90,22 +90,22 @@ function readyLines(steps: readonly Step[]): string[] {
       alone
         ? `  Address space ${space}:`
         : `  Address space ${space}, all together; start no pods on its networks until all have moved and this was run again:`,
-      ...changes.map((change) => `    ${commandFor(change)}`),
+      ...changes.map((change) => `    ${patchCommandFor(change)}`),
     ]),
     'Run this again right after: until then whereabouts has given out addresses of the network.',
     'Leave whereabouts installed until the last pod is gone that it gave an address to: the runtime ends such pods with it.',
   ];
 }
 
-function commandFor({ nad, config }: NadChange): string {
+function patchCommandFor({ nad, config }: NadChange): string {
   const { namespace, name } = splitKey(nad);
   const patch = JSON.stringify({ spec: { config } }).replaceAll("'", String.raw`'\''`);
   return `kubectl -n ${namespace} patch net-attach-def ${name} --type=merge -p '${patch}'`;
 }
 
-function waitingLine({ space, changes, missing }: Step): string {
-  const shown = missing.slice(0, SHOWN).join('; ');
-  const rest = missing.length > SHOWN ? `; … and ${missing.length - SHOWN} more` : '';
+function waitingLine({ space, changes, missing }: MigrationStep): string {
+  const shown = missing.slice(0, MAX_LINES).join('; ');
+  const rest = missing.length > MAX_LINES ? `; … and ${missing.length - MAX_LINES} more` : '';
   return `Not yet, address space ${space} (${changes.map(({ nad }) => nad).join(', ')}): resolve first ${shown}${rest}`;
 }
 
@@ -130,14 +130,14 @@ function poolLines({ pools, leases }: Plan): string[] {
   });
   return rows.length === 0
     ? []
-    : tableOf(['NAME', 'NETWORK', 'SPACE', 'SUBNETS', 'NAMESPACES', 'STATE', 'TO LEASE', 'LEASED'], rows);
+    : formatTable(['NAME', 'NETWORK', 'SPACE', 'SUBNETS', 'NAMESPACES', 'STATE', 'TO LEASE', 'LEASED'], rows);
 }
 
 function leaseLines({ leases }: Plan): string[] {
   const open = leases.filter(({ state }) => state !== 'done');
   if (open.length === 0) return [];
   const rows = open
-    .slice(0, SHOWN)
+    .slice(0, MAX_LINES)
     .map(({ name, request, pod }) => [
       name,
       `${pod.namespace}/${pod.name}`,
@@ -145,36 +145,36 @@ function leaseLines({ leases }: Plan): string[] {
       request.node ?? '',
       request.interface ?? '',
     ]);
-  return [...tableOf(['LEASE', 'POD', 'FOR', 'NODE', 'INTERFACE'], rows), ...more(open.length)];
+  return [...formatTable(['LEASE', 'POD', 'FOR', 'NODE', 'INTERFACE'], rows), ...remainderLines(open.length)];
 }
 
 function leftOutLines(leftOut: readonly LeftOut[]): string[] {
-  return Object.entries(REASONS).flatMap(([reason, meaning]) => {
+  return Object.entries(REASON_TEXTS).flatMap(([reason, meaning]) => {
     const own = leftOut.filter((each) => each.reason === reason);
     if (own.length === 0) return [];
     const lines = own
-      .slice(0, SHOWN)
+      .slice(0, MAX_LINES)
       .map(({ source, address, message }) => `  ${address === undefined ? '' : `${address}: `}${message} (${source})`);
-    return [`${own.length}: ${meaning}`, ...lines, ...more(own.length).map((line) => `  ${line}`)];
+    return [`${own.length}: ${meaning}`, ...lines, ...remainderLines(own.length).map((line) => `  ${line}`)];
   });
 }
 
 function conflictLines(conflicts: readonly Conflict[]): string[] {
   return [
-    ...conflicts.slice(0, SHOWN).map(({ subject, message }) => `${subject}: ${message}`),
-    ...more(conflicts.length),
+    ...conflicts.slice(0, MAX_LINES).map(({ subject, message }) => `${subject}: ${message}`),
+    ...remainderLines(conflicts.length),
   ];
 }
 
-function vmLines(vms: readonly VmNote[]): string[] {
+function vmLines(vms: readonly VmAddress[]): string[] {
   const lines = vms
-    .slice(0, SHOWN)
+    .slice(0, MAX_LINES)
     .map(({ vm, nad, address, claim }) =>
       claim
         ? `${vm} has ${address} on ${nad}: its lease is the launcher’s; the VM gets a claim, and keeps this very address over a restart if it asks for it (annotation network.kubevirt.io/addresses)`
         : `${vm} has ${address} on ${nad}: its lease is the launcher’s, and ends with it; the VM gets a claim only where the NAD says "allowPersistentIPs": true`,
     );
-  return [...lines, ...more(vms.length)];
+  return [...lines, ...remainderLines(vms.length)];
 }
 
 function diffLines({ nad, path, removed, added }: NadChange): string[] {
@@ -182,10 +182,10 @@ function diffLines({ nad, path, removed, added }: NadChange): string[] {
 }
 
 function subnetsOf({ spec }: AddressPool): string {
-  return spec.subnets.map(describeSubnet).join('; ');
+  return spec.subnets.map(formatSubnet).join('; ');
 }
 
-function describeSubnet({ cidr, ranges, exclude, gateway }: PoolSubnet): string {
+function formatSubnet({ cidr, ranges, exclude, gateway }: PoolSubnet): string {
   return [
     cidr,
     ...(ranges ? [`ranges ${ranges.join(' ')}`] : []),
@@ -198,10 +198,10 @@ function namespacesOf(pool: AddressPool): string {
   return pool.spec.namespaces?.join(' ') ?? 'all';
 }
 
-function more(length: number): string[] {
-  return length > SHOWN ? [`… and ${length - SHOWN} more: -o json has all`] : [];
+function remainderLines(length: number): string[] {
+  return length > MAX_LINES ? [`… and ${length - MAX_LINES} more: -o json has all`] : [];
 }
 
-function count(number: number, noun: string, many = `${noun}s`): string {
+function countNoun(number: number, noun: string, many = `${noun}s`): string {
   return `${number} ${number === 1 ? noun : many}`;
 }

@@ -1,5 +1,5 @@
-import { MESSAGE_LENGTH } from '../../api/bounds.js';
-import { shorten } from '../../api/json.js';
+import { MAX_MESSAGE_LENGTH } from '../../api/limits.js';
+import { truncate } from '../../api/json.js';
 
 /** Codes of CNI errors (CNI spec 1.1, section 5.4); from 100 on they are a plugin's own. */
 export const CniCode = {
@@ -30,7 +30,7 @@ export class CniError extends Error {
   readonly details: string | undefined;
 
   constructor(code: CniCode, message: string, options: { details?: string; cause?: unknown } = {}) {
-    super(shorten(message, MESSAGE_LENGTH), { cause: options.cause });
+    super(truncate(message, MAX_MESSAGE_LENGTH), { cause: options.cause });
     this.code = code;
     this.details = options.details;
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../kube/clock.js';
 import { CniCode, CniError } from './cni-error.js';
-import { type Answer, failure } from './exchange.js';
+import { type PluginResponse, failure } from './plugin-protocol.js';
 
 /** A network's config has some KiB, and a result of an earlier plugin hardly more. */
 const MAX_REQUEST_BYTES = 1024 * 1024;
@@ -13,7 +13,7 @@ const NEWLINE = 0x0a;
 
 export interface ConnectionOptions {
   /** Never rejects. The signal aborts where nobody waits for the answer any more. */
-  readonly answer: (text: string, signal: AbortSignal) => Promise<Answer>;
+  readonly answer: (text: string, signal: AbortSignal) => Promise<PluginResponse>;
   readonly clock: Clock;
   readonly onClosed: () => void;
 }
@@ -83,7 +83,7 @@ export class Connection {
     this.#reply(failure(new CniError(code, message)));
   }
 
-  #reply(answer: Answer): void {
+  #reply(answer: PluginResponse): void {
     this.#state = 'done';
     if (this.#socket.destroyed) return;
     this.#socket.end(JSON.stringify(answer));

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { silentLogger } from '../../kube/log.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { Metrics } from '../../process/metrics.js';
-import { askOf } from './testing/cni-requests.js';
+import { pluginRequest } from './testing/cni-requests.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { CniCode, CniError } from './cni-error.js';
 import { Dispatcher } from './dispatcher.js';
 import { COMMANDS } from './environment.js';
-import type { Answer } from './exchange.js';
+import type { PluginResponse } from './plugin-protocol.js';
 import { createAgentMetrics } from './metrics.js';
-import { type InterfaceRef, keyOf } from './request.js';
+import { type InterfaceRef, sandboxInterfaceKey } from './request.js';
 import type { Verbs } from './verbs.js';
 
 const NEVER = new AbortController().signal;
@@ -28,16 +28,16 @@ class Front {
   delete: Verbs['delete'] = () => Promise.resolve();
   readonly dispatcher = new Dispatcher({
     verbs: { perform: (request, call) => this.perform(request, call), delete: (at, call) => this.delete(at, call) },
-    notes: {
-      has: (at) => Promise.resolve(this.notes.has(keyOf(at))),
+    pendingDeletes: {
+      has: (at) => Promise.resolve(this.notes.has(sandboxInterfaceKey(at))),
       write: (at) => {
         if (this.noteFails !== undefined) return Promise.reject(this.noteFails);
         if (this.areNotesFull) return Promise.resolve(false);
-        this.notes.add(keyOf(at));
+        this.notes.add(sandboxInterfaceKey(at));
         return Promise.resolve(true);
       },
     },
-    onNote: () => this.noted++,
+    onPendingDelete: () => this.noted++,
     workers: 2,
     addTimeoutMs: 5_000,
     clock: this.clock,
@@ -45,12 +45,12 @@ class Front {
     metrics: createAgentMetrics(this.metrics),
   });
 
-  ask(command: string, env: Record<string, string | undefined> = {}, caller = NEVER): Promise<Answer> {
-    return this.dispatcher.answer(JSON.stringify(askOf(command, env)), caller);
+  ask(command: string, env: Record<string, string | undefined> = {}, caller = NEVER): Promise<PluginResponse> {
+    return this.dispatcher.answer(JSON.stringify(pluginRequest(command, env)), caller);
   }
 }
 
-function errorIn({ exit, output }: Answer): { code: number; msg: string; cniVersion: string } {
+function errorIn({ exit, output }: PluginResponse): { code: number; msg: string; cniVersion: string } {
   expect(exit).to.equal(1);
   return JSON.parse(output) as { code: number; msg: string; cniVersion: string };
 }
@@ -95,8 +95,8 @@ describe('the dispatcher', () => {
       );
     const answer = front.ask('ADD');
     await turn();
-    front.clock.set(4_999);
-    front.clock.set(5_000);
+    front.clock.advanceTo(4_999);
+    front.clock.advanceTo(5_000);
     expect(errorIn(await answer)).to.include({ code: 11 });
     expect(errorIn(await answer).msg)
       .to.include('5000 ms')
@@ -111,7 +111,7 @@ describe('the dispatcher', () => {
     };
     const answer = front.ask('ADD');
     await turn();
-    front.clock.set(5_000);
+    front.clock.advanceTo(5_000);
     expect(errorIn(await answer).msg).to.equal('claim vm1.data has no addresses yet');
   });
 
@@ -124,9 +124,9 @@ describe('the dispatcher', () => {
     };
     const answer = front.ask('ADD');
     await turn();
-    front.clock.set(5_000);
+    front.clock.advanceTo(5_000);
     await turn();
-    front.clock.set(6_000);
+    front.clock.advanceTo(6_000);
     expect(errorIn(await answer)).to.include({ code: 11 });
     const next = front.ask('DEL');
     await turn();
@@ -142,7 +142,7 @@ describe('the dispatcher', () => {
     const seen: string[] = [];
     const ends: (() => void)[] = [];
     front.perform = (request) => {
-      seen.push(keyOf(request as InterfaceRef));
+      seen.push(sandboxInterfaceKey(request as InterfaceRef));
       return new Promise((resolve) => ends.push(() => resolve(undefined)));
     };
     const answers = [front.ask('ADD'), front.ask('DEL'), front.ask('ADD', { CNI_IFNAME: 'net2' })];
@@ -169,9 +169,9 @@ describe('the dispatcher', () => {
       front.perform = () => new Promise(() => undefined);
       const answer = front.ask('DEL');
       await turn();
-      front.clock.set(10_000);
+      front.clock.advanceTo(10_000);
       await turn();
-      front.clock.set(11_000);
+      front.clock.advanceTo(11_000);
       expect(await answer).to.deep.equal({ exit: 0, output: '' });
       expect([...front.notes]).to.deep.equal(['c1 net1']);
       const gone = new AbortController();
@@ -202,21 +202,21 @@ describe('the dispatcher', () => {
     let end: () => void = () => undefined;
     front.perform = () => new Promise((resolve) => (end = () => resolve(undefined)));
     front.delete = (at) => {
-      deleted.push(keyOf(at));
+      deleted.push(sandboxInterfaceKey(at));
       return Promise.resolve();
     };
     const at = { containerId: 'c1', interfaceName: 'net1' };
-    front.notes.add(keyOf(at));
+    front.notes.add(sandboxInterfaceKey(at));
     const added = front.ask('ADD');
-    const replayed = front.dispatcher.replay({ name: 'x', at }, NEVER);
+    const replayed = front.dispatcher.retryDelete({ name: 'x', target: at }, NEVER);
     await turn();
     expect(deleted).to.deep.equal([]);
     front.notes.clear();
     end();
     await Promise.all([added, replayed]);
     expect(deleted).to.deep.equal([]);
-    front.notes.add(keyOf(at));
-    await front.dispatcher.replay({ name: 'x', at }, NEVER);
+    front.notes.add(sandboxInterfaceKey(at));
+    await front.dispatcher.retryDelete({ name: 'x', target: at }, NEVER);
     expect(deleted).to.deep.equal(['c1 net1']);
   });
 
@@ -268,7 +268,7 @@ describe('the dispatcher', () => {
       fc.record({ env: fc.dictionary(variable, value), config }).map((ask) => JSON.stringify(ask)),
       fc
         .record({ command: fc.constantFrom(...COMMANDS), env: fc.dictionary(variable, value), config })
-        .map(({ command, env, config }) => JSON.stringify({ env: { ...askOf(command).env, ...env }, config })),
+        .map(({ command, env, config }) => JSON.stringify({ env: { ...pluginRequest(command).env, ...env }, config })),
     );
     await fc.assert(
       fc.asyncProperty(text, async (bytes) => {

@@ -2,21 +2,21 @@ import type { Clock } from '../../kube/clock.js';
 import { Deadline } from '../../kube/deadline.js';
 import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
-import { unread } from './api-failure.js';
+import { asReadError } from './api-failure.js';
 import { CniCode, CniError } from './cni-error.js';
 import { COMMANDS } from './environment.js';
-import { type Answer, type Ask, failure, readAsk, success } from './exchange.js';
+import { type PluginResponse, type PluginRequest, failure, readPluginRequest, success } from './plugin-protocol.js';
 import type { RequestMetrics } from './metrics.js';
-import type { DeletionNotes, Note } from './notes.js';
-import { type InterfaceRef, type Request, keyOf, readRequest } from './request.js';
-import { Turns } from './turns.js';
+import type { PendingDeletes, PendingDelete } from './pending-deletes.js';
+import { type InterfaceRef, type CniRequest, sandboxInterfaceKey, readCniRequest } from './request.js';
+import { RequestQueue } from './request-queue.js';
 import type { Verbs } from './verbs.js';
 
 export interface DispatcherOptions {
   readonly verbs: Pick<Verbs, 'perform' | 'delete'>;
-  readonly notes: Pick<DeletionNotes, 'has' | 'write'>;
+  readonly pendingDeletes: Pick<PendingDeletes, 'has' | 'write'>;
   /** A note was written. */
-  readonly onNote: () => void;
+  readonly onPendingDelete: () => void;
   /** How many requests are worked on at once. */
   readonly workers: number;
   readonly addTimeoutMs: number;
@@ -27,35 +27,35 @@ export interface DispatcherOptions {
 
 /** A pod's end shall not wait for an API server that is slow: what is not released by then is noted. */
 const DEL_MS = 10_000;
-const OTHERS_MS = 30_000;
+const DEFAULT_MS = 30_000;
 /** Work that is given up says so itself, in better words than are known here. */
-const LAST_WORDS_MS = 1_000;
+const ABORT_GRACE_MS = 1_000;
 
 /** From the text of a request to that of its answer: in turn, in time, and whatever happens with a code. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #turns: Turns;
+  readonly #turns: RequestQueue;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#turns = new Turns(options.workers);
+    this.#turns = new RequestQueue(options.workers);
   }
 
   /** Never rejects. @param caller aborts where nobody waits for the answer any more */
-  async answer(text: string, caller: AbortSignal): Promise<Answer> {
+  async answer(text: string, caller: AbortSignal): Promise<PluginResponse> {
     const { clock, metrics } = this.#options;
     const started = clock.now();
-    let ask: Ask | undefined;
+    let ask: PluginRequest | undefined;
     let code = 0;
     metrics.began();
     try {
-      ask = readAsk(text);
-      const request = readRequest(ask);
+      ask = readPluginRequest(text);
+      const request = readCniRequest(ask);
       const result = await this.#perform(request, caller);
       this.#logDone(request, result);
       return success(result);
     } catch (error) {
-      const refusal = asRefusal(error);
+      const refusal = cniErrorOf(error);
       ({ code } = refusal);
       this.#logRefused(refusal, ask);
       return failure(refusal, ask);
@@ -66,33 +66,33 @@ export class Dispatcher {
   }
 
   /** Makes a noted deletion good, in turn with the requests for the same interface. @throws what the API server's client throws */
-  async replay({ at }: Note, caller: AbortSignal): Promise<void> {
+  async retryDelete({ target }: PendingDelete, caller: AbortSignal): Promise<void> {
     await this.#inTime(DEL_MS, caller, (signal) =>
-      this.#turns.run(keyOf(at), signal, async () => {
+      this.#turns.run(sandboxInterfaceKey(target), signal, async () => {
         // an ADD may have done it in the meantime
-        if (await this.#options.notes.has(at)) await this.#options.verbs.delete(at, { signal });
+        if (await this.#options.pendingDeletes.has(target)) await this.#options.verbs.delete(target, { signal });
       }),
     );
   }
 
-  async #perform(request: Request, caller: AbortSignal): Promise<object | undefined> {
+  async #perform(request: CniRequest, caller: AbortSignal): Promise<object | undefined> {
     const { verbs } = this.#options;
     const work = (limitMs: number, key?: string) =>
       this.#inTime(limitMs, caller, (signal) =>
-        this.#turns.run(key, signal, (rest) => verbs.perform(request, { signal, rest })),
+        this.#turns.run(key, signal, (rest) => verbs.perform(request, { signal, yieldWorker: rest })),
       );
     switch (request.command) {
       case 'ADD':
-        return work(this.#options.addTimeoutMs, keyOf(request));
+        return work(this.#options.addTimeoutMs, sandboxInterfaceKey(request));
       case 'CHECK':
-        return work(OTHERS_MS, keyOf(request));
+        return work(DEFAULT_MS, sandboxInterfaceKey(request));
       case 'GC':
       case 'STATUS':
       case 'VERSION':
-        return work(OTHERS_MS);
+        return work(DEFAULT_MS);
       case 'DEL':
         try {
-          return await work(DEL_MS, keyOf(request));
+          return await work(DEL_MS, sandboxInterfaceKey(request));
         } catch (error) {
           await this.#note(request, error);
           return undefined;
@@ -102,10 +102,10 @@ export class Dispatcher {
 
   /** What could not be released now is promised: nobody can do more about a pod that ends. */
   async #note(at: InterfaceRef, why: unknown): Promise<void> {
-    const { notes, log, onNote } = this.#options;
+    const { pendingDeletes, log, onPendingDelete } = this.#options;
     let isNoted: boolean;
     try {
-      isNoted = await notes.write(at);
+      isNoted = await pendingDeletes.write(at);
     } catch (error) {
       const message = `cannot release the addresses now (${messageOf(why)}), nor note it: ${messageOf(error)}`;
       throw new CniError(CniCode.TryAgain, message, { cause: why });
@@ -118,7 +118,7 @@ export class Dispatcher {
       return;
     }
     log.warn(fields, `addresses are released later: ${messageOf(why)}`);
-    onNote();
+    onPendingDelete();
   }
 
   async #inTime<T>(limitMs: number, caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -131,7 +131,7 @@ export class Dispatcher {
       return await Promise.race([work(deadline.signal), outOfPatience]);
     } catch (error) {
       // an abort has no words of its own
-      if (deadline.signal.aborted && !(error instanceof CniError)) throw tooLate(deadline);
+      if (deadline.signal.aborted && !(error instanceof CniError)) throw deadlineError(deadline);
       throw error;
     } finally {
       over.abort();
@@ -146,11 +146,11 @@ export class Dispatcher {
       if (deadline.signal.aborted) resolve();
       else deadline.signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    await clock.sleep(LAST_WORDS_MS, over);
-    throw tooLate(deadline);
+    await clock.sleep(ABORT_GRACE_MS, over);
+    throw deadlineError(deadline);
   }
 
-  #logDone(request: Request, result: object | undefined): void {
+  #logDone(request: CniRequest, result: object | undefined): void {
     const { log } = this.#options;
     const { command } = request;
     const at =
@@ -159,7 +159,7 @@ export class Dispatcher {
     else log.info({ command, ...at, network: request.network, pod: request.pod, result }, 'addresses given');
   }
 
-  #logRefused(refusal: CniError, ask: Ask | undefined): void {
+  #logRefused(refusal: CniError, ask: PluginRequest | undefined): void {
     const { log } = this.#options;
     const {
       CNI_COMMAND: command,
@@ -174,12 +174,12 @@ export class Dispatcher {
   }
 }
 
-function tooLate(deadline: Deadline): CniError {
+function deadlineError(deadline: Deadline): CniError {
   return new CniError(CniCode.TryAgain, `${deadline.error('the request')?.message ?? 'given up'}: try again`);
 }
 
-function asRefusal(error: unknown): CniError {
+function cniErrorOf(error: unknown): CniError {
   if (error instanceof CniError) return error;
-  if (error instanceof TransportError || error instanceof StatusError) return unread(error);
+  if (error instanceof TransportError || error instanceof StatusError) return asReadError(error);
   return new CniError(CniCode.Internal, `the agent failed: ${messageOf(error)}: see its log`, { cause: error });
 }

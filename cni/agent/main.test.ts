@@ -13,11 +13,11 @@ import { readCommandLine } from '../../process/command-line.js';
 import type { ProcessContext } from '../../process/context.js';
 import { InformerRegistry } from '../../kube/informers.js';
 import { Metrics } from '../../process/metrics.js';
-import type { Part } from '../../process/part.js';
-import { NETWORK_CONFIG, askOf } from './testing/cni-requests.js';
+import type { Component } from '../../process/component.js';
+import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';
 import { FaultServer, type SeenRequest } from '../../test/fault-server.js';
 import { adminPool } from '../../test/pool-objects.js';
-import type { Answer, Ask } from './exchange.js';
+import type { PluginResponse, PluginRequest } from './plugin-protocol.js';
 import { createAgent } from './main.js';
 
 const CONFIG = JSON.stringify(NETWORK_CONFIG);
@@ -44,7 +44,7 @@ describe('the agent', () => {
   let server: FaultServer;
   let folder: string;
   let context: ProcessContext;
-  let agent: Part | undefined;
+  let agent: Component | undefined;
   let leases: Map<string, AddressLease>;
   let isAway: boolean;
 
@@ -107,7 +107,7 @@ describe('the agent', () => {
     return { client, informers, log, metrics, clock, random };
   }
 
-  async function start(): Promise<Part> {
+  async function start(): Promise<Component> {
     const flags = [
       'agent',
       '--node-name=node-1',
@@ -120,7 +120,7 @@ describe('the agent', () => {
     return agent;
   }
 
-  function ask(given: Ask): Promise<Answer> {
+  function ask(given: PluginRequest): Promise<PluginResponse> {
     return new Promise((resolve, reject) => {
       const socket = createConnection(join(folder, 'run', 'agent.sock'), () =>
         socket.write(`${JSON.stringify(given)}\n`),
@@ -128,14 +128,14 @@ describe('the agent', () => {
       let got = '';
       socket.setEncoding('utf8').on('data', (text: string) => (got += text));
       socket.on('error', reject);
-      socket.on('end', () => resolve(JSON.parse(got) as Answer));
+      socket.on('end', () => resolve(JSON.parse(got) as PluginResponse));
     });
   }
 
   it('installs the plugin, answers it from its first moment on, and leaves no socket', async () => {
     const part = await start();
     expect(await readFile(join(folder, 'bin', 'holdfast'), 'utf8')).to.equal('plugin');
-    const added = await ask(askOf('ADD'));
+    const added = await ask(pluginRequest('ADD'));
     expect(added, added.output).to.include({ exit: 0 });
     expect(part.ready?.()).to.equal(undefined);
     const { ips } = JSON.parse(added.output) as { ips: { address: string }[] };
@@ -143,7 +143,7 @@ describe('the agent', () => {
     expect(ips[0]!.address).to.match(/^10\.0\.0\.\d+\/24$/);
     const [lease] = leases.values();
     expect(lease!.spec).to.include({ node: 'node-1', containerID: 'c1', interface: 'net1' });
-    expect(await ask(askOf('DEL'))).to.deep.equal({ exit: 0, output: '' });
+    expect(await ask(pluginRequest('DEL'))).to.deep.equal({ exit: 0, output: '' });
     expect([...leases.values()].map(({ spec }) => spec.releasedAt)).not.to.include(undefined);
     await part.stop();
     expect(await readdir(join(folder, 'run'))).to.deep.equal([]);
@@ -154,17 +154,17 @@ describe('the agent', () => {
     isAway = true;
     const part = await start();
     expect(part.ready?.()).to.include('not listed yet').and.to.include('pods');
-    const status = await ask(askOf('STATUS', {}, { cniVersion: '1.1.0' }));
+    const status = await ask(pluginRequest('STATUS', {}, { cniVersion: '1.1.0' }));
     expect(JSON.parse(status.output)).to.include({ code: 50 });
-    expect(await ask(askOf('DEL'))).to.deep.equal({ exit: 0, output: '' });
+    expect(await ask(pluginRequest('DEL'))).to.deep.equal({ exit: 0, output: '' });
     expect(await readdir(join(folder, 'run', 'deletions'))).to.deep.equal(['c1-net1.json']);
   });
 
   it('makes good what is noted, once the API server is there again', async () => {
     await start();
-    await ask(askOf('ADD'));
+    await ask(pluginRequest('ADD'));
     isAway = true;
-    expect(await ask(askOf('DEL'))).to.include({ exit: 0 });
+    expect(await ask(pluginRequest('DEL'))).to.include({ exit: 0 });
     expect([...leases.values()].map(({ spec }) => spec.releasedAt)).to.deep.equal([undefined]);
     isAway = false;
     await server.until(() => [...leases.values()].every(({ spec }) => spec.releasedAt !== undefined));

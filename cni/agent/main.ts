@@ -1,19 +1,19 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../../process/agent-config.js';
 import type { ProcessContext } from '../../process/context.js';
-import { openGate } from '../../cluster/gates.js';
-import { type KubeVirtNamespace, followKubeVirt } from '../../cluster/kubevirt-controller.js';
-import type { Part } from '../../process/part.js';
+import { createPersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
+import { type KubeVirtControllerSource, watchKubeVirt } from '../../cluster/kubevirt-controller.js';
+import type { Component } from '../../process/component.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
-import { ADDRESS_POOL_WATCH, NADS } from '../../cluster/watched.js';
+import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { Dispatcher } from './dispatcher.js';
 import { installPlugin } from './install.js';
 import { PodLeases } from './leases/pod-leases.js';
 import { createAgentMetrics } from './metrics.js';
-import { NoteReplay } from './note-replay.js';
-import { Locator } from './locate.js';
-import { DeletionNotes } from './notes.js';
+import { PendingDeleteRetry } from './pending-delete-retry.js';
+import { AttachmentResolver } from './attachment-resolver.js';
+import { PendingDeletes } from './pending-deletes.js';
 import { NodePods } from './pods/node-pods.js';
 import { PoolFreshness } from './pool-freshness.js';
 import type { Readiness } from './readiness.js';
@@ -22,29 +22,29 @@ import { Verbs } from './verbs.js';
 
 const NAME = 'agent';
 /** Below `--run-dir`; the plugin knows both. */
-const SOCKET = 'agent.sock';
-const NOTES = 'deletions';
+const SOCKET_NAME = 'agent.sock';
+const PENDING_DELETES_FOLDER = 'deletions';
 
 /** Answers the CNI plugin of one node. @param plugins folder of the plugin's binaries; by default where they are built to */
 export function createAgent(
   shared: ProcessContext,
   config: AgentConfig,
   plugins = join(import.meta.dirname, 'cni'),
-): Part {
+): Component {
   return new Agent({ ...shared, log: shared.log.child({ part: NAME, node: config.nodeName }) }, config, plugins);
 }
 
-class Agent implements Part {
+class Agent implements Component {
   readonly name = NAME;
   readonly #context: ProcessContext;
   readonly #config: AgentConfig;
   readonly #plugins: string;
   readonly #pods: NodePods;
   readonly #directory: PoolDirectory;
-  readonly #kubevirt: KubeVirtNamespace;
+  readonly #kubevirt: KubeVirtControllerSource;
   readonly #claims: ClaimedAddresses;
   readonly #leases: PodLeases;
-  readonly #replay: NoteReplay;
+  readonly #replay: PendingDeleteRetry;
   readonly #server: SocketServer;
 
   constructor(context: ProcessContext, config: AgentConfig, plugins: string) {
@@ -53,32 +53,36 @@ class Agent implements Part {
     this.#context = context;
     this.#config = config;
     this.#plugins = plugins;
-    this.#directory = followPools(informers);
+    this.#directory = watchPools(informers);
     this.#pods = new NodePods({ ...context, nodeName });
     const parts = { ...context, config, nodeName, pods: this.#pods, directory: this.#directory };
-    this.#kubevirt = followKubeVirt(informers, config.policiesNamespace);
-    this.#claims = new ClaimedAddresses({ ...parts, gate: openGate(config, informers), kubevirt: this.#kubevirt });
+    this.#kubevirt = watchKubeVirt(informers, config.policiesNamespace);
+    this.#claims = new ClaimedAddresses({
+      ...parts,
+      gate: createPersistentIPsGate(config, informers),
+      kubevirt: this.#kubevirt,
+    });
     this.#leases = new PodLeases(parts);
-    const notes = new DeletionNotes({ folder: join(config.runDir, NOTES), clock, log });
+    const notes = new PendingDeletes({ folder: join(config.runDir, PENDING_DELETES_FOLDER), clock, log });
     const agentMetrics = createAgentMetrics(metrics);
     const dispatcher = new Dispatcher({
       verbs: this.#createVerbs(notes),
-      notes,
-      onNote: () => this.#replay.poke(),
+      pendingDeletes: notes,
+      onPendingDelete: () => this.#replay.wake(),
       workers: config.requestWorkers,
       addTimeoutMs: config.addTimeoutMs,
       clock,
       log,
       metrics: agentMetrics,
     });
-    this.#replay = new NoteReplay({
+    this.#replay = new PendingDeleteRetry({
       ...context,
-      notes,
-      replay: (note, signal) => dispatcher.replay(note, signal),
+      pendingDeletes: notes,
+      retryDelete: (note, signal) => dispatcher.retryDelete(note, signal),
       metrics: agentMetrics,
     });
     this.#server = new SocketServer({
-      path: join(config.runDir, SOCKET),
+      path: join(config.runDir, SOCKET_NAME),
       answer: (text, signal) => dispatcher.answer(text, signal),
       clock,
       log,
@@ -113,7 +117,7 @@ class Agent implements Part {
     await Promise.all([this.#claims.stop(), this.#leases.stop()]);
   }
 
-  #createVerbs(notes: DeletionNotes): Verbs {
+  #createVerbs(notes: PendingDeletes): Verbs {
     const readiness: Readiness = {
       missing: () => this.#missing(),
       synced: () => this.#context.informers.synced(),
@@ -121,16 +125,16 @@ class Agent implements Part {
     const { informers, client } = this.#context;
     const pools = informers.get(ADDRESS_POOL_WATCH);
     const { maxStalenessMs, multusNamespace } = this.#config;
-    const networks = informers.get(NADS);
+    const networks = informers.get(NAD_WATCH);
     return new Verbs({
       pods: this.#pods,
-      locator: new Locator({ pods: this.#pods, networks: networks.cache, client, multusNamespace }),
+      resolver: new AttachmentResolver({ pods: this.#pods, networks: networks.cache, client, multusNamespace }),
       claims: this.#claims,
       leases: this.#leases,
       directory: this.#directory,
       freshness: new PoolFreshness({ ...this.#context, pods: this.#pods, pools, networks, maxStalenessMs }),
       pools: pools.cache,
-      notes,
+      pendingDeletes: notes,
       readiness,
     });
   }
@@ -140,9 +144,9 @@ class Agent implements Part {
   }
 }
 
-function followPools(informers: ProcessContext['informers']): PoolDirectory {
+function watchPools(informers: ProcessContext['informers']): PoolDirectory {
   const pools = informers.get(ADDRESS_POOL_WATCH);
-  const networks = informers.get(NADS);
+  const networks = informers.get(NAD_WATCH);
   const directory = new PoolDirectory({
     pools: pools.cache,
     networks: networks.cache,

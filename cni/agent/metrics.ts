@@ -8,7 +8,7 @@ export interface RequestMetrics {
   ended(command: string, code: number, seconds: number): void;
 }
 
-export interface NoteMetrics {
+export interface PendingDeleteMetrics {
   /** Notes of deletions that are to be made good. */
   pending(count: number): void;
 }
@@ -16,7 +16,9 @@ export interface NoteMetrics {
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 100];
 
 /** To be made once in a process: its metrics have their names for themselves. */
-export function createAgentMetrics(metrics: Pick<Metrics, 'gauge' | 'histogram'>): RequestMetrics & NoteMetrics {
+export function createAgentMetrics(
+  metrics: Pick<Metrics, 'gauge' | 'histogram'>,
+): RequestMetrics & PendingDeleteMetrics {
   const requests = metrics.histogram('cni_request_seconds', 'Requests of the CNI plugin, by command and error code.', {
     labels: ['command', 'code'],
     buckets: SECONDS,

@@ -3,10 +3,10 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import type { ObjectRef, Resource } from '../../kube/resource.js';
-import { JumpingClock } from './testing/agent-world.js';
+import { SelfAdvancingClock } from './testing/agent-world.js';
 import { adminPool, cacheOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import type { Attachment } from './attachment.js';
-import type { Call } from './call.js';
+import type { RequestContext } from './request-context.js';
 import { CniError } from './cni-error.js';
 import { PoolFreshness } from './pool-freshness.js';
 
@@ -14,7 +14,7 @@ const MAX_STALENESS_MS = 30_000;
 
 /** An API server that has changed pool and NAD, and an agent whose watches may be silent. */
 class World {
-  readonly clock = new JumpingClock();
+  readonly clock = new SelfAdvancingClock();
   readonly reads: string[] = [];
   restarts = 0;
   /** What a watch that is started again delivers. */
@@ -46,7 +46,7 @@ class World {
       pod: { metadata: { namespace: 'vms', name: 'p1', uid: 'p1-uid' } },
       selection: { nad: { namespace: 'vms', name: 'blue' } },
     } as Attachment;
-    const call: Call = { signal: abort.signal };
+    const call: RequestContext = { signal: abort.signal };
     try {
       return await this.freshness.confirm(attachment, 'blue', call);
     } catch (error) {

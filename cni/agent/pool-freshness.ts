@@ -6,10 +6,10 @@ import type { Client } from '../../kube/client.js';
 import { isNewer } from '../../kube/resource-version.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
-import type { NetworkAttachment } from '../../cluster/shrink.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Attachment } from './attachment.js';
-import type { Call } from './call.js';
-import { Patience, type PatienceDeps } from './patience.js';
+import type { RequestContext } from './request-context.js';
+import { BoundedWait, type BoundedWaitDeps } from './bounded-wait.js';
 
 /** A cache that a watch fills; an Informer is one. */
 interface WatchedCache<S> {
@@ -19,10 +19,10 @@ interface WatchedCache<S> {
   restartWatch(): void;
 }
 
-export interface PoolFreshnessDeps extends PatienceDeps {
+export interface PoolFreshnessDeps extends BoundedWaitDeps {
   readonly client: Pick<Client, 'get'>;
   readonly pools: WatchedCache<AddressPool>;
-  readonly networks: WatchedCache<NetworkAttachment>;
+  readonly networks: WatchedCache<ParsedNad>;
   readonly maxStalenessMs: number;
 }
 
@@ -46,7 +46,7 @@ export class PoolFreshness {
    * @throws {CniError} 11 if the cache does not catch up in time
    * @throws {StatusError | TransportError} if the API server cannot be asked
    */
-  async confirm(attachment: Attachment, pool: string, call: Call): Promise<boolean> {
+  async confirm(attachment: Attachment, pool: string, call: RequestContext): Promise<boolean> {
     const { pools, networks } = this.#deps;
     const { nad } = attachment.selection;
     const [isPoolCurrent, isNadCurrent] = await Promise.all([
@@ -60,7 +60,11 @@ export class PoolFreshness {
     return isPoolCurrent && isNadCurrent;
   }
 
-  async #confirm({ resource, watched, key }: Target, attachment: Attachment, call: Call): Promise<boolean> {
+  async #confirm(
+    { resource, watched, key }: CheckedObject,
+    attachment: Attachment,
+    call: RequestContext,
+  ): Promise<boolean> {
     const { client, clock, maxStalenessMs } = this.#deps;
     const id = `${resource.plural} ${key}`;
     const now = clock.now();
@@ -74,7 +78,7 @@ export class PoolFreshness {
       return true;
     }
     watched.restartWatch();
-    const patience = new Patience(this.#deps, attachment, call);
+    const patience = new BoundedWait(this.#deps, attachment, call);
     const isChanged = () => watched.cache.get(key)?.metadata.resourceVersion !== outdated?.metadata.resourceVersion;
     while (!isUpToDate(watched.cache.get(key), live) && !(live === undefined && isChanged())) {
       await patience.wait(`${resource.kind} ${key} has changed, and this agent has not received the change yet`);
@@ -88,7 +92,7 @@ export class PoolFreshness {
   }
 }
 
-interface Target {
+interface CheckedObject {
   readonly resource: Resource;
   readonly watched: WatchedCache<KubeObject>;
   readonly key: string;

@@ -1,17 +1,17 @@
 import { expect } from 'chai';
-import { pluginFingerprint } from '../../api/plugin-config.js';
-import { NETWORK_CONFIG, askOf } from './testing/cni-requests.js';
+import { pluginFingerprint } from '../../api/plugin-fingerprint.js';
+import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import { CniError } from './cni-error.js';
 import { COMMANDS } from './environment.js';
-import { type Request, readRequest } from './request.js';
+import { type CniRequest, readCniRequest } from './request.js';
 
 type Env = Record<string, string | undefined>;
 
 function refusalOf(command: string, env: Env, config: object | string): CniError {
-  const ask = askOf(command, env, typeof config === 'string' ? {} : config);
+  const ask = pluginRequest(command, env, typeof config === 'string' ? {} : config);
   try {
-    readRequest(typeof config === 'string' ? { ...ask, config } : ask);
+    readCniRequest(typeof config === 'string' ? { ...ask, config } : ask);
   } catch (error) {
     if (error instanceof CniError) return error;
     throw error;
@@ -19,9 +19,9 @@ function refusalOf(command: string, env: Env, config: object | string): CniError
   throw new Error('the request was read');
 }
 
-function read<Command extends Request['command']>(command: Command, env: Env = {}, config: object = {}) {
-  const request = readRequest(askOf(command, env, config));
-  return request as Extract<Request, { command: Command }>;
+function read<Command extends CniRequest['command']>(command: Command, env: Env = {}, config: object = {}) {
+  const request = readCniRequest(pluginRequest(command, env, config));
+  return request as Extract<CniRequest, { command: Command }>;
 }
 
 function requestedIn(config: object, env: Env = {}): string[] {
@@ -60,7 +60,7 @@ describe('a request of the plugin', () => {
   for (const { command, good, bad } of versions) {
     for (const cniVersion of good) {
       it(`may be ${command} of version "${cniVersion}"`, () => {
-        const request = readRequest(askOf(command, {}, { cniVersion, prevResult: { ips: [] } }));
+        const request = readCniRequest(pluginRequest(command, {}, { cniVersion, prevResult: { ips: [] } }));
         expect(request.command).to.equal(command);
       });
     }

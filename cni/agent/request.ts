@@ -1,21 +1,21 @@
-import { describeValue, isRecord, recordOf } from '../../api/json.js';
-import { pluginFingerprint } from '../../api/plugin-config.js';
+import { describeValue, isRecord, asRecord } from '../../api/json.js';
+import { pluginFingerprint } from '../../api/plugin-fingerprint.js';
 import { type Address, parseAddressOrPrefix } from '../../ipam/core/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
 import { type Environment, readEnvironment } from './environment.js';
-import type { Ask } from './exchange.js';
+import type { PluginRequest } from './plugin-protocol.js';
 import {
   type CniVersion,
   type JsonObject,
-  invalid,
+  invalidConfig,
   listAt,
   objectAt,
   parseConfig,
-  readNetworkConfig,
-} from './network-config.js';
+  readStdinConfig,
+} from './stdin-config.js';
 import type { PodRef } from './pods/node-pods.js';
-import { requestedAddresses, requestedMac } from './requested.js';
+import { requestedAddresses, requestedMac } from './runtime-config.js';
 import { type ResultExtras, readResultExtras } from './result.js';
 
 /** One interface of one container. */
@@ -54,7 +54,7 @@ export interface CheckRequest extends InterfaceRef {
 export interface GcRequest {
   readonly command: 'GC';
   readonly network: string;
-  /** Keys of {@link keyOf} that are still in use; undefined where the runtime does not say. */
+  /** Keys of {@link sandboxInterfaceKey} that are still in use; undefined where the runtime does not say. */
   readonly valid: ReadonlySet<string> | undefined;
 }
 
@@ -69,10 +69,10 @@ export interface VersionRequest {
   readonly version: string;
 }
 
-export type Request = AddRequest | DelRequest | CheckRequest | GcRequest | StatusRequest | VersionRequest;
+export type CniRequest = AddRequest | DelRequest | CheckRequest | GcRequest | StatusRequest | VersionRequest;
 
 /** Tells one interface of one container from all others. */
-export function keyOf({ containerId, interfaceName }: InterfaceRef): string {
+export function sandboxInterfaceKey({ containerId, interfaceName }: InterfaceRef): string {
   return `${containerId} ${interfaceName}`;
 }
 
@@ -80,7 +80,7 @@ export function keyOf({ containerId, interfaceName }: InterfaceRef): string {
  * Reads a request of any verb and version, and no more of it than the verb needs: a DEL must not fail for what an ADD refused.
  * @throws {CniError} 1, 4, 6 or 7
  */
-export function readRequest(ask: Ask): Request {
+export function readCniRequest(ask: PluginRequest): CniRequest {
   const environment = readEnvironment(ask.env);
   const { command, containerId, interfaceName } = environment;
   switch (command) {
@@ -92,11 +92,11 @@ export function readRequest(ask: Ask): Request {
     case 'CHECK':
       return readCheck(environment, ask.config);
     case 'GC': {
-      const { name, all } = readNetworkConfig(command, ask.config);
+      const { name, all } = readStdinConfig(command, ask.config);
       return { command, network: name, valid: readValidAttachments(all) };
     }
     case 'STATUS':
-      return { command, network: readNetworkConfig(command, ask.config).name };
+      return { command, network: readStdinConfig(command, ask.config).name };
     case 'VERSION': {
       const { cniVersion } = parseConfig(ask.config);
       return { command, version: typeof cniVersion === 'string' && cniVersion !== '' ? cniVersion : '1.1.0' };
@@ -106,7 +106,7 @@ export function readRequest(ask: Ask): Request {
 
 function readAdd({ containerId, interfaceName, args }: Environment, text: string): AddRequest {
   const pod = readPod(args);
-  const { version, name, ipam, all } = readNetworkConfig('ADD', text);
+  const { version, name, ipam, all } = readStdinConfig('ADD', text);
   return {
     command: 'ADD',
     version,
@@ -123,7 +123,7 @@ function readAdd({ containerId, interfaceName, args }: Environment, text: string
 
 function readCheck({ containerId, interfaceName, args }: Environment, text: string): CheckRequest {
   const pod = readPod(args);
-  const { name, all } = readNetworkConfig('CHECK', text);
+  const { name, all } = readStdinConfig('CHECK', text);
   const addresses = readPrevResult(all, interfaceName);
   return { command: 'CHECK', network: name, containerId, interfaceName, pod, addresses };
 }
@@ -144,20 +144,21 @@ function readPod(args: ReadonlyMap<string, string>): PodRef {
 /** The addresses of the interface: those that say that they are another one's do not count. */
 function readPrevResult(config: JsonObject, interfaceName: string): Address[] {
   if (config.prevResult === undefined || config.prevResult === null) {
-    throw invalid('prevResult', 'it is absent: CHECK compares it with what is leased');
+    throw invalidConfig('prevResult', 'it is absent: CHECK compares it with what is leased');
   }
   const result = objectAt(config, 'prevResult');
   const interfaces = listAt(result, 'interfaces', 'prevResult.interfaces');
   return listAt(result, 'ips', 'prevResult.ips').flatMap((ip, index) => {
     const path = `prevResult.ips[${index}]`;
-    if (!isRecord(ip)) throw invalid(path, `${describeValue(ip)} is not an object`);
+    if (!isRecord(ip)) throw invalidConfig(path, `${describeValue(ip)} is not an object`);
     const owner = typeof ip.interface === 'number' ? interfaces[ip.interface] : undefined;
     if (isRecord(owner) && owner.name !== interfaceName) return [];
-    if (typeof ip.address !== 'string') throw invalid(`${path}.address`, `${describeValue(ip.address)} is no address`);
+    if (typeof ip.address !== 'string')
+      throw invalidConfig(`${path}.address`, `${describeValue(ip.address)} is no address`);
     try {
       return [parseAddressOrPrefix(ip.address).address];
     } catch (error) {
-      throw invalid(`${path}.address`, messageOf(error));
+      throw invalidConfig(`${path}.address`, messageOf(error));
     }
   });
 }
@@ -167,10 +168,10 @@ function readValidAttachments(config: JsonObject): ReadonlySet<string> | undefin
   const key = ['cni.dev/valid-attachments', 'cni.dev/attachments'].find((each) => (config[each] ?? null) !== null);
   if (key === undefined) return undefined;
   const keys = listAt(config, key).map((element, index) => {
-    const { containerID: containerId, ifname: interfaceName } = recordOf(element);
+    const { containerID: containerId, ifname: interfaceName } = asRecord(element);
     if (typeof containerId === 'string' && typeof interfaceName === 'string')
-      return keyOf({ containerId, interfaceName });
-    throw invalid(`${key}[${index}]`, 'it is not {"containerID": "…", "ifname": "…"}');
+      return sandboxInterfaceKey({ containerId, interfaceName });
+    throw invalidConfig(`${key}[${index}]`, 'it is not {"containerID": "…", "ifname": "…"}');
   });
   return new Set(keys);
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { parseAddress } from '../../ipam/core/address.js';
 import type { Grant } from './attachment.js';
 import { CniError } from './cni-error.js';
-import { SUPPORTED_VERSIONS } from './network-config.js';
+import { SUPPORTED_VERSIONS } from './stdin-config.js';
 import { addResult, readResultExtras } from './result.js';
 
 const GRANT: Grant = [

@@ -3,7 +3,7 @@ import { formatAddress, parseAddress } from '../../ipam/core/address.js';
 import { formatCidr, parseCidr } from '../../ipam/core/cidr.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Grant } from './attachment.js';
-import { type CniVersion, type JsonObject, invalid, listAt, objectAt } from './network-config.js';
+import { type CniVersion, type JsonObject, invalidConfig, listAt, objectAt } from './stdin-config.js';
 
 /** The result of an ADD, abbreviated as that of a delegate (CNI spec 1.1, section 5.1.3): the interface is the caller's business. */
 
@@ -47,30 +47,34 @@ export function addResult(version: CniVersion, grant: Grant, { routes, dns }: Re
 }
 
 function readRoute(value: unknown, path: string): Route {
-  if (!isRecord(value)) throw invalid(path, `${describeValue(value)} is not an object like {"dst": "10.0.0.0/8"}`);
-  const dst = parsed(value.dst, `${path}.dst`, parseCidr);
+  if (!isRecord(value))
+    throw invalidConfig(path, `${describeValue(value)} is not an object like {"dst": "10.0.0.0/8"}`);
+  const dst = parseString(value.dst, `${path}.dst`, parseCidr);
   const numbers = ROUTE_NUMBERS.flatMap((key) => {
     const number = value[key] ?? undefined;
     if (number === undefined) return [];
     if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return [[key, number] as const];
-    throw invalid(`${path}.${key}`, `${describeValue(number)} is no whole number`);
+    throw invalidConfig(`${path}.${key}`, `${describeValue(number)} is no whole number`);
   });
   const route = { dst: formatCidr(dst), ...Object.fromEntries(numbers) };
   if ((value.gw ?? '') === '') return route;
-  const gw = parsed(value.gw, `${path}.gw`, parseAddress);
+  const gw = parseString(value.gw, `${path}.gw`, parseAddress);
   if (gw.family !== dst.family) {
-    throw invalid(`${path}.gw`, `${describeValue(value.gw)} is of another family than ${formatCidr(dst)}: correct one`);
+    throw invalidConfig(
+      `${path}.gw`,
+      `${describeValue(value.gw)} is of another family than ${formatCidr(dst)}: correct one`,
+    );
   }
   return { ...route, gw: formatAddress(gw) };
 }
 
 function readDns(dns: JsonObject): Dns {
-  const nameservers = texts(dns, 'nameservers').map((text, index) =>
-    formatAddress(parsed(text, `ipam.dns.nameservers[${index}]`, parseAddress)),
+  const nameservers = readStrings(dns, 'nameservers').map((text, index) =>
+    formatAddress(parseString(text, `ipam.dns.nameservers[${index}]`, parseAddress)),
   );
-  const [search, options] = [texts(dns, 'search'), texts(dns, 'options')];
+  const [search, options] = [readStrings(dns, 'search'), readStrings(dns, 'options')];
   const domain = dns.domain ?? '';
-  if (typeof domain !== 'string') throw invalid('ipam.dns.domain', `${describeValue(domain)} is no text`);
+  if (typeof domain !== 'string') throw invalidConfig('ipam.dns.domain', `${describeValue(domain)} is no text`);
   return {
     ...(nameservers.length > 0 && { nameservers }),
     ...(domain !== '' && { domain }),
@@ -79,19 +83,19 @@ function readDns(dns: JsonObject): Dns {
   };
 }
 
-function texts(dns: JsonObject, key: string): string[] {
+function readStrings(dns: JsonObject, key: string): string[] {
   const path = `ipam.dns.${key}`;
   return listAt(dns, key, path).map((value, index) => {
     if (typeof value === 'string' && value !== '') return value;
-    throw invalid(`${path}[${index}]`, `${describeValue(value)} is no text: write one, or remove it`);
+    throw invalidConfig(`${path}[${index}]`, `${describeValue(value)} is no text: write one, or remove it`);
   });
 }
 
-function parsed<T>(value: unknown, path: string, parse: (text: string) => T): T {
-  if (typeof value !== 'string') throw invalid(path, `${describeValue(value)} is no text: write it in quotes`);
+function parseString<T>(value: unknown, path: string, parse: (text: string) => T): T {
+  if (typeof value !== 'string') throw invalidConfig(path, `${describeValue(value)} is no text: write it in quotes`);
   try {
     return parse(value);
   } catch (error) {
-    throw invalid(path, messageOf(error));
+    throw invalidConfig(path, messageOf(error));
   }
 }

@@ -7,10 +7,10 @@ import fc from 'fast-check';
 import { silentLogger } from '../../kube/log.js';
 import { systemClock } from '../../kube/clock.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import type { Answer } from './exchange.js';
+import type { PluginResponse } from './plugin-protocol.js';
 import { SocketServer } from './server.js';
 
-const ECHO = (text: string): Promise<Answer> => Promise.resolve({ exit: 0, output: text });
+const ECHO = (text: string): Promise<PluginResponse> => Promise.resolve({ exit: 0, output: text });
 
 describe('the agent on its socket', () => {
   let folder: string;
@@ -27,7 +27,7 @@ describe('the agent on its socket', () => {
   });
 
   async function start(
-    answer: (text: string, signal: AbortSignal) => Promise<Answer> = ECHO,
+    answer: (text: string, signal: AbortSignal) => Promise<PluginResponse> = ECHO,
     clock = systemClock,
   ): Promise<SocketServer> {
     const server = new SocketServer({ path, answer, clock, log: silentLogger });
@@ -48,7 +48,7 @@ describe('the agent on its socket', () => {
     });
   }
 
-  const read = (text: string) => JSON.parse(text) as Answer;
+  const read = (text: string) => JSON.parse(text) as PluginResponse;
   const codeOf = (text: string) => (JSON.parse(read(text).output) as { code: number }).code;
 
   it('is for root only, and so is its folder', async () => {
@@ -80,8 +80,8 @@ describe('the agent on its socket', () => {
     const clock = new ManualClock(0);
     await start(ECHO, clock);
     const answer = ask('{"half":');
-    await clock.idle();
-    clock.set(10_000);
+    await clock.untilAlarmsSet();
+    clock.advanceTo(10_000);
     expect(codeOf(await answer)).to.equal(5);
   });
 
@@ -102,7 +102,7 @@ describe('the agent on its socket', () => {
   });
 
   it('does not give up for a caller that only writes no more', async () => {
-    let answer: (given: Answer) => void = () => undefined;
+    let answer: (given: PluginResponse) => void = () => undefined;
     let isAborted = false;
     await start((text, signal) => {
       if (text === 'other') return ECHO(text);
@@ -146,7 +146,7 @@ describe('the agent on its socket', () => {
   });
 
   it('stops: takes nothing new, finishes what runs, and removes its socket at once', async () => {
-    let answer: (given: Answer) => void = () => undefined;
+    let answer: (given: PluginResponse) => void = () => undefined;
     let begin: () => void = () => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
     const server = await start(() => {
@@ -185,9 +185,9 @@ describe('the agent on its socket', () => {
     socket.write('{}\n');
     socket.resume();
     await new Promise((resolve) => socket.once('end', resolve));
-    await clock.idle();
+    await clock.untilAlarmsSet();
     const closed = new Promise((resolve) => socket.once('error', resolve));
-    clock.set(1_000);
+    clock.advanceTo(1_000);
     const writing = setInterval(() => socket.write('x'), 1);
     expect(await closed).to.have.property('code', 'EPIPE');
     clearInterval(writing);
@@ -206,8 +206,8 @@ describe('the agent on its socket', () => {
     const got = ask('{}\n');
     await begun;
     const stopped = server.stop();
-    await clock.idle();
-    clock.set(10_000);
+    await clock.untilAlarmsSet();
+    clock.advanceTo(10_000);
     expect(read(await got).output).to.equal('the agent stops');
     await stopped;
   });

@@ -84,13 +84,13 @@ export class SocketServer {
 
   async #clearAway(): Promise<void> {
     const { path, log } = this.#options;
-    if (await isAnswered(path)) throw rival(path);
+    if (await hasListener(path)) throw otherAgentError(path);
     // another agent may be doing the same: what is moved away is looked at again before it is removed
     const aside = `${path}.${process.pid}.old`;
     await rename(path, aside);
-    if (await isAnswered(aside)) {
+    if (await hasListener(aside)) {
       await rename(aside, path);
-      throw rival(path);
+      throw otherAgentError(path);
     }
     await rm(aside);
     log.info({ path }, 'removed the socket of an agent that is gone');
@@ -103,7 +103,7 @@ export class SocketServer {
   }
 }
 
-function isAnswered(path: string): Promise<boolean> {
+function hasListener(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection(path);
     socket.once('connect', () => {
@@ -115,7 +115,7 @@ function isAnswered(path: string): Promise<boolean> {
   });
 }
 
-function rival(path: string): Error {
+function otherAgentError(path: string): Error {
   return new Error(
     `another agent answers on ${path}: a node has one. Stop the other one, or give this one a --run-dir of its own`,
   );

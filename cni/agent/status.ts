@@ -5,7 +5,7 @@ import type { PoolDirectory } from '../../ipam/directory/directory.js';
  * For STATUS: why no pod can get an address of a network.
  * @returns undefined where one can, as far as is known
  */
-export function unavailable(
+export function unavailableReason(
   network: string,
   {
     directory,
@@ -13,16 +13,16 @@ export function unavailable(
   }: { directory: Pick<PoolDirectory, 'poolsOf'>; pools: { get(name: string): AddressPool | undefined } },
 ): string | undefined {
   const known = directory.poolsOf(network);
-  const serving = known.filter(({ verdict }) => verdict.kind === 'served');
+  const serving = known.filter(({ state }) => state.kind === 'served');
   if (serving.length === 0) {
-    const reasons = known.flatMap(({ verdict }) => (verdict.kind === 'served' ? [] : verdict.message));
+    const reasons = known.flatMap(({ state }) => (state.kind === 'served' ? [] : state.message));
     return [`no AddressPool serves network ${network}`, ...reasons].join(': ');
   }
-  const full = serving.map(({ name }) => fullness(name, pools.get(name)));
+  const full = serving.map(({ name }) => fullReason(name, pools.get(name)));
   return full.every((each) => each !== undefined) ? full.join('; ') : undefined;
 }
 
-function fullness(name: string, pool: AddressPool | undefined): string | undefined {
+function fullReason(name: string, pool: AddressPool | undefined): string | undefined {
   const { free, leased, capacity } = pool?.status ?? {};
   return free === 0 ? `pool ${name} is full: ${leased ?? 0} of ${capacity ?? 0} leased` : undefined;
 }

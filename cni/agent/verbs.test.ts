@@ -5,12 +5,12 @@ import type { Address } from '../../ipam/core/address.js';
 import { formatAddress, parseAddress } from '../../ipam/core/address.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { AddressPool } from '../../api/address-pool.js';
-import { NETWORK_CONFIG, askOf } from './testing/cni-requests.js';
+import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';
 import { adminPool, cacheOf, claimOf, nad, nadDefinition } from '../../test/pool-objects.js';
 import type { Attachment, Grant } from './attachment.js';
 import { CniCode, CniError } from './cni-error.js';
-import { Locator } from './locate.js';
-import { keyOf, readRequest } from './request.js';
+import { AttachmentResolver } from './attachment-resolver.js';
+import { sandboxInterfaceKey, readCniRequest } from './request.js';
 import { Verbs, type VerbsDeps } from './verbs.js';
 
 const CALL = { signal: new AbortController().signal };
@@ -35,7 +35,7 @@ class World {
   confirm = (): boolean => true;
 
   perform(command: string, config: object = {}, call = CALL) {
-    return new Verbs(this.#deps()).perform(readRequest(askOf(command, {}, config)), call);
+    return new Verbs(this.#deps()).perform(readCniRequest(pluginRequest(command, {}, config)), call);
   }
 
   async refusalOf(command: string, config: object = {}, call = CALL): Promise<CniError> {
@@ -50,7 +50,12 @@ class World {
     const directory = new PoolDirectory({ pools, networks });
     const find = () => Promise.resolve(this.pods[0]!);
     const get = () => Promise.resolve(nadDefinition('vms/blue', this.config) as never);
-    const locator = new Locator({ pods: { find, read: find }, networks, client: { get }, multusNamespace: 'multus' });
+    const locator = new AttachmentResolver({
+      pods: { find, read: find },
+      networks,
+      client: { get },
+      multusNamespace: 'multus',
+    });
     const grant =
       (kind: string, address: string) =>
       (attachment: Attachment): Promise<Grant> => {
@@ -60,9 +65,9 @@ class World {
       };
     return {
       pods: { find },
-      locator,
+      resolver: locator,
       claims: {
-        entitlement: () => {
+        authorize: () => {
           if (this.entitlementFails !== undefined) return Promise.reject(this.entitlementFails);
           return Promise.resolve(this.claim === undefined ? { kind: 'none' } : { kind: 'claim', claim: this.claim });
         },
@@ -75,7 +80,7 @@ class World {
       leases: {
         grant: grant('own', '10.0.0.9'),
         release: (containerId, interfaceName) => {
-          this.steps.push(`release ${keyOf({ containerId, interfaceName })}`);
+          this.steps.push(`release ${sandboxInterfaceKey({ containerId, interfaceName })}`);
           return this.releaseFails === undefined ? Promise.resolve() : Promise.reject(this.releaseFails);
         },
         held: () => this.held.map((address) => ({ address }) as never),
@@ -87,10 +92,10 @@ class World {
       directory,
       freshness: { confirm: () => Promise.resolve(this.confirm()) },
       pools,
-      notes: {
-        has: (at) => Promise.resolve(this.notes.has(keyOf(at))),
+      pendingDeletes: {
+        has: (at) => Promise.resolve(this.notes.has(sandboxInterfaceKey(at))),
         remove: (at) => {
-          this.notes.delete(keyOf(at));
+          this.notes.delete(sandboxInterfaceKey(at));
           return Promise.resolve();
         },
       },

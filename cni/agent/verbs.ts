@@ -3,42 +3,49 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
-import { unlessAborted } from '../../kube/unless-aborted.js';
+import { abortable } from '../../kube/abortable.js';
 import type { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { Attachment, Grant } from './attachment.js';
-import type { Call } from './call.js';
-import type { Checked } from './claims/claimed-addresses.js';
+import type { RequestContext } from './request-context.js';
+import type { CheckedInterface } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
-import type { Locator } from './locate.js';
-import { SUPPORTED_VERSIONS } from './network-config.js';
+import type { AttachmentResolver } from './attachment-resolver.js';
+import { SUPPORTED_VERSIONS } from './stdin-config.js';
 import type { NodePod } from './pods/node-pod.js';
 import type { PodRef } from './pods/node-pods.js';
-import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, Request } from './request.js';
+import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, CniRequest } from './request.js';
 import { addResult } from './result.js';
 import type { Readiness } from './readiness.js';
-import { unavailable } from './status.js';
+import { unavailableReason } from './status.js';
 
 export interface VerbsDeps {
-  readonly pods: { find(ref: PodRef, call: Call): Promise<NodePod> };
-  readonly locator: Pick<Locator, 'locate' | 'selectionFor'>;
+  readonly pods: { find(ref: PodRef, call: RequestContext): Promise<NodePod> };
+  readonly resolver: Pick<AttachmentResolver, 'resolve' | 'selectionFor'>;
   /** Addresses of claims. Writes nothing. */
   readonly claims: {
-    entitlement(attachment: Attachment, call: Call): Promise<{ kind: 'claim'; claim: IPAMClaim } | { kind: 'none' }>;
-    grant(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant>;
-    check(checked: Checked, addresses: readonly Address[], call: Call): Promise<'held' | 'lost' | 'unknown'>;
+    authorize(
+      attachment: Attachment,
+      call: RequestContext,
+    ): Promise<{ kind: 'claim'; claim: IPAMClaim } | { kind: 'none' }>;
+    grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant>;
+    check(
+      checked: CheckedInterface,
+      addresses: readonly Address[],
+      call: RequestContext,
+    ): Promise<'held' | 'lost' | 'unknown'>;
   };
   /** Addresses of pods. */
   readonly leases: {
-    grant(attachment: Attachment, pool: Pool, call: Call): Promise<Grant>;
-    release(containerId: string, interfaceName: string, call: Call): Promise<void>;
+    grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant>;
+    release(containerId: string, interfaceName: string, call: RequestContext): Promise<void>;
     held(containerId: string, interfaceName: string): readonly LeaseRecord[];
-    collect(network: string, valid: ReadonlySet<string>, call: Call): Promise<void>;
+    collect(network: string, valid: ReadonlySet<string>, call: RequestContext): Promise<void>;
   };
-  readonly directory: Pick<PoolDirectory, 'serving' | 'poolsOf'>;
+  readonly directory: Pick<PoolDirectory, 'resolveUser' | 'poolsOf'>;
   /** False: the directory was behind the API server, and has caught up. */
-  readonly freshness: { confirm(attachment: Attachment, pool: string, call: Call): Promise<boolean> };
-  readonly pools: Parameters<typeof unavailable>[1]['pools'];
-  readonly notes: { has(at: InterfaceRef): Promise<boolean>; remove(at: InterfaceRef): Promise<void> };
+  readonly freshness: { confirm(attachment: Attachment, pool: string, call: RequestContext): Promise<boolean> };
+  readonly pools: Parameters<typeof unavailableReason>[1]['pools'];
+  readonly pendingDeletes: { has(at: InterfaceRef): Promise<boolean>; remove(at: InterfaceRef): Promise<void> };
   readonly readiness: Readiness;
 }
 
@@ -54,7 +61,7 @@ export class Verbs {
    * @returns the result, where the verb has one
    * @throws {CniError}, and what the API server's client throws
    */
-  async perform(request: Request, call: Call): Promise<object | undefined> {
+  async perform(request: CniRequest, call: RequestContext): Promise<object | undefined> {
     switch (request.command) {
       case 'ADD':
         return this.#add(request, call);
@@ -68,7 +75,7 @@ export class Verbs {
         await this.#collect(request, call);
         return undefined;
       case 'STATUS': {
-        const reason = this.#deps.readiness.missing() ?? unavailable(request.network, this.#deps);
+        const reason = this.#deps.readiness.missing() ?? unavailableReason(request.network, this.#deps);
         if (reason !== undefined) throw new CniError(CniCode.NotAvailable, reason);
         return undefined;
       }
@@ -78,30 +85,30 @@ export class Verbs {
   }
 
   /** Releases what the interface has of its own, and strikes the note that says to do so. */
-  async delete(at: InterfaceRef, call: Call): Promise<void> {
+  async delete(at: InterfaceRef, call: RequestContext): Promise<void> {
     await this.#deps.leases.release(at.containerId, at.interfaceName, call);
-    await this.#deps.notes.remove(at);
+    await this.#deps.pendingDeletes.remove(at);
   }
 
-  async #add(request: AddRequest, call: Call): Promise<object> {
+  async #add(request: AddRequest, call: RequestContext): Promise<object> {
     await this.#caughtUp(call);
     // unplugged while nothing could be written, and plugged again: made good later, it would take the new one's address
-    if (await this.#deps.notes.has(request)) await this.delete(request, call);
-    const attachment = await this.#deps.locator.locate(request, call);
+    if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
+    const attachment = await this.#deps.resolver.resolve(request, call);
     return addResult(request.version, await this.#grant(attachment, call), request.extras);
   }
 
-  async #grant(attachment: Attachment, call: Call): Promise<Grant> {
+  async #grant(attachment: Attachment, call: RequestContext): Promise<Grant> {
     const { claims, leases, freshness } = this.#deps;
     for (;;) {
-      const entitlement = await claims.entitlement(attachment, call);
+      const entitlement = await claims.authorize(attachment, call);
       if (entitlement.kind === 'claim') return this.#grantClaimed(attachment, entitlement.claim, call);
       const pool = this.#poolFor(attachment);
       if (await freshness.confirm(attachment, pool.name, call)) return leases.grant(attachment, pool, call);
     }
   }
 
-  async #grantClaimed(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant> {
+  async #grantClaimed(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant> {
     const { pod, interfaceName, requested, selection } = attachment;
     if (requested.length > 0 || selection.requestsAddresses) {
       const asked = requested.length > 0 ? ` (${requested.map(formatAddress).join(', ')})` : '';
@@ -116,7 +123,7 @@ export class Verbs {
   }
 
   #poolFor({ pod, network, selection }: Attachment): Pool {
-    const resolution = this.#deps.directory.serving({
+    const resolution = this.#deps.directory.resolveUser({
       namespace: pod.metadata.namespace,
       network,
       nad: joinKey(selection.nad.namespace, selection.nad.name),
@@ -134,15 +141,15 @@ export class Verbs {
     }
   }
 
-  async #check(request: CheckRequest, call: Call): Promise<void> {
+  async #check(request: CheckRequest, call: RequestContext): Promise<void> {
     await this.#caughtUp(call);
-    const { claims, leases, pods, locator } = this.#deps;
+    const { claims, leases, pods, resolver } = this.#deps;
     const own = leases.held(request.containerId, request.interfaceName);
     const isOwn = (address: Address) => own.some((lease) => sameAddress(lease.address, address));
     const others = request.addresses.filter((address) => !isOwn(address));
     if (others.length === 0 && request.addresses.length > 0) return;
     const pod = await pods.find(request.pod, call);
-    const selection = locator.selectionFor(pod, request.interfaceName);
+    const selection = resolver.selectionFor(pod, request.interfaceName);
     const checked = { ...request, pod, ...(selection !== undefined && { selection }) };
     const verdict = others.length === 0 ? 'lost' : await claims.check(checked, others, call);
     if (verdict === 'held') return;
@@ -153,18 +160,18 @@ export class Verbs {
     throw new CniError(CniCode.TryAgain, `${subject}, and nothing is known of a lease of it: try again`);
   }
 
-  async #collect({ network, valid }: GcRequest, call: Call): Promise<void> {
+  async #collect({ network, valid }: GcRequest, call: RequestContext): Promise<void> {
     if (valid === undefined) return;
     await this.#caughtUp(call);
     await this.#deps.leases.collect(network, valid, call);
   }
 
   /** Before the caches are filled, nothing that they say would be true. */
-  async #caughtUp({ signal }: Call): Promise<void> {
+  async #caughtUp({ signal }: RequestContext): Promise<void> {
     const { readiness } = this.#deps;
     if (readiness.missing() === undefined) return;
     try {
-      await unlessAborted(readiness.synced(), signal);
+      await abortable(readiness.synced(), signal);
     } catch {
       throw new CniError(
         CniCode.TryAgain,

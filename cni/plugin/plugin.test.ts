@@ -6,12 +6,12 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Answer, type Ask, readAsk } from '../agent/exchange.js';
-import { DeletionNotes, MOST_NOTES, noteName } from '../agent/notes.js';
+import { type PluginResponse, type PluginRequest, readPluginRequest } from '../agent/plugin-protocol.js';
+import { PendingDeletes, MAX_PENDING_DELETES, pendingDeleteFileName } from '../agent/pending-deletes.js';
 import { SocketServer } from '../agent/server.js';
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
-import { askOf } from '../agent/testing/cni-requests.js';
+import { pluginRequest } from '../agent/testing/cni-requests.js';
 
 const run = promisify(execFile);
 const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch;
@@ -43,7 +43,7 @@ describe('the CNI plugin', () => {
     await rm(folder, { recursive: true });
   });
 
-  function start({ env, config }: Ask, more: Record<string, string> = {}) {
+  function start({ env, config }: PluginRequest, more: Record<string, string> = {}) {
     const child = spawn(join(binaries, `holdfast-linux-${ARCHITECTURE}`), [], {
       env: { HOLDFAST_SOCKET: socket, OTHER: 'not sent', ...env, ...more },
     });
@@ -52,7 +52,7 @@ describe('the CNI plugin', () => {
     return child;
   }
 
-  function call(ask: Ask, more: Record<string, string> = {}): Promise<Outcome> {
+  function call(ask: PluginRequest, more: Record<string, string> = {}): Promise<Outcome> {
     const child = start(ask, more);
     const outcome: Outcome = { exit: null, stdout: '', stderr: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => (outcome.stdout += text));
@@ -63,7 +63,7 @@ describe('the CNI plugin', () => {
     });
   }
 
-  async function serve(answer: (text: string, signal: AbortSignal) => Promise<Answer>): Promise<void> {
+  async function serve(answer: (text: string, signal: AbortSignal) => Promise<PluginResponse>): Promise<void> {
     const server = new SocketServer({ path: socket, answer, clock: systemClock, log: silentLogger });
     await server.listen();
     closing.push(() => server.stop());
@@ -99,31 +99,33 @@ describe('the CNI plugin', () => {
   });
 
   it("hands over the runtime's variables and stdin, and prints the answer as it is", async () => {
-    const seen: Ask[] = [];
+    const seen: PluginRequest[] = [];
     await serve((text) => {
-      seen.push(readAsk(text));
+      seen.push(readPluginRequest(text));
       return Promise.resolve({ exit: 0, output: '{"ips": ["<ä>"]}' });
     });
-    const ask = askOf('ADD', { CNI_ARGS: 'A=<&>;B=ä' }, { name: 'bl<ü>e' });
+    const ask = pluginRequest('ADD', { CNI_ARGS: 'A=<&>;B=ä' }, { name: 'bl<ü>e' });
     expect(await call(ask)).to.deep.equal({ exit: 0, stdout: '{"ips": ["<ä>"]}', stderr: '' });
     expect(seen).to.deep.equal([ask]);
   });
 
   it('fails as it is told', async () => {
     await serve(() => Promise.resolve({ exit: 1, output: '{"code": 7}' }));
-    expect(await call(askOf('DEL'))).to.deep.equal({ exit: 1, stdout: '{"code": 7}', stderr: '' });
+    expect(await call(pluginRequest('DEL'))).to.deep.equal({ exit: 1, stdout: '{"code": 7}', stderr: '' });
     expect(await readdir(folder)).to.deep.equal(['agent.sock']);
   });
 
   it('brings the refusal of a config that is too long', async () => {
     await serve(() => Promise.reject(new Error('it is not asked')));
-    expect(errorIn(await call({ ...askOf('ADD'), config: 'x'.repeat(8 * 1024 * 1024) }))).to.include({ code: 6 });
+    expect(errorIn(await call({ ...pluginRequest('ADD'), config: 'x'.repeat(8 * 1024 * 1024) }))).to.include({
+      code: 6,
+    });
   });
 
   it('serves many at once', async () => {
-    await serve((text) => Promise.resolve({ exit: 0, output: readAsk(text).env.CNI_CONTAINERID ?? '' }));
+    await serve((text) => Promise.resolve({ exit: 0, output: readPluginRequest(text).env.CNI_CONTAINERID ?? '' }));
     const ids = Array.from({ length: 100 }, (_, index) => `c${index}`);
-    const outcomes = await Promise.all(ids.map((id) => call(askOf('ADD', { CNI_CONTAINERID: id }))));
+    const outcomes = await Promise.all(ids.map((id) => call(pluginRequest('ADD', { CNI_CONTAINERID: id }))));
     expect(outcomes.map(({ stdout }) => stdout)).to.deep.equal(ids);
   });
 
@@ -137,7 +139,7 @@ describe('the CNI plugin', () => {
         resolve();
         return { exit: 0, output: '' };
       }).then(async () => {
-        const child = start(askOf('ADD'));
+        const child = start(pluginRequest('ADD'));
         await begun;
         child.kill('SIGKILL');
       });
@@ -176,25 +178,28 @@ describe('the CNI plugin', () => {
       it('asks to try again', async () => {
         await prepare();
         for (const command of ['ADD', 'CHECK', 'GC', 'VERSION']) {
-          const outcome = await call(askOf(command), SOON);
+          const outcome = await call(pluginRequest(command), SOON);
           expect(errorIn(outcome)).to.include({ code: 11, cniVersion: '1.0.0' });
           expect(errorIn(outcome).details).to.include(says);
           expect(outcome.stderr).to.include(says);
         }
-        expect(errorIn(await call(askOf('STATUS', {}, { cniVersion: '1.1.0' }), SOON)).code).to.equal(50);
-        expect(errorIn(await call({ ...askOf('ADD'), config: 'x' }, SOON)).cniVersion).to.equal('1.1.0');
+        expect(errorIn(await call(pluginRequest('STATUS', {}, { cniVersion: '1.1.0' }), SOON)).code).to.equal(50);
+        expect(errorIn(await call({ ...pluginRequest('ADD'), config: 'x' }, SOON)).cniVersion).to.equal('1.1.0');
       });
 
       it('lets a pod end, and leaves a note of it that the agent can read', async () => {
         await prepare();
-        const ask = askOf('DEL', { CNI_CONTAINERID: 'sb-1' }, { name: '<ä>' });
+        const ask = pluginRequest('DEL', { CNI_CONTAINERID: 'sb-1' }, { name: '<ä>' });
         expect(await call(ask, SOON)).to.include({ exit: 0, stdout: '' });
         const deletions = join(folder, 'deletions');
-        const notes = new DeletionNotes({ folder: deletions, clock: systemClock, log: silentLogger });
+        const notes = new PendingDeletes({ folder: deletions, clock: systemClock, log: silentLogger });
         const at = { containerId: 'sb-1', interfaceName: 'net1' };
-        expect(await notes.list()).to.deep.equal([{ name: noteName(at), at: { command: 'DEL', ...at } }]);
+        expect(await notes.list()).to.deep.equal([{ name: pendingDeleteFileName(at), at: { command: 'DEL', ...at } }]);
         const env = { CNI_COMMAND: 'DEL', CNI_CONTAINERID: 'sb-1', CNI_IFNAME: 'net1' };
-        expect(readAsk(await readFile(join(deletions, noteName(at)), 'utf8'))).to.deep.equal({ env, config: '' });
+        expect(readPluginRequest(await readFile(join(deletions, pendingDeleteFileName(at)), 'utf8'))).to.deep.equal({
+          env,
+          config: '',
+        });
         expect(await readdir(deletions)).to.have.length(1);
         expect((await stat(deletions)).mode & 0o777).to.equal(0o700);
       });
@@ -205,36 +210,36 @@ describe('the CNI plugin', () => {
     this.timeout(30_000);
     const deletions = join(folder, 'deletions');
     await mkdir(deletions);
-    const paths = Array.from({ length: MOST_NOTES }, (_, index) => join(deletions, `other-${index}.json`));
+    const paths = Array.from({ length: MAX_PENDING_DELETES }, (_, index) => join(deletions, `other-${index}.json`));
     await Promise.all(paths.map((path) => writeFile(path, '')));
-    const { exit, stderr } = await call(askOf('DEL'));
+    const { exit, stderr } = await call(pluginRequest('DEL'));
     expect(exit).to.equal(0);
     expect(stderr).to.include('too many notes');
-    expect(await readdir(deletions)).to.have.length(MOST_NOTES);
+    expect(await readdir(deletions)).to.have.length(MAX_PENDING_DELETES);
     await rm(paths[0]!);
-    expect(await call(askOf('DEL'))).to.include({ exit: 0 });
+    expect(await call(pluginRequest('DEL'))).to.include({ exit: 0 });
     expect(await readdir(deletions)).to.include('c1-net1.json');
     await rm(deletions, { recursive: true });
   });
 
   it('makes the folder of notes, as after a reboot', async () => {
     socket = join(folder, 'run', 'agent.sock');
-    expect(await call(askOf('DEL'))).to.include({ exit: 0 });
+    expect(await call(pluginRequest('DEL'))).to.include({ exit: 0 });
     expect(await readdir(join(dirname(socket), 'deletions'))).to.deep.equal(['c1-net1.json']);
   });
 
   it('fails a DEL with code 11 where it can leave no note', async () => {
     await writeFile(join(folder, 'deletions'), '');
-    const outcome = errorIn(await call(askOf('DEL')));
+    const outcome = errorIn(await call(pluginRequest('DEL')));
     expect(outcome).to.include({ code: 11 });
     expect(outcome.details).to.include('no note could be left');
     await rm(join(folder, 'deletions'));
-    expect(errorIn(await call(askOf('DEL', { CNI_IFNAME: undefined }))).code).to.equal(11);
+    expect(errorIn(await call(pluginRequest('DEL', { CNI_IFNAME: undefined }))).code).to.equal(11);
   });
 
   it('gives up after its time also where stdin does not end', async () => {
     const child = spawn(join(binaries, `holdfast-linux-${ARCHITECTURE}`), [], {
-      env: { ...askOf('DEL').env, HOLDFAST_SOCKET: socket, HOLDFAST_TIMEOUT: '200ms' },
+      env: { ...pluginRequest('DEL').env, HOLDFAST_SOCKET: socket, HOLDFAST_TIMEOUT: '200ms' },
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     const exit = await new Promise((resolve) => child.once('close', resolve));
@@ -255,9 +260,9 @@ describe('the CNI plugin', () => {
     await chmod(deletions, 0o700);
     await fc.assert(
       fc.asyncProperty(variable, variable, async (containerId, interfaceName) => {
-        await call(askOf('DEL', { CNI_CONTAINERID: containerId, CNI_IFNAME: interfaceName }));
-        expect(await readdir(deletions)).to.deep.equal([noteName({ containerId, interfaceName })]);
-        await rm(join(deletions, noteName({ containerId, interfaceName })));
+        await call(pluginRequest('DEL', { CNI_CONTAINERID: containerId, CNI_IFNAME: interfaceName }));
+        expect(await readdir(deletions)).to.deep.equal([pendingDeleteFileName({ containerId, interfaceName })]);
+        await rm(join(deletions, pendingDeleteFileName({ containerId, interfaceName })));
       }),
       { numRuns: 150 },
     );

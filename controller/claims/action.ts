@@ -1,6 +1,6 @@
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import type { ClaimChanges } from './claim-object.js';
-import type { Notice } from './notice.js';
+import type { WorkloadEvent } from './workload-event.js';
 
 /** One thing to do about a claim, or the decision to do nothing; `reason` is a sentence for the log. */
 export type Action =
@@ -12,8 +12,8 @@ export type Action =
   | { kind: 'release'; claim: IPAMClaim; successor?: IPAMClaim; ownerLives?: true; reason: string }
   | { kind: 'keep'; claim: IPAMClaim; reason: string }
   /** Nothing can be done before something else has happened; its event calls us again. */
-  | { kind: 'wait'; claimName: string; reason: string; notice?: Notice }
+  | { kind: 'wait'; claimName: string; reason: string; notice?: WorkloadEvent }
   /** It will not do without a user: `blockedBy` names the claim in the way. */
-  | { kind: 'refuse'; reason: string; notice: Notice; blockedBy?: string };
+  | { kind: 'refuse'; reason: string; notice: WorkloadEvent; blockedBy?: string };
 
 export type ActionKind = Action['kind'];

@@ -1,23 +1,23 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { World, refusal } from './testing/model/world.js';
+import { ClaimsWorld, apiError } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { Client } from '../../kube/client.js';
-import { TransportError, classify } from '../../kube/errors.js';
+import { TransportError, classifyError } from '../../kube/errors.js';
 import type { Action } from './action.js';
-import { applyAll, refusalOf, soonest } from './apply.js';
+import { applyAll, rejectionOf, mostUrgent } from './apply.js';
 
 const KEY = 'vms/vm1.data';
 
 describe('applying actions', () => {
-  let world: World;
+  let world: ClaimsWorld;
   let api: WorldApi;
   let client: Client;
   let stored: IPAMClaim;
 
   beforeEach(() => {
-    world = new World();
+    world = new ClaimsWorld();
     api = new WorldApi(world);
     client = new Client(api);
     stored = create(claim());
@@ -44,7 +44,7 @@ describe('applying actions', () => {
   }
 
   async function errorsOf(...actions: Action[]): Promise<string[]> {
-    return (await applyAll(actions, client)).map(({ error }) => classify(error));
+    return (await applyAll(actions, client)).map(({ error }) => classifyError(error));
   }
 
   it('changes what is to change and nothing else', async () => {
@@ -164,21 +164,21 @@ describe('applying actions', () => {
   it('retries as soon as any of several errors asks for it', () => {
     const failure = (error: unknown) => ({ action: release(stored), error });
     const [refused, away, stale] = [
-      failure(refusal(403, 'Forbidden', 'no', 'x')),
+      failure(apiError(403, 'Forbidden', 'no', 'x')),
       failure(new TransportError('deadline', 'away')),
-      failure(refusal(409, 'Conflict', 'old', 'x')),
+      failure(apiError(409, 'Conflict', 'old', 'x')),
     ];
-    expect(soonest([refused, away])).to.equal(away);
-    expect(soonest([refused, away, stale])).to.equal(stale);
-    expect(soonest([])).to.equal(undefined);
+    expect(mostUrgent([refused, away])).to.equal(away);
+    expect(mostUrgent([refused, away, stale])).to.equal(stale);
+    expect(mostUrgent([])).to.equal(undefined);
   });
 
   it('has the server’s words for users where a claim is refused for good', () => {
-    const forbidden = refusal(403, 'Forbidden', 'quota is exceeded', 'vm1.data');
-    expect(refusalOf({ action: { kind: 'create', claim: claim(), reason: '' }, error: forbidden })).to.match(
+    const forbidden = apiError(403, 'Forbidden', 'quota is exceeded', 'vm1.data');
+    expect(rejectionOf({ action: { kind: 'create', claim: claim(), reason: '' }, error: forbidden })).to.match(
       /^IPAMClaim vms\/vm1\.data is refused by the API server: .*quota is exceeded$/,
     );
-    expect(refusalOf({ action: update(stored), error: forbidden })).to.equal(undefined);
-    expect(refusalOf({ action: release(stored), error: refusal(409, 'Conflict', '', '') })).to.equal(undefined);
+    expect(rejectionOf({ action: update(stored), error: forbidden })).to.equal(undefined);
+    expect(rejectionOf({ action: release(stored), error: apiError(409, 'Conflict', '', '') })).to.equal(undefined);
   });
 });

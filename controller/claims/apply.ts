@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import { type ErrorClass, classify, isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
+import { type ErrorClass, classifyError, isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { Action } from './action.js';
 import type { ClaimChanges } from './claim-object.js';
@@ -10,7 +10,7 @@ import { type ReleaseContext, release } from './release.js';
 export type ClaimClient = Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
 
 /** An action that failed. */
-export interface Failure {
+export interface FailedAction {
   action: Action;
   error: unknown;
 }
@@ -20,7 +20,7 @@ export async function applyAll(
   actions: readonly Action[],
   client: ClaimClient,
   { call = {}, isStillDue = () => Promise.resolve(true) }: Partial<ReleaseContext> = {},
-): Promise<Failure[]> {
+): Promise<FailedAction[]> {
   const outcomes = await Promise.allSettled(actions.map((action) => applyOne(action, client, { call, isStillDue })));
   return outcomes.flatMap((outcome, index) => {
     const action = actions[index];
@@ -28,16 +28,16 @@ export async function applyAll(
   });
 }
 
-const SOONEST: readonly ErrorClass[] = ['stale', 'transient', 'invalid'];
+const RETRY_ORDER: readonly ErrorClass[] = ['stale', 'transient', 'invalid'];
 
 /** Of several errors the one that asks for the soonest retry, so that a claim that is refused for good delays no other. */
-export function soonest(failures: readonly Failure[]): Failure | undefined {
-  const rank = ({ error }: Failure) => SOONEST.indexOf(classify(error));
+export function mostUrgent(failures: readonly FailedAction[]): FailedAction | undefined {
+  const rank = ({ error }: FailedAction) => RETRY_ORDER.indexOf(classifyError(error));
   return [...failures].sort((a, b) => rank(a) - rank(b))[0];
 }
 
 /** The API server's words where it will not have the claim whatever the state of the others. */
-export function refusalOf({ action, error }: Failure): string | undefined {
+export function rejectionOf({ action, error }: FailedAction): string | undefined {
   const refused = action.kind === 'create' || action.kind === 'release';
   if (!refused || !(isInvalid(error) || isForbidden(error))) return undefined;
   return `IPAMClaim ${objectKey(action.claim)} is refused by the API server: ${messageOf(error)}`;
@@ -50,7 +50,7 @@ async function applyOne(action: Action, client: ClaimClient, context: ReleaseCon
       await client.create(IPAM_CLAIMS, action.claim, call);
       return;
     case 'update':
-      await client.patch(IPAM_CLAIMS, refOf(action.claim), mergePatch(action.claim, action.set), call);
+      await client.patch(IPAM_CLAIMS, claimRefOf(action.claim), mergePatch(action.claim, action.set), call);
       return;
     case 'release':
       await release(action, client, context);
@@ -76,6 +76,6 @@ function mergePatch({ metadata: { uid, resourceVersion } }: IPAMClaim, set: Clai
   };
 }
 
-function refOf({ metadata: { namespace, name } }: IPAMClaim) {
+function claimRefOf({ metadata: { namespace, name } }: IPAMClaim) {
   return { namespace, name };
 }

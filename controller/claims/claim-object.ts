@@ -16,7 +16,7 @@ import { type ClaimOwner, type IPAMClaim, labelValue } from '../../api/ipam-clai
 import { type OwnerReference, controllerOf, isBeingDeleted } from '../../api/meta.js';
 import { isKubeVirtGroup } from '../../api/kubevirt.js';
 import { requestText } from './address-requests.js';
-import type { WantedInterface } from './wanted-interface.js';
+import type { DesiredClaim } from './desired-claim.js';
 
 /** What shall differ in a claim; lists are whole, maps hold only what changes: null is what goes. */
 export interface ClaimChanges {
@@ -29,16 +29,16 @@ export interface ClaimChanges {
 
 /**
  * The claim of an interface, as it is created.
- * @param former the addresses that it asks for, as a JSON list, where its interface asks for none itself
+ * @param formerAddresses the addresses that it asks for, as a JSON list, where its interface asks for none itself
  */
 export function newClaim(
   ref: { namespace: string; name: string },
   owner: ClaimOwner,
-  wanted: WantedInterface,
-  former?: string,
+  wanted: DesiredClaim,
+  formerAddresses?: string,
 ): IPAMClaim {
   const annotations = {
-    ...(former !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: former }),
+    ...(formerAddresses !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: formerAddresses }),
     ...ownerAnnotations(owner),
     ...interfaceAnnotations(wanted),
   };
@@ -50,14 +50,14 @@ export function newClaim(
       labels: { [CLAIM_VM_LABEL]: labelValue(owner.name) },
       annotations,
       finalizers: [CLAIM_FINALIZER],
-      ownerReferences: [referenceTo(owner)],
+      ownerReferences: [ownerReferenceTo(owner)],
     },
     spec: { network: wanted.network, interface: wanted.podInterface },
   };
 }
 
 /** The claim that follows one which a user deleted: it asks for the same addresses, unless the VM asks for others. */
-export function successorOf(claim: IPAMClaim, owner: ClaimOwner, wanted: WantedInterface): IPAMClaim {
+export function successorOf(claim: IPAMClaim, owner: ClaimOwner, wanted: DesiredClaim): IPAMClaim {
   const { namespace = '', name } = claim.metadata;
   const ips = claim.status?.ips ?? [];
   const requested = ips.length > 0 ? JSON.stringify(ips) : claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
@@ -65,8 +65,8 @@ export function successorOf(claim: IPAMClaim, owner: ClaimOwner, wanted: WantedI
 }
 
 /** What makes an existing claim that of `owner` and `wanted`; undefined where it is so already. */
-export function changesTo(claim: IPAMClaim, owner: ClaimOwner, wanted?: WantedInterface): ClaimChanges | undefined {
-  const changes = { ...ownerChanges(claim, owner), ...(isBeingDeleted(claim) ? {} : livingChanges(claim, owner)) };
+export function changesTo(claim: IPAMClaim, owner: ClaimOwner, wanted?: DesiredClaim): ClaimChanges | undefined {
+  const changes = { ...ownerChanges(claim, owner), ...(isBeingDeleted(claim) ? {} : metadataChanges(claim, owner)) };
   const annotations = difference<string | null>(claim.metadata.annotations, {
     ...ownerAnnotations(owner),
     // it names a MAC address for as long as the VM does
@@ -84,7 +84,7 @@ function ownerChanges(claim: IPAMClaim, owner: ClaimOwner): ClaimChanges {
 }
 
 /** What a claim that is being deleted has no use for; the API server would refuse it a finalizer, too. */
-function livingChanges(claim: IPAMClaim, owner: ClaimOwner): ClaimChanges {
+function metadataChanges(claim: IPAMClaim, owner: ClaimOwner): ClaimChanges {
   const labels = difference(claim.metadata.labels, { [CLAIM_VM_LABEL]: labelValue(owner.name) });
   const finalizers = claim.metadata.finalizers ?? [];
   return {
@@ -97,7 +97,7 @@ function ownerAnnotations(owner: ClaimOwner): Record<string, string> {
   return { [CLAIM_OWNER_NAME]: owner.name, [CLAIM_OWNER_UID]: owner.uid };
 }
 
-function interfaceAnnotations(wanted: WantedInterface): Record<string, string> {
+function interfaceAnnotations(wanted: DesiredClaim): Record<string, string> {
   const requested = requestText(wanted);
   return {
     [CLAIM_VM_NETWORK]: wanted.vmNetwork,
@@ -111,7 +111,7 @@ function interfaceAnnotations(wanted: WantedInterface): Record<string, string> {
  * A VMI does not wait for its claims: its foreground deletion would wait for the claim, and the claim for the VMI.
  * A VM may: what its claims wait for ends before it.
  */
-function referenceTo(owner: ClaimOwner): OwnerReference {
+function ownerReferenceTo(owner: ClaimOwner): OwnerReference {
   return {
     apiVersion: KUBEVIRT_API_VERSION,
     ...owner,
@@ -123,7 +123,7 @@ function referenceTo(owner: ClaimOwner): OwnerReference {
 function isControlledBy(claim: IPAMClaim, owner: ClaimOwner): boolean {
   const controller = controllerOf(claim);
   if (controller === undefined) return false;
-  const expected = referenceTo(owner);
+  const expected = ownerReferenceTo(owner);
   return (
     isKubeVirtGroup(controller.apiVersion) &&
     controller.kind === expected.kind &&
@@ -137,7 +137,7 @@ function withController(claim: IPAMClaim, owner: ClaimOwner): OwnerReference[] {
   const others = (claim.metadata.ownerReferences ?? []).filter(
     ({ controller, uid }) => !controller && uid !== owner.uid,
   );
-  return [...others, referenceTo(owner)];
+  return [...others, ownerReferenceTo(owner)];
 }
 
 function difference<V extends string | null>(

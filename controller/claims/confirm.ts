@@ -32,18 +32,18 @@ export function confirm(planned: readonly Action[], live: readonly Action[]): Co
 }
 
 /** True where the plan still lets this claim go, whatever has been written to it. */
-export function isReleased(claim: IPAMClaim, live: readonly Action[]): boolean {
+export function isStillReleased(claim: IPAMClaim, live: readonly Action[]): boolean {
   return live.some((action) => action.kind === 'release' && action.claim.metadata.uid === claim.metadata.uid);
 }
 
 function isSame(action: Action, other: Action): boolean {
-  if (action.kind === 'release' && other.kind === 'release') return isSameState(action.claim, other.claim);
+  if (action.kind === 'release' && other.kind === 'release') return isSameVersion(action.claim, other.claim);
   if (action.kind === 'update' && other.kind === 'update') {
-    return isSameState(action.claim, other.claim) && action.owner.uid === other.owner.uid;
+    return isSameVersion(action.claim, other.claim) && action.owner.uid === other.owner.uid;
   }
   return false;
 }
 
-function isSameState(a: IPAMClaim, b: IPAMClaim): boolean {
+function isSameVersion(a: IPAMClaim, b: IPAMClaim): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }

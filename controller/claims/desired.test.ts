@@ -9,15 +9,22 @@ import {
   vmi,
   vmiReference,
 } from '../../test/workload-objects.js';
-import { BLUE, BROKEN_BLUE, GREEN, type Given, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
-import { desired } from './desired.js';
+import {
+  BLUE,
+  BROKEN_BLUE,
+  GREEN,
+  type WorkloadScenario,
+  PLAIN_BLUE,
+  observationOf,
+} from './testing/workload-observation.js';
+import { findDesiredClaims } from './desired.js';
 import { ownedClaims } from './ownership.js';
 
 /** One line for each owner: its UID and its interfaces. */
-function demands(given: Given): string[] {
+function demands(given: WorkloadScenario): string[] {
   const observed = observationOf(given);
-  return desired(observed, ownedClaims(observed)).map(({ owner, interfaces }) =>
-    [owner.uid, ...interfaces.map(({ vmNetwork, network, nad: key }) => `${vmNetwork}=${network}(${key})`)].join(' '),
+  return findDesiredClaims(observed, ownedClaims(observed)).map(({ owner, claims }) =>
+    [owner.uid, ...claims.map(({ vmNetwork, network, nad: key }) => `${vmNetwork}=${network}(${key})`)].join(' '),
   );
 }
 
@@ -25,7 +32,7 @@ const DATA = 'data=blue-net(vms/blue)';
 const standalone: VmiOptions = { vm: null };
 
 describe('desired', () => {
-  const table: { name: string; given: Given; expect: string[] }[] = [
+  const table: { name: string; given: WorkloadScenario; expect: string[] }[] = [
     { name: 'wants nothing where there is nothing', given: {}, expect: [] },
     { name: 'wants the networks of a stopped VM', given: { vm: vm({ data: 'blue' }) }, expect: [`vm-uid ${DATA}`] },
     {
@@ -225,17 +232,14 @@ describe('desired', () => {
       ),
     };
     const observed = observationOf(given);
-    const [demand] = desired(observed, []);
-    expect(demand?.interfaces.map(({ podInterface }) => podInterface)).to.deep.equal([
-      'net1',
-      podInterfaceName('extra'),
-    ]);
+    const [demand] = findDesiredClaims(observed, []);
+    expect(demand?.claims.map(({ podInterface }) => podInterface)).to.deep.equal(['net1', podInterfaceName('extra')]);
   });
 
   it('says what is wrong with a NAD, where, and what to do', () => {
     const nads = [nad('flag', { name: 'x', allowPersistentIPs: 'yes' }), nad('text', '{')];
     const observed = observationOf({ vm: vm({ one: 'flag', two: 'text', three: 'far/away', four: '!missing' }), nads });
-    const problems = desired(observed, [])[0]?.problems ?? [];
+    const problems = findDesiredClaims(observed, [])[0]?.problems ?? [];
     expect(problems.map(({ reason }) => reason)).to.deep.equal([
       'NetworkAttachmentInvalid',
       'NetworkAttachmentInvalid',
@@ -254,7 +258,7 @@ describe('desired', () => {
 
   it('has nothing to say about NADs while the gate is closed', () => {
     const observed = observationOf({ vm: vm({ one: 'missing' }), gateClosed: true });
-    expect(desired(observed, [])[0]?.problems).to.deep.equal([]);
+    expect(findDesiredClaims(observed, [])[0]?.problems).to.deep.equal([]);
   });
 });
 
@@ -271,15 +275,23 @@ describe('a VM of very many networks', () => {
       },
     }));
     const config = { ok: true, network: { name: 'blue', allowPersistentIPs: true } } as const;
-    const [demand] = desired(
+    const [demand] = findDesiredClaims(
       {
-        ...{ namespace: 'vms', name: 'vm1', enabled: true, vmi: undefined, launchers: [], claims: [], maxClaims: 64 },
+        ...{
+          namespace: 'vms',
+          name: 'vm1',
+          canCreateClaims: true,
+          vmi: undefined,
+          launchers: [],
+          claims: [],
+          maxClaims: 64,
+        },
         vm: { metadata: { name: 'vm1', namespace: 'vms', uid: 'u' }, spec: { template: { spec: { networks } } } },
         networks: new Map([['vms/blue', { found: true, config }]]),
       },
       [],
     );
-    expect(demand?.interfaces).to.have.length(2000);
+    expect(demand?.claims).to.have.length(2000);
     expect(reads).to.be.below(10 * networks.length);
   });
 });

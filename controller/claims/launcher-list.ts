@@ -3,14 +3,14 @@ import { splitKey } from '../../api/meta.js';
 import type { Pod } from '../../api/pod.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { PODS } from '../../kube/resources.js';
-import { abandonedIn, workloadOfLauncher } from '../indexes.js';
+import { orphanKey, workloadOfLauncher } from '../indexes.js';
 
 /** Launchers by the key of their workload. */
-type Launchers = ReadonlyMap<string, readonly Pod[]>;
+type LaunchersByWorkload = ReadonlyMap<string, readonly Pod[]>;
 
-interface Batch {
-  running: Promise<Launchers>;
-  next: Promise<Launchers> | undefined;
+interface ListBatch {
+  running: Promise<LaunchersByWorkload>;
+  next: Promise<LaunchersByWorkload> | undefined;
 }
 
 /**
@@ -19,7 +19,7 @@ interface Batch {
  */
 export class LauncherList {
   readonly #client: Pick<Client, 'list'>;
-  readonly #batches = new Map<string, Batch>();
+  readonly #batches = new Map<string, ListBatch>();
 
   constructor(client: Pick<Client, 'list'>) {
     this.#client = client;
@@ -29,10 +29,10 @@ export class LauncherList {
   async of(key: string, call: Pick<CallOptions, 'signal'> = {}): Promise<readonly Pod[]> {
     const { namespace } = splitKey(key);
     const launchers = await this.#join(namespace, call);
-    return [key, abandonedIn(namespace)].flatMap((each) => launchers.get(each) ?? []);
+    return [key, orphanKey(namespace)].flatMap((each) => launchers.get(each) ?? []);
   }
 
-  #join(namespace: string, call: Pick<CallOptions, 'signal'>): Promise<Launchers> {
+  #join(namespace: string, call: Pick<CallOptions, 'signal'>): Promise<LaunchersByWorkload> {
     const batch = this.#batches.get(namespace);
     if (batch === undefined) return this.#begin(namespace, call);
     batch.next ??= batch.running.then(
@@ -42,8 +42,8 @@ export class LauncherList {
     return batch.next;
   }
 
-  #begin(namespace: string, call: Pick<CallOptions, 'signal'>): Promise<Launchers> {
-    const batch: Batch = { running: this.#list(namespace, call), next: undefined };
+  #begin(namespace: string, call: Pick<CallOptions, 'signal'>): Promise<LaunchersByWorkload> {
+    const batch: ListBatch = { running: this.#list(namespace, call), next: undefined };
     this.#batches.set(namespace, batch);
     const forget = () => {
       if (batch.next === undefined) this.#batches.delete(namespace);
@@ -52,7 +52,7 @@ export class LauncherList {
     return batch.running;
   }
 
-  async #list(namespace: string, { signal }: Pick<CallOptions, 'signal'>): Promise<Launchers> {
+  async #list(namespace: string, { signal }: Pick<CallOptions, 'signal'>): Promise<LaunchersByWorkload> {
     const { items } = await this.#client.list(PODS, {
       namespace,
       labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,

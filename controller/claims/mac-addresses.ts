@@ -4,10 +4,10 @@ import type { VmInterface, VmiSpec } from '../../api/kubevirt.js';
 import { parseMac } from '../../api/mac-address.js';
 import { ownerOfVmi } from '../../api/vm-claims.js';
 import { askedBy } from './address-requests.js';
-import type { Observed } from './observed.js';
+import type { ObservedWorkload } from './observed-workload.js';
 
 /** What a spec says about the MAC address of an interface: its addresses may be kept for it, and reserved for it. */
-export type NamedMac =
+export type SpecifiedMac =
   | { kind: 'none' }
   /** Lower case, with colons. */
   | { kind: 'mac'; mac: string }
@@ -15,7 +15,7 @@ export type NamedMac =
   | { kind: 'invalid'; problem: string };
 
 /** Of an interface, by its network's name in the VM: as the VM says; where only its VMI still has the interface, as that says. */
-export function namedMac(owner: ClaimOwner, vmNetwork: string, observed: Observed): NamedMac {
+export function readSpecifiedMac(owner: ClaimOwner, vmNetwork: string, observed: ObservedWorkload): SpecifiedMac {
   const { vmi } = observed;
   const running = vmi !== undefined && ownerOfVmi(vmi).uid === owner.uid ? vmi.spec : undefined;
   const [found] = [askedBy(owner, observed).spec, running].flatMap((spec) => interfaceIn(spec, vmNetwork) ?? []);

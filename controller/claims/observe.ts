@@ -12,26 +12,26 @@ import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.j
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import { BY_UID, BY_WORKLOAD } from '../../cluster/indexes.js';
 import { hasNetworks } from '../../cluster/kubevirt-controller.js';
-import type { NetworkAttachment } from '../../cluster/shrink.js';
-import { abandonedIn } from '../indexes.js';
-import { refersTo } from './carrying.js';
-import type { NetworkLookup, Observed } from './observed.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import { orphanKey } from '../indexes.js';
+import { refersTo } from './references.js';
+import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
 
 /** The objects of which only the API server knows the latest. */
-export type Workload = Pick<Observed, 'vm' | 'vmi' | 'launchers'>;
+export type WorkloadObjects = Pick<ObservedWorkload, 'vm' | 'vmi' | 'launchers'>;
 
 export interface Listers {
   vms: Lister<VirtualMachine>;
   vmis: Lister<VirtualMachineInstance>;
   launchers: Lister<Pod>;
   claims: Lister<IPAMClaim>;
-  networks: Lister<NetworkAttachment>;
+  networks: Lister<ParsedNad>;
   namespaces: Lister<KubeObject>;
 }
 
 /** Reads the workload of a key from the caches. */
-export function readWorkload(key: string, listers: Listers): Workload {
-  const keys = [key, abandonedIn(splitKey(key).namespace)];
+export function readWorkload(key: string, listers: Listers): WorkloadObjects {
+  const keys = [key, orphanKey(splitKey(key).namespace)];
   return {
     vm: listers.vms.get(key),
     vmi: listers.vmis.get(key),
@@ -40,12 +40,12 @@ export function readWorkload(key: string, listers: Listers): Workload {
 }
 
 /** Adds to a workload, cached or live, what the caches know of its claims and networks. */
-export function observe(
+export function observeWorkload(
   key: string,
-  workload: Workload,
+  workload: WorkloadObjects,
   listers: Listers,
   { gateOpen, maxClaims }: { gateOpen: boolean; maxClaims: number },
-): Observed {
+): ObservedWorkload {
   const { namespace, name } = splitKey(key);
   const networks = new Map<string, NetworkLookup>();
   const claims = new Map(listers.claims.byIndex(BY_WORKLOAD, key).map((claim) => [claim.metadata.name, claim]));
@@ -67,12 +67,22 @@ export function observe(
     controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim)) : hasNetworks(pod),
   );
   const enabled = gateOpen && !optedOut;
-  const vmi = workload.vmi && withTrueOwner(workload.vmi, listers);
-  return { namespace, name, enabled, maxClaims, vm: workload.vm, vmi, launchers, claims: found, networks };
+  const vmi = workload.vmi && withVerifiedOwner(workload.vmi, listers);
+  return {
+    namespace,
+    name,
+    canCreateClaims: enabled,
+    maxClaims,
+    vm: workload.vm,
+    vmi,
+    launchers,
+    claims: found,
+    networks,
+  };
 }
 
 /** Whoever makes a VMI writes its ownerReferences: one with the UID of a VM of another name is no VM's. */
-function withTrueOwner(vmi: VirtualMachineInstance, { vms }: Listers): VirtualMachineInstance {
+function withVerifiedOwner(vmi: VirtualMachineInstance, { vms }: Listers): VirtualMachineInstance {
   const owner = controllingVm(vmi);
   const named = owner === undefined ? [] : vms.byIndex(BY_UID, owner.uid);
   if (named.every((vm) => objectKey(vm) === objectKey(vmi))) return vmi;
@@ -80,6 +90,6 @@ function withTrueOwner(vmi: VirtualMachineInstance, { vms }: Listers): VirtualMa
   return { ...vmi, metadata };
 }
 
-function networksOf({ vm, vmi }: Workload, namespace: string): SecondaryNetwork[] {
+function networksOf({ vm, vmi }: WorkloadObjects, namespace: string): SecondaryNetwork[] {
   return [vmi?.spec, vm?.spec?.template?.spec].flatMap((spec) => secondaryNetworks(spec, namespace));
 }

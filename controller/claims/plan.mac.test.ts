@@ -3,8 +3,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { CLAIM_MAC } from '../../api/names.js';
 import { claim, launcher, vm, vmi } from '../../test/workload-objects.js';
-import { checkPlans } from './testing/plan-table.js';
-import { type Given, observationOf } from './testing/workload-observation.js';
+import { itPlansClaims } from './testing/claim-plan-cases.js';
+import { type WorkloadScenario, observationOf } from './testing/workload-observation.js';
 import { needsConfirmation } from './confirm.js';
 import { plan } from './plan.js';
 
@@ -29,7 +29,7 @@ function claimWith(mac: string, options: Parameters<typeof claim>[0] = {}): IPAM
 }
 
 /** What claims that are made or changed are to say; null: nothing any more. */
-function macs(given: Given): (string | null | undefined)[] {
+function macs(given: WorkloadScenario): (string | null | undefined)[] {
   return plan(observationOf(given)).flatMap((action) => {
     if (action.kind === 'create') return [action.claim.metadata.annotations?.[CLAIM_MAC]];
     if (action.kind === 'update') return [action.set.annotations?.[CLAIM_MAC]];
@@ -38,7 +38,7 @@ function macs(given: Given): (string | null | undefined)[] {
 }
 
 describe('plan, for a VM that names the MAC address of an interface', () => {
-  const table: { name: string; given: Given; expect: (string | null | undefined)[] }[] = [
+  const table: { name: string; given: WorkloadScenario; expect: (string | null | undefined)[] }[] = [
     { name: 'makes a claim that says it', given: { vm: vmWith(MAC) }, expect: [MAC] },
     { name: 'writes it as leases do', given: { vm: vmWith('02-00-00-00-00-AB') }, expect: [MAC] },
     {
@@ -120,7 +120,7 @@ describe('plan, for a VM that names the MAC address of an interface', () => {
     });
   });
 
-  checkPlans([
+  itPlansClaims([
     {
       name: 'makes the claim all the same',
       given: { vm: vmWith('02:00') },

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
-import { ModelCluster } from './testing/model/cluster.js';
+import { ClaimsModelCluster } from './testing/model/cluster.js';
 import type { Crash } from './testing/model/controller.js';
 import { collectGarbage } from './testing/model/garbage-collector.js';
-import { STEPS, type Step } from './testing/model/kubevirt.js';
-import { KEY, type Operation, operate, operation, tidy } from './testing/model/operations.js';
+import { KUBEVIRT_STEPS, type KubeVirtStep } from './testing/model/kubevirt.js';
+import { VM_KEY, type Operation, applyOperation, operation, removeObstacles } from './testing/model/operations.js';
 import { KINDS, type Kind } from './testing/model/world.js';
 
 /** One thing that happens to the cluster. */
 type Happening =
   | { what: 'operation'; operation: Operation }
-  | { what: 'step'; step: Step }
+  | { what: 'step'; step: KubeVirtStep }
   | { what: 'garbage'; count: number }
   | { what: 'accident'; accident: 'migrate' | 'failMigration' | 'killLauncher' | 'forceVmi' }
   | { what: 'watch'; kind: Kind; count: number };
@@ -23,7 +23,7 @@ type Event =
 
 const a = <W extends Event['what']>(what: W) => fc.constant(what);
 
-function happening(steps: readonly Step[]): fc.Arbitrary<Happening> {
+function happening(steps: readonly KubeVirtStep[]): fc.Arbitrary<Happening> {
   const accident = fc.constantFrom('migrate', 'failMigration', 'killLauncher', 'forceVmi');
   const count = fc.integer({ min: 1, max: 6 });
   return fc.oneof(
@@ -37,9 +37,9 @@ function happening(steps: readonly Step[]): fc.Arbitrary<Happening> {
 
 const crash = fc.record({ writes: fc.nat({ max: 4 }), restart: fc.boolean() });
 // no decision survives an interface that comes to use the claim right after it was taken
-const harmless = STEPS.filter((step) => step !== 'attach');
+const harmless = KUBEVIRT_STEPS.filter((step) => step !== 'attach');
 const event: fc.Arbitrary<Event> = fc.oneof(
-  { weight: 31, arbitrary: happening(STEPS) },
+  { weight: 31, arbitrary: happening(KUBEVIRT_STEPS) },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -52,10 +52,10 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: a('rest') }) },
 );
 
-function happen({ world, kubevirt, controller }: ModelCluster, happened: Happening): void {
+function happen({ world, kubevirt, controller }: ClaimsModelCluster, happened: Happening): void {
   switch (happened.what) {
     case 'operation':
-      operate(world, happened.operation);
+      applyOperation(world, happened.operation);
       return;
     case 'step':
       kubevirt.steps[happened.step]();
@@ -72,7 +72,7 @@ function happen({ world, kubevirt, controller }: ModelCluster, happened: Happeni
   }
 }
 
-async function run(cluster: ModelCluster, current: Event): Promise<void> {
+async function run(cluster: ClaimsModelCluster, current: Event): Promise<void> {
   const { controller } = cluster;
   switch (current.what) {
     case 'sync': {
@@ -111,18 +111,19 @@ describe('the claims of a VM, whatever happens', function () {
   it('are never taken from under it, never doubled, and in the end those that are wanted', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 80, size: 'max' }), async (events) => {
-        const cluster = new ModelCluster();
+        const cluster = new ClaimsModelCluster();
         for (const current of events) {
           await run(cluster, current);
           cluster.check();
         }
         cluster.controller.switchGate(true);
         await cluster.settle();
-        cluster.checkRest();
-        tidy(cluster.world);
+        cluster.checkSettled();
+        removeObstacles(cluster.world);
         await cluster.settle();
-        cluster.checkRest();
-        for (const kind of ['vms', 'vmis'] as const) if (cluster.world.get(kind, KEY)) cluster.world.delete(kind, KEY);
+        cluster.checkSettled();
+        for (const kind of ['vms', 'vmis'] as const)
+          if (cluster.world.get(kind, VM_KEY)) cluster.world.delete(kind, VM_KEY);
         await cluster.settle();
         cluster.checkEmpty();
         cluster.check();

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { claimName } from '../../api/ipam-claim.js';
 import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import { observationOf } from './testing/workload-observation.js';
-import { checkPlans } from './testing/plan-table.js';
+import { itPlansClaims } from './testing/claim-plan-cases.js';
 import { plan } from './plan.js';
 
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });
 
 describe('plan', () => {
   describe('for a claim of the wanted name that is not the owner’s', () => {
-    checkPlans([
+    itPlansClaims([
       {
         name: 'refuses one of a VM of another name',
         given: { vm: vm({ data: 'blue' }), claims: [claim({ owner: vmReference('u2', 'vm2') })] },
@@ -98,7 +98,7 @@ describe('plan', () => {
   describe('for claims of kubevirt/ipam-extensions whose names do not tell one network', () => {
     const shared = claimOfIpamExtensions({ name: 'vm1.net.1' });
     const adopted = 'update vm1.net.1 for vm-uid: annotations interface';
-    checkPlans([
+    itPlansClaims([
       {
         name: 'adopts one under its name',
         given: { vm: vm({ net_1: 'blue' }), claims: [shared] },

@@ -10,7 +10,7 @@ import {
   vmi,
   vmiReference,
 } from '../../test/workload-objects.js';
-import { checkPlans } from './testing/plan-table.js';
+import { itPlansClaims } from './testing/claim-plan-cases.js';
 import { observationOf } from './testing/workload-observation.js';
 import { plan } from './plan.js';
 
@@ -25,7 +25,7 @@ const onDefault = { ...bare, metadata: { ...bare.metadata, annotations: { [DEFAU
 describe('plan', () => {
   describe('for a VM that is being deleted', () => {
     const deleting = vm({ data: 'blue' }, { deleting: true });
-    checkPlans([
+    itPlansClaims([
       {
         name: 'holds the claim while the VMI is there',
         given: { vm: deleting, vmi: vmi({ data: 'blue' }, { deleting: true }), launchers: [ended], claims: [claim()] },
@@ -75,8 +75,8 @@ describe('plan', () => {
   });
 
   describe('for a VM that is gone', () => {
-    const stripped = claim({ owner: null, remembers: { name: 'vm1', uid: 'vm-uid' } });
-    checkPlans([
+    const stripped = claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' } });
+    itPlansClaims([
       { name: 'releases its claim', given: { claims: [claim()] }, expect: ['release vm1.data'] },
       {
         name: 'does not touch a claim that names it, but is not ours',
@@ -178,7 +178,7 @@ describe('plan', () => {
     const other = vm({ data: 'blue' }, { name: 'vm2', uid: 'vm2-uid' });
     const forged = vmi({ data: 'blue' }, { vm: 'vm2-uid' });
     const theirs = claim({ name: 'vm2.data', owner: vmReference('vm2-uid', 'vm2') });
-    checkPlans([
+    itPlansClaims([
       {
         name: 'makes no claim with that UID',
         given: { otherVms: [other], vmi: forged, claims: [theirs] },
@@ -213,7 +213,7 @@ describe('plan', () => {
   });
 
   it('gives a claim that has lost its reference back to the VMI that owned it', () => {
-    const stripped = claim({ owner: null, remembers: { name: 'vm1', uid: 'vmi-uid' } });
+    const stripped = claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vmi-uid' } });
     const [action] = plan(observationOf({ vmi: vmi({ data: 'blue' }, { vm: null }), claims: [stripped] }));
     expect(action).to.have.property('kind', 'update');
     expect(action)
@@ -223,7 +223,7 @@ describe('plan', () => {
 
   describe('for a VMI', () => {
     const own = claim({ owner: vmiReference('vmi-uid') });
-    checkPlans([
+    itPlansClaims([
       {
         name: 'without a VM holds the claim while it is being deleted',
         given: { vmi: vmi({ data: 'blue' }, { vm: null, deleting: true }), claims: [own] },

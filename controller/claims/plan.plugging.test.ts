@@ -2,7 +2,7 @@ import { podInterfaceName } from '../../api/pod-interface.js';
 import { swappedClaimName } from '../../api/ipam-claim.js';
 import { claim, claimOfIpamExtensions, launcher, nad, vm, vmi } from '../../test/workload-objects.js';
 import { BLUE } from './testing/workload-observation.js';
-import { checkPlans } from './testing/plan-table.js';
+import { itPlansClaims } from './testing/claim-plan-cases.js';
 
 const SWAPPED = swappedClaimName('vm1', 'data', 'green-net');
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });
@@ -12,7 +12,7 @@ const plugged = [{ name: 'data', podInterfaceName: podInterfaceName('data') }];
 describe('plan', () => {
   describe('for an interface that is unplugged', () => {
     const unplugged = launcher([], { status: [] });
-    checkPlans([
+    itPlansClaims([
       {
         name: 'releases the claim of a stopped VM',
         given: { vm: vm({}), claims: [claim()] },
@@ -138,7 +138,7 @@ describe('plan', () => {
 
   describe('for an interface whose NAD is swapped', () => {
     const green = claim({ name: SWAPPED, network: 'green-net', nad: 'vms/green' });
-    checkPlans([
+    itPlansClaims([
       {
         name: 'creates a second claim beside the first',
         given: {

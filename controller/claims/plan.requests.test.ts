@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
-import { type ClaimOptions, type Networks, claim, launcher, vm, vmi } from '../../test/workload-objects.js';
-import { checkPlans } from './testing/plan-table.js';
-import { BROKEN_BLUE, type Given, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
+import { type WorkloadClaimOptions, type Networks, claim, launcher, vm, vmi } from '../../test/workload-objects.js';
+import { itPlansClaims } from './testing/claim-plan-cases.js';
+import { BROKEN_BLUE, type WorkloadScenario, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
 import { needsConfirmation } from './confirm.js';
 import { plan } from './plan.js';
 
@@ -28,14 +28,14 @@ function annotated(request: object | string) {
   return { [ADDRESSES]: typeof request === 'string' ? request : JSON.stringify(request) };
 }
 
-function claimFor(addresses: string[], options: ClaimOptions = {}) {
+function claimFor(addresses: string[], options: WorkloadClaimOptions = {}) {
   const made = claim(options);
   made.metadata.annotations = { ...made.metadata.annotations, [REQUESTED]: JSON.stringify(addresses) };
   return made;
 }
 
 /** What claims that are made or changed are to ask for. */
-function requests(given: Given): (string | null | undefined)[] {
+function requests(given: WorkloadScenario): (string | null | undefined)[] {
   return plan(observationOf(given)).flatMap((action) => {
     if (action.kind === 'create') return [action.claim.metadata.annotations?.[REQUESTED]];
     if (action.kind === 'update') return [action.set.annotations?.[REQUESTED]];
@@ -45,7 +45,7 @@ function requests(given: Given): (string | null | undefined)[] {
 
 describe('plan', () => {
   describe('for a VM that asks for addresses', () => {
-    const table: { name: string; given: Given; expect: (string | undefined)[] }[] = [
+    const table: { name: string; given: WorkloadScenario; expect: (string | undefined)[] }[] = [
       { name: 'makes a claim that asks for them', given: { vm: asking(FIVE) }, expect: ['["10.0.0.5"]'] },
       {
         name: 'makes one that asks for none where it does not',
@@ -103,7 +103,7 @@ describe('plan', () => {
     });
 
     const runs = { vmi: vmi({ data: 'blue' }), launchers: [running] };
-    checkPlans([
+    itPlansClaims([
       {
         name: 'keeps the claim of a VM that runs, and says so',
         given: { ...runs, vm: asking(NINE), claims: [claimFor(['10.0.0.5'])] },
@@ -141,7 +141,7 @@ describe('plan', () => {
       },
     ]);
 
-    const vain: { name: string; given: Given; says: (string | RegExp)[] }[] = [
+    const vain: { name: string; given: WorkloadScenario; says: (string | RegExp)[] }[] = [
       {
         name: 'says which network the VM does not have, and which it has',
         given: { vm: asking({ dta: ['10.0.0.5'], data: ['10.0.0.6'], 'e"x': [] }) },

@@ -1,45 +1,49 @@
 import { type IPAMClaim, claimName } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID, EventReason } from '../../api/names.js';
-import { servedNetwork } from '../../api/vm-claims.js';
+import { servedVmNetwork } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
-import { noticeOfLateRequest, withoutLateRequest } from './address-requests.js';
+import { lateRequestEvent, withoutLateRequest } from './address-requests.js';
 import { changesTo } from './claim-object.js';
-import { type Demand, desired } from './desired.js';
-import { type WantedInterface } from './wanted-interface.js';
-import { endByUser, endOfInterface, endOfOwner, endOwnerless } from './endings.js';
-import type { Observed } from './observed.js';
+import { type OwnerClaims, findDesiredClaims } from './desired.js';
+import { type DesiredClaim } from './desired-claim.js';
+import { releaseAfterUserDelete, releaseAfterUnplug, releaseAfterOwner, releaseOwnerless } from './release-rules.js';
+import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, ownedClaims } from './ownership.js';
-import { provide, regarding } from './provide.js';
+import { planMissingClaim, regardingKind } from './missing-claims.js';
 
 /** What shall be done about the claims of one workload. Pure: the same observation gives the same actions. */
-export function plan(observed: Observed): Action[] {
+export function plan(observed: ObservedWorkload): Action[] {
   const owned = ownedClaims(observed);
-  const demands = desired(observed, owned);
-  const served = assign(demands, owned, observed);
+  const demands = findDesiredClaims(observed, owned);
+  const served = assignClaims(demands, owned, observed);
   const taken = new Set<string>();
   return [
-    ...owned.map((claim) => judge(claim, served.byClaim.get(claim), demands, observed)),
-    ...endOwnerless(observed),
+    ...owned.map((claim) => planClaim(claim, served.byClaim.get(claim), demands, observed)),
+    ...releaseOwnerless(observed),
     ...demands.flatMap((demand) => {
-      const lacking = demand.interfaces.filter((wanted) => !served.interfaces.has(wanted));
-      const room = roomFor(demand, owned, observed);
+      const lacking = demand.claims.filter((wanted) => !served.interfaces.has(wanted));
+      const room = remainingClaims(demand, owned, observed);
       return [
-        ...lacking.slice(0, room).map((wanted) => provide({ demand, wanted, observed, owned, taken })),
+        ...lacking.slice(0, room).map((wanted) => planMissingClaim({ demand, wanted, observed, owned, taken })),
         ...refuseExcess(demand, lacking.slice(room), observed),
       ];
     }),
-    ...demands.flatMap((demand) => refuseProblems(demand, observed)),
+    ...demands.flatMap((demand) => reportProblems(demand, observed)),
     ...[...served.byClaim].flatMap(([claim, wanted]) => refuseLateRequest(claim, wanted, observed)),
   ];
 }
 
 /** How many more claims the owner may have. Claims that exist are never released because of the limit. */
-function roomFor({ owner }: Demand, owned: readonly OwnedClaim[], { maxClaims }: Observed): number {
+function remainingClaims(
+  { owner }: OwnerClaims,
+  owned: readonly OwnedClaim[],
+  { maxClaims }: ObservedWorkload,
+): number {
   return Math.max(0, maxClaims - owned.filter((claim) => claim.owner.uid === owner.uid).length);
 }
 
-function refuseExcess({ owner }: Demand, excess: readonly WantedInterface[], observed: Observed): Action[] {
+function refuseExcess({ owner }: OwnerClaims, excess: readonly DesiredClaim[], observed: ObservedWorkload): Action[] {
   const [first] = excess;
   if (first === undefined) return [];
   const { namespace, name, maxClaims } = observed;
@@ -47,20 +51,24 @@ function refuseExcess({ owner }: Demand, excess: readonly WantedInterface[], obs
   const message =
     `${owner.kind} ${joinKey(namespace, name)} may have ${maxClaims} IPAMClaims (--max-claims-per-vm of the controller): interface ` +
     `"${first.vmNetwork}"${which} gets no persistent addresses; remove interfaces that are not needed`;
-  const notice = { reason: EventReason.ClaimLimit, message, regarding: regarding(owner, observed) };
+  const notice = { reason: EventReason.ClaimLimit, message, regarding: regardingKind(owner, observed) };
   return [{ kind: 'refuse', reason: message, notice }];
 }
 
-interface Assignment {
-  byClaim: Map<OwnedClaim, WantedInterface>;
-  interfaces: Set<WantedInterface>;
+interface ClaimAssignment {
+  byClaim: Map<OwnedClaim, DesiredClaim>;
+  interfaces: Set<DesiredClaim>;
 }
 
 /** Which claim serves which interface: one claim each, and one that stays before one that is being deleted. */
-function assign(demands: readonly Demand[], owned: readonly OwnedClaim[], { name }: Observed): Assignment {
-  const byClaim = new Map<OwnedClaim, WantedInterface>();
-  const interfaces = new Set<WantedInterface>();
-  for (const { owner, interfaces: wantedOnes } of demands) {
+function assignClaims(
+  demands: readonly OwnerClaims[],
+  owned: readonly OwnedClaim[],
+  { name }: ObservedWorkload,
+): ClaimAssignment {
+  const byClaim = new Map<OwnedClaim, DesiredClaim>();
+  const interfaces = new Set<DesiredClaim>();
+  for (const { owner, claims: wantedOnes } of demands) {
     const own = owned.filter((candidate) => candidate.owner.uid === owner.uid);
     const networkOf = new Map(own.map((candidate) => [candidate, networkServedBy(candidate, wantedOnes, name)]));
     for (const wanted of wantedOnes) {
@@ -78,34 +86,30 @@ function assign(demands: readonly Demand[], owned: readonly OwnedClaim[], { name
   return { byClaim, interfaces };
 }
 
-function networkServedBy(
-  { claim }: OwnedClaim,
-  wantedOnes: readonly WantedInterface[],
-  vm: string,
-): string | undefined {
+function networkServedBy({ claim }: OwnedClaim, wantedOnes: readonly DesiredClaim[], vm: string): string | undefined {
   const sameNetwork = wantedOnes.filter(({ network }) => network === claim.spec.network);
   const networks = sameNetwork.map(({ vmNetwork, podInterface }) => ({ name: vmNetwork, podInterface }));
-  return servedNetwork(claim, vm, networks);
+  return servedVmNetwork(claim, vm, networks);
 }
 
-function judge(
+function planClaim(
   owned: OwnedClaim,
-  wanted: WantedInterface | undefined,
-  demands: readonly Demand[],
-  observed: Observed,
+  wanted: DesiredClaim | undefined,
+  demands: readonly OwnerClaims[],
+  observed: ObservedWorkload,
 ): Action {
-  const { claim, owner, namedUid, state } = owned;
-  if (wanted === undefined && !isOurs(claim)) {
+  const { claim, owner, recordedOwnerUid, state } = owned;
+  if (wanted === undefined && !isManagedByHoldfast(claim)) {
     return { kind: 'keep', claim, reason: 'it names this owner, but it is not ours' };
   }
   const set = changesTo(claim, owner, wanted && withoutLateRequest(owned, wanted, observed));
-  if (owner.uid !== namedUid && set !== undefined) {
-    const reason = `its owner is ${owner.kind} ${owner.uid} now, not ${namedUid}`;
+  if (owner.uid !== recordedOwnerUid && set !== undefined) {
+    const reason = `its owner is ${owner.kind} ${owner.uid} now, not ${recordedOwnerUid}`;
     return { kind: 'update', claim, owner, set, reason };
   }
-  if (state !== 'alive') return endOfOwner(owned, observed);
-  if (wanted === undefined) return endOfInterface(owned, demands, observed);
-  if (isBeingDeleted(claim)) return endByUser(owned, wanted, observed);
+  if (state !== 'alive') return releaseAfterOwner(owned, observed);
+  if (wanted === undefined) return releaseAfterUnplug(owned, demands, observed);
+  if (isBeingDeleted(claim)) return releaseAfterUserDelete(owned, wanted, observed);
   if (set !== undefined) {
     return { kind: 'update', claim, owner, set, reason: `it differs in ${Object.keys(set).join(', ')}` };
   }
@@ -113,21 +117,21 @@ function judge(
 }
 
 /** By our finalizer, which kubevirt/ipam-extensions sets, too, or by what only we note. */
-function isOurs({ metadata: { finalizers, annotations } }: IPAMClaim): boolean {
+function isManagedByHoldfast({ metadata: { finalizers, annotations } }: IPAMClaim): boolean {
   return finalizers?.includes(CLAIM_FINALIZER) === true || annotations?.[CLAIM_OWNER_UID] !== undefined;
 }
 
-function refuseLateRequest(owned: OwnedClaim, wanted: WantedInterface, observed: Observed): Action[] {
-  const notice = noticeOfLateRequest(owned, wanted, observed);
+function refuseLateRequest(owned: OwnedClaim, wanted: DesiredClaim, observed: ObservedWorkload): Action[] {
+  const notice = lateRequestEvent(owned, wanted, observed);
   if (notice === undefined) return [];
   const { message } = notice;
-  return [{ kind: 'refuse', reason: message, notice: { ...notice, regarding: regarding(owned.owner, observed) } }];
+  return [{ kind: 'refuse', reason: message, notice: { ...notice, regarding: regardingKind(owned.owner, observed) } }];
 }
 
-function refuseProblems({ owner, problems }: Demand, observed: Observed): Action[] {
+function reportProblems({ owner, problems }: OwnerClaims, observed: ObservedWorkload): Action[] {
   return problems.map(({ reason, message }) => ({
     kind: 'refuse',
     reason: message,
-    notice: { reason, message, regarding: regarding(owner, observed) },
+    notice: { reason, message, regarding: regardingKind(owner, observed) },
   }));
 }

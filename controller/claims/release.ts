@@ -1,4 +1,4 @@
-import { type IPAMClaim, ownerOf } from '../../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { CLAIM_FINALIZER } from '../../api/names.js';
 import type { CallOptions, Client, Patch } from '../../kube/client.js';
@@ -25,18 +25,18 @@ const DEADLINE_MS = 2000;
 export async function release(action: Release, client: ReleaseClient, context: ReleaseContext): Promise<void> {
   const { claim, ownerLives = false } = action;
   const call = ownerLives ? { ...context.call, deadlineMs: DEADLINE_MS } : context.call;
-  const judged = isBeingDeleted(claim) ? claim : await markDeleted(claim, client, call);
+  const judged = isBeingDeleted(claim) ? claim : await deleteClaim(claim, client, call);
   const isNew = judged !== undefined && !isBeingDeleted(claim);
   if (isNew && ownerLives && !(await context.isStillDue(action))) {
     throw conflict(`IPAMClaim ${objectKey(claim)} is in use again: it serves to the end`);
   }
   const position = judged?.metadata.finalizers?.indexOf(CLAIM_FINALIZER) ?? -1;
   if (position >= 0)
-    await dropFinalizer(claim, position, (patch) => client.patch(IPAM_CLAIMS, claimRef(claim), patch, call));
+    await removeFinalizer(claim, position, (patch) => client.patch(IPAM_CLAIMS, claimRef(claim), patch, call));
 }
 
 /** @returns the claim whose finalizers are to be dropped; undefined where it is gone */
-async function markDeleted(claim: IPAMClaim, client: ReleaseClient, call: CallOptions): Promise<IPAMClaim | undefined> {
+async function deleteClaim(claim: IPAMClaim, client: ReleaseClient, call: CallOptions): Promise<IPAMClaim | undefined> {
   const { uid, resourceVersion } = claim.metadata;
   try {
     await client.delete(IPAM_CLAIMS, claimRef(claim), { uid, resourceVersion, ...call });
@@ -46,13 +46,13 @@ async function markDeleted(claim: IPAMClaim, client: ReleaseClient, call: CallOp
     const changed = await client.find(IPAM_CLAIMS, claimRef(claim), call);
     if (changed === undefined || changed.metadata.uid !== uid) return undefined;
     // the garbage collector was first
-    if (isBeingDeleted(changed) && ownerOf(changed)?.uid === ownerOf(claim)?.uid) return changed;
+    if (isBeingDeleted(changed) && claimOwnerOf(changed)?.uid === claimOwnerOf(claim)?.uid) return changed;
     throw error;
   }
 }
 
 /** A claim that was judged when it was being deleted is as it was judged; one that we have just deleted stays so. */
-async function dropFinalizer(
+async function removeFinalizer(
   claim: IPAMClaim,
   position: number,
   patch: (patch: Patch) => Promise<unknown>,

@@ -3,36 +3,36 @@ import { claimName, swappedClaimName } from '../../api/ipam-claim.js';
 import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
-import type { SyncResult } from '../../kube/loop.js';
-import { World } from './testing/model/world.js';
+import type { SyncResult } from '../../kube/controller-loop.js';
+import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
 import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { type Given, cachesOf } from './testing/workload-observation.js';
+import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { LauncherList } from './launcher-list.js';
 import { createSync } from './sync.js';
-import { Waiters } from './waiters.js';
+import { BlockedWorkloads } from './blocked-workloads.js';
 import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 
 const KEY = 'vms/vm1';
 const FIRST = 'vms/vm1.data';
 const SECOND = swappedClaimName('vm1', 'data', 'green-net');
-const SWAP: Given = {
+const SWAP: WorkloadScenario = {
   vm: vm({ data: 'green' }),
   vmi: vmi({ data: 'blue' }),
   launchers: [launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] })],
 };
 
 describe('syncing where the API server knows better than the caches', () => {
-  let world: World;
+  let world: ClaimsWorld;
   let api: WorldApi;
 
   beforeEach(() => {
-    world = new World();
+    world = new ClaimsWorld();
     api = new WorldApi(world);
   });
 
   function sync(
-    given: Given,
+    given: WorkloadScenario,
     signal?: AbortSignal,
     isGateOpen: (namespace: string) => boolean = () => true,
   ): Promise<SyncResult> {
@@ -42,7 +42,7 @@ describe('syncing where the API server knows better than the caches', () => {
       listers: cachesOf(given),
       client,
       launchers: new LauncherList(client),
-      waiters: new Waiters(),
+      blockedWorkloads: new BlockedWorkloads(),
       areWorkloadsServed: () => true,
       isGateOpen,
       maxClaims: 32,
@@ -79,7 +79,7 @@ describe('syncing where the API server knows better than the caches', () => {
   });
 
   describe('for a claim whose VM lives', () => {
-    let given: Given;
+    let given: WorkloadScenario;
     const reads = ['GET vms vm1', 'GET vmis vm1', 'GET launchers'];
 
     beforeEach(() => {
@@ -113,7 +113,7 @@ describe('syncing where the API server knows better than the caches', () => {
   });
 
   describe('for a network whose name kubevirt/ipam-extensions writes another way', () => {
-    const ODD: Given = { vm: vm({ multus_iface: 'blue' }) };
+    const ODD: WorkloadScenario = { vm: vm({ multus_iface: 'blue' }) };
     const NAME = claimName('vm1', 'multus_iface');
     const READ = 'GET claims vm1.multus.iface';
 

@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
-import type { SyncResult } from '../../kube/loop.js';
-import type { Request } from '../../kube/transport.js';
-import { World, refusal } from './testing/model/world.js';
+import type { SyncResult } from '../../kube/controller-loop.js';
+import type { ApiRequest } from '../../kube/transport.js';
+import { ClaimsWorld, apiError } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
 import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { type Given, cachesOf } from './testing/workload-observation.js';
+import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { LauncherList } from './launcher-list.js';
 import { createSync } from './sync.js';
-import { Waiters } from './waiters.js';
+import { BlockedWorkloads } from './blocked-workloads.js';
 import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
 import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 
@@ -18,31 +18,31 @@ const KEY = 'vms/vm1';
 const LIVE_READS = ['GET vms vm1', 'GET vmis vm1', 'GET launchers'];
 
 describe('syncing a workload', () => {
-  let world: World;
+  let world: ClaimsWorld;
   let api: WorldApi;
-  let waiters: Waiters;
+  let waiters: BlockedWorkloads;
   let events: string[];
   let areServed: boolean;
   let kubevirt: KubeVirtController;
 
   beforeEach(() => {
-    world = new World();
+    world = new ClaimsWorld();
     api = new WorldApi(world);
-    waiters = new Waiters();
+    waiters = new BlockedWorkloads();
     events = [];
     areServed = true;
     kubevirt = KNOWN_KUBEVIRT.controller();
   });
 
   /** Syncs with caches that show what is given. */
-  function sync(given: Given): Promise<SyncResult> {
+  function sync(given: WorkloadScenario): Promise<SyncResult> {
     const client = new Client(api);
     const run = createSync({
       kubevirt: { controller: () => kubevirt },
       listers: cachesOf(given),
       client,
       launchers: new LauncherList(client),
-      waiters,
+      blockedWorkloads: waiters,
       areWorkloadsServed: () => areServed,
       isGateOpen: () => true,
       maxClaims: 32,
@@ -102,7 +102,7 @@ describe('syncing a workload', () => {
 
   it('takes a kind that the API server does not know for no proof that its objects are gone', async () => {
     const stored = storedClaim();
-    api.before = ({ path }: Request) => {
+    api.before = ({ path }: ApiRequest) => {
       if (path.includes('virtualmachines/')) {
         throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
       }
@@ -132,9 +132,9 @@ describe('syncing a workload', () => {
   });
 
   it('tells the VM in the server’s words that its claim is refused, and goes on with the other', async () => {
-    api.before = ({ body }: Request) => {
+    api.before = ({ body }: ApiRequest) => {
       const { name } = (body as { metadata: { name: string } }).metadata;
-      if (name === 'vm1.data') throw refusal(403, 'Forbidden', 'exceeded quota: claims', name);
+      if (name === 'vm1.data') throw apiError(403, 'Forbidden', 'exceeded quota: claims', name);
     };
     const error: unknown = await sync({ vm: vm({ data: 'blue', extra: 'blue' }) }).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(StatusError).with.property('status', 403);
@@ -146,12 +146,12 @@ describe('syncing a workload', () => {
   it('tells the VM of a claim in the way, tries again, and waits for the claim', async () => {
     const given = { vm: vm({ data: 'blue' }), claims: [claim({ owner: vmReference('u2', 'vm2') })] };
     expect(await sync(given)).to.deep.equal({ retry: 'in the way: IPAMClaim vm1.data' });
-    expect(waiters.of('vms/vm1.data')).to.deep.equal([KEY]);
+    expect(waiters.blockedBy('vms/vm1.data')).to.deep.equal([KEY]);
     expect(events).to.have.lengthOf(1);
     expect(events[0]).to.match(/^Warning VirtualMachine vm-uid IPAMClaimConflict: IPAMClaim vms\/vm1\.data belongs to/);
 
     await sync({ vm: vm({ data: 'blue' }) });
-    expect(waiters.of('vms/vm1.data')).to.deep.equal([]);
+    expect(waiters.blockedBy('vms/vm1.data')).to.deep.equal([]);
   });
 
   it('tells a standalone VMI of a NAD that is missing', async () => {

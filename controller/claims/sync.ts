@@ -1,4 +1,4 @@
-import { type IPAMClaim, claimName, ownerOf, vmNetworkOf } from '../../api/ipam-claim.js';
+import { type IPAMClaim, claimName, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { joinKey, objectKey, splitKey } from '../../api/meta.js';
 import {
   EventReason,
@@ -8,40 +8,40 @@ import {
   VIRTUAL_MACHINE_INSTANCE_KIND,
   VIRTUAL_MACHINE_KIND,
 } from '../../api/names.js';
-import { isForVmNetwork, isOwnedBy, nameByIpamExtensions } from '../../api/vm-claims.js';
+import { isForVmNetwork, isOwnedBy, ipamExtensionsClaimName } from '../../api/vm-claims.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import { classify, messageOf } from '../../kube/errors.js';
+import { classifyError, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { Logger } from '../../kube/log.js';
-import type { KubeVirtNamespace } from '../../cluster/kubevirt-controller.js';
-import type { SyncResult } from '../../kube/loop.js';
+import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
+import type { SyncResult } from '../../kube/controller-loop.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
 import type { ControllerMetrics } from './metrics.js';
 import type { Action } from './action.js';
-import type { Notice } from './notice.js';
-import { type ClaimClient, type Failure, applyAll, refusalOf, soonest } from './apply.js';
-import { type Confirmation, confirm, isReleased, needsConfirmation } from './confirm.js';
+import type { WorkloadEvent } from './workload-event.js';
+import { type ClaimClient, type FailedAction, applyAll, rejectionOf, mostUrgent } from './apply.js';
+import { type Confirmation, confirm, isStillReleased, needsConfirmation } from './confirm.js';
 import type { LauncherList } from './launcher-list.js';
-import { readLiveWorkload } from './live.js';
-import { type Listers, type Workload, observe, readWorkload } from './observe.js';
-import { type Observed } from './observed.js';
+import { readLiveWorkload } from './live-workload.js';
+import { type Listers, type WorkloadObjects, observeWorkload, readWorkload } from './observe.js';
+import { type ObservedWorkload } from './observed-workload.js';
 import { plan } from './plan.js';
-import { regarding } from './provide.js';
-import type { Waiters } from './waiters.js';
+import { regardingKind } from './missing-claims.js';
+import type { BlockedWorkloads } from './blocked-workloads.js';
 
 export interface SyncDependencies {
   listers: Listers;
   client: ClaimClient & Pick<Client, 'get'>;
   launchers: Pick<LauncherList, 'of'>;
-  waiters: Waiters;
+  blockedWorkloads: BlockedWorkloads;
   /** False while the API server does not serve VMs or VMIs: that one is not there then says nothing. */
   areWorkloadsServed: () => boolean;
   /** New claims may be made in the namespace. */
   isGateOpen: (namespace: string) => boolean;
   /** How many claims one VM may have. */
   maxClaims: number;
-  kubevirt: KubeVirtNamespace;
+  kubevirt: KubeVirtControllerSource;
   events: Pick<EventRecorder, 'event'>;
   metrics: ControllerMetrics;
   log: Logger;
@@ -51,27 +51,27 @@ export interface SyncDependencies {
 export function createSync(dependencies: SyncDependencies): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   return async (key, signal) => {
     const target = { key, call: signal === undefined ? {} : { signal } };
-    const { listers, client, waiters } = dependencies;
-    const observed = observeWorkload(key, readWorkload(key, listers), dependencies);
-    const { planned, held } = holdUnprovable(plan(observed), dependencies);
+    const { listers, client, blockedWorkloads } = dependencies;
+    const observed = observeKey(key, readWorkload(key, listers), dependencies);
+    const { planned, held } = deferUnconfirmable(plan(observed), dependencies);
     const { confirmed, dropped } = await confirmNames(
       target,
       await confirmLive(target, planned, dependencies),
       dependencies,
     );
     const blockers = confirmed.flatMap((action) => (action.kind === 'refuse' ? (action.blockedBy ?? []) : []));
-    waiters.set(
+    blockedWorkloads.set(
       key,
       blockers.map((claim) => joinKey(observed.namespace, claim)),
     );
-    tellUnlessVerified(observed, dependencies);
-    for (const action of confirmed) tell(action, observed, dependencies);
+    reportUnknownKubeVirt(observed, dependencies);
+    for (const action of confirmed) reportAction(action, observed, dependencies);
     const failures = await applyAll(confirmed, client, {
       call: target.call,
-      isStillDue: async (action) => isReleased(action.claim, await planLive(target, dependencies)),
+      isStillDue: async (action) => isStillReleased(action.claim, await planLive(target, dependencies)),
     });
-    for (const failure of failures) tellFailure(failure, observed, dependencies);
-    const next = soonest(failures);
+    for (const failure of failures) reportFailure(failure, observed, dependencies);
+    const next = mostUrgent(failures);
     if (next !== undefined) throw next.error;
     if (held.length > 0) return { retry: OWNER_KIND_NOT_SERVED };
     if (dropped.length > 0) return { retry: 'the caches are behind the API server' };
@@ -80,13 +80,13 @@ export function createSync(dependencies: SyncDependencies): (key: string, signal
 }
 
 /** The workload of a sync, and how its requests are made: a stop that takes too long ends them. */
-interface Target {
+interface SyncTarget {
   key: string;
   call: CallOptions;
 }
 
 /** Without the kinds of VMs, no read can prove that an owner is gone: its claims stay, and say why. */
-function holdUnprovable(
+function deferUnconfirmable(
   actions: readonly Action[],
   { areWorkloadsServed, events, metrics, log }: SyncDependencies,
 ): { planned: Action[]; held: Action[] } {
@@ -105,7 +105,11 @@ function holdUnprovable(
 }
 
 /** Caches are enough to make a claim, not to let one go. */
-async function confirmLive(target: Target, planned: Action[], dependencies: SyncDependencies): Promise<Confirmation> {
+async function confirmLive(
+  target: SyncTarget,
+  planned: Action[],
+  dependencies: SyncDependencies,
+): Promise<Confirmation> {
   if (!planned.some(needsConfirmation)) return { confirmed: planned, dropped: [] };
   const result = confirm(planned, await planLive(target, dependencies));
   for (const { kind, reason } of result.dropped) {
@@ -114,14 +118,14 @@ async function confirmLive(target: Target, planned: Action[], dependencies: Sync
   return result;
 }
 
-async function planLive({ key, call }: Target, dependencies: SyncDependencies): Promise<Action[]> {
+async function planLive({ key, call }: SyncTarget, dependencies: SyncDependencies): Promise<Action[]> {
   const workload = await readLiveWorkload(key, dependencies.client, dependencies.launchers, call);
-  return plan(observeWorkload(key, workload, dependencies));
+  return plan(observeKey(key, workload, dependencies));
 }
 
-function observeWorkload(key: string, workload: Workload, dependencies: SyncDependencies): Observed {
+function observeKey(key: string, workload: WorkloadObjects, dependencies: SyncDependencies): ObservedWorkload {
   const { listers, isGateOpen, maxClaims } = dependencies;
-  return observe(key, workload, listers, { gateOpen: isGateOpen(splitKey(key).namespace), maxClaims });
+  return observeWorkload(key, workload, listers, { gateOpen: isGateOpen(splitKey(key).namespace), maxClaims });
 }
 
 /**
@@ -129,14 +133,15 @@ function observeWorkload(key: string, workload: Workload, dependencies: SyncDepe
  * the first name that is free; and no claim is created if kubevirt/ipam-extensions made one under another name.
  */
 async function confirmNames(
-  { key, call }: Target,
+  { key, call }: SyncTarget,
   { confirmed, dropped }: Confirmation,
   { client, log }: SyncDependencies,
 ): Promise<Confirmation> {
   const lost = new Set<Action>();
   for (const action of confirmed) {
     if (action.kind !== 'create') continue;
-    const why = (await findFormer(key, action.claim, { client, call })) ?? (await lacksFirst(action, { client, call }));
+    const why =
+      (await findAdoptable(key, action.claim, { client, call })) ?? (await checkPrimaryName(action, { client, call }));
     if (why === undefined) continue;
     lost.add(action);
     log.info({ workload: key, claim: objectKey(action.claim) }, `not created: ${why}`);
@@ -144,14 +149,14 @@ async function confirmNames(
   return { confirmed: confirmed.filter((action) => !lost.has(action)), dropped: [...dropped, ...lost] };
 }
 
-interface LiveClaims {
+interface LiveClaimReader {
   client: Pick<SyncDependencies['client'], 'find'>;
   call: CallOptions;
 }
 
-async function lacksFirst(
+async function checkPrimaryName(
   { beside }: Extract<Action, { kind: 'create' }>,
-  { client, call }: LiveClaims,
+  { client, call }: LiveClaimReader,
 ): Promise<string | undefined> {
   if (beside === undefined) return undefined;
   const { namespace, name, uid } = beside.metadata;
@@ -160,11 +165,15 @@ async function lacksFirst(
 }
 
 /** One read for each claim whose name kubevirt/ipam-extensions would have written another way. */
-async function findFormer(key: string, claim: IPAMClaim, { client, call }: LiveClaims): Promise<string | undefined> {
+async function findAdoptable(
+  key: string,
+  claim: IPAMClaim,
+  { client, call }: LiveClaimReader,
+): Promise<string | undefined> {
   const { namespace, name: vm } = splitKey(key);
-  const vmNetwork = vmNetworkOf(claim) ?? '';
-  const owner = ownerOf(claim);
-  const name = nameByIpamExtensions(vm, vmNetwork);
+  const vmNetwork = claimVmNetworkOf(claim) ?? '';
+  const owner = claimOwnerOf(claim);
+  const name = ipamExtensionsClaimName(vm, vmNetwork);
   if (owner === undefined || name === claimName(vm, vmNetwork)) return undefined;
   const former = await client.find(IPAM_CLAIMS, { namespace, name }, call);
   const isIt =
@@ -175,7 +184,7 @@ async function findFormer(key: string, claim: IPAMClaim, { client, call }: LiveC
   return isIt ? `IPAMClaim ${name} of kubevirt/ipam-extensions is for the same interface` : undefined;
 }
 
-function tell(action: Action, observed: Observed, { log, metrics, events }: SyncDependencies): void {
+function reportAction(action: Action, observed: ObservedWorkload, { log, metrics, events }: SyncDependencies): void {
   const { kind, reason } = action;
   const workload = joinKey(observed.namespace, observed.name);
   const claim = 'claim' in action ? objectKey(action.claim) : undefined;
@@ -184,16 +193,16 @@ function tell(action: Action, observed: Observed, { log, metrics, events }: Sync
   metrics.decided(kind);
   if (!('notice' in action)) return;
   metrics.notified(action.notice.reason);
-  const subject = subjectOf(action.notice.regarding, observed);
+  const subject = eventSubjectOf(action.notice.regarding, observed);
   events.event(subject, kind === 'wait' ? 'Normal' : 'Warning', action.notice.reason, action.notice.message);
 }
 
 /** Its launchers are admitted, and get none of the addresses. */
-function tellUnlessVerified(observed: Observed, { kubevirt, events, metrics }: SyncDependencies): void {
+function reportUnknownKubeVirt(observed: ObservedWorkload, { kubevirt, events, metrics }: SyncDependencies): void {
   const { problem } = kubevirt.controller();
   if (problem === undefined || observed.claims.length === 0 || (observed.vm ?? observed.vmi) === undefined) return;
   metrics.notified(EventReason.KubeVirtNamespaceUnknown);
-  const subject = subjectOf(observed.vm === undefined ? 'vmi' : 'vm', observed);
+  const subject = eventSubjectOf(observed.vm === undefined ? 'vmi' : 'vm', observed);
   events.event(
     subject,
     'Warning',
@@ -202,23 +211,27 @@ function tellUnlessVerified(observed: Observed, { kubevirt, events, metrics }: S
   );
 }
 
-function tellFailure(failure: Failure, observed: Observed, { log, metrics, events }: SyncDependencies): void {
+function reportFailure(
+  failure: FailedAction,
+  observed: ObservedWorkload,
+  { log, metrics, events }: SyncDependencies,
+): void {
   const { action, error } = failure;
-  const kind = classify(error);
+  const kind = classifyError(error);
   const workload = joinKey(observed.namespace, observed.name);
   log[kind === 'stale' ? 'debug' : 'warn'](
     { workload, action: action.kind, err: error },
     `failed: ${messageOf(error)}`,
   );
   metrics.failed(action.kind, kind);
-  const refusal = refusalOf(failure);
+  const refusal = rejectionOf(failure);
   if (refusal === undefined) return;
   metrics.notified(EventReason.ClaimRefused);
-  const about = regarding({ uid: observed.vm?.metadata.uid ?? '' }, observed);
-  events.event(subjectOf(about, observed), 'Warning', EventReason.ClaimRefused, refusal);
+  const about = regardingKind({ uid: observed.vm?.metadata.uid ?? '' }, observed);
+  events.event(eventSubjectOf(about, observed), 'Warning', EventReason.ClaimRefused, refusal);
 }
 
-function subjectOf(regarding: Notice['regarding'], { namespace, name, vm, vmi }: Observed) {
+function eventSubjectOf(regarding: WorkloadEvent['regarding'], { namespace, name, vm, vmi }: ObservedWorkload) {
   const isVm = regarding === 'vm';
   const uid = (isVm ? vm : vmi)?.metadata.uid;
   return {

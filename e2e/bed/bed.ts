@@ -2,21 +2,21 @@ import { join } from 'node:path';
 import { ensureBinaries, type Progress } from './binaries.js';
 import { startControlPlaneOn, type ControlPlane } from './control-plane.js';
 import { startControllerManager, startScheduler } from './controllers.js';
-import { createKinds } from './kinds.js';
-import { deployKubeVirt, generateManifests, grantRights, startVirtController } from './kubevirt.js';
+import { createCrds } from './crds.js';
+import { deployKubeVirt, generateManifests, createRbac, startVirtController } from './kubevirt.js';
 import { createAll, readManifests } from './objects.js';
 import { type TokenBinding, writeServiceAccountKubeconfig } from './service-accounts.js';
-import { cniBinFolder, openPodNetworks } from './network/open.js';
+import { cniBinFolder, openPodNetworks } from './network/open-pod-networks.js';
 import { openWire, type Wire } from './network/wire.js';
 import { BedWire } from './node/bed-wire.js';
-import { putStandIns } from './node/stand-ins.js';
+import { writePluginStubs } from './node/plugin-stubs.js';
 import { WiredNetworks } from './node/wired-networks.js';
 import { startSimulation } from './simulation.js';
-import { openSite, type SiteOptions } from './site.js';
+import { openWorkspace, type WorkspaceOptions } from './workspace.js';
 import { Switches } from './switches.js';
 import { VirtApi } from './virt-api.js';
 
-export interface BedOptions extends SiteOptions {
+export interface BedOptions extends WorkspaceOptions {
   /** `simulated`: pods have no real networks, on any machine. By default they have where the machine allows it. */
   network?: 'simulated';
   /** Number of simulated nodes; 2 by default, which live migration needs. */
@@ -44,44 +44,47 @@ export interface Bed extends Omit<ControlPlane, 'etcd'> {
 export async function startBed(options: BedOptions = {}): Promise<Bed> {
   const progress = options.progress ?? (() => undefined);
   const binaries = await ensureBinaries(progress);
-  const site = await openSite(options);
-  let nodes: RunningNodes | undefined;
+  const workspace = await openWorkspace(options);
+  let nodes: StartedNodes | undefined;
   try {
-    const wire = options.network === 'simulated' ? undefined : await openWire(site.processes, progress);
-    const virtApi = new VirtApi(site, binaries.virtApi);
+    const wire = options.network === 'simulated' ? undefined : await openWire(workspace.processes, progress);
+    const virtApi = new VirtApi(workspace, binaries.virtApi);
     await virtApi.launch();
-    const plane = await startControlPlaneOn(site, binaries.controlplane);
-    progress(`kube-apiserver is ready on ${plane.server}`);
-    startScheduler(plane, binaries.controlplane);
+    const controlPlane = await startControlPlaneOn(workspace, binaries.controlplane);
+    progress(`kube-apiserver is ready on ${controlPlane.server}`);
+    startScheduler(controlPlane, binaries.controlplane);
     const manifests = await generateManifests(binaries.virtController);
-    await createAll(plane.client, await readManifests(join(import.meta.dirname, 'manifests', 'namespaces.yaml')));
-    await Promise.all([createKinds(plane.client, manifests.crds), grantRights(plane, manifests)]);
+    await createAll(
+      controlPlane.client,
+      await readManifests(join(import.meta.dirname, 'manifests', 'namespaces.yaml')),
+    );
+    await Promise.all([createCrds(controlPlane.client, manifests.crds), createRbac(controlPlane, manifests)]);
     progress('all kinds are served');
-    startControllerManager(plane, binaries.controlplane);
-    nodes = await startNodes(plane, options.nodes ?? 2, wire);
+    startControllerManager(controlPlane, binaries.controlplane);
+    nodes = await startNodes(controlPlane, options.nodes ?? 2, wire);
     progress(`${nodes.names.length} simulated nodes are ready${wire ? ', their pods on real networks' : ''}`);
     await Promise.all([
-      deployKubeVirt(plane),
-      virtApi.connect(plane, manifests),
-      startVirtController(plane, binaries.virtController),
+      deployKubeVirt(controlPlane),
+      virtApi.connect(controlPlane, manifests),
+      startVirtController(controlPlane, binaries.virtController),
     ]);
     progress('KubeVirt is ready');
-    return bedOf(plane, nodes);
+    return createBed(controlPlane, nodes);
   } catch (error) {
     await nodes?.stop();
-    await site.abandon();
+    await workspace.abandon();
     throw error;
   }
 }
 
-interface RunningNodes {
+interface StartedNodes {
   readonly names: readonly string[];
   readonly switches: Switches;
   readonly wire: BedWire | undefined;
   stop(): Promise<void>;
 }
 
-async function startNodes(plane: ControlPlane, count: number, wire: Wire | undefined): Promise<RunningNodes> {
+async function startNodes(plane: ControlPlane, count: number, wire: Wire | undefined): Promise<StartedNodes> {
   const switches = new Switches();
   const names = Array.from({ length: count }, (_, index) => `node-${index + 1}`);
   if (!wire) {
@@ -90,7 +93,7 @@ async function startNodes(plane: ControlPlane, count: number, wire: Wire | undef
   }
   const networks = await openPodNetworks(plane, wire, { nodes: names });
   const cniBin = cniBinFolder(plane);
-  await putStandIns(cniBin);
+  await writePluginStubs(cniBin);
   const simulation = await startSimulation(plane, { names, switches, networks: new WiredNetworks(wire, networks) });
   const stop = async () => {
     await wire.child.kill(); // whatever waits for a plugin ends now, and so do all networks
@@ -99,12 +102,12 @@ async function startNodes(plane: ControlPlane, count: number, wire: Wire | undef
   return {
     names,
     switches,
-    wire: new BedWire({ wire, networks, cniBin, lookAgain: () => simulation.lookAgain() }),
+    wire: new BedWire({ wire, networks, cniBin, resync: () => simulation.resync() }),
     stop,
   };
 }
 
-function bedOf(plane: ControlPlane, nodes: RunningNodes): Bed {
+function createBed(plane: ControlPlane, nodes: StartedNodes): Bed {
   const { etcd, ...rest } = plane;
   return {
     ...rest,

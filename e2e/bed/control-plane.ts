@@ -2,23 +2,23 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/config.js';
+import { loadCredentials } from '../../kube/credentials.js';
 import { Transport } from '../../kube/transport.js';
 import { ApiServer } from './api-server.js';
 import { ensureControlPlaneBinary, type Progress } from './binaries.js';
 import { Etcd } from './etcd.js';
 import { writeKubeconfig, type ClusterAccess } from './kubeconfig.js';
 import { withFreePorts } from './ports.js';
-import { openSite, type Site, type SiteOptions } from './site.js';
+import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
 
-export interface ControlPlaneOptions extends SiteOptions {
+export interface ControlPlaneOptions extends WorkspaceOptions {
   progress?: Progress;
   /** More flags for kube-apiserver, for instance `--watch-cache=false`. */
   apiServerFlags?: readonly string[];
 }
 
 /** etcd and kube-apiserver, reachable as a cluster admin. */
-export interface ControlPlane extends ClusterAccess, Omit<Site, 'close' | 'abandon'> {
+export interface ControlPlane extends ClusterAccess, Omit<Workspace, 'close' | 'abandon'> {
   /** Path of the admin's kubeconfig. */
   readonly kubeconfig: string;
   /** The admin's. */
@@ -34,37 +34,37 @@ export interface ControlPlane extends ClusterAccess, Omit<Site, 'close' | 'aband
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const binary = await ensureControlPlaneBinary(options.progress ?? (() => undefined));
-  const site = await openSite(options);
+  const workspace = await openWorkspace(options);
   try {
-    return await startControlPlaneOn(site, binary, options.apiServerFlags);
+    return await startControlPlaneOn(workspace, binary, options.apiServerFlags);
   } catch (error) {
-    await site.abandon();
+    await workspace.abandon();
     throw error;
   }
 }
 
 /** The same on a site that is there already, and that stays the caller's to close when this fails. */
 export async function startControlPlaneOn(
-  site: Site,
+  workspace: Workspace,
   binary: string,
   apiServerFlags: readonly string[] = [],
 ): Promise<ControlPlane> {
   const token = randomBytes(16).toString('hex');
-  const tokenFile = join(site.dataDir, 'tokens.csv');
+  const tokenFile = join(workspace.dataDir, 'tokens.csv');
   await writeFile(tokenFile, `${token},admin,admin,system:masters\n`, { mode: 0o600 });
-  const servers = await startServers({ site, binary, tokenFile, apiServerFlags });
-  const cluster = { server: servers.apiServer.url, caBundle: site.certificates.caBundle };
-  const kubeconfig = await writeKubeconfig(join(site.workDir, 'admin.kubeconfig'), cluster, token);
+  const servers = await startServers({ site: workspace, binary, tokenFile, apiServerFlags });
+  const cluster = { server: servers.apiServer.url, caBundle: workspace.certificates.caBundle };
+  const kubeconfig = await writeKubeconfig(join(workspace.workDir, 'admin.kubeconfig'), cluster, token);
   const transport = new Transport(await loadCredentials({ kubeconfig }), { connections: 32 });
   const stop = async () => {
     await transport.close();
-    await site.close();
+    await workspace.close();
   };
-  return { ...site, ...cluster, ...servers, kubeconfig, client: new Client(transport), stop };
+  return { ...workspace, ...cluster, ...servers, kubeconfig, client: new Client(transport), stop };
 }
 
 interface ServerOptions {
-  readonly site: Site;
+  readonly site: Workspace;
   readonly binary: string;
   readonly tokenFile: string;
   readonly apiServerFlags: readonly string[];

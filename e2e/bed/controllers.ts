@@ -1,7 +1,7 @@
 import type { ControlPlane } from './control-plane.js';
 
 /** By default clients limit themselves to 20 requests a second, which is five seconds of start-up for nothing. */
-const NO_LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000'];
+const UNTHROTTLED = ['--kube-api-qps=1000', '--kube-api-burst=1000'];
 
 /**
  * Starts kube-controller-manager. The kinds whose objects it shall collect must exist: its garbage collector looks for new
@@ -18,7 +18,7 @@ export function startControllerManager({ processes, kubeconfig, certificates }: 
       '--use-service-account-credentials',
       '--leader-elect=false',
       '--secure-port=0',
-      ...NO_LIMITS,
+      ...UNTHROTTLED,
     ],
   });
 }
@@ -27,6 +27,6 @@ export function startScheduler({ processes, kubeconfig }: ControlPlane, binary: 
   processes.start({
     name: 'kube-scheduler',
     command: binary,
-    args: ['kube-scheduler', `--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--secure-port=0', ...NO_LIMITS],
+    args: ['kube-scheduler', `--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--secure-port=0', ...UNTHROTTLED],
   });
 }

@@ -24,7 +24,7 @@ export async function generateManifests(virtController: string): Promise<KubeVir
 }
 
 /** Creates KubeVirt's accounts and their rights; the namespace must exist. */
-export async function grantRights({ client }: ControlPlane, manifests: KubeVirtManifests): Promise<void> {
+export async function createRbac({ client }: ControlPlane, manifests: KubeVirtManifests): Promise<void> {
   await createAll(client, manifests.rbac);
 }
 

@@ -10,17 +10,17 @@ const [LOWEST, HIGHEST] = [20_000, 32_000];
 const ATTEMPTS = 3;
 
 /** Ports of earlier calls: a process that was told to listen on one may not have begun to. */
-const given = new Set<number>();
-const MOST_GIVEN = (HIGHEST - LOWEST) / 2;
+const issued = new Set<number>();
+const MAX_ISSUED = (HIGHEST - LOWEST) / 2;
 
 /** `count` different TCP ports of 127.0.0.1 that were free a moment ago, and that no earlier call gave. */
 export async function findFreePorts(count: number): Promise<number[]> {
-  if (given.size > MOST_GIVEN) given.clear();
+  if (issued.size > MAX_ISSUED) issued.clear();
   const held = new Map<number, Server>();
   while (held.size < count) {
     const port = randomInt(LOWEST, HIGHEST);
-    if (given.has(port)) continue;
-    given.add(port);
+    if (issued.has(port)) continue;
+    issued.add(port);
     const server = await listenOn(port);
     if (server) held.set(port, server);
   }

@@ -27,15 +27,15 @@ describe('The processes of a bed', function () {
     processes.start({ name, command: '/bin/sh', args: ['-c', script], ...more });
 
   it('write a log each, which goes on when a process is started again', async () => {
-    await shell('talker', 'echo one; echo two >&2').gone;
+    await shell('talker', 'echo one; echo two >&2').exited;
     const again = shell('talker', 'echo three');
-    await again.gone;
+    await again.exited;
     expect(await readFile(again.logFile, 'utf8')).to.equal('one\ntwo\nthree\n');
   });
 
   it('have their temporary files where the bed has its own', async () => {
     const child = shell('untidy', 'echo "$TMPDIR"; test -d "$TMPDIR"');
-    await child.gone;
+    await child.exited;
     expect(await readFile(child.logFile, 'utf8')).to.equal(`${join(folder, 'data', 'tmp')}\n`);
     expect(() => child.assertRunning()).to.throw('code 0');
   });
@@ -45,18 +45,18 @@ describe('The processes of a bed', function () {
       name: 'parrot',
       command: '/bin/sh',
       args: ['-c', 'read line; echo "$line"; echo bye >&2'],
-      talks: true,
+      hasPipes: true,
     });
     child.pipes.input?.write('hello\n');
     const [answer] = (await once(child.pipes.output!, 'data')) as [Buffer];
-    await child.gone;
+    await child.exited;
     expect(answer.toString()).to.equal('hello\n');
     expect(await readFile(child.logFile, 'utf8')).to.equal('bye\n');
   });
 
   it('are reported with the end of their log when they are gone', async () => {
     const child = shell('failing', 'echo bad flag; exit 3');
-    await child.gone;
+    await child.exited;
     expect(child.running).to.equal(false);
     expect(() => child.assertRunning()).to.throw(/failing ended with code 3.*\nbad flag/);
     expect(processes.list()).to.deep.equal([]);
@@ -64,7 +64,7 @@ describe('The processes of a bed', function () {
 
   it('are reported when they cannot be started at all', async () => {
     const child = processes.start({ name: 'nobody', command: '/does/not/exist', args: [] });
-    await child.gone;
+    await child.exited;
     expect(() => child.assertRunning()).to.throw(/nobody ended with .*ENOENT/);
   });
 
@@ -90,7 +90,7 @@ describe('The processes of a bed', function () {
     const order: string[] = [];
     const store = shell('store', 'exec sleep 60', { stopLast: true });
     const user = shell('user', 'trap "sleep 0.3; exit 0" TERM; while :; do sleep 0.05; done');
-    for (const child of [store, user]) void child.gone.then(() => order.push(child.name));
+    for (const child of [store, user]) void child.exited.then(() => order.push(child.name));
     await processes.stop();
     expect(order).to.deep.equal(['user', 'store']);
   });

@@ -21,7 +21,7 @@ export interface ChildOptions {
   /** Stopped after all the others (etcd: whoever outlives it hangs on it). */
   readonly stopLast?: boolean;
   /** Its standard input and output are for us to talk to it; only its standard error goes to the log. */
-  readonly talks?: boolean;
+  readonly hasPipes?: boolean;
 }
 
 /** The standard output of a command that ends by itself. */
@@ -37,7 +37,7 @@ export class Child {
   readonly logFile: string;
   readonly stopLast: boolean;
   /** Resolves once the process is gone; never rejects. */
-  readonly gone: Promise<void>;
+  readonly exited: Promise<void>;
   #end: string | undefined;
   readonly #process: ChildProcess;
 
@@ -50,12 +50,12 @@ export class Child {
     this.#process = spawn(options.command, [...options.args], {
       cwd: options.cwd,
       env: { ...process.env, ...options.env },
-      stdio: options.talks ? ['pipe', 'pipe', log] : ['ignore', log, log],
+      stdio: options.hasPipes ? ['pipe', 'pipe', log] : ['ignore', log, log],
       detached: true,
     });
     closeSync(log);
     this.pid = this.#process.pid ?? 0;
-    this.gone = new Promise((resolve) => {
+    this.exited = new Promise((resolve) => {
       const finish = (end: string) => {
         this.#end = end;
         resolve();
@@ -97,13 +97,13 @@ export class Child {
     this.signal('SIGTERM');
     this.signal('SIGCONT'); // a paused process would sit on its SIGTERM
     const impatience = setTimeout(() => this.signal('SIGKILL'), GRACE_MS);
-    await this.gone;
+    await this.exited;
     clearTimeout(impatience);
   }
 
   async kill(): Promise<void> {
     this.signal('SIGKILL');
-    await this.gone;
+    await this.exited;
   }
 }
 
@@ -139,8 +139,8 @@ export class Processes {
     if (child.pid === 0) return child; // it could not be started, as it will say by itself
     this.#children.add(child);
     this.#watchdog.watch(child.pid);
-    void child.gone.then(() => {
-      this.#watchdog.forget(child.pid);
+    void child.exited.then(() => {
+      this.#watchdog.unwatch(child.pid);
       this.#children.delete(child);
     });
     return child;
@@ -151,7 +151,7 @@ export class Processes {
    * they lose their lease, which an absence of the API server may cost them.
    */
   keepRunning(child: Child, options: ChildOptions): void {
-    void child.gone.then(() => {
+    void child.exited.then(() => {
       setTimeout(() => {
         if (!this.#stopping) this.keepRunning(this.start(options), options);
       }, RESTART_MS).unref();
@@ -168,7 +168,7 @@ export class Processes {
     await Promise.all(children.filter((child) => !child.stopLast).map((child) => child.stop()));
     await Promise.all(children.map((child) => child.stop()));
     process.off('exit', this.#onExit);
-    await this.#watchdog.dismiss();
+    await this.#watchdog.stop();
   }
 }
 

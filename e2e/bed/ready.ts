@@ -8,7 +8,7 @@ import type { Child } from './processes.js';
  */
 export async function waitReady(child: Child, probe: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   const abort = new AbortController();
-  void child.gone.then(() => abort.abort());
+  void child.exited.then(() => abort.abort());
   try {
     await until(`${child.name} to be ready`, probe, { timeoutMs, signal: abort.signal });
   } catch (error) {

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
-import { loadCredentials } from '../../kube/config.js';
+import { loadCredentials } from '../../kube/credentials.js';
 import { Transport } from '../../kube/transport.js';
 import type { ControlPlane } from './control-plane.js';
 import { KUBEVIRT_NAMESPACE } from './kubevirt.js';
-import type { Guests, Networks } from './node/networks.js';
+import type { GuestNetworks, SandboxNetworks } from './node/sandbox-networks.js';
 import { SimulatedNetworks } from './node/simulated-networks.js';
 import { SimulatedNodes } from './node/simulated-nodes.js';
 import { writeServiceAccountKubeconfig } from './service-accounts.js';
@@ -14,7 +14,7 @@ import type { Switches } from './switches.js';
 
 export interface Simulation {
   /** Has the kubelets look at all of their pods. */
-  lookAgain(): void;
+  resync(): void;
   stop(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export interface SimulationOptions {
   readonly names: readonly string[];
   readonly switches: Switches;
   /** Without them, the pods' networks are simulated, too. */
-  readonly networks?: (Networks & Guests) | undefined;
+  readonly networks?: (SandboxNetworks & GuestNetworks) | undefined;
 }
 
 /** Starts the simulated nodes in this process, with the identity that virt-handler has; resolves once they are Ready. */
@@ -54,5 +54,5 @@ export async function startSimulation(plane: ControlPlane, options: SimulationOp
     await stop();
     throw error;
   }
-  return { stop, lookAgain: () => nodes.lookAtAll() };
+  return { stop, resync: () => nodes.resync() };
 }

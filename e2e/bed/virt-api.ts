@@ -6,18 +6,18 @@ import { findFreePorts, withFreePorts } from './ports.js';
 import type { Child, ChildOptions } from './processes.js';
 import { httpsGet, waitReady } from './ready.js';
 import { serviceAccountKubeconfigPath, writeServiceAccountKubeconfig } from './service-accounts.js';
-import type { Site } from './site.js';
+import type { Workspace } from './workspace.js';
 
 const ACCOUNT = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-apiserver' };
 const HEALTH = '/apis/subresources.kubevirt.io/v1/healthz';
 
 /** virt-api, which can be launched before there is an API server: it then does its seconds of preparation meanwhile. */
 export class VirtApi {
-  readonly #site: Site;
+  readonly #site: Workspace;
   readonly #binary: string;
   #launched: { readonly child: Child; readonly port: number } | undefined;
 
-  constructor(site: Site, binary: string) {
+  constructor(site: Workspace, binary: string) {
     this.#site = site;
     this.#binary = binary;
   }
@@ -42,7 +42,7 @@ export class VirtApi {
       ...manifests.webhooks.map((configuration) => withWebhookCa(configuration, plane.caBundle)),
       ...manifests.apiServices.map((service) => withApiServiceCa(service, plane.caBundle)),
     ]);
-    await Promise.all(manifests.apiServices.map((service) => untilAvailable(plane, service)));
+    await Promise.all(manifests.apiServices.map((service) => waitAvailable(plane, service)));
   }
 
   #launchOn(port: number): { child: Child; port: number } {
@@ -107,7 +107,7 @@ function withApiServiceCa(service: Manifest, caBundle: string): Manifest {
   return { ...service, spec: { ...(service.spec as object), caBundle } };
 }
 
-async function untilAvailable({ client }: ControlPlane, service: Manifest): Promise<void> {
+async function waitAvailable({ client }: ControlPlane, service: Manifest): Promise<void> {
   await until(`APIService ${service.metadata.name} to be available`, async () => {
     const { status } = await client.get(resourceOf(service), { name: service.metadata.name });
     const { conditions = [] } = (status ?? {}) as { conditions?: { type: string; status: string }[] };

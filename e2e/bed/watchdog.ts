@@ -37,11 +37,11 @@ export class Watchdog {
   }
 
   /** Must be said as soon as a process is gone: its id may be given to another. */
-  forget(pid: number): void {
+  unwatch(pid: number): void {
     this.#say(`forget ${pid}`);
   }
 
-  async dismiss(): Promise<void> {
+  async stop(): Promise<void> {
     if (this.#shell.exitCode !== null || this.#shell.signalCode !== null) return;
     const gone = once(this.#shell, 'exit');
     this.#say('dismiss');

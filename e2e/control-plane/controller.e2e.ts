@@ -6,7 +6,7 @@ import type { Pod } from '../../api/pod.js';
 import { areServed } from '../../kube/absence.js';
 import { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
-import { loadCredentials } from '../../kube/config.js';
+import { loadCredentials } from '../../kube/credentials.js';
 import { StatusError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
 import { EVENTS } from '../../kube/events.js';
@@ -24,12 +24,12 @@ import { applyAll } from '../../controller/claims/apply.js';
 import { createController } from '../../controller/main.js';
 import { CONTROLLER_SETTINGS, type ControllerConfig } from '../../process/config.js';
 import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
-import type { Part } from '../../process/part.js';
+import type { Component } from '../../process/component.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import type { Resource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { createKinds, kubeVirtKind } from '../bed/kinds.js';
+import { createCrds, kubeVirtKind } from '../bed/crds.js';
 import { createAll, readManifests, resourceOf } from '../bed/objects.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
 import { until, untilValue } from '../bed/wait.js';
@@ -45,7 +45,7 @@ const KUBEVIRT_KINDS = [
 
 /** A controller in this process, as its shipped identity. */
 interface Running {
-  part: Part;
+  part: Component;
   context: ProcessContext;
 }
 
@@ -57,7 +57,7 @@ describe('The controller on an API server', function () {
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     plane = await startControlPlane();
-    await createKinds(plane.client, [...KUBEVIRT_KINDS, kubeVirtKind('kubevirts', 'KubeVirt')]);
+    await createCrds(plane.client, [...KUBEVIRT_KINDS, kubeVirtKind('kubevirts', 'KubeVirt')]);
     const files = [
       'namespace.yaml',
       'rbac/controller.yaml',
@@ -93,7 +93,10 @@ describe('The controller on an API server', function () {
 
   async function start(changes: Partial<ControllerConfig> = {}, identity = 'only'): Promise<Running> {
     const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
-    const defaults = Object.entries(CONTROLLER_SETTINGS).map(([field, { fallback }]) => [field, fallback as unknown]);
+    const defaults = Object.entries(CONTROLLER_SETTINGS).map(([field, { defaultValue }]) => [
+      field,
+      defaultValue as unknown,
+    ]);
     const config = {
       ...(Object.fromEntries(defaults) as ControllerConfig),
       kubeconfig,
@@ -185,7 +188,9 @@ describe('The controller on an API server', function () {
 
   it('tells the VM of a claim in its way, and makes its own as soon as that is gone', async () => {
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: 'other-uid', controller: true };
-    const metadata = creatable(claim({ owner, remembers: null, finalizers: [], vmNetwork: null, nad: null }).metadata);
+    const metadata = creatable(
+      claim({ owner, recordedOwner: null, finalizers: [], vmNetwork: null, nad: null }).metadata,
+    );
     await plane.client.create(IPAM_CLAIMS, { ...claim(), metadata });
     await start();
     const { metadata: vm1 } = await createVm('vm1');
@@ -261,7 +266,7 @@ describe('The controller on an API server', function () {
   }
 
   it('takes a finalizer that is not where it was seen for an old view', async () => {
-    const metadata = creatable(claim({ owner: null, remembers: null, finalizers: ['a.example/b'] }).metadata);
+    const metadata = creatable(claim({ owner: null, recordedOwner: null, finalizers: ['a.example/b'] }).metadata);
     const made = await plane.client.create(IPAM_CLAIMS, { ...claim(), metadata });
     const deleting = { ...made.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
     const seen = { ...made, metadata: { ...deleting, finalizers: ['kubevirt.io/persistent-ipam'] } };

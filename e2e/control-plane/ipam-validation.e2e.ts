@@ -4,7 +4,7 @@ import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { PoolLease } from '../../ipam/validation/view.js';
-import { createValidation } from '../../ipam/validation/webhook.js';
+import { createValidationWebhook } from '../../ipam/validation/webhook.js';
 import type { Client } from '../../kube/client.js';
 import {
   ADDRESS_POOLS,
@@ -13,16 +13,16 @@ import {
   SECRETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
-import { rightsBy } from '../../api/nad-rights.js';
+import { nadRightsFrom } from '../../api/nad-rights.js';
 import { IPAM_SETTINGS, type IpamConfig } from '../../process/config.js';
 import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
-import type { Part } from '../../process/part.js';
-import { ADDRESS_POOL_WATCH, NADS } from '../../cluster/watched.js';
-import { faultOf, refusalOf } from '../../test/outcome.js';
+import type { Component } from '../../process/component.js';
+import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
+import { faultOf, requestErrorOf } from '../../test/request-error.js';
 import { holdfastConfig } from '../../test/pool-objects.js';
-import { leaseOf } from '../../ipam/validation/testing/validation-view.js';
+import { poolLeaseOf } from '../../ipam/validation/testing/validation-view.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { createKinds } from '../bed/kinds.js';
+import { createCrds } from '../bed/crds.js';
 import { readManifests, resourceOf } from '../bed/objects.js';
 import { findFreePorts } from '../bed/ports.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
@@ -36,7 +36,7 @@ const TENANT = 'vms';
 
 /** The validation in this process, as ipam's shipped identity. */
 interface Running {
-  part: Part;
+  part: Component;
   context: ProcessContext;
 }
 
@@ -52,7 +52,7 @@ describe('The validation of pools and networks on an API server', function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     plane = await startControlPlane();
     [port = 0] = await findFreePorts(1);
-    await createKinds(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addresspools.yaml')));
+    await createCrds(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addresspools.yaml')));
     await install();
     running = await start();
     await until('the webhook is asked', async () => (await faultOf(dryRun({ subnets: overlapping }))) === '400');
@@ -86,7 +86,7 @@ describe('The validation of pools and networks on an API server', function () {
 
   async function start(): Promise<Running> {
     const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
-    const defaults = Object.entries(IPAM_SETTINGS).map(([field, { fallback }]) => [field, fallback as unknown]);
+    const defaults = Object.entries(IPAM_SETTINGS).map(([field, { defaultValue }]) => [field, defaultValue as unknown]);
     const config = {
       ...(Object.fromEntries(defaults) as IpamConfig),
       kubeconfig,
@@ -94,12 +94,17 @@ describe('The validation of pools and networks on an API server', function () {
       validationBindAddress: `127.0.0.1:${port}`,
     };
     const context = await createContext('ipam', config);
-    const [pools, networks] = [context.informers.get(ADDRESS_POOL_WATCH), context.informers.get(NADS)];
+    const [pools, networks] = [context.informers.get(ADDRESS_POOL_WATCH), context.informers.get(NAD_WATCH)];
     const directory = new PoolDirectory({ pools: pools.cache, networks: networks.cache });
     for (const informer of [pools, networks]) informer.onChange(() => directory.changed());
     const book = { ofPool: (pool: string) => (pool === 'blue' ? leases : []) };
-    const rightsOf = rightsBy(config);
-    const part = createValidation(context, config, { leases: book, pools: pools.cache, networks: directory, rightsOf });
+    const rightsOf = nadRightsFrom(config);
+    const part = createValidationWebhook(context, config, {
+      leases: book,
+      pools: pools.cache,
+      networks: directory,
+      rightsOf,
+    });
     await part.start();
     await until('the validation is ready', () => part.ready?.() === undefined);
     return { part, context };
@@ -136,18 +141,20 @@ describe('The validation of pools and networks on an API server', function () {
 
   it('refuses a pool, also on a dry run, and says what to do', async () => {
     for (const attempt of [dryRun, (spec: object) => plane.client.create(ADDRESS_POOLS, pool(spec))]) {
-      const { message } = await refusalOf(attempt({ subnets: overlapping }));
+      const { message } = await requestErrorOf(attempt({ subnets: overlapping }));
       expect(message).to.include('pools.ipam.holdfast.dev').and.to.include('AddressPool blue: spec.subnets[');
     }
   });
 
   it('keeps a pool with leases, and lets it go without', async () => {
     await plane.client.create(ADDRESS_POOLS, pool({}));
-    leases = [leaseOf('10.0.0.200')];
+    leases = [poolLeaseOf('10.0.0.200')];
     const subnets = [{ cidr: '10.0.0.0/25' }];
-    expect((await refusalOf(patch({ spec: { subnets } }))).message).to.include('10.0.0.200 (IPAMClaim vms/vm1.data)');
+    expect((await requestErrorOf(patch({ spec: { subnets } }))).message).to.include(
+      '10.0.0.200 (IPAMClaim vms/vm1.data)',
+    );
     const deletion = () => plane.client.delete(ADDRESS_POOLS, { name: 'blue' });
-    expect((await refusalOf(deletion())).message).to.include('it has 1 leased address: 10.0.0.200');
+    expect((await requestErrorOf(deletion())).message).to.include('it has 1 leased address: 10.0.0.200');
     await patch({ metadata: { labels: { some: 'label' } } });
     leases = [];
     await patch({ spec: { subnets } });
@@ -156,13 +163,13 @@ describe('The validation of pools and networks on an API server', function () {
 
   it('does not stand in the way of ipam itself', async () => {
     await plane.client.create(ADDRESS_POOLS, pool({}));
-    leases = [leaseOf('10.0.0.200')];
+    leases = [poolLeaseOf('10.0.0.200')];
     await patch({ spec: { subnets: [{ cidr: '10.0.0.0/25' }] } }, running.context.client);
     await running.context.client.delete(ADDRESS_POOLS, { name: 'blue' });
   });
 
   it('refuses networks that delegate to Holdfast and are wrong, or disagree', async () => {
-    const wrong = await refusalOf(createNad('wrong', holdfastConfig({ subnets: [{ cidr: '10.0.0.1/24' }] })));
+    const wrong = await requestErrorOf(createNad('wrong', holdfastConfig({ subnets: [{ cidr: '10.0.0.1/24' }] })));
     expect(wrong.message)
       .to.include('network-attachment-definitions.ipam.holdfast.dev')
       .and.to.include('spec.config.ipam.subnets[0].cidr');
@@ -192,7 +199,7 @@ describe('The validation of pools and networks on an API server', function () {
       // a network that slips through is shown later; a pool that goes takes addresses with it
       await createNad('late', holdfastConfig({ subnets: [{ cidr: '10.3.0.1/24' }] }, 'late'));
       const deletion = plane.client.delete(ADDRESS_POOLS, { name: 'red' });
-      expect((await refusalOf(deletion)).message).to.include('failed calling webhook');
+      expect((await requestErrorOf(deletion)).message).to.include('failed calling webhook');
     } finally {
       running = await start();
     }

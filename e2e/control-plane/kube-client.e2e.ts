@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
-import { loadCredentials } from '../../kube/config.js';
+import { loadCredentials } from '../../kube/credentials.js';
 import { isAlreadyExists, isConflict, isInvalid, isNotFound } from '../../kube/errors.js';
 import { EVENTS, EventRecorder } from '../../kube/events.js';
-import { LEASES, LeaderElection } from '../../kube/leader.js';
+import { LEASES, LeaderElection } from '../../kube/leader-election.js';
 import { silentLogger } from '../../kube/log.js';
 import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
-import { faultOf, refusalOf } from '../../test/outcome.js';
+import { faultOf, requestErrorOf } from '../../test/request-error.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
 import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
 import { until } from '../bed/wait.js';
@@ -45,11 +45,13 @@ describe('The Kubernetes layer', function () {
 
   it('creates once, and replaces only what it has read', async () => {
     const created = await client.create(CONFIG_MAPS, configMap('writes', { a: '1' }));
-    expect(isAlreadyExists(await refusalOf(client.create(CONFIG_MAPS, configMap('writes'))))).to.equal(true);
+    expect(isAlreadyExists(await requestErrorOf(client.create(CONFIG_MAPS, configMap('writes'))))).to.equal(true);
     const replaced = await client.replace(CONFIG_MAPS, { ...created, data: { a: '2' } });
     expect(replaced.data).to.deep.equal({ a: '2' });
-    expect(isConflict(await refusalOf(client.replace(CONFIG_MAPS, { ...created, data: { a: '3' } })))).to.equal(true);
-    expect(isInvalid(await refusalOf(client.create(CONFIG_MAPS, configMap('Bad_Name'))))).to.equal(true);
+    expect(isConflict(await requestErrorOf(client.replace(CONFIG_MAPS, { ...created, data: { a: '3' } })))).to.equal(
+      true,
+    );
+    expect(isInvalid(await requestErrorOf(client.create(CONFIG_MAPS, configMap('Bad_Name'))))).to.equal(true);
   });
 
   it('patches in every way that the server knows', async () => {
@@ -70,8 +72,8 @@ describe('The Kubernetes layer', function () {
     const first = await client.create(CONFIG_MAPS, configMap('deletes'));
     const changed = await client.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data: { a: '1' } } });
     const { resourceVersion } = first.metadata;
-    expect(isConflict(await refusalOf(client.delete(CONFIG_MAPS, ref, { uid: 'another' })))).to.equal(true);
-    expect(isConflict(await refusalOf(client.delete(CONFIG_MAPS, ref, { resourceVersion })))).to.equal(true);
+    expect(isConflict(await requestErrorOf(client.delete(CONFIG_MAPS, ref, { uid: 'another' })))).to.equal(true);
+    expect(isConflict(await requestErrorOf(client.delete(CONFIG_MAPS, ref, { resourceVersion })))).to.equal(true);
     await client.delete(CONFIG_MAPS, ref, { uid: changed.metadata.uid });
     expect(await client.find(CONFIG_MAPS, ref)).to.equal(undefined);
     await client.delete(CONFIG_MAPS, ref, { uid: changed.metadata.uid });
@@ -211,6 +213,6 @@ describe('The Kubernetes layer', function () {
       plane.apiServer.resume();
     }
     expect((await client.get(CONFIG_MAPS, ref)).metadata.name).to.equal('writes');
-    expect(isNotFound(await refusalOf(client.get(CONFIG_MAPS, { ...ref, name: 'absent' })))).to.equal(true);
+    expect(isNotFound(await requestErrorOf(client.get(CONFIG_MAPS, { ...ref, name: 'absent' })))).to.equal(true);
   });
 });

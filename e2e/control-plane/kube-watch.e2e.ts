@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/config.js';
+import { loadCredentials } from '../../kube/credentials.js';
 import { Informer, type InformerOptions } from '../../kube/informer.js';
 import { silentMetrics } from '../../kube/metrics.js';
 import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
-import { type StreamRequest, Transport, type Wire } from '../../kube/transport.js';
+import { type StreamRequest, Transport, type ClientTransport } from '../../kube/transport.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { HoldingProxy } from '../faults/holding-proxy.js';
+import { PausableProxy } from '../faults/pausable-proxy.js';
 import { until, untilValue } from '../bed/wait.js';
 
 type ConfigMap = KubeObject & { data?: Record<string, string> };
@@ -28,14 +28,14 @@ const THINGS: Resource = { group: 'test.dev', version: 'v1', plural: 'things', k
 const NAMESPACE = 'kube-watch';
 
 /** Holds watches back until it is told to let them through. */
-class Gate implements Wire {
-  readonly #wire: Wire;
+class Gate implements ClientTransport {
+  readonly #wire: ClientTransport;
   #closed: Promise<void> | undefined;
   #open: () => void = () => undefined;
   /** Watches that wait. */
   waiting = 0;
 
-  constructor(wire: Wire) {
+  constructor(wire: ClientTransport) {
     this.#wire = wire;
   }
 
@@ -50,7 +50,7 @@ class Gate implements Wire {
     this.#open();
   }
 
-  request(request: Parameters<Wire['request']>[0]): Promise<unknown> {
+  request(request: Parameters<ClientTransport['request']>[0]): Promise<unknown> {
     return this.#wire.request(request);
   }
 
@@ -184,7 +184,7 @@ describe('The informers of the Kubernetes layer', function () {
   it('begin a list again whose continue token is compacted away between two pages', async () => {
     const total = (await client.list(CONFIG_MAPS)).items.length;
     let pages = 0;
-    const forgetful: Wire = {
+    const forgetful: ClientTransport = {
       stream: (request) => client.transport.stream(request),
       close: () => client.transport.close(),
       request: async (request) => {
@@ -216,7 +216,7 @@ describe('The informers of the Kubernetes layer', function () {
   });
 
   it('go on through a proxy that keeps connections open which lead nowhere any more', async () => {
-    const proxy = await HoldingProxy.start(Number(new URL(plane.server).port));
+    const proxy = await PausableProxy.start(Number(new URL(plane.server).port));
     const admin = await loadCredentials({ kubeconfig: plane.kubeconfig });
     const transport = new Transport({
       server: proxy.url,
@@ -228,7 +228,7 @@ describe('The informers of the Kubernetes layer', function () {
       const informer = await follow(CONFIG_MAPS, { idleMs: 1_000 }, new Client(transport));
       await seeWatch(informer);
       ends.length = 0;
-      proxy.hold();
+      proxy.pause();
       await write('behind-proxy');
       await until('the object behind the proxy', () => informer.cache.get(`${NAMESPACE}/behind-proxy`));
       expect(ends).to.include('idle');

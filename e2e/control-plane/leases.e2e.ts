@@ -6,15 +6,15 @@ import { leaseName } from '../../ipam/core/lease-name.js';
 import {
   createLease,
   expireLease,
-  mayTake,
+  availabilityOf,
   readLease,
   releaseLease,
   stateOf,
-  takeLease,
+  reallocateLease,
 } from '../../ipam/core/lease.js';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/config.js';
-import { classify } from '../../kube/errors.js';
+import { loadCredentials } from '../../kube/credentials.js';
+import { classifyError } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
 import { writeLease } from '../../cluster/lease-writes.js';
@@ -50,7 +50,7 @@ class Racer {
     try {
       return (await writeLease(this.client, write)) ?? 'gone';
     } catch (error) {
-      if (classify(error) === 'stale') return undefined;
+      if (classifyError(error) === 'stale') return undefined;
       throw error;
     }
   }
@@ -118,8 +118,8 @@ describe('Racing for addresses', function () {
     const released = await stored();
     const winners = await race((racer, address, index) => {
       const request = { ...POOL, address, owner: racer.owner(), node: racer.name };
-      expect(mayTake(released[index]!, request, TIMES, NOW + TIMES.cooldownMs)).to.equal(true);
-      return takeLease(released[index]!, request);
+      expect(availabilityOf(released[index]!, request, TIMES, NOW + TIMES.cooldownMs)).to.equal(true);
+      return reallocateLease(released[index]!, request);
     });
     const records = await stored();
     expect(records.map(stateOf)).to.deep.equal(ADDRESSES.map(() => 'held'));
@@ -137,7 +137,7 @@ describe('Racing for addresses', function () {
     const winners = await race((racer, address, index) =>
       (racer.name === 'left') === index % 4 < 2
         ? expireLease(released[index]!)
-        : takeLease(released[index]!, { ...POOL, address, owner: racer.owner() }),
+        : reallocateLease(released[index]!, { ...POOL, address, owner: racer.owner() }),
     );
     const left = (await plane.client.list(ADDRESS_LEASES)).items.map(readLease);
     const takers = winners.filter((name, index) => (name === 'left') !== index % 4 < 2);
@@ -158,7 +158,7 @@ describe('Racing for addresses', function () {
     const late = [
       expireLease(released),
       releaseLease(first, NOW),
-      takeLease(released, { ...POOL, address: address!, owner: left!.owner() }),
+      reallocateLease(released, { ...POOL, address: address!, owner: left!.owner() }),
     ];
     for (const write of late) expect(await left!.write(write), write.verb).to.equal(undefined);
     const [lease] = (await plane.client.list(ADDRESS_LEASES)).items.map(readLease);

@@ -12,7 +12,7 @@ import {
 } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/config.js';
+import { loadCredentials } from '../../kube/credentials.js';
 import {
   ADDRESS_POOLS,
   IPAM_CLAIMS,
@@ -28,7 +28,7 @@ import {
 import { Transport } from '../../kube/transport.js';
 import { WEBHOOK_SETTINGS, type WebhookConfig } from '../../process/config.js';
 import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
-import type { Part } from '../../process/part.js';
+import type { Component } from '../../process/component.js';
 import {
   NAMESPACE,
   makeClaim,
@@ -38,10 +38,10 @@ import {
   makeVmi,
   networksValue,
 } from '../../test/kubevirt-objects.js';
-import { refusalOf } from '../../test/outcome.js';
+import { requestErrorOf } from '../../test/request-error.js';
 import { createWebhook } from '../../webhook/main.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { createKinds, kubeVirtKind } from '../bed/kinds.js';
+import { createCrds, kubeVirtKind } from '../bed/crds.js';
 import { createAll, readManifests, resourceOf } from '../bed/objects.js';
 import { findFreePorts } from '../bed/ports.js';
 import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
@@ -57,7 +57,7 @@ const KUBEVIRT_CONTROLLER = { namespace: 'kubevirt', name: 'kubevirt-controller'
 
 /** The webhook in this process, as its shipped identity. */
 interface Running {
-  part: Part;
+  part: Component;
   context: ProcessContext;
 }
 
@@ -76,7 +76,7 @@ describe('The webhook on an API server', function () {
     folder = await mkdtemp(join(tmpdir(), 'holdfast-webhook-'));
     plane = await startControlPlane({ apiServerFlags: await identifyApiServer(folder, `${NAME}.${SYSTEM}.svc`) });
     [port = 0] = await findFreePorts(1);
-    await createKinds(plane.client, [
+    await createCrds(plane.client, [
       kubeVirtKind('virtualmachines', 'VirtualMachine'),
       kubeVirtKind('virtualmachineinstances', 'VirtualMachineInstance'),
       kubeVirtKind('kubevirts', 'KubeVirt'),
@@ -135,7 +135,10 @@ describe('The webhook on an API server', function () {
 
   async function start(): Promise<Running> {
     const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
-    const defaults = Object.entries(WEBHOOK_SETTINGS).map(([field, { fallback }]) => [field, fallback as unknown]);
+    const defaults = Object.entries(WEBHOOK_SETTINGS).map(([field, { defaultValue }]) => [
+      field,
+      defaultValue as unknown,
+    ]);
     const config = {
       ...(Object.fromEntries(defaults) as WebhookConfig),
       kubeconfig,
@@ -229,7 +232,7 @@ describe('The webhook on an API server', function () {
   });
 
   it('refuses a pod that only looks like a launcher', async () => {
-    const refusal = await refusalOf(createLauncher((pod) => delete pod.metadata.ownerReferences));
+    const refusal = await requestErrorOf(createLauncher((pod) => delete pod.metadata.ownerReferences));
     expect(refusal.message)
       .to.include('launcher-pods.ipam.holdfast.dev')
       .and.to.include('no VirtualMachineInstance controls it');
@@ -238,7 +241,7 @@ describe('The webhook on an API server', function () {
   it('refuses to point a running launcher at another claim', async () => {
     const pod = await createLauncher();
     const foreign = networksValue(vmi, { data: 'vm2.data' });
-    const refusal = await refusalOf(patch(pod, { annotations: { [NETWORKS_ANNOTATION]: foreign } }));
+    const refusal = await requestErrorOf(patch(pod, { annotations: { [NETWORKS_ANNOTATION]: foreign } }));
     expect(refusal.message).to.include('"vm2.data"').and.to.include('expected "vm1.data"');
   });
 
@@ -246,7 +249,7 @@ describe('The webhook on an API server', function () {
     const pod = await createLauncher();
     const elements = Array.from({ length: 11_000 }, (_, n) => ({ name: `n${n}` }));
     const change = { annotations: { [NETWORKS_ANNOTATION]: JSON.stringify(elements) } };
-    const attacks = Array.from({ length: 20 }, () => refusalOf(patch(pod, change)));
+    const attacks = Array.from({ length: 20 }, () => requestErrorOf(patch(pod, change)));
     expect(networks(await createLauncher())).to.equal(pointed());
     for (const refusal of await Promise.all(attacks)) expect(refusal.message).to.include('more than 64 elements');
   });
@@ -257,7 +260,7 @@ describe('The webhook on an API server', function () {
       metadata.labels = {};
       metadata.annotations = { [NETWORKS_ANNOTATION]: foreign };
     });
-    const refusal = await refusalOf(patch(pod, { labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE } }));
+    const refusal = await requestErrorOf(patch(pod, { labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE } }));
     expect(refusal.message).to.include('"vm2.data"').and.to.include('expected "vm1.data"');
   });
 
@@ -280,7 +283,7 @@ describe('The webhook on an API server', function () {
   it('lets no launcher start without it, and all as soon as it is back, with the same certificate', async () => {
     await stop();
     const { data } = await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` });
-    expect((await refusalOf(createLauncher())).message).to.include('failed calling webhook');
+    expect((await requestErrorOf(createLauncher())).message).to.include('failed calling webhook');
     running = await start();
     expect(networks(await createLauncher())).to.equal(pointed());
     expect((await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` })).data).to.deep.equal(data);

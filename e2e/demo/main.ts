@@ -5,9 +5,9 @@ import { Story } from '../story/story.js';
 import { Narrator } from './narrator.js';
 import { PAGE } from './page.js';
 import { parsePage } from './page/document.js';
-import { Follower } from './page/follow.js';
+import { PageRunner } from './page/page-runner.js';
 import { openTerminal } from './page/terminal.js';
-import { tellTale } from './tale.js';
+import { runScenario } from './scenario.js';
 
 // make demo [KEEP=1]: a page of the documents followed word for word, and then trouble, on a real control plane.
 const keep = (process.env.KEEP ?? '') !== '';
@@ -22,7 +22,7 @@ process.exitCode = 1; // until the tale has been told to its end
 try {
   await followPage();
   const story = await Story.begin(environment, 'demo');
-  await tellTale(story, narrator, environment.bed);
+  await runScenario(story, narrator, environment.bed);
   const broken = narrator.end();
   if (keep) await stayUp();
   else
@@ -54,7 +54,7 @@ async function followPage(): Promise<void> {
   if (!terminal.hasNetworks)
     narrator.say('The networks of pods are simulated here: no ping, and no addresses of plain pods.');
   if (terminal.kubectl === undefined) narrator.say('kubectl is not installed here: the demo does what it would do.');
-  await new Follower(terminal, narrator).follow(sections);
+  await new PageRunner(terminal, narrator).run(sections);
 }
 
 async function stayUp(): Promise<void> {

@@ -31,7 +31,7 @@ export class Narrator {
   }
 
   /** Prose of any length, in lines that can be read. */
-  tell(prose: string): void {
+  paragraph(prose: string): void {
     stdout.write(prose.replace(/(.{1,110})(?: |$)/g, '   $1\n'));
   }
 
@@ -63,18 +63,18 @@ export class Narrator {
   }
 
   /** A promise of Holdfast, kept or not. */
-  check(promise: string, kept: boolean): void {
-    if (!kept) this.#broken++;
-    stdout.write(`   ${kept ? paint(32, '✓') : paint(31, '✗ BROKEN:')} ${promise}\n`);
+  check(expectation: string, isMet: boolean): void {
+    if (!isMet) this.#broken++;
+    stdout.write(`   ${isMet ? paint(32, '✓') : paint(31, '✗ BROKEN:')} ${expectation}\n`);
   }
 
   /** A promise that takes a while: broken where the wait for it gives up. The story goes on either way. */
-  async checkSoon(promise: string, wait: Promise<unknown>): Promise<void> {
+  async checkSoon(expectation: string, wait: Promise<unknown>): Promise<void> {
     try {
       await wait;
-      this.check(promise, true);
+      this.check(expectation, true);
     } catch (error) {
-      this.check(promise, false);
+      this.check(expectation, false);
       this.say(`  ${error instanceof Error ? error.message : String(error)}`);
     }
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { PAGE } from './page.js';
 import { type Page, parsePage } from './page/document.js';
-import { programOf, understand } from './page/program.js';
+import { programOf, parseCommand } from './page/program.js';
 import { commandsOf } from './page/shell.js';
 import { PROGRAMS } from './page/terminal.js';
 
@@ -21,7 +21,7 @@ describe('the page that the demo follows', () => {
 
   it('holds nothing that the demo does not understand', () => {
     expect(typed().length).to.be.greaterThan(30);
-    for (const command of typed()) understand(command, programOf(command, PROGRAMS));
+    for (const command of typed()) parseCommand(command, programOf(command, PROGRAMS));
   });
 
   it('is run as a whole, but for the installation', () => {
@@ -32,7 +32,9 @@ describe('the page that the demo follows', () => {
   });
 
   it('shows what follows from commands that only look, or are refused', () => {
-    const changing = steps().filter(({ commands, shown }) => shown && !programOf(commands.at(-1)!, PROGRAMS).looks);
+    const changing = steps().filter(
+      ({ commands, shown }) => shown && !programOf(commands.at(-1)!, PROGRAMS).isReadOnly,
+    );
     for (const { shown } of changing) expect(shown?.lines[0]).to.match(/ is invalid: | denied /);
     expect(changing).to.have.length(1);
   });

@@ -5,7 +5,7 @@ import type { NetworkAttachmentDefinition } from '../../api/network-attachment.j
 import type { Pod } from '../../api/pod.js';
 import type { Bed } from '../bed/bed.js';
 import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
-import { nodeFolder } from '../bed/network/open.js';
+import { nodeFolder } from '../bed/network/open-pod-networks.js';
 import type { BedWire } from '../bed/node/bed-wire.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
 import type { Story } from '../story/story.js';
@@ -16,7 +16,7 @@ import { bareAddress } from '../../test/bare-address.js';
 export const NET1 = 'net1';
 
 /** Controllers of Kubernetes that lost the API server come back late. */
-const AFTER_OUTAGE = { timeoutMs: 90_000 };
+const RECOVERY_TIMEOUT = { timeoutMs: 90_000 };
 
 /** Ordinary pods of a story, and what they have on the wire. */
 export class AgentPods {
@@ -33,26 +33,26 @@ export class AgentPods {
     const { namespace, client } = this.#story;
     const account = this.#story.ref('default'); // pods need it, and a new namespace gets it later
     const hasAccount = () => client.find(SERVICE_ACCOUNTS, account);
-    await until('the namespace to have its service account', hasAccount, AFTER_OUTAGE);
+    await until('the namespace to have its service account', hasAccount, RECOVERY_TIMEOUT);
     const spec = { nodeName: node, containers: [{ name: 'main', image: 'example.com/nothing' }] };
     const metadata = { name, namespace, annotations: { [NETWORKS_ANNOTATION]: nad } };
     return client.create(PODS, { metadata, spec });
   }
 
   /** Waits until the pod runs. @returns its addresses on the wire, without prefix lengths, sorted */
-  async running(name: string, interfaceName = NET1): Promise<string[]> {
+  async waitRunning(name: string, interfaceName = NET1): Promise<string[]> {
     const pod = await untilValue(
       `pod ${name} to run`,
       () => this.get(name),
       ({ status }) => status?.phase === 'Running',
       { timeoutMs: 60_000 },
     );
-    return until(`pod ${name} to be on the wire`, () => this.onWire(pod, interfaceName));
+    return until(`pod ${name} to be on the wire`, () => this.waitForInterface(pod, interfaceName));
   }
 
   /** What an interface has, without prefix lengths, sorted. */
-  async onWire(pod: Pod, interfaceName = NET1): Promise<string[]> {
-    return (await this.#wire.addresses(pod, interfaceName)).map(bareAddress).sort();
+  async waitForInterface(pod: Pod, interfaceName = NET1): Promise<string[]> {
+    return (await this.#wire.addressesOf(pod, interfaceName)).map(bareAddress).sort();
   }
 
   get(name: string): Promise<Pod> {
@@ -65,7 +65,7 @@ export class AgentPods {
     await this.#story.client.delete(PODS, this.#story.ref(name), options);
   }
 
-  async gone(name: string): Promise<void> {
+  async waitGone(name: string): Promise<void> {
     const find = () => this.#story.client.find(PODS, this.#story.ref(name));
     await until(`pod ${name} to be gone`, async () => (await find()) === undefined, { timeoutMs: 60_000 });
   }
@@ -79,7 +79,7 @@ export class AgentPods {
 }
 
 /** The notes of deletions that the agent of a node has still to make good. */
-export function notesOn(bed: Bed, node: string): string[] {
+export function pendingDeletesOn(bed: Bed, node: string): string[] {
   const folder = join(runDirOf(bed, node), 'deletions');
   return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
 }

@@ -7,7 +7,7 @@ import { Reflector } from '../../kube/reflector.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
 
 /** What may follow what; '': the block is its node's. */
-const STEPS: Readonly<Record<string, readonly string[]>> = {
+const TRANSITIONS: Readonly<Record<string, readonly string[]>> = {
   '': ['marked-for-release'],
   'marked-for-release': ['ready-for-release', 'do-not-release', 'released', ''],
   'ready-for-release': ['released', ''],
@@ -16,13 +16,13 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** A block from its beginning to its end. */
-interface Life {
+interface BlockHistory {
   readonly node: string;
   readonly cidr: Cidr;
-  readonly words: string[];
+  readonly states: string[];
   readonly reasons: Set<string>;
   /** Versions between which it was given back. */
-  readonly givenBack: { readonly from: bigint; to?: bigint }[];
+  readonly returnedIntervals: { readonly from: bigint; to?: bigint }[];
   isGone: boolean;
 }
 
@@ -33,7 +33,7 @@ export class BlockObserver {
   readonly #blocks: Reflector<AddressBlock>;
   readonly #leases: Reflector<AddressLease>;
   /** By UID. */
-  readonly #lives = new Map<string, Life>();
+  readonly #lives = new Map<string, BlockHistory>();
   /** By name, the UID of whoever had it last. */
   readonly #holders = new Map<string, string | undefined>();
   readonly #taken: { lease: AddressLease; at: bigint }[] = [];
@@ -46,8 +46,8 @@ export class BlockObserver {
     this.#blocks = new Reflector<AddressBlock>({
       client,
       resource: ADDRESS_BLOCKS,
-      project: (block) => block,
-      sink: {
+      transform: (block) => block,
+      store: {
         replace: (blocks) => blocks.forEach(see),
         upsert: see,
         remove: ({ metadata }) => this.#remove(metadata),
@@ -59,8 +59,8 @@ export class BlockObserver {
     this.#leases = new Reflector<AddressLease>({
       client,
       resource: ADDRESS_LEASES,
-      project: (lease) => lease,
-      sink: { replace: (leases) => leases.forEach(seeLease), upsert: seeLease, remove: () => undefined },
+      transform: (lease) => lease,
+      store: { replace: (leases) => leases.forEach(seeLease), upsert: seeLease, remove: () => undefined },
     });
   }
 
@@ -75,8 +75,8 @@ export class BlockObserver {
     for (const { lease, at } of this.#taken) {
       const { address, node = '' } = lease.spec;
       const lives = this.#of(node).filter(({ cidr }) => containsAddress(cidr, parseAddress(address)));
-      const isForbidden = lives.some(({ givenBack }) =>
-        givenBack.some(({ from, to }) => from < at && (to === undefined || at < to)),
+      const isForbidden = lives.some(({ returnedIntervals }) =>
+        returnedIntervals.some(({ from, to }) => from < at && (to === undefined || at < to)),
       );
       if (isForbidden) this.violations.push(`${address} was picked on ${node} from a block that it had given back`);
     }
@@ -86,12 +86,12 @@ export class BlockObserver {
   /** The blocks that there are, as far as was seen, and what they say. */
   current(): string[] {
     const living = [...this.#lives.values()].filter(({ isGone }) => !isGone);
-    return living.map(({ cidr, words }) => `${formatCidr(cidr)} ${words.at(-1) ?? ''}`).sort();
+    return living.map(({ cidr, states }) => `${formatCidr(cidr)} ${states.at(-1) ?? ''}`).sort();
   }
 
   /** What was said of the blocks that a node has, or had, in order; 'gone' is last. */
-  wordsOf(node: string): string[][] {
-    return this.#of(node).map(({ words, isGone }) => [...words, ...(isGone ? ['gone'] : [])]);
+  releaseStatesOf(node: string): string[][] {
+    return this.#of(node).map(({ states, isGone }) => [...states, ...(isGone ? ['gone'] : [])]);
   }
 
   /** Why blocks of a node were asked for. */
@@ -99,7 +99,7 @@ export class BlockObserver {
     return [...new Set(this.#of(node).flatMap(({ reasons }) => [...reasons]))];
   }
 
-  #of(node: string): Life[] {
+  #of(node: string): BlockHistory[] {
     return [...this.#lives.values()].filter((life) => life.node === node);
   }
 
@@ -108,30 +108,30 @@ export class BlockObserver {
     const { release: word = '', reason } = status ?? {};
     const life = this.#lives.get(uid) ?? this.#begin(uid, spec);
     if (reason !== undefined) life.reasons.add(reason);
-    const last = life.words.at(-1);
+    const last = life.states.at(-1);
     if (last === word) return;
-    if (last !== undefined && !mayFollow(last, word))
+    if (last !== undefined && !isAllowedTransition(last, word))
       this.violations.push(`block ${metadata.name} went from "${last}" to "${word}"`);
-    life.words.push(word);
+    life.states.push(word);
     const version = BigInt(resourceVersion);
-    if (word === 'ready-for-release') life.givenBack.push({ from: version });
-    else if (word === '') endLast(life, version);
+    if (word === 'ready-for-release') life.returnedIntervals.push({ from: version });
+    else if (word === '') closeLastInterval(life, version);
   }
 
   #remove({ uid = '', resourceVersion = '0' }: AddressBlock['metadata']): void {
     const life = this.#lives.get(uid);
     if (life === undefined) return;
     life.isGone = true;
-    endLast(life, BigInt(resourceVersion));
+    closeLastInterval(life, BigInt(resourceVersion));
   }
 
-  #begin(uid: string, { cidr: text, node }: AddressBlock['spec']): Life {
+  #begin(uid: string, { cidr: text, node }: AddressBlock['spec']): BlockHistory {
     const cidr = parseCidr(text);
     for (const other of this.#lives.values()) {
       if (other.isGone || !overlap(other.cidr, cidr)) continue;
       this.violations.push(`${text} was lent to ${node} while ${other.node} had it`);
     }
-    const life: Life = { node, cidr, words: [], reasons: new Set(), givenBack: [], isGone: false };
+    const life: BlockHistory = { node, cidr, states: [], reasons: new Set(), returnedIntervals: [], isGone: false };
     this.#lives.set(uid, life);
     return life;
   }
@@ -146,11 +146,11 @@ export class BlockObserver {
   }
 }
 
-function endLast({ givenBack }: Life, version: bigint): void {
-  const last = givenBack.at(-1);
+function closeLastInterval({ returnedIntervals }: BlockHistory, version: bigint): void {
+  const last = returnedIntervals.at(-1);
   if (last !== undefined) last.to ??= version;
 }
 
-function mayFollow(last: string, word: string): boolean {
-  return STEPS[last]?.includes(word) === true;
+function isAllowedTransition(last: string, word: string): boolean {
+  return TRANSITIONS[last]?.includes(word) === true;
 }

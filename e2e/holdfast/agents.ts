@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Bed } from '../bed/bed.js';
-import { nodeFolder } from '../bed/network/open.js';
+import { nodeFolder } from '../bed/network/open-pod-networks.js';
 import type { ServicePorts } from './install.js';
 import { HoldfastProcess } from './process.js';
 

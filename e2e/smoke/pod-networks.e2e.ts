@@ -2,20 +2,20 @@ import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
 import { CniError } from '../bed/network/multus.js';
-import { onWireStage } from '../bed/network/on-stage.js';
-import { nodeFolder } from '../bed/network/open.js';
+import { useWireFixture } from '../bed/network/use-wire-fixture.js';
+import { nodeFolder } from '../bed/network/open-pod-networks.js';
 import type { PodNetworks } from '../bed/network/pod-networks.js';
-import { bridgeNetwork, STAGE_NAMESPACE, type WireStage } from '../bed/network/wire-stage.js';
+import { bridgeNetwork, FIXTURE_NAMESPACE, type WireFixture } from '../bed/network/wire-fixture.js';
 import type { Wire } from '../bed/network/wire.js';
 
 /** Multus and the plugins on the wire, without KubeVirt and without Holdfast: they work as on a cluster. */
 describe('The networks of pods', function () {
   this.timeout(120_000);
-  let stage: WireStage;
+  let stage: WireFixture;
   let wire: Wire;
   let networks: PodNetworks;
 
-  onWireStage((opened) => {
+  useWireFixture((opened) => {
     stage = opened;
     ({ wire, networks } = opened);
   });
@@ -28,13 +28,13 @@ describe('The networks of pods', function () {
     const second = await timed('ADD', () => networks.attach(two));
     expect(first.result.ips?.[0]?.address).to.match(/^10\.244\.1\./);
     expect(second.result.ips?.[0]?.address).to.match(/^10\.244\.2\./);
-    const [, net1] = await stage.statusOf(two);
-    expect(net1).to.include({ name: `${STAGE_NAMESPACE}/blue`, interface: 'net1' });
+    const [, net1] = await stage.networkStatusOf(two);
+    expect(net1).to.include({ name: `${FIXTURE_NAMESPACE}/blue`, interface: 'net1' });
     expect(net1?.ips).to.deep.equal(['192.168.10.2', 'fd00:10::2']);
     for (const target of ['192.168.10.2', 'fd00:10::2']) {
-      expect(await wire.ping(first.place, target)).to.include({ sent: 5, received: 5, lost: 0, duplicates: 0 });
+      expect(await wire.ping(first.location, target)).to.include({ sent: 5, received: 5, lost: 0, duplicates: 0 });
     }
-    const nobody = await wire.ping(first.place, '192.168.10.99', { count: 2, timeoutMs: 100 });
+    const nobody = await wire.ping(first.location, '192.168.10.99', { count: 2, timeoutMs: 100 });
     expect(nobody).to.deep.include({ received: 0, lossRuns: [{ atMs: 0, count: 2 }] });
     await networks.check(one);
   });
@@ -43,7 +43,7 @@ describe('The networks of pods', function () {
     const pod = await stage.createPod('node-1', []);
     const [one, two] = await Promise.all([networks.attach(pod), networks.attach(pod)]);
     expect(two).to.equal(one);
-    expect((await wire.interfaces(one.place)).map(({ name }) => name)).to.deep.equal(['eth0']);
+    expect((await wire.interfaces(one.location)).map(({ name }) => name)).to.deep.equal(['eth0']);
   });
 
   it('keeps networks on different bridges apart', async () => {
@@ -51,7 +51,7 @@ describe('The networks of pods', function () {
     await stage.createNetwork('right', bridgeNetwork('right', { type: 'static' }));
     const one = await networks.attach(await stage.createPod('node-1', [{ name: 'left', ips: ['192.168.11.1/24'] }]));
     await networks.attach(await stage.createPod('node-2', [{ name: 'right', ips: ['192.168.11.2/24'] }]));
-    const result = await wire.ping(one.place, '192.168.11.2', { count: 2, timeoutMs: 200 });
+    const result = await wire.ping(one.location, '192.168.11.2', { count: 2, timeoutMs: 200 });
     expect(result.received).to.equal(0);
   });
 
@@ -68,7 +68,7 @@ describe('The networks of pods', function () {
     await stage.createNetwork('mac', config);
     const one = await networks.attach(await stage.createPod('node-1', [{ name: 'mac', ips: ['192.168.12.1/24'] }]));
     await networks.attach(await stage.createPod('node-2', [{ name: 'mac', ips: ['192.168.12.2/24'] }]));
-    expect(await wire.ping(one.place, '192.168.12.2')).to.include({ received: 5 });
+    expect(await wire.ping(one.location, '192.168.12.2')).to.include({ received: 5 });
   });
 
   it('plugs a network into a living pod, and unplugs another', async () => {
@@ -77,17 +77,21 @@ describe('The networks of pods', function () {
     const blue = { name: 'blue', interface: 'podblue', ips: ['192.168.10.1/24'] };
     const green = { name: 'green', interface: 'podgreen', ips: ['192.168.13.1/24'] };
     const pod = await stage.createPod('node-1', [blue]);
-    const { place } = await networks.attach(pod);
+    const { location } = await networks.attach(pod);
     await wire.join('node-1', 'br2');
     await wire.addHost('green-host', 'br2', ['192.168.13.100/24']);
     const added = await timed('hotplug', async () => networks.hotplug(await stage.select(pod, [blue, green])));
     expect(added).to.deep.equal({ attached: ['podgreen'], detached: [] });
-    expect((await stage.statusOf(pod)).map((entry) => entry.interface)).to.deep.equal(['eth0', 'podblue', 'podgreen']);
-    expect(await wire.ping(place, '192.168.13.100')).to.include({ received: 5 });
+    expect((await stage.networkStatusOf(pod)).map((entry) => entry.interface)).to.deep.equal([
+      'eth0',
+      'podblue',
+      'podgreen',
+    ]);
+    expect(await wire.ping(location, '192.168.13.100')).to.include({ received: 5 });
     const removed = await timed('unplug', async () => networks.hotplug(await stage.select(pod, [green])));
     expect(removed).to.deep.equal({ attached: [], detached: ['podblue'] });
-    expect((await stage.statusOf(pod)).map((entry) => entry.interface)).to.deep.equal(['eth0', 'podgreen']);
-    expect((await wire.interfaces(place)).map(({ name }) => name)).to.have.members(['eth0', 'podgreen']);
+    expect((await stage.networkStatusOf(pod)).map((entry) => entry.interface)).to.deep.equal(['eth0', 'podgreen']);
+    expect((await wire.interfaces(location)).map(({ name }) => name)).to.have.members(['eth0', 'podgreen']);
     expect(await networks.hotplug(await stage.select(pod, [green]))).to.deep.equal({ attached: [], detached: [] });
     await wire.removeHost('green-host');
   });
@@ -101,11 +105,11 @@ describe('The networks of pods', function () {
     expect(String(failure)).to.match(/cannot find a network-attachment-definition \(nowhere\) in namespace \(wire\)/);
     expect(networks.find(refused.metadata.uid!)).to.equal(undefined);
     const living = await stage.createPod('node-1', []);
-    const { place } = await networks.attach(living);
+    const { location } = await networks.attach(living);
     const wanted = await stage.select(living, [blue, { name: 'nowhere', interface: 'podnowhere' }]);
     const complaint = await networks.hotplug(wanted).catch((error: unknown) => error);
     expect(String(complaint)).to.include('nowhere');
-    expect((await wire.interfaces(place)).map(({ name }) => name)).to.have.members(['eth0', 'podblue']);
+    expect((await wire.interfaces(location)).map(({ name }) => name)).to.have.members(['eth0', 'podblue']);
   });
 
   it('leaves nothing of a pod', async () => {
@@ -133,7 +137,9 @@ describe('The networks of pods', function () {
     const two = await stage.createPod('node-2', [{ name: 'twice' }]);
     await networks.attach(one);
     await networks.attach(two);
-    const addresses = [await stage.statusOf(one), await stage.statusOf(two)].map(([, net1]) => net1?.ips?.[0]);
+    const addresses = [await stage.networkStatusOf(one), await stage.networkStatusOf(two)].map(
+      ([, net1]) => net1?.ips?.[0],
+    );
     expect(addresses[0]).to.equal(addresses[1]);
   });
 

@@ -185,7 +185,7 @@ describe('The test bed', function () {
   });
 
   async function untilVmi(description: string, isRight: (vmi: VirtualMachineInstance) => boolean): Promise<void> {
-    await vm.untilRight(bed.client, VM, description, isRight);
+    await vm.waitForVmi(bed.client, VM, description, isRight);
   }
 
   async function untilNoVmi(): Promise<void> {

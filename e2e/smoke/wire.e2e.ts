@@ -4,48 +4,48 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { until, untilValue } from '../bed/wait.js';
-import { onWireStage } from '../bed/network/on-stage.js';
-import { nodeFolder } from '../bed/network/open.js';
+import { useWireFixture } from '../bed/network/use-wire-fixture.js';
+import { nodeFolder } from '../bed/network/open-pod-networks.js';
 import type { PodNetworks } from '../bed/network/pod-networks.js';
-import { bridgeNetwork, type WireStage } from '../bed/network/wire-stage.js';
+import { bridgeNetwork, type WireFixture } from '../bed/network/wire-fixture.js';
 import { openWire, type Wire } from '../bed/network/wire.js';
 import { capture } from '../bed/processes.js';
 
 /** The wire by itself: what it shows of packets and of guests, and that nothing of it is left. */
 describe('The wire under the bed', function () {
   this.timeout(120_000);
-  let stage: WireStage;
+  let stage: WireFixture;
   let wire: Wire;
   let networks: PodNetworks;
 
-  onWireStage((opened) => {
+  useWireFixture((opened) => {
     stage = opened;
     ({ wire, networks } = opened);
   });
 
   it('sees who claims an address, and what the neighbours learn of it', async () => {
     await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
-    const { place } = await networks.attach(
+    const { location } = await networks.attach(
       await stage.createPod('node-1', [{ name: 'blue', ips: ['192.168.10.1/24'] }]),
     );
     await wire.addHost('witness', 'br1', ['192.168.10.100/24', 'fd00:10::100/64']);
     const watch = await wire.watch('host/witness', 'eth0');
     expect(await wire.ping('host/witness', '192.168.10.1')).to.include({ received: 5 });
-    const { mac } = (await wire.interfaces(place)).find(({ name }) => name === 'net1')!;
+    const { mac } = (await wire.interfaces(location)).find(({ name }) => name === 'net1')!;
     await until('the neighbour to be known', () => {
-      return watch.sightings.some(({ neighbour }) => neighbour?.ip === '192.168.10.1' && neighbour.mac === mac);
+      return watch.events.some(({ neighbour }) => neighbour?.ip === '192.168.10.1' && neighbour.mac === mac);
     });
-    await wire.announce(place, 'net1', '192.168.10.1', '02:00:00:00:00:66');
-    await wire.announce(place, 'net1', 'fd00:10::1');
+    await wire.announce(location, 'net1', '192.168.10.1', '02:00:00:00:00:66');
+    await wire.announce(location, 'net1', 'fd00:10::1');
     const claims = await untilValue(
       'the announcements to be seen',
-      () => watch.sightings.flatMap(({ frame }) => (frame?.gratuitous ? [frame] : [])),
+      () => watch.events.flatMap(({ frame }) => (frame?.gratuitous ? [frame] : [])),
       (frames) => ['192.168.10.1', 'fd00:10::1'].every((ip) => frames.some((frame) => frame.ip === ip)),
     );
     expect(claims.find(({ ip }) => ip === '192.168.10.1')?.mac).to.equal('02:00:00:00:00:66');
     expect(claims.find(({ ip }) => ip === 'fd00:10::1')?.mac).to.equal(mac);
     await until('the neighbour table to follow', () => {
-      return watch.sightings.some(({ neighbour }) => neighbour?.mac === '02:00:00:00:00:66');
+      return watch.events.some(({ neighbour }) => neighbour?.mac === '02:00:00:00:00:66');
     });
     await watch.stop();
     await wire.removeHost('witness');
@@ -53,17 +53,17 @@ describe('The wire under the bed', function () {
 
   it('lets a guest take an address over, and finds duplicates of IPv6', async () => {
     await stage.createNetwork('guarded', bridgeNetwork('br1', { type: 'static' }, { enabledad: true }));
-    const { place } = await networks.attach(
+    const { location } = await networks.attach(
       await stage.createPod('node-1', [{ name: 'guarded', ips: ['192.168.10.1/24'] }]),
     );
-    await wire.flushAddresses(place, 'net1');
-    await wire.setMac(place, 'net1', '02:00:00:00:00:07');
-    await wire.addAddress(place, 'net1', 'fd00:10::100/64');
+    await wire.flushAddresses(location, 'net1');
+    await wire.setMac(location, 'net1', '02:00:00:00:00:07');
+    await wire.addAddress(location, 'net1', 'fd00:10::100/64');
     await wire.addHost('holder', 'br1', ['fd00:10::7/64']);
-    await wire.addAddress(place, 'net1', 'fd00:10::7/64');
+    await wire.addAddress(location, 'net1', 'fd00:10::7/64');
     const { mac, addresses } = await untilValue(
       'duplicate address detection to end',
-      async () => (await wire.interfaces(place)).find(({ name }) => name === 'net1')!,
+      async () => (await wire.interfaces(location)).find(({ name }) => name === 'net1')!,
       (net1) => net1.addresses.every(({ tentative, dadFailed }) => dadFailed || !tentative),
     );
     expect(mac).to.equal('02:00:00:00:00:07');

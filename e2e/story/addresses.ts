@@ -14,7 +14,7 @@ import { putNetwork } from './networks.js';
 import { until, untilValue } from '../bed/wait.js';
 
 /** An API server that was started a moment ago learns of our kinds after half a minute, and its policies refuse statuses until then. */
-const STATUS_MS = 75_000;
+const STATUS_TIMEOUT_MS = 75_000;
 
 /** What users see of the addresses in one namespace. */
 export class AddressStory {
@@ -31,13 +31,13 @@ export class AddressStory {
   }
 
   /** A client as ipam itself, whose pools no webhook looks at: what happens where admission was away, or raced. */
-  async pastValidation(): Promise<Client> {
+  async unvalidatedClient(): Promise<Client> {
     this.#pastValidation ??= await clientAs(this.#admin, { namespace: HOLDFAST_NAMESPACE, name: 'holdfast-ipam' });
     return this.#pastValidation;
   }
 
   /** Makes a NAD that delegates IPAM to Holdfast. @returns the network's name, which no other story uses */
-  async network(nad: string, subnets: readonly (string | PoolSubnet)[], ipam: object = {}): Promise<string> {
+  async createNetwork(nad: string, subnets: readonly (string | PoolSubnet)[], ipam: object = {}): Promise<string> {
     const network = `${this.#namespace}-${nad}`;
     const list = subnets.map((subnet) => (typeof subnet === 'string' ? { cidr: subnet } : subnet));
     await putNetwork(this.#client, nad, { namespace: this.#namespace, network, subnets: list, ipam });
@@ -45,12 +45,12 @@ export class AddressStory {
   }
 
   /** Waits until a claim has addresses. @returns them, with prefix lengths */
-  async of(claim: string): Promise<string[]> {
+  async waitForIPs(claim: string): Promise<string[]> {
     return (await this.#claimWith(claim, 'to have addresses', hasAddresses)).status?.ips ?? [];
   }
 
   /** Waits until a claim has exactly these. */
-  async are(claim: string, addresses: readonly string[]): Promise<IPAMClaim> {
+  async waitForExactIPs(claim: string, addresses: readonly string[]): Promise<IPAMClaim> {
     const wanted = addresses.join(' ');
     return this.#claimWith(
       claim,
@@ -60,7 +60,7 @@ export class AddressStory {
   }
 
   /** Waits until the claim says why it has none. */
-  async refused(claim: string, reason: string): Promise<Condition> {
+  async waitForRefusal(claim: string, reason: string): Promise<Condition> {
     const found = await this.#claimWith(claim, `to be refused: ${reason}`, (one) => {
       const condition = conditionOf(one);
       return condition?.status === 'False' && condition.reason === reason;
@@ -69,7 +69,7 @@ export class AddressStory {
   }
 
   /** Waits for a condition of a claim. */
-  async condition(claim: string, type: string, status: Condition['status']): Promise<Condition> {
+  async waitForCondition(claim: string, type: string, status: Condition['status']): Promise<Condition> {
     const found = await this.#claimWith(claim, `to be ${type}=${status}`, (one) => {
       return conditionOf(one, type)?.status === status;
     });
@@ -84,7 +84,7 @@ export class AddressStory {
   }
 
   /** The addresses that living owners of this namespace have, sorted. */
-  async held(): Promise<string[]> {
+  async heldAddresses(): Promise<string[]> {
     const leases = [...(await this.leases()).values()];
     return leases
       .filter(({ spec }) => spec.releasedAt === undefined)
@@ -95,20 +95,20 @@ export class AddressStory {
   async waitHeld(addresses: readonly string[]): Promise<void> {
     await untilValue(
       `the leases to be [${addresses.join(' ')}]`,
-      () => this.held(),
+      () => this.heldAddresses(),
       (held) => held.join(' ') === [...addresses].sort().join(' '),
     );
   }
 
   /** Makes a pool as an admin does; it is deleted with the story. */
-  async pool(name: string, spec: AddressPoolSpec, client = this.#client): Promise<AddressPool> {
+  async createPool(name: string, spec: AddressPoolSpec, client = this.#client): Promise<AddressPool> {
     const pool = await client.create(ADDRESS_POOLS, { metadata: { name }, spec });
     this.#pools.push(name);
     return pool;
   }
 
   /** The pool that Holdfast derived from this namespace's NADs of the network. */
-  async derivedPool(network: string): Promise<AddressPool> {
+  async waitForDerivedPool(network: string): Promise<AddressPool> {
     return until(`the pool of network ${network}`, async () => {
       const { items } = await this.#client.list(ADDRESS_POOLS);
       return items.find(({ metadata, spec }) => {
@@ -118,7 +118,7 @@ export class AddressStory {
   }
 
   /** Waits until a pool is as described. */
-  async poolWith(name: string, description: string, isRight: (pool: AddressPool) => boolean): Promise<AddressPool> {
+  async waitForPool(name: string, description: string, isRight: (pool: AddressPool) => boolean): Promise<AddressPool> {
     const pool = await untilValue(
       `AddressPool ${name} ${description}`,
       () => this.#client.find(ADDRESS_POOLS, { name }),
@@ -146,7 +146,7 @@ export class AddressStory {
       `IPAMClaim ${name} ${description}`,
       () => this.#client.find(IPAM_CLAIMS, { namespace: this.#namespace, name }),
       (found) => found !== undefined && isRight(found),
-      { timeoutMs: STATUS_MS },
+      { timeoutMs: STATUS_TIMEOUT_MS },
     );
     return claim!;
   }

@@ -22,15 +22,15 @@ export class BlockStory {
   }
 
   /** Those of a node. */
-  async of(node: string): Promise<AddressBlock[]> {
+  async ofNode(node: string): Promise<AddressBlock[]> {
     return (await this.all()).filter(({ spec }) => spec.node === node);
   }
 
   /** Waits until a node has as many as that, of which none is asked for. @returns their CIDRs */
-  async lent(node: string, isRight: (count: number) => boolean): Promise<string[]> {
+  async waitAssigned(node: string, isRight: (count: number) => boolean): Promise<string[]> {
     const found = await untilValue(
       `node ${node} to have blocks`,
-      () => this.of(node),
+      () => this.ofNode(node),
       (blocks) => isRight(blocks.length) && blocks.every(({ status }) => status?.release === undefined),
       { timeoutMs: 60_000 },
     );
@@ -38,13 +38,13 @@ export class BlockStory {
   }
 
   /** Asks its node for it in the name of ipam, which has no such wish. */
-  async mark(name: string): Promise<void> {
+  async markForRelease(name: string): Promise<void> {
     const body = { status: { release: BlockRelease.Marked, reason: ReleaseReason.Pressure } };
     await this.#client.patch(ADDRESS_BLOCKS, { name }, { type: 'merge', body }, { subresource: 'status' });
   }
 
   /** Waits until a block says this, or nothing. */
-  async says(name: string, word: string | undefined): Promise<void> {
+  async waitForReleaseState(name: string, word: string | undefined): Promise<void> {
     await untilValue(
       `block ${name} to say ${word ?? 'nothing'}`,
       () => this.#client.find(ADDRESS_BLOCKS, { name }),
@@ -53,7 +53,7 @@ export class BlockStory {
     );
   }
 
-  async gone(name: string): Promise<void> {
+  async waitGone(name: string): Promise<void> {
     const find = () => this.#client.find(ADDRESS_BLOCKS, { name });
     await untilValue(`block ${name} to be gone`, find, (block) => block === undefined, { timeoutMs: 90_000 });
   }

@@ -14,10 +14,16 @@ import { until, untilValue } from '../bed/wait.js';
 interface Node extends KubeObject {
   status?: { allocatable?: Record<string, string> };
 }
-interface SeenEvent extends KubeObject {
+interface EventWithMessage extends KubeObject {
   message?: string;
 }
-const EVENTS: Resource<SeenEvent> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+const EVENTS: Resource<EventWithMessage> = {
+  group: '',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+};
 
 /** What users and schedulers see of the free addresses of one pool. */
 export class CapacityStory {
@@ -33,13 +39,13 @@ export class CapacityStory {
   }
 
   /** Makes the pool, and the NAD `blue` whose network it serves. */
-  async pool(subnets: PoolSubnet[], more: Pick<AddressPoolSpec, 'blockSize'> = {}): Promise<void> {
-    const network = await this.#story.addresses.network('blue', []);
-    await this.#story.addresses.pool(this.name, { network, subnets, publishCapacity: true, ...more });
+  async createPool(subnets: PoolSubnet[], more: Pick<AddressPoolSpec, 'blockSize'> = {}): Promise<void> {
+    const network = await this.#story.addresses.createNetwork('blue', []);
+    await this.#story.addresses.createPool(this.name, { network, subnets, publishCapacity: true, ...more });
   }
 
   /** Waits until nodes show so many, all together; undefined: until none shows any key. */
-  async shown(count: number | undefined): Promise<void> {
+  async waitForTotal(count: number | undefined): Promise<void> {
     await untilValue(
       `nodes to show ${count ?? 'nothing'}`,
       () => this.total(),
@@ -54,7 +60,7 @@ export class CapacityStory {
   }
 
   /** What a node shows. @param write is written there first, as a stranger does it */
-  async on(name: string, write?: string): Promise<string | undefined> {
+  async onNode(name: string, write?: string): Promise<string | undefined> {
     const { client } = this.#story;
     if (write !== undefined) {
       const counts = { [this.resource]: write };
@@ -65,7 +71,7 @@ export class CapacityStory {
   }
 
   /** Waits until so many pods run, and all others know that there is no more. @returns names, sorted */
-  async split(running: number): Promise<{ running: string[]; waiting: string[] }> {
+  async waitForRunning(running: number): Promise<{ running: string[]; waiting: string[] }> {
     return untilValue(
       `${running} pods to run`,
       () => this.#look(),
@@ -75,7 +81,7 @@ export class CapacityStory {
   }
 
   /** Waits until the scheduler has said of a pod that there are too few. */
-  async insufficient(pod: string): Promise<void> {
+  async waitForInsufficient(pod: string): Promise<void> {
     await until(`${pod} to wait for ${this.resource}`, async () => {
       const { status, spec } = await this.#story.client.get(PODS, this.#story.ref(pod));
       const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled') as
@@ -85,33 +91,33 @@ export class CapacityStory {
   }
 
   /** What kubelets say of pods that get no sandbox. */
-  async failures(): Promise<string[]> {
+  async sandboxFailures(): Promise<string[]> {
     const fieldSelector = 'reason=FailedCreatePodSandBox';
     const { items } = await this.#story.client.list(EVENTS, { namespace: this.#story.namespace, fieldSelector });
     return items.map(({ message = '' }) => message);
   }
 
-  onlyOn(node: string): object {
+  affinityTo(node: string): object {
     const term = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] };
     return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } };
   }
 
   /** Waits until a pod runs; the failure says what was in its way. */
-  async runs(pod: string, timeoutMs: number): Promise<void> {
+  async waitForPod(pod: string, timeoutMs: number): Promise<void> {
     await until(
       `${pod} to run`,
       async () => {
         const { status, spec } = await this.#story.client.get(PODS, this.#story.ref(pod));
         if (status?.phase === 'Running') return true;
-        throw new Error(JSON.stringify([spec?.nodeName, status, await this.failures()]));
+        throw new Error(JSON.stringify([spec?.nodeName, status, await this.sandboxFailures()]));
       },
       { timeoutMs },
     );
   }
 
   /** Looks at nodes all the time, meanwhile. @returns what was seen of one that showed none, or no key */
-  watched(act: () => Promise<void>): Promise<string[]> {
-    return whileLooking(act, async () => {
+  missingCapacityDuring(act: () => Promise<void>): Promise<string[]> {
+    return observeDuring(act, async () => {
       const counts = (await this.#nodes()).map(({ metadata, status }) => ({
         name: metadata.name,
         count: status?.allocatable?.[this.resource],
@@ -127,17 +133,17 @@ export class CapacityStory {
    * @param addresses all of the pool
    * @returns when nodes showed more than nobody had
    */
-  overdrawn(addresses: readonly string[], act: () => Promise<void>): Promise<string[]> {
-    return whileLooking(act, async () => {
+  excessCapacityDuring(addresses: readonly string[], act: () => Promise<void>): Promise<string[]> {
+    return observeDuring(act, async () => {
       // what is free only becomes less: who looks at it first never finds too little
-      const { total } = await this.free(addresses);
+      const { total } = await this.freeAddresses(addresses);
       const shares = await this.shares();
       return sumOf(shares) > total ? [`${JSON.stringify([...shares])} of ${total}`] : [];
     });
   }
 
   /** Addresses of the pool that nobody has: all, and those in blocks of each node that has one. */
-  async free(addresses: readonly string[]): Promise<{ total: number; own: Map<string, number> }> {
+  async freeAddresses(addresses: readonly string[]): Promise<{ total: number; own: Map<string, number> }> {
     const { client } = this.#story;
     const leases = await client.list(ADDRESS_LEASES, { labelSelector: `${LEASE_POOL}=${this.name}` });
     const taken = new Set(leases.items.map(({ spec }) => spec.address));
@@ -180,7 +186,7 @@ export class CapacityStory {
 }
 
 /** @returns all that was found by looking again and again while something is done */
-async function whileLooking(act: () => Promise<void>, look: () => Promise<string[]>): Promise<string[]> {
+async function observeDuring(act: () => Promise<void>, look: () => Promise<string[]>): Promise<string[]> {
   const found: string[] = [];
   const over = new AbortController();
   const looking = (async () => {

@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine } from '../../api/kubevirt.js';
 import { controllerOf } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../../api/names.js';
-import { interfaceOf, selectionsOf } from '../../api/network-selection.js';
+import { interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../../kube/resources.js';
@@ -26,8 +26,8 @@ export async function waitForClaims(client: Client, namespace: string, names: re
 /** The claims that a launcher pod points at, by interface name. */
 export function references(pod: Pod): Record<string, string> {
   return Object.fromEntries(
-    selectionsOf(pod).flatMap((one) =>
-      one.claimReference === undefined ? [] : [[interfaceOf(one), one.claimReference]],
+    networkSelectionsOf(pod).flatMap((one) =>
+      one.claimReference === undefined ? [] : [[interfaceNameOf(one), one.claimReference]],
     ),
   );
 }
@@ -44,11 +44,11 @@ export class ClaimStory {
 
   /** Waits for a claim. */
   get(name: string): Promise<IPAMClaim> {
-    return this.with(name, 'to be there', () => true);
+    return this.waitFor(name, 'to be there', () => true);
   }
 
   /** Waits until a claim is there and right. */
-  async with(name: string, description: string, isRight: (claim: IPAMClaim) => boolean): Promise<IPAMClaim> {
+  async waitFor(name: string, description: string, isRight: (claim: IPAMClaim) => boolean): Promise<IPAMClaim> {
     const claim = await untilValue(
       `IPAMClaim ${name} ${description}`,
       () => this.#client.find(IPAM_CLAIMS, this.#ref(name)),
@@ -58,14 +58,14 @@ export class ClaimStory {
   }
 
   /** Waits until the claim's controller is this one. */
-  ownedBy(name: string, kind: string, uid: string | undefined): Promise<IPAMClaim> {
+  waitForOwner(name: string, kind: string, uid: string | undefined): Promise<IPAMClaim> {
     const isOwned = (claim: IPAMClaim) => controllerOf(claim)?.kind === kind && controllerOf(claim)?.uid === uid;
-    return this.with(name, `to belong to ${kind} ${String(uid)}`, isOwned);
+    return this.waitFor(name, `to belong to ${kind} ${String(uid)}`, isOwned);
   }
 
   /** Waits for another claim of that name. */
-  successorOf(claim: IPAMClaim): Promise<IPAMClaim> {
-    return this.with(claim.metadata.name, 'to be replaced', ({ metadata }) => metadata.uid !== claim.metadata.uid);
+  waitForSuccessor(claim: IPAMClaim): Promise<IPAMClaim> {
+    return this.waitFor(claim.metadata.name, 'to be replaced', ({ metadata }) => metadata.uid !== claim.metadata.uid);
   }
 
   /** Waits for the claim of a CNI network. */
@@ -76,7 +76,7 @@ export class ClaimStory {
     });
   }
 
-  async gone(name: string): Promise<void> {
+  async waitGone(name: string): Promise<void> {
     await until(`IPAMClaim ${name} to be gone`, async () => {
       return (await this.#client.find(IPAM_CLAIMS, this.#ref(name))) === undefined;
     });
@@ -87,22 +87,22 @@ export class ClaimStory {
   }
 
   /** Makes a claim that nobody owns. */
-  plain(name: string, network: string): Promise<IPAMClaim> {
+  createPlain(name: string, network: string): Promise<IPAMClaim> {
     const claim = { metadata: this.#ref(name), spec: { network, interface: '' } };
     return this.#client.create(IPAM_CLAIMS, claim);
   }
 
   /** Makes a claim that nobody owns, with the addresses that it had, as a tool does that restores backups. */
-  async restored(name: string, network: string, ips: string[]): Promise<void> {
+  async createRestored(name: string, network: string, ips: string[]): Promise<void> {
     // away from the IPAM's eyes: no network is called so
-    await this.plain(name, `${network}-being-restored`);
+    await this.createPlain(name, `${network}-being-restored`);
     await this.writeAddresses(name, ips);
     const patch = { type: 'merge', body: { spec: { network } } } as const;
     await this.#client.patch(IPAM_CLAIMS, this.#ref(name), patch);
   }
 
   /** Makes a claim whose controller is a ConfigMap called somebody-else. */
-  async foreign(name: string, network: string): Promise<IPAMClaim> {
+  async createForeign(name: string, network: string): Promise<IPAMClaim> {
     const owner = await this.#client.create(CONFIG_MAPS, { metadata: this.#ref('somebody-else') });
     const { uid = '' } = owner.metadata;
     const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'somebody-else', uid, controller: true };
@@ -111,7 +111,7 @@ export class ClaimStory {
   }
 
   /** Makes a claim as kubevirt/ipam-extensions makes them. */
-  ofIpamExtensions(name: string, network: string, vm: VirtualMachine): Promise<IPAMClaim> {
+  createAsIpamExtensions(name: string, network: string, vm: VirtualMachine): Promise<IPAMClaim> {
     const { name: vmName, uid = '' } = vm.metadata;
     const metadata = {
       ...this.#ref(name),

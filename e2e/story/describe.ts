@@ -6,7 +6,7 @@ import { environment } from '../hooks.js';
 import { Story } from './story.js';
 
 /** A suite in which each test has a story, that is a namespace, of its own. */
-export function describeStory(title: string, tell: (story: () => Story) => void): void {
+export function describeStory(title: string, define: (story: () => Story) => void): void {
   describe(title, () => {
     let current: Story | undefined;
     beforeEach('a namespace of its own', async () => {
@@ -16,7 +16,7 @@ export function describeStory(title: string, tell: (story: () => Story) => void)
       environment().bed?.switches.clear();
       await current?.end();
     });
-    tell(() => {
+    define(() => {
       if (current === undefined) throw new Error('a story is told inside a test');
       return current;
     });
@@ -24,40 +24,40 @@ export function describeStory(title: string, tell: (story: () => Story) => void)
 }
 
 /** A test that turns a switch of the bed; on any other cluster it is pending, with its name. */
-export function itOnBed(title: string, tell: (bed: BedWithHoldfast) => Promise<void>): void {
+export function itOnBed(title: string, run: (bed: BedWithHoldfast) => Promise<void>): void {
   it(title, async function () {
     const { bed } = environment();
     if (bed === undefined) this.skip();
-    else await tell(bed);
+    else await run(bed);
   });
 }
 
 /** A bed whose pods have real networks. */
-export interface OnWire {
+export interface WireContext {
   readonly bed: BedWithHoldfast;
   readonly wire: BedWire;
   readonly agents: Agents;
 }
 
 /** Skips a test by its name where pods have no real networks: not every machine allows them. */
-export function needsWire(test: Mocha.Context): OnWire {
+export function requireWire(test: Mocha.Context): WireContext {
   const { bed } = environment();
   if (bed?.wire === undefined || bed.agents === undefined) return test.skip();
   return { bed, wire: bed.wire, agents: bed.agents };
 }
 
 /** A test that needs real networks of pods; elsewhere it is pending, with its name. */
-export function itOnWire(title: string, tell: (on: OnWire) => Promise<void>): void {
+export function itOnWire(title: string, run: (on: WireContext) => Promise<void>): void {
   it(title, async function () {
-    await tell(needsWire(this));
+    await run(requireWire(this));
   });
 }
 
 /** A suite that needs the bed as a whole. */
-export function describeOnBed(title: string, tell: (story: () => Story, bed: () => BedWithHoldfast) => void): void {
+export function describeOnBed(title: string, define: (story: () => Story, bed: () => BedWithHoldfast) => void): void {
   if (!onBed) return;
   describeStory(title, (story) => {
-    tell(story, () => {
+    define(story, () => {
       const { bed } = environment();
       if (bed === undefined) throw new Error('there is no bed');
       return bed;

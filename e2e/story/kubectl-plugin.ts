@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 
 const PLUGIN = join(import.meta.dirname, '..', '..', 'dist', 'kubectl-holdfast.cjs');
 
-export interface PluginEnd {
+export interface PluginResult {
   /** Undefined: it was killed. */
   readonly exitCode: number | undefined;
   readonly stdout: string;
@@ -13,7 +13,7 @@ export interface PluginEnd {
 
 /** `kubectl holdfast …`, as build.js leaves it. */
 export class KubectlPlugin {
-  readonly ended: Promise<PluginEnd>;
+  readonly result: Promise<PluginResult>;
   readonly #kill: () => void;
 
   constructor(kubeconfig: string, args: readonly string[]) {
@@ -23,7 +23,7 @@ export class KubectlPlugin {
       child.once('error', reject);
       child.once('close', (code) => resolve(code ?? undefined));
     });
-    this.ended = Promise.all([exit, text(child.stdout), text(child.stderr)]).then(([exitCode, stdout, stderr]) => ({
+    this.result = Promise.all([exit, text(child.stdout), text(child.stderr)]).then(([exitCode, stdout, stderr]) => ({
       exitCode,
       stdout,
       stderr,

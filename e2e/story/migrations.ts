@@ -4,7 +4,7 @@ import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 import { PODS } from '../../kube/resources.js';
 import { references } from './claims.js';
-import { launchers, untilRight } from './vm.js';
+import { launchers, waitForVmi } from './vm.js';
 import { until, untilValue } from '../bed/wait.js';
 
 export interface Migration extends KubeObject {
@@ -21,7 +21,7 @@ export const MIGRATIONS: Resource<Migration> = {
 };
 
 /** A VMI says where it runs. */
-interface PlacedVmi extends VirtualMachineInstance {
+interface VmiWithNode extends VirtualMachineInstance {
   status?: VirtualMachineInstance['status'] & { nodeName?: string };
 }
 
@@ -36,7 +36,7 @@ export class MigrationStory {
   }
 
   /** @returns the migration's name */
-  async begin(vm: string): Promise<string> {
+  async start(vm: string): Promise<string> {
     const made = await this.#client.create(MIGRATIONS, {
       metadata: { name: '', generateName: `${vm}-`, namespace: this.#namespace },
       spec: { vmiName: vm },
@@ -45,7 +45,7 @@ export class MigrationStory {
   }
 
   /** Waits until a migration has ended. */
-  async ended(name: string): Promise<'Succeeded' | 'Failed'> {
+  async waitEnded(name: string): Promise<'Succeeded' | 'Failed'> {
     const phase = await untilValue(
       `migration ${name} to end`,
       async () => (await this.#client.get(MIGRATIONS, this.#ref(name))).status?.phase,
@@ -56,7 +56,7 @@ export class MigrationStory {
   }
 
   /** Waits until the guest is being copied. Before that, KubeVirt may give a migration up and forget its target for minutes. */
-  async copying(name: string): Promise<void> {
+  async waitCopying(name: string): Promise<void> {
     await untilValue(
       `migration ${name} to copy the guest`,
       async () => (await this.#client.get(MIGRATIONS, this.#ref(name))).status?.phase,
@@ -70,11 +70,11 @@ export class MigrationStory {
     await until(`migration ${name} to be gone`, async () => {
       return (await this.#client.find(MIGRATIONS, this.#ref(name))) === undefined;
     });
-    await this.oneLauncher(vm);
+    await this.waitForOneLauncher(vm);
   }
 
   /** Waits until source and target are both there. @returns what each points at */
-  async bothReferences(vm: string): Promise<Record<string, string>[]> {
+  async waitForBothReferences(vm: string): Promise<Record<string, string>[]> {
     const pods = await untilValue(
       `two launchers of ${vm}`,
       () => launchers(this.#client, this.#ref(vm)),
@@ -84,7 +84,7 @@ export class MigrationStory {
   }
 
   /** Waits until one living launcher is left. */
-  async oneLauncher(vm: string): Promise<void> {
+  async waitForOneLauncher(vm: string): Promise<void> {
     await untilValue(
       `one launcher of ${vm}`,
       () => launchers(this.#client, this.#ref(vm)),
@@ -93,10 +93,10 @@ export class MigrationStory {
   }
 
   /** Waits until the VMI runs on another node than it did, with one launcher. */
-  async movedFrom(vm: string, before: PlacedVmi): Promise<void> {
-    const hasMoved = (vmi: PlacedVmi) => vmi.status?.nodeName !== before.status?.nodeName;
-    await untilRight(this.#client, this.#ref(vm), 'to move to another node', hasMoved);
-    await this.oneLauncher(vm);
+  async waitMovedFrom(vm: string, before: VmiWithNode): Promise<void> {
+    const hasMoved = (vmi: VmiWithNode) => vmi.status?.nodeName !== before.status?.nodeName;
+    await waitForVmi(this.#client, this.#ref(vm), 'to move to another node', hasMoved);
+    await this.waitForOneLauncher(vm);
   }
 
   /** Asks the API server to evict the launcher, as a drain does; KubeVirt answers with a migration. */

@@ -1,6 +1,6 @@
 import { requestToken, SERVICE_ACCOUNTS, type TokenBinding } from '../bed/service-accounts.js';
 import { Client } from '../../kube/client.js';
-import { type Credentials, loadCredentials } from '../../kube/config.js';
+import { type Credentials, loadCredentials } from '../../kube/credentials.js';
 import { Transport } from '../../kube/transport.js';
 
 /** Makes a service account and a client that acts as it. The caller closes the client's transport. */

@@ -17,14 +17,14 @@ import type { Environment } from '../environment.js';
 import { AddressStory } from './addresses.js';
 import { claimNames, ClaimStory, references, waitForClaims } from './claims.js';
 import { type StoryEvent, waitForEvent } from './events.js';
-import { removeNamespaces } from './leavings.js';
+import { removeNamespaces } from './cleanup.js';
 import { MigrationStory } from './migrations.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { Tenant } from './tenant.js';
 import * as vm from './vm.js';
 import { until, untilValue } from '../bed/wait.js';
 
-type Networks = Readonly<Record<string, string>>;
+type NadByNetwork = Readonly<Record<string, string>>;
 type VmExtras = Pick<vm.VmOptions, 'running' | 'evictionStrategy' | 'macs' | 'annotations'>;
 
 /** One test's world: a namespace, and what a user does and sees in it. Runs on any cluster. */
@@ -54,7 +54,7 @@ export class Story {
 
   /** Deletes what the story made. */
   async end(): Promise<void> {
-    await this.#tenant?.leave();
+    await this.#tenant?.close();
     await removeNamespaces(this.client, [this.namespace, ...this.#otherNamespaces]);
     await this.addresses.end();
   }
@@ -71,7 +71,7 @@ export class Story {
   }
 
   async tenant(): Promise<Tenant> {
-    this.#tenant ??= await Tenant.settle(this.#environment, this.namespace);
+    this.#tenant ??= await Tenant.create(this.#environment, this.namespace);
     return this.#tenant;
   }
 
@@ -83,25 +83,25 @@ export class Story {
     await this.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, this.ref(name));
   }
 
-  createVm(name: string, networks: Networks, extras: VmExtras = {}): Promise<VirtualMachine> {
+  createVm(name: string, networks: NadByNetwork, extras: VmExtras = {}): Promise<VirtualMachine> {
     return this.client.create(
       VIRTUAL_MACHINES,
       vm.vmManifest({ name, namespace: this.namespace, networks, ...extras }),
     );
   }
 
-  createVmi(name: string, networks: Networks): Promise<VirtualMachineInstance> {
+  createVmi(name: string, networks: NadByNetwork): Promise<VirtualMachineInstance> {
     const manifest = vm.vmiManifest({ name, namespace: this.namespace, networks });
     return this.client.create(VIRTUAL_MACHINE_INSTANCES, manifest);
   }
 
-  running(name: string): Promise<VirtualMachineInstance> {
+  waitRunning(name: string): Promise<VirtualMachineInstance> {
     return vm.waitRunning(this.client, this.ref(name));
   }
 
   async start(name: string): Promise<VirtualMachineInstance> {
     await vm.callSubresource(this.client, this.ref(name), 'start');
-    return this.running(name);
+    return this.waitRunning(name);
   }
 
   async stop(name: string): Promise<void> {
@@ -111,38 +111,38 @@ export class Story {
 
   /** Restarts a VM and waits for the new VMI. */
   async restart(name: string): Promise<VirtualMachineInstance> {
-    const before = await this.running(name);
+    const before = await this.waitRunning(name);
     await vm.callSubresource(this.client, this.ref(name), 'restart');
-    return this.replaced(name, before);
+    return this.waitReplaced(name, before);
   }
 
   /** Waits until another VMI than `before` runs. */
-  replaced(name: string, before: VirtualMachineInstance): Promise<VirtualMachineInstance> {
+  waitReplaced(name: string, before: VirtualMachineInstance): Promise<VirtualMachineInstance> {
     const isOther = (vmi: VirtualMachineInstance) =>
       vmi.metadata.uid !== before.metadata.uid && vmi.status?.phase === 'Running';
-    return vm.untilRight(this.client, this.ref(name), 'to be replaced and run', isOther);
+    return vm.waitForVmi(this.client, this.ref(name), 'to be replaced and run', isOther);
   }
 
-  async deleteVm(name: string, propagationPolicy: vm.Cascade): Promise<void> {
+  async deleteVm(name: string, propagationPolicy: vm.DeletionPropagation): Promise<void> {
     await this.client.delete(VIRTUAL_MACHINES, this.ref(name), { propagationPolicy });
   }
 
-  async deleteVmi(name: string, propagationPolicy: vm.Cascade = 'Background'): Promise<void> {
+  async deleteVmi(name: string, propagationPolicy: vm.DeletionPropagation = 'Background'): Promise<void> {
     await this.client.delete(VIRTUAL_MACHINE_INSTANCES, this.ref(name), { propagationPolicy });
   }
 
   /** Waits until VM, VMI and launchers are gone. */
-  gone(name: string): Promise<void> {
+  waitGone(name: string): Promise<void> {
     return vm.waitGone(this.client, this.ref(name));
   }
 
-  async vmObjectGone(name: string): Promise<void> {
+  async waitVmObjectGone(name: string): Promise<void> {
     const isGone = async () => (await this.client.find(VIRTUAL_MACHINES, this.ref(name))) === undefined;
     await until(`VM object ${name} to be gone`, isGone, { timeoutMs: 60_000 });
   }
 
   /** Waits until KubeVirt has asked the launcher to end. */
-  async beingDeleted(name: string): Promise<void> {
+  async waitBeingDeleted(name: string): Promise<void> {
     await until(`the launcher of ${name} to be terminating`, async () =>
       (await this.launchers(name)).some((pod) => pod.metadata.deletionTimestamp !== undefined),
     );
@@ -152,7 +152,7 @@ export class Story {
     return vm.launchers(this.client, this.ref(name));
   }
 
-  async launchersGone(name: string): Promise<void> {
+  async waitLaunchersGone(name: string): Promise<void> {
     await until(`the launchers of ${name} to be gone`, async () => (await this.launchers(name)).length === 0, {
       timeoutMs: 60_000,
     });
@@ -170,23 +170,23 @@ export class Story {
     await this.client.delete(PODS, this.ref(pod.metadata.name));
   }
 
-  plug(name: string, network: string, nad: string): Promise<void> {
+  plugInterface(name: string, network: string, nad: string): Promise<void> {
     return vm.addInterface(this.client, this.ref(name), { name: network, nad });
   }
 
-  unplug(name: string, network: string): Promise<void> {
+  unplugInterface(name: string, network: string): Promise<void> {
     return vm.removeInterface(this.client, this.ref(name), network);
   }
 
   /** Waits until the guest has the interface. */
-  async attached(name: string, network: string): Promise<void> {
+  async waitAttached(name: string, network: string): Promise<void> {
     const has = (vmi: VirtualMachineInstance) =>
       vmi.status?.interfaces?.some((one) => one.name === network && one.infoSource?.includes('multus-status')) === true;
-    await vm.untilRight(this.client, this.ref(name), `to have ${network}`, has);
+    await vm.waitForVmi(this.client, this.ref(name), `to have ${network}`, has);
   }
 
   /** Waits until KubeVirt has taken the interface out of VMI and VM. */
-  async detached(name: string, network: string): Promise<void> {
+  async waitDetached(name: string, network: string): Promise<void> {
     await untilValue(
       `${network} to be gone from VM ${name}`,
       () => this.client.get(VIRTUAL_MACHINES, this.ref(name)),
@@ -195,7 +195,7 @@ export class Story {
   }
 
   /** Waits until no living launcher asks Multus for the interface. */
-  async elementGone(name: string, network: string): Promise<void> {
+  async waitElementGone(name: string, network: string): Promise<void> {
     const asked = (pod: Pod) =>
       pod.metadata.annotations?.['k8s.v1.cni.cncf.io/networks']?.includes(podInterfaceName(network));
     await until(`the element of ${network} to be gone`, async () => !(await this.launchers(name)).some(asked));
@@ -233,12 +233,12 @@ export class Story {
     return waitForClaims(this.client, this.namespace, names);
   }
 
-  claim(name: string): Promise<IPAMClaim> {
+  waitForClaim(name: string): Promise<IPAMClaim> {
     return this.claims.get(name);
   }
 
   /** Waits for an event about the VM or VMI of this name. */
-  event(name: string, reason: string, words?: RegExp): Promise<StoryEvent> {
+  waitForEvent(name: string, reason: string, words?: RegExp): Promise<StoryEvent> {
     return waitForEvent(this.client, this.ref(name), reason, words);
   }
 
@@ -246,12 +246,12 @@ export class Story {
    * Waits until the controller has dealt with all that happened so far, by leading a VM of another name from its claim to its
    * claim's end.
    */
-  async controllerSettled(): Promise<void> {
+  async waitControllerIdle(): Promise<void> {
     await this.network('canary');
     await this.createVm('canary', { canary: 'canary' }, { running: false });
-    await this.claim('canary.canary');
+    await this.waitForClaim('canary.canary');
     await this.deleteVm('canary', 'Background');
-    await this.claims.gone('canary.canary');
+    await this.claims.waitGone('canary.canary');
   }
 
   /**
@@ -259,11 +259,11 @@ export class Story {
    * @param meanwhile what to look at while both launchers are there
    */
   async migrate(name: string, end: 'Succeeded' | 'Failed', meanwhile?: () => Promise<void>): Promise<void> {
-    const migration = await this.migrations.begin(name);
+    const migration = await this.migrations.start(name);
     await meanwhile?.();
-    const phase = await this.migrations.ended(migration);
+    const phase = await this.migrations.waitEnded(migration);
     if (phase !== end) throw new Error(`migration ${migration} of ${name} ended as ${phase}, not as ${end}`);
-    await this.migrations.oneLauncher(name);
+    await this.migrations.waitForOneLauncher(name);
   }
 
   /** True where KubeVirt has the feature gate. */

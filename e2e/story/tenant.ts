@@ -12,7 +12,7 @@ import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
-import { refusal } from './refusal.js';
+import { rejectionMessage } from './rejection.js';
 import { serviceAccountClient } from './service-account.js';
 import { vmManifest } from './vm.js';
 import { until } from '../bed/wait.js';
@@ -44,7 +44,7 @@ export class Tenant {
   }
 
   /** Makes a service account with all rights in the namespace. */
-  static async settle(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Tenant> {
+  static async create(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Tenant> {
     const client = await serviceAccountClient(admin, { namespace, name: 'tenant' });
     await admin.client.create(ROLE_BINDINGS, {
       metadata: { name: 'tenant', namespace },
@@ -57,7 +57,7 @@ export class Tenant {
   }
 
   /** Makes a service account that may create pods in the namespace, and nothing else. */
-  static async settleAsPodCreator(
+  static async createPodCreator(
     admin: { client: Client; kubeconfig: string },
     namespace: string,
     name = 'pod-creator',
@@ -79,12 +79,12 @@ export class Tenant {
     return tenant;
   }
 
-  async createsPod(name: string, annotations: Record<string, string>): Promise<Pod> {
+  async createPod(name: string, annotations: Record<string, string>): Promise<Pod> {
     return this.#client.create(PODS, podOf({ name, namespace: this.#namespace, annotations }));
   }
 
   /** Creates a copy of a launcher, as the target of a migration. */
-  copies(launcher: Pod, apiVersion = KUBEVIRT_API_VERSION): Promise<Pod> {
+  copyLauncher(launcher: Pod, apiVersion = KUBEVIRT_API_VERSION): Promise<Pod> {
     const { labels, annotations, ownerReferences = [] } = launcher.metadata;
     const metadata = {
       name: 'forged',
@@ -97,12 +97,12 @@ export class Tenant {
   }
 
   /** @returns the words in which the copy was refused */
-  refusedCopy(launcher: Pod, apiVersion: string): Promise<string> {
-    return refusal(this.copies(launcher, apiVersion));
+  launcherCopyRejection(launcher: Pod, apiVersion: string): Promise<string> {
+    return rejectionMessage(this.copyLauncher(launcher, apiVersion));
   }
 
   /** @returns the words in which the pod was refused */
-  async refusedPod(options: {
+  async podRejection(options: {
     owner?: VirtualMachineInstance;
     labels?: Record<string, string>;
     nad?: string;
@@ -115,31 +115,33 @@ export class Tenant {
       ...(nad === undefined ? {} : { annotations: { [NETWORKS_ANNOTATION]: nad } }),
       ...(owner === undefined ? {} : { ownerReferences: [ownerReference(owner)] }),
     };
-    return refusal(this.#client.create(PODS, podOf(metadata)));
+    return rejectionMessage(this.#client.create(PODS, podOf(metadata)));
   }
 
   /** Tries to add a VMI as owner to a pod that was created without one. */
-  async refusedAdoption(owner: VirtualMachineInstance): Promise<string> {
+  async adoptionRejection(owner: VirtualMachineInstance): Promise<string> {
     const pod = await this.#client.create(PODS, podOf({ name: 'plain', namespace: this.#namespace }));
-    return refusal(this.#patchPod(pod, { ownerReferences: [ownerReference(owner)] }));
+    return rejectionMessage(this.#patchPod(pod, { ownerReferences: [ownerReference(owner)] }));
   }
 
-  async refusedClaimPatch(name: string, body: object): Promise<string> {
-    return refusal(this.#client.patch(IPAM_CLAIMS, { namespace: this.#namespace, name }, { type: 'merge', body }));
+  async claimPatchRejection(name: string, body: object): Promise<string> {
+    return rejectionMessage(
+      this.#client.patch(IPAM_CLAIMS, { namespace: this.#namespace, name }, { type: 'merge', body }),
+    );
   }
 
-  async refusedStatus(name: string, status: object): Promise<string> {
+  async statusRejection(name: string, status: object): Promise<string> {
     const ref = { namespace: this.#namespace, name };
-    return refusal(
+    return rejectionMessage(
       this.#client.patch(IPAM_CLAIMS, ref, { type: 'merge', body: { status } }, { subresource: 'status' }),
     );
   }
 
-  async refusedLeaseDeletion(name: string): Promise<string> {
-    return refusal(this.#client.delete(ADDRESS_LEASES, { name }));
+  async leaseDeletionRejection(name: string): Promise<string> {
+    return rejectionMessage(this.#client.delete(ADDRESS_LEASES, { name }));
   }
 
-  async createsClaim(name: string, metadata: Partial<ObjectMeta>): Promise<IPAMClaim> {
+  async createClaim(name: string, metadata: Partial<ObjectMeta>): Promise<IPAMClaim> {
     const claim = {
       metadata: { ...metadata, name, namespace: this.#namespace },
       spec: { network: 'net', interface: 'x' },
@@ -147,32 +149,32 @@ export class Tenant {
     return this.#client.create(IPAM_CLAIMS, claim);
   }
 
-  async refusedClaim(name: string, metadata: Partial<ObjectMeta>): Promise<string> {
-    return refusal(this.createsClaim(name, metadata));
+  async claimRejection(name: string, metadata: Partial<ObjectMeta>): Promise<string> {
+    return rejectionMessage(this.createClaim(name, metadata));
   }
 
   /** Makes a VM that is stopped. @param networks name in the VM → NAD (`[namespace/]name`) */
-  async createsVm(name: string, networks: Readonly<Record<string, string>>): Promise<void> {
+  async createVm(name: string, networks: Readonly<Record<string, string>>): Promise<void> {
     const manifest = vmManifest({ name, namespace: this.#namespace, networks, running: false });
     await this.#client.create(VIRTUAL_MACHINES, manifest);
   }
 
-  async putsNetwork(name: string, options: NetworkOptions): Promise<void> {
+  async putNetwork(name: string, options: NetworkOptions): Promise<void> {
     await putNetwork(this.#client, name, { ...options, namespace: this.#namespace });
   }
 
-  async deletesClaim(name: string): Promise<void> {
+  async deleteClaim(name: string): Promise<void> {
     await this.#client.delete(IPAM_CLAIMS, { namespace: this.#namespace, name });
   }
 
   /** Tries to change the first network element of a pod. */
-  async refusedElement(pod: Pod, change: object): Promise<string> {
+  async networkElementRejection(pod: Pod, change: object): Promise<string> {
     const elements = JSON.parse(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]') as object[];
     const networks = JSON.stringify([{ ...elements[0], ...change }, ...elements.slice(1)]);
-    return refusal(this.#patchPod(pod, { annotations: { [NETWORKS_ANNOTATION]: networks } }));
+    return rejectionMessage(this.#patchPod(pod, { annotations: { [NETWORKS_ANNOTATION]: networks } }));
   }
 
-  async leave(): Promise<void> {
+  async close(): Promise<void> {
     await this.#client.transport.close();
   }
 

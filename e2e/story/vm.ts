@@ -21,7 +21,7 @@ export interface VmOptions {
   annotations?: Readonly<Record<string, string>>;
 }
 
-export type Cascade = NonNullable<DeleteOptions['propagationPolicy']>;
+export type DeletionPropagation = NonNullable<DeleteOptions['propagationPolicy']>;
 
 /** A small VM with a pod network and the secondary networks by bridge binding. */
 export function vmManifest(options: VmOptions): VirtualMachine {
@@ -80,11 +80,11 @@ export async function callSubresource(
 
 /** Waits until a VMI of this name runs. */
 export function waitRunning(client: Client, ref: ObjectRef): Promise<VirtualMachineInstance> {
-  return untilRight(client, ref, 'to run', (vmi) => vmi.status?.phase === 'Running' && !vmi.metadata.deletionTimestamp);
+  return waitForVmi(client, ref, 'to run', (vmi) => vmi.status?.phase === 'Running' && !vmi.metadata.deletionTimestamp);
 }
 
 /** Waits until the VMI is there and right. */
-export async function untilRight(
+export async function waitForVmi(
   client: Client,
   ref: ObjectRef,
   description: string,
@@ -191,16 +191,16 @@ export function requestAddresses(
 }
 
 /** The MAC address that the guest has on a network of its VM, as KubeVirt reports it, whoever chose it. */
-export async function macOfGuest(client: Client, ref: ObjectRef, network: string): Promise<string> {
+export async function guestMac(client: Client, ref: ObjectRef, network: string): Promise<string> {
   const reported = (vmi: VirtualMachineInstance) => {
     const interfaces: (VmiInterfaceStatus & { mac?: string })[] = vmi.status?.interfaces ?? [];
     return interfaces.find(({ name }) => name === network)?.mac;
   };
-  return reported(await untilRight(client, ref, `to say which MAC address ${network} has`, (vmi) => !!reported(vmi)))!;
+  return reported(await waitForVmi(client, ref, `to say which MAC address ${network} has`, (vmi) => !!reported(vmi)))!;
 }
 
 /** Writes the MAC address of an interface into a VM's template. */
-export function nameMac(client: Client, ref: ObjectRef, network: string, mac: string): Promise<void> {
+export function setMacAddress(client: Client, ref: ObjectRef, network: string, mac: string): Promise<void> {
   return changeVm(client, ref, ({ spec }) => {
     for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === network) one.macAddress = mac;
   });

@@ -3,19 +3,19 @@ import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import type { Resource } from '../../kube/resource.js';
 import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS } from '../../kube/resources.js';
-import { refusal } from './refusal.js';
+import { rejectionMessage } from './rejection.js';
 import type { Story } from './story.js';
 import { until } from '../bed/wait.js';
 
-interface Selective extends KubeObject {
+interface SelectingConfiguration extends KubeObject {
   webhooks: { namespaceSelector: { matchExpressions: { key: string; operator: string; values: string[] }[] } }[];
 }
 
-const CONFIGURATIONS = MUTATING_WEBHOOK_CONFIGURATIONS as unknown as Resource<Selective>;
-const NAME = 'holdfast-webhook';
+const CONFIGURATIONS = MUTATING_WEBHOOK_CONFIGURATIONS as unknown as Resource<SelectingConfiguration>;
+const CONFIGURATION_NAME = 'holdfast-webhook';
 
 /** Nobody looks at the pods of the story's namespace while `act` runs: what gets past admission in whatever way meets the agent. */
-export async function pastWebhook<T>(story: Story, act: () => Promise<T>): Promise<T> {
+export async function withoutWebhook<T>(story: Story, act: () => Promise<T>): Promise<T> {
   await setSelected(story, false);
   try {
     return await act();
@@ -44,11 +44,11 @@ export async function untilAdmitted(create: () => Promise<Pod>): Promise<Pod> {
 
 /** The words in which the API server refuses a pod. */
 export function refusedPod(create: () => Promise<Pod>): Promise<string> {
-  return refusal(create());
+  return rejectionMessage(create());
 }
 
 async function setSelected(story: Story, isSelected: boolean): Promise<void> {
-  const { webhooks } = await story.client.get(CONFIGURATIONS, { name: NAME });
+  const { webhooks } = await story.client.get(CONFIGURATIONS, { name: CONFIGURATION_NAME });
   const changed = webhooks.map((webhook) => {
     const matchExpressions = webhook.namespaceSelector.matchExpressions.map((expression) => {
       const others = expression.values.filter((value) => value !== story.namespace);
@@ -56,7 +56,11 @@ async function setSelected(story: Story, isSelected: boolean): Promise<void> {
     });
     return { ...webhook, namespaceSelector: { matchExpressions } };
   });
-  await story.client.patch(CONFIGURATIONS, { name: NAME }, { type: 'merge', body: { webhooks: changed } });
+  await story.client.patch(
+    CONFIGURATIONS,
+    { name: CONFIGURATION_NAME },
+    { type: 'merge', body: { webhooks: changed } },
+  );
 }
 
 /** The networks annotation, without what it says of claims. */

@@ -3,11 +3,11 @@ import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import { networkStatuses } from '../../api/network-status.js';
 import type { Pod } from '../../api/pod.js';
 import { NODES, PODS } from '../../kube/resources.js';
-import type { Place } from '../bed/network/wire.js';
-import { itOnWire, type OnWire } from './describe.js';
+import type { WireLocation } from '../bed/network/wire.js';
+import { itOnWire, type WireContext } from './describe.js';
 import type { Story } from './story.js';
 import { until, untilValue } from '../bed/wait.js';
-import { untilOnWire } from './wire.js';
+import { waitForWireAddresses } from './wire-addresses.js';
 
 /** An element of a pod's networks annotation. */
 export interface NetworkElement {
@@ -18,7 +18,7 @@ export interface NetworkElement {
   readonly 'ipam-claim-reference'?: string;
 }
 
-export interface PlainPod {
+export interface PlainPodOptions {
   /** Bound to it without a scheduler; any node by default. */
   readonly node?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export interface PlainPod {
 }
 
 /** What Multus reports of one interface. */
-export interface InterfaceReport {
+export interface ReportedInterface {
   readonly name: string;
   readonly interface?: string;
   readonly ips?: readonly string[];
@@ -37,21 +37,21 @@ export interface InterfaceReport {
 
 /** One test's pods on the wire: what their neighbours, and their users, see of them. */
 export class WireStory {
-  readonly on: OnWire;
+  readonly context: WireContext;
   readonly #story: Story;
 
-  constructor(story: Story, on: OnWire) {
+  constructor(story: Story, on: WireContext) {
     this.#story = story;
-    this.on = on;
+    this.context = on;
   }
 
   /** Makes an ordinary pod. */
-  createPod(name: string, options: PlainPod): Promise<Pod> {
+  createPod(name: string, options: PlainPodOptions): Promise<Pod> {
     return this.#story.client.create(PODS, plainPod(this.#story.ref(name), options));
   }
 
   /** Waits until a pod runs. */
-  async runningPod(name: string): Promise<Pod> {
+  async waitRunning(name: string): Promise<Pod> {
     return untilValue(
       `pod ${name} to run`,
       () => this.#story.client.get(PODS, this.#story.ref(name)),
@@ -60,9 +60,9 @@ export class WireStory {
   }
 
   /** An ordinary pod that runs, with the one network on `net1`. */
-  async neighbour(nad: string, node?: string, name = 'neighbour'): Promise<Pod> {
+  async createNeighbour(nad: string, node?: string, name = 'neighbour'): Promise<Pod> {
     await this.createPod(name, { networks: [{ name: nad }], ...(node !== undefined && { node }) });
-    return this.runningPod(name);
+    return this.waitRunning(name);
   }
 
   async deletePod(name: string): Promise<void> {
@@ -70,8 +70,8 @@ export class WireStory {
   }
 
   /** Waits for the kubelet's words about a pod without a sandbox. */
-  async sandboxRefusal(name: string, words: RegExp): Promise<string> {
-    return (await this.#story.event(name, 'FailedCreatePodSandBox', words)).message ?? '';
+  async waitForSandboxFailure(name: string, words: RegExp): Promise<string> {
+    return (await this.#story.waitForEvent(name, 'FailedCreatePodSandBox', words)).message ?? '';
   }
 
   /** The one launcher of a VM. */
@@ -83,56 +83,56 @@ export class WireStory {
   }
 
   /** Waits until the interface has exactly these addresses in its namespace, and network-status says so. */
-  async has(pod: Pod, interfaceName: string, addresses: readonly string[]): Promise<void> {
-    const { bed, wire } = this.on;
-    await untilOnWire({ client: bed.client, wire }, pod, { interface: interfaceName, addresses });
+  async waitForAddresses(pod: Pod, interfaceName: string, addresses: readonly string[]): Promise<void> {
+    const { bed, wire } = this.context;
+    await waitForWireAddresses({ client: bed.client, wire }, pod, { interface: interfaceName, addresses });
   }
 
   /** The address that an ordinary pod has on an interface, in its namespace and in network-status. @returns it, with prefix length */
   async addressOf(pod: Pod, interfaceName = 'net1'): Promise<string> {
-    const addresses = await this.on.wire.addresses(pod, interfaceName);
+    const addresses = await this.context.wire.addressesOf(pod, interfaceName);
     expect(addresses, `addresses of ${interfaceName} of ${pod.metadata.name}`).to.have.length(1);
-    await this.has(pod, interfaceName, addresses);
+    await this.waitForAddresses(pod, interfaceName, addresses);
     return addresses[0]!;
   }
 
   /** What Multus has written of an interface, now. */
-  async report(pod: Pod, interfaceName: string): Promise<InterfaceReport | undefined> {
+  async reportedInterface(pod: Pod, interfaceName: string): Promise<ReportedInterface | undefined> {
     const { name } = pod.metadata;
     const current = await this.#story.client.get(PODS, this.#story.ref(name));
     return networkStatuses(current).find((each) => each.interface === interfaceName);
   }
 
   /** A guest that starts tells its neighbours its MAC address, by DHCP or ARP; the plugin that makes the interface does not. */
-  async boots(launcher: Pod, interfaceName: string): Promise<void> {
-    const { wire } = this.on.wire;
-    for (const address of await this.on.wire.addresses(launcher, interfaceName)) {
-      await wire.announce(this.on.wire.place(launcher), interfaceName, bare(address));
+  async announceGuest(launcher: Pod, interfaceName: string): Promise<void> {
+    const { wire } = this.context.wire;
+    for (const address of await this.context.wire.addressesOf(launcher, interfaceName)) {
+      await wire.announce(this.context.wire.locationOf(launcher), interfaceName, bare(address));
     }
   }
 
   /** Waits until the neighbour hears every answer of these addresses. */
-  async reaches(neighbour: Pod, addresses: readonly string[]): Promise<void> {
-    for (const address of addresses) await this.#untilAnswered(this.on.wire.place(neighbour), bare(address));
+  async waitReachable(neighbour: Pod, addresses: readonly string[]): Promise<void> {
+    for (const address of addresses) await this.#untilAnswered(this.context.wire.locationOf(neighbour), bare(address));
   }
 
   /** True where nobody answers for an address. */
   async isSilent(neighbour: Pod, address: string): Promise<boolean> {
-    const from = this.on.wire.place(neighbour);
-    const { received } = await this.on.wire.wire.ping(from, bare(address), { count: 3, timeoutMs: 300 });
+    const from = this.context.wire.locationOf(neighbour);
+    const { received } = await this.context.wire.wire.ping(from, bare(address), { count: 3, timeoutMs: 300 });
     return received === 0;
   }
 
   /** What the pod's own `ip route` says. */
   async routes(pod: Pod, family: 4 | 6 = 4): Promise<string> {
-    const { wire } = this.on.wire;
+    const { wire } = this.context.wire;
     const args = [`-${family}`, 'route', 'show'];
-    const { stdout } = await wire.run(this.on.wire.place(pod), { command: '/usr/sbin/ip', args });
+    const { stdout } = await wire.run(this.context.wire.locationOf(pod), { command: '/usr/sbin/ip', args });
     return stdout;
   }
 
   /** Whatever starts meanwhile starts on another node. */
-  async away<T>(node: string, act: () => Promise<T>): Promise<T> {
+  async withNodeCordoned<T>(node: string, act: () => Promise<T>): Promise<T> {
     await this.#cordon(node, true);
     try {
       return await act();
@@ -142,19 +142,19 @@ export class WireStory {
   }
 
   /** The machine that a pod was on is off, or its guest is: nobody answers there any more. */
-  async fallsSilent(place: Place, interfaceName: string): Promise<void> {
-    await this.on.wire.wire.flushAddresses(place, interfaceName);
+  async silence(place: WireLocation, interfaceName: string): Promise<void> {
+    await this.context.wire.wire.flushAddresses(place, interfaceName);
   }
 
   /** The other one of the bed's two nodes. */
   otherNode(node: string): string {
-    return this.on.bed.nodes.find((each) => each !== node)!;
+    return this.context.bed.nodes.find((each) => each !== node)!;
   }
 
-  async #untilAnswered(from: Place, address: string): Promise<void> {
+  async #untilAnswered(from: WireLocation, address: string): Promise<void> {
     await untilValue(
       `${address} to answer ${from}`,
-      () => this.on.wire.wire.ping(from, address, { count: 3 }),
+      () => this.context.wire.wire.ping(from, address, { count: 3 }),
       ({ received, duplicates }) => received === 3 && duplicates === 0,
     );
   }
@@ -166,21 +166,24 @@ export class WireStory {
 }
 
 /** A test whose story is on the wire; elsewhere it is pending, with its name. */
-export function itOnTheWire(title: string, story: () => Story, tell: (wire: WireStory) => Promise<void>): void {
-  itOnWire(title, (on) => tell(new WireStory(story(), on)));
+export function itWithWireStory(title: string, story: () => Story, run: (wire: WireStory) => Promise<void>): void {
+  itOnWire(title, (on) => run(new WireStory(story(), on)));
 }
 
 /** Waits until no sandbox of the pod is left. */
-export async function sandboxGone({ on }: WireStory, pod: Pod): Promise<void> {
+export async function waitSandboxGone({ context }: WireStory, pod: Pod): Promise<void> {
   const { uid = '' } = pod.metadata;
-  await until(`the sandbox of ${pod.metadata.name} to be gone`, () => on.wire.networks.find(uid) === undefined);
+  await until(`the sandbox of ${pod.metadata.name} to be gone`, () => context.wire.networks.find(uid) === undefined);
 }
 
 export function bare(address: string): string {
   return address.replace(/\/.*/, '');
 }
 
-function plainPod(ref: { namespace: string; name: string }, { node, labels, affinity, networks }: PlainPod): Pod {
+function plainPod(
+  ref: { namespace: string; name: string },
+  { node, labels, affinity, networks }: PlainPodOptions,
+): Pod {
   const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(networks) };
   const metadata = { ...ref, annotations, ...(labels && { labels: { ...labels } }) };
   const containers = [{ name: 'c', image: 'registry.test/c' }];

@@ -2,11 +2,11 @@ import type { BlockWrite, ReleaseReason } from '../../api/address-block.js';
 import {
   type BlockRecord,
   deleteBlock,
-  keepBlock,
+  abortBlockRelease,
   lendBlock,
-  letBlockGo,
+  removeBlockFinalizer,
   markBlock,
-  takeBlockBack,
+  reclaimBlock,
 } from '../core/block.js';
 import type { Cidr } from '../core/cidr.js';
 
@@ -37,13 +37,13 @@ export function writeOf(action: BlockAction): BlockWrite {
     case 'mark':
       return markBlock(action.block, action.reason);
     case 'keep':
-      return keepBlock(action.block);
+      return abortBlockRelease(action.block);
     case 'take-back':
-      return takeBlockBack(action.block, action.isNodeGone);
+      return reclaimBlock(action.block, action.isNodeGone);
     case 'withdraw':
     case 'delete':
       return deleteBlock(action.block);
     case 'let-go':
-      return letBlockGo(action.block);
+      return removeBlockFinalizer(action.block);
   }
 }

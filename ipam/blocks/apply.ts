@@ -5,11 +5,11 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.js';
 import { ADDRESS_BLOCKS, ADDRESS_POOLS, NODES } from '../../kube/resources.js';
 import { type BlockAction, writeOf } from './action.js';
-import type { BlockBook } from './book.js';
+import type { BlockBook } from './block-book.js';
 
 export type BlockClient = Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
 
-export interface ApplyContext {
+export interface BlockApplyContext {
   client: BlockClient;
   blocks: Pick<BlockBook, 'wrote' | 'forget'>;
   call: CallOptions;
@@ -28,8 +28,8 @@ export type BlockOutcome = 'done' | 'lost' | 'node-there' | 'pool-there' | 'unre
  * Performs one write. Its precondition is the block as it was judged, and so is its loss no failure: the next plan is made of what is there.
  * @throws {Error} where it cannot be known whether anything was written
  */
-export async function applyBlockAction(action: BlockAction, context: ApplyContext): Promise<BlockOutcome> {
-  const objection = await objectionTo(action, context);
+export async function applyBlockAction(action: BlockAction, context: BlockApplyContext): Promise<BlockOutcome> {
+  const objection = await recheck(action, context);
   if (objection !== undefined) return objection;
   const write = writeOf(action);
   try {
@@ -37,38 +37,38 @@ export async function applyBlockAction(action: BlockAction, context: ApplyContex
     if (after !== undefined) context.blocks.wrote(after);
   } catch (error) {
     if (!isAlreadyExists(error) && !isConflict(error) && !isNotFound(error)) throw error;
-    return (await learn(write, action, context)) ? 'lost' : 'unreadable';
+    return (await readBack(write, action, context)) ? 'lost' : 'unreadable';
   }
   // a finalizer may hold what was deleted
-  if (write.verb === 'delete') await learn(write, action, context);
+  if (write.verb === 'delete') await readBack(write, action, context);
   if (action.kind === 'let-go') context.blocks.forget(action.block);
   return 'done';
 }
 
 /** What is taken without an answer is taken on the API server's own word. */
-async function objectionTo(action: BlockAction, context: ApplyContext): Promise<BlockOutcome | undefined> {
+async function recheck(action: BlockAction, context: BlockApplyContext): Promise<BlockOutcome | undefined> {
   if (action.kind === 'take-back' && action.isNodeGone) {
-    return (await isThere(action.block.node, context)) ? 'node-there' : undefined;
+    return (await nodeExists(action.block.node, context)) ? 'node-there' : undefined;
   }
-  return endsWithPool(action) && (await serves(action.block.pool, context)) ? 'pool-there' : undefined;
+  return deletesUnreleased(action) && (await poolExists(action.block.pool, context)) ? 'pool-there' : undefined;
 }
 
-async function isThere(node: string, { client, call }: ApplyContext): Promise<boolean> {
+async function nodeExists(node: string, { client, call }: BlockApplyContext): Promise<boolean> {
   return (await findUnlessGone(client, NODES, { name: node }, call)) !== undefined;
 }
 
 /** Its node has not given it back: caches of pools and of blocks lag behind by different times, so that the block may be of a later pool of the name. */
-function endsWithPool(action: BlockAction): action is Extract<BlockAction, { kind: 'delete' | 'let-go' }> {
+function deletesUnreleased(action: BlockAction): action is Extract<BlockAction, { kind: 'delete' | 'let-go' }> {
   const isEnd = action.kind === 'delete' || action.kind === 'let-go';
   return isEnd && action.block.release !== BlockRelease.Released;
 }
 
-async function serves(pool: string, { client, call }: ApplyContext): Promise<boolean> {
+async function poolExists(pool: string, { client, call }: BlockApplyContext): Promise<boolean> {
   const found = await findUnlessGone(client, ADDRESS_POOLS, { name: pool }, call);
   return found !== undefined && !isBeingDeleted(found);
 }
 
-async function perform(write: BlockWrite, { client, call }: ApplyContext): Promise<AddressBlock | undefined> {
+async function perform(write: BlockWrite, { client, call }: BlockApplyContext): Promise<AddressBlock | undefined> {
   switch (write.verb) {
     case 'create':
       return client.create(ADDRESS_BLOCKS, write.block, call);
@@ -88,7 +88,11 @@ async function perform(write: BlockWrite, { client, call }: ApplyContext): Promi
 }
 
 /** Looks at what has the name now. @returns false where it cannot be read */
-async function learn(write: BlockWrite, action: BlockAction, { client, blocks, call }: ApplyContext): Promise<boolean> {
+async function readBack(
+  write: BlockWrite,
+  action: BlockAction,
+  { client, blocks, call }: BlockApplyContext,
+): Promise<boolean> {
   const name = write.verb === 'create' ? write.block.metadata.name : write.name;
   const found = await findUnlessGone(client, ADDRESS_BLOCKS, { name }, call);
   if (action.kind !== 'lend' && found?.metadata.uid !== action.block.metadata.uid) blocks.forget(action.block);

@@ -9,8 +9,8 @@ import { type Cidr, formatCidr, parseCidr, rangeOf, rangesOf } from '../core/cid
 import { type LeaseRecord, createLease, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import { Slices } from '../core/slices.js';
-import { LeaseBook } from '../leases/book.js';
-import { NodeUse } from './node-use.js';
+import { LeaseBook } from '../leases/lease-book.js';
+import { NodeLeaseCounts } from './node-lease-counts.js';
 import { PoolSlices } from './pool-slices.js';
 
 const BASE = parseAddress('10.0.0.0').value;
@@ -78,7 +78,7 @@ describe('what is counted of blocks', () => {
 
 class Counting {
   readonly #book = new LeaseBook();
-  readonly #use: NodeUse;
+  readonly #use: NodeLeaseCounts;
   readonly #slices = new PoolSlices(this.#book);
   readonly #isLate: boolean;
   readonly #doubly = { hold: new Set<number>(), promise: new Set<number>() };
@@ -88,7 +88,7 @@ class Counting {
   /** @param isLate whether slices are counted only in the end */
   constructor(isLate: boolean) {
     this.#book.setPool(OTHER);
-    this.#use = new NodeUse(this.#book);
+    this.#use = new NodeLeaseCounts(this.#book);
     this.#isLate = isLate;
   }
 
@@ -98,7 +98,7 @@ class Counting {
       if (!this.#isLate) this.#check();
     }
     this.#check();
-    const late = new NodeUse(this.#book);
+    const late = new NodeLeaseCounts(this.#book);
     for (const node of NODES) {
       expect(late.leasesOf('blue', node)).to.deep.equal(this.#use.leasesOf('blue', node));
     }
@@ -116,7 +116,7 @@ class Counting {
         this.#take(each, address, known);
         return;
       case 'release':
-        if (known !== undefined) this.#book.wrote(this.#objectOf(known, { releasedAt: '2026-01-01T00:00:00Z' }));
+        if (known !== undefined) this.#book.recordWrite(this.#objectOf(known, { releasedAt: '2026-01-01T00:00:00Z' }));
         return;
       case 'delete':
         if (known !== undefined) this.#book.forget(known.metadata.name, known.metadata.uid);
@@ -142,7 +142,7 @@ class Counting {
     const version = String(++this.#version);
     const uid = known?.metadata.uid ?? `l${version}`;
     if (known !== undefined && known.pool !== pool) return;
-    this.#book.wrote({ ...write.lease, metadata: { ...write.lease.metadata, uid, resourceVersion: version } });
+    this.#book.recordWrite({ ...write.lease, metadata: { ...write.lease.metadata, uid, resourceVersion: version } });
   }
 
   #objectOf(record: LeaseRecord, more: Partial<AddressLease['spec']>): AddressLease {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { WATCHES } from '../../test/blocks-model/agent.js';
-import { type Ending, NODES, SHAPES, type Shape } from '../../test/blocks-model/cluster.js';
-import { FEEDS } from '../../test/blocks-model/ipam.js';
-import { BlockWorld, FOREIGN } from '../../test/blocks-model/world.js';
+import { type RequestFate, NODES, POOL_SHAPES, type PoolShape } from '../../test/blocks-model/cluster.js';
+import { CACHES } from '../../test/blocks-model/ipam.js';
+import { BlockWorld, UNKNOWN_RELEASE } from '../../test/blocks-model/world.js';
 import type { Family } from '../core/address.js';
 
 const FATES = ['done', 'dropped', 'late'] as const;
@@ -15,16 +15,16 @@ type Event =
   | { what: 'claim' | 'ask'; process: number; pick: number }
   | { what: 'calm' }
   | { what: 'look' | 'collect'; process: number }
-  | { what: 'news'; process: number; feed: (typeof FEEDS)[number]; count: number }
+  | { what: 'news'; process: number; feed: (typeof CACHES)[number]; count: number }
   | { what: 'agentNews'; node: number; watch: (typeof WATCHES)[number]; count: number }
   | { what: 'relist'; process: number; node: number }
   | { what: 'answer'; node: number }
   | { what: 'resolve'; node: number; pick: number }
-  | { what: 'serve'; pick: number; ending: Ending }
+  | { what: 'serve'; pick: number; ending: RequestFate }
   | { what: 'crashIpam'; process: number; fate: (typeof FATES)[number][] }
   | { what: 'crashAgent'; node: number; fate: (typeof FATES)[number][] }
   | { what: 'node'; node: number; state: 'there' | 'ending' | 'gone' }
-  | { what: 'pool'; shape: Shape | 'ending' | 'gone' }
+  | { what: 'pool'; shape: PoolShape | 'ending' | 'gone' }
   | { what: 'word'; pick: number; word: string | null }
   | { what: 'pass'; ms: number };
 
@@ -36,8 +36,8 @@ const pick = fc.nat({ max: 11 });
 const count = fc.constantFrom(1, 2, 100);
 const fate = fc.array(fc.constantFrom(...FATES), { minLength: 1, maxLength: 3 });
 const ending = fc.oneof(
-  { weight: 5, arbitrary: fc.constant<Ending>('answered') },
-  { weight: 1, arbitrary: fc.constantFrom<Ending>('lost', 'failed', 'late') },
+  { weight: 5, arbitrary: fc.constant<RequestFate>('answered') },
+  { weight: 1, arbitrary: fc.constantFrom<RequestFate>('lost', 'failed', 'late') },
 );
 const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ what: a('pod'), node }) },
@@ -49,7 +49,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ what: a('calm') }) },
   { weight: 12, arbitrary: fc.record({ what: a('look'), process }) },
   { weight: 2, arbitrary: fc.record({ what: a('collect'), process }) },
-  { weight: 14, arbitrary: fc.record({ what: a('news'), process, feed: fc.constantFrom(...FEEDS), count }) },
+  { weight: 14, arbitrary: fc.record({ what: a('news'), process, feed: fc.constantFrom(...CACHES), count }) },
   { weight: 14, arbitrary: fc.record({ what: a('agentNews'), node, watch: fc.constantFrom(...WATCHES), count }) },
   { weight: 1, arbitrary: fc.record({ what: a('relist'), process, node }) },
   { weight: 8, arbitrary: fc.record({ what: a('answer'), node }) },
@@ -63,10 +63,13 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.record({ what: a('pool'), shape: fc.constantFrom('usual', 'usual', ...SHAPES, 'ending', 'gone') }),
+    arbitrary: fc.record({
+      what: a('pool'),
+      shape: fc.constantFrom('usual', 'usual', ...POOL_SHAPES, 'ending', 'gone'),
+    }),
   },
   { weight: 4, arbitrary: fc.record({ what: a('delete'), pick }) },
-  { weight: 1, arbitrary: fc.record({ what: a('word'), pick, word: fc.constantFrom(FOREIGN, null) }) },
+  { weight: 1, arbitrary: fc.record({ what: a('word'), pick, word: fc.constantFrom(UNKNOWN_RELEASE, null) }) },
   { weight: 7, arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(1_000, 16_000, 61_000, 181_000) }) },
 );
 
@@ -83,27 +86,27 @@ const HAPPEN: Happenings = {
   add: (world, { pick }) => world.add(pick),
   end: (world, { pick, isToldOf }) => world.endPod(pick, isToldOf),
   claim: (world, { process, pick }) => world.claim(process, pick),
-  ask: (world, { process, pick }) => world.ipams[process]!.ask(pick),
+  ask: (world, { process, pick }) => world.ipams[process]!.requestRelease(pick),
   endClaim: (world, { pick }) => world.endClaim(pick),
-  calm: (world) => world.calm(),
-  look: (world, { process }) => world.ipams[process]!.look(),
+  calm: (world) => world.runAll(),
+  look: (world, { process }) => world.ipams[process]!.sync(),
   collect: (world, { process }) => world.collect(process),
   news: (world, { process, feed, count }) => world.ipams[process]!.read(feed, count),
   agentNews: (world, { node, watch, count }) => world.agents[node]!.read(watch, count),
   relist: (world, { process, node }) => {
-    for (const feed of FEEDS) world.ipams[process]!.relist(feed);
+    for (const feed of CACHES) world.ipams[process]!.relist(feed);
     for (const watch of WATCHES) world.agents[node]!.watches[watch].relist();
   },
-  answer: (world, { node }) => world.agents[node]!.answer(),
-  resolve: (world, { node, pick }) => world.agents[node]!.resolve(pick),
+  answer: (world, { node }) => world.agents[node]!.answerReleases(),
+  resolve: (world, { node, pick }) => world.agents[node]!.resolveUnknownWrite(pick),
   serve: (world, { pick, ending }) => world.serve(pick, ending),
   crashIpam: (world, { process, fate }) => world.crashIpam(process, fate),
   crashAgent: (world, { node, fate }) => world.crashAgent(node, fate),
   node: (world, { node, state }) => world.cluster.setNode(NODES[node]!, state),
   pool: (world, { shape }) => world.cluster.setPool(shape),
   delete: (world, { pick }) => world.deleteBlock(pick),
-  word: (world, { pick, word }) => world.sayWord(pick, word),
-  pass: (world, { ms }) => world.pass(ms),
+  word: (world, { pick, word }) => world.setRelease(pick, word),
+  pass: (world, { ms }) => world.advance(ms),
 };
 
 describe('the way of blocks back to their pool, whatever fails in between', function () {
@@ -118,7 +121,7 @@ describe('the way of blocks back to their pool, whatever fails in between', func
           HAPPEN[current.what](world, current as never);
           world.check();
         }
-        for (const [edge, times] of world.cluster.judge.met) met.set(edge, (met.get(edge) ?? 0) + times);
+        for (const [edge, times] of world.cluster.checker.transitions) met.set(edge, (met.get(edge) ?? 0) + times);
         world.settle();
         world.settleEmpty();
       }),

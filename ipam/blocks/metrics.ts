@@ -2,7 +2,7 @@ import { ReleaseReason } from '../../api/address-block.js';
 import type { Metrics } from '../../process/metrics.js';
 import type { BlockRecord } from '../core/block.js';
 import type { BlockAction } from './action.js';
-import type { BlockChange } from './book.js';
+import type { BlockChange } from './block-book.js';
 
 /** What is measured of blocks. */
 export interface BlockMetrics {

@@ -2,40 +2,41 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Lister } from '../../kube/cache.js';
 import type { PoolDirectory } from '../directory/directory.js';
-import type { Lent } from '../core/address-space.js';
+import type { LentAddresses } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
 import { hasNetwork } from '../core/pool-nodes.js';
 import type { Pool } from '../core/pool.js';
-import { blockersOf } from '../pools/status.js';
+import { countBlockingLeases } from '../pools/status.js';
 import type { PoolUsage } from '../pools/usage.js';
-import type { BlockBook } from './book.js';
-import type { ClaimPressure } from './claim-pressure.js';
-import type { NodeUse } from './node-use.js';
-import type { ObservedBlock, ObservedNode, ObservedPool, PoolPhase } from './observed.js';
+import type { BlockBook } from './block-book.js';
+import type { ClaimShortages } from './claim-shortages.js';
+import type { NodeLeaseCounts } from './node-lease-counts.js';
+import type { ObservedBlock, ObservedNode, ObservedPool, PoolPhase } from './observed-pool.js';
 import type { PoolSlices } from './pool-slices.js';
-import type { SliceUse } from './slice-use.js';
+import type { SliceOccupancy } from './slice-occupancy.js';
 
 /** All that the blocks of a pool depend on. */
 export interface BlockViews {
   pools: Pick<Lister<AddressPool>, 'get'>;
-  directory: Pick<PoolDirectory, 'pool' | 'verdict'>;
+  directory: Pick<PoolDirectory, 'pool' | 'stateOf'>;
   usage: Pick<PoolUsage, 'of'>;
   /** By name. */
   nodes: Pick<Lister<KubeObject>, 'get'>;
   blocks: Pick<BlockBook, 'ofPool' | 'lentOf'>;
-  nodeUse: Pick<NodeUse, 'nodesOf' | 'leasesOf' | 'usedIn'>;
+  nodeUse: Pick<NodeLeaseCounts, 'nodesOf' | 'leasesOf' | 'usedIn'>;
   slices: Pick<PoolSlices, 'of'>;
-  pressure: Pick<ClaimPressure, 'of'>;
+  pressure: Pick<ClaimShortages, 'of'>;
 }
 
-/** @param spoiled what cannot be lent, for something that is no block has its name */
-export function observeBlocks(name: string, views: BlockViews, spoiled: Lent): ObservedPool {
+/** @param quarantined what cannot be lent, for something that is no block has its name */
+export function observeBlocks(name: string, views: BlockViews, quarantined: LentAddresses): ObservedPool {
   const { directory, blocks, slices, pressure } = views;
   const pool = directory.pool(name);
   const use = pool && slices.of(pool);
   const lent = blocks.lentOf(name);
-  const without = (family: Family) => (spoiled[family].isEmpty ? lent[family] : lent[family].union(spoiled[family]));
+  const without = (family: Family) =>
+    quarantined[family].isEmpty ? lent[family] : lent[family].union(quarantined[family]);
   const unlent = (family: Family) => use?.unlent(family, without(family)) ?? [];
   const records = blocks.ofPool(name);
   return {
@@ -51,18 +52,18 @@ export function observeBlocks(name: string, views: BlockViews, spoiled: Lent): O
 function phaseOf(name: string, { pools, directory, usage }: BlockViews): PoolPhase {
   const pool = pools.get(name);
   if (pool === undefined) return 'ended';
-  if (isBeingDeleted(pool)) return blockersOf(usage.of(name, directory.pool(name))) === 0 ? 'ended' : 'ending';
-  return directory.verdict(name)?.kind === 'served' ? 'serving' : 'idle';
+  if (isBeingDeleted(pool)) return countBlockingLeases(usage.of(name, directory.pool(name))) === 0 ? 'ended' : 'ending';
+  return directory.stateOf(name)?.kind === 'served' ? 'serving' : 'idle';
 }
 
-function observeBlock(record: BlockRecord, use: SliceUse | undefined, { nodeUse }: BlockViews): ObservedBlock {
+function observeBlock(record: BlockRecord, use: SliceOccupancy | undefined, { nodeUse }: BlockViews): ObservedBlock {
   const { cidr } = record;
   return {
     record,
     used: nodeUse.usedIn(record),
     free: use?.freeIn(cidr) ?? 0,
     size: use?.sizeOf(cidr) ?? 0,
-    isSlice: use?.lends(cidr) ?? false,
+    isSlice: use?.canLend(cidr) ?? false,
   };
 }
 

@@ -1,11 +1,24 @@
-import { block, itPlans, nodeWith, said, unfit, LONG_AGO, DELAY, NOW } from './testing/block-scene.js';
+import {
+  block,
+  itPlansBlocks,
+  nodeWith,
+  withRelease,
+  ineligibleNode,
+  LONG_AGO,
+  DELAY,
+  NOW,
+} from './testing/block-plan-cases.js';
 
 describe('the plan of blocks, lending', () => {
   describe('a slice', () => {
-    itPlans([
+    itPlansBlocks([
       { name: 'a node with a lease and no block is lent one', scene: { unlent: [64] }, does: ['lend 3 n1'] },
       { name: 'a node without leases is lent nothing', scene: { nodes: { n1: nodeWith(0) }, unlent: [64] }, does: [] },
-      { name: 'a node that does not fit is lent nothing', scene: { nodes: { n1: unfit }, unlent: [64] }, does: [] },
+      {
+        name: 'a node that does not fit is lent nothing',
+        scene: { nodes: { n1: ineligibleNode }, unlent: [64] },
+        does: [],
+      },
       { name: 'nothing is lent where nothing is left', scene: {}, does: [] },
       { name: 'the best slice comes first', scene: { unlent: [64, 63] }, does: ['lend 3 n1'] },
       {
@@ -30,7 +43,7 @@ describe('the plan of blocks, lending', () => {
       },
       {
         name: 'nor are those of a block whose word nobody knows',
-        scene: { blocks: [block(0, said('asked-politely'))], unlent: [64] },
+        scene: { blocks: [block(0, withRelease('asked-politely'))], unlent: [64] },
         does: ['lend 3 n1'],
       },
       {

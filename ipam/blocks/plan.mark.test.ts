@@ -1,11 +1,11 @@
 import {
   block,
-  gone,
-  itPlans,
+  missingNode,
+  itPlansBlocks,
   nodeWith,
-  said,
-  since,
-  unfit,
+  withRelease,
+  reclaimableSince,
+  ineligibleNode,
   LONG_AGO,
   DELAY,
   NOW,
@@ -13,11 +13,11 @@ import {
   Pressure,
   NodeGone,
   Withdrawn,
-} from './testing/block-scene.js';
+} from './testing/block-plan-cases.js';
 
 describe('the plan of blocks, asking', () => {
   describe('for what a node has too much', () => {
-    itPlans([
+    itPlansBlocks([
       {
         name: 'a block too much is not asked for at once',
         scene: { blocks: [block(0, { used: 1, free: 63 }), block(1)] },
@@ -26,38 +26,41 @@ describe('the plan of blocks, asking', () => {
       },
       {
         name: 'nor a moment before the delay has passed',
-        scene: { blocks: [block(0, { used: 1, free: 63 }), block(1)], memories: { u1: since(LONG_AGO + 1) } },
+        scene: {
+          blocks: [block(0, { used: 1, free: 63 }), block(1)],
+          memories: { u1: reclaimableSince(LONG_AGO + 1) },
+        },
         does: [],
         at: 1,
       },
       {
         name: 'it is asked for after it was too much for the whole delay',
-        scene: { blocks: [block(0, { used: 1, free: 63 }), block(1)], memories: { u1: since(LONG_AGO) } },
+        scene: { blocks: [block(0, { used: 1, free: 63 }), block(1)], memories: { u1: reclaimableSince(LONG_AGO) } },
         does: ['mark 1 ExcessAddresses'],
       },
       {
         name: 'it is not too much where the node has no more than maxFree',
-        scene: { blocks: [block(0, { used: 56, free: 8 }), block(1)], memories: { u1: since(LONG_AGO) } },
+        scene: { blocks: [block(0, { used: 56, free: 8 }), block(1)], memories: { u1: reclaimableSince(LONG_AGO) } },
         does: [],
       },
       {
         name: 'it is where the node has one more',
-        scene: { blocks: [block(0, { used: 55, free: 9 }), block(1)], memories: { u1: since(LONG_AGO) } },
+        scene: { blocks: [block(0, { used: 55, free: 9 }), block(1)], memories: { u1: reclaimableSince(LONG_AGO) } },
         does: ['mark 1 ExcessAddresses'],
       },
       {
         name: 'it is where just minFree are left',
         scene: {
           blocks: [block(0, { used: 55, free: 9 }), block(1, { size: 65 })],
-          memories: { u1: since(LONG_AGO) },
+          memories: { u1: reclaimableSince(LONG_AGO) },
         },
         does: ['mark 1 ExcessAddresses'],
       },
       {
         name: 'it is not where another one is on its way back already',
         scene: {
-          blocks: [block(0), block(1, said(Marked))],
-          memories: { u0: since(LONG_AGO), u1: since(LONG_AGO) },
+          blocks: [block(0), block(1, withRelease(Marked))],
+          memories: { u0: reclaimableSince(LONG_AGO), u1: reclaimableSince(LONG_AGO) },
         },
         does: [],
       },
@@ -65,39 +68,50 @@ describe('the plan of blocks, asking', () => {
         name: 'it is not where fewer than minFree would be left',
         scene: {
           blocks: [block(0, { used: 1, free: 7 }), block(1, { free: 66, size: 66 })],
-          memories: { u1: since(LONG_AGO) },
+          memories: { u1: reclaimableSince(LONG_AGO) },
         },
         does: [],
       },
       {
         name: 'of two blocks too much of each other one stays',
-        scene: { blocks: [block(0), block(1)], memories: { u0: since(LONG_AGO), u1: since(LONG_AGO) } },
+        scene: {
+          blocks: [block(0), block(1)],
+          memories: { u0: reclaimableSince(LONG_AGO), u1: reclaimableSince(LONG_AGO) },
+        },
         does: ['mark 0 ExcessAddresses'],
       },
       {
         name: 'a block that pods of its node use is never asked for',
-        scene: { nodes: { n1: unfit }, blocks: [block(0, { used: 1 })], memories: { u0: since(LONG_AGO) } },
+        scene: {
+          nodes: { n1: ineligibleNode },
+          blocks: [block(0, { used: 1 })],
+          memories: { u0: reclaimableSince(LONG_AGO) },
+        },
         does: [],
       },
       {
         name: 'the last block is asked for where the node has no leases any more',
-        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0)], memories: { u0: since(LONG_AGO) } },
+        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0)], memories: { u0: reclaimableSince(LONG_AGO) } },
         does: ['mark 0 ExcessAddresses'],
       },
       {
         name: 'or is not the pool’s node any more',
-        scene: { nodes: { n1: unfit }, blocks: [block(0)], memories: { u0: since(LONG_AGO) } },
+        scene: { nodes: { n1: ineligibleNode }, blocks: [block(0)], memories: { u0: reclaimableSince(LONG_AGO) } },
         does: ['mark 0 ExcessAddresses'],
       },
       {
         name: 'what was unwanted for another reason was not too much for that long',
-        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0)], memories: { u0: since(LONG_AGO, NodeGone) } },
+        scene: {
+          nodes: { n1: nodeWith(0) },
+          blocks: [block(0)],
+          memories: { u0: reclaimableSince(LONG_AGO, NodeGone) },
+        },
         does: [],
         at: DELAY,
       },
       {
         name: 'a block of a node that is gone is asked for at once',
-        scene: { nodes: { n1: gone }, blocks: [block(0)] },
+        scene: { nodes: { n1: missingNode }, blocks: [block(0)] },
         does: ['mark 0 NodeGone'],
       },
       {
@@ -107,7 +121,7 @@ describe('the plan of blocks, asking', () => {
       },
       {
         name: 'not before its leases are proven leaked',
-        scene: { nodes: { n1: { ...gone, leases: { 4: 1, 6: 0 } } }, blocks: [block(0, { used: 1 })] },
+        scene: { nodes: { n1: { ...missingNode, leases: { 4: 1, 6: 0 } } }, blocks: [block(0, { used: 1 })] },
         does: [],
       },
       {
@@ -137,7 +151,7 @@ describe('the plan of blocks, asking', () => {
       },
       {
         name: 'also not one that is on its way back: it is left to its pods first',
-        scene: { blocks: [block(0, { ...said(Marked, Withdrawn), isSlice: false, used: 1 })] },
+        scene: { blocks: [block(0, { ...withRelease(Marked, Withdrawn), isSlice: false, used: 1 })] },
         does: ['keep 0'],
       },
       ...(['idle', 'ending'] as const).map((phase) => ({
@@ -152,7 +166,7 @@ describe('the plan of blocks, asking', () => {
       },
       {
         name: 'an idle pool asks for nothing',
-        scene: { phase: 'idle', blocks: [block(0, { isSlice: false })], memories: { u0: since(LONG_AGO) } },
+        scene: { phase: 'idle', blocks: [block(0, { isSlice: false })], memories: { u0: reclaimableSince(LONG_AGO) } },
         does: [],
       },
       {
@@ -170,7 +184,7 @@ describe('the plan of blocks, asking', () => {
   });
 
   describe('for what others lack', () => {
-    itPlans([
+    itPlansBlocks([
       {
         name: 'where a node goes without, another that can spare it is asked for an unused block at once',
         scene: { nodes: { n1: nodeWith(1), n2: nodeWith(1) }, blocks: [block(0, { used: 1, free: 63 }), block(1)] },
@@ -212,7 +226,7 @@ describe('the plan of blocks, asking', () => {
       },
       {
         name: 'one that comes back already is enough',
-        scene: { blocks: [block(0), block(1, said(Marked, Pressure))], claimsPressedAt: { 4: NOW } },
+        scene: { blocks: [block(0), block(1, withRelease(Marked, Pressure))], claimsPressedAt: { 4: NOW } },
         does: [],
         at: DELAY,
       },
@@ -250,7 +264,7 @@ describe('the plan of blocks, asking', () => {
         scene: {
           nodes: { n1: nodeWith(57), n2: nodeWith(1), n3: nodeWith(1) },
           blocks: [block(0, { used: 57, free: 7 }), block(1), block(2)],
-          memories: { u2: since(LONG_AGO) },
+          memories: { u2: reclaimableSince(LONG_AGO) },
         },
         does: ['mark 2 PoolExhausted'],
       },

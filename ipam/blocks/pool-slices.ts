@@ -1,27 +1,27 @@
 import type { Pool } from '../core/pool.js';
-import { type Occupancy, SliceUse } from './slice-use.js';
+import { type OccupiedAddresses, SliceOccupancy } from './slice-occupancy.js';
 
 /** The slices of each pool that is asked about, as its spec is now. */
 export class PoolSlices {
-  readonly #spaceOf: (name: string) => Occupancy;
-  readonly #uses = new Map<string, SliceUse>();
+  readonly #spaceOf: (name: string) => OccupiedAddresses;
+  readonly #uses = new Map<string, SliceOccupancy>();
 
-  constructor(book: { space(name: string): Occupancy }) {
+  constructor(book: { space(name: string): OccupiedAddresses }) {
     this.#spaceOf = (name) => book.space(name);
   }
 
   /** @param pool as the directory has it: compared by identity */
-  of(pool: Pool): SliceUse {
+  of(pool: Pool): SliceOccupancy {
     const known = this.#uses.get(pool.name);
     if (known?.pool === pool) return known;
-    known?.end();
-    const use = new SliceUse(pool, this.#spaceOf(pool.addressSpace));
-    this.#uses.set(pool.name, use);
-    return use;
+    known?.stop();
+    const occupancy = new SliceOccupancy(pool, this.#spaceOf(pool.addressSpace));
+    this.#uses.set(pool.name, occupancy);
+    return occupancy;
   }
 
   forget(pool: string): void {
-    this.#uses.get(pool)?.end();
+    this.#uses.get(pool)?.stop();
     this.#uses.delete(pool);
   }
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { BlockRelease } from '../../api/address-block.js';
 import { TransportError } from '../../kube/errors.js';
 import { blockOf } from '../../test/block-objects.js';
-import { BlockSyncWorld } from './testing/block-world.js';
+import { BlockSyncWorld } from './testing/block-sync-world.js';
 import { adminPool } from '../../test/pool-objects.js';
 
 const FIRST = '10.0.0.64/26';
@@ -57,8 +57,8 @@ describe('the sync of blocks', () => {
 
   it('brings a block that nobody needs all the way back', async () => {
     await lendAndEmpty();
-    expect(await world.look()).to.deep.equal({ retryAfterMs: DELAY });
-    world.pass(DELAY);
+    expect(await world.sync()).to.deep.equal({ retryAfterMs: DELAY });
+    world.advance(DELAY);
     await world.settle();
     expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
     world.answer(FIRST, BlockRelease.Ready);
@@ -76,8 +76,8 @@ describe('the sync of blocks', () => {
 
   it('forgets its delays with its term', async () => {
     await lendAndEmpty();
-    await world.look();
-    world.pass(DELAY);
+    await world.sync();
+    world.advance(DELAY);
     world.elect();
     await world.settle();
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
@@ -86,39 +86,39 @@ describe('the sync of blocks', () => {
   it('does nothing while the gate is closed', async () => {
     await lendAndEmpty();
     world.isGateOpen = false;
-    expect(await world.look()).to.equal(undefined);
-    world.pass(DELAY);
-    expect(await world.look()).to.equal(undefined);
+    expect(await world.sync()).to.equal(undefined);
+    world.advance(DELAY);
+    expect(await world.sync()).to.equal(undefined);
     world.isGateOpen = true;
-    expect(await world.look(), 'no time has passed for it').to.deep.equal({ retryAfterMs: DELAY });
+    expect(await world.sync(), 'no time has passed for it').to.deep.equal({ retryAfterMs: DELAY });
     expect(world.writes).to.deep.equal([`create ${FIRST} n1`]);
   });
 
   it('looks at a pool five times a second at most, and where the last look found nothing to do once', async () => {
     world.lease('10.0.0.3', 'n1');
-    await world.look();
-    world.pass(150);
-    expect(await world.again()).to.deep.equal({ earlyByMs: 50 });
-    world.pass(50);
-    expect(await world.again()).to.equal(undefined);
-    world.pass(200);
-    expect(await world.again()).to.deep.equal({ earlyByMs: 800 });
+    await world.sync();
+    world.advance(150);
+    expect(await world.syncAtOnce()).to.deep.equal({ earlyByMs: 50 });
+    world.advance(50);
+    expect(await world.syncAtOnce()).to.equal(undefined);
+    world.advance(200);
+    expect(await world.syncAtOnce()).to.deep.equal({ earlyByMs: 800 });
   });
 
   it('waits no longer when the wall clock is set back', async () => {
-    await world.look();
+    await world.sync();
     world.clock.setBack(3_600_000);
-    world.pass(1_000);
+    world.advance(1_000);
     world.lease('10.0.0.3', 'n1');
-    await world.again();
+    await world.syncAtOnce();
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
   });
 
   it('learns of a block that another leader has lent, and looks again soon', async () => {
     world.lease('10.0.0.3', 'n1');
     world.create(blockOf(FIRST, 0, { node: 'n9' }));
-    expect(await world.look()).to.deep.equal({ retryAfterMs: 200 });
-    expect(world.lost).to.deep.equal(['lend']);
+    expect(await world.sync()).to.deep.equal({ retryAfterMs: 200 });
+    expect(world.conflicts).to.deep.equal(['lend']);
     expect(world.blocks.ofPool('blue').map(({ node }) => node)).to.deep.equal(['n9']);
     await world.settle();
     expect(world.lent).to.deep.equal(['10.0.0.128/26 n1', `${FIRST} n9 marked-for-release`]);
@@ -128,25 +128,25 @@ describe('the sync of blocks', () => {
     world.lease('10.0.0.3', 'n1');
     const { spec, ...rest } = blockOf(FIRST, 0);
     world.create({ ...rest, spec: { ...spec, cidr: '10.0.0.128/26' } });
-    expect(await world.look()).to.deep.equal({ retryAfterMs: 5_000 });
+    expect(await world.sync()).to.deep.equal({ retryAfterMs: 5_000 });
     expect(world.logged.join()).to.include('no block that could be read');
-    await world.look();
+    await world.sync();
     expect(world.lent.sort()).to.deep.equal(['10.0.0.128/26 n1', '10.0.0.128/26 n1']);
   });
 
   it('does not judge by what is old: a word that came meanwhile wins', async () => {
     await lendAndEmpty();
-    await world.look();
-    world.pass(DELAY);
-    await world.look();
+    await world.sync();
+    world.advance(DELAY);
+    await world.sync();
     world.answer(FIRST, BlockRelease.Ready);
-    world.before = (write) => {
-      world.before = () => undefined;
+    world.beforeWrite = (write) => {
+      world.beforeWrite = () => undefined;
       expect(write).to.include('released');
       world.answer(FIRST, BlockRelease.Refused);
     };
-    await world.look();
-    expect(world.lost).to.deep.equal(['take-back']);
+    await world.sync();
+    expect(world.conflicts).to.deep.equal(['take-back']);
     expect(world.lent).to.deep.equal([`${FIRST} n1 do-not-release`]);
     await world.settle();
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
@@ -156,14 +156,14 @@ describe('the sync of blocks', () => {
     world.putNode('n2');
     world.lease('10.0.0.3', 'n1');
     world.lease('10.0.0.4', 'n2');
-    world.before = (write) => {
+    world.beforeWrite = (write) => {
       if (write.includes('n1')) throw new TransportError('broken', 'cut off');
     };
     let thrown: unknown;
-    await world.look().catch((error: unknown) => (thrown = error));
+    await world.sync().catch((error: unknown) => (thrown = error));
     expect(thrown).to.be.instanceOf(TransportError);
     expect(world.lent).to.deep.equal(['10.0.0.128/26 n2']);
-    world.before = () => undefined;
+    world.beforeWrite = () => undefined;
     await world.settle();
     expect(world.lent).to.have.lengthOf(2);
   });
@@ -173,7 +173,7 @@ describe('the sync of blocks', () => {
       await lendAndEmpty();
       world.nodes.delete('n1');
       await world.settle();
-      world.pass(DELAY);
+      world.advance(DELAY);
     });
 
     it('has its block back without an answer', async () => {
@@ -184,7 +184,7 @@ describe('the sync of blocks', () => {
     });
 
     it('takes nothing of one that the API server knows', async () => {
-      expect(await world.look()).to.deep.equal({ retryAfterMs: 5_000 });
+      expect(await world.sync()).to.deep.equal({ retryAfterMs: 5_000 });
       expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
       world.putNode('n1');
       world.lease('10.0.0.3', 'n1');
@@ -257,14 +257,14 @@ describe('the sync of blocks', () => {
     world.dropPool('blue');
     await world.settle();
     expect(world.lent).to.deep.equal([]);
-    expect(await world.look()).to.equal(undefined);
+    expect(await world.sync()).to.equal(undefined);
   });
 
   it('ends no block of a pool that the API server knows', async () => {
     await lendAndEmpty();
     world.pools.delete('blue');
     world.directory.changed();
-    expect(await world.look()).to.deep.equal({ retryAfterMs: 5_000 });
+    expect(await world.sync()).to.deep.equal({ retryAfterMs: 5_000 });
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
   });
 
@@ -275,7 +275,7 @@ describe('the sync of blocks', () => {
     }
     world.lease('10.0.0.64', 'n1');
     await world.settle();
-    world.pressure.press('blue', 4, world.clock.now());
+    world.shortages.noteShortage('blue', 4, world.clock.now());
     await world.settle();
     expect(world.lent, 'it is used').to.deep.equal([`${FIRST} n1`]);
     world.free('10.0.0.64');

@@ -1,26 +1,26 @@
 import type { CallOptions } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
-import type { SyncResult } from '../../kube/loop.js';
-import type { Gate } from '../../cluster/gates.js';
-import { inParallel } from '../../kube/in-parallel.js';
+import type { SyncResult } from '../../kube/controller-loop.js';
+import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
+import { forEachParallel } from '../../kube/for-each-parallel.js';
 import { formatCidr } from '../core/cidr.js';
 import type { BlockAction } from './action.js';
 import { type BlockClient, type BlockOutcome, applyBlockAction } from './apply.js';
-import type { BlockBook } from './book.js';
+import type { BlockBook } from './block-book.js';
 import type { BlockMetrics } from './metrics.js';
 import { type BlockViews, observeBlocks } from './observe.js';
-import type { BlockPolicy } from './observed.js';
+import type { BlockPolicy } from './observed-pool.js';
 import { planBlocks } from './plan.js';
-import { SpoiledSlices } from './spoiled-slices.js';
-import { PoolMemories } from './memories.js';
+import { SliceQuarantine } from './slice-quarantine.js';
+import { PlanStates } from './plan-state.js';
 
 export interface BlockSyncDependencies extends BlockViews {
   blocks: BlockViews['blocks'] & Pick<BlockBook, 'wrote' | 'forget'>;
   client: BlockClient;
   policy: BlockPolicy;
   /** Closed: nothing is lent, and nothing asked for or taken back. */
-  gate: Gate;
+  gate: PersistentIPsGate;
   clock: Pick<Clock, 'now'>;
   metrics: Pick<BlockMetrics, 'did' | 'lost'>;
   log: Logger;
@@ -29,54 +29,54 @@ export interface BlockSyncDependencies extends BlockViews {
 /** Between looks at one pool, each of which counts all its nodes: after one that found something to do, and after any other. */
 const BUSY_MS = 200;
 const CALM_MS = 1_000;
-const WIDTH = 8;
+const MAX_PARALLEL_WRITES = 8;
 /** A cache that lags behind the API server. */
-const LATER_MS = 5_000;
+const STALE_CACHE_RETRY_MS = 5_000;
 
 /** The sync of one term of leadership. Its keys: names of pools, of such, too, as are gone and have blocks. */
 export function createBlockSync(
   dependencies: BlockSyncDependencies,
 ): (pool: string, signal?: AbortSignal) => Promise<SyncResult> {
-  const remembered = new PoolMemories();
-  const spoiled = new SpoiledSlices();
+  const states = new PlanStates();
+  const quarantine = new SliceQuarantine();
   /** By pool. */
-  const nextLookAt = new Map<string, number>();
+  const nextSyncAt = new Map<string, number>();
   const { gate, clock, policy } = dependencies;
   return async (pool, signal) => {
     if (!gate.isOpen()) return undefined;
     const now = clock.now();
-    const inMs = (nextLookAt.get(pool) ?? now) - now;
+    const inMs = (nextSyncAt.get(pool) ?? now) - now;
     if (inMs > 0) return { earlyByMs: inMs };
-    const observed = observeBlocks(pool, dependencies, spoiled.of(pool, now));
-    const { actions, memories, lookAt } = planBlocks(observed, remembered.of(pool), { policy, now });
-    remembered.set(pool, memories);
-    nextLookAt.set(pool, now + (actions.length > 0 ? BUSY_MS : CALM_MS));
-    if (observed.phase === 'ended' && observed.blocks.length === 0) nextLookAt.delete(pool);
-    const work = new Work(dependencies, spoiled, signal);
-    await work.perform(actions);
-    if (work.retryMs !== undefined) return { retryAfterMs: work.retryMs };
-    return lookAt === undefined ? undefined : { retryAfterMs: Math.max(0, lookAt - clock.now()) };
+    const observed = observeBlocks(pool, dependencies, quarantine.of(pool, now));
+    const { actions, state, requeueAt } = planBlocks(observed, states.of(pool), { policy, now });
+    states.set(pool, state);
+    nextSyncAt.set(pool, now + (actions.length > 0 ? BUSY_MS : CALM_MS));
+    if (observed.phase === 'ended' && observed.blocks.length === 0) nextSyncAt.delete(pool);
+    const execution = new PlanExecution(dependencies, quarantine, signal);
+    await execution.run(actions);
+    if (execution.retryMs !== undefined) return { retryAfterMs: execution.retryMs };
+    return requeueAt === undefined ? undefined : { retryAfterMs: Math.max(0, requeueAt - clock.now()) };
   };
 }
 
 /** The writes of one plan. Each is told to the book of blocks, which calls for the next look. */
-class Work {
+class PlanExecution {
   /** When to look again, though nobody may tell of a change. */
   retryMs: number | undefined;
   readonly #dependencies: BlockSyncDependencies;
-  readonly #spoiled: SpoiledSlices;
+  readonly #spoiled: SliceQuarantine;
   readonly #signal: AbortSignal | undefined;
   readonly #errors: unknown[] = [];
 
-  constructor(dependencies: BlockSyncDependencies, spoiled: SpoiledSlices, signal: AbortSignal | undefined) {
+  constructor(dependencies: BlockSyncDependencies, spoiled: SliceQuarantine, signal: AbortSignal | undefined) {
     this.#dependencies = dependencies;
     this.#spoiled = spoiled;
     this.#signal = signal;
   }
 
   /** @throws {unknown} the first error, after all have been tried */
-  async perform(actions: readonly BlockAction[]): Promise<void> {
-    await inParallel(actions, WIDTH, (action) => this.#try(action), this.#signal);
+  async run(actions: readonly BlockAction[]): Promise<void> {
+    await forEachParallel(actions, MAX_PARALLEL_WRITES, (action) => this.#try(action), this.#signal);
     if (this.#errors.length > 0) throw this.#errors[0];
   }
 
@@ -106,7 +106,7 @@ class Work {
     else if (outcome === 'pool-there') log.debug(fields, 'the pool is there, says the API server');
     else log.warn(fields, 'what has its name is no block that could be read: it is not lent');
     if (outcome === 'unreadable' && action.kind === 'lend') this.#spoiled.add(action.pool, action.slice, clock.now());
-    this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? BUSY_MS : LATER_MS);
+    this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? BUSY_MS : STALE_CACHE_RETRY_MS);
   }
 }
 

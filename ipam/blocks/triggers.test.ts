@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
-import type { Change } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informer.js';
 import { blockRecord } from '../../test/block-objects.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { type LeaseRecord, readLease } from '../core/lease.js';
-import type { LeaseChange } from '../leases/book.js';
-import type { BlockChange } from './book.js';
-import { followBlocks } from './triggers.js';
+import type { LeaseChange } from '../leases/lease-book.js';
+import type { BlockChange } from './block-book.js';
+import { watchBlockSources } from './triggers.js';
 
 /** A source of changes that a test sets off. */
 class Source<C> {
@@ -26,8 +26,8 @@ class Source<C> {
 const BLOCK = blockRecord('10.0.0.64/26', 1);
 
 describe('which pools’ blocks are synced', () => {
-  const pools = new Source<Change<AddressPool>>();
-  const nodes = new Source<Change<KubeObject>>();
+  const pools = new Source<ObjectChange<AddressPool>>();
+  const nodes = new Source<ObjectChange<KubeObject>>();
   const book = new Source<LeaseChange>();
   const blocks = new Source<BlockChange>();
   const networks = new Source<ReadonlySet<string>>();
@@ -36,7 +36,7 @@ describe('which pools’ blocks are synced', () => {
   const forgotten: string[] = [];
 
   before(() => {
-    followBlocks(
+    watchBlockSources(
       {
         pools,
         nodes,

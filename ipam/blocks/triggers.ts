@@ -1,33 +1,33 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
-import type { Change } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informer.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import { stateOf } from '../core/lease.js';
-import type { LeaseChange } from '../leases/book.js';
-import type { BlockBook, BlockChange } from './book.js';
-import type { ClaimPressure } from './claim-pressure.js';
-import type { NodeUse } from './node-use.js';
+import type { LeaseChange } from '../leases/lease-book.js';
+import type { BlockBook, BlockChange } from './block-book.js';
+import type { ClaimShortages } from './claim-shortages.js';
+import type { NodeLeaseCounts } from './node-lease-counts.js';
 import type { PoolSlices } from './pool-slices.js';
 
 /** Which pools' blocks a change concerns. */
 
-interface Changing<C> {
+interface ChangeSource<C> {
   onChange(handler: (change: C) => void): void;
 }
 
-export interface BlockSources {
-  pools: Changing<Change<AddressPool>>;
-  nodes: Changing<Change<KubeObject>>;
-  book: Changing<LeaseChange>;
-  blocks: Changing<Pick<BlockChange, 'pool'>> & Pick<BlockBook, 'poolsOf' | 'countOf'>;
-  directory: Changing<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsWith'>;
-  nodeUse: Pick<NodeUse, 'poolsOf'>;
-  pressure: Pick<ClaimPressure, 'onPress' | 'forget'>;
+export interface BlockTriggerSources {
+  pools: ChangeSource<ObjectChange<AddressPool>>;
+  nodes: ChangeSource<ObjectChange<KubeObject>>;
+  book: ChangeSource<LeaseChange>;
+  blocks: ChangeSource<Pick<BlockChange, 'pool'>> & Pick<BlockBook, 'poolsOf' | 'countOf'>;
+  directory: ChangeSource<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsWith'>;
+  nodeUse: Pick<NodeLeaseCounts, 'poolsOf'>;
+  pressure: Pick<ClaimShortages, 'onPress' | 'forget'>;
   slices: Pick<PoolSlices, 'forget'>;
 }
 
 /** Tells the names of pools whose blocks are to be synced; `add` does nothing while another process leads. */
-export function followBlocks(sources: BlockSources, add: (pools: readonly string[]) => void): void {
+export function watchBlockSources(sources: BlockTriggerSources, add: (pools: readonly string[]) => void): void {
   const { pools, nodes, book, blocks, directory, pressure, slices } = sources;
   directory.onChange((networks) => add(poolsOfNetworks(networks, directory)));
   pools.onChange(({ type, object: { metadata } }) => {
@@ -39,7 +39,7 @@ export function followBlocks(sources: BlockSources, add: (pools: readonly string
     if (type === 'removed' || metadata.deletionTimestamp !== undefined) add([metadata.name]);
   });
   nodes.onChange((change) => {
-    if (isNews(change)) add(poolsOfNode(change.object.metadata.name, sources));
+    if (isRelevant(change)) add(poolsOfNode(change.object.metadata.name, sources));
   });
   book.onChange((change) => add(poolsOfLease(change, sources)));
   blocks.onChange(({ pool }) => add([pool]));
@@ -51,7 +51,7 @@ function poolsOfNetworks(networks: Iterable<string>, directory: Pick<PoolDirecto
 }
 
 /** Its pool, where another node has it now; and where an address came into use or is free again, those that have lent it, too. */
-function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: BlockSources): readonly string[] {
+function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: BlockTriggerSources): readonly string[] {
   const lease = after ?? before;
   if (lease === undefined) return [];
   if (before === undefined || after === undefined) {
@@ -63,15 +63,15 @@ function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: Blo
 }
 
 /** Those from which it has something. */
-function poolsOfNode(node: string, { blocks, nodeUse }: BlockSources): string[] {
+function poolsOfNode(node: string, { blocks, nodeUse }: BlockTriggerSources): string[] {
   return [...new Set([...nodeUse.poolsOf(node), ...blocks.poolsOf(node)])];
 }
 
 /** Its heartbeats are none. */
-function isNews({ type, object, before }: Change<KubeObject>): boolean {
-  return type !== 'changed' || before === undefined || whatCounts(object) !== whatCounts(before);
+function isRelevant({ type, object, before }: ObjectChange<KubeObject>): boolean {
+  return type !== 'changed' || before === undefined || relevantFields(object) !== relevantFields(before);
 }
 
-function whatCounts({ metadata: { uid, deletionTimestamp, labels } }: KubeObject): string {
+function relevantFields({ metadata: { uid, deletionTimestamp, labels } }: KubeObject): string {
   return JSON.stringify([uid, deletionTimestamp, labels]);
 }

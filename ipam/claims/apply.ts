@@ -6,38 +6,38 @@ import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
-import { type Choice, type Refusal, addressOf } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseWrite, moveLease, releaseLease } from '../core/lease.js';
+import { type AllocationCandidate, type AllocationRefusal, addressOf } from '../core/allocator.js';
+import { type LeaseRecord, type LeaseWrite, updateLeaseUsage, releaseLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
-import type { LeaseBook } from '../leases/book.js';
-import { shrinkClaim } from './shrink.js';
-import type { SpoiledAddresses } from './spoiled.js';
+import type { LeaseBook } from '../leases/lease-book.js';
+import { transformServedClaim } from './claim-transform.js';
+import type { AddressQuarantine } from './address-quarantine.js';
 import { statusPatch } from './status.js';
-import type { ClaimVerdict } from './step.js';
-import { take } from './take.js';
+import type { DesiredClaimStatus } from './step.js';
+import { allocateLease } from './lease-allocation.js';
 
 export interface ApplyContext {
   client: LeaseClient & Pick<Client, 'get'>;
-  book: Pick<LeaseBook, 'wrote' | 'forget' | 'hold' | 'unhold'>;
+  book: Pick<LeaseBook, 'recordWrite' | 'forget' | 'hold' | 'unhold'>;
   clock: Pick<Clock, 'wall'>;
   call: CallOptions;
-  spoiled: Pick<SpoiledAddresses, 'keep'>;
+  spoiled: Pick<AddressQuarantine, 'add'>;
   /** UIDs of leases that this sync made and no status has shown. */
   fresh: Set<string>;
 }
 
 /** `lost`: the next choice will be another one. */
-export type TakeOutcome = { kind: 'taken' } | { kind: 'lost' } | { kind: 'refused'; refusal: Refusal };
+export type AllocationOutcome = { kind: 'taken' } | { kind: 'lost' } | { kind: 'refused'; refusal: AllocationRefusal };
 
 /** What the API server refuses is asked for again after this: only a change by somebody else can cure it. */
-const REFUSED_RETRY_MS = 60_000;
+const REJECTED_RETRY_MS = 60_000;
 
 /** Takes what was chosen, one after the other. Until each answer is there, nobody else in this process chooses the address. */
-export async function takeAll(
-  choices: readonly Choice[],
+export async function allocateAll(
+  choices: readonly AllocationCandidate[],
   { claim, pool }: { claim: IPAMClaim; pool: Pool },
   context: ApplyContext,
-): Promise<TakeOutcome> {
+): Promise<AllocationOutcome> {
   const { addressSpace } = pool;
   const { book, fresh, clock, spoiled } = context;
   const held = choices.filter((choice) => book.hold(addressSpace, addressOf(choice)));
@@ -45,14 +45,14 @@ export async function takeAll(
   try {
     if (held.length < choices.length) return { kind: 'lost' };
     for (const choice of choices) {
-      const result = await take(choice, { ...context, claim, pool });
+      const result = await allocateLease(choice, { ...context, claim, pool });
       if (result.kind === 'lost') {
         // no lease of the book will ever say that the address is not free
-        if (result.to === 'unreadable' && release.delete(choice)) spoiled.keep(addressSpace, addressOf(choice));
+        if (result.to === 'unreadable' && release.delete(choice)) spoiled.add(addressSpace, addressOf(choice));
         return { kind: 'lost' };
       }
       if (result.kind === 'refused') {
-        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.wall() + REFUSED_RETRY_MS } };
+        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.wall() + REJECTED_RETRY_MS } };
       }
       if (result.fresh) fresh.add(result.lease.metadata.uid);
     }
@@ -65,14 +65,14 @@ export async function takeAll(
 /** @returns the claim as it is now; undefined where it is not what it was any more */
 export async function writeStatus(
   claim: IPAMClaim,
-  verdict: ClaimVerdict,
+  verdict: DesiredClaimStatus,
   { client, clock, call }: Pick<ApplyContext, 'client' | 'clock' | 'call'>,
 ): Promise<IPAMClaim | undefined> {
   const { namespace, name } = claim.metadata;
   const body = statusPatch(claim, verdict, clock.wall());
   try {
     const options = { ...call, subresource: 'status' };
-    return shrinkClaim(await client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, options));
+    return transformServedClaim(await client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, options));
   } catch (error) {
     if (isConflict(error) || isNotFound(error)) return undefined;
     throw error;
@@ -98,42 +98,46 @@ export async function releaseAll(leases: readonly LeaseRecord[], context: ApplyC
 
 async function release(lease: LeaseRecord, context: ApplyContext): Promise<void> {
   const { name, uid, resourceVersion } = lease.metadata;
-  const isUntold = context.fresh.has(uid);
-  await write(
+  const isUnpublished = context.fresh.has(uid);
+  await writeChange(
     lease,
-    isUntold ? { verb: 'delete', name, uid, resourceVersion } : releaseLease(lease, context.clock.wall()),
+    isUnpublished ? { verb: 'delete', name, uid, resourceVersion } : releaseLease(lease, context.clock.wall()),
     context,
   );
 }
 
 /** What the leases are kept for, once they are released. */
-export async function noteMac(leases: readonly LeaseRecord[], mac: string, context: ApplyContext): Promise<void> {
+export async function recordMac(leases: readonly LeaseRecord[], mac: string, context: ApplyContext): Promise<void> {
   for (const lease of leases) {
     const { interface: podInterface } = lease;
-    await write(
+    await writeChange(
       lease,
-      moveLease(lease, { mac, ...(podInterface !== undefined && { interface: podInterface }) }),
+      updateLeaseUsage(lease, { mac, ...(podInterface !== undefined && { interface: podInterface }) }),
       context,
     );
   }
 }
 
-async function write(lease: LeaseRecord, change: LeaseWrite, { client, book, call }: ApplyContext): Promise<void> {
+async function writeChange(
+  lease: LeaseRecord,
+  change: LeaseWrite,
+  { client, book, call }: ApplyContext,
+): Promise<void> {
   const { name, uid } = lease.metadata;
   try {
     const after = await writeLease(client, change, call);
     if (after === undefined) book.forget(name, uid);
-    else book.wrote(after);
+    else book.recordWrite(after);
   } catch (error) {
     if (!isConflict(error) && !isNotFound(error)) throw error;
     // it is not what it was: the next plan is to know
     const found = await findUnlessGone(client, ADDRESS_LEASES, { name }, call);
     if (found === undefined) book.forget(name, uid);
-    else book.wrote(found);
+    else book.recordWrite(found);
   }
 }
 
 /** Refusals by what claims can wait for. */
-export function waitsForPool(refusal: Refusal): boolean {
+export function isPoolExhausted(refusal: AllocationRefusal): boolean {
   return refusal.reason === AllocationReason.Exhausted;
 }

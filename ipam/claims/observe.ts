@@ -2,14 +2,14 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { byAge, splitKey } from '../../api/meta.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
-import type { LeaseBook } from '../leases/book.js';
+import type { LeaseBook } from '../leases/lease-book.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import type { Resolution } from '../directory/resolution.js';
-import type { ClaimPod, ClaimPods } from './pods.js';
-import type { NamedVmis } from './vmi-owners.js';
+import type { ClaimPod, ClaimPods } from './claim-pods.js';
+import type { LauncherVmis } from './vmi-owners.js';
 
 /** One claim and all that its addresses depend on. */
-export interface Observed {
+export interface ClaimObservation {
   claim: IPAMClaim;
   /** The leases that it has, the oldest first. */
   held: readonly LeaseRecord[];
@@ -17,20 +17,23 @@ export interface Observed {
   /** Those that serve it, or that its leases are of. */
   pools: readonly Pool[];
   /** The pods that use it, or may. */
-  users: readonly ClaimPod[];
+  pods: readonly ClaimPod[];
   /** Whether the counts of a full pool may be written again. Absent: they may not. */
-  mayRecount?: () => boolean;
+  canUpdateCounts?: () => boolean;
   /** The VMIs that these name. */
-  vmis: NamedVmis;
+  launcherVmis: LauncherVmis;
 }
 
-export interface Views {
+export interface ClaimViews {
   book: Pick<LeaseBook, 'ofOwner' | 'ofClaim'>;
   directory: Pick<PoolDirectory, 'resolve' | 'pool'>;
   pods: Pick<ClaimPods, 'usersOf'>;
 }
 
-export function observe(claim: IPAMClaim, { book, directory, pods }: Views): Omit<Observed, 'vmis'> {
+export function observe(
+  claim: IPAMClaim,
+  { book, directory, pods }: ClaimViews,
+): Omit<ClaimObservation, 'launcherVmis'> {
   const { uid = '' } = claim.metadata;
   const held = book.ofOwner(uid).filter((lease) => stateOf(lease) === 'held');
   const resolution = directory.resolve(claim);
@@ -39,11 +42,15 @@ export function observe(claim: IPAMClaim, { book, directory, pods }: Views): Omi
     ...(resolution.kind === 'served' ? [resolution.pool] : []),
     ...[...names].flatMap((name) => directory.pool(name) ?? []),
   ];
-  return { claim, held: [...held].sort(byAge), resolution, pools, users: pods.usersOf(claim) };
+  return { claim, held: [...held].sort(byAge), resolution, pools, pods: pods.usersOf(claim) };
 }
 
 /** The leases of claims that had this name before: of every UID but that of the claim that has it now. */
-export function straysOf(key: string, claim: IPAMClaim | undefined, { book }: Pick<Views, 'book'>): LeaseRecord[] {
+export function leasesOfEarlierClaims(
+  key: string,
+  claim: IPAMClaim | undefined,
+  { book }: Pick<ClaimViews, 'book'>,
+): LeaseRecord[] {
   const { namespace, name } = splitKey(key);
   return book
     .ofClaim(namespace, name)

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { claim } from '../../test/workload-objects.js';
 import { ownerPodOf } from './owner-pod.js';
-import type { ClaimPod } from './pods.js';
+import type { ClaimPod } from './claim-pods.js';
 
 interface Given extends Partial<Omit<ClaimPod, 'metadata'>> {
   /** Second of its creation. */
@@ -22,7 +22,7 @@ function pod(name: string, { at = 0, leaving = false, ...more }: Given = {}): Cl
     },
     terminal: false,
     claims: ['vm1.data'],
-    running: true,
+    isRunning: true,
     vmi: { name: 'vm1', uid: 'vmi-uid' },
     ...more,
   };
@@ -40,7 +40,7 @@ describe('the pod that owns a claim', () => {
     },
     {
       name: 'is the launcher whose VMI is, rather than an older pod whose VMI is not',
-      users: [pod('thief', forged), pod('real', { at: 9, running: false })],
+      users: [pod('thief', forged), pod('real', { at: 9, isRunning: false })],
       expect: 'real',
     },
     {
@@ -51,7 +51,7 @@ describe('the pod that owns a claim', () => {
     },
     { name: 'is nobody where no pod uses it', users: [], expect: undefined },
     { name: 'is nobody any more once its pod is gone', claim: ownedBy('a'), users: [], expect: undefined },
-    { name: 'is its only user, before that runs, too', users: [pod('a', { running: false })], expect: 'a' },
+    { name: 'is its only user, before that runs, too', users: [pod('a', { isRunning: false })], expect: 'a' },
     {
       name: 'stays the source while a migration is under way',
       claim: ownedBy('source'),
@@ -77,12 +77,12 @@ describe('the pod that owns a claim', () => {
     },
     {
       name: 'is one that runs rather than an older one that does not',
-      users: [pod('pending', { running: false }), pod('running', { at: 9 })],
+      users: [pod('pending', { isRunning: false }), pod('running', { at: 9 })],
       expect: 'running',
     },
     {
       name: 'is one that stays rather than one that leaves',
-      users: [pod('old', { leaving: true }), pod('new', { at: 9, running: false })],
+      users: [pod('old', { leaving: true }), pod('new', { at: 9, isRunning: false })],
       expect: 'new',
     },
     { name: 'is one and the same of two as old as each other', users: [pod('b'), pod('a')], expect: 'a' },
@@ -101,7 +101,7 @@ describe('the pod that owns a claim', () => {
     {
       name: "is no pod that merely names a VM's claim, whatever the status says",
       claim: ownedBy('thief'),
-      users: [{ metadata: pod('thief').metadata, terminal: false, claims: ['vm1.data'], running: true }],
+      users: [{ metadata: pod('thief').metadata, terminal: false, claims: ['vm1.data'], isRunning: true }],
       expect: undefined,
     },
     {
@@ -112,7 +112,7 @@ describe('the pod that owns a claim', () => {
     {
       name: 'of a claim that is nobody’s is any pod that names it',
       claim: claim({ owner: null }),
-      users: [{ metadata: pod('web').metadata, terminal: false, claims: ['vm1.data'], running: true }],
+      users: [{ metadata: pod('web').metadata, terminal: false, claims: ['vm1.data'], isRunning: true }],
       expect: 'web',
     },
   ];

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { type Address, formatAddress, parseAddress } from '../core/address.js';
-import type { Lent } from '../core/address-space.js';
+import type { LentAddresses } from '../core/address-space.js';
 import { addressesOf } from '../core/pool.js';
 import { RangeSet } from '../core/ranges.js';
-import { LeaseBook } from '../leases/book.js';
+import { LeaseBook } from '../leases/lease-book.js';
 import { pick } from './pick.js';
 
 const CLAIM: IPAMClaim = { metadata: { namespace: 'vms', name: 'c' }, spec: { network: 'blue', interface: '' } };
@@ -15,7 +15,7 @@ const TERMS = { cooldownMs: 0, stickyMs: 0, now: 0 };
 const POOL = compiledPool({ cidr: '10.0.0.0/27' });
 const BASE = parseAddress('10.0.0.0').value;
 const OPEN = addressesOf(POOL, 4, 'open');
-const NOBODY_WAITS = { ahead: () => 0 };
+const EMPTY_WAIT_LIST = { ahead: () => 0 };
 
 type Step =
   | { readonly kind: 'claim' }
@@ -32,20 +32,20 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /** Blocks of four addresses. */
-function lentOf(blocks: readonly number[]): Lent {
+function lentOf(blocks: readonly number[]): LentAddresses {
   const ranges = blocks.map((n) => ({ first: BASE + BigInt(4 * n), last: BASE + BigInt(4 * n + 3) }));
   return { 4: RangeSet.of(ranges), 6: RangeSet.EMPTY };
 }
 
 /** A pool of which nodes are lent some, and claims that want addresses of it. */
-class Lending {
+class LentPool {
   readonly #book = new LeaseBook();
   readonly #taken = new Map<bigint, string>();
   #lent = lentOf([]);
   #version = 0;
 
   constructor() {
-    this.#book.sparesLent(() => this.#lent);
+    this.#book.preferUnlent(() => this.#lent);
   }
 
   perform(each: Step): void {
@@ -67,14 +67,14 @@ class Lending {
     const market = {
       view: this.#book.view(POOL),
       terms: TERMS,
-      waiters: NOBODY_WAITS,
+      waiters: EMPTY_WAIT_LIST,
       pressed: () => (isPressed = true),
     };
     const chosen = pick(CLAIM, POOL, { addresses: [], families: [4], owner: OWNER }, market);
     expect(isPressed, 'blocks are wanted back').to.equal(unlent.length === 0 && !this.#lent[4].isEmpty);
     expect(chosen.ok, 'it is full only where nothing is free').to.equal(free.length > 0);
     if (!chosen.ok) return false;
-    const [choice] = chosen.choices;
+    const [choice] = chosen.candidates;
     if (choice?.kind !== 'create') throw new Error('nothing is released here');
     expect(unlent.length > 0 ? unlent : free).to.include(choice.address.value);
     this.#take(choice.address);
@@ -86,7 +86,7 @@ class Lending {
     const view = this.#book.view(POOL);
     const pressed = () => expect.fail('nobody is short');
     const wish = { addresses: [address], families: [], owner: OWNER };
-    const chosen = pick(CLAIM, POOL, wish, { view, terms: TERMS, waiters: NOBODY_WAITS, pressed });
+    const chosen = pick(CLAIM, POOL, wish, { view, terms: TERMS, waiters: EMPTY_WAIT_LIST, pressed });
     expect(chosen.ok).to.equal(OPEN.has(address.value) && !this.#taken.has(address.value));
     if (chosen.ok) this.#take(address);
   }
@@ -95,7 +95,7 @@ class Lending {
     if (this.#taken.has(address.value)) return;
     const version = ++this.#version;
     const uid = `l${version}`;
-    this.#book.wrote(leaseOf(formatAddress(address), version, { uid }));
+    this.#book.recordWrite(leaseOf(formatAddress(address), version, { uid }));
     this.#taken.set(address.value, uid);
   }
 
@@ -116,7 +116,7 @@ describe('picking addresses for claims of a pool of which nodes are lent some', 
   it('takes what is lent only where nothing else is free, and all of the pool in the end', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
-        const lending = new Lending();
+        const lending = new LentPool();
         for (const each of steps) lending.perform(each);
         while (lending.claim());
       }),

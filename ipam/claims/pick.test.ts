@@ -5,7 +5,7 @@ import type { Family } from '../core/address.js';
 import { parseCidr, rangesOf } from '../core/cidr.js';
 import { compilePool } from '../core/pool.js';
 import { RangeSet } from '../core/ranges.js';
-import { LeaseBook } from '../leases/book.js';
+import { LeaseBook } from '../leases/lease-book.js';
 import { pick } from './pick.js';
 
 const CLAIM: IPAMClaim = { metadata: { namespace: 'vms', name: 'c' }, spec: { network: 'blue', interface: '' } };
@@ -26,14 +26,14 @@ function refusalBehind(ahead: number, cidrs: readonly string[]): string | undefi
 function pressedBy(mac: string | undefined, keptFor: string): Family[] {
   const pool = compiledPool({ cidr: '10.0.0.0/30' });
   const book = new LeaseBook();
-  book.sparesLent(() => ({ 4: rangesOf([parseCidr('10.0.0.0/30')], 4), 6: RangeSet.EMPTY }));
-  book.wrote(leaseOf('10.0.0.1', 1, { mac: keptFor, releasedAt: 0 }));
+  book.preferUnlent(() => ({ 4: rangesOf([parseCidr('10.0.0.0/30')], 4), 6: RangeSet.EMPTY }));
+  book.recordWrite(leaseOf('10.0.0.1', 1, { mac: keptFor, releasedAt: 0 }));
   const families: Family[] = [];
   const pressed = (family: Family) => families.push(family);
   const terms = { cooldownMs: 0, stickyMs: 60_000, retainsClaims: true, now: 1_000 };
   const wish = { addresses: [], families: pool.families, owner: OWNER, ...(mac !== undefined && { mac }) };
   const chosen = pick(CLAIM, pool, wish, { view: book.view(pool), terms, waiters: { ahead: () => 0 }, pressed });
-  expect(chosen.ok && chosen.choices.map(({ kind }) => kind)).to.deep.equal([mac === keptFor ? 'take' : 'create']);
+  expect(chosen.ok && chosen.candidates.map(({ kind }) => kind)).to.deep.equal([mac === keptFor ? 'take' : 'create']);
   return families;
 }
 

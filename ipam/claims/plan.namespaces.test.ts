@@ -1,16 +1,23 @@
 import { expect } from 'chai';
-import { type Given, TRUE, observedOf, summary } from './testing/claim-observation.js';
+import { type ClaimScenario, ALLOCATED_CONDITION, observationOf, describeStep } from './testing/claim-observation.js';
 import { plan } from './plan.js';
 
 describe('the next step of a claim that has addresses of a pool that does not serve its namespace any more', () => {
-  const given: Given = { pool: 'v4', held: ['10.0.0.5'], ips: ['10.0.0.5/24'], conditions: [TRUE] };
+  const given: ClaimScenario = {
+    pool: 'v4',
+    held: ['10.0.0.5'],
+    ips: ['10.0.0.5/24'],
+    conditions: [ALLOCATED_CONDITION],
+  };
 
-  function stepOf(more: Given, namespaces = ['others']): string {
-    const observed = observedOf({ ...given, ...more });
+  function stepOf(more: ClaimScenario, namespaces = ['others']): string {
+    const observed = observationOf({ ...given, ...more });
     const { resolution } = observed;
     if (resolution.kind !== 'served') throw new TypeError('the claim is served');
     const pool = { ...resolution.pool, namespaces: new Set(namespaces) };
-    return summary(plan({ ...observed, resolution: { ...resolution, pool } }, { isLive: true, arePodsLive: true }));
+    return describeStep(
+      plan({ ...observed, resolution: { ...resolution, pool } }, { isLive: true, arePodsLive: true }),
+    );
   }
 
   it('is not to take another address, however often its owner asks for one', () => {

@@ -1,32 +1,41 @@
 import { expect } from 'chai';
 import { AllocationReason } from '../../api/names.js';
-import { type Given, TRUE, lease, observedOf, summary } from './testing/claim-observation.js';
-import type { Refusal } from '../core/allocator.js';
-import { type Findings, plan, planStrays } from './plan.js';
+import {
+  type ClaimScenario,
+  ALLOCATED_CONDITION,
+  lease,
+  observationOf,
+  describeStep,
+} from './testing/claim-observation.js';
+import type { AllocationRefusal } from '../core/allocator.js';
+import { type Findings, plan, planEarlierClaims } from './plan.js';
 
-const FULL: Refusal = { reason: AllocationReason.Exhausted, message: 'pool blue is full: 254 of 254 leased' };
-const TAKEN: Refusal = { reason: AllocationReason.Conflict, message: '10.0.0.9 is held by IPAMClaim vms/other' };
+const FULL: AllocationRefusal = { reason: AllocationReason.Exhausted, message: 'pool blue is full: 254 of 254 leased' };
+const HELD_BY_OTHER: AllocationRefusal = {
+  reason: AllocationReason.Conflict,
+  message: '10.0.0.9 is held by IPAMClaim vms/other',
+};
 const LIVE: Findings = { isLive: true, arePodsLive: true };
 
 interface Row {
   name: string;
-  given: Given;
+  given: ClaimScenario;
   found?: Partial<Findings>;
   expect: string;
 }
 
-function check(rows: Row[]): void {
+function checkRows(rows: Row[]): void {
   for (const { name, given, found, expect: expected } of rows) {
     it(name, () => {
-      const step = plan(observedOf(given), { isLive: false, arePodsLive: false, ...found });
-      expect(summary(step)).to.equal(expected);
+      const step = plan(observationOf(given), { isLive: false, arePodsLive: false, ...found });
+      expect(describeStep(step)).to.equal(expected);
     });
   }
 }
 
 describe('the next step of a claim', () => {
   describe('that has no addresses yet', () => {
-    check([
+    checkRows([
       { name: 'is to take one of each family of the pool', given: {}, expect: 'take for need: any v4, any v6' },
       { name: 'is to take the one family that the pool has', given: { pool: 'v4' }, expect: 'take for need: any v4' },
       {
@@ -68,7 +77,7 @@ describe('the next step of a claim', () => {
       },
       {
         name: 'is to release the one of two that could be had, though its pod waits',
-        given: { held: ['10.0.0.5'], ips: [], conditions: [refused(FULL)], users: ['p1'], ownerPod: 'p1' },
+        given: { held: ['10.0.0.5'], ips: [], conditions: [refused(FULL)], pods: ['p1'], ownerPod: 'p1' },
         found: { need: FULL, isLive: true },
         expect: 'release 10.0.0.5',
       },
@@ -95,12 +104,12 @@ describe('the next step of a claim', () => {
       },
       {
         name: 'is nothing where the network is somebody else’s',
-        given: { foreign: true, ips: ['10.0.0.5/24'] },
+        given: { isForeign: true, ips: ['10.0.0.5/24'] },
         expect: 'none: NAD vms/blue delegates IPAM to host-local',
       },
       {
         name: 'is nothing, not even a status, while nobody knows whose the network is',
-        given: { uncertain: true, ips: ['10.0.0.5/24'] },
+        given: { isUncertain: true, ips: ['10.0.0.5/24'] },
         expect: 'none: the API server serves no NetworkAttachmentDefinitions',
       },
       {
@@ -112,8 +121,13 @@ describe('the next step of a claim', () => {
   });
 
   describe('that shows addresses', () => {
-    const served: Given = { pool: 'v4', held: ['10.0.0.5'], ips: ['10.0.0.5/24'], conditions: [TRUE] };
-    check([
+    const served: ClaimScenario = {
+      pool: 'v4',
+      held: ['10.0.0.5'],
+      ips: ['10.0.0.5/24'],
+      conditions: [ALLOCATED_CONDITION],
+    };
+    checkRows([
       { name: 'is nothing where it has them', given: served, expect: 'none: all is as it shall be' },
       {
         name: 'is nothing where its pool has a second family by now',
@@ -138,7 +152,7 @@ describe('the next step of a claim', () => {
       {
         name: 'is to go on showing them where they cannot be had',
         given: { ips: ['10.0.0.5/24', '2001:db8::5/64'], held: ['2001:db8::5'] },
-        found: { need: TAKEN },
+        found: { need: HELD_BY_OTHER },
         expect: 'write [10.0.0.5/24, 2001:db8::5/64] IPAddressConflict',
       },
       {
@@ -149,30 +163,30 @@ describe('the next step of a claim', () => {
       {
         name: 'is to look whether it may have what its annotation says where they cannot be had back',
         given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
-        found: { need: TAKEN },
+        found: { need: HELD_BY_OTHER },
         expect: 'look',
       },
       {
         name: 'is to take what its annotation says where they cannot be had back, and no pod uses it',
         given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
-        found: { ...LIVE, need: TAKEN },
+        found: { ...LIVE, need: HELD_BY_OTHER },
         expect: 'take for move: 10.0.0.9',
       },
       {
         name: 'is to go on showing them where neither these nor others can be had',
         given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
-        found: { ...LIVE, need: TAKEN, move: TAKEN },
+        found: { ...LIVE, need: HELD_BY_OTHER, move: HELD_BY_OTHER },
         expect: 'write [10.0.0.5/24] IPAddressConflict',
       },
       {
         name: 'is to go on showing them while a pod uses it, whatever its annotation says',
-        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', users: ['p1'], ownerPod: 'p1' },
-        found: { ...LIVE, need: TAKEN },
+        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', pods: ['p1'], ownerPod: 'p1' },
+        found: { ...LIVE, need: HELD_BY_OTHER },
         expect: 'write [10.0.0.5/24] IPAddressConflict; owner p1',
       },
       {
         name: 'is to take them back while a pod uses it, whatever its annotation says',
-        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', users: ['p1'] },
+        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', pods: ['p1'] },
         expect: 'take for need: 10.0.0.5',
       },
       {
@@ -187,7 +201,7 @@ describe('the next step of a claim', () => {
       },
       {
         name: 'is to name the pod that has them',
-        given: { ...served, users: ['p1'] },
+        given: { ...served, pods: ['p1'] },
         expect: 'write [10.0.0.5/24] SuccessfulAllocation; owner p1',
       },
       {
@@ -199,16 +213,16 @@ describe('the next step of a claim', () => {
   });
 
   describe('that asks for others', () => {
-    const moving: Given = {
+    const moving: ClaimScenario = {
       pool: 'v4',
       held: ['10.0.0.5'],
       ips: ['10.0.0.5/24'],
-      conditions: [TRUE],
+      conditions: [ALLOCATED_CONDITION],
       request: '["10.0.0.9"]',
     };
     const inUse =
       'ClaimInUse: 10.0.0.9 is asked for, and pod p1 uses 10.0.0.5: stop the VM to change its addresses, or take the request back';
-    check([
+    checkRows([
       { name: 'is to look whether it still does', given: moving, expect: 'look' },
       { name: 'is to look whether a pod uses it', given: moving, found: { isLive: true }, expect: 'look-at-pods' },
       { name: 'is to take them', given: moving, found: LIVE, expect: 'take for move: 10.0.0.9' },
@@ -226,20 +240,20 @@ describe('the next step of a claim', () => {
       },
       {
         name: 'is to keep the old ones, too, while a pod may have them',
-        given: { ...moving, held: ['10.0.0.5', '10.0.0.9'], ips: ['10.0.0.9/24'], users: ['p1'], ownerPod: 'p1' },
+        given: { ...moving, held: ['10.0.0.5', '10.0.0.9'], ips: ['10.0.0.9/24'], pods: ['p1'], ownerPod: 'p1' },
         found: LIVE,
         expect: 'none: a pod may use what is too much',
       },
       {
         name: 'is to say that it must be stopped first',
-        given: { ...moving, users: ['p1'], ownerPod: 'p1' },
+        given: { ...moving, pods: ['p1'], ownerPod: 'p1' },
         expect: `write [10.0.0.5/24] SuccessfulAllocation; ${inUse}; owner p1`,
       },
       {
         name: 'is to say who has them, and to keep its own',
         given: moving,
-        found: { ...LIVE, move: TAKEN },
-        expect: `write [10.0.0.5/24] SuccessfulAllocation; IPAddressConflict: ${TAKEN.message}`,
+        found: { ...LIVE, move: HELD_BY_OTHER },
+        expect: `write [10.0.0.5/24] SuccessfulAllocation; IPAddressConflict: ${HELD_BY_OTHER.message}`,
       },
       {
         name: 'is to release the one of two that it has taken where the other one cannot be had',
@@ -248,7 +262,10 @@ describe('the next step of a claim', () => {
           pool: 'dual',
           held: ['10.0.0.5', '10.0.0.9'],
           request: '["10.0.0.9", "2001:db8::9"]',
-          conditions: [TRUE, { type: 'RequestHonoured', status: 'False', reason: FULL.reason, message: FULL.message }],
+          conditions: [
+            ALLOCATED_CONDITION,
+            { type: 'RequestHonoured', status: 'False', reason: FULL.reason, message: FULL.message },
+          ],
         },
         found: { ...LIVE, move: FULL },
         expect: 'release 10.0.0.9',
@@ -275,7 +292,7 @@ describe('the next step of a claim', () => {
         given: {
           ...moving,
           request: '["10.0.0.5"]',
-          conditions: [TRUE, { type: 'RequestHonoured', status: 'False', reason: 'x', message: 'y' }],
+          conditions: [ALLOCATED_CONDITION, { type: 'RequestHonoured', status: 'False', reason: 'x', message: 'y' }],
         },
         expect: 'write [10.0.0.5/24] SuccessfulAllocation',
       },
@@ -284,17 +301,17 @@ describe('the next step of a claim', () => {
 
   describe('whose name others had before', () => {
     it('is to look whether those are gone', () =>
-      expect(planStrays([lease('10.0.0.5')], new Set())?.kind).to.equal('look'));
+      expect(planEarlierClaims([lease('10.0.0.5')], new Set())?.kind).to.equal('look'));
     it('is to release what those had that are gone, and nothing else', () => {
       const theirs = lease('10.0.0.5');
       const owner = { kind: 'IPAMClaim' as const, namespace: 'vms', name: 'vm1.data', uid: 'next' };
-      const step = planStrays([theirs, { ...lease('10.0.0.6'), owner }], new Set(['c1']));
+      const step = planEarlierClaims([theirs, { ...lease('10.0.0.6'), owner }], new Set(['c1']));
       expect(step).to.deep.include({ kind: 'release', leases: [theirs] });
     });
-    it('is its own where they had nothing', () => expect(planStrays([], new Set(['x']))).to.equal(undefined));
+    it('is its own where they had nothing', () => expect(planEarlierClaims([], new Set(['x']))).to.equal(undefined));
   });
 });
 
-function refused({ reason, message }: Refusal) {
+function refused({ reason, message }: AllocationRefusal) {
   return { type: 'IPsAllocated', status: 'False' as const, reason, message };
 }

@@ -1,17 +1,17 @@
-import { macOf } from '../../api/ipam-claim.js';
+import { claimMacOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { AllocationReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
 import type { Address } from '../core/address.js';
 import { formatAddress, sameAddress } from '../core/address.js';
-import type { Refusal } from '../core/allocator.js';
-import { type LeaseRecord, isOfTable } from '../core/lease.js';
-import { type Resolution, closedTo } from '../directory/resolution.js';
-import { ipText } from './ip-text.js';
-import type { Observed } from './observe.js';
-import { ownerPodOf, unprovenVmis } from './owner-pod.js';
-import { changesTo } from './status.js';
-import type { ClaimVerdict, Step, Verdict } from './step.js';
-import { type Wanted, wantedBy } from './wanted.js';
+import type { AllocationRefusal } from '../core/allocator.js';
+import { type LeaseRecord, isReservation } from '../core/lease.js';
+import { type Resolution, namespaceRefusal } from '../directory/resolution.js';
+import { formatStatusIp } from './status-ip.js';
+import type { ClaimObservation } from './observe.js';
+import { ownerPodOf, vmisToVerify } from './owner-pod.js';
+import { statusChanges } from './status.js';
+import type { DesiredClaimStatus, ClaimStep, ConditionValue } from './step.js';
+import { type DesiredAddresses, desiredAddressesOf } from './desired-addresses.js';
 
 /** What has been found out in the course of this sync, beyond what the caches say. */
 export interface Findings {
@@ -20,19 +20,19 @@ export interface Findings {
   /** So are its pods, since its status was last written. */
   arePodsLive: boolean;
   /** Why it cannot have the addresses that it needs, or those that it asks for. */
-  need?: Refusal;
-  move?: Refusal;
+  need?: AllocationRefusal;
+  move?: AllocationRefusal;
 }
 
 /**
  * The next step of a claim. Pure; every step can be the last one that the process takes, since the next plan is made from what is left:
  * addresses are taken before the status shows them, and released after it has ceased to.
  */
-export function plan(observed: Observed, findings: Findings): Step {
+export function plan(observed: ClaimObservation, findings: Findings): ClaimStep {
   const { resolution } = observed;
-  const reason = whyLeftAlone(resolution);
+  const reason = skipReason(resolution);
   if (reason !== undefined) return { kind: 'none', reason };
-  const wanted = wantedBy(observed);
+  const wanted = desiredAddressesOf(observed);
   if (isBeingDeleted(observed.claim) && observed.held.length + wanted.shown.length === 0) {
     return { kind: 'none', reason: 'it ends without ever having had an address' };
   }
@@ -42,31 +42,34 @@ export function plan(observed: Observed, findings: Findings): Step {
     return { kind: 'take', purpose: 'need', addresses, families, reason: 'it has not all of its addresses' };
   }
   // what it asks for may be had, too, where what it shows cannot be had back
-  const judged = judgeRequest(observed, wanted, findings);
-  if (judged === 'take') return moveStep(wanted, findings);
-  const { claim, users, vmis } = observed;
-  const uids = unprovenVmis(claim, users, vmis);
+  const requestResult = evaluateRequest(observed, wanted, findings);
+  if (requestResult === 'take') return moveStep(wanted, findings);
+  const { claim, pods, launcherVmis } = observed;
+  const uids = vmisToVerify(claim, pods, launcherVmis);
   if (uids.length > 0)
     return { kind: 'look-at-vmi', claim, uids, reason: 'is the VMI of its launcher that of its owner?' };
-  const verdict = verdictOf(observed, wanted, { refusal, request: refusal === undefined ? judged : undefined });
-  const changes = changesTo(observed.claim, verdict, observed.mayRecount);
+  const verdict = desiredStatusOf(observed, wanted, {
+    refusal,
+    request: refusal === undefined ? requestResult : undefined,
+  });
+  const changes = statusChanges(observed.claim, verdict, observed.canUpdateCounts);
   if (changes.length > 0) return { kind: 'write', verdict, reason: `its status differs in ${changes.join(', ')}` };
-  return macStep(observed, wanted) ?? endOfSurplus(observed, { wanted, refusal }, findings);
+  return macStep(observed, wanted) ?? surplusStep(observed, { wanted, refusal }, findings);
 }
 
 /** The claim was not told its MAC address, or another one, when its leases were taken: once it is gone, nobody knows it. */
-function macStep({ claim, pools }: Observed, { keep }: Wanted): Step | undefined {
-  const mac = macOf(claim);
+function macStep({ claim, pools }: ClaimObservation, { keep }: DesiredAddresses): ClaimStep | undefined {
+  const mac = claimMacOf(claim);
   if (mac === undefined) return undefined;
-  const retaining = new Set(
+  const stickyPools = new Set(
     pools.flatMap(({ name, stickyMs, retainsClaims }) => (stickyMs > 0 && retainsClaims ? [name] : [])),
   );
-  const leases = keep.filter((lease) => lease.mac !== mac && !isOfTable(lease) && retaining.has(lease.pool));
+  const leases = keep.filter((lease) => lease.mac !== mac && !isReservation(lease) && stickyPools.has(lease.pool));
   return leases.length === 0 ? undefined : { kind: 'note-mac', leases, mac, reason: 'its MAC address is a new one' };
 }
 
 /** @returns undefined where the claim is ours */
-function whyLeftAlone(resolution: Resolution): string | undefined {
+function skipReason(resolution: Resolution): string | undefined {
   const isOurs = resolution.kind === 'served' || (resolution.kind === 'unserved' && !resolution.isUncertain);
   return isOurs ? undefined : resolution.message;
 }
@@ -75,15 +78,22 @@ function whyLeftAlone(resolution: Resolution): string | undefined {
  * Claims that had the name before are gone for sure only where the API server says so.
  * @param gone UIDs of those of which it has
  */
-export function planStrays(strays: readonly LeaseRecord[], gone: ReadonlySet<string>): Step | undefined {
-  if (strays.length === 0) return undefined;
-  const leases = strays.filter(({ owner }) => owner !== undefined && gone.has(owner.uid));
+export function planEarlierClaims(
+  leasesOfEarlier: readonly LeaseRecord[],
+  gone: ReadonlySet<string>,
+): ClaimStep | undefined {
+  if (leasesOfEarlier.length === 0) return undefined;
+  const leases = leasesOfEarlier.filter(({ owner }) => owner !== undefined && gone.has(owner.uid));
   return leases.length > 0
     ? { kind: 'release', leases, reason: 'their claim is gone' }
     : { kind: 'look', reason: 'is it gone?' };
 }
 
-function refusalOf({ resolution, held }: Observed, wanted: Wanted, { need }: Findings): Refusal | undefined {
+function refusalOf(
+  { resolution, held }: ClaimObservation,
+  wanted: DesiredAddresses,
+  { need }: Findings,
+): AllocationRefusal | undefined {
   const { missing, shown, problems } = wanted;
   const isComplete = missing.addresses.length + missing.families.length === 0;
   // without a pool nobody knows how many families a claim shall have that shows none
@@ -98,75 +108,90 @@ function refusalOf({ resolution, held }: Observed, wanted: Wanted, { need }: Fin
 }
 
 /** @returns what the claim is told about its request for other addresses than it has, or that they can be tried for */
-function judgeRequest(observed: Observed, wanted: Wanted, { move }: Findings): Verdict | 'take' | undefined {
-  const { claim, users, resolution } = observed;
-  const { pending, problems, movable, keep, untaken } = wanted;
-  if (problems.request !== undefined) return refused(AllocationReason.InvalidRequest, problems.request);
+function evaluateRequest(
+  observed: ClaimObservation,
+  wanted: DesiredAddresses,
+  { move }: Findings,
+): ConditionValue | 'take' | undefined {
+  const { claim, pods, resolution } = observed;
+  const { pending, problems, isMovable, keep, unleased } = wanted;
+  if (problems.request !== undefined) return falseCondition(AllocationReason.InvalidRequest, problems.request);
   if (pending.length === 0) return undefined;
-  if (!movable) {
-    const pod = users[0]?.metadata.name ?? '';
-    const message = `${listed(pending)} is asked for, and pod ${pod} uses ${listed(keep.map(({ address }) => address))}: stop the VM to change its addresses, or take the request back`;
-    return refused(RequestReason.InUse, message);
+  if (!isMovable) {
+    const pod = pods[0]?.metadata.name ?? '';
+    const message = `${formatAddresses(pending)} is asked for, and pod ${pod} uses ${formatAddresses(keep.map(({ address }) => address))}: stop the VM to change its addresses, or take the request back`;
+    return falseCondition(RequestReason.InUse, message);
   }
-  if (resolution.kind !== 'served') return refused(AllocationReason.PoolNotFound, resolution.message);
-  const closed = untaken.length > 0 ? closedTo(claim, resolution.pool) : undefined;
-  if (closed !== undefined) return refused(AllocationReason.PoolNotFound, closed);
-  return move === undefined ? 'take' : refused(move.reason, move.message);
+  if (resolution.kind !== 'served') return falseCondition(AllocationReason.PoolNotFound, resolution.message);
+  const closed = unleased.length > 0 ? namespaceRefusal(claim, resolution.pool) : undefined;
+  if (closed !== undefined) return falseCondition(AllocationReason.PoolNotFound, closed);
+  return move === undefined ? 'take' : falseCondition(move.reason, move.message);
 }
 
 /** What a claim has is changed only on a fresh look: caches may not show yet that it is in use again, or that the request was taken back. */
-function moveStep({ untaken }: Wanted, { isLive, arePodsLive }: Findings): Step {
+function moveStep({ unleased }: DesiredAddresses, { isLive, arePodsLive }: Findings): ClaimStep {
   const reason = 'it asks for other addresses';
   if (!isLive) return { kind: 'look', reason };
   if (!arePodsLive) return { kind: 'look-at-pods', reason };
-  return { kind: 'take', purpose: 'move', addresses: untaken, families: [], reason };
+  return { kind: 'take', purpose: 'move', addresses: unleased, families: [], reason };
 }
 
-interface Judgement {
-  refusal: Refusal | undefined;
-  request: Verdict | undefined;
+interface StatusInput {
+  refusal: AllocationRefusal | undefined;
+  request: ConditionValue | undefined;
 }
 
-function verdictOf(observed: Observed, wanted: Wanted, { refusal, request }: Judgement): ClaimVerdict {
-  const { claim, users, vmis } = observed;
-  const ownerPod = ownerPodOf(claim, users, vmis);
-  const { problem } = vmis;
+function desiredStatusOf(
+  observed: ClaimObservation,
+  wanted: DesiredAddresses,
+  { refusal, request }: StatusInput,
+): DesiredClaimStatus {
+  const { claim, pods, launcherVmis } = observed;
+  const ownerPod = ownerPodOf(claim, pods, launcherVmis);
+  const { problem } = launcherVmis;
   const rest = {
     ...(request && { request }),
-    ...(problem !== undefined && { launchers: refused(KUBEVIRT_NAMESPACE_UNKNOWN, problem) }),
+    ...(problem !== undefined && { launchers: falseCondition(KUBEVIRT_NAMESPACE_UNKNOWN, problem) }),
     ...(ownerPod !== undefined && { ownerPod }),
   };
   if (refusal !== undefined) {
-    return { ips: remembered(observed, wanted), allocated: refused(refusal.reason, refusal.message), ...rest };
+    return {
+      ips: ipsWhileRefused(observed, wanted),
+      allocated: falseCondition(refusal.reason, refusal.message),
+      ...rest,
+    };
   }
   const pools = [...new Set(wanted.keep.map(({ pool }) => pool))].join(', ');
-  const allocated: Verdict = {
+  const allocated: ConditionValue = {
     status: 'True',
     reason: AllocationReason.Success,
     message: `leased from AddressPool ${pools}`,
   };
-  return { ips: wanted.keep.map(({ address }) => ipText(address, observed)), allocated, ...rest };
+  return { ips: wanted.keep.map(({ address }) => formatStatusIp(address, observed)), allocated, ...rest };
 }
 
 /** What a claim that is refused still shows: what it has been given and still has a right to, which nothing else may remember. */
-function remembered(observed: Observed, { keep, missing, shown, problems }: Wanted): readonly string[] {
+function ipsWhileRefused(
+  observed: ClaimObservation,
+  { keep, missing, shown, problems }: DesiredAddresses,
+): readonly string[] {
   if (problems.status !== undefined) return observed.claim.status?.ips ?? [];
   if (shown.length === 0) return [];
-  const had = missing.addresses.filter((address) => shown.some((other) => sameAddress(address, other)));
-  return [...keep.map(({ address }) => address), ...had]
+  const lost = missing.addresses.filter((address) => shown.some((other) => sameAddress(address, other)));
+  return [...keep.map(({ address }) => address), ...lost]
     .sort((a, b) => a.family - b.family)
-    .map((address) => ipText(address, observed));
+    .map((address) => formatStatusIp(address, observed));
 }
 
 /**
  * Two processes may have taken addresses for one claim, a move leaves the old ones, and of two families one may be had alone. While a pod uses the
  * claim nobody knows which of them it has, unless the status shows none: then no pod was told any.
  */
-function endOfSurplus(
-  { claim, users, resolution }: Observed,
-  { wanted, refusal }: { wanted: Wanted; refusal: Refusal | undefined },
+function surplusStep(
+  { claim, pods: users, resolution }: ClaimObservation,
+  { wanted, refusal }: { wanted: DesiredAddresses; refusal: AllocationRefusal | undefined },
   { isLive, arePodsLive }: Findings,
-): Step {
+): ClaimStep {
   const { surplus, shown, keep } = wanted;
   const incomplete = refusal !== undefined && shown.length === 0 && resolution.kind === 'served';
   const leases = incomplete ? [...keep, ...surplus] : surplus;
@@ -179,10 +204,10 @@ function endOfSurplus(
   return { kind: 'release', leases, reason };
 }
 
-function refused(reason: string, message: string): Verdict {
+function falseCondition(reason: string, message: string): ConditionValue {
   return { status: 'False', reason, message };
 }
 
-function listed(addresses: readonly Address[]): string {
+function formatAddresses(addresses: readonly Address[]): string {
   return addresses.map(formatAddress).join(', ');
 }

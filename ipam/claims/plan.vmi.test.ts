@@ -1,15 +1,20 @@
 import { expect } from 'chai';
-import { type Given, TRUE, observedOf, summary } from './testing/claim-observation.js';
+import { type ClaimScenario, ALLOCATED_CONDITION, observationOf, describeStep } from './testing/claim-observation.js';
 import { vmReference } from '../../test/workload-objects.js';
 import { plan } from './plan.js';
-import type { NamedVmis } from './vmi-owners.js';
+import type { LauncherVmis } from './vmi-owners.js';
 
 describe('the next step of a claim whose launcher names a VMI', () => {
   const vmi = { name: 'vm1', uid: 'u1' };
-  const given: Given = { pool: 'v4', held: ['10.0.0.5'], ips: ['10.0.0.5/24'], conditions: [TRUE] };
+  const given: ClaimScenario = {
+    pool: 'v4',
+    held: ['10.0.0.5'],
+    ips: ['10.0.0.5/24'],
+    conditions: [ALLOCATED_CONDITION],
+  };
 
-  function stepWith(vmis: Partial<NamedVmis>): string {
-    const observed = observedOf(given);
+  function stepWith(vmis: Partial<LauncherVmis>): string {
+    const observed = observationOf(given);
     const users = [{ metadata: { name: 'p1', namespace: 'vms', uid: 'p1' }, terminal: false, claims: [], vmi }];
     const none = new Set<string>();
     const claim = {
@@ -17,7 +22,9 @@ describe('the next step of a claim whose launcher names a VMI', () => {
       metadata: { ...observed.claim.metadata, ownerReferences: [vmReference('vm-uid')] },
     };
     const named = { proven: none, unproven: none, due: none, ...vmis };
-    return summary(plan({ ...observed, claim, users, vmis: named }, { isLive: true, arePodsLive: true }));
+    return describeStep(
+      plan({ ...observed, claim, pods: users, launcherVmis: named }, { isLive: true, arePodsLive: true }),
+    );
   }
 
   it('is to read the VMI, before the pod becomes the owner of the claim', () => {

@@ -1,25 +1,25 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type Given, TRUE, claimGiven } from './testing/claim-observation.js';
-import { changesTo, statusPatch } from './status.js';
-import type { ClaimVerdict } from './step.js';
+import { type ClaimScenario, ALLOCATED_CONDITION, createClaim } from './testing/claim-observation.js';
+import { statusChanges, statusPatch } from './status.js';
+import type { DesiredClaimStatus } from './step.js';
 
 const NOW = Date.UTC(2026, 0, 5);
-const SERVED: ClaimVerdict = {
+const SERVED: DesiredClaimStatus = {
   ips: ['10.0.0.5/24'],
   allocated: { status: 'True', reason: 'SuccessfulAllocation', message: 'leased from AddressPool blue' },
 };
-const full = (counts: string): ClaimVerdict => ({
+const full = (counts: string): DesiredClaimStatus => ({
   ips: [],
   allocated: { status: 'False', reason: 'SubnetExhausted', message: `pool blue is full: ${counts}` },
 });
 
 describe('the status of a claim', () => {
-  const claim = (given: Given): IPAMClaim => ({
-    ...claimGiven(given),
-    metadata: { ...claimGiven(given).metadata, generation: 3 },
+  const claim = (given: ClaimScenario): IPAMClaim => ({
+    ...createClaim(given),
+    metadata: { ...createClaim(given).metadata, generation: 3 },
   });
-  const patched = (given: Given, verdict: ClaimVerdict) =>
+  const patched = (given: ClaimScenario, verdict: DesiredClaimStatus) =>
     statusPatch(claim(given), verdict, NOW) as { metadata: object; status: IPAMClaim['status'] };
 
   it('is written on condition that the claim is as it was read', () => {
@@ -38,11 +38,11 @@ describe('the status of a claim', () => {
         },
       ],
     });
-    expect(changesTo(claim({}), full('4 of 4 leased'))).to.deep.equal(['ips', 'IPsAllocated']);
+    expect(statusChanges(claim({}), full('4 of 4 leased'))).to.deep.equal(['ips', 'IPsAllocated']);
   });
 
   it('keeps the time where only the reason changes', () => {
-    const before: Given = {
+    const before: ClaimScenario = {
       ips: [],
       conditions: [{ type: 'IPsAllocated', status: 'False', reason: 'InternalError', message: '' }],
     };
@@ -51,26 +51,36 @@ describe('the status of a claim', () => {
   });
 
   it('is not written again where only the counts of a full pool change', () => {
-    const before: Given = { ips: [], conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }] };
-    expect(changesTo(claim(before), full('3 of 4 leased, 1 cooling down'))).to.deep.equal([]);
-    expect(changesTo(claim(before), { ...SERVED, ips: [] })).to.deep.equal(['IPsAllocated']);
+    const before: ClaimScenario = {
+      ips: [],
+      conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }],
+    };
+    expect(statusChanges(claim(before), full('3 of 4 leased, 1 cooling down'))).to.deep.equal([]);
+    expect(statusChanges(claim(before), { ...SERVED, ips: [] })).to.deep.equal(['IPsAllocated']);
   });
 
   it('shows other counts of a full pool when they may be written again, and keeps the time', () => {
-    const before: Given = { ips: [], conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }] };
+    const before: ClaimScenario = {
+      ips: [],
+      conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }],
+    };
     const after = full('4 of 4 leased, 2 held by stopped VMs');
-    expect(changesTo(claim(before), after, () => true)).to.deep.equal(['IPsAllocated']);
-    expect(changesTo(claim(before), full('4 of 4 leased'), () => true)).to.deep.equal([]);
+    expect(statusChanges(claim(before), after, () => true)).to.deep.equal(['IPsAllocated']);
+    expect(statusChanges(claim(before), full('4 of 4 leased'), () => true)).to.deep.equal([]);
     const [condition] = patched(before, after).status?.conditions ?? [];
     expect(condition).to.include({ ...after.allocated, lastTransitionTime: '2025-12-31T00:00:00Z' });
   });
 
   it('keeps the conditions of others, and drops what is settled', () => {
-    const before: Given = {
+    const before: ClaimScenario = {
       ips: ['10.0.0.5/24'],
-      conditions: [{ type: 'Theirs' }, TRUE, { type: 'RequestHonoured', status: 'False', reason: 'x', message: 'y' }],
+      conditions: [
+        { type: 'Theirs' },
+        ALLOCATED_CONDITION,
+        { type: 'RequestHonoured', status: 'False', reason: 'x', message: 'y' },
+      ],
     };
-    expect(changesTo(claim(before), SERVED)).to.deep.equal(['RequestHonoured']);
+    expect(statusChanges(claim(before), SERVED)).to.deep.equal(['RequestHonoured']);
     expect(patched(before, SERVED).status?.conditions?.map(({ type }) => type)).to.deep.equal([
       'Theirs',
       'IPsAllocated',
@@ -78,8 +88,8 @@ describe('the status of a claim', () => {
   });
 
   it('names its pod, or takes the name away', () => {
-    const before: Given = { ips: ['10.0.0.5/24'], conditions: [TRUE], ownerPod: 'p1' };
-    expect(changesTo(claim(before), SERVED)).to.deep.equal(['ownerPod']);
+    const before: ClaimScenario = { ips: ['10.0.0.5/24'], conditions: [ALLOCATED_CONDITION], ownerPod: 'p1' };
+    expect(statusChanges(claim(before), SERVED)).to.deep.equal(['ownerPod']);
     expect(patched(before, SERVED).status).to.have.property('ownerPod', null);
     expect(patched(before, { ...SERVED, ownerPod: 'p2' }).status?.ownerPod).to.deep.equal({ name: 'p2' });
     expect(patched(before, { ...SERVED, ownerPod: 'p1' }).status).to.not.have.property('ownerPod');
@@ -87,16 +97,19 @@ describe('the status of a claim', () => {
 
   it('says that no pod gets the addresses for as long as that is so', () => {
     const launchers = { status: 'False' as const, reason: 'KubeVirtNamespaceUnknown', message: 'it is wrong' };
-    const before: Given = { ips: ['10.0.0.5/24'], conditions: [TRUE] };
-    expect(changesTo(claim(before), { ...SERVED, launchers })).to.deep.equal(['LaunchersVerified']);
+    const before: ClaimScenario = { ips: ['10.0.0.5/24'], conditions: [ALLOCATED_CONDITION] };
+    expect(statusChanges(claim(before), { ...SERVED, launchers })).to.deep.equal(['LaunchersVerified']);
     const { status } = patched(before, { ...SERVED, launchers });
     expect(status?.conditions?.map(({ type, status }) => `${type} ${status}`)).to.deep.equal([
       'IPsAllocated True',
       'LaunchersVerified False',
     ]);
-    const told: Given = { ...before, conditions: [TRUE, { type: 'LaunchersVerified', ...launchers }] };
-    expect(changesTo(claim(told), { ...SERVED, launchers })).to.deep.equal([]);
-    expect(changesTo(claim(told), SERVED)).to.deep.equal(['LaunchersVerified']);
+    const told: ClaimScenario = {
+      ...before,
+      conditions: [ALLOCATED_CONDITION, { type: 'LaunchersVerified', ...launchers }],
+    };
+    expect(statusChanges(claim(told), { ...SERVED, launchers })).to.deep.equal([]);
+    expect(statusChanges(claim(told), SERVED)).to.deep.equal(['LaunchersVerified']);
     expect(patched(told, SERVED).status?.conditions).to.have.length(1);
   });
 });

@@ -4,25 +4,25 @@ import type { Address, Family } from '../core/address.js';
 import type { LeaseRecord } from '../core/lease.js';
 
 /** A condition without what depends on when it was written. */
-export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
+export type ConditionValue = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** What a claim's status shall say. */
-export interface ClaimVerdict {
+export interface DesiredClaimStatus {
   /** With prefix length, IPv4 first. */
   ips: readonly string[];
-  allocated: Verdict;
+  allocated: ConditionValue;
   /** Present while the claim asks for other addresses than it has. */
-  request?: Verdict;
+  request?: ConditionValue;
   /** Present while nobody knows who creates launchers, so that no pod gets the addresses. */
-  launchers?: Verdict;
+  launchers?: ConditionValue;
   ownerPod?: string;
 }
 
 /** Why addresses are taken: the claim has none (of a family) yet, or it asks for others. */
-export type Purpose = 'need' | 'move';
+export type AllocationPurpose = 'need' | 'move';
 
 /** The next thing to do about a claim; `reason` is for the log. After a step it is looked at again. */
-export type Step =
+export type ClaimStep =
   | { kind: 'none'; reason: string }
   /** Reads the claim from the API server. */
   | { kind: 'look'; reason: string }
@@ -30,8 +30,14 @@ export type Step =
   | { kind: 'look-at-pods'; reason: string }
   /** Reads the VMI that has the name of the claim's owner: launchers name these UIDs. */
   | { kind: 'look-at-vmi'; claim: IPAMClaim; uids: readonly string[]; reason: string }
-  | { kind: 'take'; purpose: Purpose; addresses: readonly Address[]; families: readonly Family[]; reason: string }
+  | {
+      kind: 'take';
+      purpose: AllocationPurpose;
+      addresses: readonly Address[];
+      families: readonly Family[];
+      reason: string;
+    }
   /** Writes into leases for which MAC address they will be kept. */
   | { kind: 'note-mac'; leases: readonly LeaseRecord[]; mac: string; reason: string }
-  | { kind: 'write'; verdict: ClaimVerdict; reason: string }
+  | { kind: 'write'; verdict: DesiredClaimStatus; reason: string }
   | { kind: 'release'; leases: readonly LeaseRecord[]; reason: string };

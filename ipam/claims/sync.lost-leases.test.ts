@@ -1,19 +1,19 @@
 import { expect } from 'chai';
-import { type Name, Scene } from './testing/model/scene.js';
+import { type Name, ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
 const FOUR: readonly Name[] = ['a', 'b', 'c', 'd'];
 
-function loseAll({ cluster }: Scene): void {
+function loseAll({ cluster }: ClaimSyncScenario): void {
   for (const { metadata } of cluster.world.list('addressleases')) {
     cluster.world.remove('addressleases', metadata.name);
   }
 }
 
 describe('a claim whose lease is deleted by hand', () => {
-  let scene: Scene;
+  let scene: ClaimSyncScenario;
 
   beforeEach(() => {
-    scene = new Scene();
+    scene = new ClaimSyncScenario();
   });
 
   it('takes back what it shows though it asks for something else, which was refused', async () => {
@@ -129,10 +129,10 @@ describe('a claim whose lease is deleted by hand', () => {
 });
 
 describe('a claim that shows what somebody else has', () => {
-  let scene: Scene;
+  let scene: ClaimSyncScenario;
 
   beforeEach(async () => {
-    scene = new Scene();
+    scene = new ClaimSyncScenario();
     scene.create('a', { restored: ['10.0.0.4/29'] });
     await scene.cluster.settle();
     scene.create('b', { restored: ['10.0.0.4/29'] });
@@ -177,7 +177,7 @@ describe('a claim that shows what somebody else has', () => {
 
 describe('a claim that was restored and asks for another address than it shows', () => {
   it('has first the one and then the other, and lets the first one cool down', async () => {
-    const scene = new Scene();
+    const scene = new ClaimSyncScenario();
     scene.create('a', { restored: ['10.0.0.4/29'], request: '["10.0.0.5"]' });
     await scene.cluster.settle();
     expect([scene.ipsOf('a'), scene.heldBy('a')]).to.deep.equal([['10.0.0.5'], ['10.0.0.5']]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type Accident, ModelCluster } from './testing/model/cluster.js';
-import { type Operation, doneTo, operation } from './testing/model/operations.js';
+import { type RequestFailure, IpamModelCluster } from './testing/model/cluster.js';
+import { type Operation, withClaim, operation } from './testing/model/operations.js';
 import { KINDS, type Kind } from './testing/model/world.js';
 
 type Meanwhile =
@@ -11,7 +11,7 @@ type Meanwhile =
 type Event =
   | { what: 'operation'; operation: Operation }
   | { what: 'news'; process: number; kind: Kind; count: number }
-  | { what: 'sync'; process: number; accident: Accident | undefined; meanwhile: readonly Meanwhile[] }
+  | { what: 'sync'; process: number; accident: RequestFailure | undefined; meanwhile: readonly Meanwhile[] }
   | { what: 'restart'; process: number }
   | { what: 'gate'; open: boolean }
   | { what: 'rest' };
@@ -48,7 +48,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: a('rest') }) },
 );
 
-async function happen(cluster: ModelCluster, current: Event): Promise<void> {
+async function happen(cluster: IpamModelCluster, current: Event): Promise<void> {
   switch (current.what) {
     case 'operation':
       cluster.operate(current.operation);
@@ -75,16 +75,16 @@ async function happen(cluster: ModelCluster, current: Event): Promise<void> {
   }
 }
 
-async function interfere(cluster: ModelCluster, process: number, { key, each }: { key: string; each: Meanwhile }) {
+async function interfere(cluster: IpamModelCluster, process: number, { key, each }: { key: string; each: Meanwhile }) {
   if (each.what === 'operation') {
     cluster.operate(each.operation);
     return;
   }
-  for (const change of each.changes) cluster.operate(doneTo(key, change));
+  for (const change of each.changes) cluster.operate(withClaim(key, change));
   await cluster.overtake(process, key);
 }
 
-function switchGate(cluster: ModelCluster, open: boolean): void {
+function switchGate(cluster: IpamModelCluster, open: boolean): void {
   cluster.isGateOpen = open;
   for (const each of cluster.processes) each.addAll();
 }
@@ -95,14 +95,14 @@ describe('the addresses of claims, whatever happens', function () {
   it('are nobody else’s, are freed only after their claim, and in the end each claim has its own or says why not', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 60, size: 'max' }), async (events) => {
-        const cluster = new ModelCluster();
+        const cluster = new IpamModelCluster();
         for (const current of events) await happen(cluster, current);
         switchGate(cluster, true);
         await cluster.settle();
-        cluster.checkRest();
+        cluster.checkSettled();
         await cluster.coolDown();
-        cluster.checkRest();
-        cluster.checkNobodyWaitsInVain();
+        cluster.checkSettled();
+        cluster.checkWaitList();
       }),
       { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 1_000) },
     );

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { IPS_ALLOCATED } from '../../api/names.js';
-import { Scene } from './testing/model/scene.js';
+import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
 const MAC = '02:00:00:00:00:01';
 const OTHER_MAC = '02:00:00:00:00:02';
@@ -9,10 +9,10 @@ const COOLDOWN_MS = 60_000;
 const STICKY_MS = 180_000;
 
 describe('syncing a claim whose VM names a MAC address', () => {
-  let scene: Scene;
+  let scene: ClaimSyncScenario;
 
   beforeEach(() => {
-    scene = new Scene();
+    scene = new ClaimSyncScenario();
   });
 
   const lease = (address: string) => scene.cluster.world.get('addressleases', `blue.${address.replaceAll('.', '-')}`);

@@ -3,13 +3,13 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { CLAIM_OWNER_NAME, CLAIM_OWNER_UID, CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { setPool } from './testing/model/operations.js';
-import { Scene } from './testing/model/scene.js';
+import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
 describe('syncing a claim', () => {
-  let scene: Scene;
+  let scene: ClaimSyncScenario;
 
   beforeEach(() => {
-    scene = new Scene();
+    scene = new ClaimSyncScenario();
   });
 
   it('costs one lease and one status, and nothing after that', async () => {
@@ -44,7 +44,7 @@ describe('syncing a claim', () => {
 
   it('makes no second lease where the answer to the first is lost', async () => {
     scene.create('a');
-    scene.fail(0, { error: new TransportError('broken', 'the connection broke'), applied: true });
+    scene.failRequest(0, { error: new TransportError('broken', 'the connection broke'), applied: true });
     const { requests } = await scene.sync('a');
     expect(requests).to.deep.equal([
       'POST addressleases',
@@ -58,11 +58,11 @@ describe('syncing a claim', () => {
     scene.create('a');
     scene.create('b');
     // it will not have heard of the lease, nor that somebody shows the address
-    scene.late.deliver('ipamclaims', Infinity);
+    scene.laggingProcess.deliver('ipamclaims', Infinity);
     await scene.sync('a');
-    const from = scene.cluster.api.seen.length;
-    await scene.late.sync('vms/b');
-    expect(scene.cluster.api.seen.slice(from)).to.deep.equal([
+    const from = scene.cluster.api.requests.length;
+    await scene.laggingProcess.sync('vms/b');
+    expect(scene.cluster.api.requests.slice(from)).to.deep.equal([
       'POST addressleases',
       'GET addressleases blue.10-0-0-2',
       'POST addressleases',
@@ -74,9 +74,9 @@ describe('syncing a claim', () => {
   it('finds the lease that another process has made for the claim, and shows that', async () => {
     scene.create('a');
     scene.request('a', '["10.0.0.5"]');
-    scene.late.deliver('ipamclaims', Infinity);
+    scene.laggingProcess.deliver('ipamclaims', Infinity);
     await scene.sync('a');
-    await scene.late.sync('vms/a');
+    await scene.laggingProcess.sync('vms/a');
     expect(scene.leases).to.deep.equal(['10.0.0.5']);
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
   });
@@ -109,9 +109,9 @@ describe('syncing a claim', () => {
   it('lets cool down what it has taken, and another process has shown before the claim was gone', async () => {
     scene.create('a', { owned: true });
     scene.process.deliverAll();
-    scene.interrupt(1, async () => {
-      scene.late.deliverAll();
-      await scene.late.sync('vms/a');
+    scene.interruptRequest(1, async () => {
+      scene.laggingProcess.deliverAll();
+      await scene.laggingProcess.sync('vms/a');
       scene.finish('a');
     });
     await scene.process.sync('vms/a');
@@ -123,7 +123,7 @@ describe('syncing a claim', () => {
     await scene.sync('a');
     scene.finish('a');
     const unserved = { request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' };
-    scene.fail(0, { error: new StatusError(unserved), applied: false });
+    scene.failRequest(0, { error: new StatusError(unserved), applied: false });
     const error: unknown = await scene.sync('a').catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(StatusError);
     expect(scene.cluster.world.list('addressleases')[0]?.spec.releasedAt).to.equal(undefined);
@@ -137,10 +137,10 @@ describe('syncing a claim', () => {
     scene.finish('a');
     scene.process.deliverAll();
     // it has asked, and is about to release, while another process serves the next claim of the name
-    scene.interrupt(1, async () => {
+    scene.interruptRequest(1, async () => {
       scene.create('a');
-      scene.late.deliverAll();
-      await scene.late.sync('vms/a');
+      scene.laggingProcess.deliverAll();
+      await scene.laggingProcess.sync('vms/a');
       scene.process.deliver('addressleases', Infinity);
     });
     await scene.process.sync('vms/a');
@@ -161,7 +161,7 @@ describe('syncing a claim', () => {
   it('says in the server’s words that a lease is refused, and asks again later', async () => {
     scene.create('a');
     const refusal = { request: 'POST', status: 403, reason: 'Forbidden', message: 'exceeded quota' };
-    scene.fail(0, { error: new StatusError(refusal), applied: false });
+    scene.failRequest(0, { error: new StatusError(refusal), applied: false });
     const { result } = await scene.sync('a');
     expect(result).to.deep.equal({ retryAfterMs: 60_000 });
     expect(scene.reasonOf('a')).to.equal('InternalError');
@@ -175,7 +175,7 @@ describe('syncing a claim', () => {
     setPool(scene.cluster.world, 'dual');
     scene.create('a');
     const refusal = { request: 'POST', status: 403, reason: 'Forbidden', message: 'no' };
-    scene.fail(1, { error: new StatusError(refusal), applied: false });
+    scene.failRequest(1, { error: new StatusError(refusal), applied: false });
     await scene.sync('a');
     expect(scene.leases).to.deep.equal([]);
     expect(scene.claim('a').status?.ips).to.deep.equal([]);
@@ -183,7 +183,7 @@ describe('syncing a claim', () => {
 
   it('asks the same of a lost answer that says nothing: whose is the lease?', async () => {
     scene.create('a');
-    scene.fail(0, { error: new TransportError('deadline', 'no answer in time'), applied: false });
+    scene.failRequest(0, { error: new TransportError('deadline', 'no answer in time'), applied: false });
     const error: unknown = await scene.sync('a').catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(TransportError);
     expect(scene.leases).to.deep.equal([]);

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { type Name, Scene } from './testing/model/scene.js';
+import { type Name, ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
 describe('syncing a claim whose pool is full', () => {
-  let scene: Scene;
+  let scene: ClaimSyncScenario;
 
   beforeEach(() => {
-    scene = new Scene();
+    scene = new ClaimSyncScenario();
   });
 
   const NAMES: Name[] = ['a', 'b', 'c', 'd', 'e'];

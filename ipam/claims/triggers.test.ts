@@ -4,7 +4,7 @@ import { Cache } from '../../kube/cache.js';
 import { lease } from './testing/claim-observation.js';
 import { claimOf, day } from '../../test/pool-objects.js';
 import { SERVED_CLAIM_INDEXES } from './indexes.js';
-import { allKeys, keysOfClaim, keysOfLease, keysOfNetworks } from './triggers.js';
+import { allClaimKeys, keysOfClaim, keysOfLease, keysOfNetworks } from './triggers.js';
 
 function claim(name: string, born: number, network = 'blue'): IPAMClaim {
   const made = claimOf(`vms/${name}`, undefined, network);
@@ -51,7 +51,7 @@ describe('what a change wakes', () => {
 
   it('is everything when a process begins to lead: claims, oldest first, and what claims have left', () => {
     const left = { all: () => [held, lease('10.0.0.6')] };
-    expect(allKeys(cache, left)).to.deep.equal(['vms/old', 'vms/green', 'vms/young', 'vms/vm1.data']);
+    expect(allClaimKeys(cache, left)).to.deep.equal(['vms/old', 'vms/green', 'vms/young', 'vms/vm1.data']);
   });
 
   it('begins with those that show addresses: nothing else may keep these from others', () => {
@@ -59,6 +59,6 @@ describe('what a change wakes', () => {
     const odd = { ...claim('odd', 4), status: {} as never };
     const claims = { list: () => [...cache.list(), odd, restored] };
     const keys = ['vms/restored', 'vms/old', 'vms/green', 'vms/young', 'vms/odd'];
-    expect(allKeys(claims, { all: () => [] })).to.deep.equal(keys);
+    expect(allClaimKeys(claims, { all: () => [] })).to.deep.equal(keys);
   });
 });

@@ -3,7 +3,7 @@ import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import type { Address } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { BY_NETWORK } from './indexes.js';
-import type { ClaimWaiters } from './waiting.js';
+import type { ClaimWaitList } from './wait-list.js';
 
 /** Which claims a change concerns, as keys. */
 
@@ -14,7 +14,7 @@ export function keysOfClaim({ object }: { object: KubeObject }): string[] {
 /** The claims that have and had the lease, and where it is not somebody's now, those who wait for such. */
 export function keysOfLease(
   { before, after }: { before?: LeaseRecord; after?: LeaseRecord },
-  waiters: Pick<ClaimWaiters, 'concerned'>,
+  waiters: Pick<ClaimWaitList, 'concerned'>,
 ): string[] {
   const lease = after ?? before;
   if (lease === undefined) return [];
@@ -24,10 +24,10 @@ export function keysOfLease(
 }
 
 /** Those who wait for an address that is free again, though no lease has changed: the write that was to lease it was given up. */
-export function keysOfVacancy(
+export function keysOfFreedAddress(
   addressSpace: string,
   address: Address,
-  waiters: Pick<ClaimWaiters, 'concerned'>,
+  waiters: Pick<ClaimWaitList, 'concerned'>,
 ): readonly string[] {
   return waiters.concerned(addressSpace, address);
 }
@@ -37,16 +37,19 @@ export function keysOfNetworks(
   networks: Iterable<string>,
   claims: { byIndex(index: string, value: string): readonly IPAMClaim[] },
 ): string[] {
-  return inOrder([...networks].flatMap((network) => claims.byIndex(BY_NETWORK, network)));
+  return keysByAge([...networks].flatMap((network) => claims.byIndex(BY_NETWORK, network)));
 }
 
 /**
  * Every claim that there is, so that nobody has to know who waited before: first those that show addresses, for after a restore they may have
  * no lease yet that would keep others from them; each oldest first. Then those that have nothing left but leases.
  */
-export function allKeys(claims: { list(): readonly IPAMClaim[] }, book: { all(): Iterable<LeaseRecord> }): string[] {
+export function allClaimKeys(
+  claims: { list(): readonly IPAMClaim[] },
+  book: { all(): Iterable<LeaseRecord> },
+): string[] {
   const all = claims.list();
-  const keys = new Set([...inOrder(all.filter(showsAddresses)), ...inOrder(all)]);
+  const keys = new Set([...keysByAge(all.filter(showsAddresses)), ...keysByAge(all)]);
   for (const lease of book.all()) for (const key of claimOf(lease)) keys.add(key);
   return [...keys];
 }
@@ -60,7 +63,7 @@ function claimOf(lease: LeaseRecord | undefined): string[] {
   return owner?.kind === 'IPAMClaim' ? [joinKey(owner.namespace, owner.name)] : [];
 }
 
-function inOrder(claims: readonly IPAMClaim[]): string[] {
+function keysByAge(claims: readonly IPAMClaim[]): string[] {
   return claims
     .map((claim) => ({ key: objectKey(claim), created: claim.metadata.creationTimestamp ?? '' }))
     .sort((a, b) => (a.created === b.created ? (a.key < b.key ? -1 : 1) : a.created < b.created ? -1 : 1))

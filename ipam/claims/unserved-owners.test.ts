@@ -45,9 +45,9 @@ class World {
 
   /** The next round has ended. */
   async round(): Promise<void> {
-    await this.clock.idle();
-    this.clock.set(this.clock.now() + 10_000);
-    await this.clock.idle();
+    await this.clock.untilAlarmsSet();
+    this.clock.advanceTo(this.clock.now() + 10_000);
+    await this.clock.untilAlarmsSet();
   }
 
   conditions(): string[] {
@@ -129,10 +129,10 @@ describe('claims while the API server does not serve the kinds of VMs', () => {
   it('are left alone if another IPAM honours them, and if no VM owns them', async () => {
     for (const change of [
       () => (world.resolution = { kind: 'foreign', message: '' }),
-      () => (world.claims[0] = withStatus(claim({ owner: null, remembers: null }))),
+      () => (world.claims[0] = withStatus(claim({ owner: null, recordedOwner: null }))),
     ]) {
       world = new World();
-      await world.clock.idle();
+      await world.clock.untilAlarmsSet();
       change();
       world.kinds = undefined;
       await world.round();

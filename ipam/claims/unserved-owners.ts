@@ -6,7 +6,7 @@ import type { Cache } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { TransportError, isConflict, isNotFound, messageOf } from '../../kube/errors.js';
-import { inParallel } from '../../kube/in-parallel.js';
+import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { Logger } from '../../kube/log.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
@@ -23,8 +23,8 @@ export interface UnservedOwnersDeps {
 
 const PAUSE_MS = 10_000;
 /** What is left over is written in the next round. */
-const WRITES_A_ROUND = 500;
-const WIDTH = 4;
+const MAX_WRITES_PER_ROUND = 500;
+const PARALLEL_WRITES = 4;
 
 /**
  * Says on claims that they cannot be released while the API server does not serve the kinds of VMs, and takes it back afterwards. Claims
@@ -68,12 +68,12 @@ export class UnservedOwners {
     const served = await areServed(client.transport, [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES], signal);
     const due: IPAMClaim[] = [];
     for (const claim of claims.list()) {
-      if (due.length === WRITES_A_ROUND) break;
+      if (due.length === MAX_WRITES_PER_ROUND) break;
       const isSaid = conditionOf(claim, OWNER_KIND_SERVED) !== undefined;
       if (isSaid !== served || !isWorkloadClaim(claim) || directory.resolve(claim).kind === 'foreign') continue;
       due.push(claim);
     }
-    await inParallel(due, WIDTH, (claim) => this.#write(claim, served, signal), signal);
+    await forEachParallel(due, PARALLEL_WRITES, (claim) => this.#write(claim, served, signal), signal);
   }
 
   /** Never rejects: what could not be written is seen again in the next round. */
@@ -83,7 +83,7 @@ export class UnservedOwners {
     const ips = claim.status?.ips ?? [];
     const conditions = claim.status?.conditions ?? [];
     const others = conditions.filter(({ type }) => type !== OWNER_KIND_SERVED);
-    const status = { ips, conditions: served ? others : [...others, unserved(clock.wall())] };
+    const status = { ips, conditions: served ? others : [...others, unservedCondition(clock.wall())] };
     const patch = { type: 'merge' as const, body: { metadata: { uid, resourceVersion }, status } };
     try {
       await client.patch(IPAM_CLAIMS, { namespace, name }, patch, { subresource: 'status', signal });
@@ -95,7 +95,7 @@ export class UnservedOwners {
 }
 
 /** @param now milliseconds since the epoch */
-function unserved(now: number): Condition {
+function unservedCondition(now: number): Condition {
   return {
     type: OWNER_KIND_SERVED,
     status: 'False',

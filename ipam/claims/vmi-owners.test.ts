@@ -7,7 +7,7 @@ import type { ObjectRef } from '../../kube/resource.js';
 import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 import { claim, vmReference, vmi, vmiReference } from '../../test/workload-objects.js';
 import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
-import type { ClaimPod } from './pods.js';
+import type { ClaimPod } from './claim-pods.js';
 import { RECHECK_VMI_MS, VmiOwners } from './vmi-owners.js';
 
 function pod(name: string, uid: string, vmiName = 'vm1'): ClaimPod {
@@ -30,9 +30,9 @@ class World {
 
   /** What a claim's sync does: asks, reads if it must, and asks again. @returns the UIDs of pods that are proven */
   async proven(users: ClaimPod[], of = claim()): Promise<string[]> {
-    const { due } = this.owners.namedBy(users, of);
-    if (due.size > 0) await this.owners.read({ claim: of, uids: due }, {});
-    return [...this.owners.namedBy(users, of).proven];
+    const { due } = this.owners.verify(users, of);
+    if (due.size > 0) await this.owners.readVmi({ claim: of, uids: due }, {});
+    return [...this.owners.verify(users, of).proven];
   }
 
   async #get({ namespace, name }: ObjectRef): Promise<unknown> {
@@ -73,7 +73,7 @@ describe('the VMIs that launchers name', () => {
 
   it('are not read for pods of another VMI, nor for a claim that no VM owns', async () => {
     expect(await world.proven([pod('a', 'vmi-uid', 'vm2')])).to.deep.equal([]);
-    expect(await world.proven([pod('a', 'vmi-uid')], claim({ owner: null, remembers: null }))).to.deep.equal([]);
+    expect(await world.proven([pod('a', 'vmi-uid')], claim({ owner: null, recordedOwner: null }))).to.deep.equal([]);
     expect(world.reads).to.deep.equal([]);
   });
 
@@ -115,15 +115,15 @@ describe('the VMIs that launchers name', () => {
   it('belong to users of the claim only if KubeVirt created the pod, or nobody knows who creates launchers', () => {
     const creator = 'system:serviceaccount:vms:kubevirt-controller';
     const users = [{ ...pod('thief', 'vmi-uid'), creator }, pod('real', 'vmi-uid')];
-    expect(world.owners.launchedByKubeVirt(users)).to.deep.equal([users[1]]);
+    expect(world.owners.createdByKubeVirt(users)).to.deep.equal([users[1]]);
     world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
-    expect(world.owners.launchedByKubeVirt(users)).to.deep.equal(users);
+    expect(world.owners.createdByKubeVirt(users)).to.deep.equal(users);
   });
 
   it('prove nothing while nobody knows who creates launchers, and cost no read', async () => {
     world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
     expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
-    expect(world.owners.namedBy([pod('a', 'vmi-uid')], claim()).problem).to.equal('kubevirtNamespace is wrong');
+    expect(world.owners.verify([pod('a', 'vmi-uid')], claim()).problem).to.equal('kubevirtNamespace is wrong');
     expect(world.reads).to.deep.equal([]);
   });
 

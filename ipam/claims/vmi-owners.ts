@@ -1,4 +1,4 @@
-import { type ClaimOwner, type IPAMClaim, isWorkloadClaim, ownerOf } from '../../api/ipam-claim.js';
+import { type ClaimOwner, type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
 import { isOwnedBy, ownerOfVmi } from '../../api/vm-claims.js';
 import { findUnlessGone } from '../../kube/absence.js';
@@ -6,17 +6,17 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
-import { rememberRecent } from '../../kube/recent-entries.js';
+import { setMostRecent } from '../../kube/lru.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import type { KubeVirtNamespace } from '../../cluster/kubevirt-controller.js';
-import type { ClaimPod } from './pods.js';
+import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
+import type { ClaimPod } from './claim-pods.js';
 
 /** How often a VMI is read again that did not prove a pod's right. */
 export const RECHECK_VMI_MS = 15_000;
-const MAX_REMEMBERED = 10_000;
+const MAX_REMEMBERED_VMIS = 10_000;
 
 /** The launchers that name a VMI with the name of the claim's owner as their controller. */
-export interface NamedVmis {
+export interface LauncherVmis {
   /** UIDs of pods: KubeVirt created them, and the API server has shown that their VMI is of the claim's owner. */
   readonly proven: ReadonlySet<string>;
   /** UIDs of VMIs that were not shown to be of the owner. */
@@ -28,7 +28,7 @@ export interface NamedVmis {
 }
 
 export interface VmiOwnersDependencies {
-  readonly kubevirt: KubeVirtNamespace;
+  readonly kubevirt: KubeVirtControllerSource;
   readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Logger;
@@ -48,19 +48,19 @@ export class VmiOwners {
   }
 
   /** Without launchers that another user created, because agents give them nothing. All, while nobody knows who creates launchers. */
-  launchedByKubeVirt(users: readonly ClaimPod[]): readonly ClaimPod[] {
+  createdByKubeVirt(users: readonly ClaimPod[]): readonly ClaimPod[] {
     const { username } = this.#dependencies.kubevirt.controller();
     return users.filter(({ vmi, creator = username }) => vmi === undefined || !username || creator === username);
   }
 
-  namedBy(users: readonly ClaimPod[], claim: IPAMClaim): NamedVmis {
+  verify(users: readonly ClaimPod[], claim: IPAMClaim): LauncherVmis {
     const proven = new Set<string>();
     const unproven = new Set<string>();
     const due = new Set<string>();
     if (!isWorkloadClaim(claim)) return { proven, unproven, due };
     const { username, problem } = this.#dependencies.kubevirt.controller();
     if (problem !== undefined) return { proven, unproven, due, problem };
-    const isCandidate = candidateOf(claim, username);
+    const isCandidate = candidateMatcher(claim, username);
     for (const { metadata, vmi, creator } of users) {
       if (vmi === undefined || !isCandidate(vmi.name, creator)) continue;
       if (isOwnedBy(claim, this.#read.get(vmi.uid)?.owner ?? vmi)) proven.add(metadata.uid ?? '');
@@ -76,10 +76,10 @@ export class VmiOwners {
   }
 
   /** Reads the VMI that has the name of the claim's owner. Never rejects: what cannot be read proves nothing. */
-  async read({ claim, uids }: { claim: IPAMClaim; uids: Iterable<string> }, call: CallOptions): Promise<void> {
+  async readVmi({ claim, uids }: { claim: IPAMClaim; uids: Iterable<string> }, call: CallOptions): Promise<void> {
     const { client, clock, log } = this.#dependencies;
     const { namespace = '' } = claim.metadata;
-    const name = ownerOf(claim)?.name ?? '';
+    const name = claimOwnerOf(claim)?.name ?? '';
     let found: { uid: string; owner: ClaimOwner } | undefined;
     try {
       const vmi = await findUnlessGone(client, VIRTUAL_MACHINE_INSTANCES, { namespace, name }, call);
@@ -90,13 +90,13 @@ export class VmiOwners {
     const at = clock.now();
     for (const uid of uids) {
       const owner = found?.uid === uid ? { owner: found.owner } : {};
-      rememberRecent(this.#read, uid, { ...owner, at }, MAX_REMEMBERED);
+      setMostRecent(this.#read, uid, { ...owner, at }, MAX_REMEMBERED_VMIS);
     }
   }
 }
 
 /** Of the VMI that has the name of the claim's owner, and created by KubeVirt: by a user whom nobody had reason to note, or by its controller. */
-function candidateOf(claim: IPAMClaim, username: string): (vmi: string, creator: string | undefined) => boolean {
-  const name = ownerOf(claim)?.name;
+function candidateMatcher(claim: IPAMClaim, username: string): (vmi: string, creator: string | undefined) => boolean {
+  const name = claimOwnerOf(claim)?.name;
   return (vmi, creator = username) => vmi === name && creator === username;
 }

@@ -12,7 +12,7 @@ import { type Collector, createCollector } from './collector.js';
 import { createCollectorReport } from './report.js';
 
 const START = Date.UTC(2026, 0, 1);
-const POOL = { pool: () => ({ cooldownMs: 0, stickyMs: 0 }), verdict: () => ({}) };
+const POOL = { pool: () => ({ cooldownMs: 0, stickyMs: 0 }), stateOf: () => ({}) };
 
 class Bed {
   readonly world = new LeakWorld();
@@ -39,14 +39,14 @@ class Bed {
   /** Goes on from alarm to alarm; the caches are told of everything in between. */
   async until(seconds: number): Promise<void> {
     const end = START + seconds * 1_000;
-    await this.clock.idle(2);
+    await this.clock.untilAlarmsSet(2);
     for (let next = this.clock.next; next !== undefined && next <= end; next = this.clock.next) {
       this.world.now = next;
       this.world.deliverAll();
-      this.clock.set(next);
-      await this.clock.idle(2);
+      this.clock.advanceTo(next);
+      await this.clock.untilAlarmsSet(2);
     }
-    this.clock.set(end);
+    this.clock.advanceTo(end);
   }
 
   async metric(name: string): Promise<number> {

@@ -2,29 +2,29 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { IpamConfig } from '../../process/config.js';
-import type { Gate } from '../../cluster/gates.js';
-import type { ClaimPod, ClaimPods } from '../claims/pods.js';
+import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
+import type { ClaimPod, ClaimPods } from '../claims/claim-pods.js';
 import type { PoolDirectory } from '../directory/directory.js';
-import { collectRoundMs } from '../core/lease-times.js';
+import { collectIntervalMs } from '../core/lease-times.js';
 import { Expiry, type ReleasedLeases } from './expiry.js';
-import { PhantomSearch, type UnseenLeases } from './phantoms.js';
+import { UnseenLeaseCheck, type UnseenLeases } from './unseen-leases.js';
 import type { CollectorReport } from './report.js';
-import { type Followed, LeakSearch, type LeaseLedger } from './round.js';
-import { leaseTimesBy } from './times.js';
+import { type FollowedCache, LeakSearch, type LeaseLedger } from './leak-search.js';
+import { leaseTimesLookup } from './lease-times-lookup.js';
 
 export interface CollectorDeps {
   /** A {@link LeaseBook}. */
   readonly book: LeaseLedger & ReleasedLeases & UnseenLeases;
   readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   /** The informers of claims and of all pods. */
-  readonly claims: Followed<IPAMClaim>;
-  readonly pods: Followed<ClaimPod>;
+  readonly claims: FollowedCache<IPAMClaim>;
+  readonly pods: FollowedCache<ClaimPod>;
   readonly users: Pick<ClaimPods, 'usersOf'>;
-  readonly directory: Pick<PoolDirectory, 'pool' | 'verdict'>;
+  readonly directory: Pick<PoolDirectory, 'pool' | 'stateOf'>;
   readonly clock: Clock;
   readonly report: CollectorReport;
   /** Closed: nothing is freed. */
-  readonly gate: Gate;
+  readonly gate: PersistentIPsGate;
   readonly config: Pick<IpamConfig, 'collectAfterMs' | 'maxStalenessMs' | 'featureGates'>;
 }
 
@@ -51,12 +51,12 @@ class LeaseCollector implements Collector {
   constructor(deps: CollectorDeps) {
     const { directory, gate, config } = deps;
     this.#deps = deps;
-    this.#roundMs = collectRoundMs(config.collectAfterMs);
-    const timesOf = leaseTimesBy(directory, {
+    this.#roundMs = collectIntervalMs(config.collectAfterMs);
+    const timesOf = leaseTimesLookup(directory, {
       maxStalenessMs: config.maxStalenessMs,
       stickyMAC: config.featureGates.stickyMAC,
     });
-    this.#expiry = new Expiry({ ...deps, timesOf, isOpen: () => gate.isOpen() });
+    this.#expiry = new Expiry({ ...deps, timesOf, isGateOpen: () => gate.isOpen() });
   }
 
   start(): void {
@@ -73,7 +73,7 @@ class LeaseCollector implements Collector {
   async #search(signal: AbortSignal): Promise<void> {
     const { clock, config, gate, report } = this.#deps;
     const leaks = new LeakSearch({ ...this.#deps, collectAfterMs: config.collectAfterMs });
-    const phantoms = new PhantomSearch(this.#deps, config.collectAfterMs);
+    const phantoms = new UnseenLeaseCheck(this.#deps, config.collectAfterMs);
     while (!signal.aborted) {
       await phantoms.round(clock.now(), signal);
       if (gate.isOpen()) await leaks.round(signal);

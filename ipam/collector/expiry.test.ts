@@ -4,8 +4,8 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { LeakWorld } from './testing/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type LeaseTimes, readLease, stateOf } from '../core/lease.js';
-import { Expiry, type TimesOf, dueLeases } from './expiry.js';
-import { leaseTimesBy } from './times.js';
+import { Expiry, type LeaseTimesLookup, dueLeases } from './expiry.js';
+import { leaseTimesLookup } from './lease-times-lookup.js';
 
 const START = Date.UTC(2026, 0, 1);
 const COOLING: LeaseTimes = { cooldownMs: 60_000, stickyMs: 0 };
@@ -18,7 +18,7 @@ function release(world: LeakWorld, address: string, seconds: number, more: Parti
 }
 
 describe('dueLeases', () => {
-  function dueAt(seconds: number, timesOf: TimesOf, limit = 10) {
+  function dueAt(seconds: number, timesOf: LeaseTimesLookup, limit = 10) {
     const world = new LeakWorld();
     for (const last of [1, 2, 3]) release(world, `10.0.0.${last}`, last);
     release(world, '10.0.0.9', 0, { mac: '02:00:00:00:00:01' });
@@ -68,7 +68,7 @@ describe('how long a released lease is kept', () => {
   const record = readLease(release(new LeakWorld(), '10.0.0.1', 0));
   const served = (cooldownMs: number, stickyMs = 0) => ({
     pool: () => ({ cooldownMs, stickyMs, retainsClaims: true }),
-    verdict: () => ({}),
+    stateOf: () => ({}),
   });
   const STICKY = { cooldownMs: 60_000, stickyMs: 5, retainsClaims: true };
   const rows = [
@@ -82,18 +82,18 @@ describe('how long a released lease is kept', () => {
     { name: 'twice as long as caches may answer, at least', given: served(10_000, 5), expect: STICKY },
     {
       name: 'just that where the pool is gone',
-      given: { pool: () => undefined, verdict: () => undefined },
+      given: { pool: () => undefined, stateOf: () => undefined },
       expect: COOLING,
     },
     {
       name: 'for good while the pool cannot be read',
-      given: { pool: () => undefined, verdict: () => ({}) },
+      given: { pool: () => undefined, stateOf: () => ({}) },
       expect: undefined,
     },
   ];
   for (const { name, given, stickyMAC = true, expect: expected } of rows) {
     it(name, () =>
-      expect(leaseTimesBy(given as never, { maxStalenessMs: 30_000, stickyMAC })(record)).to.deep.equal(expected),
+      expect(leaseTimesLookup(given as never, { maxStalenessMs: 30_000, stickyMAC })(record)).to.deep.equal(expected),
     );
   }
 });
@@ -108,12 +108,12 @@ describe('Expiry', () => {
       ...this.world.deps,
       clock: this.clock,
       timesOf: () => this.times,
-      isOpen: () => this.open,
+      isGateOpen: () => this.open,
     });
 
     /** Goes on from alarm to alarm, up to that many seconds after the start. */
     async until(seconds: number): Promise<void> {
-      await this.clock.walk(START + seconds * 1_000);
+      await this.clock.stepThrough(START + seconds * 1_000);
     }
   }
 
@@ -165,7 +165,7 @@ describe('Expiry', () => {
   it('deletes what is released later in time, too', async () => {
     begin();
     await bed.until(5);
-    bed.world.book.wrote(release(bed.world, '10.0.0.1', -54));
+    bed.world.book.recordWrite(release(bed.world, '10.0.0.1', -54));
     await bed.until(6.5);
     expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
   });
@@ -177,7 +177,7 @@ describe('Expiry', () => {
     bed.world.put('addressleases', { ...lease, spec });
     await bed.until(120);
     expect(bed.world.lease('blue.10-0-0-1')).not.to.equal(undefined);
-    expect(bed.world.spared, 'that is no failure').to.deep.equal([]);
+    expect(bed.world.kept, 'that is no failure').to.deep.equal([]);
   });
 
   it('goes on with others at once where one was written to meanwhile', async () => {
@@ -201,10 +201,10 @@ describe('Expiry', () => {
 
   it('tries again after a while where the server does not answer', async () => {
     begin(0);
-    bed.world.mood = 'silent';
+    bed.world.readFault = 'silent';
     await bed.until(64);
-    expect(bed.world.spared).to.deep.equal(['kept blue.10-0-0-1']);
-    bed.world.mood = 'well';
+    expect(bed.world.kept).to.deep.equal(['kept blue.10-0-0-1']);
+    bed.world.readFault = 'well';
     await bed.until(66);
     expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
   });
@@ -251,7 +251,7 @@ describe('Expiry', () => {
     begin(0);
     await bed.expiry.stop();
     expect(bed.clock.next, 'nothing is left to come').to.equal(undefined);
-    bed.clock.set(START + 120_000);
+    bed.clock.advanceTo(START + 120_000);
     expect(bed.world.expired).to.deep.equal([]);
     bed.expiry.start();
     await bed.until(121);

@@ -4,38 +4,38 @@ import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import { type LeaseRecord, type LeaseTimes, expireLease, expiresAt, mayExpire } from '../core/lease.js';
-import { inParallel } from '../../kube/in-parallel.js';
+import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { CollectorReport } from './report.js';
 
 /** @returns undefined where it cannot be known: the lease is kept */
-export type TimesOf = (lease: LeaseRecord) => LeaseTimes | undefined;
+export type LeaseTimesLookup = (lease: LeaseRecord) => LeaseTimes | undefined;
 
 /** What of the lease book is read and written; {@link LeaseBook} is one. */
 export interface ReleasedLeases {
   released(): Iterable<LeaseRecord>;
   forget(name: string, uid: string): void;
-  wrote(lease: AddressLease): void;
+  recordWrite(lease: AddressLease): void;
   onChange(handler: (change: { before?: LeaseRecord; after?: LeaseRecord }) => void): void;
 }
 
 export interface ExpiryDeps {
   readonly book: ReleasedLeases;
   readonly client: Pick<Client, 'create' | 'patch' | 'delete'>;
-  readonly timesOf: TimesOf;
+  readonly timesOf: LeaseTimesLookup;
   readonly clock: Clock;
   readonly report: CollectorReport;
   /** Whether anything may be freed. */
-  readonly isOpen: () => boolean;
+  readonly isGateOpen: () => boolean;
 }
 
 /** Deletions of one go. */
-const BATCH = 500;
-const WIDTH = 8;
+const MAX_BATCH = 500;
+const MAX_PARALLEL = 8;
 /** Releases come in bursts, and a look goes through all that are kept: all that are due within this go together. */
 const MIN_PAUSE_MS = 1_000;
 /** Between one go and the next where more are due than one takes. */
 const PAUSE_BETWEEN_MS = 250;
-const AT_ONCE = -Infinity;
+const IMMEDIATELY = -Infinity;
 /** Pools may be edited to let go earlier, and the gate may open. */
 const MAX_PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5_000;
@@ -43,7 +43,7 @@ const PAUSE_AFTER_FAILURE_MS = 5_000;
 /** Which released leases have had their time, at most `limit` of them, and when the next one has. */
 export function dueLeases(
   released: Iterable<LeaseRecord>,
-  timesOf: TimesOf,
+  timesOf: LeaseTimesLookup,
   { now, limit }: { now: number; limit: number },
 ): { due: LeaseRecord[]; next: number } {
   const due: LeaseRecord[] = [];
@@ -102,7 +102,7 @@ export class Expiry {
   /** The earliest plan is kept. A look is never far away, so that one after the clock was set is not late. */
   #plan(inMs: number): void {
     const { clock } = this.#deps;
-    const pause = inMs === AT_ONCE ? PAUSE_BETWEEN_MS : MIN_PAUSE_MS;
+    const pause = inMs === IMMEDIATELY ? PAUSE_BETWEEN_MS : MIN_PAUSE_MS;
     const bounded = Math.min(Math.max(inMs, pause), MAX_PAUSE_MS);
     const at = clock.now() + bounded;
     if (this.#timer !== undefined && this.#timer.at <= at) return;
@@ -123,22 +123,22 @@ export class Expiry {
 
   /** @returns in how many ms to look again */
   async #expire(signal: AbortSignal | undefined): Promise<number> {
-    const { timesOf, clock, isOpen } = this.#deps;
-    if (!isOpen()) return Infinity;
+    const { timesOf, clock, isGateOpen } = this.#deps;
+    if (!isGateOpen()) return Infinity;
     this.#nextSince = Infinity;
-    const { due, next } = dueLeases(this.#released(), timesOf, { now: clock.wall(), limit: BATCH });
+    const { due, next } = dueLeases(this.#released(), timesOf, { now: clock.wall(), limit: MAX_BATCH });
     let failures = 0;
-    await inParallel(
+    await forEachParallel(
       due,
-      WIDTH,
+      MAX_PARALLEL,
       async (lease) => {
-        if (isOpen() && (await this.#delete(lease, signal)) === 'failed') failures++;
+        if (isGateOpen() && (await this.#delete(lease, signal)) === 'failed') failures++;
       },
       signal,
     );
-    if (!isOpen()) return Infinity;
+    if (!isGateOpen()) return Infinity;
     if (failures > 0) return PAUSE_AFTER_FAILURE_MS;
-    if (due.length === BATCH) return AT_ONCE;
+    if (due.length === MAX_BATCH) return IMMEDIATELY;
     return Math.min(Math.min(next, this.#nextSince) - clock.wall(), Math.min(...this.#changed.values()) - clock.now());
   }
 
@@ -155,7 +155,7 @@ export class Expiry {
     try {
       const left = await writeLease(client, expireLease(lease), signal === undefined ? {} : { signal });
       if (left === undefined) book.forget(name, uid);
-      else book.wrote(left);
+      else book.recordWrite(left);
       report.expired(lease);
       return 'deleted';
     } catch (error) {

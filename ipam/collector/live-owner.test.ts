@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LeaseOwner } from '../../api/address-lease.js';
-import { LeakWorld, MOODS } from './testing/leak-world.js';
+import { LeakWorld, READ_FAULTS } from './testing/leak-world.js';
 import { readLiveOwner } from './live-owner.js';
 
 describe('readLiveOwner', () => {
@@ -24,10 +24,10 @@ describe('readLiveOwner', () => {
     expect(await readLiveOwner(world.client, owner('earlier'))).to.deep.equal({ kind: 'gone' });
   });
 
-  for (const mood of MOODS.filter((each) => each !== 'well')) {
+  for (const mood of READ_FAULTS.filter((each) => each !== 'well')) {
     it(`knows nothing of an owner where the server is ${mood}`, async () => {
       const world = new LeakWorld();
-      world.mood = mood;
+      world.readFault = mood;
       const live = await readLiveOwner(world.client, owner('u'));
       expect(live.kind).to.equal('unknown');
     });

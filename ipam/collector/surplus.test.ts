@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { LeakWorld } from './testing/leak-world.js';
 import { parseAddress } from '../core/address.js';
 import { type LeaseRecord, readLease } from '../core/lease.js';
-import { voucherFor } from './surplus.js';
+import { surplusProof } from './surplus.js';
 
 const REQUESTED = 'ipam.holdfast.dev/requested-addresses';
 
@@ -152,7 +152,11 @@ describe('a lease of a living claim', () => {
       if (row.deleting) claim.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
       const siblings = row.leases.map((address) => readLease(world.addLease(address, claim)));
       row.change?.(siblings);
-      const voucher = voucherFor(siblings[0]!, { claim, siblings, reports: row.reports ?? [] });
+      const voucher = surplusProof(siblings[0]!, {
+        claim,
+        claimLeases: siblings,
+        reportedAddresses: row.reports ?? [],
+      });
       expect(voucher?.address).to.deep.equal(row.expect && parseAddress(row.expect));
     });
   }

@@ -1,38 +1,41 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { requestOf } from '../claims/requests.js';
+import { readAddressRequest } from '../claims/claim-addresses.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 
 /** What bears on whether a claim needs one of its leases. */
-export interface Usage {
+export interface ClaimUsage {
   claim: IPAMClaim;
   /** The leases of this claim's UID. */
-  siblings: readonly LeaseRecord[];
+  claimLeases: readonly LeaseRecord[];
   /** Of each pod that uses the claim the addresses, as text, that it reports. */
-  reports: readonly (readonly string[])[];
+  reportedAddresses: readonly (readonly string[])[];
 }
 
 /**
  * The lease of the claim's that vouches for another one being surplus: named by the claim's status, which does not name the other one; and of the
  * same family, where the status names any of that. Undefined where the lease is needed, or may be: it is asked for, the claim is being deleted, a pod has the address or does not say that it has the other one, or there is something that cannot be read.
  */
-export function voucherFor(lease: LeaseRecord, { claim, siblings, reports }: Usage): LeaseRecord | undefined {
+export function surplusProof(
+  lease: LeaseRecord,
+  { claim, claimLeases, reportedAddresses }: ClaimUsage,
+): LeaseRecord | undefined {
   if (isBeingDeleted(claim)) return undefined;
-  const named = readAddresses(claim.status?.ips ?? []);
-  const requested = requestedBy(claim);
-  if (named === undefined || requested === undefined || isAmong(lease.address, [...named, ...requested])) {
+  const inStatus = parseAddresses(claim.status?.ips ?? []);
+  const requested = requestedAddressesOf(claim);
+  if (inStatus === undefined || requested === undefined || isAmong(lease.address, [...inStatus, ...requested])) {
     return undefined;
   }
   const { family } = lease.address;
-  const isShown = named.some((address) => address.family === family);
-  const used = reports.map(readAddresses);
-  return siblings.find(
+  const hasFamilyInStatus = inStatus.some((address) => address.family === family);
+  const used = reportedAddresses.map(parseAddresses);
+  return claimLeases.find(
     (sibling) =>
-      (sibling.address.family === family || !isShown) &&
+      (sibling.address.family === family || !hasFamilyInStatus) &&
       stateOf(sibling) === 'held' &&
       sibling.owner?.uid === claim.metadata.uid &&
-      isAmong(sibling.address, named) &&
+      isAmong(sibling.address, inStatus) &&
       used.every((has) => has !== undefined && isAmong(sibling.address, has) && !isAmong(lease.address, has)),
   );
 }
@@ -42,13 +45,13 @@ function isAmong(address: Address, addresses: readonly Address[]): boolean {
 }
 
 /** @returns undefined if it cannot be read */
-function requestedBy(claim: IPAMClaim): readonly Address[] | undefined {
-  const request = requestOf(claim);
+function requestedAddressesOf(claim: IPAMClaim): readonly Address[] | undefined {
+  const request = readAddressRequest(claim);
   if (request.kind === 'invalid') return undefined;
   return request.kind === 'addresses' ? request.addresses : [];
 }
 
-function readAddresses(texts: readonly unknown[]): Address[] | undefined {
+function parseAddresses(texts: readonly unknown[]): Address[] | undefined {
   try {
     return texts.map((text) => parseAddressOrPrefix(String(text)).address);
   } catch {

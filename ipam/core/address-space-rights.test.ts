@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { adminPool } from '../../test/pool-objects.js';
-import { spaceRefusal } from './address-space-rights.js';
+import { addressSpaceRefusal } from './address-space-rights.js';
 import { type Pool, compilePool } from './pool.js';
 
 function pool(name: string, given: Parameters<typeof adminPool>[1]): Pool {
@@ -53,7 +53,7 @@ describe('permission to have a pool in an address space', () => {
   for (const { name, admins, isNamed = true, refused = false } of rows) {
     it(name, () => {
       const derived = pool('blue.a', { cidr: CIDR });
-      const refusal = spaceRefusal({ pool: derived, namespace: 'a', isNamed }, admins);
+      const refusal = addressSpaceRefusal({ pool: derived, namespace: 'a', isNamed }, admins);
       expect(refusal !== undefined).to.equal(refused);
       if (refused)
         expect(refusal).to.include('"lan"').and.to.include('AddressPool guard').and.to.include('namespace a');

@@ -1,7 +1,7 @@
 import { type Pool, firstSharedAddress } from './pool.js';
 
 /** A pool that a NAD asks for. */
-export interface SpaceRequest {
+export interface AddressSpaceRequest {
   readonly pool: Pool;
   /** Of the NAD. */
   readonly namespace: string;
@@ -12,19 +12,22 @@ export interface SpaceRequest {
 /**
  * Whether a NAD may have its pool in an address space in which administrators have pools: each of these whose addresses it shares must serve
  * the NAD's namespace, and at least one must. Networks of one name share their address space by default and need no permission.
- * @param admins the administrators' pools in the address space
+ * @param adminPools the administrators' pools in the address space
  * @returns why not, and what to do
  */
-export function spaceRefusal({ pool, namespace, isNamed }: SpaceRequest, admins: readonly Pool[]): string | undefined {
-  const guards = admins.filter(({ network }) => isNamed || network !== pool.network);
-  const excluding = guards.filter(({ namespaces }) => namespaces !== undefined && !namespaces.has(namespace));
-  const [guard] =
-    excluding.length === guards.length
+export function addressSpaceRefusal(
+  { pool, namespace, isNamed }: AddressSpaceRequest,
+  adminPools: readonly Pool[],
+): string | undefined {
+  const restrictingPools = adminPools.filter(({ network }) => isNamed || network !== pool.network);
+  const excluding = restrictingPools.filter(({ namespaces }) => namespaces !== undefined && !namespaces.has(namespace));
+  const [excludingPool] =
+    excluding.length === restrictingPools.length
       ? excluding
       : excluding.filter((admin) => firstSharedAddress(admin, pool) !== undefined);
-  if (guard === undefined) return undefined;
+  if (excludingPool === undefined) return undefined;
   return (
-    `"${pool.addressSpace}" is the address space of AddressPool ${guard.name}, which does not serve namespace ${namespace}: ` +
+    `"${pool.addressSpace}" is the address space of AddressPool ${excludingPool.name}, which does not serve namespace ${namespace}: ` +
     `use another address space, or ask the administrator to add ${namespace} to spec.namespaces of that pool`
   );
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { adminPool } from '../../test/pool-objects.js';
-import { AddressSpace, type Lent } from './address-space.js';
+import { AddressSpace, type LentAddresses } from './address-space.js';
 import { parseAddress } from './address.js';
 import { type Pool, addressesOf, compilePool } from './pool.js';
 import { type Range, RangeSet } from './ranges.js';
@@ -38,7 +38,7 @@ function poolAt(index: number): Pool {
 }
 
 /** Blocks of four addresses. */
-function lentOf(blocks: readonly number[]): Lent {
+function lentOf(blocks: readonly number[]): LentAddresses {
   const ranges: Range[] = blocks.map((at) => ({ first: BASE + BigInt(4 * at), last: BASE + BigInt(4 * at + 3) }));
   return { 4: RangeSet.of(ranges), 6: RangeSet.EMPTY };
 }
@@ -109,7 +109,7 @@ function run(steps: readonly Step[], remembered: number): void {
     const choices = unlent.length > 0 ? unlent : free;
     if (chosen === undefined) expect(choices).to.deep.equal([]);
     else expect(choices).to.include(chosen.value);
-    expect(space.isPressed('blue', 4)).to.equal(!lent[4].isEmpty && unlent.length === 0);
+    expect(space.isUnlentExhausted('blue', 4)).to.equal(!lent[4].isEmpty && unlent.length === 0);
     expect(space.free('blue', 4)).to.equal(BigInt(free.length));
     const range = { first: BASE + 3n, last: BASE + 20n };
     const within = [...occupied].filter((value) => value >= range.first && value <= range.last);

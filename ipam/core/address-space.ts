@@ -1,15 +1,15 @@
 import type { Address, Family } from './address.js';
-import { OccupiedSet } from './occupied.js';
+import { OccupiedSet } from './occupied-set.js';
 import { type Pool, addressesOf } from './pool.js';
 import { type Range, RangeSet } from './ranges.js';
 import { Rotation } from './rotation.js';
-import { VacatedOrder } from './vacated.js';
+import { VacatedQueue } from './vacated-queue.js';
 
 /** Vacated addresses of a family that are kept back; those vacated before count as never used. */
-const REMEMBERED = 65_536;
+const MAX_VACATED = 65_536;
 
 /** Which addresses of a pool are lent, as a whole: compared by identity. */
-export type Lent = Readonly<Record<Family, RangeSet>>;
+export type LentAddresses = Readonly<Record<Family, RangeSet>>;
 
 /** An address is occupied from now on, or is so no longer. */
 export type OccupancyHandler = (address: Address, isOccupied: boolean) => void;
@@ -19,17 +19,17 @@ export type OccupancyHandler = (address: Address, isOccupied: boolean) => void;
  * occupied is so for all of them. Costs memory by addresses in use, never by the size of pools.
  */
 export class AddressSpace {
-  readonly #halves: Readonly<Record<Family, HalfSpace>>;
+  readonly #halves: Readonly<Record<Family, FamilyAddressSpace>>;
   readonly #handlers = new Set<OccupancyHandler>();
 
   /** @param remembered how many vacated addresses of a family are kept back until all others were used */
-  constructor(remembered = REMEMBERED) {
+  constructor(remembered = MAX_VACATED) {
     const tell = (address: Address, isOccupied: boolean) => {
       for (const handler of this.#handlers) handler(address, isOccupied);
     };
     this.#halves = {
-      4: new HalfSpace(remembered, (value, isOccupied) => tell({ family: 4, value }, isOccupied)),
-      6: new HalfSpace(remembered, (value, isOccupied) => tell({ family: 6, value }, isOccupied)),
+      4: new FamilyAddressSpace(remembered, (value, isOccupied) => tell({ family: 4, value }, isOccupied)),
+      6: new FamilyAddressSpace(remembered, (value, isOccupied) => tell({ family: 6, value }, isOccupied)),
     };
   }
 
@@ -51,7 +51,7 @@ export class AddressSpace {
   }
 
   /** {@link next} gives what is lent only when no other address of the pool is free. */
-  setLent(pool: string, lent: Lent): void {
+  setLent(pool: string, lent: LentAddresses): void {
     this.#halves[4].setLent(pool, lent[4]);
     this.#halves[6].setLent(pool, lent[6]);
   }
@@ -97,7 +97,7 @@ export class AddressSpace {
   }
 
   /** Some of the pool is lent, and of the rest nothing is free. */
-  isPressed(pool: string, family: Family): boolean {
+  isUnlentExhausted(pool: string, family: Family): boolean {
     return this.#halves[family].unlentOf(pool)?.free === 0n;
   }
 
@@ -116,20 +116,20 @@ export class AddressSpace {
 }
 
 /** The addresses of one family. */
-class HalfSpace {
+class FamilyAddressSpace {
   /** In use, or vacated lately. */
   readonly #taken = new OccupiedSet();
-  readonly #vacated: VacatedOrder;
+  readonly #vacated: VacatedQueue;
   /** By pool. Pools of the same addresses share one: a thousand namespaces may derive theirs from equal NADs. */
   readonly #ofPool = new Map<string, SharedRotation>();
   /** By the text of its ranges. */
   readonly #shared = new Map<string, SharedRotation>();
   /** By pool. */
-  readonly #lent = new Map<string, LentPart>();
+  readonly #lent = new Map<string, LentState>();
   readonly #changed: (value: bigint, isOccupied: boolean) => void;
 
   constructor(remembered: number, changed: (value: bigint, isOccupied: boolean) => void) {
-    this.#vacated = new VacatedOrder(remembered);
+    this.#vacated = new VacatedQueue(remembered);
     this.#changed = changed;
   }
 
@@ -144,8 +144,8 @@ class HalfSpace {
     this.removePool(name);
     if (key === '') return;
     const known = this.#shared.get(key);
-    const shared = known ?? { key, open, rotation: this.#makeRotation(open, before?.rotation), pools: 0 };
-    shared.pools++;
+    const shared = known ?? { key, open, rotation: this.#makeRotation(open, before?.rotation), poolCount: 0 };
+    shared.poolCount++;
     this.#shared.set(key, shared);
     this.#ofPool.set(name, shared);
   }
@@ -155,15 +155,15 @@ class HalfSpace {
     if (shared === undefined) return;
     this.#ofPool.delete(name);
     delete this.#lent.get(name)?.unlent;
-    shared.pools--;
-    if (shared.pools === 0) this.#shared.delete(shared.key);
+    shared.poolCount--;
+    if (shared.poolCount === 0) this.#shared.delete(shared.key);
   }
 
   setLent(pool: string, lent: RangeSet): void {
     const before = this.#lent.get(pool);
     if ((before?.lent ?? RangeSet.EMPTY) === lent) return;
     if (lent.isEmpty) this.#lent.delete(pool);
-    else this.#lent.set(pool, { lent, ...(before?.unlent && { earlier: before.unlent }) });
+    else this.#lent.set(pool, { lent, ...(before?.unlent && { previousRotation: before.unlent }) });
   }
 
   /** The pool's addresses that are not lent; undefined where none is. Made when it is asked for: blocks come and go by the hundred. */
@@ -171,15 +171,15 @@ class HalfSpace {
     const part = this.#lent.get(pool);
     const shared = part && this.#ofPool.get(pool);
     if (part === undefined || shared === undefined) return undefined;
-    part.unlent ??= this.#makeRotation(shared.open.subtract(part.lent), part.earlier ?? shared.rotation);
+    part.unlent ??= this.#makeRotation(shared.open.subtract(part.lent), part.previousRotation ?? shared.rotation);
     return part.unlent;
   }
 
   occupy(value: bigint): void {
     if (this.#vacated.delete(value)) {
-      for (const rotation of this.#rotations()) rotation.tookAgain(value);
+      for (const rotation of this.#rotations()) rotation.noteReoccupied(value);
     } else if (this.#taken.add(value)) {
-      for (const rotation of this.#rotations()) rotation.took(value);
+      for (const rotation of this.#rotations()) rotation.noteOccupied(value);
     } else return;
     this.#changed(value, true);
   }
@@ -187,10 +187,10 @@ class HalfSpace {
   vacate(value: bigint): void {
     if (!this.isOccupied(value)) return;
     const forgotten = this.#vacated.add(value);
-    for (const rotation of this.#rotations()) rotation.gaveBack(value);
+    for (const rotation of this.#rotations()) rotation.noteVacated(value);
     if (forgotten !== undefined) {
       this.#taken.delete(forgotten);
-      for (const rotation of this.#rotations()) rotation.forgot(forgotten);
+      for (const rotation of this.#rotations()) rotation.noteForgotten(forgotten);
     }
     this.#changed(value, false);
   }
@@ -211,8 +211,8 @@ class HalfSpace {
   }
 
   #makeRotation(open: RangeSet, before: Rotation | undefined): Rotation {
-    const rotation = new Rotation(open, { set: this.#taken, vacated: this.#vacated });
-    if (before !== undefined) rotation.follow(before);
+    const rotation = new Rotation(open, { occupied: this.#taken, vacated: this.#vacated });
+    if (before !== undefined) rotation.continueFrom(before);
     return rotation;
   }
 }
@@ -222,15 +222,15 @@ interface SharedRotation {
   readonly open: RangeSet;
   readonly rotation: Rotation;
   /** How many draw from it. */
-  pools: number;
+  poolCount: number;
 }
 
-interface LentPart {
+interface LentState {
   readonly lent: RangeSet;
   /** Of the rest; absent until it is asked for. */
   unlent?: Rotation;
   /** Where to go on. */
-  readonly earlier?: Rotation;
+  readonly previousRotation?: Rotation;
 }
 
 function address(family: Family, value: bigint | undefined): Address | undefined {

@@ -6,24 +6,30 @@ import { LaggingWatch } from '../../test/lagging-watch.js';
 import { leaseOwner } from '../../test/lease-objects.js';
 import { LeaseStore } from '../../test/lease-store.js';
 import { MODEL_ADDRESSES, POOL_NAMES, type PoolName, openAddresses, poolOfShape } from './testing/pool-shapes.js';
-import { LeaseBook } from '../leases/book.js';
+import { LeaseBook } from '../leases/lease-book.js';
 import { type Address, type Family, formatAddress, sameAddress } from './address.js';
-import { type AddressWish, type Choice, type Refusal, addressOf, choose } from './allocator.js';
+import {
+  type AllocationRequest,
+  type AllocationCandidate,
+  type AllocationRefusal,
+  addressOf,
+  findCandidates,
+} from './allocator.js';
 import { leaseName } from './lease-name.js';
 import {
   type LeaseRecord,
   byPreferenceOf,
   createLease,
   expireLease,
-  isKept,
-  isOfTable,
-  isSameUser,
+  isSticky,
+  isReservation,
+  isSameWorkload,
   mayExpire,
-  mayTake,
+  availabilityOf,
   releaseLease,
   stateOf,
-  takeLease,
-  underPressure,
+  reallocateLease,
+  timesWhenExhausted,
 } from './lease.js';
 import { type Pool, subnetOf } from './pool.js';
 
@@ -48,7 +54,7 @@ describe('choose, with a book of leases', function () {
 
 interface Ask {
   pool: Pool;
-  wish: AddressWish;
+  wish: AllocationRequest;
 }
 
 /** One process that allocates, a server, and what must be true after each step. */
@@ -120,13 +126,13 @@ class Model {
       if (isFree) this.#vacated.push(name);
     };
     book.onChange(({ before, after }) => note((before ?? after)!.metadata.name, after === undefined));
-    book.onGivenUp((space, address) => note(leaseName(space, address), true));
+    book.onAddressFreed((space, address) => note(leaseName(space, address), true));
     return book;
   }
 
   #lease({ pool: name, owner, families, mac, wish }: Extract<Operation, { do: 'lease' }>): void {
     const pool = this.#pool(name);
-    const wished: AddressWish = {
+    const wished: AllocationRequest = {
       owner: leaseOwner(`c${owner}`),
       families: families.filter((family) => pool.families.includes(family)),
       addresses: wish === undefined ? [] : [wish],
@@ -134,35 +140,37 @@ class Model {
     };
     const ask = { pool, wish: wished };
     const terms = { ...TIMES, now: this.#store.now };
-    const chosen = choose(pool, wished, this.#book.view(pool), terms);
+    const chosen = findCandidates(pool, wished, this.#book.view(pool), terms);
     if (!chosen.ok) {
       this.#checkRefusal(chosen.refusal, ask);
       return;
     }
-    const got = chosen.choices.map((choice) => addressOf(choice).family);
+    const got = chosen.candidates.map((choice) => addressOf(choice).family);
     expect(got.sort()).to.deep.equal([...new Set([...wished.addresses.map(familyOf), ...wished.families])].sort());
-    for (const choice of chosen.choices) this.#checkChoice(choice, ask);
-    for (const family of wished.families) this.#checkKept(family, chosen.choices, ask);
-    for (const choice of chosen.choices) this.#write(choice, ask);
+    for (const choice of chosen.candidates) this.#checkChoice(choice, ask);
+    for (const family of wished.families) this.#checkKept(family, chosen.candidates, ask);
+    for (const choice of chosen.candidates) this.#write(choice, ask);
   }
 
-  #write(choice: Choice, { pool, wish }: Ask): void {
+  #write(choice: AllocationCandidate, { pool, wish }: Ask): void {
     const address = addressOf(choice);
     const { addressSpace } = pool;
     const { owner, mac } = wish;
     const request = { address, addressSpace, pool: pool.name, owner, ...(mac !== undefined && { mac }) };
     expect(this.#book.hold(addressSpace, address)).to.equal(true);
     const before = this.#store.leases.get(leaseName(addressSpace, address));
-    const answer = this.#store.write(choice.kind === 'take' ? takeLease(choice.lease, request) : createLease(request));
+    const answer = this.#store.write(
+      choice.kind === 'take' ? reallocateLease(choice.lease, request) : createLease(request),
+    );
     if (answer !== undefined) {
       const wasHeld = before?.spec.owner !== undefined && before.spec.releasedAt === undefined;
       expect(wasHeld, `${answer.metadata.name} was held`).to.equal(false);
-      this.#book.wrote(answer);
+      this.#book.recordWrite(answer);
     }
     this.#book.unhold(addressSpace, address);
   }
 
-  #checkChoice(choice: Choice, { pool, wish }: Ask): void {
+  #checkChoice(choice: AllocationCandidate, { pool, wish }: Ask): void {
     const address = addressOf(choice);
     const subnet = subnetOf(pool, address);
     expect(subnet?.requestable.has(address.value), `${formatAddress(address)} is leasable`).to.equal(true);
@@ -173,9 +181,11 @@ class Model {
       expect(choice.lease).to.equal(known);
       const isIts = wish.mac !== undefined && choice.lease.mac === wish.mac;
       const isPressed = !isAsked && !isIts;
-      expect(mayTake(choice.lease, request, isPressed ? underPressure(TIMES) : TIMES, this.#store.now)).to.equal(true);
+      expect(
+        availabilityOf(choice.lease, request, isPressed ? timesWhenExhausted(TIMES) : TIMES, this.#store.now),
+      ).to.equal(true);
       // to who had it a moment ago it is as good as free
-      const wasItsOwn = choice.lease.owner !== undefined && isSameUser(choice.lease.owner, wish.owner);
+      const wasItsOwn = choice.lease.owner !== undefined && isSameWorkload(choice.lease.owner, wish.owner);
       if (isPressed && !wasItsOwn) this.#checkLast(choice.lease, pool);
       return;
     }
@@ -184,7 +194,7 @@ class Model {
   }
 
   /** Whoever asks for no address in particular has first what is kept for its MAC address. */
-  #checkKept(family: Family, choices: readonly Choice[], { pool, wish }: Ask): void {
+  #checkKept(family: Family, choices: readonly AllocationCandidate[], { pool, wish }: Ask): void {
     if (wish.addresses.some((address) => address.family === family)) return;
     const [kept] = [...this.#book.ofPool(pool.name)]
       .filter((lease) => lease.mac !== undefined && lease.mac === wish.mac && lease.address.family === family)
@@ -193,7 +203,7 @@ class Model {
       .sort(byPreferenceOf(wish.owner));
     if (kept === undefined) return;
     const request = { ...wish, address: kept.address, addressSpace: pool.addressSpace, pool: pool.name };
-    if (mayTake(kept, request, TIMES, this.#store.now) !== true) return;
+    if (availabilityOf(kept, request, TIMES, this.#store.now) !== true) return;
     expect(choices).to.deep.include({ kind: 'take', lease: kept });
   }
 
@@ -202,17 +212,17 @@ class Model {
     const { family } = lease.address;
     expect(this.#free(pool, family)).to.deep.equal([]);
     const cooled = this.#cooled(pool, family);
-    const better = cooled.filter((each) => isKept(each, TIMES) === isKept(lease, TIMES));
-    if (isKept(lease, TIMES)) expect(cooled).to.deep.equal(better);
+    const better = cooled.filter((each) => isSticky(each, TIMES) === isSticky(lease, TIMES));
+    if (isSticky(lease, TIMES)) expect(cooled).to.deep.equal(better);
     expect(lease.releasedAt).to.equal(Math.min(...better.map(({ releasedAt }) => releasedAt!)));
   }
 
   /** What anybody may have where nothing else is left. */
   #cooled(pool: Pool, family: Family): LeaseRecord[] {
     const open = new Set(openAddresses(pool, family).map((address) => leaseName(pool.addressSpace, address)));
-    const times = underPressure(TIMES);
+    const times = timesWhenExhausted(TIMES);
     return [...this.#book.ofPool(pool.name)].filter(
-      (lease) => open.has(lease.metadata.name) && !isOfTable(lease) && mayExpire(lease, times, this.#store.now),
+      (lease) => open.has(lease.metadata.name) && !isReservation(lease) && mayExpire(lease, times, this.#store.now),
     );
   }
 
@@ -226,7 +236,7 @@ class Model {
     expect(turn).to.include(nameOf(address));
   }
 
-  #checkRefusal({ reason, family, retryAt, address }: Refusal, { pool, wish }: Ask): void {
+  #checkRefusal({ reason, family, retryAt, address }: AllocationRefusal, { pool, wish }: Ask): void {
     const now = this.#store.now;
     if (retryAt !== undefined) expect(retryAt).to.be.greaterThan(now);
     if (reason !== AllocationReason.Exhausted) {
@@ -236,14 +246,14 @@ class Model {
     expect(this.#free(pool, family!)).to.deep.equal([]);
     const open = new Set(openAddresses(pool, family!).map((address) => leaseName(pool.addressSpace, address)));
     const released = [...this.#book.ofPool(pool.name)].filter(
-      (lease) => lease.releasedAt !== undefined && !isOfTable(lease) && open.has(lease.metadata.name),
+      (lease) => lease.releasedAt !== undefined && !isReservation(lease) && open.has(lease.metadata.name),
     );
     expect(retryAt === undefined).to.equal(released.length === 0);
     expect(this.#cooled(pool, family!)).to.deep.equal([]);
   }
 
   /** Whoever asks for nothing in particular waits for its own alone, until it has cooled down. */
-  #checkWait(lease: LeaseRecord, { mac }: AddressWish, retryAt: number | undefined): void {
+  #checkWait(lease: LeaseRecord, { mac }: AllocationRequest, retryAt: number | undefined): void {
     expect(mac).to.equal(lease.mac);
     expect(retryAt).to.equal(lease.releasedAt! + TIMES.cooldownMs);
   }
@@ -261,7 +271,7 @@ class Model {
     if (how === 'delete by hand') this.#store.remove(lease.metadata.name);
     else if (stateOf(lease) === 'held') {
       const answer = this.#store.write(releaseLease(lease, this.#store.now));
-      if (answer !== undefined) this.#book.wrote(answer);
+      if (answer !== undefined) this.#book.recordWrite(answer);
     }
   }
 
@@ -269,8 +279,8 @@ class Model {
     for (const lease of [...this.#book.released()]) {
       if (!mayExpire(lease, TIMES, this.#store.now)) continue;
       const left = this.#store.write(expireLease(lease));
-      if (left !== undefined) this.#book.wrote(left);
-      else if (!isOfTable(lease)) this.#book.forget(lease.metadata.name, lease.metadata.uid);
+      if (left !== undefined) this.#book.recordWrite(left);
+      else if (!isReservation(lease)) this.#book.forget(lease.metadata.name, lease.metadata.uid);
     }
   }
 

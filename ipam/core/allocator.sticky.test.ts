@@ -1,27 +1,29 @@
 import { expect } from 'chai';
-import { type LeaseGiven, compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
-import { LeaseBook } from '../leases/book.js';
+import { type LeaseOptions, compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
+import { LeaseBook } from '../leases/lease-book.js';
 import { formatAddress, parseAddress } from './address.js';
-import { type Terms, addressOf, choose } from './allocator.js';
+import { type AllocationContext, addressOf, findCandidates } from './allocator.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const MAC = '02:00:00:00:00:ab';
-const TERMS: Terms = { now: NOW, cooldownMs: 60_000, stickyMs: 3_600_000, retainsClaims: true };
+const TERMS: AllocationContext = { now: NOW, cooldownMs: 60_000, stickyMs: 3_600_000, retainsClaims: true };
 const POOL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }] });
 
 /** What a claim of namespace `a` with the MAC address is given. @param leases by the last part of the address */
-function given(leases: Record<string, LeaseGiven>, hold: string[] = []): string {
+function given(leases: Record<string, LeaseOptions>, hold: string[] = []): string {
   const book = new LeaseBook([POOL]);
   for (const [last, more] of Object.entries(leases)) {
-    book.wrote(leaseOf(`10.0.0.${last}`, 100, { uid: `u${last}`, name: `c${last}`, mac: MAC, ...more }));
+    book.recordWrite(leaseOf(`10.0.0.${last}`, 100, { uid: `u${last}`, name: `c${last}`, mac: MAC, ...more }));
   }
   for (const last of hold) book.hold('blue', parseAddress(`10.0.0.${last}`));
   const wish = { addresses: [], families: [4] as const, owner: leaseOwner('new'), mac: MAC };
-  const chosen = choose(POOL, wish, book.view(POOL), TERMS);
-  return chosen.ok ? chosen.choices.map((choice) => formatAddress(addressOf(choice))).join() : chosen.refusal.message;
+  const chosen = findCandidates(POOL, wish, book.view(POOL), TERMS);
+  return chosen.ok
+    ? chosen.candidates.map((choice) => formatAddress(addressOf(choice))).join()
+    : chosen.refusal.message;
 }
 
-const released = (secondsAgo: number, more: LeaseGiven = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });
+const released = (secondsAgo: number, more: LeaseOptions = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });
 
 describe('of several addresses that are kept for one MAC address', () => {
   it('its namespace’s is chosen, though another namespace had one under that MAC address since', () => {
@@ -43,7 +45,7 @@ describe('of several addresses that are kept for one MAC address', () => {
 });
 
 describe('an address of the static table is waited for, though others are free', () => {
-  const held = (by: string, more: LeaseGiven = {}): Record<string, LeaseGiven> => ({
+  const held = (by: string, more: LeaseOptions = {}): Record<string, LeaseOptions> => ({
     5: { name: by, namespace: 'b', reserved: true, ...more },
   });
 

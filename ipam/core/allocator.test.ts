@@ -1,24 +1,29 @@
 import { expect } from 'chai';
 import { AllocationReason } from '../../api/names.js';
-import { type LeaseGiven, compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
-import { LeaseBook } from '../leases/book.js';
+import { type LeaseOptions, compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
+import { LeaseBook } from '../leases/lease-book.js';
 import { formatAddress, parseAddress } from './address.js';
-import { type AddressWish, type Choice, type Terms, choose } from './allocator.js';
+import {
+  type AllocationRequest,
+  type AllocationCandidate,
+  type AllocationContext,
+  findCandidates,
+} from './allocator.js';
 import type { Pool } from './pool.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const MAC = '02:00:00:00:00:ab';
-const TERMS: Terms = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
+const TERMS: AllocationContext = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
 const FOREIGN = { ...leaseOwner('new'), namespace: 'b' };
-const STICKY: Terms = { ...TERMS, stickyMs: 3_600_000, retainsClaims: true };
+const STICKY: AllocationContext = { ...TERMS, stickyMs: 3_600_000, retainsClaims: true };
 
 interface Question {
   pool?: Pool;
   /** By the last part of the address. */
-  leases?: Record<string, LeaseGiven>;
+  leases?: Record<string, LeaseOptions>;
   reserved?: Record<string, { mac?: string }>;
-  wish?: Partial<Omit<AddressWish, 'addresses'>> & { addresses?: string[] };
-  terms?: Terms;
+  wish?: Partial<Omit<AllocationRequest, 'addresses'>> & { addresses?: string[] };
+  terms?: AllocationContext;
   hold?: string[];
 }
 
@@ -37,19 +42,20 @@ function ask({ pool = POOL, leases = {}, reserved = {}, wish = {}, terms = TERMS
   for (const [last, given] of Object.entries(all)) {
     const lease = leaseOf(ip(last), 100, { uid: `u${last}`, ...given });
     const { owner: _nobody, ...spec } = lease.spec;
-    book.wrote(last in leases ? lease : { ...lease, spec });
+    book.recordWrite(last in leases ? lease : { ...lease, spec });
   }
   for (const last of hold) book.hold('blue', parseAddress(ip(last)));
   const { addresses = [], families = [4], ...rest } = wish;
   const asked = { owner: leaseOwner('new'), families, addresses: addresses.map((text) => parseAddress(text)), ...rest };
-  return choose(pool, asked, book.view(pool), terms);
+  return findCandidates(pool, asked, book.view(pool), terms);
 }
 
 function chosen(question: Question): string[] {
   const answer = ask(question);
   if (!answer.ok) throw new Error(answer.refusal.message);
-  const text = (choice: Choice) => formatAddress(choice.kind === 'take' ? choice.lease.address : choice.address);
-  return answer.choices.map((choice) => `${choice.kind} ${text(choice)}`);
+  const text = (choice: AllocationCandidate) =>
+    formatAddress(choice.kind === 'take' ? choice.lease.address : choice.address);
+  return answer.candidates.map((choice) => `${choice.kind} ${text(choice)}`);
 }
 
 function refused(question: Question) {
@@ -58,8 +64,8 @@ function refused(question: Question) {
   return answer.refusal;
 }
 
-const released = (secondsAgo: number, more: LeaseGiven = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });
-const reservedFor = (mac?: string): LeaseGiven => (mac === undefined ? {} : { mac });
+const released = (secondsAgo: number, more: LeaseOptions = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });
+const reservedFor = (mac?: string): LeaseOptions => (mac === undefined ? {} : { mac });
 
 describe('choose', () => {
   describe('grants', () => {
@@ -260,10 +266,10 @@ describe('choose', () => {
   });
 
   describe('with an address that is promised to somebody else', () => {
-    const promising = (isWish: boolean): Terms => ({
+    const promising = (isWish: boolean): AllocationContext => ({
       ...TERMS,
       promisedTo: (address) =>
-        formatAddress(address) === '10.0.0.5' ? { namespace: 'vms', name: 'other', isWish } : undefined,
+        formatAddress(address) === '10.0.0.5' ? { namespace: 'vms', name: 'other', wasRefused: isWish } : undefined,
     });
     const wish = { addresses: ['10.0.0.5'] };
     const conflict = {

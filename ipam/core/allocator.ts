@@ -5,19 +5,28 @@ import type { Address, Family } from './address.js';
 import {
   type LeaseRecord,
   type LeaseTimes,
-  type Takeability,
+  type Availability,
   byPreferenceOf,
   expiresAt,
-  isOfTable,
-  isSameUser,
-  mayTake,
-  underPressure,
+  isReservation,
+  isSameWorkload,
+  availabilityOf,
+  timesWhenExhausted,
 } from './lease.js';
 import { type Pool, addressesOf, subnetOf } from './pool.js';
-import { fullPool, heldBy, leasedJustNow, notInPool, notLeasable, ofTable, promisedTo, tooEarly } from './refusals.js';
+import {
+  poolFullMessage,
+  heldByMessage,
+  pendingWriteMessage,
+  notInPoolMessage,
+  notLeasableMessage,
+  reservationMessage,
+  restoreHoldMessage,
+  notYetMessage,
+} from './refusal-messages.js';
 
 /** What somebody needs of a pool. */
-export interface AddressWish {
+export interface AllocationRequest {
   /** Exactly these, at most one of a family. */
   readonly addresses: readonly Address[];
   /** Of which an address is missing; any will do where `addresses` has none of the family. */
@@ -30,15 +39,15 @@ export interface AddressWish {
 }
 
 /** The released leases of a pool and family. */
-export interface Cooling {
+export interface CoolingSummary {
   readonly count: number;
   /** Of those that wait for no MAC address the one that has cooled down first, and that nobody is taking. */
-  readonly first?: Cooled;
+  readonly first?: CoolingLease;
   /** Of those that wait for their MAC addresses: anybody may take it where nothing else is left. */
-  readonly kept?: Cooled;
+  readonly kept?: CoolingLease;
 }
 
-export interface Cooled {
+export interface CoolingLease {
   readonly lease: LeaseRecord;
   /** When it has cooled down, in milliseconds since the epoch. */
   readonly at: number;
@@ -53,32 +62,32 @@ export interface SpaceView {
   /** Leases of the pool that are kept for a MAC address, in no order: those without a living owner, and those of the static table. */
   stickyLeases(family: Family, mac: string, times: LeaseTimes): readonly LeaseRecord[];
   /** Leaves out those of the static table, and what the pool leases on request alone, or no more. */
-  cooling(family: Family, times: LeaseTimes): Cooling;
+  cooling(family: Family, times: LeaseTimes): CoolingSummary;
 }
 
 /** A claim that shows an address and has no lease of it. */
-export interface Promisee {
+export interface RestoreHold {
   readonly namespace: string;
   readonly name: string;
   /** It says itself that it could not have it. */
-  readonly isWish: boolean;
+  readonly wasRefused: boolean;
 }
 
 /** The times of the pool's leases, and what else a choice depends on. */
-export interface Terms extends LeaseTimes {
+export interface AllocationContext extends LeaseTimes {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** How many of the pool's addresses are held for VMs that do not run; told where the pool is full. */
   readonly heldByStopped?: (family: Family) => number;
   /** Who but the owner has a better right to the address, leased or not. Default: nobody. */
-  readonly promisedTo?: (address: Address) => Promisee | undefined;
+  readonly promisedTo?: (address: Address) => RestoreHold | undefined;
 }
 
 /** What to write: a lease that does not exist yet, or one that exists and may be taken. */
-export type Choice =
+export type AllocationCandidate =
   { readonly kind: 'create'; readonly address: Address } | { readonly kind: 'take'; readonly lease: LeaseRecord };
 
-export interface Refusal {
+export interface AllocationRefusal {
   readonly reason: AllocationReason;
   /** For users. */
   readonly message: string;
@@ -90,20 +99,21 @@ export interface Refusal {
   readonly family?: Family;
 }
 
-export type Chosen =
-  { readonly ok: true; readonly choices: readonly Choice[] } | { readonly ok: false; readonly refusal: Refusal };
+export type AllocationResult =
+  | { readonly ok: true; readonly candidates: readonly AllocationCandidate[] }
+  | { readonly ok: false; readonly refusal: AllocationRefusal };
 
-type Found = { readonly choice: Choice } | { readonly refusal: Refusal };
+type SearchResult = { readonly candidate: AllocationCandidate } | { readonly refusal: AllocationRefusal };
 
-export function addressOf(choice: Choice): Address {
-  return choice.kind === 'create' ? choice.address : choice.lease.address;
+export function addressOf(candidate: AllocationCandidate): Address {
+  return candidate.kind === 'create' ? candidate.address : candidate.lease.address;
 }
 
-interface Question {
+interface AddressSearch {
   readonly pool: Pool;
-  readonly wish: AddressWish;
+  readonly wish: AllocationRequest;
   readonly view: SpaceView;
-  readonly terms: Terms;
+  readonly terms: AllocationContext;
 }
 
 /**
@@ -111,105 +121,124 @@ interface Question {
  * what is chosen may be lost to somebody else until it is written.
  * @param view of the same pool
  */
-export function choose(pool: Pool, wish: AddressWish, view: SpaceView, terms: Terms): Chosen {
-  const question: Question = { pool, wish, view, terms };
-  const others = wish.families.filter((family) => !wish.addresses.some((address) => address.family === family));
-  const choices: Choice[] = [];
-  for (const wanted of [...wish.addresses, ...others]) {
-    const found = typeof wanted === 'object' ? exactly(wanted, question) : anyOf(wanted, question);
+export function findCandidates(
+  pool: Pool,
+  request: AllocationRequest,
+  view: SpaceView,
+  context: AllocationContext,
+): AllocationResult {
+  const search: AddressSearch = { pool, wish: request, view, terms: context };
+  const others = request.families.filter((family) => !request.addresses.some((address) => address.family === family));
+  const candidates: AllocationCandidate[] = [];
+  for (const wanted of [...request.addresses, ...others]) {
+    const found = typeof wanted === 'object' ? findRequested(wanted, search) : findAny(wanted, search);
     if ('refusal' in found) return { ok: false, refusal: found.refusal };
-    choices.push(found.choice);
+    candidates.push(found.candidate);
   }
-  return { ok: true, choices };
+  return { ok: true, candidates };
 }
 
-function exactly(address: Address, question: Question): Found {
-  const { pool, view, terms } = question;
+function findRequested(address: Address, search: AddressSearch): SearchResult {
+  const { pool, view, terms } = search;
   const subnet = subnetOf(pool, address);
-  if (subnet === undefined) return outOfRange(notInPool(address, pool), address);
-  if (!subnet.requestable.has(address.value)) return outOfRange(notLeasable(address, subnet, pool), address);
+  if (subnet === undefined) return outOfRange(notInPoolMessage(address, pool), address);
+  if (!subnet.requestable.has(address.value)) return outOfRange(notLeasableMessage(address, subnet, pool), address);
   // No lease shows it before it is written, and none will where the write fails: nobody would ask again.
-  if (view.isPending(address)) return conflict(leasedJustNow(address), address, terms.now + JUST_NOW_MS);
+  if (view.isPending(address))
+    return conflict(pendingWriteMessage(address), address, terms.now + PENDING_WRITE_RETRY_MS);
   const lease = view.leaseAt(address);
   if (lease !== undefined) {
-    const answer = takeability(lease, question);
-    if (answer !== true && 'until' in answer) {
-      return conflict(tooEarly(lease, answer.until, terms), address, answer.until);
+    const availability = checkAvailability(lease, search);
+    if (availability !== true && 'until' in availability) {
+      return conflict(notYetMessage(lease, availability.until, terms), address, availability.until);
     }
-    if (answer !== true) return conflict(heldBy(lease, answer.holder, question.wish.owner), address);
+    if (availability !== true) return conflict(heldByMessage(lease, availability.holder, search.wish.owner), address);
   }
-  const promisee = rivalFor(address, lease, question);
-  if (promisee !== undefined) return conflict(promisedTo(address, promisee, question.wish.owner), address);
-  return { choice: lease === undefined ? { kind: 'create', address } : { kind: 'take', lease } };
+  const restoreHold = conflictingHold(address, lease, search);
+  if (restoreHold !== undefined) return conflict(restoreHoldMessage(address, restoreHold, search.wish.owner), address);
+  return { candidate: lease === undefined ? { kind: 'create', address } : { kind: 'take', lease } };
 }
 
 /** A mere wish keeps nobody from what was his own a moment ago. */
-function rivalFor(address: Address, lease: LeaseRecord | undefined, { wish, terms }: Question): Promisee | undefined {
-  const promisee = terms.promisedTo?.(address);
-  const wasItsOwn = lease?.owner !== undefined && isSameUser(lease.owner, wish.owner);
-  return promisee?.isWish && wasItsOwn ? undefined : promisee;
+function conflictingHold(
+  address: Address,
+  lease: LeaseRecord | undefined,
+  { wish, terms }: AddressSearch,
+): RestoreHold | undefined {
+  const restoreHold = terms.promisedTo?.(address);
+  const wasItsOwn = lease?.owner !== undefined && isSameWorkload(lease.owner, wish.owner);
+  return restoreHold?.wasRefused && wasItsOwn ? undefined : restoreHold;
 }
 
 /** The address that waits for the MAC address; else one that is free; else one that has cooled down, those kept for other MAC addresses last. */
-function anyOf(family: Family, question: Question): Found {
-  const { pool, view, terms } = question;
-  const kept = keptFor(family, question);
-  if (kept !== undefined) return kept;
+function findAny(family: Family, search: AddressSearch): SearchResult {
+  const { pool, view, terms } = search;
+  const sticky = findSticky(family, search);
+  if (sticky !== undefined) return sticky;
   const address = view.space.next(pool.name, family);
-  if (address !== undefined) return { choice: { kind: 'create', address } };
+  if (address !== undefined) return { candidate: { kind: 'create', address } };
   const cooling = view.cooling(family, terms);
-  const pressed = { ...question, terms: { ...terms, ...underPressure(terms) } };
+  const exhaustedSearch = { ...search, terms: { ...terms, ...timesWhenExhausted(terms) } };
   for (const cooled of [cooling.first, cooling.kept]) {
-    if (cooled !== undefined && takeability(cooled.lease, pressed) === true) {
-      return { choice: { kind: 'take', lease: cooled.lease } };
+    if (cooled !== undefined && checkAvailability(cooled.lease, exhaustedSearch) === true) {
+      return { candidate: { kind: 'take', lease: cooled.lease } };
     }
   }
-  return { refusal: exhausted(family, question, cooling) };
+  return { refusal: exhausted(family, search, cooling) };
 }
 
 /** @returns undefined where it can have, and waits for, no address in particular */
-function keptFor(family: Family, question: Question): Found | undefined {
-  const { wish, view, terms } = question;
+function findSticky(family: Family, search: AddressSearch): SearchResult | undefined {
+  const { wish, view, terms } = search;
   if (wish.mac === undefined || wish.seeksKept === false) return undefined;
-  const kept = view.stickyLeases(family, wish.mac, terms);
-  for (const lease of [...kept].sort(byPreferenceOf(wish.owner))) {
-    const found = ofKept(lease, question);
+  const stickyLeases = view.stickyLeases(family, wish.mac, terms);
+  for (const lease of [...stickyLeases].sort(byPreferenceOf(wish.owner))) {
+    const found = trySticky(lease, search);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
 /** What the static table promises to a MAC address is had or waited for: with another address the workload would be taken for somebody else. */
-function ofKept(lease: LeaseRecord, question: Question): Found | undefined {
-  const { pool, wish, view, terms } = question;
+function trySticky(lease: LeaseRecord, search: AddressSearch): SearchResult | undefined {
+  const { pool, wish, view, terms } = search;
   const { address, metadata, owner } = lease;
   if (!isLeasable(pool, address)) return undefined;
-  const isPromised = isOfTable(lease) && metadata.deletionTimestamp === undefined && owner?.uid !== wish.owner.uid;
+  const isReservedForRequest =
+    isReservation(lease) && metadata.deletionTimestamp === undefined && owner?.uid !== wish.owner.uid;
   const refuse = (message: string, retryAt?: number) =>
-    isPromised ? conflict(ofTable(lease, message), address, retryAt) : undefined;
-  if (view.isPending(address)) return refuse(leasedJustNow(address), terms.now + JUST_NOW_MS);
-  const promisee = rivalFor(address, lease, question);
-  if (promisee !== undefined) return refuse(promisedTo(address, promisee, wish.owner));
-  const answer = takeability(lease, question);
-  if (answer === true) return { choice: { kind: 'take', lease } };
-  if (!('until' in answer)) return refuse(heldBy(lease, answer.holder, wish.owner));
-  if (!willBeKept(lease, answer.until, question)) return undefined;
-  return conflict(tooEarly(lease, answer.until, terms), address, answer.until);
+    isReservedForRequest ? conflict(reservationMessage(lease, message), address, retryAt) : undefined;
+  if (view.isPending(address)) return refuse(pendingWriteMessage(address), terms.now + PENDING_WRITE_RETRY_MS);
+  const restoreHold = conflictingHold(address, lease, search);
+  if (restoreHold !== undefined) return refuse(restoreHoldMessage(address, restoreHold, wish.owner));
+  const availability = checkAvailability(lease, search);
+  if (availability === true) return { candidate: { kind: 'take', lease } };
+  if (!('until' in availability)) return refuse(heldByMessage(lease, availability.holder, wish.owner));
+  if (!shouldWaitFor(lease, availability.until, search)) return undefined;
+  return conflict(notYetMessage(lease, availability.until, terms), address, availability.until);
 }
 
 /** A VM that is made anew has the address that it had, or none yet: with another one it would come up too soon. */
-function willBeKept(lease: LeaseRecord, until: number, { wish, terms }: Question): boolean {
-  return isOfTable(lease) || (lease.owner?.namespace === wish.owner.namespace && until < expiresAt(lease, terms));
+function shouldWaitFor(lease: LeaseRecord, until: number, { wish, terms }: AddressSearch): boolean {
+  return isReservation(lease) || (lease.owner?.namespace === wish.owner.namespace && until < expiresAt(lease, terms));
 }
 
-function exhausted(family: Family, { pool, terms }: Question, { count, first, kept }: Cooling): Refusal {
+function exhausted(
+  family: Family,
+  { pool, terms }: AddressSearch,
+  { count, first, kept }: CoolingSummary,
+): AllocationRefusal {
   const retryAt = Math.min(first?.at ?? Infinity, kept?.at ?? Infinity);
   const size = addressesOf(pool, family, 'open').size;
-  const message = fullPool(pool, family, { size, cooling: count, heldByStopped: terms.heldByStopped?.(family) ?? 0 });
+  const message = poolFullMessage(pool, family, {
+    size,
+    cooling: count,
+    heldByStopped: terms.heldByStopped?.(family) ?? 0,
+  });
   return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
 }
 
-function takeability(lease: LeaseRecord, { pool, wish, terms }: Question): Takeability {
+function checkAvailability(lease: LeaseRecord, { pool, wish, terms }: AddressSearch): Availability {
   const { address } = lease;
   const { owner, mac } = wish;
   const request = {
@@ -219,7 +248,7 @@ function takeability(lease: LeaseRecord, { pool, wish, terms }: Question): Takea
     owner,
     ...(mac !== undefined && { mac }),
   };
-  return mayTake(lease, request, terms, terms.now);
+  return availabilityOf(lease, request, terms, terms.now);
 }
 
 /** The pool may have been narrowed since. */
@@ -228,13 +257,13 @@ function isLeasable(pool: Pool, address: Address): boolean {
 }
 
 /** After this it is known whether an address that was being leased is. */
-const JUST_NOW_MS = 1_000;
+const PENDING_WRITE_RETRY_MS = 1_000;
 
-function conflict(message: string, address: Address, retryAt?: number): Found {
+function conflict(message: string, address: Address, retryAt?: number): SearchResult {
   const retry = retryAt === undefined || retryAt === Number.POSITIVE_INFINITY ? {} : { retryAt };
   return { refusal: { reason: AllocationReason.Conflict, message, address, ...retry } };
 }
 
-function outOfRange(message: string, address: Address): Found {
+function outOfRange(message: string, address: Address): SearchResult {
   return { refusal: { reason: AllocationReason.OutOfRange, message, address } };
 }

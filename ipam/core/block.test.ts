@@ -4,12 +4,12 @@ import {
   type BlockRecord,
   answerBlock,
   isUsable,
-  keepBlock,
+  abortBlockRelease,
   lendBlock,
-  letBlockGo,
+  removeBlockFinalizer,
   markBlock,
   readBlock,
-  takeBlockBack,
+  reclaimBlock,
 } from './block.js';
 import { parseCidr } from './cidr.js';
 
@@ -57,13 +57,13 @@ describe('a block', () => {
     {
       name: 'is left to its node',
       from: [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused],
-      move: keepBlock,
+      move: abortBlockRelease,
     },
-    { name: 'is taken back', from: [BlockRelease.Ready], move: (block) => takeBlockBack(block, false) },
+    { name: 'is taken back', from: [BlockRelease.Ready], move: (block) => reclaimBlock(block, false) },
     {
       name: 'is taken back where no node is left to answer',
       from: [BlockRelease.Ready, BlockRelease.Marked],
-      move: (block) => takeBlockBack(block, true),
+      move: (block) => reclaimBlock(block, true),
     },
   ];
   for (const { name, from, move } of moves) {
@@ -90,7 +90,7 @@ describe('a block', () => {
 
   it('goes without touching the finalizers of others', () => {
     const block = blockWith({ release: BlockRelease.Released }, { finalizers: ['ipam.holdfast.dev/lent', 'a/b'] });
-    expect(letBlockGo(block)).to.deep.include({
+    expect(removeBlockFinalizer(block)).to.deep.include({
       body: { metadata: { uid: 'u1', resourceVersion: '7', finalizers: ['a/b'] } },
     });
   });

@@ -18,7 +18,7 @@ export interface BlockRecord extends KubeObject {
   reason?: string;
 }
 
-const WORDS: ReadonlySet<string> = new Set(Object.values(BlockRelease));
+const RELEASE_STATES: ReadonlySet<string> = new Set(Object.values(BlockRelease));
 
 /** @throws {TypeError} where the object is no block that Holdfast could have made; the message names the block and the field */
 export function readBlock({ metadata, spec, status }: AddressBlock): BlockRecord {
@@ -44,7 +44,7 @@ export function readBlock({ metadata, spec, status }: AddressBlock): BlockRecord
     pool: spec.pool,
     cidr,
     node: spec.node,
-    ...(status?.release !== undefined && { release: readWord(status.release) }),
+    ...(status?.release !== undefined && { release: parseReleaseState(status.release) }),
     ...(status?.reason !== undefined && { reason: status.reason }),
   };
 }
@@ -65,7 +65,7 @@ export function lendBlock(pool: string, cidr: Cidr, node: string): BlockWrite {
  * @throws {TypeError} where it has been asked already
  */
 export function markBlock(block: BlockRecord, reason: ReleaseReason): BlockWrite {
-  demand(block, [undefined], 'be asked for');
+  requireRelease(block, [undefined], 'be asked for');
   return patchStatus(block, { release: BlockRelease.Marked, reason });
 }
 
@@ -75,7 +75,7 @@ export function markBlock(block: BlockRecord, reason: ReleaseReason): BlockWrite
  * @throws {TypeError} where the block is not asked for
  */
 export function answerBlock(block: BlockRecord, isFree: boolean): BlockWrite {
-  demand(block, [BlockRelease.Marked], 'be answered for');
+  requireRelease(block, [BlockRelease.Marked], 'be answered for');
   return patchStatus(block, { release: isFree ? BlockRelease.Ready : BlockRelease.Refused });
 }
 
@@ -83,8 +83,8 @@ export function answerBlock(block: BlockRecord, isFree: boolean): BlockWrite {
  * By ipam: the block stays its node's.
  * @throws {TypeError} where it is not asked for, or is the pool's again already
  */
-export function keepBlock(block: BlockRecord): BlockWrite {
-  demand(block, [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused], 'be left to its node');
+export function abortBlockRelease(block: BlockRecord): BlockWrite {
+  requireRelease(block, [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused], 'be left to its node');
   return patchStatus(block, { release: null, reason: null });
 }
 
@@ -93,8 +93,8 @@ export function keepBlock(block: BlockRecord): BlockWrite {
  * @param isNodeGone nobody is there to answer for it
  * @throws {TypeError} where its node has not given it back
  */
-export function takeBlockBack(block: BlockRecord, isNodeGone: boolean): BlockWrite {
-  demand(block, isNodeGone ? [BlockRelease.Ready, BlockRelease.Marked] : [BlockRelease.Ready], 'be taken back');
+export function reclaimBlock(block: BlockRecord, isNodeGone: boolean): BlockWrite {
+  requireRelease(block, isNodeGone ? [BlockRelease.Ready, BlockRelease.Marked] : [BlockRelease.Ready], 'be taken back');
   return patchStatus(block, { release: BlockRelease.Released });
 }
 
@@ -104,7 +104,9 @@ export function deleteBlock({ metadata: { name, uid, resourceVersion } }: BlockR
 }
 
 /** The last write: of a block that is being deleted, and is its pool's again. */
-export function letBlockGo({ metadata: { name, uid, resourceVersion, finalizers } }: BlockRecord): BlockWrite {
+export function removeBlockFinalizer({
+  metadata: { name, uid, resourceVersion, finalizers },
+}: BlockRecord): BlockWrite {
   const left = (finalizers ?? []).filter((finalizer) => finalizer !== BLOCK_FINALIZER);
   return { verb: 'patch', name, body: { metadata: { uid, resourceVersion, finalizers: left } } };
 }
@@ -114,9 +116,13 @@ export function isUsable({ release, metadata }: BlockRecord): boolean {
   return metadata.deletionTimestamp === undefined && (release === undefined || release === BlockRelease.Refused);
 }
 
-function demand({ release, metadata }: BlockRecord, allowed: readonly BlockRecord['release'][], what: string): void {
+function requireRelease(
+  { release, metadata }: BlockRecord,
+  allowed: readonly BlockRecord['release'][],
+  action: string,
+): void {
   if (!allowed.includes(release)) {
-    throw new TypeError(`AddressBlock ${metadata.name} is ${release ?? 'its node’s'}: it cannot ${what}`);
+    throw new TypeError(`AddressBlock ${metadata.name} is ${release ?? 'its node’s'}: it cannot ${action}`);
   }
 }
 
@@ -124,6 +130,6 @@ function patchStatus({ metadata: { name, uid, resourceVersion } }: BlockRecord, 
   return { verb: 'patch-status', name, body: { metadata: { uid, resourceVersion }, status } };
 }
 
-function readWord(word: string): BlockRelease | 'unknown' {
-  return WORDS.has(word) ? (word as BlockRelease) : 'unknown';
+function parseReleaseState(text: string): BlockRelease | 'unknown' {
+  return RELEASE_STATES.has(text) ? (text as BlockRelease) : 'unknown';
 }

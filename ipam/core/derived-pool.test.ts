@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readHoldfastIpam } from '../../api/holdfast-ipam.js';
+import { readHoldfastIpam } from '../../api/ipam-config.js';
 import type { AddressPoolSpec } from '../../api/address-pool.js';
 import { derivedPoolName, derivedSpec } from './derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';

@@ -1,6 +1,6 @@
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import { POOL_BOUNDS } from '../../api/bounds.js';
-import { type HoldfastIpamConfig, POOL_FIELDS } from '../../api/holdfast-ipam.js';
+import { POOL_LIMITS } from '../../api/limits.js';
+import { type HoldfastIpamConfig, POOL_FIELDS } from '../../api/ipam-config.js';
 import { claimName, labelValue } from '../../api/ipam-claim.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
 import type { NadRights } from '../../api/nad-rights.js';
@@ -54,7 +54,7 @@ function readSpec(network: string, config: HoldfastIpamConfig, { namespace, righ
   if (!converted.ok) return { kind: 'invalid', problems: [converted.problem] };
   const { granted, reduced } = grant(config, rights);
   const namespaces = servedNamespaces(namespace, config, rights);
-  if (namespaces !== undefined && namespaces.length > POOL_BOUNDS.namespaces) {
+  if (namespaces !== undefined && namespaces.length > POOL_LIMITS.namespaces) {
     return { kind: 'invalid', problems: [tooManyNamespaces(namespace, namespaces.length - 1, config)] };
   }
   const spec: AddressPoolSpec = {
@@ -67,7 +67,7 @@ function readSpec(network: string, config: HoldfastIpamConfig, { namespace, righ
   };
   const compiled = compilePool({ metadata: { name: network }, spec });
   if (compiled.ok) return { kind: 'spec', spec, pool: compiled.pool, reduced };
-  return { kind: 'invalid', problems: compiled.problems.map((problem) => ofNad(problem, config)) };
+  return { kind: 'invalid', problems: compiled.problems.map((problem) => problemInNad(problem, config)) };
 }
 
 export function derivedPool(namespace: string, spec: AddressPoolSpec): AddressPool {
@@ -94,7 +94,7 @@ function servedNamespaces(own: string, { namespaces }: HoldfastIpamConfig, right
 function tooManyNamespaces(own: string, others: number, { path }: HoldfastIpamConfig): NetworkConfigProblem {
   const message =
     `names ${others} namespaces besides "${own}", which a pool of this NAD always serves: name at most ` +
-    `${POOL_BOUNDS.namespaces - 1} others, or write ["${ALL_NAMESPACES}"] for all`;
+    `${POOL_LIMITS.namespaces - 1} others, or write ["${ALL_NAMESPACES}"] for all`;
   return { field: `${path}.namespaces`, message };
 }
 
@@ -127,7 +127,7 @@ const SUBNET_FIELD = /^spec\.subnets\[(\d+)\](?:\.(\w+))?/;
 const WHEREABOUTS_KEYS: Readonly<Record<string, string>> = { cidr: '.range', ranges: '.range', exclude: '.exclude' };
 
 /** A problem of the pool's spec as one of the NAD that it came from. */
-function ofNad({ field, message }: PoolProblem, config: HoldfastIpamConfig): NetworkConfigProblem {
+function problemInNad({ field, message }: PoolProblem, config: HoldfastIpamConfig): NetworkConfigProblem {
   return { field: fieldInNad(field, config), message: `cannot be served: ${message}` };
 }
 

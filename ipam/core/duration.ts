@@ -1,5 +1,5 @@
 const DURATION = /^(\d{1,6}(h|ms|m|s))+$/;
-const PART = /(\d+)(h|ms|m|s)/g;
+const COMPONENT = /(\d+)(h|ms|m|s)/g;
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
 /**
@@ -9,6 +9,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s:
 export function parseDuration(text: string): number | undefined {
   if (!DURATION.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit = ''] of text.matchAll(PART)) total += Number(amount) * (UNITS_MS[unit] ?? Number.NaN);
+  for (const [, amount, unit = ''] of text.matchAll(COMPONENT))
+    total += Number(amount) * (UNITS_MS[unit] ?? Number.NaN);
   return total;
 }

@@ -33,7 +33,7 @@ export function leaseLabels(
 }
 
 /** For a merge patch, which keeps what it does not name. */
-export const NO_LABELS = Object.fromEntries(
+export const CLEARED_LABELS = Object.fromEntries(
   [LEASE_NODE, LEASE_OWNER_KIND, LEASE_OWNER_NAMESPACE, LEASE_OWNER_NAME, LEASE_OWNER_UID, LEASE_MAC].map((label) => [
     label,
     null,

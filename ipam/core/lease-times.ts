@@ -3,17 +3,17 @@ import type { Pool } from './pool.js';
 
 /** A released address cools down for so many times as long as agents may answer from their caches. */
 const STALENESS_FACTOR = 2;
-const MIN_ROUND_MS = 100;
-const MAX_ROUND_MS = 30_000;
+const MIN_INTERVAL_MS = 100;
+const MAX_INTERVAL_MS = 30_000;
 
 /** @returns how long a released address is nobody's, whatever its pool says; in ms */
-export function leastCooldownMs(maxStalenessMs: number): number {
+export function minCooldownMs(maxStalenessMs: number): number {
   return STALENESS_FACTOR * maxStalenessMs;
 }
 
 /** @returns as the pool says, but never shorter than agents need to hear of a release; in ms */
 export function effectiveCooldownMs({ cooldownMs }: Pick<Pool, 'cooldownMs'>, maxStalenessMs: number): number {
-  return Math.max(cooldownMs, leastCooldownMs(maxStalenessMs));
+  return Math.max(cooldownMs, minCooldownMs(maxStalenessMs));
 }
 
 /** What all pools have in common. */
@@ -36,6 +36,6 @@ export function leaseTimesOf(
 }
 
 /** @returns the time between two looks for leaked leases: half as long as a suspicion has to last, within bounds; in ms */
-export function collectRoundMs(collectAfterMs: number): number {
-  return Math.min(Math.max(collectAfterMs / 2, MIN_ROUND_MS), MAX_ROUND_MS);
+export function collectIntervalMs(collectAfterMs: number): number {
+  return Math.min(Math.max(collectAfterMs / 2, MIN_INTERVAL_MS), MAX_INTERVAL_MS);
 }

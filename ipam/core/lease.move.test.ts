@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { mergePatch } from '../../test/merge-patch.js';
-import { type LeaseRequest, createLease, moveLease, readLease } from './lease.js';
+import { type LeaseRequest, createLease, updateLeaseUsage, readLease } from './lease.js';
 import { parseAddress } from './address.js';
 
 const POD: LeaseOwner = { kind: 'Pod', namespace: 'b', name: 'web', uid: 'pod-1' };
@@ -27,7 +27,7 @@ describe('a lease that its owner goes on using elsewhere', () => {
 
   it('becomes what it would be if it were made there, by a compare-and-swap', () => {
     const before = made(REQUEST);
-    const write = moveLease(readLease(before), { node: 'n1', containerID: 'c2', interface: 'net1' });
+    const write = updateLeaseUsage(readLease(before), { node: 'n1', containerID: 'c2', interface: 'net1' });
     if (write.verb !== 'patch') throw new TypeError(write.verb);
     expect(write.body).to.have.deep.nested.property('metadata.uid', 'u1');
     expect(write.body).to.have.deep.nested.property('metadata.resourceVersion', '7');
@@ -38,6 +38,6 @@ describe('a lease that its owner goes on using elsewhere', () => {
 
   it('is held: what is released may be somebody else’s by now', () => {
     const released = readLease(leaseOf('10.0.0.5', 7, { releasedAt: 1 }));
-    expect(() => moveLease(released, { containerID: 'c2' })).to.throw(TypeError, 'is released');
+    expect(() => updateLeaseUsage(released, { containerID: 'c2' })).to.throw(TypeError, 'is released');
   });
 });

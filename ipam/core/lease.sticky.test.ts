@@ -5,18 +5,18 @@ import {
   type LeaseRecord,
   type LeaseRequest,
   type LeaseTimes,
-  type Takeability,
+  type Availability,
   byPreferenceOf,
   expireLease,
   expiresAt,
-  isKept,
-  mayTake,
-  moveLease,
+  isSticky,
+  availabilityOf,
+  updateLeaseUsage,
   readLease,
   releaseLease,
   stateOf,
-  takeLease,
-  underPressure,
+  reallocateLease,
+  timesWhenExhausted,
 } from './lease.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -50,7 +50,7 @@ const RESERVED = { holder: 'reserved' } as const;
 
 describe('a lease with a MAC address may be taken', () => {
   const later = (ms: number) => ({ until: NOW + ms });
-  const cases: { name: string; given: LeaseRecord; by: LeaseRequest; times?: LeaseTimes; expect: Takeability }[] = [
+  const cases: { name: string; given: LeaseRecord; by: LeaseRequest; times?: LeaseTimes; expect: Availability }[] = [
     { name: 'at once by a pod that comes back', given: released(1, POD), by: request(POD_2), expect: true },
     { name: 'at once by a VM with the MAC of a pod', given: released(1, POD), by: request(CLAIM), expect: true },
     {
@@ -96,14 +96,14 @@ describe('a lease with a MAC address may be taken', () => {
       name: 'by anybody once it has cooled down, where nothing else is left',
       given: released(60_000, POD),
       by: request(POD_2, { mac: OTHER_MAC }),
-      times: underPressure(RETAINING),
+      times: timesWhenExhausted(RETAINING),
       expect: true,
     },
     {
       name: 'by nobody else before it has, whatever is left',
       given: released(59_999, POD),
       by: request(POD_2, { mac: OTHER_MAC }),
-      times: underPressure(RETAINING),
+      times: timesWhenExhausted(RETAINING),
       expect: later(1),
     },
     { name: 'by its MAC address where it is reserved', given: record(), by: request(CLAIM), expect: true },
@@ -125,7 +125,7 @@ describe('a lease with a MAC address may be taken', () => {
       name: 'of the static table by nobody else, however long it was released',
       given: released(1e9, POD, TABLE),
       by: request(POD_2, { mac: OTHER_MAC }),
-      times: underPressure(TIMES),
+      times: timesWhenExhausted(TIMES),
       expect: RESERVED,
     },
     {
@@ -142,7 +142,7 @@ describe('a lease with a MAC address may be taken', () => {
     },
   ];
   for (const { name, given, by, times = TIMES, expect: wanted } of cases) {
-    it(name, () => expect(mayTake(given, by, times, NOW)).to.deep.equal(wanted));
+    it(name, () => expect(availabilityOf(given, by, times, NOW)).to.deep.equal(wanted));
   }
 });
 
@@ -176,33 +176,33 @@ describe('a lease waits for its MAC address', () => {
   ];
   for (const { name, given, times = TIMES, kept, expires } of cases) {
     it(name, () => {
-      expect(isKept(given, times)).to.equal(kept);
+      expect(isSticky(given, times)).to.equal(kept);
       expect(expiresAt(given, times) - NOW).to.equal(expires);
     });
   }
 });
 
 describe('a lease of the static table', () => {
-  const bodyOf = (write: ReturnType<typeof takeLease>) => {
+  const bodyOf = (write: ReturnType<typeof reallocateLease>) => {
     if (write.verb !== 'patch') throw new TypeError(write.verb);
     return write.body as { metadata: { labels: object }; spec: object };
   };
 
   it('says so once somebody has it, and goes on saying so', () => {
-    expect(bodyOf(takeLease(record(), request(POD))).spec).to.include({ reserved: true, mac: MAC });
-    expect(bodyOf(takeLease(released(1, POD, TABLE), request(POD_2))).spec).not.to.have.property('reserved');
+    expect(bodyOf(reallocateLease(record(), request(POD))).spec).to.include({ reserved: true, mac: MAC });
+    expect(bodyOf(reallocateLease(released(1, POD, TABLE), request(POD_2))).spec).not.to.have.property('reserved');
   });
 
   it('is taken by its MAC address alone', () => {
     const others = [record(), record({ mac: undefined! }), released(60_000, POD, TABLE)];
     for (const given of others) {
-      expect(() => takeLease(given, request(POD, { mac: OTHER_MAC }))).to.throw(TypeError, 'is reserved for');
+      expect(() => reallocateLease(given, request(POD, { mac: OTHER_MAC }))).to.throw(TypeError, 'is reserved for');
     }
   });
 
   it('keeps its MAC address though its pod moves to a sandbox with another one', () => {
     const held = record({ owner: POD, ...TABLE });
-    const { spec, metadata } = bodyOf(moveLease(held, { node: 'n1', containerID: 'c2', mac: OTHER_MAC }));
+    const { spec, metadata } = bodyOf(updateLeaseUsage(held, { node: 'n1', containerID: 'c2', mac: OTHER_MAC }));
     expect(spec).to.include({ mac: MAC, containerID: 'c2' });
     expect(metadata.labels).to.include({ 'ipam.holdfast.dev/mac': '02-00-00-00-00-ab' });
   });

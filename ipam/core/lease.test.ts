@@ -4,16 +4,16 @@ import { parseAddress } from './address.js';
 import {
   type LeaseRecord,
   type LeaseRequest,
-  type Takeability,
+  type Availability,
   createLease,
   expireLease,
   expiresAt,
   mayExpire,
-  mayTake,
+  availabilityOf,
   readLease,
   releaseLease,
   stateOf,
-  takeLease,
+  reallocateLease,
 } from './lease.js';
 import { leaseLabels } from './lease-labels.js';
 
@@ -140,7 +140,7 @@ describe('a lease', () => {
 
   describe('may be taken', () => {
     const sticky = { mac: MAC };
-    const cases: { name: string; given: LeaseRecord; by?: Partial<LeaseRequest>; expect: Takeability }[] = [
+    const cases: { name: string; given: LeaseRecord; by?: Partial<LeaseRequest>; expect: Availability }[] = [
       { name: 'not while it is held', given: held(), expect: { holder: VM1 } },
       { name: 'not even by who holds it', given: held(), by: { owner: VM1 }, expect: { holder: VM1 } },
       { name: 'not while it cools down', given: released(1), expect: { until: NOW + 59_999 } },
@@ -211,13 +211,13 @@ describe('a lease', () => {
       },
     ];
     for (const { name, given, by, expect: wanted } of cases) {
-      it(name, () => expect(mayTake(given, request(by), TIMES, NOW)).to.deep.equal(wanted));
+      it(name, () => expect(availabilityOf(given, request(by), TIMES, NOW)).to.deep.equal(wanted));
     }
   });
 
   describe('is taken', () => {
     it('by a compare-and-swap that leaves nothing of the earlier owner', () => {
-      expect(bodyOf(takeLease(released(60_000), request({ owner: POD, node: 'n2' })))).to.deep.equal({
+      expect(bodyOf(reallocateLease(released(60_000), request({ owner: POD, node: 'n2' })))).to.deep.equal({
         metadata: {
           uid: 'u1',
           resourceVersion: '7',
@@ -244,9 +244,9 @@ describe('a lease', () => {
     });
 
     it('never from its holder, nor for another address or pool', () => {
-      expect(() => takeLease(held(), request())).to.throw(TypeError, 'is held');
+      expect(() => reallocateLease(held(), request())).to.throw(TypeError, 'is held');
       for (const other of [{ pool: 'red' }, { addressSpace: 'red' }, { address: parseAddress('10.1.0.18') }]) {
-        expect(() => takeLease(released(60_000), request(other))).to.throw(TypeError, 'another address or pool');
+        expect(() => reallocateLease(released(60_000), request(other))).to.throw(TypeError, 'another address or pool');
       }
     });
   });

@@ -2,7 +2,7 @@ import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../../api/names.js';
 import { type Address, formatAddress, parseAddress, sameAddress } from './address.js';
-import { NO_LABELS, leaseLabels } from './lease-labels.js';
+import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import { leaseName } from './lease-name.js';
 
 export type { LeaseWrite } from '../../api/address-lease.js';
@@ -57,10 +57,10 @@ export interface LeaseTimes {
 }
 
 /** Yes; or from when on; or who has it. */
-export type Takeability = true | { until: number } | { holder: LeaseOwner | 'reserved' };
+export type Availability = true | { until: number } | { holder: LeaseOwner | 'reserved' };
 
 /** What stays in the way until the collector has deleted it is asked about again after this. */
-const COLLECTOR_TURN_MS = 1_000;
+const COLLECTOR_DELAY_MS = 1_000;
 
 /** @throws {TypeError} where the object is no lease that Holdfast could have made; the message names the lease and the field */
 export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
@@ -75,18 +75,18 @@ export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
     );
   }
   return {
-    metadata: { name, uid, resourceVersion, ...defined({ creationTimestamp, deletionTimestamp }) },
+    metadata: { name, uid, resourceVersion, ...omitUndefined({ creationTimestamp, deletionTimestamp }) },
     addressSpace: spec.addressSpace,
     address,
     pool: spec.pool,
-    ...defined({
+    ...omitUndefined({
       owner: spec.owner,
       node: spec.node,
       containerID: spec.containerID,
       interface: spec.interface,
       mac: spec.mac?.toLowerCase(),
       reserved: spec.reserved === true ? true : undefined,
-      releasedAt: spec.releasedAt === undefined ? undefined : readTime(name, spec.releasedAt),
+      releasedAt: spec.releasedAt === undefined ? undefined : parseTime(name, spec.releasedAt),
     }),
   };
 }
@@ -109,22 +109,29 @@ export function createLease(request: LeaseRequest): LeaseWrite {
     addressSpace,
     pool,
     owner,
-    ...defined(usageOf(request)),
+    ...omitUndefined(usageOf(request)),
   };
   const metadata = { name: leaseName(addressSpace, address), labels: leaseLabels(spec) };
   return { verb: 'create', lease: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
 }
 
 /** Whether the request may have a lease that exists, as it stands; never one of another address or address space. The write decides. */
-export function mayTake(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): Takeability {
+export function availabilityOf(
+  record: LeaseRecord,
+  request: LeaseRequest,
+  times: LeaseTimes,
+  now: number,
+): Availability {
   const state = stateOf(record);
-  const isOfRequest = record.addressSpace === request.addressSpace && sameAddress(record.address, request.address);
+  const isRequestedAddress =
+    record.addressSpace === request.addressSpace && sameAddress(record.address, request.address);
   // taking a lease that is being deleted is no use: it goes with its last finalizer
-  if (!isOfRequest || state === 'held' || record.metadata.deletionTimestamp !== undefined)
+  if (!isRequestedAddress || state === 'held' || record.metadata.deletionTimestamp !== undefined)
     return { holder: record.owner ?? 'reserved' };
-  if (isOfTable(record) && !(record.pool === request.pool && isItsMac(record, request))) return { holder: 'reserved' };
+  if (isReservation(record) && !(record.pool === request.pool && hasRequestedMac(record, request)))
+    return { holder: 'reserved' };
   if (state === 'reserved') return true;
-  const until = takeableFrom(record, request, times, now);
+  const until = allocatableFrom(record, request, times, now);
   return now >= until || { until };
 }
 
@@ -132,24 +139,29 @@ export function mayTake(record: LeaseRecord, request: LeaseRequest, times: Lease
  * Makes a released or reserved lease that of the request; nothing of the earlier owner is left.
  * @throws {TypeError} where somebody holds it, or it is for another address or pool, or reserved for another MAC address or nobody
  */
-export function takeLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
+export function reallocateLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
   const { name } = record.metadata;
   if (stateOf(record) === 'held') throw new TypeError(`AddressLease ${name} is held: it cannot be taken`);
   if (leaseName(request.addressSpace, request.address) !== name || request.pool !== record.pool) {
     throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot become one of another address or pool`);
   }
-  if (isOfTable(record) && !isItsMac(record, request)) {
+  if (isReservation(record) && !hasRequestedMac(record, request)) {
     throw new TypeError(
       `AddressLease ${name} is reserved for ${record.mac ?? 'nobody'}: no other MAC address can take it`,
     );
   }
   const { owner, pool } = request;
   const usage = usageOf(request);
-  const labels = leaseLabels({ address: formatAddress(request.address), pool, owner, ...defined(usage) });
-  const table = stateOf(record) === 'reserved' ? { reserved: true } : {};
-  return patch(record, {
-    labels: { ...NO_LABELS, ...labels },
-    spec: { owner: { ...owner, workloadUID: owner.workloadUID ?? null }, ...orNull(usage), ...table, releasedAt: null },
+  const labels = leaseLabels({ address: formatAddress(request.address), pool, owner, ...omitUndefined(usage) });
+  const reservation = stateOf(record) === 'reserved' ? { reserved: true } : {};
+  return patchLease(record, {
+    labels: { ...CLEARED_LABELS, ...labels },
+    spec: {
+      owner: { ...owner, workloadUID: owner.workloadUID ?? null },
+      ...undefinedToNull(usage),
+      ...reservation,
+      releasedAt: null,
+    },
   });
 }
 
@@ -160,15 +172,15 @@ export type LeaseUsage = Pick<LeaseRequest, 'node' | 'containerID' | 'interface'
  * The same owner uses the address in another place from now on: a pod in its next sandbox.
  * @throws {TypeError} where nobody holds it
  */
-export function moveLease(record: LeaseRecord, usage: LeaseUsage): LeaseWrite {
+export function updateLeaseUsage(record: LeaseRecord, usage: LeaseUsage): LeaseWrite {
   const { metadata, address, pool, owner } = record;
   if (owner === undefined || stateOf(record) !== 'held') {
     throw new TypeError(`AddressLease ${metadata.name} is ${stateOf(record)}: nobody uses it elsewhere`);
   }
   // what the static table says is not the owner's to change
-  const fields = usageOf(isOfTable(record) ? { ...usage, ...defined({ mac: record.mac }) } : usage);
-  const labels = leaseLabels({ address: formatAddress(address), pool, owner, ...defined(fields) });
-  return patch(record, { labels: { ...NO_LABELS, ...labels }, spec: orNull(fields) });
+  const fields = usageOf(isReservation(record) ? { ...usage, ...omitUndefined({ mac: record.mac }) } : usage);
+  const labels = leaseLabels({ address: formatAddress(address), pool, owner, ...omitUndefined(fields) });
+  return patchLease(record, { labels: { ...CLEARED_LABELS, ...labels }, spec: undefinedToNull(fields) });
 }
 
 /**
@@ -180,7 +192,7 @@ export function releaseLease(record: LeaseRecord, now: number): LeaseWrite {
   if (stateOf(record) !== 'held') {
     throw new TypeError(`AddressLease ${record.metadata.name} is ${stateOf(record)}: it cannot be released`);
   }
-  return patch(record, { spec: { releasedAt: new Date(now).toISOString() } });
+  return patchLease(record, { spec: { releasedAt: new Date(now).toISOString() } });
 }
 
 /**
@@ -192,10 +204,10 @@ export function expireLease(record: LeaseRecord): LeaseWrite {
   const { name, uid, resourceVersion } = metadata;
   if (stateOf(record) !== 'released')
     throw new TypeError(`AddressLease ${name} is ${stateOf(record)}: it cannot expire`);
-  if (!isOfTable(record)) return { verb: 'delete', name, uid, resourceVersion };
-  const labels = leaseLabels({ address: formatAddress(address), pool, ...defined({ mac }) });
+  if (!isReservation(record)) return { verb: 'delete', name, uid, resourceVersion };
+  const labels = leaseLabels({ address: formatAddress(address), pool, ...omitUndefined({ mac }) });
   const spec = { owner: null, node: null, containerID: null, interface: null, releasedAt: null };
-  return patch(record, { labels: { ...NO_LABELS, ...labels }, spec });
+  return patchLease(record, { labels: { ...CLEARED_LABELS, ...labels }, spec });
 }
 
 export function mayExpire(record: LeaseRecord, times: LeaseTimes, now: number): boolean {
@@ -205,13 +217,13 @@ export function mayExpire(record: LeaseRecord, times: LeaseTimes, now: number): 
 /** When a released lease has had its time ({@link expireLease}), in milliseconds since the epoch; Infinity for all others. */
 export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
   if (record.releasedAt === undefined) return Infinity;
-  const stickyMs = isKept(record, times) && !isOfTable(record) ? times.stickyMs : 0;
+  const stickyMs = isSticky(record, times) && !isReservation(record) ? times.stickyMs : 0;
   return record.releasedAt + Math.max(times.cooldownMs, stickyMs);
 }
 
 /** Whether a lease without a living owner waits for its MAC address, for a time or for good. */
-export function isKept(record: LeaseRecord, { stickyMs, retainsClaims = false }: LeaseTimes): boolean {
-  if (record.mac === undefined || isOfTable(record)) return record.mac !== undefined;
+export function isSticky(record: LeaseRecord, { stickyMs, retainsClaims = false }: LeaseTimes): boolean {
+  if (record.mac === undefined || isReservation(record)) return record.mac !== undefined;
   return stickyMs > 0 && (retainsClaims || record.owner?.kind !== 'IPAMClaim');
 }
 
@@ -221,7 +233,7 @@ export function isKept(record: LeaseRecord, { stickyMs, retainsClaims = false }:
  */
 export function byPreferenceOf({ namespace, name }: LeaseOwner): (a: LeaseRecord, b: LeaseRecord) => number {
   const rank = (record: LeaseRecord) => {
-    if (isOfTable(record)) return 3;
+    if (isReservation(record)) return 3;
     if (record.owner?.namespace !== namespace) return 0;
     return record.owner.name === name ? 2 : 1;
   };
@@ -229,37 +241,37 @@ export function byPreferenceOf({ namespace, name }: LeaseOwner): (a: LeaseRecord
 }
 
 /** An admin made it, whoever has it now. */
-export function isOfTable(record: Pick<LeaseRecord, 'owner' | 'releasedAt' | 'reserved'>): boolean {
+export function isReservation(record: Pick<LeaseRecord, 'owner' | 'releasedAt' | 'reserved'>): boolean {
   return record.reserved === true || stateOf(record) === 'reserved';
 }
 
 /** The times that count where nothing else is free: an address waits for its MAC address no longer than it cools down. */
-export function underPressure(times: LeaseTimes): LeaseTimes {
+export function timesWhenExhausted(times: LeaseTimes): LeaseTimes {
   return { cooldownMs: times.cooldownMs, stickyMs: 0 };
 }
 
 /** From when on the request may have a released lease, in milliseconds since the epoch. */
-function takeableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): number {
+function allocatableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): number {
   const { owner, pool, releasedAt = Infinity } = record;
   // pools never change: another pool of the address space gets the address only once this lease is gone
-  if (pool !== request.pool) return Math.max(expiresAt(record, times), now + COLLECTOR_TURN_MS);
-  if (owner !== undefined && isSameUser(owner, request.owner)) return 0;
-  if (!isItsMac(record, request)) return expiresAt(record, times);
-  return isBack(record, request, times) ? 0 : releasedAt + times.cooldownMs;
+  if (pool !== request.pool) return Math.max(expiresAt(record, times), now + COLLECTOR_DELAY_MS);
+  if (owner !== undefined && isSameWorkload(owner, request.owner)) return 0;
+  if (!hasRequestedMac(record, request)) return expiresAt(record, times);
+  return isReturningPod(record, request, times) ? 0 : releasedAt + times.cooldownMs;
 }
 
 /** A pod has come back with its MAC address. No agent answers from a cache what a pod had: there is nobody to protect it from. */
-function isBack(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes): boolean {
+function isReturningPod(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes): boolean {
   const { owner } = record;
-  return owner?.kind === 'Pod' && owner.namespace === request.owner.namespace && isKept(record, times);
+  return owner?.kind === 'Pod' && owner.namespace === request.owner.namespace && isSticky(record, times);
 }
 
 /** Whom the cool-down protects others from. */
-export function isSameUser(one: LeaseOwner, other: LeaseOwner): boolean {
+export function isSameWorkload(one: LeaseOwner, other: LeaseOwner): boolean {
   return one.uid === other.uid || (one.workloadUID !== undefined && one.workloadUID === other.workloadUID);
 }
 
-function isItsMac({ mac }: LeaseRecord, request: LeaseRequest): boolean {
+function hasRequestedMac({ mac }: LeaseRecord, request: LeaseRequest): boolean {
   return mac !== undefined && mac === request.mac?.toLowerCase();
 }
 
@@ -267,14 +279,14 @@ function usageOf({ node, containerID, interface: podInterface, mac }: LeaseUsage
   return { node, containerID, interface: podInterface, mac: mac?.toLowerCase() };
 }
 
-function patch(
+function patchLease(
   { metadata: { name, uid, resourceVersion } }: LeaseRecord,
   { labels, spec }: { labels?: object; spec: object },
 ): LeaseWrite {
-  return { verb: 'patch', name, body: { metadata: { uid, resourceVersion, ...defined({ labels }) }, spec } };
+  return { verb: 'patch', name, body: { metadata: { uid, resourceVersion, ...omitUndefined({ labels }) }, spec } };
 }
 
-function readTime(name: string, text: string): number {
+function parseTime(name: string, text: string): number {
   const time = Date.parse(text);
   if (Number.isNaN(time)) {
     throw new TypeError(
@@ -284,13 +296,13 @@ function readTime(name: string, text: string): number {
   return time;
 }
 
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+type WithoutUndefined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Without the fields that are undefined. */
-function defined<T extends object>(fields: T): Defined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+function omitUndefined<T extends object>(fields: T): WithoutUndefined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as WithoutUndefined<T>;
 }
 
-function orNull(fields: object): object {
+function undefinedToNull(fields: object): object {
   return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, (value as unknown) ?? null]));
 }

@@ -1,17 +1,17 @@
-import { POOL_BOUNDS } from '../../api/bounds.js';
+import { POOL_LIMITS } from '../../api/limits.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Family } from './address.js';
-import type { Place, PoolProblems } from './pool-problems.js';
+import type { FieldValue, PoolProblems } from './pool-problems.js';
 
 /** What a pool's spec says of nodes, and its switches. */
 
 /** A /26 and a /122: 64 addresses each. */
 const DEFAULT_BLOCK_SIZE: Readonly<Record<Family, number>> = { 4: 26, 6: 122 };
 
-const SHORTEST: Readonly<Record<Family, number>> = { 4: 16, 6: 64 };
-const LONGEST: Readonly<Record<Family, number>> = { 4: 32, 6: 128 };
-const KEYS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
+const MIN_PREFIX_LENGTH: Readonly<Record<Family, number>> = { 4: 16, 6: 64 };
+const MAX_PREFIX_LENGTH: Readonly<Record<Family, number>> = { 4: 32, 6: 128 };
+const FAMILY_KEYS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
 
 export function readBlockSize(value: unknown, problems: PoolProblems): Readonly<Record<Family, number>> {
   if (isAbsent(value)) return DEFAULT_BLOCK_SIZE;
@@ -24,12 +24,12 @@ export function readBlockSize(value: unknown, problems: PoolProblems): Readonly<
 }
 
 function readPrefix(sizes: Record<string, unknown>, family: Family, problems: PoolProblems): number {
-  const size = sizes[KEYS[family]];
+  const size = sizes[FAMILY_KEYS[family]];
   if (isAbsent(size)) return DEFAULT_BLOCK_SIZE[family];
-  const [shortest, longest] = [SHORTEST[family], LONGEST[family]];
+  const [shortest, longest] = [MIN_PREFIX_LENGTH[family], MAX_PREFIX_LENGTH[family]];
   if (typeof size === 'number' && Number.isInteger(size) && size >= shortest && size <= longest) return size;
   problems.add(
-    `spec.blockSize.${KEYS[family]}`,
+    `spec.blockSize.${FAMILY_KEYS[family]}`,
     `${describeValue(size)} is no prefix length of a block: write a whole number from ${shortest} to ${longest}`,
   );
   return DEFAULT_BLOCK_SIZE[family];
@@ -43,8 +43,8 @@ export function readNodeSelector(value: unknown, problems: PoolProblems): Readon
     return undefined;
   }
   const labels = Object.entries(value);
-  if (labels.length > POOL_BOUNDS.nodeSelector)
-    problems.add(field, `it has ${labels.length} labels: it may have ${POOL_BOUNDS.nodeSelector}, so leave some out`);
+  if (labels.length > POOL_LIMITS.nodeSelector)
+    problems.add(field, `it has ${labels.length} labels: it may have ${POOL_LIMITS.nodeSelector}, so leave some out`);
   for (const [label, text] of labels) {
     if (typeof text === 'string') continue;
     problems.add(`${field}[${label}]`, `${describeValue(text)} is no text: write the value of the label in quotes`);
@@ -52,13 +52,13 @@ export function readNodeSelector(value: unknown, problems: PoolProblems): Readon
   return Object.fromEntries(labels.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }
 
-export function readRetain(stickyMAC: unknown, problems: PoolProblems): boolean {
+export function readStickyForClaims(stickyMAC: unknown, problems: PoolProblems): boolean {
   const value = isRecord(stickyMAC) ? stickyMAC.retain : undefined;
   return readFlag({ field: 'spec.stickyMAC.retain', value }, problems);
 }
 
 /** Absent: false. */
-export function readFlag({ field, value }: Place<unknown>, problems: PoolProblems): boolean {
+export function readFlag({ field, value }: FieldValue<unknown>, problems: PoolProblems): boolean {
   if (isAbsent(value)) return false;
   if (typeof value === 'boolean') return value;
   problems.add(field, `${describeValue(value)} is neither true nor false: write one of them, without quotes`);

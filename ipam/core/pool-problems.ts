@@ -12,7 +12,7 @@ export interface PoolProblem {
 }
 
 /** A value of the spec, and where it stands. */
-export interface Place<T> {
+export interface FieldValue<T> {
   readonly field: string;
   readonly value: T;
 }
@@ -25,38 +25,37 @@ export interface WrittenRange extends Range {
 }
 
 /** More are not reported: a spec may have a thousand elements, and each could be wrong. */
-const MOST_PROBLEMS = 20;
+const MAX_PROBLEMS = 20;
 
 /** Collects what is wrong with a spec, so that an admin corrects it at once. What cannot be read is reported and left out. */
 export class PoolProblems {
   readonly found: PoolProblem[] = [];
 
   add(field: string, message: string): void {
-    if (this.found.length < MOST_PROBLEMS) this.found.push({ field, message });
+    if (this.found.length < MAX_PROBLEMS) this.found.push({ field, message });
   }
 
   /** A text, though the server's schema promises one: objects outlive schemas. */
-  text(field: string, value: unknown, like: string): string | undefined {
+  readText(field: string, value: unknown, like: string): string | undefined {
     if (typeof value === 'string' && value !== '') return value;
     this.add(field, `${describeValue(value)} is no text: write it like ${like}`);
     return undefined;
   }
 
   /** The elements of a list. Absent: none. */
-  list(field: string, value: unknown, most: number): Place<unknown>[] {
+  readList(field: string, value: unknown, max: number): FieldValue<unknown>[] {
     if (value === undefined || value === null) return [];
     if (!Array.isArray(value)) {
-      this.add(field, `${describeValue(value)} is no list: write one of at most ${most} elements`);
+      this.add(field, `${describeValue(value)} is no list: write one of at most ${max} elements`);
       return [];
     }
-    if (value.length > most)
-      this.add(field, `the list has ${value.length} elements: it may have ${most}, so join some`);
-    return value.slice(0, most).map((element: unknown, i) => ({ field: `${field}[${i}]`, value: element }));
+    if (value.length > max) this.add(field, `the list has ${value.length} elements: it may have ${max}, so join some`);
+    return value.slice(0, max).map((element: unknown, i) => ({ field: `${field}[${i}]`, value: element }));
   }
 
   /** What a parser makes of a text. */
-  parsed<T>({ field, value }: Place<unknown>, like: string, parse: (text: string) => T): T | undefined {
-    const text = this.text(field, value, like);
+  parseText<T>({ field, value }: FieldValue<unknown>, like: string, parse: (text: string) => T): T | undefined {
+    const text = this.readText(field, value, like);
     if (text === undefined) return undefined;
     try {
       return parse(text);
@@ -68,7 +67,7 @@ export class PoolProblems {
   }
 
   /** Reports each range that shares an address with one before it. */
-  overlaps(ranges: readonly WrittenRange[], remedy: string): void {
+  reportOverlaps(ranges: readonly WrittenRange[], remedy: string): void {
     let widest: WrittenRange | undefined;
     for (const range of [...ranges].sort(byFirst)) {
       const overlaps = widest?.family === range.family && range.first <= widest.last;

@@ -3,7 +3,7 @@ import type { AddressPool, AddressPoolSpec, PoolSubnet } from '../../api/address
 import { formatAddress, parseAddress } from './address.js';
 import type { Family } from './address.js';
 import { addressesOf, compilePool, subnetOf, withPrefix } from './pool.js';
-import type { Leasable, Pool } from './pool.js';
+import type { LeasableSet, Pool } from './pool.js';
 
 function makePool(spec: Partial<AddressPoolSpec>): AddressPool {
   return {
@@ -19,7 +19,7 @@ function compiled(spec: Partial<AddressPoolSpec>): Pool {
 }
 
 /** Ranges as text. */
-function shown(pool: Pool, family: Family, which: Leasable): string[] {
+function shown(pool: Pool, family: Family, which: LeasableSet): string[] {
   const format = (value: bigint): string => formatAddress({ family, value });
   return addressesOf(pool, family, which).ranges.map(({ first, last }) => `${format(first)}-${format(last)}`);
 }

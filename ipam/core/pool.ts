@@ -1,12 +1,12 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { POOL_BOUNDS } from '../../api/bounds.js';
+import { POOL_LIMITS } from '../../api/limits.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { formatAddress, BITS } from './address.js';
 import type { Address, Family } from './address.js';
 import { containsAddress } from './cidr.js';
 import { parseDuration } from './duration.js';
 import { PoolProblems } from './pool-problems.js';
-import { readBlockSize, readFlag, readNodeSelector, readRetain } from './pool-nodes.js';
+import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
 import type { PoolProblem } from './pool-problems.js';
 import { RangeSet } from './ranges.js';
 import { readSubnet } from './subnet.js';
@@ -41,11 +41,11 @@ export interface Pool {
 }
 
 /** `open`: to anybody; `requestable`: to who asks for it. */
-export type Leasable = 'open' | 'requestable';
+export type LeasableSet = 'open' | 'requestable';
 
 /** CNI spec, section 1: a network's name. */
-const NETWORK = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Reads a pool's spec. Never throws, and says all that is wrong at once. Its cost is the spec's length, never the number of addresses. */
 export function compilePool({
@@ -53,13 +53,13 @@ export function compilePool({
   spec,
 }: AddressPool): { ok: true; pool: Pool } | { ok: false; problems: readonly PoolProblem[] } {
   const problems = new PoolProblems();
-  const given: Partial<Record<keyof AddressPool['spec'], unknown>> = isRecord(spec) ? { ...spec } : {};
-  const network = readName('spec.network', given.network, problems);
+  const fields: Partial<Record<keyof AddressPool['spec'], unknown>> = isRecord(spec) ? { ...spec } : {};
+  const network = readName('spec.network', fields.network, problems);
   const addressSpace =
-    given.addressSpace === undefined ? network : readName('spec.addressSpace', given.addressSpace, problems);
-  const subnets = readSubnets(given.subnets, problems);
-  const namespaces = readNamespaces(given.namespaces, problems);
-  const nodeSelector = readNodeSelector(given.nodeSelector, problems);
+    fields.addressSpace === undefined ? network : readName('spec.addressSpace', fields.addressSpace, problems);
+  const subnets = readSubnets(fields.subnets, problems);
+  const namespaces = readNamespaces(fields.namespaces, problems);
+  const nodeSelector = readNodeSelector(fields.nodeSelector, problems);
   const pool: Pool = {
     name: metadata.name,
     uid: metadata.uid ?? '',
@@ -67,12 +67,12 @@ export function compilePool({
     addressSpace,
     subnets,
     families: ([4, 6] as const).filter((family) => subnets.some(({ cidr }) => cidr.family === family)),
-    cooldownMs: readCooldown(given.cooldownSeconds, problems),
-    stickyMs: readSticky(given.stickyMAC, problems),
-    retainsClaims: readRetain(given.stickyMAC, problems),
-    blockSize: readBlockSize(given.blockSize, problems),
+    cooldownMs: readCooldownMs(fields.cooldownSeconds, problems),
+    stickyMs: readStickyMs(fields.stickyMAC, problems),
+    retainsClaims: readStickyForClaims(fields.stickyMAC, problems),
+    blockSize: readBlockSize(fields.blockSize, problems),
     ...(nodeSelector !== undefined && { nodeSelector }),
-    publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: given.publishCapacity }, problems),
+    publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: fields.publishCapacity }, problems),
     ...(namespaces !== undefined && { namespaces }),
   };
   return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };
@@ -83,7 +83,7 @@ export function subnetOf(pool: Pool, address: Address): Subnet | undefined {
   return pool.subnets.find(({ cidr }) => containsAddress(cidr, address));
 }
 
-export function addressesOf(pool: Pool, family: Family, which: Leasable): RangeSet {
+export function addressesOf(pool: Pool, family: Family, which: LeasableSet): RangeSet {
   const subnets = pool.subnets.filter(({ cidr }) => cidr.family === family);
   return RangeSet.of(subnets.flatMap((subnet) => subnet[which].ranges));
 }
@@ -104,10 +104,10 @@ export function withPrefix(pool: Pool, address: Address): string {
 }
 
 function readName(field: string, value: unknown, problems: PoolProblems): string {
-  const name = problems.text(field, value, 'blue') ?? '';
-  if (name.length > POOL_BOUNDS.name) {
-    problems.add(field, `${describeValue(name)} has ${name.length} characters: it may have ${POOL_BOUNDS.name}`);
-  } else if (name !== '' && !NETWORK.test(name)) {
+  const name = problems.readText(field, value, 'blue') ?? '';
+  if (name.length > POOL_LIMITS.name) {
+    problems.add(field, `${describeValue(name)} has ${name.length} characters: it may have ${POOL_LIMITS.name}`);
+  } else if (name !== '' && !NETWORK_NAME.test(name)) {
     problems.add(
       field,
       `${describeValue(name)} is no name of a CNI network: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
@@ -118,11 +118,11 @@ function readName(field: string, value: unknown, problems: PoolProblems): string
 
 function readSubnets(value: unknown, problems: PoolProblems): Subnet[] {
   const field = 'spec.subnets';
-  const places = problems.list(field, value, POOL_BOUNDS.subnets);
+  const places = problems.readList(field, value, POOL_LIMITS.subnets);
   if (places.length === 0)
-    problems.add(field, `a pool without subnets has no addresses: write 1 to ${POOL_BOUNDS.subnets}`);
+    problems.add(field, `a pool without subnets has no addresses: write 1 to ${POOL_LIMITS.subnets}`);
   const subnets = places.flatMap((place) => readSubnet(place, problems) ?? []);
-  problems.overlaps(
+  problems.reportOverlaps(
     subnets.map(({ written }) => written),
     'make them one subnet, or narrow one of them',
   );
@@ -135,9 +135,9 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
   if (Array.isArray(value) && value.length === 0) {
     problems.add(field, 'an empty list serves nobody: leave it out to serve all namespaces');
   }
-  const names = problems.list(field, value, POOL_BOUNDS.namespaces).flatMap((place) => {
-    const name = problems.text(place.field, place.value, 'tenant-a');
-    if (name !== undefined && !NAMESPACE.test(name)) {
+  const names = problems.readList(field, value, POOL_LIMITS.namespaces).flatMap((place) => {
+    const name = problems.readText(place.field, place.value, 'tenant-a');
+    if (name !== undefined && !NAMESPACE_NAME.test(name)) {
       problems.add(place.field, `${describeValue(name)} is no namespace: write its exact name; there are no patterns`);
     }
     return name ?? [];
@@ -145,21 +145,21 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
   return new Set(names);
 }
 
-function readCooldown(value: unknown, problems: PoolProblems): number {
+function readCooldownMs(value: unknown, problems: PoolProblems): number {
   if (value === undefined || value === null) return 0;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= POOL_BOUNDS.cooldownSeconds)
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= POOL_LIMITS.cooldownSeconds)
     return value * 1000;
   problems.add(
     'spec.cooldownSeconds',
-    `${describeValue(value)} is no number of seconds: write a whole one from 0 to ${POOL_BOUNDS.cooldownSeconds}`,
+    `${describeValue(value)} is no number of seconds: write a whole one from 0 to ${POOL_LIMITS.cooldownSeconds}`,
   );
   return 0;
 }
 
-function readSticky(value: unknown, problems: PoolProblems): number {
+function readStickyMs(value: unknown, problems: PoolProblems): number {
   if (value === undefined || value === null) return 0;
   const field = 'spec.stickyMAC.ttl';
-  const ttl = problems.text(field, isRecord(value) ? value.ttl : undefined, '24h');
+  const ttl = problems.readText(field, isRecord(value) ? value.ttl : undefined, '24h');
   if (ttl === undefined) return 0;
   const stickyMs = parseDuration(ttl) ?? 0;
   if (stickyMs > 0) return stickyMs;

@@ -1,13 +1,13 @@
-import type { OccupiedSet } from './occupied.js';
+import type { OccupiedSet } from './occupied-set.js';
 import type { Range, RangeSet } from './ranges.js';
-import { VacatedOrder } from './vacated.js';
+import { VacatedQueue } from './vacated-queue.js';
 
 /** Draws that may meet a taken value before the next free one after the last draw is good enough. */
-const DRAWS = 8;
+const MAX_DRAWS = 8;
 const LIMB_BITS = 32n;
 const LIMB = 2 ** 32;
 
-interface Stretch extends Range {
+interface RotationRange extends Range {
   /** Infinity where it is no exact number: so many are never taken. */
   readonly size: number;
   /** Of its values, how many are taken: in use, or vacated not long ago. */
@@ -15,18 +15,18 @@ interface Stretch extends Range {
 }
 
 /** What has to be known about a set's values when a rotation is made. */
-export interface Taken {
+export interface Occupancy {
   /** In use, or in `vacated`. */
-  readonly set: OccupiedSet;
-  readonly vacated: VacatedOrder;
+  readonly occupied: OccupiedSet;
+  readonly vacated: VacatedQueue;
 }
 
 /** The values that are leased to anybody, each in its turn: first those that were not used lately, then those vacated, oldest first. */
 export class Rotation {
-  readonly #stretches: Stretch[];
+  readonly #stretches: RotationRange[];
   readonly #size: bigint;
   readonly #taken: OccupiedSet;
-  readonly #vacated = new VacatedOrder();
+  readonly #vacated = new VacatedQueue();
   #takenCount = 0;
   /** Where the search begins. */
   #cursor = 0n;
@@ -34,12 +34,12 @@ export class Rotation {
   #hasChosen = false;
   #resumedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(open: RangeSet, { set, vacated }: Taken) {
-    this.#taken = set;
+  constructor(open: RangeSet, { occupied, vacated }: Occupancy) {
+    this.#taken = occupied;
     this.#size = open.size;
     this.#stretches = open.ranges.map(({ first, last }) => {
       const size = Number(last - first) + 1;
-      const taken = set.countIn(first, last);
+      const taken = occupied.countIn(first, last);
       this.#takenCount += taken;
       return { first, last, size: Number.isSafeInteger(size) ? size : Number.POSITIVE_INFINITY, taken };
     });
@@ -52,7 +52,7 @@ export class Rotation {
   }
 
   /** Goes on where an earlier rotation of the same pool is. */
-  follow(earlier: Rotation): void {
+  continueFrom(earlier: Rotation): void {
     this.#cursor = earlier.#cursor;
     this.#hasChosen = earlier.#hasChosen;
     this.#resumedAt = earlier.#resumedAt;
@@ -82,27 +82,27 @@ export class Rotation {
   random(random: () => number): bigint | undefined {
     if (this.#isUsedUp) return this.#vacated.pick(random);
     let drawn = this.#draw(random);
-    for (let draws = 1; draws < DRAWS && this.#taken.has(drawn); draws++) drawn = this.#draw(random);
+    for (let draws = 1; draws < MAX_DRAWS && this.#taken.has(drawn); draws++) drawn = this.#draw(random);
     return this.#nextFrom(drawn);
   }
 
   /** It was free and not lately vacated. */
-  took(value: bigint): void {
+  noteOccupied(value: bigint): void {
     this.#count(value, 1);
   }
 
   /** It was lately vacated. */
-  tookAgain(value: bigint): void {
+  noteReoccupied(value: bigint): void {
     this.#vacated.delete(value);
   }
 
   /** It was in use. */
-  gaveBack(value: bigint): void {
+  noteVacated(value: bigint): void {
     if (this.#stretchOf(value) !== undefined) this.#vacated.add(value);
   }
 
   /** It was vacated, and that is too long ago to matter. */
-  forgot(value: bigint): void {
+  noteForgotten(value: bigint): void {
     this.#vacated.delete(value);
     this.#count(value, -1);
   }
@@ -118,7 +118,7 @@ export class Rotation {
     this.#takenCount += by;
   }
 
-  #stretchOf(value: bigint): Stretch | undefined {
+  #stretchOf(value: bigint): RotationRange | undefined {
     const stretch = this.#stretches[this.#firstEndingAtOrAfter(value)];
     return stretch !== undefined && stretch.first <= value ? stretch : undefined;
   }

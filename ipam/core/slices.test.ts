@@ -54,7 +54,7 @@ describe('the slices of a pool', () => {
     expect(found && formatCidr(found)).to.equal('2001:db8::1:2:3:4/126');
     const all = slices.all()[Symbol.iterator]();
     expect(formatCidr(all.next().value as Cidr)).to.equal('2001:db8::/126');
-    expect(slices.openIn(slices.open.ranges[0] ?? { first: 0n, last: 0n })).to.equal((1n << 64n) - 1n);
+    expect(slices.countOpen(slices.open.ranges[0] ?? { first: 0n, last: 0n })).to.equal((1n << 64n) - 1n);
   });
 
   it('are what a look at each address finds', () => {
@@ -68,7 +68,7 @@ describe('the slices of a pool', () => {
         expect(slices.count).to.equal(BigInt(naive.size));
         for (const slice of slices.all()) {
           const open = naive.get(formatCidr(slice)) ?? 0;
-          expect(slices.openIn(rangeOf(slice))).to.equal(BigInt(open));
+          expect(slices.countOpen(rangeOf(slice))).to.equal(BigInt(open));
           expect(slices.has(slice)).to.equal(true);
           for (const value of [slice.base, lastOf(slice)]) expect(slices.sliceOf(value)).to.deep.equal(slice);
         }

@@ -28,7 +28,7 @@ export class Slices {
     this.family = family;
     this.#subnets = pool.subnets
       .filter(({ cidr }) => cidr.family === family)
-      .map((subnet) => sliced(subnet, pool.blockSize[family]))
+      .map((subnet) => sliceSubnet(subnet, pool.blockSize[family]))
       .sort((a, b) => (a.cidr.base < b.cidr.base ? -1 : 1));
     this.#open = addressesOf(pool, family, 'open');
     let sum = 0n;
@@ -64,7 +64,7 @@ export class Slices {
   }
 
   /** How many addresses from `first` to `last`, both included, anybody may have; in O(log n) of the ranges. */
-  openIn({ first, last }: Range): bigint {
+  countOpen({ first, last }: Range): bigint {
     return this.#openUpTo(last) - this.#openUpTo(first - 1n);
   }
 
@@ -95,7 +95,7 @@ export class Slices {
   }
 }
 
-function sliced({ cidr, open }: Subnet, blockSize: number): SlicedSubnet {
+function sliceSubnet({ cidr, open }: Subnet, blockSize: number): SlicedSubnet {
   const prefixLength = Math.max(blockSize, cidr.prefixLength);
   const hostBits = BigInt(BITS[cidr.family] - prefixLength);
   const numbers = open.ranges.map(({ first, last }) => ({ first: first >> hostBits, last: last >> hostBits }));

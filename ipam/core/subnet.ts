@@ -1,11 +1,11 @@
 import type { PoolSubnet } from '../../api/address-pool.js';
-import { POOL_BOUNDS } from '../../api/bounds.js';
+import { POOL_LIMITS } from '../../api/limits.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { BITS, formatAddress, formatFamily, parseAddress } from './address.js';
 import type { Address } from './address.js';
 import { containsAddress, firstOf, formatCidr, lastOf, overlap, parseCidr, rangeOf } from './cidr.js';
 import type { Cidr } from './cidr.js';
-import type { Place, PoolProblems, WrittenRange } from './pool-problems.js';
+import type { FieldValue, PoolProblems, WrittenRange } from './pool-problems.js';
 import { parseRange } from './range-text.js';
 import { RangeSet } from './ranges.js';
 
@@ -40,20 +40,20 @@ const UNUSABLE: readonly { readonly cidr: Cidr; readonly why: string }[] = [
  * Reads one subnet of a pool's spec. Never throws; what is wrong is added to the problems.
  * @returns undefined where not even the CIDR could be read
  */
-export function readSubnet({ field, value }: Place<unknown>, problems: PoolProblems): WrittenSubnet | undefined {
+export function readSubnet({ field, value }: FieldValue<unknown>, problems: PoolProblems): WrittenSubnet | undefined {
   if (!isRecord(value)) {
     problems.add(field, `${describeValue(value)} is no subnet: write an object with a cidr`);
     return undefined;
   }
   const spec: Partial<Record<keyof PoolSubnet, unknown>> = value;
-  const cidr = problems.parsed({ field: `${field}.cidr`, value: spec.cidr }, '10.0.0.0/24', parseCidr);
+  const cidr = problems.parseText({ field: `${field}.cidr`, value: spec.cidr }, '10.0.0.0/24', parseCidr);
   if (cidr === undefined) return undefined;
   const written = { family: cidr.family, ...rangeOf(cidr), field: `${field}.cidr`, text: formatCidr(cidr) };
-  refuseUnusable(cidr, written.field, problems);
-  return { subnet: readAddresses(spec, cidr, field, problems), written };
+  rejectUnusable(cidr, written.field, problems);
+  return { subnet: readSubnetAddresses(spec, cidr, field, problems), written };
 }
 
-function readAddresses(
+function readSubnetAddresses(
   spec: Partial<Record<keyof PoolSubnet, unknown>>,
   cidr: Cidr,
   field: string,
@@ -61,10 +61,10 @@ function readAddresses(
 ): Subnet {
   const elements = (key: 'ranges' | 'exclude' | 'reserved'): WrittenRange[] =>
     problems
-      .list(`${field}.${key}`, spec[key], POOL_BOUNDS[key])
-      .flatMap((place) => readElement(place, cidr, problems) ?? []);
+      .readList(`${field}.${key}`, spec[key], POOL_LIMITS[key])
+      .flatMap((place) => readSubnetRange(place, cidr, problems) ?? []);
   const ranges = elements('ranges');
-  problems.overlaps(ranges, 'leave one of them out, or join them');
+  problems.reportOverlaps(ranges, 'leave one of them out, or join them');
   if (Array.isArray(spec.ranges) && spec.ranges.length === 0) {
     problems.add(`${field}.ranges`, 'an empty list lets nothing be leased: leave it out to lease the whole subnet');
   }
@@ -83,12 +83,12 @@ function leasableOf(cidr: Cidr, gateway: Address | undefined): RangeSet {
   const hostBits = BITS[family] - prefixLength;
   // /31 (RFC 3021) and /127 (RFC 6164) are links between two, with no address to spare; IPv6 has no broadcast
   const inner = hostBits < 2 ? all : { first: all.first + 1n, last: family === 4 ? all.last - 1n : all.last };
-  const taken = gateway === undefined ? [] : [{ first: gateway.value, last: gateway.value }];
-  return RangeSet.of([inner]).subtract(RangeSet.of(taken));
+  const router = gateway === undefined ? [] : [{ first: gateway.value, last: gateway.value }];
+  return RangeSet.of([inner]).subtract(RangeSet.of(router));
 }
 
-function readElement(place: Place<unknown>, cidr: Cidr, problems: PoolProblems): WrittenRange | undefined {
-  const range = problems.parsed(place, '10.0.0.5, 10.0.0.0/28 or 10.0.0.5-10.0.0.9', parseRange);
+function readSubnetRange(place: FieldValue<unknown>, cidr: Cidr, problems: PoolProblems): WrittenRange | undefined {
+  const range = problems.parseText(place, '10.0.0.5, 10.0.0.0/28 or 10.0.0.5-10.0.0.9', parseRange);
   if (range === undefined) return undefined;
   const { field } = place;
   const text = String(place.value);
@@ -101,10 +101,10 @@ function readElement(place: Place<unknown>, cidr: Cidr, problems: PoolProblems):
   return undefined;
 }
 
-function readGateway(place: Place<unknown>, cidr: Cidr, problems: PoolProblems): Address | undefined {
+function readGateway(place: FieldValue<unknown>, cidr: Cidr, problems: PoolProblems): Address | undefined {
   const { field, value } = place;
   if (value === undefined || value === null) return undefined;
-  const gateway = problems.parsed(place, '10.0.0.1', parseAddress);
+  const gateway = problems.parseText(place, '10.0.0.1', parseAddress);
   if (gateway === undefined) return undefined;
   const text = formatAddress(gateway);
   if (gateway.family !== cidr.family) {
@@ -121,7 +121,7 @@ function isNetworkOrBroadcast(cidr: Cidr, { value }: Address): boolean {
   return cidr.family === 4 && cidr.prefixLength <= 30 && (value === firstOf(cidr) || value === lastOf(cidr));
 }
 
-function refuseUnusable(subnet: Cidr, field: string, problems: PoolProblems): void {
+function rejectUnusable(subnet: Cidr, field: string, problems: PoolProblems): void {
   const unusable = UNUSABLE.find(({ cidr }) => overlap(cidr, subnet));
   if (unusable === undefined) return;
   const { cidr, why } = unusable;

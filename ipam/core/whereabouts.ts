@@ -1,13 +1,13 @@
 import type { PoolSubnet } from '../../api/address-pool.js';
-import type { HoldfastIpamConfig, WhereaboutsRange } from '../../api/holdfast-ipam.js';
+import type { HoldfastIpamConfig, WhereaboutsRange } from '../../api/ipam-config.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { type Address, AddressError, formatAddress, parseAddress, parseAddressOrPrefix } from './address.js';
 import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf } from './cidr.js';
 
-export type Subnets = { ok: true; subnets: PoolSubnet[] } | { ok: false; problem: NetworkConfigProblem };
+export type SubnetConversion = { ok: true; subnets: PoolSubnet[] } | { ok: false; problem: NetworkConfigProblem };
 
 /** Thrown and caught in this file. */
-class RangeFault extends Error {
+class WhereaboutsRangeError extends Error {
   readonly problem: NetworkConfigProblem;
 
   constructor(field: string, message: string) {
@@ -26,17 +26,17 @@ export function subnetsOfRanges({
   path,
   ranges,
   gateway,
-}: Pick<HoldfastIpamConfig, 'path' | 'ranges' | 'gateway'>): Subnets {
+}: Pick<HoldfastIpamConfig, 'path' | 'ranges' | 'gateway'>): SubnetConversion {
   try {
-    const router = gateway === undefined ? undefined : read(`${path}.gateway`, () => parseAddress(gateway));
+    const router = gateway === undefined ? undefined : parseField(`${path}.gateway`, () => parseAddress(gateway));
     return { ok: true, subnets: ranges.map((range) => subnetOfRange(range, router)) };
   } catch (error) {
-    if (error instanceof RangeFault) return { ok: false, problem: error.problem };
+    if (error instanceof WhereaboutsRangeError) return { ok: false, problem: error.problem };
     throw error;
   }
 }
 
-interface Span {
+interface WhereaboutsSpan {
   cidr: Cidr;
   start?: Address;
   end?: Address;
@@ -47,12 +47,12 @@ function subnetOfRange(range: WhereaboutsRange, gateway: Address | undefined): P
   const first = start?.value ?? firstOf(cidr);
   const last = end?.value ?? lastOf(cidr);
   if (first > last)
-    throw new RangeFault(`${range.path}.range_end`, 'lies before the start of the range: exchange the two');
+    throw new WhereaboutsRangeError(`${range.path}.range_end`, 'lies before the start of the range: exchange the two');
   const text = (value: bigint) => formatAddress({ family: cidr.family, value });
   const exclude = range.exclude.flatMap((excluded, index) =>
     exclusionIn(
       cidr,
-      read(`${range.path}.exclude[${index}]`, () => parseNetwork(excluded)),
+      parseField(`${range.path}.exclude[${index}]`, () => parseNetwork(excluded)),
     ),
   );
   return {
@@ -63,21 +63,21 @@ function subnetOfRange(range: WhereaboutsRange, gateway: Address | undefined): P
   };
 }
 
-function spanOf(range: WhereaboutsRange): Span {
+function spanOf(range: WhereaboutsRange): WhereaboutsSpan {
   const field = `${range.path}.range`;
   const dash = range.range.indexOf('-');
   if (dash >= 0) {
-    const { address: end, cidr } = read(field, () => parseInterface(range.range.slice(dash + 1)));
-    const start = read(field, () => parseAddress(range.range.slice(0, dash)));
-    return { cidr, start: within(cidr, start, field), end };
+    const { address: end, cidr } = parseField(field, () => parseInterface(range.range.slice(dash + 1)));
+    const start = parseField(field, () => parseAddress(range.range.slice(0, dash)));
+    return { cidr, start: requireWithin(cidr, start, field), end };
   }
-  const { cidr } = read(field, () => parseInterface(range.range));
+  const { cidr } = parseField(field, () => parseInterface(range.range));
   const bound = (text: string | undefined, key: string) =>
     text === undefined
       ? undefined
-      : within(
+      : requireWithin(
           cidr,
-          read(`${range.path}.${key}`, () => parseAddress(text)),
+          parseField(`${range.path}.${key}`, () => parseAddress(text)),
           `${range.path}.${key}`,
         );
   const start = bound(range.start, 'range_start');
@@ -107,16 +107,19 @@ function exclusionIn(cidr: Cidr, excluded: Cidr): string[] {
   return containsAddress(excluded, { family: cidr.family, value: cidr.base }) ? [formatCidr(cidr)] : [];
 }
 
-function within(cidr: Cidr, address: Address, field: string): Address {
+function requireWithin(cidr: Cidr, address: Address, field: string): Address {
   if (containsAddress(cidr, address)) return address;
-  throw new RangeFault(field, `names ${formatAddress(address)}, which is not in ${formatCidr(cidr)}: correct it`);
+  throw new WhereaboutsRangeError(
+    field,
+    `names ${formatAddress(address)}, which is not in ${formatCidr(cidr)}: correct it`,
+  );
 }
 
-function read<T>(field: string, parse: () => T): T {
+function parseField<T>(field: string, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    if (error instanceof AddressError) throw new RangeFault(field, `cannot be read: ${error.message}`);
+    if (error instanceof AddressError) throw new WhereaboutsRangeError(field, `cannot be read: ${error.message}`);
     throw error;
   }
 }

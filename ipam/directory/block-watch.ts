@@ -1,10 +1,10 @@
 import type { AddressBlock } from '../../api/address-block.js';
-import type { Watched } from '../../kube/informers.js';
+import type { WatchSpec } from '../../kube/informers.js';
 import { ADDRESS_BLOCKS } from '../../kube/resources.js';
 import { type BlockRecord, readBlock } from '../core/block.js';
 
 /** Only where blocks are lent. Optional: they are hints, and claims are served without any. */
-export const ADDRESS_BLOCK_WATCH: Watched<AddressBlock, BlockRecord> = {
+export const ADDRESS_BLOCK_WATCH: WatchSpec<AddressBlock, BlockRecord> = {
   resource: ADDRESS_BLOCKS,
   shrink: readBlock,
   optional: true,

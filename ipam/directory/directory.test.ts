@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
-import type { NetworkAttachment } from '../../cluster/shrink.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import { adminPool, cacheOf, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolDirectory } from './directory.js';
 
@@ -9,7 +9,7 @@ const BLUE = nad('vms/blue', holdfastConfig());
 const BLUE_WITH_SUBNETS = nad('vms/blue', holdfastConfig(SUBNETS));
 const HOST_LOCAL = { type: 'host-local' };
 
-function directoryOf(pools: readonly AddressPool[], nads: readonly NetworkAttachment[], areNetworksServed = true) {
+function directoryOf(pools: readonly AddressPool[], nads: readonly ParsedNad[], areNetworksServed = true) {
   const listers = { pools: cacheOf(pools), networks: cacheOf(nads), areNetworksServed: () => areNetworksServed };
   return { ...listers, directory: new PoolDirectory(listers) };
 }
@@ -27,7 +27,7 @@ const derived = (born = 1) => adminPool('blue.vms', { nadNamespace: 'vms', born 
 interface Row {
   name: string;
   pools?: AddressPool[];
-  nads?: NetworkAttachment[];
+  nads?: ParsedNad[];
   claim?: ReturnType<typeof claimOf>;
   areNetworksServed?: boolean;
   expect: string | RegExp;
@@ -289,10 +289,10 @@ describe('the directory of pools', () => {
       [adminPool('a'), adminPool('b', { born: 2 }), adminPool('c', { deleting: true })],
       [],
     );
-    expect(directory.verdict('b')).to.include({ kind: 'conflict', with: 'a' });
+    expect(directory.stateOf('b')).to.include({ kind: 'conflict', with: 'a' });
     expect(directory.pool('b')?.name).to.equal('b');
-    expect(directory.verdict('c')?.kind).to.equal('closing');
+    expect(directory.stateOf('c')?.kind).to.equal('closing');
     expect(directory.pool('c')?.name).to.equal('c');
-    expect(directory.verdict('d')).to.equal(undefined);
+    expect(directory.stateOf('d')).to.equal(undefined);
   });
 });

@@ -3,8 +3,8 @@ import { shortHash } from '../../api/hash.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
-import type { Change } from '../../kube/informer.js';
-import type { NetworkAttachment } from '../../cluster/shrink.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Address } from '../core/address.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 import {
@@ -15,54 +15,61 @@ import {
   resolve,
   userOfClaim,
 } from './resolution.js';
-import { type JudgedPool, type PoolVerdict, type ReadPool, compiledPool, judgePools, readPool } from './verdict.js';
-import { poolsByWire } from './wires.js';
+import {
+  type EvaluatedPool,
+  type PoolState,
+  type ParsedPool,
+  compiledPool,
+  evaluatePools,
+  parsePool,
+} from './pool-state.js';
+import { poolsBySegment } from './segments.js';
 
 export type { Resolution } from './resolution.js';
-export type { PoolVerdict } from './verdict.js';
+export type { PoolState } from './pool-state.js';
 
 export interface PoolListers {
   pools: Pick<Cache<AddressPool>, 'list'>;
-  networks: Pick<Cache<NetworkAttachment>, 'list' | 'get'>;
+  networks: Pick<Cache<ParsedNad>, 'list' | 'get'>;
   /** Whether the API server knows NADs. Default: it does. */
   areNetworksServed?: () => boolean;
 }
 
 /** They tell of changes of the caches; informers do. */
 export interface PoolChanges {
-  pools: { onChange(handler: (change: Change<AddressPool>) => void): void };
+  pools: { onChange(handler: (change: ObjectChange<AddressPool>) => void): void };
   networks: {
-    onChange(handler: (change: Change<NetworkAttachment>) => void): void;
+    onChange(handler: (change: ObjectChange<ParsedNad>) => void): void;
     onServed?(handler: () => void): void;
   };
 }
 
 /** All of one network. `state` is equal where nothing changed that a claim could notice. */
 interface NetworkEntry {
-  admin: JudgedPool[];
+  admin: EvaluatedPool[];
   /** By the namespace of the NADs. */
-  derived: Map<string, JudgedPool[]>;
-  nads: NetworkAttachment[];
-  state: string;
+  derived: Map<string, EvaluatedPool[]>;
+  nads: ParsedNad[];
+  fingerprint: string;
 }
 
 /** A pool as it was read, and what it was read from. */
-interface Remembered {
-  text: string;
-  read: ReadPool;
+interface ParsedPoolEntry {
+  fingerprint: string;
+  read: ParsedPool;
 }
 
 /** Which pool serves whom. Follows the caches of pools and NADs: tell it of their changes, or who tells them. */
 export class PoolDirectory {
   readonly #listers: PoolListers;
   readonly #handlers: ((networks: ReadonlySet<string>) => void)[] = [];
-  readonly #read = new Map<string, Remembered>();
-  readonly #statements = new WeakMap<NetworkAttachment, string>();
+  readonly #read = new Map<string, ParsedPoolEntry>();
+  readonly #statements = new WeakMap<ParsedNad, string>();
   #networks = new Map<string, NetworkEntry>();
-  #pools = new Map<string, JudgedPool>();
-  #nads = new Map<string, NetworkAttachment[]>();
+  #pools = new Map<string, EvaluatedPool>();
+  #nads = new Map<string, ParsedNad[]>();
   #spaces = new Map<string, Pool[]>();
-  #byWire: ReadonlyMap<string, ReadonlySet<JudgedPool>> | undefined;
+  #byWire: ReadonlyMap<string, ReadonlySet<EvaluatedPool>> | undefined;
   #adminSpaces = new Map<string, Pool[]>();
   #stale = true;
   #due = false;
@@ -72,11 +79,11 @@ export class PoolDirectory {
   }
 
   resolve(claim: IPAMClaim): Resolution {
-    return this.serving(userOfClaim(claim));
+    return this.resolveUser(userOfClaim(claim));
   }
 
   /** Which pool serves somebody without a claim, too. */
-  serving(user: NetworkUser): Resolution {
+  resolveUser(user: NetworkUser): Resolution {
     this.#refresh();
     return resolve(user, this.#table);
   }
@@ -88,13 +95,13 @@ export class PoolDirectory {
     return pool && compiledPool(pool);
   }
 
-  verdict(name: string): PoolVerdict | undefined {
+  stateOf(name: string): PoolState | undefined {
     this.#refresh();
-    return this.#pools.get(name)?.verdict;
+    return this.#pools.get(name)?.state;
   }
 
   /** The pools of a network, admins' and derived ones, oldest first within each. */
-  poolsOf(network: string): readonly JudgedPool[] {
+  poolsOf(network: string): readonly EvaluatedPool[] {
     this.#refresh();
     const entry = this.#networks.get(network);
     return entry === undefined ? [] : [...entry.admin, ...[...entry.derived.values()].flat()];
@@ -122,20 +129,20 @@ export class PoolDirectory {
 
   /** Namespace and network of each NAD that asks for a pool in an address space, whether it has one or not. */
   networksIn(addressSpace: string): readonly { namespace: string; network: string }[] {
-    const wanted = this.#listers.networks.list().flatMap(wantedSpace);
+    const wanted = this.#listers.networks.list().flatMap(requestedSpace);
     return wanted.filter((each) => each.addressSpace === addressSpace);
   }
 
   /** The NADs of a namespace whose config names the network, oldest first. */
-  nadsOf(namespace: string, network: string): readonly NetworkAttachment[] {
+  nadsOf(namespace: string, network: string): readonly ParsedNad[] {
     this.#refresh();
     return this.#nads.get(networkKey(namespace, network)) ?? [];
   }
 
   /** The pools whose addresses are used on each layer-2 segment of NADs, as far as their configs tell. */
-  get poolsByWire(): ReadonlyMap<string, ReadonlySet<JudgedPool>> {
+  get poolsByWire(): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
     this.#refresh();
-    return (this.#byWire ??= poolsByWire(this.#networks.values()));
+    return (this.#byWire ??= poolsBySegment(this.#networks.values()));
   }
 
   /** Told of the networks for whose claims something else may be true now; soon after the change, several changes at once. */
@@ -152,7 +159,7 @@ export class PoolDirectory {
 
   /** The caches of pools or NADs have changed. Given the change, one of a pool's status is passed over. */
   changed(change?: { type: string; object: KubeObject; before?: KubeObject }): void {
-    if (change?.type === 'changed' && change.before !== undefined && isBookKeeping(change.before, change.object))
+    if (change?.type === 'changed' && change.before !== undefined && isStatusChange(change.before, change.object))
       return;
     this.#stale = true;
     if (this.#due) return;
@@ -181,7 +188,8 @@ export class PoolDirectory {
     const before = this.#networks;
     this.#rebuild();
     const changed = new Set<string>();
-    for (const [network, { state }] of this.#networks) if (before.get(network)?.state !== state) changed.add(network);
+    for (const [network, { fingerprint }] of this.#networks)
+      if (before.get(network)?.fingerprint !== fingerprint) changed.add(network);
     for (const network of before.keys()) if (!this.#networks.has(network)) changed.add(network);
     if (changed.size > 0) for (const handler of this.#handlers) handler(changed);
   }
@@ -205,7 +213,7 @@ export class PoolDirectory {
     this.#nads = new Map();
     this.#networks = new Map();
     for (const network of new Set([...pools.keys(), ...nads.keys()])) {
-      const judged = judgePools(pools.get(network) ?? []);
+      const judged = evaluatePools(pools.get(network) ?? []);
       const attachments = nads.get(network) ?? [];
       for (const pool of judged) this.#pools.set(pool.name, pool);
       for (const [namespace, own] of groupBy(attachments, ({ metadata }) => metadata.namespace)) {
@@ -215,62 +223,67 @@ export class PoolDirectory {
         admin: judged.filter(({ nadNamespace }) => nadNamespace === undefined),
         derived: groupBy(judged, ({ nadNamespace }) => nadNamespace),
         nads: attachments,
-        state: JSON.stringify([
+        fingerprint: JSON.stringify([
           this.knowsNetworks,
-          judged.map(poolState),
+          judged.map(evaluationFingerprint),
           attachments.map((nad) => this.#statementOf(nad)),
         ]),
       });
     }
   }
 
-  #readPools(): ReadPool[] {
+  #readPools(): ParsedPool[] {
     const pools = this.#listers.pools.list();
     const names = new Set(pools.map(({ metadata }) => metadata.name));
     for (const name of this.#read.keys()) if (!names.has(name)) this.#read.delete(name);
     return pools.map((pool) => {
       const { name } = pool.metadata;
-      const text = stateOfPool(pool);
+      const text = poolFingerprint(pool);
       const known = this.#read.get(name);
       // the same Pool stays the same object: others compare by it
-      if (known?.text === text) return known.read;
-      const read = readPool(pool);
-      this.#read.set(name, { text, read });
+      if (known?.fingerprint === text) return known.read;
+      const read = parsePool(pool);
+      this.#read.set(name, { fingerprint: text, read });
       return read;
     });
   }
 
-  #statementOf(nad: NetworkAttachment): string {
+  #statementOf(nad: ParsedNad): string {
     const known = this.#statements.get(nad);
     if (known !== undefined) return known;
     const { uid, creationTimestamp } = nad.metadata;
     // compared only: the hash is short, however long the NAD is
-    const statement = shortHash(JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation, nad.wire]), 32);
+    const statement = shortHash(
+      JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation, nad.segment]),
+      32,
+    );
     this.#statements.set(nad, statement);
     return statement;
   }
 }
 
-function wantedSpace({ metadata, config, delegation }: NetworkAttachment) {
+function requestedSpace({ metadata, config, delegation }: ParsedNad) {
   if (!config.ok || delegation.kind !== 'holdfast') return [];
   const network = config.network.name;
   return { namespace: metadata.namespace ?? '', network, addressSpace: delegation.config.addressSpace ?? network };
 }
 
-function isBookKeeping(before: KubeObject, after: KubeObject): boolean {
+function isStatusChange(before: KubeObject, after: KubeObject): boolean {
   return (
-    'spec' in before && 'spec' in after && stateOfPool(before as AddressPool) === stateOfPool(after as AddressPool)
+    'spec' in before &&
+    'spec' in after &&
+    poolFingerprint(before as AddressPool) === poolFingerprint(after as AddressPool)
   );
 }
 
 /** All of a pool that counts. */
-function stateOfPool({ metadata, spec }: AddressPool): string {
+function poolFingerprint({ metadata, spec }: AddressPool): string {
   const { name, uid, creationTimestamp, deletionTimestamp, annotations } = metadata;
   return JSON.stringify([name, uid, creationTimestamp, deletionTimestamp, annotations, spec]);
 }
 
-function poolState({ name, uid, nadNamespace, namespaces, verdict, compiled }: JudgedPool): unknown {
-  const described = verdict.kind === 'served' ? verdict.kind : verdict.message;
+function evaluationFingerprint({ name, uid, nadNamespace, namespaces, state, compiled }: EvaluatedPool): unknown {
+  const described = state.kind === 'served' ? state.kind : state.message;
   return [name, uid, nadNamespace, namespaces, described, serialOf(compiled)];
 }
 

@@ -19,17 +19,17 @@ describe('CoolingQueue', () => {
     const times = { cooldownMs: 100, stickyMs: 1000, retainsClaims: true };
     const queue = new CoolingQueue(times, [kept, plain, older]);
     const first = { lease: plain, at: NOW + 150 };
-    expect(queue.look(() => false)).to.deep.equal({ count: 3, first, kept: { lease: older, at: NOW + 110 } });
-    expect(queue.look((lease) => lease === older).kept).to.deep.equal({ lease: kept, at: NOW + 120 });
+    expect(queue.peek(() => false)).to.deep.equal({ count: 3, first, kept: { lease: older, at: NOW + 110 } });
+    expect(queue.peek((lease) => lease === older).kept).to.deep.equal({ lease: kept, at: NOW + 120 });
     queue.delete(plain);
     queue.delete(older);
-    expect(queue.look(() => false)).to.deep.equal({ count: 1, kept: { lease: kept, at: NOW + 120 } });
+    expect(queue.peek(() => false)).to.deep.equal({ count: 1, kept: { lease: kept, at: NOW + 120 } });
   });
 
   it('is made anew where other leases wait for their MAC addresses', () => {
     const times = { cooldownMs: 100, stickyMs: 1000 };
     const queue = new CoolingQueue(times, [released(1, 0, MAC)]);
-    expect(queue.look(() => false).kept, 'the pool does not keep those of claims').to.equal(undefined);
+    expect(queue.peek(() => false).kept, 'the pool does not keep those of claims').to.equal(undefined);
     expect(
       [times, { ...times, retainsClaims: true }, { ...times, stickyMs: 0 }].map((each) => queue.isFor(each)),
     ).to.deep.equal([true, false, false]);
@@ -38,7 +38,7 @@ describe('CoolingQueue', () => {
   it('leaves out those that are being deleted', () => {
     const { metadata, ...rest } = released(1, 0);
     const lease = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
-    expect(new CoolingQueue({ cooldownMs: 0, stickyMs: 0 }, [lease]).look(() => false)).to.deep.equal({ count: 0 });
+    expect(new CoolingQueue({ cooldownMs: 0, stickyMs: 0 }, [lease]).peek(() => false)).to.deep.equal({ count: 0 });
   });
 
   it('gives what a sorted list would, whatever comes, goes and is being taken', () => {
@@ -62,7 +62,7 @@ describe('CoolingQueue', () => {
           }
           const passed = [...model.values()].slice(0, pending);
           const others = [...model.values()].slice(pending);
-          const { count, first, kept } = queue.look((lease) => passed.includes(lease));
+          const { count, first, kept } = queue.peek((lease) => passed.includes(lease));
           expect(count).to.equal(model.size);
           for (const [found, mac] of [
             [first, undefined],

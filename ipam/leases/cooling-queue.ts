@@ -1,12 +1,12 @@
-import type { Cooled, Cooling } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseTimes, expiresAt, isKept, underPressure } from '../core/lease.js';
-import { CoolingOrder } from './cooling-order.js';
+import type { CoolingLease, CoolingSummary } from '../core/allocator.js';
+import { type LeaseRecord, type LeaseTimes, expiresAt, isSticky, timesWhenExhausted } from '../core/lease.js';
+import { CoolingHeap } from './cooling-heap.js';
 
 /** Released leases by when they have cooled down, those that wait for their MAC addresses for themselves. */
 export class CoolingQueue {
   readonly #times: LeaseTimes;
-  readonly #plain = new CoolingOrder();
-  readonly #kept = new CoolingOrder();
+  readonly #plain = new CoolingHeap();
+  readonly #kept = new CoolingHeap();
 
   constructor(times: LeaseTimes, leases: Iterable<LeaseRecord>) {
     const { cooldownMs, stickyMs, retainsClaims = false } = times;
@@ -22,7 +22,7 @@ export class CoolingQueue {
   add(lease: LeaseRecord): void {
     // one that is being deleted can be had by nobody
     if (lease.metadata.deletionTimestamp !== undefined) return;
-    this.#orderOf(lease).add({ lease, at: expiresAt(lease, underPressure(this.#times)) });
+    this.#orderOf(lease).add({ lease, at: expiresAt(lease, timesWhenExhausted(this.#times)) });
   }
 
   /** @param lease the very one that was added; any other is ignored */
@@ -31,9 +31,9 @@ export class CoolingQueue {
   }
 
   /** @param isPending somebody is taking it: it is passed over */
-  look(isPending: (lease: LeaseRecord) => boolean): Cooling {
-    const first: Cooled | undefined = this.#plain.first(isPending);
-    const kept: Cooled | undefined = this.#kept.first(isPending);
+  peek(isPending: (lease: LeaseRecord) => boolean): CoolingSummary {
+    const first: CoolingLease | undefined = this.#plain.first(isPending);
+    const kept: CoolingLease | undefined = this.#kept.first(isPending);
     return {
       count: this.#plain.size + this.#kept.size,
       ...(first !== undefined && { first }),
@@ -41,7 +41,7 @@ export class CoolingQueue {
     };
   }
 
-  #orderOf(lease: LeaseRecord): CoolingOrder {
-    return isKept(lease, this.#times) ? this.#kept : this.#plain;
+  #orderOf(lease: LeaseRecord): CoolingHeap {
+    return isSticky(lease, this.#times) ? this.#kept : this.#plain;
   }
 }

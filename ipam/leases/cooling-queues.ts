@@ -1,14 +1,14 @@
 import type { Family } from '../core/address.js';
-import type { Cooling } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseTimes, isOfTable, stateOf } from '../core/lease.js';
+import type { CoolingSummary } from '../core/allocator.js';
+import { type LeaseRecord, type LeaseTimes, isReservation, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 import { CoolingQueue } from './cooling-queue.js';
 
 /** Where the released leases of a pool are found, and which of them nobody is given. */
-interface Source {
+interface CoolingSource {
   readonly times: LeaseTimes;
   readonly leases: Iterable<LeaseRecord>;
-  readonly isPassedOver: (lease: LeaseRecord) => boolean;
+  readonly isSkipped: (lease: LeaseRecord) => boolean;
 }
 
 /** Of each pool and family the released leases that the pool gives to anybody; made when a pool is full for the first time. */
@@ -26,23 +26,23 @@ export class CoolingQueues {
 
   /** The pool was changed, or is gone. */
   forget({ name, families }: Pool): void {
-    for (const family of families) this.#queues.delete(keyOf(name, family));
+    for (const family of families) this.#queues.delete(poolFamilyKey(name, family));
   }
 
-  look(pool: Pool, family: Family, { times, leases, isPassedOver }: Source): Cooling {
-    const key = keyOf(pool.name, family);
+  peek(pool: Pool, family: Family, { times, leases, isSkipped }: CoolingSource): CoolingSummary {
+    const key = poolFamilyKey(pool.name, family);
     const known = this.#queues.get(key);
     const queue = known?.isFor(times) ? known : new CoolingQueue(times, coolingIn(pool, family, leases));
     this.#queues.set(key, queue);
-    return queue.look(isPassedOver);
+    return queue.peek(isSkipped);
   }
 
   #queueOf({ pool, address }: LeaseRecord): CoolingQueue | undefined {
-    return this.#queues.size === 0 ? undefined : this.#queues.get(keyOf(pool, address.family));
+    return this.#queues.size === 0 ? undefined : this.#queues.get(poolFamilyKey(pool, address.family));
   }
 }
 
-function keyOf(pool: string, family: Family): string {
+function poolFamilyKey(pool: string, family: Family): string {
   return `${family}/${pool}`;
 }
 
@@ -53,6 +53,6 @@ function* coolingIn(pool: Pool, family: Family, leases: Iterable<LeaseRecord>): 
 /** The pool may have been changed since it was leased. */
 function isOpenIn(pool: Pool, lease: LeaseRecord): boolean {
   const { address, addressSpace } = lease;
-  if (stateOf(lease) !== 'released' || isOfTable(lease) || addressSpace !== pool.addressSpace) return false;
+  if (stateOf(lease) !== 'released' || isReservation(lease) || addressSpace !== pool.addressSpace) return false;
   return subnetOf(pool, address)?.open.has(address.value) ?? false;
 }

@@ -1,4 +1,4 @@
-import { type LeaseRecord, isOfTable, stateOf } from '../core/lease.js';
+import { type LeaseRecord, isReservation, stateOf } from '../core/lease.js';
 
 /**
  * Leases by what readers look for. It keeps references to records that the cache of the watch holds anyway, and no key that is not
@@ -7,12 +7,12 @@ import { type LeaseRecord, isOfTable, stateOf } from '../core/lease.js';
 export class LeaseIndex {
   readonly #byName = new Map<string, LeaseRecord>();
   readonly #byPool = new Map<string, Set<LeaseRecord>>();
-  readonly #byOwner = new Records();
+  readonly #byOwner = new RecordsByKey();
   /** By namespace, then name. */
-  readonly #byClaim = new Map<string, Records>();
+  readonly #byClaim = new Map<string, RecordsByKey>();
   readonly #released = new Set<LeaseRecord>();
   /** Of those without a living owner, which may be kept for it, and of the static table. */
-  readonly #byMac = new Records();
+  readonly #byMac = new RecordsByKey();
 
   get size(): number {
     return this.#byName.size;
@@ -42,7 +42,7 @@ export class LeaseIndex {
     return this.#released.values();
   }
 
-  keptFor(mac: string): readonly LeaseRecord[] {
+  ofMac(mac: string): readonly LeaseRecord[] {
     return this.#byMac.get(mac);
   }
 
@@ -53,13 +53,13 @@ export class LeaseIndex {
     this.#byPool.set(pool, ofPool.add(record));
     if (owner !== undefined) this.#byOwner.add(owner.uid, record);
     if (owner?.kind === 'IPAMClaim') {
-      const ofNamespace = this.#byClaim.get(owner.namespace) ?? new Records();
+      const ofNamespace = this.#byClaim.get(owner.namespace) ?? new RecordsByKey();
       ofNamespace.add(owner.name, record);
       this.#byClaim.set(owner.namespace, ofNamespace);
     }
     const state = stateOf(record);
     if (state === 'released') this.#released.add(record);
-    if (record.mac !== undefined && (state !== 'held' || isOfTable(record))) this.#byMac.add(record.mac, record);
+    if (record.mac !== undefined && (state !== 'held' || isReservation(record))) this.#byMac.add(record.mac, record);
   }
 
   /** @param record the very one that was added */
@@ -83,7 +83,7 @@ export class LeaseIndex {
 const NONE: ReadonlySet<LeaseRecord> = new Set();
 
 /** Records by a key that rarely has more than one: lists are made only where it has. */
-class Records {
+class RecordsByKey {
   readonly #found = new Map<string, LeaseRecord | LeaseRecord[]>();
 
   get isEmpty(): boolean {

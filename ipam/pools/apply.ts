@@ -5,7 +5,7 @@ import { LEASE_POOL, POOL_FINALIZER } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import type { DerivationAction } from './derivation.js';
-import { patchTo } from './merge.js';
+import { createMergePatch } from './merge-patch.js';
 
 /** Every write has the object as it was judged for its precondition: a leader that is deposed does no harm. */
 
@@ -19,7 +19,7 @@ export async function applyDerivation(
       await client.create(ADDRESS_POOLS, action.pool, call);
       return;
     case 'update': {
-      await patch(action.pool, { spec: patchTo(action.pool.spec, action.spec) }, client, call);
+      await patch(action.pool, { spec: createMergePatch(action.pool.spec, action.spec) }, client, call);
       return;
     }
     case 'delete': {
@@ -30,7 +30,7 @@ export async function applyDerivation(
   }
 }
 
-export function wantsFinalizer(pool: AddressPool): boolean {
+export function lacksFinalizer(pool: AddressPool): boolean {
   return !isBeingDeleted(pool) && !hasFinalizer(pool);
 }
 
@@ -53,7 +53,7 @@ export async function removeFinalizer(
  * True if the API server, too, knows no lease for which the pool stays.
  * @param moves a pool of the same name will serve another address space: then it stays for released leases, too
  */
-export async function mayGo(
+export async function isUnused(
   pool: AddressPool,
   client: Pick<Client, 'listAs'>,
   { moves, ...call }: CallOptions & { moves: boolean },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { NetworkAttachment } from '../../cluster/shrink.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import { holdfastConfig, nad } from '../../test/pool-objects.js';
-import { type Derivation, planDerivation } from './derivation.js';
+import { type DerivationInput, planDerivation } from './derivation.js';
 import { derivedPool } from '../core/derived-pool.js';
 import { readLease } from '../core/lease.js';
 import { leaseOf } from '../../test/lease-objects.js';
@@ -23,8 +23,8 @@ const PENDING = ['tell green AddressSpaceMovePending', 'MovePending'];
 
 interface Row {
   name: string;
-  nads: NetworkAttachment[];
-  given?: Partial<Derivation>;
+  nads: ParsedNad[];
+  given?: Partial<DerivationInput>;
   /** Kind of the action and its CIDR; of notices NAD and reason; and the reason of the agreement. */
   expect: string[];
 }
@@ -69,7 +69,7 @@ const rows: Row[] = [
     given: { pool: POOL },
     expect: ['update 10.8.0.0/24', 'NetworksAgree'],
   },
-  { name: 'kept while it is leased from', nads: [], given: { pool: POOL, blockers: 1 }, expect: ['NetworkGone'] },
+  { name: 'kept while it is leased from', nads: [], given: { pool: POOL, blockingLeases: 1 }, expect: ['NetworkGone'] },
   { name: 'not deleted twice', nads: [], given: { pool: DELETING }, expect: ['NetworkGone'] },
   { name: 'not changed while it goes', nads: [OTHER], given: { pool: DELETING }, expect: ['NetworksAgree'] },
   { name: 'nothing for the NADs of others', nads: [FOREIGN], expect: ['NetworkGone'] },
@@ -77,7 +77,7 @@ const rows: Row[] = [
   {
     name: 'stays in its address space while an address of it is held',
     nads: [GREEN],
-    given: { pool: POOL, leases: HELD, blockers: 1 },
+    given: { pool: POOL, leases: HELD, blockingLeases: 1 },
     expect: PENDING,
   },
   {
@@ -122,12 +122,12 @@ const rows: Row[] = [
 describe('what is to be done about a derived pool', () => {
   for (const { name, nads, given = {}, expect: expected } of rows) {
     it(name, () => {
-      const { actions, notices, agreement } = planDerivation({
+      const { actions, events, agreement } = planDerivation({
         namespace: 'vms',
         network: 'blue',
         nads,
         leases: () => [],
-        blockers: 0,
+        blockingLeases: 0,
         hasAdminPool: false,
         rights: { servesAll: true, publishesCapacity: false },
         adminPoolsIn: () => [],
@@ -138,7 +138,7 @@ describe('what is to be done about a derived pool', () => {
         const spec = action.kind === 'create' ? action.pool.spec : action.spec;
         return `${action.kind} ${spec.subnets[0]?.cidr ?? ''}`;
       });
-      const told = notices.map((notice) => `tell ${notice.nad.metadata.name} ${notice.reason}`);
+      const told = events.map((notice) => `tell ${notice.nad.metadata.name} ${notice.reason}`);
       expect([...done, ...told, agreement.reason]).to.deep.equal(expected);
     });
   }
@@ -154,7 +154,7 @@ describe('what is to be done about a derived pool', () => {
         network: 'blue',
         nads: [OLD, ...rest],
         leases: () => [],
-        blockers: 0,
+        blockingLeases: 0,
         hasAdminPool: false,
         rights: { servesAll: true, publishesCapacity: false },
         adminPoolsIn: () => [],

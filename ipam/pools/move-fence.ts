@@ -10,7 +10,7 @@ const ABANDONED_WRITE_MS = 60_000;
  */
 export class MoveFence {
   /** A CNI ADD that read a pool before it was deleted has written its last lease so long after the deletion. */
-  readonly lengthMs: number;
+  readonly durationMs: number;
   readonly #elapsed: () => number;
   /** By name of the pool. */
   readonly #seen = new Map<string, { uid: string | undefined; at: number }>();
@@ -21,16 +21,16 @@ export class MoveFence {
    */
   constructor(elapsed: () => number, maxStalenessMs: number) {
     this.#elapsed = elapsed;
-    this.lengthMs = maxStalenessMs + MAX_ADD_TIMEOUT_MS + ABANDONED_WRITE_MS;
+    this.durationMs = maxStalenessMs + MAX_ADD_TIMEOUT_MS + ABANDONED_WRITE_MS;
   }
 
   /** @param pool that is being deleted; the delay starts with the first call */
-  leftMs({ metadata: { name, uid } }: Pick<AddressPool, 'metadata'>): number {
+  remainingMs({ metadata: { name, uid } }: Pick<AddressPool, 'metadata'>): number {
     const now = this.#elapsed();
     const known = this.#seen.get(name);
-    if (known !== undefined && known.uid === uid) return Math.max(0, known.at + this.lengthMs - now);
+    if (known !== undefined && known.uid === uid) return Math.max(0, known.at + this.durationMs - now);
     this.#seen.set(name, { uid, at: now });
-    return this.lengthMs;
+    return this.durationMs;
   }
 
   forget(name: string): void {

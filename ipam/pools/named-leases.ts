@@ -2,13 +2,13 @@ import { formatAddress } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 
 /** Leases, or namespaces, that a message names. */
-export const NAMED = 5;
+export const MAX_NAMED = 5;
 
 /**
  * `10.0.0.5 (IPAMClaim vms/vm1.data), … and 12 more`.
  * @param reader the namespace whose tenants read it: owners in other namespaces are not named; undefined: an administrator reads it
  */
-export function named(
+export function listLeases(
   leases: Iterable<LeaseRecord>,
   total: number,
   isMeant: (lease: LeaseRecord) => boolean,
@@ -16,14 +16,14 @@ export function named(
 ): string {
   const texts: string[] = [];
   for (const lease of leases) {
-    if (texts.length === NAMED) break;
-    if (isMeant(lease)) texts.push(describe(lease, reader));
+    if (texts.length === MAX_NAMED) break;
+    if (isMeant(lease)) texts.push(describeLease(lease, reader));
   }
   const more = total - texts.length;
   return `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-function describe(lease: LeaseRecord, reader: string | undefined): string {
+function describeLease(lease: LeaseRecord, reader: string | undefined): string {
   const { address, owner } = lease;
   const who = stateOf(lease) === 'released' ? 'released, not free yet' : describeHolder(owner, reader);
   return `${formatAddress(address)} (${who})`;

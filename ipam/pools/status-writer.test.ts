@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressPool } from '../../api/address-pool.js';
 import { silentLogger } from '../../kube/log.js';
-import { ControllerLoop } from '../../kube/loop.js';
+import { ControllerLoop } from '../../kube/controller-loop.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
-import { StatusWriter } from './status-writer.js';
+import { PoolStatusWriter } from './status-writer.js';
 
 const COUNTS = { capacity: 9, heldByStopped: 0, cooling: 0, reserved: 0 };
 const READY = { type: 'Ready', status: 'True' as const, reason: 'Serving', message: 'serves' };
@@ -20,7 +20,7 @@ class OnePool {
   cached: AddressPool = this.stored;
   failing = false;
   pools = 1;
-  readonly writer = new StatusWriter({ patch: (...args: unknown[]) => this.#patch(args) as never }, this.clock, {
+  readonly writer = new PoolStatusWriter({ patch: (...args: unknown[]) => this.#patch(args) as never }, this.clock, {
     countsIntervalMs: 60_000,
     poolCount: () => this.pools,
     random: () => 0,
@@ -32,9 +32,9 @@ class OnePool {
 
   /** The conditions that turned, or for how long the write was put off. */
   async writeLater(ms: number, leased: number, findings = [READY]): Promise<string[] | number> {
-    this.clock.set(this.clock.now() + ms);
+    this.clock.advanceTo(this.clock.now() + ms);
     const written = await this.write(leased, findings);
-    return 'earlyByMs' in written ? written.earlyByMs : written.turned.map(({ reason }) => reason);
+    return 'earlyByMs' in written ? written.earlyByMs : written.transitions.map(({ reason }) => reason);
   }
 
   #patch([, , patch]: unknown[]): Promise<AddressPool> {
@@ -52,11 +52,11 @@ describe("the writer of a pool's status", () => {
     const one = new OnePool();
     await one.write(1);
     expect(one.stored.status).to.include({ leased: 1, free: 8 });
-    expect(one.writer.dueIn(one.cached)).to.equal(1_000);
-    one.clock.set(one.clock.now() + 400);
-    expect(one.writer.dueIn(one.cached)).to.equal(600);
-    one.clock.set(one.clock.now() + 600);
-    expect(one.writer.dueIn(one.cached)).to.equal(0);
+    expect(one.writer.msUntilDue(one.cached)).to.equal(1_000);
+    one.clock.advanceTo(one.clock.now() + 400);
+    expect(one.writer.msUntilDue(one.cached)).to.equal(600);
+    one.clock.advanceTo(one.clock.now() + 600);
+    expect(one.writer.msUntilDue(one.cached)).to.equal(0);
   });
 
   it('writes counts at once after a quiet time, then once in an interval', async () => {
@@ -65,7 +65,7 @@ describe("the writer of a pool's status", () => {
     expect(await one.writeLater(60_000, 2)).to.deep.equal([]);
     expect(await one.writeLater(1_000, 3)).to.equal(59_000);
     expect(one.stored.status?.leased).to.equal(2);
-    expect(one.writer.dueIn(one.cached), 'counted once a second at most').to.equal(1_000);
+    expect(one.writer.msUntilDue(one.cached), 'counted once a second at most').to.equal(1_000);
     expect(await one.writeLater(59_000, 4)).to.deep.equal([]);
     expect(one.stored.status?.leased).to.equal(4);
   });
@@ -113,10 +113,10 @@ describe("the writer of a pool's status", () => {
     const one = new OnePool();
     await one.write(1);
     one.clock.setBack(3_600_000);
-    one.clock.set(one.clock.now() + 1_000);
-    expect(one.writer.dueIn(one.cached)).to.equal(0);
+    one.clock.advanceTo(one.clock.now() + 1_000);
+    expect(one.writer.msUntilDue(one.cached)).to.equal(0);
     await one.write(2);
-    expect(one.writer.dueIn(one.cached)).to.equal(1_000);
+    expect(one.writer.msUntilDue(one.cached)).to.equal(1_000);
   });
 
   it('writes nothing that is there already, though the cache does not show it yet', async () => {
@@ -143,7 +143,7 @@ describe("the writer of a pool's status", () => {
     one.failing = true;
     const error: unknown = await one.write(1).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(Error);
-    expect(one.writer.dueIn(one.cached)).to.equal(1_000);
+    expect(one.writer.msUntilDue(one.cached)).to.equal(1_000);
     one.failing = false;
     await one.write(1);
     expect(one.stored.status?.leased).to.equal(1);
@@ -161,7 +161,7 @@ describe("the writer of a pool's status", () => {
     const one = new OnePool();
     await one.write(1);
     one.cached = { ...adminPool('p'), metadata: { ...adminPool('p').metadata, uid: 'another' } };
-    expect(one.writer.dueIn(one.cached)).to.equal(0);
+    expect(one.writer.msUntilDue(one.cached)).to.equal(0);
     await one.write(1);
     expect(one.sentAt).to.have.lengthOf(2);
   });
@@ -184,7 +184,7 @@ describe('the status of pools, which every agent is sent', () => {
         world.lease(name, `10.0.${n}.${second + 2}`, `vms/c${n}-${second}`, name);
         await sync(name);
       }
-      world.clock.set(start + (second + 1) * 1_000);
+      world.clock.advanceTo(start + (second + 1) * 1_000);
     }
     return world.writes.filter((write) => write.startsWith('status')).length;
   }
@@ -242,7 +242,7 @@ describe("a pool's status while leases come and go", () => {
       await settled();
     }
     for (let i = 0; i < 4; i++) {
-      world.clock.set(world.clock.now() + 1_000);
+      world.clock.advanceTo(world.clock.now() + 1_000);
       await settled();
     }
     const held = [...state].filter(([, value]) => value === 'held').map(([n]) => n);
@@ -261,7 +261,7 @@ describe("a pool's status while leases come and go", () => {
     queue.add('p');
     await settled();
     expect(world.writes.length).to.equal(before);
-    world.clock.set(world.clock.now() + 60_000);
+    world.clock.advanceTo(world.clock.now() + 60_000);
     await loop.stop();
   }
 
@@ -272,7 +272,7 @@ describe("a pool's status while leases come and go", () => {
     add: (key: string) => void,
   ): void {
     if (step.kind === 'pass') {
-      world.clock.set(world.clock.now() + step.ms);
+      world.clock.advanceTo(world.clock.now() + step.ms);
       return;
     }
     const { kind, n } = step;
@@ -289,7 +289,7 @@ describe("a pool's status while leases come and go", () => {
     } else if (kind === 'start' || kind === 'stop') {
       if (kind === 'start') world.running.add(claim);
       else world.running.delete(claim);
-      for (const key of world.usage.review(claim)) add(key);
+      for (const key of world.usage.updateClaim(claim)) add(key);
     }
   }
 

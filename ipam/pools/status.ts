@@ -1,67 +1,67 @@
 import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import { capped } from '../core/capped.js';
+import { toSafeNumber } from '../core/safe-number.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
-import type { Agreement } from './derivation.js';
-import type { Displacement } from './displacement.js';
-import { NAMED, named } from './named-leases.js';
-import type { Usage } from './usage.js';
-import { describeProblems } from './wishes.js';
-import type { PoolVerdict } from '../directory/verdict.js';
+import type { NadAgreement } from './derivation.js';
+import type { AdminOverride } from './admin-override.js';
+import { MAX_NAMED, listLeases } from './named-leases.js';
+import type { LeaseCounts } from './usage.js';
+import { describeProblems } from './requested-pools.js';
+import type { PoolState } from '../directory/pool-state.js';
 
-export type Counts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
+export type PoolCounts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
 /** A condition before it is known since when it holds. */
-export type Finding = Omit<Condition, 'lastTransitionTime'>;
+export type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
 
 /** @param free addresses that anybody may have */
-export function countsOf(pool: Pool | undefined, usage: Usage, free: bigint): Counts {
-  const onRequest = pool === undefined ? 0n : sizeOf(pool, 'requestable') - sizeOf(pool, 'open');
-  const reservations = usage.reserved - usage.idleReservations.size;
+export function countsOf(pool: Pool | undefined, usage: LeaseCounts, free: bigint): PoolCounts {
+  const onRequest = pool === undefined ? 0n : countAddresses(pool, 'requestable') - countAddresses(pool, 'open');
+  const reservations = usage.reserved - usage.ineffectiveReservations.size;
   const reserved = onRequest - BigInt(usage.requestOnly) + BigInt(reservations);
   const inUse = BigInt(usage.held) + BigInt(usage.released);
   return {
-    capacity: capped(inUse + free + reserved),
+    capacity: toSafeNumber(inUse + free + reserved),
     leased: usage.held,
     heldByStopped: usage.stopped,
     cooling: usage.released,
-    free: capped(free),
-    reserved: capped(reserved),
+    free: toSafeNumber(free),
+    reserved: toSafeNumber(reserved),
   };
 }
 
-export interface Judgement {
-  verdict: PoolVerdict;
-  usage: Usage;
+export interface PoolStatusInput {
+  verdict: PoolState;
+  usage: LeaseCounts;
   /** It is being deleted, and stays so long, because a CNI ADD that began before may still be under way. */
   fenceMs?: number;
   /** Where the messages find the leases that they name. */
   leases: { ofPool(): Iterable<LeaseRecord>; get(name: string): LeaseRecord | undefined };
   /** Of a derived pool. */
-  agreement?: Agreement;
+  agreement?: NadAgreement;
   /** What the NAD of a derived pool asks for and may not have. */
   notPermitted?: readonly NetworkConfigProblem[];
   /** Of a derived pool whose users an admin's pool has. */
-  displaced?: Displacement;
+  adminOverride?: AdminOverride;
   /** What another pool on the same layer-2 segment has of its addresses. */
   overlap?: string | undefined;
 }
 
 /** What the pool's conditions say. */
-export function conditionsOf(judgement: Judgement): Finding[] {
+export function conditionsOf(judgement: PoolStatusInput): DesiredCondition[] {
   const { verdict, agreement, overlap, notPermitted = [] } = judgement;
-  const findings = [readiness(judgement), conflict(judgement)];
-  if (agreement !== undefined) findings.push(ofAgreement(agreement));
-  if (notPermitted.length > 0) findings.push(ofPermission(notPermitted));
-  if (verdict.kind === 'closing') findings.push(deletion(judgement));
-  if (overlap !== undefined) findings.push(onWire(overlap));
+  const findings = [readyCondition(judgement), conflictCondition(judgement)];
+  if (agreement !== undefined) findings.push(agreementCondition(agreement));
+  if (notPermitted.length > 0) findings.push(permissionCondition(notPermitted));
+  if (verdict.kind === 'closing') findings.push(deletionCondition(judgement));
+  if (overlap !== undefined) findings.push(overlapCondition(overlap));
   return findings;
 }
 
 /** Conditions that were so before keep their time. @param now milliseconds since the epoch */
-export function stamp(
-  findings: readonly Finding[],
+export function withTransitionTimes(
+  findings: readonly DesiredCondition[],
   before: readonly Condition[] | undefined,
   now: number,
 ): Condition[] {
@@ -72,17 +72,17 @@ export function stamp(
   });
 }
 
-function readiness({ verdict, usage, leases, displaced }: Judgement): Finding {
+function readyCondition({ verdict, usage, leases, adminOverride }: PoolStatusInput): DesiredCondition {
   const type = PoolCondition.Ready;
   switch (verdict.kind) {
     case 'served': {
-      if (displaced?.isWhole === true) {
-        return { type, status: 'False', reason: 'Conflict', message: displaced.message };
+      if (adminOverride?.isComplete === true) {
+        return { type, status: 'False', reason: 'Conflict', message: adminOverride.message };
       }
-      const outside = outsideOfIt(verdict.pool, usage, leases);
+      const outside = describeLeasesOutside(verdict.pool, usage, leases);
       if (outside !== undefined)
         return { type, status: 'True', reason: 'LeasedOutside', message: `serves; ${outside}` };
-      const whom = displaced === undefined ? '' : ' for other namespaces';
+      const whom = adminOverride === undefined ? '' : ' for other namespaces';
       return { type, status: 'True', reason: 'Serving', message: `serves network ${verdict.pool.network}${whom}` };
     }
     case 'invalid':
@@ -95,18 +95,18 @@ function readiness({ verdict, usage, leases, displaced }: Judgement): Finding {
 }
 
 /** @returns undefined where all leases of the pool are at addresses that it may lease */
-function outsideOfIt(pool: Pool, usage: Usage, leases: Judgement['leases']): string | undefined {
-  const { outside, idleReservations: idle } = usage;
+function describeLeasesOutside(pool: Pool, usage: LeaseCounts, leases: PoolStatusInput['leases']): string | undefined {
+  const { outside, ineffectiveReservations: idle } = usage;
   const said: string[] = [];
   if (outside.size > 0) {
-    const who = named(lookUp(outside, leases), outside.size, () => true);
+    const who = listLeases(leasesByName(outside, leases), outside.size, () => true);
     said.push(
       `outside of what it may lease are ${who}: they stay with their owners, so add them to spec.subnets again`,
     );
   }
   if (idle.size > 0) {
-    const which = [...idle].slice(0, NAMED).join(', ');
-    const more = idle.size > NAMED ? ` and ${idle.size - NAMED} more` : '';
+    const which = [...idle].slice(0, MAX_NAMED).join(', ');
+    const more = idle.size > MAX_NAMED ? ` and ${idle.size - MAX_NAMED} more` : '';
     said.push(
       `to no effect are reserved ${which}${more}: delete these leases, or make them for addresses of spec.subnets in address space ${pool.addressSpace}`,
     );
@@ -114,30 +114,30 @@ function outsideOfIt(pool: Pool, usage: Usage, leases: Judgement['leases']): str
   return said.length === 0 ? undefined : said.join('; ');
 }
 
-function conflict({ verdict, displaced }: Judgement): Finding {
+function conflictCondition({ verdict, adminOverride }: PoolStatusInput): DesiredCondition {
   const type = PoolCondition.Conflict;
   if (verdict.kind === 'conflict') return { type, status: 'True', reason: 'OlderPool', message: verdict.message };
-  if (displaced !== undefined) return { type, status: 'True', reason: 'AdminPool', message: displaced.message };
+  if (adminOverride !== undefined) return { type, status: 'True', reason: 'AdminPool', message: adminOverride.message };
   return { type, status: 'False', reason: 'NoConflict', message: 'no other pool serves its users in its place' };
 }
 
-function ofAgreement({ agree, reason, message }: Agreement): Finding {
+function agreementCondition({ agree, reason, message }: NadAgreement): DesiredCondition {
   return { type: PoolCondition.NetworksAgree, status: agree ? 'True' : 'False', reason, message };
 }
 
-function ofPermission(problems: readonly NetworkConfigProblem[]): Finding {
+function permissionCondition(problems: readonly NetworkConfigProblem[]): DesiredCondition {
   const message = describeProblems(problems);
   return { type: PoolCondition.NotPermitted, status: 'True', reason: 'AdministratorRequired', message };
 }
 
 /** It serves all the same: else one tenant could switch off the pool of another. */
-function onWire(message: string): Finding {
+function overlapCondition(message: string): DesiredCondition {
   return { type: PoolCondition.OverlapsOnWire, status: 'True', reason: 'OtherAddressSpace', message };
 }
 
-function deletion({ usage, leases, agreement, fenceMs }: Judgement): Finding {
+function deletionCondition({ usage, leases, agreement, fenceMs }: PoolStatusInput): DesiredCondition {
   const type = PoolCondition.DeletionBlocked;
-  const total = blockersOf(usage);
+  const total = countBlockingLeases(usage);
   if (agreement?.reason === 'MovePending') {
     return { type, status: 'True', reason: agreement.reason, message: agreement.message };
   }
@@ -146,23 +146,23 @@ function deletion({ usage, leases, agreement, fenceMs }: Judgement): Finding {
     return { type, status: 'True', reason: 'AddsUnderWay', message };
   }
   if (total === 0) return { type, status: 'False', reason: 'NotLeased', message: 'no address of it is leased' };
-  const who = named(leases.ofPool(), total, (lease) => stateOf(lease) !== 'released');
+  const who = listLeases(leases.ofPool(), total, (lease) => stateOf(lease) !== 'released');
   const message = `it stays until these are gone: ${who}`;
   return { type, status: 'True', reason: 'Leased', message };
 }
 
 /** Leases for which a pool stays: addresses that only cool down are no reason, for they cool down without a pool, too. */
-export function blockersOf(usage: Usage): number {
+export function countBlockingLeases(usage: LeaseCounts): number {
   return usage.held + usage.reserved;
 }
 
-function* lookUp(names: Iterable<string>, leases: Judgement['leases']): Iterable<LeaseRecord> {
+function* leasesByName(names: Iterable<string>, leases: PoolStatusInput['leases']): Iterable<LeaseRecord> {
   for (const name of names) {
     const lease = leases.get(name);
     if (lease !== undefined) yield lease;
   }
 }
 
-function sizeOf(pool: Pool, which: 'open' | 'requestable'): bigint {
+function countAddresses(pool: Pool, which: 'open' | 'requestable'): bigint {
   return pool.families.reduce((sum, family) => sum + addressesOf(pool, family, which).size, 0n);
 }

@@ -17,7 +17,7 @@ describe('a pool of which nodes are lent blocks', () => {
 
   /** As a new leader, after a while. */
   async function look(): Promise<PoolBlocks | undefined> {
-    world.clock.set(world.clock.now() + 5_000);
+    world.clock.advanceTo(world.clock.now() + 5_000);
     await world.elect()('blue');
     return world.pools.get('blue')?.status?.blocks;
   }

@@ -22,7 +22,7 @@ describe('a derived pool whose NAD names another address space', () => {
 
   const addressSpace = () => world.pools.get(NAME)?.spec.addressSpace;
   const isDeleted = () => world.pools.get(NAME)?.metadata.deletionTimestamp !== undefined;
-  const pass = (ms: number) => world.clock.set(world.clock.now() + ms);
+  const pass = (ms: number) => world.clock.advanceTo(world.clock.now() + ms);
 
   it('serves from the old address space until the last lease is gone, and says which leases hold up the move', async () => {
     world.lease(NAME, '10.9.0.5', 'vms/c');
@@ -191,11 +191,11 @@ class MoveModel {
   #pass(ms: number): void {
     const until = this.world.clock.now() + ms;
     for (const add of this.#adds.filter(({ endsBy }) => endsBy <= until)) {
-      this.world.clock.set(add.endsBy);
+      this.world.clock.advanceTo(add.endsBy);
       this.#end(add);
     }
     this.#adds = this.#adds.filter(({ endsBy }) => endsBy > until);
-    this.world.clock.set(until);
+    this.world.clock.advanceTo(until);
   }
 }
 

@@ -48,11 +48,11 @@ describe('a derived pool', () => {
 
   it('outlives NADs that are not seen for the API server does not know them', async () => {
     await world.settle();
-    world.areNetworksServed = false;
+    world.areNadsServed = false;
     world.dropNad(NETWORK);
     await world.settle();
     expect(world.pools.get('blue.vms')).not.to.equal(undefined);
-    world.areNetworksServed = true;
+    world.areNadsServed = true;
     world.directory.changed();
     await world.settle();
     expect(world.pools.get('blue.vms')?.metadata.deletionTimestamp).not.to.equal(undefined);
@@ -120,8 +120,8 @@ describe('a derived pool', () => {
     world.release('10.9.0.5');
     await world.sync(NETWORK);
     await world.settle();
-    expect(world.directory.verdict('blue.vms')).to.have.property('kind', 'closing');
-    world.clock.set(world.clock.now() + 190_000);
+    expect(world.directory.stateOf('blue.vms')).to.have.property('kind', 'closing');
+    world.clock.advanceTo(world.clock.now() + 190_000);
     await world.settle();
     expect(world.pools.get('blue.vms')).to.equal(undefined);
     expect(world.writes.slice(-3)).to.deep.equal(['delete blue.vms', 'status blue.vms', 'metadata blue.vms']);
@@ -269,7 +269,7 @@ describe('a pool of an admin', () => {
     world.putPool(adminPool('p'));
     await world.settle();
     const since = world.pools.get('p')!.status!.conditions![0]!.lastTransitionTime;
-    world.clock.set(world.clock.now() + 3_600_000);
+    world.clock.advanceTo(world.clock.now() + 3_600_000);
     world.lease('p', '10.0.0.5', 'vms/c');
     await world.settle();
     expect(world.pools.get('p')!.status!.conditions![0]!.lastTransitionTime).to.equal(since);

@@ -6,21 +6,21 @@ import type { Clock, Random } from '../../kube/clock.js';
 import { isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
-import type { SyncResult } from '../../kube/loop.js';
+import type { SyncResult } from '../../kube/controller-loop.js';
 import type { Cache } from '../../kube/cache.js';
-import { addFinalizer, applyDerivation, mayGo, removeFinalizer, wantsFinalizer } from './apply.js';
+import { addFinalizer, applyDerivation, isUnused, removeFinalizer, lacksFinalizer } from './apply.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
-import { displacementOf } from './displacement.js';
+import { adminOverrideOf } from './admin-override.js';
 import { derivedPoolName } from '../core/derived-pool.js';
 import type { Pool } from '../core/pool.js';
-import type { RightsOf } from '../../api/nad-rights.js';
+import type { NadRightsLookup } from '../../api/nad-rights.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import { MoveFence } from './move-fence.js';
-import { Notices, tellOfConditions } from './notices.js';
-import { type Judgement, blockersOf, conditionsOf, countsOf } from './status.js';
-import { type StatusWritten, StatusWriter } from './status-writer.js';
+import { NadEvents, recordConditionEvents } from './pool-events.js';
+import { type PoolStatusInput, countBlockingLeases, conditionsOf, countsOf } from './status.js';
+import { type StatusWriteResult, PoolStatusWriter } from './status-writer.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
-import type { WireOverlaps } from './wire-overlaps.js';
+import type { SegmentOverlapTracker } from './segment-overlap-tracker.js';
 
 export type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 
@@ -30,10 +30,10 @@ export interface PoolsDependencies {
   directory: PoolDirectory;
   book: LeaseSource;
   usage: PoolUsage;
-  overlaps: Pick<WireOverlaps, 'of' | 'begin'>;
+  overlaps: Pick<SegmentOverlapTracker, 'messageFor' | 'start'>;
   /** How long agents may lease from a pool after it has changed. */
   maxStalenessMs: number;
-  rightsOf: RightsOf;
+  rightsOf: NadRightsLookup;
   /** Absent where nodes are lent none. */
   blocks?: { statusOf(pool: Pool): PoolBlocks; holdingUp(pool: string): number };
   /** Closed: no pool is made, changed or deleted. */
@@ -47,9 +47,9 @@ export interface PoolsDependencies {
 }
 
 /** What a term of leadership remembers. */
-interface Memory {
-  readonly writer: StatusWriter;
-  readonly notices: Notices;
+interface TermState {
+  readonly writer: PoolStatusWriter;
+  readonly notices: NadEvents;
   readonly fence: MoveFence;
 }
 
@@ -58,11 +58,11 @@ export function createPoolsSync(
   dependencies: PoolsDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const { client, clock, random, events, pools, statusIntervalMs, maxStalenessMs } = dependencies;
-  dependencies.overlaps.begin();
+  dependencies.overlaps.start();
   const options = { random, countsIntervalMs: statusIntervalMs, poolCount: () => pools.size };
   const memory = {
-    writer: new StatusWriter(client, clock, options),
-    notices: new Notices(events),
+    writer: new PoolStatusWriter(client, clock, options),
+    notices: new NadEvents(events),
     fence: new MoveFence(() => clock.now(), maxStalenessMs),
   };
   return async (key, signal) => {
@@ -76,14 +76,14 @@ export function createPoolsSync(
 /** Brings the derived pool of a network and a namespace of NADs to what the NADs say. */
 async function syncNetwork(
   network: { namespace: string; network: string },
-  { notices, fence }: Memory,
+  { notices, fence }: TermState,
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
   // no NAD is seen, and none is gone for sure
   if (!dependencies.directory.knowsNetworks) return undefined;
-  const planned = planOf(network, fence, dependencies);
-  for (const notice of planned.notices) notices.tell(notice);
+  const planned = planNetwork(network, fence, dependencies);
+  for (const notice of planned.events) notices.record(notice);
   if (!dependencies.isGateOpen()) return undefined;
   for (const action of planned.actions) {
     const { name } = action.pool.metadata;
@@ -93,14 +93,14 @@ async function syncNetwork(
     } catch (error) {
       const refused = 'nad' in action && (isInvalid(error) || isForbidden(error));
       const message = `AddressPool ${name} is refused by the API server: ${messageOf(error)}`;
-      if (refused) notices.tell({ nad: action.nad, reason: EventReason.PoolInvalid, message });
+      if (refused) notices.record({ nad: action.nad, reason: EventReason.PoolInvalid, message });
       throw error;
     }
   }
   return undefined;
 }
 
-function planOf(
+function planNetwork(
   { namespace, network }: { namespace: string; network: string },
   fence: MoveFence,
   { directory, pools, book, usage, rightsOf }: PoolsDependencies,
@@ -116,94 +116,95 @@ function planOf(
     nads: directory.nadsOf(namespace, network),
     ...(pool && { pool }),
     leases: () => book.ofPool(name),
-    blockers: blockersOf(usage.of(name, directory.pool(name))),
+    blockingLeases: countBlockingLeases(usage.of(name, directory.pool(name))),
     hasAdminPool,
-    ...(pool !== undefined && isBeingDeleted(pool) && fence.leftMs(pool) > 0 && { fenceMs: fence.lengthMs }),
+    ...(pool !== undefined && isBeingDeleted(pool) && fence.remainingMs(pool) > 0 && { fenceMs: fence.durationMs }),
     rights: rightsOf(namespace),
     adminPoolsIn: (addressSpace) => directory.adminPoolsIn(addressSpace),
   });
 }
 
-function planOfPool(pool: AddressPool, fence: MoveFence, dependencies: PoolsDependencies): DerivationPlan | undefined {
+function planForPool(pool: AddressPool, fence: MoveFence, dependencies: PoolsDependencies): DerivationPlan | undefined {
   const namespace = nadNamespaceOf(pool);
   if (namespace === undefined || !dependencies.directory.knowsNetworks) return undefined;
-  return planOf({ namespace, network: pool.spec.network }, fence, dependencies);
+  return planNetwork({ namespace, network: pool.spec.network }, fence, dependencies);
 }
 
 /** Keeps a pool's finalizer and status true. */
 async function syncPool(
   name: string,
-  { writer, fence }: Memory,
+  { writer, fence }: TermState,
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
   const { pools, directory, usage, client, events } = dependencies;
   const pool = pools.get(name);
-  const verdict = directory.verdict(name);
+  const verdict = directory.stateOf(name);
   if (pool === undefined || verdict === undefined) {
     writer.forget(name);
     usage.forget(name);
     fence.forget(name);
     return undefined;
   }
-  if (wantsFinalizer(pool)) await addFinalizer(pool, client, call);
-  const plan = planOfPool(pool, fence, dependencies);
-  const fencedMs = mayMove(pool, plan) ? fence.leftMs(pool) : 0;
-  if (fencedMs === 0 && isDone(pool, plan, dependencies)) return letGo(pool, plan, dependencies, call);
-  const inMs = writer.dueIn(pool);
+  if (lacksFinalizer(pool)) await addFinalizer(pool, client, call);
+  const plan = planForPool(pool, fence, dependencies);
+  const fencedMs = canMove(pool, plan) ? fence.remainingMs(pool) : 0;
+  if (fencedMs === 0 && isReadyToDelete(pool, plan, dependencies))
+    return finishDeletion(pool, plan, dependencies, call);
+  const inMs = writer.msUntilDue(pool);
   if (inMs > 0) return { earlyByMs: inMs };
   const written = await writer.write(
     pool,
-    wantedStatus(pool, { verdict, plan, ...(fencedMs > 0 && { fenceMs: fence.lengthMs }) }, dependencies),
+    desiredStatus(pool, { verdict, plan, ...(fencedMs > 0 && { fenceMs: fence.durationMs }) }, dependencies),
     call,
   );
-  if ('turned' in written) tellOfConditions(pool, written.turned, events);
-  return nextLook(written, fencedMs);
+  if ('transitions' in written) recordConditionEvents(pool, written.transitions, events);
+  return nextSync(written, fencedMs);
 }
 
-async function letGo(
+async function finishDeletion(
   pool: AddressPool,
   plan: DerivationPlan | undefined,
   { client, log }: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
   const { name } = pool.metadata;
-  const moves = mayMove(pool, plan) && plan?.addressSpace !== undefined;
+  const moves = canMove(pool, plan) && plan?.addressSpace !== undefined;
   // what the cache does not know of may have been leased by somebody else
-  if (!(await mayGo(pool, client, { ...call, moves })))
+  if (!(await isUnused(pool, client, { ...call, moves })))
     return { retry: `AddressPool ${name} is leased from, says the API server` };
   log.info({ pool: name }, 'no address is leased: the deleted pool goes');
   await removeFinalizer(pool, client, call);
   return undefined;
 }
 
-function nextLook(written: StatusWritten, fencedMs: number): SyncResult {
+function nextSync(written: StatusWriteResult, fencedMs: number): SyncResult {
   if ('earlyByMs' in written) return { earlyByMs: Math.min(written.earlyByMs, fencedMs || Infinity) };
   return fencedMs > 0 ? { retryAfterMs: fencedMs } : undefined;
 }
 
 /** It is being deleted, and the next pool of its name may serve another address space. */
-function mayMove(pool: AddressPool, plan: DerivationPlan | undefined): boolean {
+function canMove(pool: AddressPool, plan: DerivationPlan | undefined): boolean {
   const isDerived = nadNamespaceOf(pool) !== undefined;
   return isDerived && isBeingDeleted(pool) && plan?.addressSpace !== addressSpaceOf(pool);
 }
 
 /** It is being deleted, and nobody has anything of it. */
-function isDone(
+function isReadyToDelete(
   pool: AddressPool,
   plan: DerivationPlan | undefined,
   { usage, directory, blocks }: PoolsDependencies,
 ): boolean {
   const { name } = pool.metadata;
   if (plan?.agreement.reason === 'MovePending') return false;
-  if (!isBeingDeleted(pool) || blockersOf(usage.of(name, directory.pool(name))) > 0) return false;
+  if (!isBeingDeleted(pool) || countBlockingLeases(usage.of(name, directory.pool(name))) > 0) return false;
   // each that goes calls for another look
   return (blocks?.holdingUp(name) ?? 0) === 0;
 }
 
-function wantedStatus(
+function desiredStatus(
   pool: AddressPool,
-  { verdict, plan, fenceMs }: Pick<Judgement, 'verdict' | 'fenceMs'> & { plan: DerivationPlan | undefined },
+  { verdict, plan, fenceMs }: Pick<PoolStatusInput, 'verdict' | 'fenceMs'> & { plan: DerivationPlan | undefined },
   dependencies: PoolsDependencies,
 ) {
   const { directory, usage, book, blocks, overlaps } = dependencies;
@@ -219,8 +220,8 @@ function wantedStatus(
     usage: used,
     leases: { ofPool: () => book.ofPool(name), get: (lease) => book.get(lease) },
     ...(plan && { agreement: plan.agreement, notPermitted: plan.notPermitted }),
-    ...displacement(pool, directory),
-    overlap: overlaps.of(name),
+    ...findAdminOverride(pool, directory),
+    overlap: overlaps.messageFor(name),
   });
   return {
     ...countsOf(compiled, used, free),
@@ -231,11 +232,11 @@ function wantedStatus(
 }
 
 /** How a derived pool stands to those of administrators. */
-function displacement(pool: AddressPool, directory: PoolDirectory): Pick<Judgement, 'displaced'> {
+function findAdminOverride(pool: AddressPool, directory: PoolDirectory): Pick<PoolStatusInput, 'adminOverride'> {
   const { name } = pool.metadata;
   const nadNamespace = nadNamespaceOf(pool);
   if (nadNamespace === undefined) return {};
   const { network, namespaces } = pool.spec;
-  const displaced = displacementOf({ name, nadNamespace, namespaces }, directory.poolsOf(network));
-  return displaced === undefined ? {} : { displaced };
+  const displaced = adminOverrideOf({ name, nadNamespace, namespaces }, directory.poolsOf(network));
+  return displaced === undefined ? {} : { adminOverride: displaced };
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
-import type { Change } from '../../kube/informer.js';
-import type { NetworkAttachment } from '../../cluster/shrink.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 import { allPoolKeys, followPools } from './triggers.js';
@@ -22,10 +22,10 @@ class Source<S> {
 describe('which pools and networks are synced', () => {
   let world: PoolsWorld;
   let added: string[];
-  const pools = new Source<Change<AddressPool>>();
-  const networks = new Source<Change<NetworkAttachment>>();
+  const pools = new Source<ObjectChange<AddressPool>>();
+  const networks = new Source<ObjectChange<ParsedNad>>();
   const served = new Source<void>();
-  const claims = new Source<Change<ReturnType<typeof claimOf>>>();
+  const claims = new Source<ObjectChange<ReturnType<typeof claimOf>>>();
   const pods = new Source<string>();
 
   beforeEach(() => {
@@ -47,7 +47,7 @@ describe('which pools and networks are synced', () => {
 
   it('on a change of a pool: it, the network it is derived for, and those it competes with', async () => {
     world.putPool(adminPool('other', { cidr: '10.8.0.0/24' }));
-    world.networks.set(nad('tenant/blue', holdfastConfig()));
+    world.nads.set(nad('tenant/blue', holdfastConfig()));
     await keys();
     const object = world.putPool(derived());
     pools.tell({ type: 'added', object });
@@ -86,10 +86,10 @@ describe('which pools and networks are synced', () => {
   });
 
   it('on NADs that come to be known, even if there are none: all networks', async () => {
-    world.areNetworksServed = false;
+    world.areNadsServed = false;
     world.putPool(derived());
     await keys();
-    world.areNetworksServed = true;
+    world.areNadsServed = true;
     served.tell();
     expect(await keys()).to.deep.equal(['blue.vms']);
   });
@@ -130,11 +130,6 @@ describe('which pools and networks are synced', () => {
     world.putPool(derived());
     world.putPool(adminPool('p', { network: 'red' }));
     world.putNads(nad('vms/n', holdfastConfig()), nad('tenant/n', holdfastConfig({}, 'green')));
-    expect(allPoolKeys(world.pools, world.networks).sort()).to.deep.equal([
-      'blue.vms',
-      'p',
-      'tenant/green',
-      'vms/blue',
-    ]);
+    expect(allPoolKeys(world.pools, world.nads).sort()).to.deep.equal(['blue.vms', 'p', 'tenant/green', 'vms/blue']);
   });
 });

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
-import type { Change } from '../../kube/informer.js';
-import type { NetworkAttachment } from '../../cluster/shrink.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Address } from '../core/address.js';
 import { derivedPoolName } from '../core/derived-pool.js';
 import { stateOf } from '../core/lease.js';
@@ -13,15 +13,15 @@ import type { LeaseChange, LeaseSource, PoolUsage } from './usage.js';
 
 /** Which keys a change concerns: names of pools, and `namespace/network` of NADs. */
 
-interface Changing<S> {
+interface ChangeSource<S> {
   onChange(handler: (change: S) => void): void;
 }
 
 export interface PoolSources extends PoolChanges {
-  claims: Changing<Change<IPAMClaim>>;
+  claims: ChangeSource<ObjectChange<IPAMClaim>>;
   book: LeaseSource & { onGivenUp?(handler: (addressSpace: string, address: Address) => void): void };
   /** The keys of claims whose pods changed. */
-  pods: Changing<string>;
+  pods: ChangeSource<string>;
   directory: PoolDirectory;
   usage: PoolUsage;
   cache: { get(name: string): AddressPool | undefined };
@@ -43,8 +43,8 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
   networks.onChange((change) => add(keysOfNad(change)));
   book.onChange((change) => add(keysOfLease(change, directory, cache)));
   book.onGivenUp?.((space, address) => add(directory.poolsWith(space, address)));
-  pods.onChange((key) => add(usage.review(key)));
-  claims.onChange(({ object }) => add(usage.review(objectKey(object))));
+  pods.onChange((key) => add(usage.updateClaim(key)));
+  claims.onChange(({ object }) => add(usage.updateClaim(objectKey(object))));
 }
 
 function keysOfPool(pool: AddressPool): string[] {
@@ -53,7 +53,7 @@ function keysOfPool(pool: AddressPool): string[] {
 }
 
 /** The derived pools, and the NADs without one, that may or may not be in its address space. */
-function keysOfAdminPool({ object, before }: Change<AddressPool>, directory: PoolDirectory): string[] {
+function keysOfAdminPool({ object, before }: ObjectChange<AddressPool>, directory: PoolDirectory): string[] {
   if (nadNamespaceOf(object) !== undefined || isDeepStrictEqual(before?.spec, object.spec)) return [];
   return directory
     .networksIn(addressSpaceOf(object))
@@ -61,7 +61,7 @@ function keysOfAdminPool({ object, before }: Change<AddressPool>, directory: Poo
 }
 
 /** The network that it was for, and that it is for. */
-function keysOfNad({ object, before }: Change<NetworkAttachment>): string[] {
+function keysOfNad({ object, before }: ObjectChange<ParsedNad>): string[] {
   const keys = [before, object].flatMap((nad) =>
     nad?.config.ok ? [networkKey(nad.metadata.namespace ?? '', nad.config.network.name)] : [],
   );
@@ -92,7 +92,7 @@ function keysOfLease({ before, after }: LeaseChange, directory: PoolDirectory, p
 /** Everything there is. */
 export function allPoolKeys(
   pools: { list(): readonly AddressPool[] },
-  networks: { list(): readonly NetworkAttachment[] },
+  networks: { list(): readonly ParsedNad[] },
 ): string[] {
   const ofNads = networks.list().flatMap((object) => keysOfNad({ type: 'added', object }));
   return [...new Set([...pools.list().flatMap(keysOfPool), ...ofNads])];

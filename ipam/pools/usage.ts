@@ -22,7 +22,7 @@ export interface LeaseChange {
 }
 
 /** How the leases of one pool stand. */
-export interface Usage extends Readonly<Record<LeaseState, number>> {
+export interface LeaseCounts extends Readonly<Record<LeaseState, number>> {
   /** Of the held ones: those of claims that no pod uses. */
   readonly stopped: number;
   stoppedOf(family: Family): number;
@@ -31,18 +31,18 @@ export interface Usage extends Readonly<Record<LeaseState, number>> {
   /** Held, and not (or no longer) within what the pool may lease: names of leases. */
   readonly outside: ReadonlySet<string>;
   /** Reserved, where the pool may lease nothing: names of leases of which nobody gets anything. */
-  readonly idleReservations: ReadonlySet<string>;
+  readonly ineffectiveReservations: ReadonlySet<string>;
 }
 
-class Tally implements Usage {
+class LeaseTally implements LeaseCounts {
   held = 0;
   released = 0;
   reserved = 0;
   requestOnly = 0;
   readonly outside = new Set<string>();
-  readonly idleReservations = new Set<string>();
+  readonly ineffectiveReservations = new Set<string>();
   /** Names of leases. */
-  readonly idle: Readonly<Record<Family, Set<string>>> = { 4: new Set(), 6: new Set() };
+  readonly ofStoppedVms: Readonly<Record<Family, Set<string>>> = { 4: new Set(), 6: new Set() };
   readonly pool: Pool | undefined;
 
   constructor(pool: Pool | undefined) {
@@ -54,24 +54,24 @@ class Tally implements Usage {
   }
 
   stoppedOf(family: Family): number {
-    return this.idle[family].size;
+    return this.ofStoppedVms[family].size;
   }
 
   /** @param by 1: it is there now; -1: it is not any more */
   count(lease: LeaseRecord, by: 1 | -1): void {
     this[stateOf(lease)] += by;
-    const place = this.pool === undefined ? 'open' : placeOf(lease, this.pool);
+    const place = this.pool === undefined ? 'open' : locateLease(lease, this.pool);
     if (place === 'requestOnly') this.requestOnly += by;
     const { name } = lease.metadata;
     this.outside.delete(name);
-    this.idleReservations.delete(name);
+    this.ineffectiveReservations.delete(name);
     if (by === 1 && place === 'outside') this.#outsideBy(stateOf(lease))?.add(name);
-    if (by === -1) this.idle[lease.address.family].delete(name);
+    if (by === -1) this.ofStoppedVms[lease.address.family].delete(name);
   }
 
   #outsideBy(state: LeaseState): Set<string> | undefined {
     if (state === 'held') return this.outside;
-    return state === 'reserved' ? this.idleReservations : undefined;
+    return state === 'reserved' ? this.ineffectiveReservations : undefined;
   }
 }
 
@@ -79,7 +79,7 @@ class Tally implements Usage {
 export class PoolUsage {
   readonly #book: LeaseSource;
   readonly #isUsed: (owner: LeaseOwner) => boolean;
-  readonly #tallies = new Map<string, Tally>();
+  readonly #tallies = new Map<string, LeaseTally>();
 
   /** @param isUsed whether a claim's VM runs */
   constructor(book: LeaseSource, isUsed: (owner: LeaseOwner) => boolean) {
@@ -93,10 +93,10 @@ export class PoolUsage {
   }
 
   /** @param pool what the pool may lease; undefined where its spec cannot be read */
-  of(name: string, pool: Pool | undefined): Usage {
+  of(name: string, pool: Pool | undefined): LeaseCounts {
     const known = this.#tallies.get(name);
     if (known !== undefined && known.pool === pool) return known;
-    const tally = new Tally(pool);
+    const tally = new LeaseTally(pool);
     for (const lease of this.#book.ofPool(name)) this.#add(tally, lease);
     this.#tallies.set(name, tally);
     return tally;
@@ -107,7 +107,7 @@ export class PoolUsage {
   }
 
   /** The users of a claim, a `namespace/name`, have changed. @returns the pools whose counts did */
-  review(claimKey: string): string[] {
+  updateClaim(claimKey: string): string[] {
     const { namespace, name } = splitKey(claimKey);
     const changed = new Set<string>();
     for (const lease of this.#book.ofClaim(namespace, name)) {
@@ -119,22 +119,25 @@ export class PoolUsage {
     return [...changed];
   }
 
-  #add(tally: Tally, lease: LeaseRecord): void {
+  #add(tally: LeaseTally, lease: LeaseRecord): void {
     tally.count(lease, 1);
     this.#judge(tally, lease);
   }
 
-  #judge(tally: Tally, lease: LeaseRecord): void {
+  #judge(tally: LeaseTally, lease: LeaseRecord): void {
     const { owner } = lease;
     const idle = stateOf(lease) === 'held' && owner?.kind === 'IPAMClaim' && !this.#isUsed(owner);
-    const names = tally.idle[lease.address.family];
+    const names = tally.ofStoppedVms[lease.address.family];
     if (idle) names.add(lease.metadata.name);
     else names.delete(lease.metadata.name);
   }
 }
 
 /** Where a lease lies in what the pool may lease now. */
-function placeOf(lease: Pick<LeaseRecord, 'address' | 'addressSpace'>, pool: Pool): 'open' | 'requestOnly' | 'outside' {
+function locateLease(
+  lease: Pick<LeaseRecord, 'address' | 'addressSpace'>,
+  pool: Pool,
+): 'open' | 'requestOnly' | 'outside' {
   const { value } = lease.address;
   const subnet = lease.addressSpace === pool.addressSpace ? subnetOf(pool, lease.address) : undefined;
   if (subnet?.open.has(value)) return 'open';
@@ -142,14 +145,15 @@ function placeOf(lease: Pick<LeaseRecord, 'address' | 'addressSpace'>, pool: Poo
 }
 
 /** Held leases that a spec would leave outside. */
-export function outsideOf(leases: Iterable<LeaseRecord>, pool: Pool): LeaseRecord[] {
+export function leasesOutside(leases: Iterable<LeaseRecord>, pool: Pool): LeaseRecord[] {
   const found: LeaseRecord[] = [];
-  for (const lease of leases) if (stateOf(lease) === 'held' && placeOf(lease, pool) === 'outside') found.push(lease);
+  for (const lease of leases)
+    if (stateOf(lease) === 'held' && locateLease(lease, pool) === 'outside') found.push(lease);
   return found;
 }
 
 /** The claim of a lease's owner is used: for {@link PoolUsage}. */
-export function usedBy<C extends { metadata: { uid?: string } }>(
+export function claimUseCheck<C extends { metadata: { uid?: string } }>(
   claims: { get(key: string): C | undefined },
   usersOf: (claim: C) => readonly unknown[],
 ): (owner: LeaseOwner) => boolean {

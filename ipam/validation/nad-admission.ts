@@ -1,13 +1,13 @@
 import { joinKey } from '../../api/meta.js';
-import type { AdmissionRequest, Answer } from '../../admission/review.js';
+import type { AdmissionRequest, AdmissionResponse } from '../../admission/review.js';
 import { Reviewer } from '../../admission/reviewer.js';
-import { shrinkNad } from '../../cluster/shrink.js';
-import { warnOfMisspelling, warnOfUnreadable } from './nad-text.js';
-import { isOurs, reviewNad } from './nads.js';
-import { readNadObject } from './objects.js';
-import { type ValidationAdmissionOptions, refuseResource, report } from './report.js';
+import { transformNad } from '../../cluster/transforms.js';
+import { warnOfMisspelledFlag, warnOfUnreadableConfig } from './nad-config-warnings.js';
+import { delegatesToHoldfast, reviewNad } from './nad-review.js';
+import { readNadObject } from './reviewed-objects.js';
+import { type ValidationAdmissionOptions, denyResource, answerReview } from './review-answer.js';
 
-const NADS = 'k8s.cni.cncf.io/v1/network-attachment-definitions';
+const NAD_RESOURCE = 'k8s.cni.cncf.io/v1/network-attachment-definitions';
 
 /** Answers reviews of NADs. Never stands in the way of those that are somebody else's, nor, by a fault of ours, of any. */
 export class NadAdmission {
@@ -20,7 +20,7 @@ export class NadAdmission {
       ...options,
       subject: 'the network',
       decide: (request) => this.#decide(request),
-      onFault: unchecked,
+      onFault: allowUnchecked,
     });
   }
 
@@ -33,23 +33,23 @@ export class NadAdmission {
     return this.#reviewer.answer(body);
   }
 
-  async #decide({ operation, resource, namespace, object, oldObject }: AdmissionRequest): Promise<Answer> {
-    if (resource !== NADS) return refuseResource(resource, NADS);
+  async #decide({ operation, resource, namespace, object, oldObject }: AdmissionRequest): Promise<AdmissionResponse> {
+    if (resource !== NAD_RESOURCE) return denyResource(resource, NAD_RESOURCE);
     if (operation !== 'CREATE' && operation !== 'UPDATE') return { allowed: true };
     const written = readNadObject(object, 'request.object', namespace);
-    const nad = shrinkNad(written);
-    if (!isOurs(nad)) return { allowed: true, warnings: warnOfUnreadable(written) };
+    const nad = transformNad(written);
+    if (!delegatesToHoldfast(nad)) return { allowed: true, warnings: warnOfUnreadableConfig(written) };
     const oldNad =
-      operation === 'UPDATE' ? shrinkNad(readNadObject(oldObject, 'request.oldObject', namespace)) : undefined;
+      operation === 'UPDATE' ? transformNad(readNadObject(oldObject, 'request.oldObject', namespace)) : undefined;
     const missing = await this.#options.filled();
-    if (missing !== undefined) return unchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
+    if (missing !== undefined) return allowUnchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
     const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
     const { refusals, warnings } = reviewNad({ nad, oldNad }, this.#options.view);
-    const verdict = { refusals, warnings: [...warnOfMisspelling(written), ...warnings] };
-    return report({ operation, subject, verdict }, this.#options);
+    const verdict = { refusals, warnings: [...warnOfMisspelledFlag(written), ...warnings] };
+    return answerReview({ operation, subject, verdict }, this.#options);
   }
 }
 
-function unchecked(reason: string): Answer {
+function allowUnchecked(reason: string): AdmissionResponse {
   return { allowed: true, warnings: [`not checked: ${reason}`] };
 }

@@ -1,11 +1,11 @@
-import type { AdmissionRequest, Answer } from '../../admission/review.js';
+import type { AdmissionRequest, AdmissionResponse } from '../../admission/review.js';
 import { Reviewer } from '../../admission/reviewer.js';
-import { MalformedObjectError, readPoolObject } from './objects.js';
-import { reviewPool } from './pools.js';
-import { type ValidationAdmissionOptions, refuseResource, report } from './report.js';
-import type { Verdict } from './verdict.js';
+import { MalformedObjectError, readPoolObject } from './reviewed-objects.js';
+import { reviewPool } from './pool-review.js';
+import { type ValidationAdmissionOptions, denyResource, answerReview } from './review-answer.js';
+import type { ReviewResult } from './review-result.js';
 
-const POOLS = 'ipam.holdfast.dev/v1alpha1/addresspools';
+const POOL_RESOURCE = 'ipam.holdfast.dev/v1alpha1/addresspools';
 
 /** Answers reviews of pools. Has no side effects, so that a dry run is like any other. */
 export class PoolAdmission {
@@ -26,8 +26,8 @@ export class PoolAdmission {
     return this.#reviewer.answer(body);
   }
 
-  async #decide(request: AdmissionRequest): Promise<Answer> {
-    if (request.resource !== POOLS) return refuseResource(request.resource, POOLS);
+  async #decide(request: AdmissionRequest): Promise<AdmissionResponse> {
+    if (request.resource !== POOL_RESOURCE) return denyResource(request.resource, POOL_RESOURCE);
     const missing = await this.#options.filled();
     if (missing !== undefined) {
       return {
@@ -36,10 +36,10 @@ export class PoolAdmission {
         code: 500,
       };
     }
-    return orMalformed(() => this.#judge(request));
+    return rejectMalformed(() => this.#judge(request));
   }
 
-  #judge({ operation, object, oldObject }: AdmissionRequest): Answer {
+  #judge({ operation, object, oldObject }: AdmissionRequest): AdmissionResponse {
     const { view } = this.#options;
     const pool = () => readPoolObject(object, 'request.object');
     const oldPool = () => readPoolObject(oldObject, 'request.oldObject');
@@ -61,12 +61,12 @@ export class PoolAdmission {
     }
   }
 
-  #report(operation: string, name: string, verdict: Verdict): Answer {
-    return report({ operation, subject: `AddressPool ${name}`, verdict }, this.#options);
+  #report(operation: string, name: string, verdict: ReviewResult): AdmissionResponse {
+    return answerReview({ operation, subject: `AddressPool ${name}`, verdict }, this.#options);
   }
 }
 
-function orMalformed(decide: () => Answer): Answer {
+function rejectMalformed(decide: () => AdmissionResponse): AdmissionResponse {
   try {
     return decide();
   } catch (error) {

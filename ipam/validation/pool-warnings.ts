@@ -2,32 +2,32 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BITS, type Family, formatAddress } from '../core/address.js';
 import { type Pool, firstSharedAddress } from '../core/pool.js';
 import { Slices } from '../core/slices.js';
-import type { PoolChange } from './losses.js';
-import { missed } from './lost-leases.js';
-import { competes, isAdmins, servedOf } from './serving.js';
+import type { PoolChange } from './leased-addresses.js';
+import { unreleased } from './unreleased-leases.js';
+import { hasCommonUsers, isAdminPool, servablePool } from './pool-relations.js';
 import type { ValidationView } from './view.js';
 
 /** The API server shows a few short lines. */
-const MOST_POOLS = 5;
+const MAX_WARNED_POOLS = 5;
 
 /** One is for claims: of fewer, nodes are lent nothing. */
-const LEAST_BLOCKS = 2n;
+const MIN_BLOCKS = 2n;
 
 /** What is allowed and may not be meant: one line each, below 256 characters where names are not long. */
 export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
   return [
     ...warnOfCooldown(change.pool, view),
     ...warnOfBlocks(change),
-    ...warnOfUsers(change, view),
-    ...warnOfTakeover(change, view),
+    ...warnOfLeftOutNamespaces(change, view),
+    ...warnOfReplacedPools(change, view),
     ...warnOfOverlaps(change, view),
   ];
 }
 
-function warnOfCooldown({ spec: { cooldownSeconds } }: AddressPool, { leastCooldownMs }: ValidationView): string[] {
-  if (cooldownSeconds === undefined || cooldownSeconds * 1000 >= leastCooldownMs) return [];
+function warnOfCooldown({ spec: { cooldownSeconds } }: AddressPool, { minCooldownMs }: ValidationView): string[] {
+  if (cooldownSeconds === undefined || cooldownSeconds * 1000 >= minCooldownMs) return [];
   return [
-    `spec.cooldownSeconds: ${cooldownSeconds} is short: addresses cool down for ${leastCooldownMs / 1000} s all the same, as long as a node may not know that one was released`,
+    `spec.cooldownSeconds: ${cooldownSeconds} is short: addresses cool down for ${minCooldownMs / 1000} s all the same, as long as a node may not know that one was released`,
   ];
 }
 
@@ -37,7 +37,7 @@ function warnOfBlocks({ pool: { spec }, after }: PoolChange): string[] {
     const key = family === 4 ? 'ipv4' : 'ipv6';
     const size = spec.blockSize?.[key];
     const blocks = new Slices(after, family).count;
-    if (typeof size !== 'number' || blocks >= LEAST_BLOCKS) return [];
+    if (typeof size !== 'number' || blocks >= MIN_BLOCKS) return [];
     const enough = sizeForBlocks(after, family, size);
     const remedy = enough === undefined ? '' : `write ${enough} or more, or `;
     return [
@@ -50,35 +50,37 @@ function warnOfBlocks({ pool: { spec }, after }: PoolChange): string[] {
 function sizeForBlocks(pool: Pool, family: Family, size: number): number | undefined {
   for (let longer = size + 1; longer <= BITS[family]; longer++) {
     const sliced = { ...pool, blockSize: { ...pool.blockSize, [family]: longer } };
-    if (new Slices(sliced, family).count >= LEAST_BLOCKS) return longer;
+    if (new Slices(sliced, family).count >= MIN_BLOCKS) return longer;
   }
   return undefined;
 }
 
 /** Namespaces that are left out now and have leases. */
-function warnOfUsers({ pool, after, before }: PoolChange, view: ValidationView): string[] {
+function warnOfLeftOutNamespaces({ pool, after, before }: PoolChange, view: ValidationView): string[] {
   const { name, namespaces } = after;
   if (namespaces === undefined) return [];
   const isLeftOut = (namespace: string) => !namespaces.has(namespace) && (before?.namespaces?.has(namespace) ?? true);
-  const owners = missed(view.leases.ofPool(name)).flatMap(({ owner }) => owner?.namespace ?? []);
+  const owners = unreleased(view.leases.ofPool(name)).flatMap(({ owner }) => owner?.namespace ?? []);
   const leftOut = new Set(owners.filter(isLeftOut));
   const [first] = [...leftOut].sort();
   if (first === undefined) return [];
   const which = leftOut.size === 1 ? first : `${first} and ${leftOut.size - 1} more namespaces`;
-  const remedy = isAdmins(pool) ? '' : '; to serve them, add them to "namespaces" in the ipam object of the NAD';
+  const remedy = isAdminPool(pool) ? '' : '; to serve them, add them to "namespaces" in the ipam object of the NAD';
   return [
     `spec.namespaces: workloads of ${which} have addresses of the pool: they keep them, and get no others${remedy}`,
   ];
 }
 
 /** An admin's pool wins over those made of NADs. */
-function warnOfTakeover({ pool, oldPool }: PoolChange, view: ValidationView): string[] {
-  if (!isAdmins(pool)) return [];
+function warnOfReplacedPools({ pool, oldPool }: PoolChange, view: ValidationView): string[] {
+  if (!isAdminPool(pool)) return [];
   const taken = view.pools.list().filter((other) => {
-    return !isAdmins(other) && competes(pool, other) && (oldPool === undefined || !competes(oldPool, other));
+    return (
+      !isAdminPool(other) && hasCommonUsers(pool, other) && (oldPool === undefined || !hasCommonUsers(oldPool, other))
+    );
   });
   return taken
-    .slice(0, MOST_POOLS)
+    .slice(0, MAX_WARNED_POOLS)
     .map(
       ({ metadata: { name } }) =>
         `spec.network: this pool serves in place of AddressPool ${name}, which was made of a NetworkAttachmentDefinition: what is leased there stays`,
@@ -89,17 +91,17 @@ function warnOfTakeover({ pool, oldPool }: PoolChange, view: ValidationView): st
 function warnOfOverlaps({ pool, after, reader }: PoolChange, view: ValidationView): string[] {
   const overlaps = view.pools.list().flatMap((other) => {
     // of an admin's pool and those that it serves in place of, one alone leases
-    const replaces = isAdmins(pool) !== isAdmins(other) && competes(pool, other);
+    const replaces = isAdminPool(pool) !== isAdminPool(other) && hasCommonUsers(pool, other);
     if (other.metadata.name === after.name || replaces) return [];
-    const served = servedOf(other);
+    const served = servablePool(other);
     const shared = served?.addressSpace === after.addressSpace ? firstSharedAddress(after, served) : undefined;
     if (shared === undefined) return [];
     // the name of a derived pool tells the namespace of its NAD
-    const isShown = reader === undefined || isAdmins(other) || nadNamespaceOf(other) === reader;
+    const isShown = reader === undefined || isAdminPool(other) || nadNamespaceOf(other) === reader;
     const which = isShown ? `AddressPool ${other.metadata.name}` : 'a pool of another namespace';
     return [
       `spec.subnets: addresses from ${formatAddress(shared)} on are in ${which}, too: in address space "${after.addressSpace}" each is leased once`,
     ];
   });
-  return overlaps.slice(0, MOST_POOLS);
+  return overlaps.slice(0, MAX_WARNED_POOLS);
 }

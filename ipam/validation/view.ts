@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import type { JudgedPool } from '../directory/verdict.js';
-import type { NetworkAttachment } from '../../cluster/shrink.js';
-import type { RightsOf } from '../../api/nad-rights.js';
+import type { EvaluatedPool } from '../directory/pool-state.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import type { NadRightsLookup } from '../../api/nad-rights.js';
 import type { LeaseRecord } from '../core/lease.js';
 
 /** What a review reads of a lease. */
@@ -13,25 +13,25 @@ export interface PoolLeases {
 }
 
 /** The pools there are. */
-export interface Pools {
+export interface PoolLister {
   list(): readonly AddressPool[];
 }
 
 /** The NADs there are. */
-export interface Networks {
+export interface NadLister {
   /** Those of a namespace whose config names the network, oldest first. */
-  nadsOf(namespace: string, network: string): readonly NetworkAttachment[];
+  nadsOf(namespace: string, network: string): readonly ParsedNad[];
   /** The pools whose addresses are used on each layer-2 segment. */
-  readonly poolsByWire: ReadonlyMap<string, ReadonlySet<JudgedPool>>;
+  readonly poolsByWire: ReadonlyMap<string, ReadonlySet<EvaluatedPool>>;
 }
 
 /** What a review sees of the cluster. Every look is a look into memory. */
 export interface ValidationView {
   readonly leases: PoolLeases;
-  readonly pools: Pools;
-  readonly networks: Networks;
+  readonly pools: PoolLister;
+  readonly networks: NadLister;
   /** What NADs of a namespace may ask for. */
-  readonly rightsOf: RightsOf;
+  readonly rightsOf: NadRightsLookup;
   /** The shortest cool-down that is in force, whatever a pool says: twice what agents may answer from cache. */
-  readonly leastCooldownMs: number;
+  readonly minCooldownMs: number;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { silentLogger } from '../../kube/log.js';
-import type { AdmissionPart } from '../../admission/part.js';
+import type { AdmissionComponent } from '../../admission/component.js';
 import type { InformerRegistry } from '../../kube/informers.js';
 import { createMetrics } from '../../process/metrics.js';
 import { AdmissionClient } from '../../test/admission-client.js';
@@ -12,8 +12,8 @@ import { type ServingCertificate, makeServingCertificate } from '../../test/cert
 import { ManualClock } from '../../test/manual-clock.js';
 import { MemoryApi } from '../../test/memory-api.js';
 import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
-import { leaseOf, viewOf } from './testing/validation-view.js';
-import { type ValidationDeps, createValidation } from './webhook.js';
+import { poolLeaseOf, validationViewOf } from './testing/validation-view.js';
+import { type ValidationDeps, createValidationWebhook } from './webhook.js';
 
 interface Response {
   uid: string;
@@ -40,7 +40,7 @@ describe('the validation of pools and networks over HTTPS', function () {
   let missing: string[];
   let fill: () => void;
   let metrics: ReturnType<typeof createMetrics>;
-  let part: AdmissionPart;
+  let part: AdmissionComponent;
   let client: AdmissionClient;
 
   before(async () => {
@@ -89,11 +89,11 @@ describe('the validation of pools and networks over HTTPS', function () {
       validationConfiguration: 'holdfast-ipam',
       validationServiceName: 'holdfast-ipam',
     } as const;
-    part = createValidation(context, config, deps);
+    part = createValidationWebhook(context, config, deps);
     await part.start();
     client = new AdmissionClient(part.port, { ca: certificate.ca });
     // the certificate sleeps once it is loaded
-    await clock.idle();
+    await clock.untilAlarmsSet();
   }
 
   async function ask({ path, resource }: typeof POOLS, request: Record<string, unknown>): Promise<Response> {
@@ -116,7 +116,7 @@ describe('the validation of pools and networks over HTTPS', function () {
   });
 
   it('refuses with a reason, a code, and a count', async () => {
-    await start(viewOf({ leases: { p: [leaseOf('10.0.0.5')] } }));
+    await start(validationViewOf({ leases: { p: [poolLeaseOf('10.0.0.5')] } }));
     const answer = await ask(POOLS, { operation: 'DELETE', object: null, oldObject: adminPool('p') });
     expect(answer).to.deep.include({ uid: 'u1', allowed: false });
     expect(answer.status?.code).to.equal(403);
@@ -125,7 +125,7 @@ describe('the validation of pools and networks over HTTPS', function () {
   });
 
   it('says all that is wrong with a pool at once', async () => {
-    await start(viewOf({}));
+    await start(validationViewOf({}));
     const subnets = [{ cidr: '10.0.0.1/24' }, { cidr: '10.1.0.0/24', gateway: '10.0.0.1' }];
     const { status } = await ask(POOLS, { object: adminPool('p', { subnets }) });
     expect(status?.code).to.equal(400);
@@ -133,14 +133,14 @@ describe('the validation of pools and networks over HTTPS', function () {
   });
 
   it('compares with the pool as it was on an UPDATE', async () => {
-    await start(viewOf({ leases: { p: [leaseOf('10.0.0.200')] } }));
+    await start(validationViewOf({ leases: { p: [poolLeaseOf('10.0.0.200')] } }));
     const [object, oldObject] = [adminPool('p', { cidr: '10.0.0.0/28' }), adminPool('p')];
     expect((await ask(POOLS, { operation: 'UPDATE', object, oldObject })).allowed).to.be.false;
     expect((await ask(POOLS, { operation: 'UPDATE', object, oldObject: object })).allowed).to.be.true;
   });
 
   it('allows with warnings, and answers a dry run like any other', async () => {
-    await start(viewOf({}));
+    await start(validationViewOf({}));
     const object = adminPool('p', { cooldownSeconds: 5 });
     const answer = await ask(POOLS, { object });
     expect(answer.allowed).to.be.true;
@@ -149,7 +149,7 @@ describe('the validation of pools and networks over HTTPS', function () {
   });
 
   it('reviews networks', async () => {
-    await start(viewOf({}));
+    await start(validationViewOf({}));
     const answer = await ask(NADS, network(holdfastConfig({ subnets: [{ cidr: '10.0.0.1/24' }] })));
     expect(answer.status?.code).to.equal(400);
     expect(answer.status?.message).to.match(
@@ -158,7 +158,7 @@ describe('the validation of pools and networks over HTTPS', function () {
   });
 
   it('refuses a network that names as many namespaces as a pool may have, beside its own', async () => {
-    await start(viewOf({}));
+    await start(validationViewOf({}));
     const namespaces = Array.from({ length: 256 }, (_, index) => `team-${index}`);
     const ipam = (named: readonly string[]) =>
       holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }], namespaces: named });
@@ -169,7 +169,7 @@ describe('the validation of pools and networks over HTTPS', function () {
   });
 
   it('warns of a network that nobody can read, and of a flag that nobody reads', async () => {
-    await start(viewOf({}));
+    await start(validationViewOf({}));
     const broken = await ask(NADS, network('{"ipam": {"type": "holdfast"'));
     expect(broken.allowed).to.be.true;
     expect(broken.warnings?.join()).to.match(/^spec\.config is not JSON/);
@@ -179,7 +179,7 @@ describe('the validation of pools and networks over HTTPS', function () {
   });
 
   it('has nothing to say of what others write', async () => {
-    await start(viewOf({}));
+    await start(validationViewOf({}));
     const ipam = { type: 'host-local', note: 'not "holdfast"' };
     for (const config of [{ ...holdfastConfig(), ipam, allowPersistentIps: true }, '{"ipam": {"type": "static"']) {
       expect(await ask(NADS, network(config))).to.deep.equal({ uid: 'u1', allowed: true });
@@ -207,7 +207,7 @@ describe('the validation of pools and networks over HTTPS', function () {
   ];
   for (const { name, given, text } of malformed) {
     it(`refuses ${name}, naming the field`, async () => {
-      await start(viewOf({}));
+      await start(validationViewOf({}));
       const { allowed, status } = await ask(POOLS, given);
       expect(allowed).to.be.false;
       expect(status?.code).to.equal(400);
@@ -217,7 +217,7 @@ describe('the validation of pools and networks over HTTPS', function () {
 
   it('refuses a pool where it fails itself, and lets a network pass unchecked', async () => {
     const broken = {
-      ...viewOf({}),
+      ...validationViewOf({}),
       pools: {
         list: () => {
           throw new TypeError('oops');
@@ -233,31 +233,31 @@ describe('the validation of pools and networks over HTTPS', function () {
   });
 
   it('waits until the caches are filled', async () => {
-    await start(viewOf({}), ['addressleases']);
+    await start(validationViewOf({}), ['addressleases']);
     expect(part.ready?.()).to.equal('not listed yet: addressleases');
     const answer = ask(POOLS, { object: adminPool('p') });
-    await clock.idle(2);
+    await clock.untilAlarmsSet(2);
     fill();
     expect((await answer).allowed).to.be.true;
     expect(part.ready?.()).to.be.undefined;
   });
 
   it('does not wait for longer than API servers do', async () => {
-    await start(viewOf({}), ['addressleases']);
+    await start(validationViewOf({}), ['addressleases']);
     const pool = ask(POOLS, { object: adminPool('p') });
-    await clock.idle(2);
-    clock.set(clock.now() + 4_000);
+    await clock.untilAlarmsSet(2);
+    clock.advanceTo(clock.now() + 4_000);
     const { allowed, status } = await pool;
     expect(allowed).to.be.false;
     expect(status?.message).to.include('not listed yet: addressleases').and.to.include('Try again');
     const asking = ask(NADS, network(holdfastConfig()));
-    await clock.idle(2);
-    clock.set(clock.now() + 4_000);
+    await clock.untilAlarmsSet(2);
+    clock.advanceTo(clock.now() + 4_000);
     expect(await asking).to.deep.include({ allowed: true });
   });
 
   it('lets the networks of others pass at once, filled or not', async () => {
-    await start(viewOf({}), ['addressleases']);
+    await start(validationViewOf({}), ['addressleases']);
     const other = { name: 'blue', type: 'bridge', ipam: { type: 'host-local' }, note: 'not "holdfast"' };
     expect(await ask(NADS, network(other))).to.deep.equal({ uid: 'u1', allowed: true });
   });

@@ -1,9 +1,9 @@
 import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
-import { type AdmissionPart, createAdmissionPart } from '../../admission/part.js';
+import { type AdmissionComponent, createAdmissionComponent } from '../../admission/component.js';
 import type { ClientConfig } from '../../process/client-config.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
-import { leastCooldownMs } from '../core/lease-times.js';
+import { minCooldownMs } from '../core/lease-times.js';
 import { createValidationMetrics } from './metrics.js';
 import { NadAdmission } from './nad-admission.js';
 import { PoolAdmission } from './pool-admission.js';
@@ -13,7 +13,7 @@ const NAME = 'ipam-validation';
 const VALIDATE_POOLS = '/validate-address-pools';
 const VALIDATE_NADS = '/validate-network-attachment-definitions';
 /** Shorter than the 5 s for which API servers wait by the shipped configuration: so they hear what is missing. */
-const FILL_LIMIT_MS = 4_000;
+const SYNC_TIMEOUT_MS = 4_000;
 
 export type ValidationConfig = Pick<
   IpamConfig,
@@ -32,18 +32,18 @@ export type ValidationConfig = Pick<
 export type ValidationDeps = Pick<ValidationView, 'leases' | 'pools' | 'networks' | 'rightsOf'>;
 
 /** Serves the reviews of pools and NADs, on every replica: the leader and those that follow. */
-export function createValidation(
+export function createValidationWebhook(
   shared: ProcessContext,
   config: ValidationConfig,
   deps: ValidationDeps,
-): AdmissionPart {
+): AdmissionComponent {
   const context = { ...shared, log: shared.log.child({ part: NAME }) };
   const { log, clock } = context;
   const metrics = createValidationMetrics(context.metrics);
-  const view: ValidationView = { ...deps, leastCooldownMs: leastCooldownMs(config.maxStalenessMs) };
-  const options = { view, filled: () => filled(context), log, metrics, clock };
+  const view: ValidationView = { ...deps, minCooldownMs: minCooldownMs(config.maxStalenessMs) };
+  const options = { view, filled: () => waitForSync(context), log, metrics, clock };
   const [pools, nads] = [new PoolAdmission(options), new NadAdmission(options)];
-  return createAdmissionPart(context, {
+  return createAdmissionComponent(context, {
     name: NAME,
     bindAddress: config.validationBindAddress,
     bindFlag: 'validation-bind-address',
@@ -65,10 +65,13 @@ export function createValidation(
 }
 
 /** Before the caches are filled, nothing that they say would be true. */
-async function filled({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>): Promise<string | undefined> {
+async function waitForSync({
+  informers,
+  clock,
+}: Pick<ProcessContext, 'informers' | 'clock'>): Promise<string | undefined> {
   if (informers.ready() === undefined) return undefined;
   const limit = new AbortController();
-  await Promise.race([informers.synced(), clock.sleep(FILL_LIMIT_MS, limit.signal)]);
+  await Promise.race([informers.synced(), clock.sleep(SYNC_TIMEOUT_MS, limit.signal)]);
   limit.abort();
   return informers.ready();
 }

@@ -7,10 +7,10 @@ import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
 import { until } from '../../e2e/bed/wait.js';
 import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
-import { refusalOf } from '../../test/outcome.js';
+import { requestErrorOf } from '../../test/request-error.js';
 
 /** A kube-apiserver that knows one of our kinds, and nothing else of Holdfast. */
-export async function startWithKind<T extends KubeObject>(kind: Resource<T>): Promise<ControlPlane> {
+export async function startServerWithKind<T extends KubeObject>(kind: Resource<T>): Promise<ControlPlane> {
   const plane = await startControlPlane();
   try {
     await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', `${kind.plural}.yaml`)));
@@ -23,12 +23,15 @@ export async function startWithKind<T extends KubeObject>(kind: Resource<T>): Pr
 }
 
 /** @param words of the refusal by the kind; undefined: the attempt must succeed */
-export async function expectOutcome(attempt: Promise<unknown>, words: readonly string[] | undefined): Promise<void> {
+export async function expectSchemaResult(
+  attempt: Promise<unknown>,
+  words: readonly string[] | undefined,
+): Promise<void> {
   if (words === undefined) {
     await attempt;
     return;
   }
-  const { message } = await refusalOf(attempt);
+  const { message } = await requestErrorOf(attempt);
   for (const word of words) expect(message).to.include(word);
   // a rule that fails for want of a guard says this, and nothing of use
   expect(message).not.to.match(/evaluation error|no such key/);

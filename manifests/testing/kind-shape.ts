@@ -4,23 +4,23 @@ import ts from 'typescript';
  * What a kind's objects look like, as far as a TypeScript definition and an OpenAPI schema can both say it.
  * Fields end in `?` where they may be absent. `enum` is sorted.
  */
-export type Shape =
+export type TypeShape =
   | 'string'
   | 'number'
   | 'boolean'
   | { readonly enum: readonly string[] }
-  | { readonly list: Shape }
-  | { readonly map: Shape }
-  | { readonly fields: Readonly<Record<string, Shape>> };
+  | { readonly list: TypeShape }
+  | { readonly map: TypeShape }
+  | { readonly fields: Readonly<Record<string, TypeShape>> };
 
 /** The part of an OpenAPI v3 schema that Kubernetes calls structural. */
-export interface Schema {
+export interface StructuralSchema {
   readonly type?: string;
   readonly description?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: Schema;
+  readonly properties?: Readonly<Record<string, StructuralSchema>>;
+  readonly additionalProperties?: StructuralSchema;
   readonly required?: readonly string[];
-  readonly items?: Schema;
+  readonly items?: StructuralSchema;
   readonly enum?: readonly string[];
   readonly format?: string;
   readonly maxLength?: number;
@@ -29,7 +29,7 @@ export interface Schema {
   readonly maximum?: number;
 }
 
-export function shapeOfSchema(schema: Schema, path = ''): Shape {
+export function shapeOfSchema(schema: StructuralSchema, path = ''): TypeShape {
   if (schema.enum !== undefined) return { enum: [...schema.enum].sort() };
   switch (schema.type) {
     case 'string':
@@ -47,7 +47,10 @@ export function shapeOfSchema(schema: Schema, path = ''): Shape {
   }
 }
 
-function shapeOfObject({ additionalProperties: values, properties, required = [] }: Schema, path: string): Shape {
+function shapeOfObject(
+  { additionalProperties: values, properties, required = [] }: StructuralSchema,
+  path: string,
+): TypeShape {
   if (values !== undefined) return { map: shapeOfSchema(values, `${path}{}`) };
   const fields = Object.entries(properties ?? {}).map(
     ([name, property]) =>
@@ -57,7 +60,7 @@ function shapeOfObject({ additionalProperties: values, properties, required = []
 }
 
 /** The shape of an exported interface of a source file. */
-export function shapeOfInterface(file: string, name: string): Shape {
+export function shapeOfInterface(file: string, name: string): TypeShape {
   const program = ts.createProgram([file], { strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: [] });
   const checker = program.getTypeChecker();
   const source = program.getSourceFile(file);
@@ -67,7 +70,7 @@ export function shapeOfInterface(file: string, name: string): Shape {
   return shapeOfType(checker.getDeclaredTypeOfSymbol(found), checker, name);
 }
 
-function shapeOfType(type: ts.Type, checker: ts.TypeChecker, path: string): Shape {
+function shapeOfType(type: ts.Type, checker: ts.TypeChecker, path: string): TypeShape {
   if (type.flags & ts.TypeFlags.String) return 'string';
   if (type.flags & ts.TypeFlags.Number) return 'number';
   if (type.flags & ts.TypeFlags.Boolean) return 'boolean';

@@ -1,7 +1,7 @@
 import { BlockRelease } from '../../api/address-block.js';
 import { BlockCandidates, type PickOutcome } from '../../cni/agent/blocks/block-candidates.js';
 import { type AnswerOutcome, LentBlocks } from '../../cni/agent/blocks/lent-blocks.js';
-import { ANSWER_INTERVAL_MS } from '../../cni/agent/blocks/own-blocks.js';
+import { ANSWER_INTERVAL_MS } from '../../cni/agent/blocks/node-blocks.js';
 import { AddressSpace } from '../../ipam/core/address-space.js';
 import type { Address, Family } from '../../ipam/core/address.js';
 import { type BlockRecord } from '../../ipam/core/block.js';
@@ -10,12 +10,12 @@ import { leaseName } from '../../ipam/core/lease-name.js';
 import { type LeaseRecord, createLease, releaseLease, stateOf } from '../../ipam/core/lease.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { isNewer } from '../../kube/resource-version.js';
-import type { BlockCluster, Outcome, PoolRecord } from './cluster.js';
-import type { Picked, Writer } from './judge.js';
-import { Lagging } from './log.js';
+import type { BlockCluster, WriteOutcome, ModelPool } from './cluster.js';
+import type { PendingPick, Writer } from './block-checker.js';
+import { LaggingCache } from './object-log.js';
 
 /** Addresses that are tried for an ADD. */
-const ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 export interface ModelPod {
   readonly uid: string;
@@ -31,7 +31,7 @@ export const WATCHES = ['blocks', 'leases', 'pools'] as const;
 export class ModelBlockAgent {
   readonly lent = new LentBlocks(ANSWER_INTERVAL_MS);
   readonly watches: Readonly<
-    Record<(typeof WATCHES)[number], Pick<Lagging<BlockRecord>, 'read' | 'relist' | 'hasSynced'>>
+    Record<(typeof WATCHES)[number], Pick<LaggingCache<BlockRecord>, 'read' | 'relist' | 'hasSynced'>>
   >;
   readonly #candidates = new BlockCandidates(this.lent);
   readonly #cluster: BlockCluster;
@@ -41,20 +41,20 @@ export class ModelBlockAgent {
   readonly #leases = new Map<string, LeaseRecord>();
   /** Names of leases of which nobody knows whether they were made. */
   readonly #doubts = new Map<string, Address>();
-  readonly #pools: Lagging<PoolRecord>;
-  readonly #blocks: Lagging<BlockRecord>;
-  readonly #watched: Lagging<LeaseRecord>;
+  readonly #pools: LaggingCache<ModelPool>;
+  readonly #blocks: LaggingCache<BlockRecord>;
+  readonly #watched: LaggingCache<LeaseRecord>;
 
   constructor(cluster: BlockCluster, node: string, { life, random }: { life: number; random: () => number }) {
     this.#cluster = cluster;
     this.#random = random;
-    this.#by = { kind: 'agent', name: `agent ${node}/${life}`, node, born: cluster.now, isZombie: false };
-    this.#blocks = new Lagging(
+    this.#by = { kind: 'agent', name: `agent ${node}/${life}`, node, startedAt: cluster.now, isAbandoned: false };
+    this.#blocks = new LaggingCache(
       cluster.blocks,
       (block) => block.node === node,
       (change) => this.lent.observe(change),
     );
-    this.#watched = new Lagging(
+    this.#watched = new LaggingCache(
       cluster.leases,
       (lease) => lease.node === node,
       ({ type, object }) => {
@@ -62,7 +62,7 @@ export class ModelBlockAgent {
         else this.#learned(object);
       },
     );
-    this.#pools = new Lagging(cluster.pools);
+    this.#pools = new LaggingCache(cluster.pools);
     this.watches = { blocks: this.#blocks, leases: this.#watched, pools: this.#pools };
   }
 
@@ -72,7 +72,7 @@ export class ModelBlockAgent {
 
   read(watch: (typeof WATCHES)[number], count?: number): void {
     this.watches[watch].read(count);
-    if (watch === 'leases') this.lent.leasesKnown();
+    if (watch === 'leases') this.lent.setLeasesKnown();
   }
 
   add(pod: ModelPod): void {
@@ -80,7 +80,7 @@ export class ModelBlockAgent {
     const missing = this.#pool?.families.filter((family) => !held.includes(family)) ?? [];
     if (pod.isBusy || !pod.isAlive || !this.#isReady || missing.length === 0) return;
     pod.isBusy = true;
-    this.#try(pod, missing, ATTEMPTS);
+    this.#try(pod, missing, MAX_ATTEMPTS);
   }
 
   del(pod: ModelPod): void {
@@ -98,7 +98,7 @@ export class ModelBlockAgent {
   }
 
   /** Answers for the blocks for which it is time. */
-  answer(): void {
+  answerReleases(): void {
     const { now } = this.#cluster;
     for (const block of this.lent.answersDue(now)) {
       const write = this.lent.answer(block, now);
@@ -110,7 +110,7 @@ export class ModelBlockAgent {
   }
 
   /** Looks at a write that got no answer. */
-  resolve(pick: number): void {
+  resolveUnknownWrite(pick: number): void {
     const doubts = [...this.#doubts];
     const [name, address] = doubts[pick % Math.max(1, doubts.length)] ?? [];
     if (name === undefined || address === undefined) return;
@@ -121,7 +121,7 @@ export class ModelBlockAgent {
         if (found === 'unknown') return;
         if (found.value !== undefined) this.#learned(found.value);
         this.#doubts.delete(name);
-        this.lent.letGo(`doubt ${name}`);
+        this.lent.removeUse(`doubt ${name}`);
       },
     );
   }
@@ -154,18 +154,18 @@ export class ModelBlockAgent {
       return;
     }
     this.#demandOpen(address);
-    const pick: Picked = { by: this.#by, address };
-    this.#cluster.judge.picked(pick);
+    const pick: PendingPick = { by: this.#by, address };
+    this.#cluster.checker.picked(pick);
     const { uid, node } = pod;
     const owner = { kind: 'Pod', namespace: 'apps', name: uid, uid } as const;
     const request = { address, addressSpace: pool.addressSpace, pool: pool.name, owner, node, containerID: uid };
     this.#cluster.sendLease(this.#by, createLease(request), (outcome, lease) => {
-      this.#cluster.judge.settled(pick);
+      this.#cluster.checker.settled(pick);
       if (lease !== undefined) this.#learned(lease);
       if (outcome === 'unknown') this.#doubt(pool, address);
       this.#candidates.settle(pool, address, { outcome: PICKED[outcome], now: this.#cluster.now });
       if (outcome === 'refused') this.#try(pod, [family, ...others], attempts - 1);
-      else this.#try(pod, outcome === 'done' ? others : [], ATTEMPTS);
+      else this.#try(pod, outcome === 'done' ? others : [], MAX_ATTEMPTS);
     });
   }
 
@@ -176,7 +176,7 @@ export class ModelBlockAgent {
     const { now } = this.#cluster;
     const own = this.#candidates.pick(pool, family, { now, random: this.#random });
     if (own !== undefined) return own;
-    const elsewhere = this.#candidates.elsewhere(pool);
+    const elsewhere = this.#candidates.withoutWithheld(pool);
     const space = new AddressSpace();
     space.setPool(elsewhere);
     const address = space.random(elsewhere.name, family, this.#random);
@@ -195,7 +195,7 @@ export class ModelBlockAgent {
   #doubt(pool: Pool, address: Address): void {
     const name = leaseName(pool.addressSpace, address);
     this.#doubts.set(name, address);
-    this.lent.hold(`doubt ${name}`, { pool: pool.name, address });
+    this.lent.addUse(`doubt ${name}`, { pool: pool.name, address });
   }
 
   #heldBy({ uid }: ModelPod): LeaseRecord[] {
@@ -211,10 +211,10 @@ export class ModelBlockAgent {
       return;
     }
     this.#leases.set(name, lease);
-    this.#candidates.leased(lease.addressSpace, lease.address);
+    this.#candidates.addLease(lease.addressSpace, lease.address);
     const isHeld = stateOf(lease) === 'held' && lease.owner?.kind === 'Pod';
-    if (isHeld) this.lent.hold(name, { pool: lease.pool, address: lease.address });
-    else this.lent.letGo(name);
+    if (isHeld) this.lent.addUse(name, { pool: lease.pool, address: lease.address });
+    else this.lent.removeUse(name);
   }
 
   #gone({ metadata: { name, resourceVersion }, addressSpace, address }: LeaseRecord): void {
@@ -222,10 +222,10 @@ export class ModelBlockAgent {
     // what was written after that stays
     if (known === undefined || isNewer(known.metadata.resourceVersion, resourceVersion)) return;
     this.#leases.delete(name);
-    this.lent.letGo(name);
-    this.#candidates.unleased(addressSpace, address);
+    this.lent.removeUse(name);
+    this.#candidates.removeLease(addressSpace, address);
   }
 }
 
-const ANSWERED: Readonly<Record<Outcome, AnswerOutcome>> = { done: 'done', refused: 'lost', unknown: 'unknown' };
-const PICKED: Readonly<Record<Outcome, PickOutcome>> = { done: 'ours', refused: 'lost', unknown: 'failed' };
+const ANSWERED: Readonly<Record<WriteOutcome, AnswerOutcome>> = { done: 'done', refused: 'lost', unknown: 'unknown' };
+const PICKED: Readonly<Record<WriteOutcome, PickOutcome>> = { done: 'ours', refused: 'lost', unknown: 'failed' };

@@ -1,7 +1,7 @@
 import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
 import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
 import type { ObjectMeta } from '../../api/meta.js';
-import type { BlockPolicy } from '../../ipam/blocks/observed.js';
+import type { BlockPolicy } from '../../ipam/blocks/observed-pool.js';
 import { BITS, type Family } from '../../ipam/core/address.js';
 import { type BlockRecord, readBlock } from '../../ipam/core/block.js';
 import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
@@ -9,13 +9,13 @@ import type { Pool } from '../../ipam/core/pool.js';
 import { StatusError } from '../../kube/errors.js';
 import { compiledPool } from '../lease-objects.js';
 import { ObjectStore, versions } from '../object-store.js';
-import { BlockJudge, type Writer } from './judge.js';
-import { Log } from './log.js';
+import { BlockChecker, type Writer } from './block-checker.js';
+import { ObjectLog } from './object-log.js';
 
 export const POLICY: BlockPolicy = { minFree: 1, maxFree: 5, excessDelayMs: 180_000 };
 export const NODES = ['n1', 'n2', 'n3'] as const;
-export const SHAPES = ['usual', 'narrow', 'fine', 'coarse'] as const;
-export type Shape = (typeof SHAPES)[number];
+export const POOL_SHAPES = ['usual', 'narrow', 'fine', 'coarse'] as const;
+export type PoolShape = (typeof POOL_SHAPES)[number];
 
 /** As many addresses in each family; those of IPv6 differ in bits that no number has. */
 const SUBNETS: Readonly<Record<Family, { cidr: string; narrow: string }>> = {
@@ -24,19 +24,19 @@ const SUBNETS: Readonly<Record<Family, { cidr: string; narrow: string }>> = {
 };
 
 /** How many bits of an address tell those of a block apart. */
-const BLOCK_BITS: Readonly<Record<Shape, number>> = { usual: 2, narrow: 2, fine: 1, coarse: 3 };
+const BLOCK_BITS: Readonly<Record<PoolShape, number>> = { usual: 2, narrow: 2, fine: 1, coarse: 3 };
 
 /** How large the blocks of a pool of this shape are. */
-export function blockSizeOf(shape: Shape, family: Family): number {
+export function blockSizeOf(shape: PoolShape, family: Family): number {
   return BITS[family] - BLOCK_BITS[shape];
 }
 
 type Meta = ObjectMeta & { uid: string; resourceVersion: string };
-export interface NodeRecord {
+export interface ModelNode {
   readonly metadata: Meta;
   readonly isEnding: boolean;
 }
-export interface PoolRecord {
+export interface ModelPool {
   readonly metadata: Meta;
   readonly pool: Pool;
   readonly isEnding: boolean;
@@ -46,52 +46,52 @@ export interface PoolRecord {
  * How a request ends for its sender. `lost`: it is done, and nobody says so; `failed`: it was not done, and nobody says so; `late`: nobody says
  * anything, and it is done some time later.
  */
-export type Ending = 'answered' | 'lost' | 'failed' | 'late';
+export type RequestFate = 'answered' | 'lost' | 'failed' | 'late';
 /** `refused`: the API server's word that it was not done. */
-export type Outcome = 'done' | 'refused' | 'unknown';
+export type WriteOutcome = 'done' | 'refused' | 'unknown';
 
-function zombie(by: Writer): Writer {
-  return { ...by, isZombie: true };
+function asZombie(by: Writer): Writer {
+  return { ...by, isAbandoned: true };
 }
 
-interface Pending {
+interface PendingRequest {
   readonly by: Writer;
-  readonly serve: () => Outcome;
-  readonly answer: (outcome: Outcome) => void;
+  readonly serve: () => WriteOutcome;
+  readonly answer: (outcome: WriteOutcome) => void;
 }
 
 /** The API server of the model, and the requests that are on their way to it. */
 export class BlockCluster {
-  readonly blocks = new Log<BlockRecord>();
-  readonly leases = new Log<LeaseRecord>();
-  readonly nodes = new Log<NodeRecord>();
-  readonly pools = new Log<PoolRecord>();
-  readonly judge: BlockJudge;
+  readonly blocks = new ObjectLog<BlockRecord>();
+  readonly leases = new ObjectLog<LeaseRecord>();
+  readonly nodes = new ObjectLog<ModelNode>();
+  readonly pools = new ObjectLog<ModelPool>();
+  readonly checker: BlockChecker;
   /** In ms. */
   now = Date.UTC(2026, 0, 1);
   readonly #families: readonly Family[];
-  readonly #pending: Pending[] = [];
+  readonly #pending: PendingRequest[] = [];
   readonly #next = versions();
   readonly #blocks: ObjectStore<AddressBlock>;
   readonly #leases: ObjectStore<AddressLease>;
-  #writer: Writer = { kind: 'admin', name: 'admin', born: 0, isZombie: false };
+  #writer: Writer = { kind: 'admin', name: 'admin', startedAt: 0, isAbandoned: false };
 
   constructor(families: readonly Family[]) {
     this.#families = families;
-    this.judge = new BlockJudge(this, POLICY.excessDelayMs);
+    this.checker = new BlockChecker(this, POLICY.excessDelayMs);
     this.#blocks = new ObjectStore<AddressBlock>(this.#next, ({ before, after }) => {
       const { name } = (after ?? before)!.metadata;
       const was = before && readBlock(before);
       const is = after && readBlock(after);
-      this.judge.wordWritten(before?.status?.release, after?.status?.release, this.#writer);
-      this.judge.blockWritten(was, is, this.#writer);
-      this.blocks.tell(name, is);
+      this.checker.releaseWritten(before?.status?.release, after?.status?.release, this.#writer);
+      this.checker.blockWritten(was, is, this.#writer);
+      this.blocks.append(name, is);
     });
     this.#leases = new ObjectStore<AddressLease>(this.#next, ({ before, after }) => {
       const { name } = (after ?? before)!.metadata;
       const is = after && readLease(after);
-      this.judge.leaseWritten(before && readLease(before), is, this.#writer);
-      this.leases.tell(name, is);
+      this.checker.leaseWritten(before && readLease(before), is, this.#writer);
+      this.leases.append(name, is);
     });
     for (const name of NODES) this.setNode(name, 'there');
     this.setPool('usual');
@@ -101,15 +101,15 @@ export class BlockCluster {
     const known = this.nodes.current.get(name);
     const uid = known?.metadata.uid ?? `${name}-${this.#next()}`;
     const metadata = { name, uid, resourceVersion: String(this.#next()) };
-    this.nodes.tell(name, state === 'gone' ? undefined : { metadata, isEnding: state === 'ending' });
+    this.nodes.append(name, state === 'gone' ? undefined : { metadata, isEnding: state === 'ending' });
   }
 
-  setPool(shape: Shape | 'ending' | 'gone'): void {
+  setPool(shape: PoolShape | 'ending' | 'gone'): void {
     const known = this.pools.current.get('blue');
     if (shape === 'gone' || shape === 'ending') {
       if (known === undefined) return;
       const metadata = { ...known.metadata, resourceVersion: String(this.#next()) };
-      this.pools.tell('blue', shape === 'gone' ? undefined : { ...known, metadata, isEnding: true });
+      this.pools.append('blue', shape === 'gone' ? undefined : { ...known, metadata, isEnding: true });
       return;
     }
     // who is being deleted stays so
@@ -121,14 +121,14 @@ export class BlockCluster {
     const blockSize = { ipv4: blockSizeOf(shape, 4), ipv6: blockSizeOf(shape, 6) };
     const pool = compiledPool({ subnets, blockSize });
     const metadata = { name: 'blue', uid, resourceVersion: String(this.#next()) };
-    this.pools.tell('blue', { metadata, pool, isEnding: known?.isEnding ?? false });
+    this.pools.append('blue', { metadata, pool, isEnding: known?.isEnding ?? false });
   }
 
-  sendBlock(by: Writer, write: BlockWrite, answer: (outcome: Outcome) => void): void {
+  sendBlock(by: Writer, write: BlockWrite, answer: (outcome: WriteOutcome) => void): void {
     this.#send(by, () => this.#writeBlock(write), answer);
   }
 
-  sendLease(by: Writer, write: LeaseWrite, answer: (outcome: Outcome, lease?: LeaseRecord) => void): void {
+  sendLease(by: Writer, write: LeaseWrite, answer: (outcome: WriteOutcome, lease?: LeaseRecord) => void): void {
     let lease: LeaseRecord | undefined;
     const serve = () => {
       const given = write.verb === 'create' ? ({ verb: 'create', object: write.lease } as const) : write;
@@ -156,22 +156,22 @@ export class BlockCluster {
     return this.#pending.length === 0;
   }
 
-  serve(pick: number, ending: Ending): void {
+  serve(pick: number, ending: RequestFate): void {
     const [next] = this.#pending.splice(pick % Math.max(1, this.#pending.length), 1);
     if (next === undefined) return;
-    if (ending === 'late') this.#pending.push({ ...next, by: zombie(next.by), answer: () => undefined });
+    if (ending === 'late') this.#pending.push({ ...next, by: asZombie(next.by), answer: () => undefined });
     const outcome = ending === 'late' || ending === 'failed' ? 'unknown' : this.#as(next.by, next.serve);
     next.answer(ending === 'answered' ? outcome : 'unknown');
   }
 
   /** Nobody waits for answers any more. @param fate of what is under way, in turn */
   crash(name: string, fate: readonly ('done' | 'dropped' | 'late')[]): void {
-    const own = this.#pending.filter(({ by }) => by.name === name && !by.isZombie);
+    const own = this.#pending.filter(({ by }) => by.name === name && !by.isAbandoned);
     own.forEach((each, index) => {
       const then = fate[index % Math.max(1, fate.length)] ?? 'dropped';
       this.#pending.splice(this.#pending.indexOf(each), 1);
       if (then === 'done') this.#as(each.by, each.serve);
-      if (then === 'late') this.#pending.push({ ...each, by: zombie(each.by), answer: () => undefined });
+      if (then === 'late') this.#pending.push({ ...each, by: asZombie(each.by), answer: () => undefined });
     });
   }
 
@@ -179,8 +179,8 @@ export class BlockCluster {
     this.#blocks.write(write.verb === 'create' ? { verb: 'create', object: write.block } : write);
   }
 
-  #send(by: Writer, serve: () => void, answer: (outcome: Outcome) => void): void {
-    const judged = (): Outcome => {
+  #send(by: Writer, serve: () => void, answer: (outcome: WriteOutcome) => void): void {
+    const judged = (): WriteOutcome => {
       try {
         serve();
         return 'done';

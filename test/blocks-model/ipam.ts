@@ -1,7 +1,7 @@
 import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
 import { planBlocks } from '../../ipam/blocks/plan.js';
-import { PoolMemories } from '../../ipam/blocks/memories.js';
+import { PlanStates } from '../../ipam/blocks/plan-state.js';
 import type { LeaseRecord, LeaseWrite } from '../../ipam/core/lease.js';
 import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../../ipam/core/lease.js';
 import type { Address, Family } from '../../ipam/core/address.js';
@@ -9,19 +9,19 @@ import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import { type BlockRecord, markBlock } from '../../ipam/core/block.js';
 import { type Cidr, formatCidr, overlap, rangesOf } from '../../ipam/core/cidr.js';
 import { type BlockCluster, POLICY } from './cluster.js';
-import { type Writer, isUseOf } from './judge.js';
-import { Lagging } from './log.js';
-import { observe, takenIn } from './observe.js';
+import { type Writer, isLeaseInBlock } from './block-checker.js';
+import { LaggingCache } from './object-log.js';
+import { observePool, leasedRanges } from './observe.js';
 
 const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
 
-export const FEEDS = ['blocks', 'leases', 'nodes', 'pools'] as const;
+export const CACHES = ['blocks', 'leases', 'nodes', 'pools'] as const;
 
 /** One life of an ipam that takes itself for the leader: the real plan, made of what it has read. */
 export class ModelIpam {
   readonly #cluster: BlockCluster;
   readonly #by: Writer;
-  readonly #memories = new PoolMemories();
+  readonly #memories = new PlanStates();
   readonly #caches;
   readonly #claimsPressedAt: Partial<Record<Family, number>> = {};
   /** Writes of its last look that have no answer. */
@@ -29,12 +29,12 @@ export class ModelIpam {
 
   constructor(cluster: BlockCluster, name: string) {
     this.#cluster = cluster;
-    this.#by = { kind: 'ipam', name, born: cluster.now, isZombie: false };
+    this.#by = { kind: 'ipam', name, startedAt: cluster.now, isAbandoned: false };
     this.#caches = {
-      blocks: new Lagging(cluster.blocks),
-      leases: new Lagging(cluster.leases),
-      nodes: new Lagging(cluster.nodes),
-      pools: new Lagging(cluster.pools),
+      blocks: new LaggingCache(cluster.blocks),
+      leases: new LaggingCache(cluster.leases),
+      nodes: new LaggingCache(cluster.nodes),
+      pools: new LaggingCache(cluster.pools),
     };
   }
 
@@ -42,16 +42,16 @@ export class ModelIpam {
     return this.#by.name;
   }
 
-  read(feed: (typeof FEEDS)[number], count?: number): void {
+  read(feed: (typeof CACHES)[number], count?: number): void {
     this.#caches[feed].read(count);
   }
 
-  relist(feed: (typeof FEEDS)[number]): void {
+  relist(feed: (typeof CACHES)[number]): void {
     this.#caches[feed].relist();
   }
 
   /** Observes, plans, and writes; the next look waits for all answers. */
-  look(): void {
+  sync(): void {
     if (this.#waiting > 0 || !this.#hasSynced) return;
     const { blocks, leases, nodes, pools } = this.#caches;
     const known = {
@@ -62,12 +62,12 @@ export class ModelIpam {
       claimsPressedAt: this.#claimsPressedAt,
     };
     const terms = { policy: POLICY, now: this.#cluster.now };
-    const { actions, memories } = planBlocks(observe(known), this.#memories.of('blue'), terms);
-    this.#memories.set('blue', memories);
+    const { actions, state } = planBlocks(observePool(known), this.#memories.of('blue'), terms);
+    this.#memories.set('blue', state);
     for (const action of actions) {
-      if (action.kind === 'take-back') demandUnused(action.block, known.leases);
+      if (action.kind === 'take-back') expectUnused(action.block, known.leases);
       if (action.kind === 'lend') {
-        demandApart(action.slice, known.blocks);
+        expectNoOverlap(action.slice, known.blocks);
         this.#demandSpare(action.slice);
       }
       this.#apply(action);
@@ -75,7 +75,7 @@ export class ModelIpam {
   }
 
   /** A block is asked for, out of the belief that no pod of its node uses it. */
-  ask(pick: number): void {
+  requestRelease(pick: number): void {
     const own = this.#caches.blocks.list().filter(({ release }) => release === undefined);
     const block = own[pick % Math.max(1, own.length)];
     if (block !== undefined)
@@ -107,7 +107,7 @@ export class ModelIpam {
 
   #addressFor(family: Family, pool: Pool, pick: number): Address | undefined {
     const lent = this.#caches.blocks.list().map(({ cidr }) => cidr);
-    const free = addressesOf(pool, family, 'open').subtract(takenIn(this.#caches.leases.list(), family));
+    const free = addressesOf(pool, family, 'open').subtract(leasedRanges(this.#caches.leases.list(), family));
     const unlent = free.subtract(rangesOf(lent, family));
     if (unlent.isEmpty) this.#claimsPressedAt[family] = this.#cluster.now;
     const [range] = unlent.isEmpty ? free.ranges.slice(pick % Math.max(1, free.ranges.length)) : unlent.ranges;
@@ -159,14 +159,14 @@ export class ModelIpam {
 }
 
 /** What it has read by now: an answer may be older. */
-function demandUnused(block: BlockRecord, leases: readonly LeaseRecord[]): void {
-  const used = leases.find((lease) => isUseOf(lease, block));
+function expectUnused(block: BlockRecord, leases: readonly LeaseRecord[]): void {
+  const used = leases.find((lease) => isLeaseInBlock(lease, block));
   if (used === undefined) return;
   throw new Error(`${block.metadata.name} is to be taken back, though ${used.metadata.name} of its node is known`);
 }
 
 /** A name locks one slice, not what overlaps it: that is left to whoever lends. */
-function demandApart(slice: Cidr, blocks: readonly BlockRecord[]): void {
+function expectNoOverlap(slice: Cidr, blocks: readonly BlockRecord[]): void {
   const other = blocks.find(({ cidr }) => overlap(cidr, slice));
   if (other !== undefined)
     throw new Error(`${formatCidr(slice)} is to be lent, though ${other.metadata.name} is known`);

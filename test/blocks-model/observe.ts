@@ -1,4 +1,4 @@
-import type { ObservedBlock, ObservedNode, ObservedPool, OpenSlice } from '../../ipam/blocks/observed.js';
+import type { ObservedBlock, ObservedNode, ObservedPool, UnlentSlice } from '../../ipam/blocks/observed-pool.js';
 import type { Family } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
 import { type Cidr, overlap, rangeOf } from '../../ipam/core/cidr.js';
@@ -6,20 +6,20 @@ import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
 import { Slices } from '../../ipam/core/slices.js';
-import type { NodeRecord, PoolRecord } from './cluster.js';
-import { isUseOf } from './judge.js';
+import type { ModelNode, ModelPool } from './cluster.js';
+import { isLeaseInBlock } from './block-checker.js';
 
 /** What a process has read, however old. */
-export interface Known {
-  readonly pool: PoolRecord | undefined;
+export interface CachedState {
+  readonly pool: ModelPool | undefined;
   readonly blocks: readonly BlockRecord[];
   readonly leases: readonly LeaseRecord[];
-  readonly nodes: readonly NodeRecord[];
+  readonly nodes: readonly ModelNode[];
   readonly claimsPressedAt: ObservedPool['claimsPressedAt'];
 }
 
 /** Pool blue as it looks, by sums over all that is known: few addresses, no indexes. */
-export function observe(known: Known): ObservedPool {
+export function observePool(known: CachedState): ObservedPool {
   const { pool, blocks, leases, claimsPressedAt } = known;
   const spaces = { 4: spaceOf(4, known), 6: spaceOf(6, known) };
   return {
@@ -29,7 +29,7 @@ export function observe(known: Known): ObservedPool {
       const { open, free, slices } = spaces[record.cidr.family];
       return {
         record,
-        used: leases.filter((lease) => isUseOf(lease, record)).length,
+        used: leases.filter((lease) => isLeaseInBlock(lease, record)).length,
         free: countIn(free, record.cidr),
         size: countIn(open, record.cidr),
         isSlice: slices.some(
@@ -43,40 +43,40 @@ export function observe(known: Known): ObservedPool {
   };
 }
 
-export function takenIn(leases: readonly LeaseRecord[], family: Family): RangeSet {
+export function leasedRanges(leases: readonly LeaseRecord[], family: Family): RangeSet {
   const own = leases.filter(({ address }) => address.family === family);
   return RangeSet.of(own.map(({ address: { value } }) => ({ first: value, last: value })));
 }
 
 /** What there is of a pool, in one family. */
-interface Layout {
+interface FamilyLayout {
   readonly open: RangeSet;
   readonly slices: readonly Cidr[];
 }
 
-interface Space extends Layout {
+interface FamilySpace extends FamilyLayout {
   readonly free: RangeSet;
 }
 
-const NOTHING: Layout = { open: RangeSet.EMPTY, slices: [] };
+const NOTHING: FamilyLayout = { open: RangeSet.EMPTY, slices: [] };
 /** Pools are looked at many times, and never change. */
-const LAYOUTS = new WeakMap<Pool, Readonly<Record<Family, Layout>>>();
+const LAYOUTS = new WeakMap<Pool, Readonly<Record<Family, FamilyLayout>>>();
 
-function layoutOf(pool: Pool, family: Family): Layout {
+function layoutOf(pool: Pool, family: Family): FamilyLayout {
   if (!pool.families.includes(family)) return NOTHING;
   return { open: addressesOf(pool, family, 'open'), slices: [...new Slices(pool, family).all()] };
 }
 
-function spaceOf(family: Family, { pool: record, leases }: Known): Space {
+function spaceOf(family: Family, { pool: record, leases }: CachedState): FamilySpace {
   if (record === undefined) return { ...NOTHING, free: RangeSet.EMPTY };
   const { pool } = record;
   const layouts = LAYOUTS.get(pool) ?? { 4: layoutOf(pool, 4), 6: layoutOf(pool, 6) };
   LAYOUTS.set(pool, layouts);
   const { open, slices } = layouts[family];
-  return { open, slices, free: open.isEmpty ? open : open.subtract(takenIn(leases, family)) };
+  return { open, slices, free: open.isEmpty ? open : open.subtract(leasedRanges(leases, family)) };
 }
 
-function unlentOf({ slices, free }: Space, blocks: readonly BlockRecord[]): OpenSlice[] {
+function unlentOf({ slices, free }: FamilySpace, blocks: readonly BlockRecord[]): UnlentSlice[] {
   if (slices.length < 2) return [];
   return slices
     .filter((slice) => !blocks.some(({ cidr }) => overlap(cidr, slice)))
@@ -85,7 +85,7 @@ function unlentOf({ slices, free }: Space, blocks: readonly BlockRecord[]): Open
     .sort((one, other) => other.free - one.free);
 }
 
-function nodesOf({ nodes, leases }: Known): Map<string, ObservedNode> {
+function nodesOf({ nodes, leases }: CachedState): Map<string, ObservedNode> {
   const held = leases.filter((lease) => lease.owner?.kind === 'Pod' && stateOf(lease) === 'held');
   const names = new Set([...nodes.map(({ metadata }) => metadata.name), ...held.map(({ node }) => node ?? '')]);
   return new Map(

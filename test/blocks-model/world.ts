@@ -2,16 +2,16 @@ import type { Family } from '../../ipam/core/address.js';
 import { type BlockRecord, deleteBlock } from '../../ipam/core/block.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { ModelBlockAgent, type ModelPod, WATCHES } from './agent.js';
-import { BlockCluster, type Ending, NODES, blockSizeOf } from './cluster.js';
-import { FEEDS, ModelIpam } from './ipam.js';
-import { type Writer, isUseOf } from './judge.js';
+import { BlockCluster, type RequestFate, NODES, blockSizeOf } from './cluster.js';
+import { CACHES, ModelIpam } from './ipam.js';
+import { type Writer, isLeaseInBlock } from './block-checker.js';
 
-const ADMIN: Writer = { kind: 'admin', name: 'admin', born: 0, isZombie: false };
+const ADMIN: Writer = { kind: 'admin', name: 'admin', startedAt: 0, isAbandoned: false };
 const ROUND_MS = 20_000;
 /** After so many rounds without faults all blocks have come to rest: two delays, and what is said and done in between. */
-const ROUNDS = 40;
+const SETTLE_ROUNDS = 40;
 /** What a process says that is newer than this one. */
-export const FOREIGN = 'lent-on-trial';
+export const UNKNOWN_RELEASE = 'lent-on-trial';
 
 /** Two ipams, of which one is deposed and does not know it, agents, pods, claims and an admin, on one API server. */
 export class BlockWorld {
@@ -29,22 +29,22 @@ export class BlockWorld {
     this.cluster = new BlockCluster(families);
     this.ipams = [this.#startIpam(), this.#startIpam()];
     this.agents = NODES.map((_, node) => this.#startAgent(node));
-    this.calm();
+    this.runAll();
   }
 
   /** Everybody hears of everything, and does what is to be done; agents of nodes that are gone do not. */
-  calm(): void {
+  runAll(): void {
     for (const [node, agent] of this.agents.entries()) {
       if (!this.cluster.nodes.current.has(NODES[node]!)) continue;
       for (const watch of WATCHES) agent.read(watch);
-      agent.resolve(0);
+      agent.resolveUnknownWrite(0);
       agent.sweep();
-      agent.answer();
+      agent.answerReleases();
     }
     const [leader] = this.ipams;
-    for (const feed of FEEDS) leader!.read(feed);
+    for (const feed of CACHES) leader!.read(feed);
     this.collect(0);
-    leader!.look();
+    leader!.sync();
     while (!this.cluster.isIdle) this.cluster.serve(0, 'answered');
   }
 
@@ -95,7 +95,7 @@ export class BlockWorld {
   crashAgent(node: number, fate: Parameters<BlockCluster['crash']>[1]): void {
     const { name } = this.agents[node]!;
     this.cluster.crash(name, fate);
-    this.cluster.judge.ended(name);
+    this.cluster.checker.ended(name);
     for (const pod of this.#pods) if (pod.node === NODES[node]) pod.isBusy = false;
     this.agents[node] = this.#startAgent(node);
   }
@@ -106,24 +106,24 @@ export class BlockWorld {
   }
 
   /** Somebody of another version says something; or takes it back. */
-  sayWord(pick: number, word: string | null): void {
+  setRelease(pick: number, word: string | null): void {
     const block = this.#block(pick);
     if (block === undefined || (word === null) !== (block.release === 'unknown')) return;
     const body = { metadata: {}, status: { release: word } };
     this.cluster.writeBlock(ADMIN, { verb: 'patch-status', name: block.metadata.name, body });
   }
 
-  serve(pick: number, ending: Ending): void {
+  serve(pick: number, ending: RequestFate): void {
     this.cluster.serve(pick, ending);
   }
 
-  pass(ms: number): void {
+  advance(ms: number): void {
     this.cluster.now += ms;
   }
 
   /** @throws {Error} where an address is held by two, or what is lent overlaps */
   check(): void {
-    this.cluster.judge.look();
+    this.cluster.checker.observe();
     const holders = new Map<string, LeaseRecord>();
     for (const lease of this.cluster.leases.list()) {
       const key = `${lease.addressSpace} ${lease.address.family} ${lease.address.value}`;
@@ -134,7 +134,7 @@ export class BlockWorld {
 
   /** All faults end, pods go on: whatever was on its way back is its node's, or the pool's. */
   settle(): void {
-    for (const block of this.#foreign()) this.sayWord(this.cluster.blocks.list().indexOf(block), null);
+    for (const block of this.#foreign()) this.setRelease(this.cluster.blocks.list().indexOf(block), null);
     this.cluster.setPool('usual');
     if (this.cluster.pools.current.get('blue')?.isEnding === true) {
       this.cluster.setPool('gone');
@@ -147,7 +147,7 @@ export class BlockWorld {
     const picked = blocks.find((block) => isOutgrown(block) && block.metadata.deletionTimestamp === undefined);
     if (picked !== undefined) throw new Error(`${picked.metadata.name} is no slice, and ${picked.node} picks from it`);
     for (const block of blocks.filter(isWithdrawn)) {
-      if (leases.some((lease) => isUseOf(lease, block))) continue;
+      if (leases.some((lease) => isLeaseInBlock(lease, block))) continue;
       throw new Error(`${block.metadata.name} of ${block.node} is withdrawn, not used, and still there`);
     }
     // what is withdrawn stays asked for as long as pods use it
@@ -168,9 +168,9 @@ export class BlockWorld {
   }
 
   #rounds(): void {
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < SETTLE_ROUNDS; round++) {
       this.cluster.now += ROUND_MS;
-      this.calm();
+      this.runAll();
       this.check();
     }
   }

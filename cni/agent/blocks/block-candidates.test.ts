@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { BlockRelease } from '../../../api/address-block.js';
 import { formatAddress, parseAddress } from '../../../ipam/core/address.js';
 import { heapBytes } from '../../../bench/heap.js';
-import { type BlockGiven, blockRecord } from '../../../test/block-objects.js';
+import { type BlockOptions, blockRecord } from '../../../test/block-objects.js';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { BlockCandidates, NOTED_MS } from './block-candidates.js';
+import { BlockCandidates, BLOCK_TAKEN_TTL_MS } from './block-candidates.js';
 import { LentBlocks } from './lent-blocks.js';
 
 /** Open are 10.0.0.2 to 10.0.0.30; the blocks of it have four addresses. */
@@ -18,12 +18,12 @@ describe('addresses of the blocks of a node', () => {
 
   beforeEach(() => {
     lent = new LentBlocks(15_000);
-    lent.leasesKnown();
+    lent.setLeasesKnown();
     candidates = new BlockCandidates(lent);
     version = 0;
   });
 
-  const show = (cidr: string, given: BlockGiven = {}) => {
+  const show = (cidr: string, given: BlockOptions = {}) => {
     const object = blockRecord(cidr, ++version, given);
     lent.observe({ type: 'changed', object });
     return object;
@@ -80,8 +80,8 @@ describe('addresses of the blocks of a node', () => {
 
   it('are none that is leased on this node, is being tried, or was found taken', () => {
     show('10.0.0.4/30');
-    candidates.leased('blue', parseAddress('10.0.0.4'));
-    candidates.leased('red', parseAddress('10.0.0.5'));
+    candidates.addLease('blue', parseAddress('10.0.0.4'));
+    candidates.addLease('red', parseAddress('10.0.0.5'));
     expect(candidates.try(POOL, parseAddress('10.0.0.6'))).to.equal(true);
     expect(candidates.try(POOL, parseAddress('10.0.0.6'))).to.equal(false);
     expect(candidates.isKnown(POOL, parseAddress('10.0.0.6'))).to.equal(true);
@@ -89,7 +89,7 @@ describe('addresses of the blocks of a node', () => {
     expect(all()).to.deep.equal(['10.0.0.5', '10.0.0.7']);
     settle('10.0.0.6', true);
     expect(all()).to.deep.equal(['10.0.0.5', '10.0.0.7']);
-    candidates.unleased('blue', parseAddress('10.0.0.4'));
+    candidates.removeLease('blue', parseAddress('10.0.0.4'));
     expect(all()).to.deep.equal(['10.0.0.4', '10.0.0.5', '10.0.0.7']);
   });
 
@@ -98,20 +98,20 @@ describe('addresses of the blocks of a node', () => {
     const [one, two] = [pick(), pick()];
     settle(one, true, 0);
     settle(two, true, 1_000);
-    expect(all(NOTED_MS - 1)).to.have.length(2);
-    expect(all(NOTED_MS)).to.include(one).and.to.have.length(3);
-    candidates.leased('blue', parseAddress(two!));
-    candidates.unleased('blue', parseAddress(two!));
-    expect(all(NOTED_MS)).to.deep.equal(SECOND);
+    expect(all(BLOCK_TAKEN_TTL_MS - 1)).to.have.length(2);
+    expect(all(BLOCK_TAKEN_TTL_MS)).to.include(one).and.to.have.length(3);
+    candidates.addLease('blue', parseAddress(two!));
+    candidates.removeLease('blue', parseAddress(two!));
+    expect(all(BLOCK_TAKEN_TTL_MS)).to.deep.equal(SECOND);
   });
 
   it('that are tried stay so though a lease of them comes and goes, and those leased though a try ends', () => {
     show('10.0.0.4/30');
     const picked = pick();
-    candidates.leased('blue', parseAddress(picked!));
-    candidates.unleased('blue', parseAddress(picked!));
+    candidates.addLease('blue', parseAddress(picked!));
+    candidates.removeLease('blue', parseAddress(picked!));
     expect(all()).to.have.length(3);
-    candidates.leased('blue', parseAddress(picked!));
+    candidates.addLease('blue', parseAddress(picked!));
     settle(picked, false);
     expect(all()).to.have.length(3);
   });
@@ -146,17 +146,17 @@ describe('addresses of the blocks of a node', () => {
   });
 
   it('that are asked for, or given back, are nowhere to be picked by this node', () => {
-    expect(candidates.elsewhere(POOL)).to.equal(POOL);
+    expect(candidates.withoutWithheld(POOL)).to.equal(POOL);
     show('10.0.0.4/30');
-    expect(candidates.elsewhere(POOL)).to.equal(POOL);
+    expect(candidates.withoutWithheld(POOL)).to.equal(POOL);
     show('10.0.0.8/30', MARKED);
-    const elsewhere = candidates.elsewhere(POOL);
+    const elsewhere = candidates.withoutWithheld(POOL);
     const open = [3, 4, 7, 8, 11, 12].filter((last) => elsewhere.subnets[0]!.open.has(0x0a000000n + BigInt(last)));
     expect(open).to.deep.equal([3, 4, 7, 12]);
     expect(elsewhere.subnets[0]!.requestable).to.equal(POOL.subnets[0]!.requestable);
-    expect(candidates.elsewhere(POOL)).to.equal(elsewhere);
+    expect(candidates.withoutWithheld(POOL)).to.equal(elsewhere);
     show('10.0.0.8/30');
-    expect(candidates.elsewhere(POOL)).to.equal(POOL);
+    expect(candidates.withoutWithheld(POOL)).to.equal(POOL);
   });
 
   it('cost no memory for pools that came and went, and are picked of a pool of long ago', function () {
@@ -166,7 +166,10 @@ describe('addresses of the blocks of a node', () => {
     const ranges = Array.from({ length: 64 }, (_, index) => `10.0.0.${index * 2 + 1}`);
     const goThrough = (from: number) => {
       for (let index = from; index < from + 400; index++) {
-        candidates.elsewhere({ ...compiledPool({ subnets: [{ cidr: '10.0.0.0/24', ranges }] }), name: `p${index}` });
+        candidates.withoutWithheld({
+          ...compiledPool({ subnets: [{ cidr: '10.0.0.0/24', ranges }] }),
+          name: `p${index}`,
+        });
       }
       return heapBytes();
     };

@@ -4,13 +4,13 @@ import { leaseName } from '../../../ipam/core/lease-name.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { Random } from '../../../kube/clock.js';
 import type { LentBlocks } from './lent-blocks.js';
-import { narrowed } from './narrowed.js';
+import { restrictPool } from './restrict-pool.js';
 
 /** What became of a try. `lost`: somebody else has the address; `failed`: nothing is known of it. */
 export type PickOutcome = 'ours' | 'lost' | 'failed';
 
 /** A pool as it was last asked about, cut to the blocks that there were then. */
-interface Cut {
+interface RestrictedPool {
   readonly pool: Pool;
   readonly revision: number;
   /** What may be picked of the node's own blocks. */
@@ -20,11 +20,11 @@ interface Cut {
 }
 
 /** No watch tells when an address that somebody outside this node has is free again. He has it for long, mostly: it is tried again after so long. */
-export const NOTED_MS = 30 * 60_000;
+export const BLOCK_TAKEN_TTL_MS = 30 * 60_000;
 /** Vacated addresses of an address space and family that are picked last. */
-const REMEMBERED = 4_096;
+const MAX_RECENTLY_VACATED = 4_096;
 /** Pools that are remembered as cut: tenants make new ones, and cutting one again is cheap. */
-const POOLS = 256;
+const MAX_RESTRICTED_POOLS = 256;
 
 /**
  * Which addresses of a node's own blocks may be free: neither leased on this node, nor being tried, nor found taken lately. Pure, as
@@ -35,7 +35,7 @@ export class BlockCandidates {
   /** By name. */
   readonly #spaces = new Map<string, AddressSpace>();
   /** By name of the pool. */
-  readonly #cuts = new Map<string, Cut>();
+  readonly #cuts = new Map<string, RestrictedPool>();
   /** Names of leases of this node, in whatever state. */
   readonly #leased = new Set<string>();
   /** Names of leases of which a write is under way. */
@@ -67,7 +67,7 @@ export class BlockCandidates {
     const name = leaseName(pool.addressSpace, address);
     if (this.#tried.has(name) || this.#noted.has(name)) return false;
     this.#tried.add(name);
-    this.#lent.hold(tryOf(name), { pool: pool.name, address });
+    this.#lent.addUse(attemptKey(name), { pool: pool.name, address });
     this.#spaceOf(pool.addressSpace).occupy(address);
     return true;
   }
@@ -76,14 +76,14 @@ export class BlockCandidates {
   settle({ addressSpace }: Pool, address: Address, { outcome, now }: { outcome: PickOutcome; now: number }): void {
     const name = leaseName(addressSpace, address);
     this.#tried.delete(name);
-    this.#lent.letGo(tryOf(name));
+    this.#lent.removeUse(attemptKey(name));
     this.#noted.delete(name);
-    if (outcome === 'lost') this.#noted.set(name, { addressSpace, address, until: now + NOTED_MS });
+    if (outcome === 'lost') this.#noted.set(name, { addressSpace, address, until: now + BLOCK_TAKEN_TTL_MS });
     this.#vacate(addressSpace, address);
   }
 
   /** This node has a lease of the address, in whatever state. */
-  leased(addressSpace: string, address: Address): void {
+  addLease(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
     this.#leased.add(name);
     this.#noted.delete(name);
@@ -91,7 +91,7 @@ export class BlockCandidates {
   }
 
   /** It has none any more. */
-  unleased(addressSpace: string, address: Address): void {
+  removeLease(addressSpace: string, address: Address): void {
     this.#leased.delete(leaseName(addressSpace, address));
     this.#vacate(addressSpace, address);
   }
@@ -107,26 +107,26 @@ export class BlockCandidates {
   }
 
   /** The pool without the blocks that this node is asked for, or has given back: for picks that are not of a block. The same object until that changes. */
-  elsewhere(pool: Pool): Pool {
+  withoutWithheld(pool: Pool): Pool {
     return this.#cutOf(pool).elsewhere;
   }
 
   /** As the blocks are now: one that is withdrawn is not picked from, however long ago somebody asked. */
-  #cutOf(pool: Pool): Cut {
+  #cutOf(pool: Pool): RestrictedPool {
     const { name } = pool;
     const known = this.#cuts.get(name);
     const revision = this.#lent.revisionOf(name);
     if (known?.pool === pool && known.revision === revision) return known;
-    const usable = narrowed(pool, (open, family) => open.intersect(this.#lent.usable(name, family)));
+    const usable = restrictPool(pool, (open, family) => open.intersect(this.#lent.usable(name, family)));
     const isWhole = pool.families.every((family) => this.#lent.withheld(name, family).isEmpty);
     const elsewhere = isWhole
       ? pool
-      : narrowed(pool, (open, family) => open.subtract(this.#lent.withheld(name, family)));
+      : restrictPool(pool, (open, family) => open.subtract(this.#lent.withheld(name, family)));
     this.#spaceOf(pool.addressSpace).setPool(usable);
     const cut = { pool, revision, usable, elsewhere };
     this.#cuts.delete(name);
     this.#cuts.set(name, cut);
-    if (this.#cuts.size > POOLS) this.#forgetOldestCut();
+    if (this.#cuts.size > MAX_RESTRICTED_POOLS) this.#forgetOldestCut();
     return cut;
   }
 
@@ -139,7 +139,7 @@ export class BlockCandidates {
   }
 
   #spaceOf(name: string): AddressSpace {
-    const space = this.#spaces.get(name) ?? new AddressSpace(REMEMBERED);
+    const space = this.#spaces.get(name) ?? new AddressSpace(MAX_RECENTLY_VACATED);
     this.#spaces.set(name, space);
     return space;
   }
@@ -159,6 +159,6 @@ export class BlockCandidates {
   }
 }
 
-function tryOf(leaseOf: string): string {
+function attemptKey(leaseOf: string): string {
   return `try ${leaseOf}`;
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { BlockRelease, ReleaseReason } from '../../../api/address-block.js';
 import { parseAddress } from '../../../ipam/core/address.js';
 import type { BlockRecord } from '../../../ipam/core/block.js';
-import { type BlockGiven, blockRecord } from '../../../test/block-objects.js';
+import { type BlockOptions, blockRecord } from '../../../test/block-objects.js';
 import { LentBlocks } from './lent-blocks.js';
 
 const ONE = '10.0.0.0/26';
@@ -17,17 +17,18 @@ describe('the blocks of a node', () => {
 
   beforeEach(() => {
     lent = new LentBlocks(INTERVAL_MS);
-    lent.leasesKnown();
+    lent.setLeasesKnown();
     version = 0;
   });
 
   /** The watch shows a block. */
-  function show(cidr: string, status: BlockGiven = {}): BlockRecord {
+  function show(cidr: string, status: BlockOptions = {}): BlockRecord {
     const object = blockRecord(cidr, ++version, status);
     lent.observe({ type: 'changed', object });
     return object;
   }
-  const hold = (by: string, address: string, pool = 'blue') => lent.hold(by, { pool, address: parseAddress(address) });
+  const hold = (by: string, address: string, pool = 'blue') =>
+    lent.addUse(by, { pool, address: parseAddress(address) });
   const due = (now: number) => lent.answersDue(now).map(({ metadata }) => metadata.name);
   const isUsable = (address: string) => lent.usable('blue', 4).has(parseAddress(address).value);
   const isWithheld = (address: string) => lent.withheld('blue', 4).has(parseAddress(address).value);
@@ -94,14 +95,14 @@ describe('the blocks of a node', () => {
     expect(answer(show(TWO, MARKED))).to.deep.equal(READY);
     hold('write', '10.0.0.64');
     expect(answer(show(TWO, MARKED))).to.deep.equal(REFUSED);
-    lent.letGo('lease');
+    lent.removeUse('lease');
     expect(answer(show(ONE, MARKED))).to.deep.equal(READY);
   });
 
   it('are kept as long as one of several reasons is left', () => {
     hold('lease', '10.0.0.1');
     hold('write', '10.0.0.1');
-    lent.letGo('lease');
+    lent.removeUse('lease');
     expect(answer(show(ONE, MARKED))).to.deep.equal(REFUSED);
   });
 
@@ -134,7 +135,7 @@ describe('the blocks of a node', () => {
       undefined,
       undefined,
     ]);
-    lent.leasesKnown();
+    lent.setLeasesKnown();
     expect([lent.isInUse(block), due(0), lent.nextAnswerAt()]).to.deep.equal([false, [block.metadata.name], 0]);
   });
 

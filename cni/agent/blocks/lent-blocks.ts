@@ -3,17 +3,17 @@ import type { Address, Family } from '../../../ipam/core/address.js';
 import { type BlockRecord, answerBlock, isUsable } from '../../../ipam/core/block.js';
 import { containsAddress, rangesOf } from '../../../ipam/core/cidr.js';
 import type { RangeSet } from '../../../ipam/core/ranges.js';
-import type { Change } from '../../../kube/informer.js';
+import type { ObjectChange } from '../../../kube/informer.js';
 
 /** An address that a pod of this node has, or may come to have. */
-export interface Use {
+export interface AddressUse {
   /** Of the lease, by name. */
   readonly pool: string;
   readonly address: Address;
 }
 
 /** What the watch told last of a block, and what is being said of it. */
-interface Lent {
+interface LentBlock {
   readonly record: BlockRecord;
   isBeingAnswered: boolean;
   /** Not to be answered, again, before this; in the clock's ms. */
@@ -28,7 +28,7 @@ interface Lent {
 export type AnswerOutcome = 'done' | 'lost' | 'unknown';
 
 /** After an answer that was done or lost the watch tells of it: only where that fails for so long is the block answered for again. */
-const WATCH_MS = 60_000;
+const WATCH_GRACE_MS = 60_000;
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
@@ -43,9 +43,9 @@ const MAX_RETRY_MS = 30_000;
 export class LentBlocks {
   readonly #answerIntervalMs: number;
   /** By name. */
-  readonly #blocks = new Map<string, Lent>();
+  readonly #blocks = new Map<string, LentBlock>();
   /** By what makes an address one that is used: its lease, a write that is under way, a doubt. */
-  readonly #uses = new Map<string, Use>();
+  readonly #uses = new Map<string, AddressUse>();
   /** By pool: grows whenever one of its blocks is another, or says something else. */
   readonly #revisions = new Map<string, number>();
   #areLeasesKnown = false;
@@ -58,7 +58,7 @@ export class LentBlocks {
   }
 
   /** To be told of in the order in which the API server has it, beginning with a consistent list. */
-  observe({ type, object }: Pick<Change<BlockRecord>, 'type' | 'object'>): void {
+  observe({ type, object }: Pick<ObjectChange<BlockRecord>, 'type' | 'object'>): void {
     const { name } = object.metadata;
     if (type === 'removed') this.#blocks.delete(name);
     else this.#blocks.set(name, { record: object, isBeingAnswered: false, notBefore: 0, failures: 0 });
@@ -66,19 +66,19 @@ export class LentBlocks {
   }
 
   /** All leases of pods of this node have been told of as uses. Until then every block counts as used, and nothing is answered. */
-  leasesKnown(): void {
+  setLeasesKnown(): void {
     this.#areLeasesKnown = true;
   }
 
   /**
    * The address is used, or may come to be.
-   * @param by what makes it so, until {@link letGo}: a held lease, a write under way or in doubt. Told again, it replaces what was told.
+   * @param by what makes it so, until {@link removeUse}: a held lease, a write under way or in doubt. Told again, it replaces what was told.
    */
-  hold(by: string, use: Use): void {
+  addUse(by: string, use: AddressUse): void {
     this.#uses.set(by, use);
   }
 
-  letGo(by: string): void {
+  removeUse(by: string): void {
     this.#uses.delete(by);
   }
 
@@ -140,10 +140,10 @@ export class LentBlocks {
     lent.isBeingAnswered = false;
     lent.failures = outcome === 'unknown' ? lent.failures + 1 : 0;
     const retryMs = Math.min(RETRY_MS * 2 ** (lent.failures - 1), MAX_RETRY_MS);
-    lent.notBefore = now + (outcome === 'unknown' ? retryMs : WATCH_MS);
+    lent.notBefore = now + (outcome === 'unknown' ? retryMs : WATCH_GRACE_MS);
   }
 
-  #unanswered(): Lent[] {
+  #unanswered(): LentBlock[] {
     if (!this.#areLeasesKnown) return [];
     return [...this.#blocks.values()].filter(
       ({ record, isBeingAnswered }) => record.release === BlockRelease.Marked && !isBeingAnswered,
@@ -154,7 +154,7 @@ export class LentBlocks {
     return this.#roundAt + this.#answerIntervalMs;
   }
 
-  #dueAt({ record, notBefore }: Lent): number {
+  #dueAt({ record, notBefore }: LentBlock): number {
     return isUrgent(record) ? notBefore : Math.max(notBefore, this.#nextRoundAt);
   }
 

@@ -8,14 +8,14 @@ export interface BlockCounts {
 }
 
 /** What is measured of the blocks of a node. */
-export interface OwnBlockMetrics {
+export interface NodeBlockMetrics {
   lent(counts: BlockCounts): void;
   /** @param answer as it stands on the block */
   answered(answer: string, outcome: 'done' | 'lost' | 'unknown'): void;
 }
 
 /** To be made once in a process: its metrics have their names for themselves. */
-export function createOwnBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): OwnBlockMetrics {
+export function createNodeBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): NodeBlockMetrics {
   const blocks = metrics.gauge('agent_blocks', 'Blocks of pools that this node is lent, by state.', ['state']);
   const answers = metrics.counter(
     'agent_block_answers_total',

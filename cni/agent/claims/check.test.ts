@@ -73,7 +73,7 @@ describe('the check of addresses that a sandbox has by a claim', () => {
 
   it('knows nothing while the API server is away', async () => {
     const { world, pod } = await attached();
-    world.away();
+    world.disconnect();
     expect(await world.claimed.check(sandbox(world, pod), FIVE, world.call())).to.equal('unknown');
   });
 

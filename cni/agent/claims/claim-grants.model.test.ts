@@ -4,9 +4,9 @@ import type { AddressLease } from '../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { IPS_ALLOCATED } from '../../../api/names.js';
 import type { Pod } from '../../../api/pod.js';
-import { leastCooldownMs } from '../../../ipam/core/lease-times.js';
+import { minCooldownMs } from '../../../ipam/core/lease-times.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import { AgentWorld, JumpingClock } from '../testing/agent-world.js';
+import { AgentWorld, SelfAdvancingClock } from '../testing/agent-world.js';
 import { makeClaim, makeVm, makeVmi } from '../../../test/kubevirt-objects.js';
 
 const LASTS = [5, 6] as const;
@@ -78,7 +78,7 @@ interface Held {
 
 /** A cluster in which nobody breaks the rules of leases, and all that happens is noted. */
 class Scene {
-  readonly clock = new JumpingClock();
+  readonly clock = new SelfAdvancingClock();
   readonly world = new AgentWorld(this.clock);
   readonly held: Held[] = [];
   granted = 0;
@@ -189,7 +189,7 @@ class Scene {
     const isSame = before?.spec.owner?.workloadUID === vmUid;
     // a lease that was lost is promised to its claim: nobody else has the address before it has cooled down
     const lastHeld = Math.max(0, ...this.held.filter(({ ip }) => ip === ipOf(wanted)).map(({ to }) => to));
-    const coolsDown = !isSame && now < lastHeld + leastCooldownMs(this.world.maxStalenessMs);
+    const coolsDown = !isSame && now < lastHeld + minCooldownMs(this.world.maxStalenessMs);
     if (coolsDown || (before !== undefined && Number.isNaN(releasedAt))) return;
     const claim = makeClaim(name, 'data', { ownerUid: vmUid });
     claim.metadata.uid = `${name}-claim-${++this.#serial}`;

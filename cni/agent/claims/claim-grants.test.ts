@@ -16,7 +16,7 @@ describe('the grant of a claim', () => {
     );
     world.addVm('vm1', { data: 'blue' }, ['fd00::5/64', '10.0.0.5/24']);
     const attachment = world.attachment(world.launcher());
-    const entitlement = await world.claimed.entitlement(attachment, world.call());
+    const entitlement = await world.claimed.authorize(attachment, world.call());
     if (entitlement.kind !== 'claim') throw new Error(entitlement.kind);
     expect(await world.claimed.grant(attachment, entitlement.claim, world.call())).to.deep.equal([
       { address: parseAddress('10.0.0.5'), prefixLength: 23, gateway: parseAddress('10.0.1.1') },

@@ -1,18 +1,18 @@
-import { type IPAMClaim, nadOf } from '../../../api/ipam-claim.js';
+import { type IPAMClaim, claimNadOf } from '../../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
 import { describeSelection } from '../../../api/network-selection.js';
 import { IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { PoolDirectory } from '../../../ipam/directory/directory.js';
-import { unread } from '../api-failure.js';
+import { asReadError } from '../api-failure.js';
 import type { Attachment, Grant } from '../attachment.js';
-import type { Call } from '../call.js';
+import type { RequestContext } from '../request-context.js';
 import { CniCode, CniError } from '../cni-error.js';
-import { type ShownAddress, grantedAddress, shownAddresses } from './claim-lease.js';
-import type { ClaimLeases, SeenLease } from './claim-leases.js';
-import type { Entitlements } from './entitlements.js';
+import { type StatusAddress, grantedAddress, readStatusAddresses } from './lease-checks.js';
+import type { ClaimLeaseReader, VerifiedLease } from './claim-lease-reader.js';
+import type { ClaimAuthorization } from './claim-authorization.js';
 import type { OtherUsers } from './other-users.js';
-import { Patience, type PatienceDeps } from '../patience.js';
-import type { Sightings } from './sightings.js';
+import { BoundedWait, type BoundedWaitDeps } from '../bounded-wait.js';
+import type { ReadCache } from './read-cache.js';
 
 /** What an attachment was given, and by which claim and leases. */
 export interface ClaimGrant {
@@ -22,12 +22,12 @@ export interface ClaimGrant {
   readonly leases: readonly string[];
 }
 
-export interface ClaimGrantsDeps extends PatienceDeps {
-  readonly entitlements: Pick<Entitlements, 'of'>;
-  readonly leases: Pick<ClaimLeases, 'held'>;
+export interface ClaimGrantsDeps extends BoundedWaitDeps {
+  readonly authorization: Pick<ClaimAuthorization, 'authorize'>;
+  readonly leases: Pick<ClaimLeaseReader, 'held'>;
   readonly users: Pick<OtherUsers, 'standingInTheWay'>;
-  readonly sightings: Sightings;
-  readonly directory: Pick<PoolDirectory, 'pool' | 'serving'>;
+  readonly sightings: ReadCache;
+  readonly directory: Pick<PoolDirectory, 'pool' | 'resolveUser'>;
   readonly maxStalenessMs: number;
 }
 
@@ -44,8 +44,8 @@ export class ClaimGrants {
    * @param claim what the attachment has a right to, as it was seen lately
    * @throws {CniError} 11 with what is in the way; 100 where the right is lost meanwhile
    */
-  async grant(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<ClaimGrant> {
-    const patience = new Patience(this.#deps, attachment, call);
+  async grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<ClaimGrant> {
+    const patience = new BoundedWait(this.#deps, attachment, call);
     let current = claim;
     for (let attempts = 0; ; attempts++) {
       const granted = await this.attempt(attachment, current, call);
@@ -62,8 +62,8 @@ export class ClaimGrants {
    * @returns what is in the way, in words
    * @throws {CniError} 11 where nobody says, or another pod has the addresses; 100 if they are of another address space than the interface
    */
-  async attempt(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<ClaimGrant | string> {
-    const shown = shownAddresses(claim);
+  async attempt(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<ClaimGrant | string> {
+    const shown = readStatusAddresses(claim);
     if (typeof shown === 'string') return shown;
     const { leases, users } = this.#deps;
     const [obstacle, ...held] = await Promise.all([
@@ -72,7 +72,7 @@ export class ClaimGrants {
     ]);
     if (obstacle?.isOnItsWay === true) return obstacle.reason;
     if (obstacle !== undefined) throw new CniError(CniCode.TryAgain, obstacle.reason);
-    const seen: SeenLease[] = [];
+    const seen: VerifiedLease[] = [];
     for (const lease of held) {
       if (typeof lease === 'string') return `IPAMClaim ${objectKey(claim)} does not have its addresses: ${lease}`;
       seen.push(lease);
@@ -83,9 +83,9 @@ export class ClaimGrants {
   }
 
   /** All that was asked took its time: whatever was recalled must be young enough when it is answered. */
-  #requireFresh(claim: IPAMClaim, seen: readonly SeenLease[]): void {
+  #requireFresh(claim: IPAMClaim, seen: readonly VerifiedLease[]): void {
     const { clock, maxStalenessMs } = this.#deps;
-    const ageMs = clock.now() - Math.min(...seen.map(({ at }) => at));
+    const ageMs = clock.now() - Math.min(...seen.map(({ readAt }) => readAt));
     if (ageMs > maxStalenessMs) {
       const message = `IPAMClaim ${objectKey(claim)}: the API server is away, and the leases were last seen ${ageMs} ms ago: try again`;
       throw new CniError(CniCode.TryAgain, message);
@@ -93,10 +93,10 @@ export class ClaimGrants {
   }
 
   /** One network may have a NAD and an address space in each of several namespaces: a claim that was not made for this NAD proves nothing. */
-  #requireSpace({ pod, network, selection }: Attachment, claim: IPAMClaim, seen: readonly SeenLease[]): void {
+  #requireSpace({ pod, network, selection }: Attachment, claim: IPAMClaim, seen: readonly VerifiedLease[]): void {
     const nad = joinKey(selection.nad.namespace, selection.nad.name);
-    if (nadOf(claim) === nad) return;
-    const serving = this.#deps.directory.serving({ namespace: pod.metadata.namespace, network, nad });
+    if (claimNadOf(claim) === nad) return;
+    const serving = this.#deps.directory.resolveUser({ namespace: pod.metadata.namespace, network, nad });
     const isSame =
       serving.kind === 'served' && seen.every(({ record }) => record.addressSpace === serving.pool.addressSpace);
     if (isSame) return;
@@ -112,7 +112,7 @@ export class ClaimGrants {
     );
   }
 
-  #grantOf(claim: IPAMClaim, shown: readonly ShownAddress[], seen: readonly SeenLease[]): ClaimGrant {
+  #grantOf(claim: IPAMClaim, shown: readonly StatusAddress[], seen: readonly VerifiedLease[]): ClaimGrant {
     const grant = shown.map((each, index) =>
       grantedAddress(each, this.#deps.directory.pool(seen[index]?.record.pool ?? '')),
     );
@@ -121,14 +121,14 @@ export class ClaimGrants {
   }
 
   /** The claim as it is now; another one of its name has to be the pod's, too. */
-  async #lookAgain(attachment: Attachment, { metadata }: IPAMClaim, call: Call): Promise<IPAMClaim> {
+  async #lookAgain(attachment: Attachment, { metadata }: IPAMClaim, call: RequestContext): Promise<IPAMClaim> {
     const key = objectKey({ metadata });
     try {
       await this.#deps.sightings.read(IPAM_CLAIMS, key, call.signal);
     } catch (error) {
-      throw unread(error);
+      throw asReadError(error);
     }
-    const entitlement = await this.#deps.entitlements.of(attachment, call);
+    const entitlement = await this.#deps.authorization.authorize(attachment, call);
     if (entitlement.kind === 'claim') return entitlement.claim;
     throw new CniError(CniCode.TryAgain, `IPAMClaim ${key} was there a moment ago, and is gone: try again`);
   }

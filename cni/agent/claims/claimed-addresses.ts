@@ -3,27 +3,27 @@ import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import type { Gate } from '../../../cluster/gates.js';
+import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import type { InformerRegistry } from '../../../kube/informers.js';
-import type { KubeVirtNamespace } from '../../../cluster/kubevirt-controller.js';
+import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-controller.js';
 import type { PoolDirectory } from '../../../ipam/directory/directory.js';
-import { NADS } from '../../../cluster/watched.js';
+import { NAD_WATCH } from '../../../cluster/watch-specs.js';
 import { type Address, sameAddress } from '../../../ipam/core/address.js';
-import { unread } from '../api-failure.js';
+import { asReadError } from '../api-failure.js';
 import type { Attachment, Grant } from '../attachment.js';
-import type { Call } from '../call.js';
+import type { RequestContext } from '../request-context.js';
 import { CniError } from '../cni-error.js';
 import type { NodePod } from '../pods/node-pod.js';
 import type { NodePods } from '../pods/node-pods.js';
 import { type ClaimGrant, ClaimGrants } from './claim-grants.js';
-import { heldLease } from './claim-lease.js';
-import { ClaimLeases } from './claim-leases.js';
-import { type Entitlement, Entitlements } from './entitlements.js';
+import { readHeldLease } from './lease-checks.js';
+import { ClaimLeaseReader } from './claim-lease-reader.js';
+import { type AuthorizedClaim, ClaimAuthorization } from './claim-authorization.js';
 import { OtherUsers } from './other-users.js';
 import { Prefetch } from './prefetch.js';
-import { Sightings } from './sightings.js';
+import { ReadCache } from './read-cache.js';
 
-export type { Entitlement } from './entitlements.js';
+export type { AuthorizedClaim } from './claim-authorization.js';
 
 export interface ClaimedAddressesDeps {
   readonly pods: NodePods;
@@ -31,8 +31,8 @@ export interface ClaimedAddressesDeps {
   readonly informers: Pick<InformerRegistry, 'get'>;
   readonly directory: PoolDirectory;
   /** Whether interfaces without a claim shall get one. */
-  readonly gate: Gate;
-  readonly kubevirt: KubeVirtNamespace;
+  readonly gate: PersistentIPsGate;
+  readonly kubevirt: KubeVirtControllerSource;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -40,12 +40,12 @@ export interface ClaimedAddressesDeps {
 }
 
 /** One interface of one sandbox, and what else is known of it. */
-export type Checked = Pick<Attachment, 'containerId' | 'interfaceName'> & Partial<Attachment>;
+export type CheckedInterface = Pick<Attachment, 'containerId' | 'interfaceName'> & Partial<Attachment>;
 
 /** Addresses that attachments have by a claim. Reads the API server, and never writes to it. */
 export class ClaimedAddresses {
-  readonly #sightings: Sightings;
-  readonly #entitlements: Entitlements;
+  readonly #sightings: ReadCache;
+  readonly #entitlements: ClaimAuthorization;
   readonly #grants: ClaimGrants;
   readonly #prefetch: Prefetch;
   readonly #pods: Pick<NodePods, 'get'>;
@@ -59,21 +59,21 @@ export class ClaimedAddresses {
   constructor({ pods, client, informers, directory, config, ...rest }: ClaimedAddressesDeps) {
     const { clock } = rest;
     const { maxStalenessMs } = config;
-    const sightings = new Sightings(client, clock);
-    const networks = informers.get(NADS).cache;
+    const sightings = new ReadCache(client, clock);
+    const networks = informers.get(NAD_WATCH).cache;
     const shared = { ...rest, sightings, networks, directory, pods, maxStalenessMs };
-    const entitlements = new Entitlements(shared);
-    const leases = new ClaimLeases(shared);
+    const entitlements = new ClaimAuthorization(shared);
+    const leases = new ClaimLeaseReader(shared);
     const users = new OtherUsers(shared);
     this.#pods = pods;
     this.#clock = clock;
     this.#maxStalenessMs = maxStalenessMs;
     this.#sightings = sightings;
     this.#entitlements = entitlements;
-    this.#grants = new ClaimGrants({ ...shared, entitlements, leases, users });
+    this.#grants = new ClaimGrants({ ...shared, authorization: entitlements, leases, users });
     this.#prefetch = new Prefetch({
       ...shared,
-      rehearse: (attachment, signal) => this.#rehearse(attachment, signal),
+      prefetch: (attachment, signal) => this.#rehearse(attachment, signal),
       isGranted: (pod, interfaceName) => this.#isGranted(pod, interfaceName),
     });
     pods.onChange((pod, gone) => {
@@ -95,19 +95,19 @@ export class ClaimedAddresses {
    * Whether the attachment has the addresses of a claim, or its own. Waits for a claim that is about to be made.
    * @throws {CniError} 11 where the answer may be another one later, 100 where somebody has to change something
    */
-  entitlement(attachment: Attachment, call: Call): Promise<Entitlement> {
-    return this.#entitlements.of(attachment, call);
+  authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
+    return this.#entitlements.authorize(attachment, call);
   }
 
   /**
-   * The addresses of a claim to which {@link entitlement} says the attachment has a right. Waits until they are the claim's own.
+   * The addresses of a claim to which {@link authorize} says the attachment has a right. Waits until they are the claim's own.
    * @throws {CniError} 11 with what is in the way, 100 where the right is lost meanwhile
    */
-  async grant(attachment: Attachment, claim: IPAMClaim, call: Call): Promise<Grant> {
+  async grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant> {
     const granted = await this.#grants.grant(attachment, claim, call);
     const { uid } = attachment.pod.metadata;
     const ofPod = this.#granted.get(uid) ?? new Map<string, ClaimGrant>();
-    this.#granted.set(uid, ofPod.set(keyOf(attachment), granted));
+    this.#granted.set(uid, ofPod.set(attachmentKey(attachment), granted));
     return granted.grant;
   }
 
@@ -116,7 +116,11 @@ export class ClaimedAddresses {
    * @param checked with pod, network and selection also what an agent granted before its start can be checked
    * @returns `unknown` where the sandbox has no claim, or nobody says
    */
-  async check(checked: Checked, addresses: readonly Address[], call: Call): Promise<'held' | 'lost' | 'unknown'> {
+  async check(
+    checked: CheckedInterface,
+    addresses: readonly Address[],
+    call: RequestContext,
+  ): Promise<'held' | 'lost' | 'unknown'> {
     try {
       const known = this.#grantOf(checked);
       const granted = known ?? (await this.#findGrant(checked, call));
@@ -130,30 +134,33 @@ export class ClaimedAddresses {
     }
   }
 
-  #grantOf(checked: Checked): ClaimGrant | undefined {
+  #grantOf(checked: CheckedInterface): ClaimGrant | undefined {
     for (const ofPod of this.#granted.values()) {
-      const found = ofPod.get(keyOf(checked));
+      const found = ofPod.get(attachmentKey(checked));
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
-  async #findGrant({ pod, network, selection, ...rest }: Checked, call: Call): Promise<ClaimGrant | undefined> {
+  async #findGrant(
+    { pod, network, selection, ...rest }: CheckedInterface,
+    call: RequestContext,
+  ): Promise<ClaimGrant | undefined> {
     if (pod === undefined || network === undefined || selection === undefined) return undefined;
     const attachment: Attachment = { requested: [], mac: undefined, ...rest, pod, network, selection };
     const since = this.#clock.now() - this.#maxStalenessMs;
-    const judgement = await this.#entitlements.judge(attachment, since, call);
+    const judgement = await this.#entitlements.decide(attachment, since, call);
     if (judgement.kind !== 'claim') return undefined;
     const granted = await this.#grants.attempt(attachment, judgement.claim, call);
     return typeof granted === 'string' ? undefined : granted;
   }
 
-  async #areHeld({ claim, leases }: ClaimGrant, { signal }: Call): Promise<boolean> {
+  async #areHeld({ claim, leases }: ClaimGrant, { signal }: RequestContext): Promise<boolean> {
     const reads = leases.map((name) => this.#sightings.read(ADDRESS_LEASES, name, signal));
     const seen = await Promise.all(reads).catch((error: unknown) => {
-      throw unread(error);
+      throw asReadError(error);
     });
-    return seen.every(({ object }) => object !== undefined && typeof heldLease(object, claim) !== 'string');
+    return seen.every(({ object }) => object !== undefined && typeof readHeldLease(object, claim) !== 'string');
   }
 
   #isGranted({ metadata }: NodePod, interfaceName: string): boolean {
@@ -163,7 +170,7 @@ export class ClaimedAddresses {
 
   /** Reads what an ADD will ask for. All is looked at anew, as if nothing were known. */
   async #rehearse(attachment: Attachment, signal: AbortSignal): Promise<void> {
-    const judgement = await this.#entitlements.judge(attachment, this.#clock.now(), { signal });
+    const judgement = await this.#entitlements.decide(attachment, this.#clock.now(), { signal });
     if (judgement.kind === 'claim') await this.#grants.attempt(attachment, judgement.claim, { signal });
   }
 
@@ -171,13 +178,13 @@ export class ClaimedAddresses {
     const { signal } = this.#abort;
     while (!signal.aborted) {
       await this.#clock.sleep(this.#maxStalenessMs, signal);
-      this.#sightings.forgetBefore(this.#clock.now() - this.#maxStalenessMs);
+      this.#sightings.evictBefore(this.#clock.now() - this.#maxStalenessMs);
       // a grant may end after its pod has gone
       for (const uid of this.#granted.keys()) if (this.#pods.get(uid) === undefined) this.#granted.delete(uid);
     }
   }
 }
 
-function keyOf({ containerId, interfaceName }: Pick<Attachment, 'containerId' | 'interfaceName'>): string {
+function attachmentKey({ containerId, interfaceName }: Pick<Attachment, 'containerId' | 'interfaceName'>): string {
   return `${containerId} ${interfaceName}`;
 }

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { AgentWorld, JumpingClock, worldWithVm } from '../testing/agent-world.js';
+import { AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
 describe('a launcher whose claim is not as it should be', () => {
   it('waits for a claim that nobody owns to be adopted', async () => {
-    const clock = new JumpingClock();
+    const clock = new SelfAdvancingClock();
     const world = worldWithVm(clock);
     const owned = world.claim();
     const orphan = world.addClaim(makeClaim('vm1', 'data', { ownerUid: null }), ['10.0.0.5/24']);

@@ -1,14 +1,14 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
 import { CLAIM_REFERENCE_KEY } from '../../../api/names.js';
-import { type NetworkSelection, describeSelection, selectionsOf } from '../../../api/network-selection.js';
-import { describeHolder, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../../api/vm-claims.js';
+import { type NetworkSelection, describeSelection, networkSelectionsOf } from '../../../api/network-selection.js';
+import { describeClaimOwner, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../../api/vm-claims.js';
 import { chooseClaim, matchNetwork } from '../../../cluster/element-claim.js';
 import { type Workload, findWorkload } from '../../../cluster/workload.js';
 import type { NodePod } from '../pods/node-pod.js';
-import type { Judgement, Seeker, Sight } from './judgement.js';
+import type { AuthorizationDecision, AttachmentRequest, AuthorizationInput } from './authorization-decision.js';
 
-interface Launcher extends Seeker {
+interface LauncherRequest extends AttachmentRequest {
   readonly workload: Workload;
   /** The VM's name of the network; undefined where the interface is none of the VM's. */
   readonly vmNetwork: string | undefined;
@@ -18,56 +18,60 @@ interface Launcher extends Seeker {
  * Finds the claim of a launcher's interface: by VM and network, for virt-controller strips references from running pods. A reference is
  * heeded only where it names a claim of the same VM and network. Pure.
  */
-export function judgeLauncher(seeker: Seeker, sight: Sight): Judgement {
+export function authorizeLauncher(seeker: AttachmentRequest, sight: AuthorizationInput): AuthorizationDecision {
   const { pod, selection } = seeker;
   const { namespace } = pod.metadata;
   const found = findWorkload(pod, namespace, sight);
   if (!found.found) return { kind: 'refused', reason: `pod ${objectKey(pod)} ${found.reason}` };
   const choice = { ...sight, workload: found.workload, requested: requestedInterfaces(pod) };
   const vmNetwork = matchNetwork(selection, choice)?.name;
-  const launcher: Launcher = { ...seeker, workload: found.workload, vmNetwork };
-  const chosen = chooseClaim(selection, ownReference(launcher, sight), choice);
+  const launcher: LauncherRequest = { ...seeker, workload: found.workload, vmNetwork };
+  const chosen = chooseClaim(selection, validReference(launcher, sight), choice);
   const name = chosen.kind === 'claim' ? chosen.name : undefined;
   const claim = name === undefined ? undefined : sight.view.claim(name);
-  if (claim === undefined) doubtAll(launcher, sight);
+  if (claim === undefined) recheckClaims(launcher, sight);
   switch (chosen.kind) {
     case 'foreign':
       return { kind: 'pending', reason: chosen.reason };
     case 'none':
-      return judgeWithout(launcher, chosen.why);
+      return decideWithoutClaim(launcher, chosen.why);
     case 'claim':
       return (
-        refuseStrangers(launcher, chosen.name, sight) ??
-        (claim === undefined ? awaitClaim(launcher, chosen.name) : judgeClaim(launcher, claim, sight))
+        refuseForeignReference(launcher, chosen.name, sight) ??
+        (claim === undefined ? missingClaimDecision(launcher, chosen.name) : authorizeClaim(launcher, claim, sight))
       );
   }
 }
 
-function judgeWithout({ pod, selection }: Seeker, why: string): Judgement {
+function decideWithoutClaim({ pod, selection }: AttachmentRequest, why: string): AuthorizationDecision {
   const { claimReference } = selection;
   if (claimReference === undefined) return { kind: 'none' };
-  const reason = `${shownReference(selection, pod)}, but there is no claim for it: ${why}; leave the key out`;
+  const reason = `${describeReference(selection, pod)}, but there is no claim for it: ${why}; leave the key out`;
   return { kind: 'refused', reason };
 }
 
-function awaitClaim({ pod, selection }: Launcher, name: string): Judgement {
+function missingClaimDecision({ pod, selection }: LauncherRequest, name: string): AuthorizationDecision {
   const key = joinKey(pod.metadata.namespace, name);
   const reason = `IPAMClaim ${key} of ${describeSelection(selection)} does not exist yet`;
   return { kind: 'pending', reason, isOnItsWay: true, isPredicted: true };
 }
 
-function judgeClaim(launcher: Launcher, claim: IPAMClaim, sight: Sight): Judgement {
+function authorizeClaim(launcher: LauncherRequest, claim: IPAMClaim, sight: AuthorizationInput): AuthorizationDecision {
   if (!isOwnedBy(claim, launcher.workload.owner)) {
     sight.doubt({ kind: 'claim', key: claim.metadata.name });
-    const reason = `IPAMClaim ${objectKey(claim)} ${describeHolder(claim, launcher.workload.owner)}: it is about to be adopted`;
+    const reason = `IPAMClaim ${objectKey(claim)} ${describeClaimOwner(claim, launcher.workload.owner)}: it is about to be adopted`;
     return { kind: 'pending', reason, isOnItsWay: true };
   }
   if (claim.spec.network === launcher.network) return { kind: 'claim', claim };
-  return judgeOtherNetwork(launcher, claim, sight);
+  return decideOnNetworkMismatch(launcher, claim, sight);
 }
 
 /** The NAD says another network than the config that the runtime was given, or the claim is for the network of before. */
-function judgeOtherNetwork({ selection, network }: Launcher, claim: IPAMClaim, { view, doubt }: Sight): Judgement {
+function decideOnNetworkMismatch(
+  { selection, network }: LauncherRequest,
+  claim: IPAMClaim,
+  { view, doubt }: AuthorizationInput,
+): AuthorizationDecision {
   const nad = joinKey(selection.nad.namespace, selection.nad.name);
   doubt({ kind: 'network', key: nad });
   doubt({ kind: 'claim', key: claim.metadata.name });
@@ -82,7 +86,11 @@ function judgeOtherNetwork({ selection, network }: Launcher, claim: IPAMClaim, {
 }
 
 /** A reference to what is somebody else's; one that names nothing takes nothing from anybody. */
-function refuseStrangers(launcher: Launcher, expected: string, sight: Sight): Judgement | undefined {
+function refuseForeignReference(
+  launcher: LauncherRequest,
+  expected: string,
+  sight: AuthorizationInput,
+): AuthorizationDecision | undefined {
   const { pod, selection, workload } = launcher;
   const { claimReference } = selection;
   if (claimReference === undefined || claimReference === expected) return undefined;
@@ -91,13 +99,16 @@ function refuseStrangers(launcher: Launcher, expected: string, sight: Sight): Ju
   sight.doubt({ kind: 'claim', key: claimReference });
   if (referred === undefined) return undefined;
   const reason =
-    `${shownReference(selection, pod)}, which ${describeHolder(referred)}, expected ${JSON.stringify(expected)}: ` +
+    `${describeReference(selection, pod)}, which ${describeClaimOwner(referred)}, expected ${JSON.stringify(expected)}: ` +
     'leave the key out, the webhook sets it';
   return { kind: 'refused', reason };
 }
 
 /** Of two claims for one network the pod keeps the one that it refers to. */
-function ownReference({ selection, workload, vmNetwork, network }: Launcher, { view }: Sight): string | undefined {
+function validReference(
+  { selection, workload, vmNetwork, network }: LauncherRequest,
+  { view }: AuthorizationInput,
+): string | undefined {
   const { claimReference } = selection;
   if (claimReference === undefined || vmNetwork === undefined) return undefined;
   const claim = view.claim(claimReference);
@@ -110,7 +121,10 @@ function ownReference({ selection, workload, vmNetwork, network }: Launcher, { v
 }
 
 /** A claim is sought by its names before it is said that there is none. */
-function doubtAll({ selection, workload, vmNetwork, network }: Launcher, { doubt }: Sight): void {
+function recheckClaims(
+  { selection, workload, vmNetwork, network }: LauncherRequest,
+  { doubt }: AuthorizationInput,
+): void {
   const { claimReference } = selection;
   const names = vmNetwork === undefined ? [] : possibleClaimNames(workload.owner.name, vmNetwork, network);
   for (const key of new Set([...names, ...(claimReference === undefined ? [] : [claimReference])])) {
@@ -120,11 +134,11 @@ function doubtAll({ selection, workload, vmNetwork, network }: Launcher, { doubt
 
 /** Its annotation has been read before: the interface is an element of it. */
 function requestedInterfaces(pod: NodePod): ReadonlySet<string | undefined> {
-  return new Set(selectionsOf(pod).map((selection) => selection.interface));
+  return new Set(networkSelectionsOf(pod).map((selection) => selection.interface));
 }
 
 /** `"ipam-claim-reference" of network element 0 (net1 on a/blue) of pod a/p is "vm1.data"` */
-export function shownReference(selection: NetworkSelection, pod: NodePod): string {
+export function describeReference(selection: NetworkSelection, pod: NodePod): string {
   const given = JSON.stringify(selection.claimReference);
   return `"${CLAIM_REFERENCE_KEY}" of ${describeSelection(selection)} of pod ${objectKey(pod)} is ${given}`;
 }

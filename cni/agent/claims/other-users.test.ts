@@ -35,14 +35,14 @@ describe('a second pod of a claim', () => {
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.match(USED);
   });
 
-  for (const { name, owners, controls } of FORGED_OWNERS) {
-    it(`${controls === true ? 'has to wait' : 'gets the addresses'} while the other one lives with ${name}`, async () => {
+  for (const { name, owners, isController } of FORGED_OWNERS) {
+    it(`${isController === true ? 'has to wait' : 'gets the addresses'} while the other one lives with ${name}`, async () => {
       const world = worldWithVm();
       const other = world.launcher('vm1', { node: 'node2' });
       other.metadata.ownerReferences = [...owners];
       ownedBy(world, 'virt-launcher-vm1-a');
       const answer = await world.add(world.launcher('vm1', { name: 'b' }));
-      if (controls === true) expect(answer).to.match(USED);
+      if (isController === true) expect(answer).to.match(USED);
       else expect(answer).to.equal(GRANTED);
     });
   }
@@ -124,9 +124,9 @@ describe('a second pod of a claim', () => {
     const pod = world.launcher();
     expect(await world.add(pod)).to.equal(GRANTED);
     ownedBy(world, 'elsewhere');
-    await world.claimed.entitlement(world.attachment(pod), world.call());
+    await world.claimed.authorize(world.attachment(pod), world.call());
     const claim = structuredClone(world.claim());
-    world.away();
+    world.disconnect();
     const answer = await world.claimed
       .grant(world.attachment(pod), claim, world.call())
       .then(() => 'granted')

@@ -1,32 +1,36 @@
-import { type IPAMClaim, ownerOf } from '../../../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
 import { MIGRATION_LABEL } from '../../../api/names.js';
 import { type Pod, controllingVmi, isTerminal } from '../../../api/pod.js';
 import type { Clock } from '../../../kube/clock.js';
-import { type KubeVirtController, type KubeVirtNamespace, launchedVmi } from '../../../cluster/kubevirt-controller.js';
+import {
+  type KubeVirtController,
+  type KubeVirtControllerSource,
+  vmiOfTrustedLauncher,
+} from '../../../cluster/kubevirt-controller.js';
 import { PODS } from '../../../kube/resources.js';
-import { isAway, unread } from '../api-failure.js';
-import type { Call } from '../call.js';
+import { isApiUnavailable, asReadError } from '../api-failure.js';
+import type { RequestContext } from '../request-context.js';
 import type { NodePod } from '../pods/node-pod.js';
 import type { NodePods } from '../pods/node-pods.js';
-import type { Sightings } from './sightings.js';
+import type { ReadCache } from './read-cache.js';
 
 export interface OtherUsersDeps {
   readonly pods: Pick<NodePods, 'named' | 'list'>;
-  readonly sightings: Sightings;
-  readonly kubevirt: KubeVirtNamespace;
+  readonly sightings: ReadCache;
+  readonly kubevirt: KubeVirtControllerSource;
   readonly clock: Clock;
   readonly maxStalenessMs: number;
 }
 
 /** Why a pod cannot have the addresses now. */
-export interface Obstacle {
+export interface ClaimUseConflict {
   readonly reason: string;
   /** It goes by itself in a moment. */
   readonly isOnItsWay: boolean;
 }
 
-interface Seeker {
+interface RequestingPod {
   readonly pod: NodePod;
   /** Name of the claim's owner, which its VMI shares. */
   readonly owner: string | undefined;
@@ -45,9 +49,9 @@ export class OtherUsers {
    * @returns undefined where the addresses may be its
    * @throws {CniError} 11 where nobody says whether the other pod lives
    */
-  async standingInTheWay(pod: NodePod, claim: IPAMClaim, call: Call): Promise<Obstacle | undefined> {
+  async standingInTheWay(pod: NodePod, claim: IPAMClaim, call: RequestContext): Promise<ClaimUseConflict | undefined> {
     const named = claim.status?.ownerPod?.name;
-    if (controllingVmi(pod) === undefined) return awaitChoice(pod, claim);
+    if (controllingVmi(pod) === undefined) return conflictOfOwnerPod(pod, claim);
     const controller = this.#deps.kubevirt.controller();
     // it was known when the pod was judged; now no pod would count as a launcher, and none would stand in the way
     if (controller.problem !== undefined) {
@@ -57,38 +61,38 @@ export class OtherUsers {
     const suspects = new Set([...(named === undefined ? [] : [named]), ...others]);
     suspects.delete(pod.metadata.name);
     for (const name of suspects) {
-      const why = await this.#judge({ pod, owner: ownerOf(claim)?.name, controller }, name, call);
+      const why = await this.#judge({ pod, owner: claimOwnerOf(claim)?.name, controller }, name, call);
       if (why !== undefined) return { reason: `IPAMClaim ${objectKey(claim)} ${why}`, isOnItsWay: false };
     }
     return undefined;
   }
 
-  async #judge(seeker: Seeker, name: string, call: Call): Promise<string | undefined> {
+  async #judge(seeker: RequestingPod, name: string, call: RequestContext): Promise<string | undefined> {
     const { namespace } = seeker.pod.metadata;
     const cached = this.#deps.pods.named(namespace, name);
-    if (cached !== undefined && !blocks(seeker, cached)) return undefined;
+    if (cached !== undefined && !isConflicting(seeker, cached)) return undefined;
     const other = await this.#readOrRecall(joinKey(namespace, name), cached, call);
-    if (other === undefined || !blocks(seeker, other)) return undefined;
+    if (other === undefined || !isConflicting(seeker, other)) return undefined;
     return usedBy(objectKey(other));
   }
 
   /** @param cached a watch lags, so that who lives in it may have ended */
-  async #readOrRecall(key: string, cached: Pod | undefined, { signal }: Call): Promise<Pod | undefined> {
+  async #readOrRecall(key: string, cached: Pod | undefined, { signal }: RequestContext): Promise<Pod | undefined> {
     const { sightings, clock, maxStalenessMs } = this.#deps;
     try {
       return (await sightings.read(PODS, key, signal)).object;
     } catch (error) {
-      const seen = isAway(error) ? sightings.recall(PODS, key, clock.now() - maxStalenessMs) : undefined;
+      const seen = isApiUnavailable(error) ? sightings.get(PODS, key, clock.now() - maxStalenessMs) : undefined;
       if (seen !== undefined) return seen.object;
-      if (cached !== undefined && isAway(error)) return cached;
-      throw unread(error);
+      if (cached !== undefined && isApiUnavailable(error)) return cached;
+      throw asReadError(error);
     }
   }
 
   /** What `status.ownerPod` does not say yet. */
   #launchersHere(pod: NodePod, claim: IPAMClaim, controller: KubeVirtController): readonly NodePod[] {
     const { namespace, uid } = pod.metadata;
-    const owner = ownerOf(claim)?.name;
+    const owner = claimOwnerOf(claim)?.name;
     return this.#deps.pods
       .list()
       .filter(
@@ -96,13 +100,13 @@ export class OtherUsers {
           other.metadata.namespace === namespace &&
           other.metadata.uid !== uid &&
           !isTerminal(other) &&
-          launchedVmi(other, controller)?.name === owner,
+          vmiOfTrustedLauncher(other, controller)?.name === owner,
       );
   }
 }
 
 /** A claim that is no VM's may be named by any pod of its namespace: the IPAM says which of them has it. */
-function awaitChoice({ metadata }: NodePod, claim: IPAMClaim): Obstacle | undefined {
+function conflictOfOwnerPod({ metadata }: NodePod, claim: IPAMClaim): ClaimUseConflict | undefined {
   const named = claim.status?.ownerPod?.name;
   if (named === metadata.name) return undefined;
   const subject = `IPAMClaim ${objectKey(claim)}`;
@@ -116,17 +120,19 @@ function usedBy(key: string): string {
 }
 
 /** A pod that no VMI of the claim's owner controls has none of its addresses, whatever the status says. */
-function blocks({ pod, owner, controller }: Seeker, other: Pod): boolean {
-  return launchedVmi(other, controller)?.name === owner && !isTerminal(other) && !isMigrationTarget(pod, other);
+function isConflicting({ pod, owner, controller }: RequestingPod, other: Pod): boolean {
+  return (
+    vmiOfTrustedLauncher(other, controller)?.name === owner && !isTerminal(other) && !isMigrationTarget(pod, other)
+  );
 }
 
 /** The label alone proves nothing, and a launcher that was a target once keeps it: a target is younger than its source. */
 function isMigrationTarget(pod: NodePod, source: Pod): boolean {
   const vmi = controllingVmi(pod);
   if (vmi === undefined || vmi.uid !== controllingVmi(source)?.uid) return false;
-  return pod.metadata.labels?.[MIGRATION_LABEL] !== undefined && bornAt(pod) >= bornAt(source);
+  return pod.metadata.labels?.[MIGRATION_LABEL] !== undefined && podCreationTime(pod) >= podCreationTime(source);
 }
 
-function bornAt({ metadata }: KubeObject): number {
+function podCreationTime({ metadata }: KubeObject): number {
   return Date.parse(metadata.creationTimestamp ?? '') || 0;
 }

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import { type AgentWorld, JumpingClock, worldWithVm } from '../testing/agent-world.js';
+import { type AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
 const GRANTED = '10.0.0.5/24';
 const AWAY = /^11 the API server is away, try again: /;
 
 /** An ADD has shown the agent all that another one needs. */
-async function seen(): Promise<{ world: AgentWorld; clock: JumpingClock; pod: Pod }> {
-  const clock = new JumpingClock();
+async function seen(): Promise<{ world: AgentWorld; clock: SelfAdvancingClock; pod: Pod }> {
+  const clock = new SelfAdvancingClock();
   const world = worldWithVm(clock);
   const pod = world.launcher();
   expect(await world.add(pod)).to.equal(GRANTED);
@@ -46,14 +46,14 @@ describe('the grant of a claim while the API server is away', () => {
     clock.setWall(-300_000);
     world.addLease('10.0.0.5/24', makeClaim('vm2', 'data'));
     expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is held by IPAMClaim vms.vm2.data/);
-    world.away();
+    world.disconnect();
     clock.advance(120_000);
     expect(await world.add(pod)).to.match(AWAY);
   });
 
   it('is not answered where nothing was seen', async () => {
     const world = worldWithVm();
-    world.away();
+    world.disconnect();
     expect(await world.add(world.launcher())).to.match(AWAY);
   });
 
@@ -61,14 +61,14 @@ describe('the grant of a claim while the API server is away', () => {
     const { world, pod } = await seen();
     world.addLease('10.0.0.5/24', makeClaim('vm2', 'data'));
     expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is held by IPAMClaim vms.vm2.data/);
-    world.away();
+    world.disconnect();
     expect(await world.add(pod)).to.match(AWAY);
   });
 
   it('is not answered by what got too old while the server was waited for', async () => {
     const { world, clock, pod } = await seen();
     clock.advance(world.maxStalenessMs - 1_000);
-    world.away();
+    world.disconnect();
     world.before = () => clock.advance(3_000);
     expect(await world.add(pod)).to.match(AWAY);
   });
@@ -87,13 +87,13 @@ describe('the grant of a claim while the API server is away', () => {
 
   it('is as ever for interfaces without a claim', async () => {
     const { world } = await seen();
-    world.away();
+    world.disconnect();
     expect(await world.add(world.tenantPod())).to.equal('none');
   });
 
   it('is not given to a pod that names a claim by itself, for nobody guards that', async () => {
     const { world } = await seen();
-    world.away();
+    world.disconnect();
     expect(await world.add(world.tenantPod('mine'))).to.match(AWAY);
   });
 });

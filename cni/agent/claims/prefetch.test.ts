@@ -24,7 +24,7 @@ describe('prefetch', () => {
   }
 
   async function later(ms: number): Promise<string[]> {
-    clock.set(clock.now() + ms);
+    clock.advanceTo(clock.now() + ms);
     return settled();
   }
 
@@ -48,11 +48,11 @@ describe('prefetch', () => {
     world.claim().status!.ownerPod = { name: 'earlier' };
     const pod = world.launcher();
     await settled();
-    world.away();
+    world.disconnect();
     await later(THIRD_MS);
     await later(2 * THIRD_MS);
     expect(await world.add(pod)).to.equal(GRANTED);
-    clock.set(clock.now() + 1);
+    clock.advanceTo(clock.now() + 1);
     expect(await world.add(pod)).to.match(/^11 the API server is away/);
   });
 

@@ -3,16 +3,16 @@ import { joinKey } from '../../../api/meta.js';
 import {
   type NetworkSelection,
   NetworkSelectionError,
-  interfaceOf,
-  selectionsOf,
+  interfaceNameOf,
+  networkSelectionsOf,
 } from '../../../api/network-selection.js';
 import { controllingVmi, isTerminal } from '../../../api/pod.js';
 import type { Lister } from '../../../kube/cache.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
-import { ControllerLoop, type SyncResult } from '../../../kube/loop.js';
+import { ControllerLoop, type SyncResult } from '../../../kube/controller-loop.js';
 import { WorkQueue } from '../../../kube/workqueue.js';
-import type { NetworkAttachment } from '../../../cluster/shrink.js';
+import type { ParsedNad } from '../../../cluster/transforms.js';
 import type { Attachment } from '../attachment.js';
 import type { NodePod } from '../pods/node-pod.js';
 import type { NodePods } from '../pods/node-pods.js';
@@ -20,13 +20,13 @@ import type { NodePods } from '../pods/node-pods.js';
 /** Of a node that starts many VMs at once; an ADD does not wait for them. */
 const WORKERS = 4;
 /** A pod whose ADD has not come by then waits for something else, or had it from an agent before this one. */
-const LOOKS = 30;
+const MAX_PREFETCH_ROUNDS = 30;
 
 export interface PrefetchDeps {
   readonly pods: Pick<NodePods, 'get' | 'onChange'>;
-  readonly networks: Pick<Lister<NetworkAttachment>, 'get'>;
+  readonly networks: Pick<Lister<ParsedNad>, 'get'>;
   /** Reads all that an ADD will ask for. */
-  readonly rehearse: (attachment: Attachment, signal: AbortSignal) => Promise<void>;
+  readonly prefetch: (attachment: Attachment, signal: AbortSignal) => Promise<void>;
   /** The interface has its addresses: no ADD is to come. */
   readonly isGranted: (pod: NodePod, interfaceName: string) => boolean;
   readonly clock: Clock;
@@ -78,7 +78,7 @@ export class Prefetch {
   }
 
   async #sync(uid: string, signal: AbortSignal): Promise<SyncResult> {
-    const { pods, rehearse, isGranted, maxStalenessMs, log } = this.#deps;
+    const { pods, prefetch: rehearse, isGranted, maxStalenessMs, log } = this.#deps;
     const known = this.#known.get(uid);
     const pod = pods.get(uid);
     if (known === undefined || pod === undefined) return undefined;
@@ -94,7 +94,9 @@ export class Prefetch {
     }
     // a pod that runs has been asked for, or is by its hotplug in a moment
     const isAwaited = expected.length > 0 || this.#hasUnknownNetwork(pod);
-    return isAwaited && isPending(pod) && known.looks < LOOKS ? { retryAfterMs: maxStalenessMs / 3 } : undefined;
+    return isAwaited && isPending(pod) && known.looks < MAX_PREFETCH_ROUNDS
+      ? { retryAfterMs: maxStalenessMs / 3 }
+      : undefined;
   }
 
   /** After a start of the agent its pods may be known before their networks are. */
@@ -108,7 +110,7 @@ export class Prefetch {
     return readableSelectionsOf(pod).flatMap((selection): Attachment[] => {
       const nad = this.#deps.networks.get(joinKey(selection.nad.namespace, selection.nad.name));
       if (nad?.config.ok !== true || nad.delegation.kind !== 'holdfast') return [];
-      const interfaceName = interfaceOf(selection);
+      const interfaceName = interfaceNameOf(selection);
       const rest = { containerId: '', requested: [], mac: undefined };
       return [{ pod, interfaceName, network: nad.config.network.name, selection, ...rest }];
     });
@@ -122,7 +124,7 @@ function isPending({ status }: NodePod): boolean {
 /** Multus gives a pod whose annotation cannot be read no network. */
 function readableSelectionsOf(pod: NodePod): readonly NetworkSelection[] {
   try {
-    return selectionsOf(pod);
+    return networkSelectionsOf(pod);
   } catch (error) {
     if (error instanceof NetworkSelectionError) return [];
     throw error;

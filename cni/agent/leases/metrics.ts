@@ -9,7 +9,7 @@ export type PickSource = 'kept' | 'block' | 'blind' | 'watched';
 /** What is measured of the leases of pods. */
 export interface PodLeaseMetrics {
   /** @param attempts to get one address, until there was one or none could be had */
-  reserved(attempts: number): void;
+  allocated(attempts: number): void;
   picked(source: PickSource): void;
   /** `lost`: somebody else was faster. */
   wrote(kind: WriteKind, outcome: 'done' | 'lost' | 'failed'): void;
@@ -33,7 +33,7 @@ export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'
   const held = metrics.gauge('agent_leases_held', 'Leases that are held on this node.');
   const swept = metrics.counter('agent_leases_swept_total', 'Leases of pods that are gone that were released.');
   return {
-    reserved: (count) => attempts.observe(count),
+    allocated: (count) => attempts.observe(count),
     picked: (source) => picks.inc({ source }),
     wrote: (write, outcome) => writes.inc({ write, outcome }),
     held: (count) => held.set(count),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LeaseScene } from '../testing/model/lease-scene.js';
+import { LeaseAgentWorld } from '../testing/model/lease-agent-world.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { parseAddress } from '../../../ipam/core/address.js';
@@ -14,7 +14,7 @@ const PLAIN = compiledPool({ subnets: SUBNETS });
 const STICKY_MOVED = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' }, addressSpace: 'green' });
 const PLAIN_MOVED = compiledPool({ subnets: SUBNETS, addressSpace: 'green' });
 
-async function reserve(scene: LeaseScene, address: string, addressSpace: string): Promise<void> {
+async function reserve(scene: LeaseAgentWorld, address: string, addressSpace: string): Promise<void> {
   const metadata = { name: leaseName(addressSpace, parseAddress(address)) };
   const spec = { address, addressSpace, pool: 'blue', mac: MAC };
   await new Client(scene.cluster.server).create(ADDRESS_LEASES, { metadata, spec });
@@ -24,7 +24,7 @@ describe('an ADD of a pool whose name stands in leases of two address spaces', (
   for (const isFollowed of [false, true]) {
     const known = isFollowed ? 'followed' : 'listed';
     it(`passes over the lease of another address space if leases are ${known}`, async () => {
-      const scene = new LeaseScene(STICKY);
+      const scene = new LeaseAgentWorld(STICKY);
       await scene.add({ mac: MAC });
       await scene.del();
       if (isFollowed) await scene.add({ pod: 'first' }, STICKY_MOVED);
@@ -35,7 +35,7 @@ describe('an ADD of a pool whose name stands in leases of two address spaces', (
     });
 
     it(`passes over a reservation in an address space that is not the pool's if leases are ${known}`, async () => {
-      const scene = new LeaseScene(PLAIN);
+      const scene = new LeaseAgentWorld(PLAIN);
       await reserve(scene, '10.0.0.6', 'bleu');
       if (isFollowed) await scene.add({ pod: 'first' });
       scene.follow();
@@ -44,7 +44,7 @@ describe('an ADD of a pool whose name stands in leases of two address spaces', (
   }
 
   it('passes over the lease that the pod had in another address space', async () => {
-    const scene = new LeaseScene(PLAIN);
+    const scene = new LeaseAgentWorld(PLAIN);
     await scene.add({ requested: ['10.0.0.6'] });
     await scene.del();
     scene.follow();
@@ -53,7 +53,7 @@ describe('an ADD of a pool whose name stands in leases of two address spaces', (
   });
 
   it('leaves the lease that the pod holds in another address space to the DEL of that sandbox', async () => {
-    const scene = new LeaseScene(PLAIN);
+    const scene = new LeaseAgentWorld(PLAIN);
     await scene.add({ requested: ['10.0.0.6'] });
     const [address] = await scene.add({ container: 'c2' }, PLAIN_MOVED);
     const names = () => scene.cluster.held().map(({ metadata }) => metadata.name);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { LeaseScene, OTHER, callOf } from '../testing/model/lease-scene.js';
+import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 
 const POOL = compiledPool({ cidr: '10.0.0.0/24' });
@@ -20,7 +20,7 @@ async function refusalOf(answer: Promise<unknown>): Promise<string> {
 
 describe('an address for a pod, when requests fail', () => {
   it('is the pod’s where the create went through and its answer was lost', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true });
     const granted = await scene.add();
     expect(scene.held).to.deep.equal(granted);
@@ -28,7 +28,7 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('is asked for again, the same one, where it did not go through', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: status(500, 'InternalError'), applied: false });
     const granted = scene.add();
     await scene.turn();
@@ -39,7 +39,7 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('is the pod’s where the second create finds that the first one was only late', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: false }, undefined);
     const granted = scene.add();
     await scene.turn();
@@ -53,7 +53,7 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('is another one where somebody else has got it meanwhile', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: false });
     const granted = scene.add();
     await scene.turn();
@@ -71,7 +71,7 @@ describe('an address for a pod, when requests fail', () => {
   ];
   for (const { name, error, code } of refusals) {
     it(`is refused with code ${code} where ${name}, after one request`, async () => {
-      const scene = new LeaseScene(POOL);
+      const scene = new LeaseAgentWorld(POOL);
       scene.fail({ error, applied: false });
       const refusal = await scene.refused();
       expect(refusal).to.match(new RegExp(`^${code} cannot lease an address of pool blue to pod apps/web: `));
@@ -81,7 +81,7 @@ describe('an address for a pod, when requests fail', () => {
   }
 
   it('that nobody knows to be leased is found by the DEL, before any watch tells of it', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
     expect(await scene.refused()).to.match(/^11 /);
     expect(scene.held).to.have.length(1);
@@ -90,7 +90,7 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('that nobody knows to have moved is found by the DEL, though the watch tells of earlier states of it', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     await scene.add({ container: 'c1' });
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
     expect(await scene.refused({ container: 'c2' })).to.match(/^11 /);
@@ -100,14 +100,14 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('that nobody knows to be leased is the pod’s at the next ADD', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
     await scene.refused();
     expect(await scene.add()).to.deep.equal(scene.held);
   });
 
   it('is given up in time, and the request under way is remembered', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     const aborted = new TransportError('aborted', 'given up by the caller');
     const controller = new AbortController();
     scene.agent.api.before = () => {
@@ -123,7 +123,7 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('moves to the new sandbox though somebody has changed the lease meanwhile', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     const first = await scene.add({ container: 'c1' });
     scene.lease(first[0]!)!.metadata.resourceVersion = '77';
     expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
@@ -131,7 +131,7 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('is not taken from the latest sandbox by an ADD of an earlier one that is still under way', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     const first = await scene.add({ container: 'c1' });
     let goOn: () => void = () => undefined;
     scene.agent.api.before = () => new Promise((resolve) => (goOn = () => resolve(undefined)));
@@ -146,7 +146,7 @@ describe('an address for a pod, when requests fail', () => {
 
   it('is refused to an earlier sandbox if a later one had and released it while the ADD of the earlier one was under way', async () => {
     const dual = compiledPool({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] });
-    const scene = new LeaseScene(dual);
+    const scene = new LeaseAgentWorld(dual);
     const [, ipv6 = ''] = await scene.add({ container: 'c1' });
     const waiting: (() => void)[] = [];
     scene.agent.api.before = () => new Promise((resolve) => waiting.push(() => resolve(undefined)));
@@ -165,7 +165,7 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('is refused, and what was leased is released, if a later sandbox comes in during the last write', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     let goOn: () => void = () => undefined;
     scene.agent.api.before = () => new Promise((resolve) => (goOn = () => resolve(undefined)));
     const late = scene.refused({ container: 'c1' });
@@ -178,7 +178,7 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   it('is waited for while the agent has just started, and no longer than the call may last', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     scene.start();
     const controller = new AbortController();
@@ -193,7 +193,7 @@ describe('an address for a pod, when requests fail', () => {
 
   it('is rolled back by the DEL where the roll-back fails', async () => {
     const dual = compiledPool({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] });
-    const scene = new LeaseScene(dual);
+    const scene = new LeaseAgentWorld(dual);
     const refused = { error: status(403, 'Forbidden'), applied: false };
     scene.fail(undefined, refused, { error: UNSENT, applied: false });
     expect(await scene.refused()).to.match(/^100 /);
@@ -205,7 +205,7 @@ describe('an address for a pod, when requests fail', () => {
 
 describe('the end of a pod’s interface, when requests fail', () => {
   it('fails while the API server is away, and succeeds when it is asked again', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     scene.fail({ error: UNSENT, applied: false });
     expect(await refusalOf(scene.del())).to.include('nobody listens');
@@ -214,7 +214,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
   });
 
   it('is done once, though the answer was lost', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     scene.fail({ error: BROKEN, applied: true });
     expect(await refusalOf(scene.del())).to.include('broke');
@@ -225,7 +225,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
   });
 
   it('is decided again where somebody has changed the lease', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     scene.lease(address)!.metadata.resourceVersion = '77';
     await scene.del();
@@ -234,7 +234,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
   });
 
   it('changes nothing of a lease that has passed to somebody else', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     const name = `blue.${address.replaceAll('.', '-')}`;
     scene.cluster.server.leases.delete(name);
@@ -244,7 +244,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
   });
 
   it('is a success where there is nothing, or the lease is gone', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     await scene.del();
     const [address = ''] = await scene.add();
     scene.cluster.server.leases.delete(`blue.${address.replaceAll('.', '-')}`);
@@ -254,7 +254,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
   });
 
   it('does not rest on a 404 that is not about the lease', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     const proxy = { error: status(404, 'Not Found'), applied: false };
     scene.fail(proxy, proxy);
@@ -264,7 +264,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
   });
 
   it('reads the leases of the node, where the agent has just started', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     const kept = await scene.add({ pod: 'kept' });
     await scene.add();
     scene.start();
@@ -276,7 +276,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
   });
 
   it('never frees what a claim holds, whatever its lease says', async () => {
-    const scene = new LeaseScene(POOL);
+    const scene = new LeaseAgentWorld(POOL);
     await scene.leaseTo(OTHER, '10.0.0.9');
     Object.assign(scene.lease('10.0.0.9')!.spec, { node: 'n1', containerID: 'web-c1', interface: 'net1' });
     scene.start().catchUp();

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { event, happen } from '../testing/model/events.js';
-import { AgentWorld } from '../testing/model/world.js';
+import { arbitraryEvent, applyEvent } from '../testing/model/model-events.js';
+import { AgentModel } from '../testing/model/agent-model.js';
 
 describe('leases of pods, whatever happens', function () {
   this.timeout(120_000);
@@ -9,10 +9,10 @@ describe('leases of pods, whatever happens', function () {
   it('are held by those who were answered, by nobody after their DEL, and in the end by no pod that is gone', async () => {
     let grants = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(event, { minLength: 40, maxLength: 160, size: 'max' }), async (events) => {
-        const world = new AgentWorld();
+      fc.asyncProperty(fc.array(arbitraryEvent, { minLength: 40, maxLength: 160, size: 'max' }), async (events) => {
+        const world = new AgentModel();
         for (const current of events) {
-          await happen(world, current);
+          await applyEvent(world, current);
           await world.turn();
           world.check();
         }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { LeaseScene, OTHER, callOf } from '../testing/model/lease-scene.js';
+import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { formatAddress } from '../../../ipam/core/address.js';
 
 /** 10.0.0.2 to 10.0.0.6 are leased to anybody. */
@@ -10,7 +10,7 @@ const COOLDOWN_MS = 60_000;
 
 describe('an address for a pod', () => {
   it('costs one create, and comes with what its subnet says', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     const grant = await scene.grant();
     expect(grant).to.have.length(1);
     const address = formatAddress(grant[0]!.address);
@@ -28,7 +28,7 @@ describe('an address for a pod', () => {
   });
 
   it('is one create, too, with the list of the others there, and the last one is found at once', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     for (const last of [2, 3, 4]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const first = await scene.add({ pod: 'first' });
     scene.follow();
@@ -39,7 +39,7 @@ describe('an address for a pod', () => {
   });
 
   it('is the same for the same interface of the same sandbox, and was read', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add();
     scene.requests();
     expect(await scene.add()).to.deep.equal(first);
@@ -47,7 +47,7 @@ describe('an address for a pod', () => {
   });
 
   it('is another one where an admin has deleted the lease meanwhile', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     const [first = ''] = await scene.add();
     scene.cluster.server.leases.delete(`blue.${first.replaceAll('.', '-')}`);
     const [again = ''] = await scene.add();
@@ -55,7 +55,7 @@ describe('an address for a pod', () => {
   });
 
   it('differs for two interfaces of one pod on one network', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     const one = await scene.add({ interface: 'net1' });
     const two = await scene.add({ interface: 'net2' });
     expect(one).not.to.deep.equal(two);
@@ -64,7 +64,7 @@ describe('an address for a pod', () => {
   });
 
   it('moves with its pod to a new sandbox, and a late DEL of the old one leaves it alone', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add({ container: 'c1', mac: '02:00:00:00:00:01' });
     expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
     await scene.del({ container: 'c1' });
@@ -75,7 +75,7 @@ describe('an address for a pod', () => {
   });
 
   it('comes back to its pod after the DEL of the old sandbox, before it has cooled down', async () => {
-    const scene = new LeaseScene(compiledPool({ subnets: [{ cidr: '10.0.0.4/30', ranges: ['10.0.0.5'] }] }));
+    const scene = new LeaseAgentWorld(compiledPool({ subnets: [{ cidr: '10.0.0.4/30', ranges: ['10.0.0.5'] }] }));
     const first = await scene.add({ container: 'c1' });
     await scene.del({ container: 'c1' });
     expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
@@ -84,14 +84,14 @@ describe('an address for a pod', () => {
   });
 
   it('does not come back to another pod of the same name', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add({ uid: 'one' });
     await scene.del();
     expect(await scene.add({ uid: 'two' })).not.to.deep.equal(first);
   });
 
   it('is tried blindly before the first list of leases is there, a few times; then the list is waited for', async () => {
-    const scene = new LeaseScene(compiledPool({ cidr: '10.0.0.0/24' }));
+    const scene = new LeaseAgentWorld(compiledPool({ cidr: '10.0.0.0/24' }));
     for (let last = 1; last < 254; last++) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const granted = scene.add();
     await scene.turn();
@@ -103,7 +103,7 @@ describe('an address for a pod', () => {
 
   it('is none that is leased from another pool of the address space', async () => {
     const other = compiledPool({ addressSpace: 'blue', cidr: '10.0.0.0/29' }, 'other');
-    const scene = new LeaseScene(SMALL, other);
+    const scene = new LeaseAgentWorld(SMALL, other);
     for (const last of [2, 3, 4, 5]) await scene.leaseTo(OTHER, `10.0.0.${last}`, other);
     await scene.add({ pod: 'first', requested: ['10.0.0.6'] });
     scene.follow();
@@ -113,15 +113,15 @@ describe('an address for a pod', () => {
   });
 
   it('is not picked twice by two that ask at once', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     const granted = await Promise.all([1, 2, 3, 4, 5].map((n) => scene.add({ pod: `p${n}` })));
     expect(new Set(granted.flat()).size).to.equal(5);
     expect(scene.requests()).to.have.length(5);
   });
 
   describe('in a full pool', () => {
-    async function fullScene(): Promise<LeaseScene> {
-      const scene = new LeaseScene(SMALL);
+    async function fullScene(): Promise<LeaseAgentWorld> {
+      const scene = new LeaseAgentWorld(SMALL);
       for (const last of [2, 3, 4, 5, 6]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
       const waiting = scene.refused();
       await scene.turn();
@@ -165,12 +165,12 @@ describe('an address for a pod', () => {
 
   describe('that is asked for', () => {
     it('is leased, also where it is reserved for those who ask', async () => {
-      const scene = new LeaseScene(compiledPool({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] }));
+      const scene = new LeaseAgentWorld(compiledPool({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] }));
       expect(await scene.add({ requested: ['10.0.0.6'] })).to.deep.equal(['10.0.0.6']);
     });
 
     it('is refused with the key and the reason where the pool never leases it', async () => {
-      const scene = new LeaseScene(SMALL);
+      const scene = new LeaseAgentWorld(SMALL);
       expect(await scene.refused({ requested: ['10.9.0.1'] })).to.equal(
         '7 ips: 10.9.0.1 is not in pool blue (10.0.0.0/29): ask for one of 10.0.0.2-10.0.0.6',
       );
@@ -182,7 +182,7 @@ describe('an address for a pod', () => {
     });
 
     it('is waited for while somebody holds it, or it cools down', async () => {
-      const scene = new LeaseScene(SMALL);
+      const scene = new LeaseAgentWorld(SMALL);
       await scene.leaseTo(OTHER, '10.0.0.4');
       expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include(
         '11 ips: 10.0.0.4 is held in another namespace by AddressLease blue.10-0-0-4',
@@ -194,7 +194,7 @@ describe('an address for a pod', () => {
     });
 
     it('is leased though the pod has another one from its last sandbox', async () => {
-      const scene = new LeaseScene(SMALL);
+      const scene = new LeaseAgentWorld(SMALL);
       const [first = ''] = await scene.add({ container: 'c1' });
       const wanted = first === '10.0.0.5' ? '10.0.0.6' : '10.0.0.5';
       expect(await scene.add({ container: 'c2', requested: [wanted] })).to.deep.equal([wanted]);
@@ -205,7 +205,7 @@ describe('an address for a pod', () => {
 
   describe('of both families', () => {
     it('is one of each, IPv4 first, for a create each', async () => {
-      const scene = new LeaseScene(DUAL);
+      const scene = new LeaseAgentWorld(DUAL);
       const grant = await scene.grant();
       expect(grant.map(({ address }) => address.family)).to.deep.equal([4, 6]);
       expect(grant[1]).to.deep.include({ prefixLength: 126 });
@@ -213,7 +213,7 @@ describe('an address for a pod', () => {
     });
 
     it('is none where one family is full: what was leased is released', async () => {
-      const scene = new LeaseScene(DUAL);
+      const scene = new LeaseAgentWorld(DUAL);
       for (const last of [2, 3]) await scene.leaseTo(OTHER, `fd00::${last}`);
       const waiting = scene.refused();
       await scene.turn();
@@ -223,7 +223,7 @@ describe('an address for a pod', () => {
     });
 
     it('completes what an earlier life of the agent has begun', async () => {
-      const scene = new LeaseScene(DUAL);
+      const scene = new LeaseAgentWorld(DUAL);
       const call = new AbortController();
       scene.agent.api.before = ({ body }) => {
         const { address } = (body as { spec: { address: string } }).spec;
@@ -240,7 +240,7 @@ describe('an address for a pod', () => {
   });
 
   it('is measured', async () => {
-    const scene = new LeaseScene(SMALL);
+    const scene = new LeaseAgentWorld(SMALL);
     await scene.add();
     await scene.add({ pod: 'p2' });
     await scene.del();

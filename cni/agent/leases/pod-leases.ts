@@ -1,6 +1,6 @@
 import { BITS } from '../../../ipam/core/address.js';
 import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
-import { collectRoundMs } from '../../../ipam/core/lease-times.js';
+import { collectIntervalMs } from '../../../ipam/core/lease-times.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
@@ -8,31 +8,31 @@ import { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import { unlessAborted } from '../../../kube/unless-aborted.js';
+import { abortable } from '../../../kube/abortable.js';
 import type { AgentConfig } from '../../../process/agent-config.js';
 import type { InformerRegistry } from '../../../kube/informers.js';
 import type { Metrics } from '../../../process/metrics.js';
 import type { PoolDirectory } from '../../../ipam/directory/directory.js';
 import type { Attachment, Grant, GrantedAddress } from '../attachment.js';
-import type { Call } from '../call.js';
+import type { RequestContext } from '../request-context.js';
 import { CniCode, CniError } from '../cni-error.js';
-import { createOwnBlockMetrics } from '../blocks/metrics.js';
-import { OwnBlocks } from '../blocks/own-blocks.js';
+import { createNodeBlockMetrics } from '../blocks/metrics.js';
+import { NodeBlocks } from '../blocks/node-blocks.js';
 import { runtimeUidOf } from '../pods/node-pod.js';
-import { Candidates, type CandidatesDeps } from './candidates.js';
-import { LeaseWriter, readable } from './lease-writer.js';
+import { CandidateRegistry, type CandidateRegistryDeps } from './candidate-registry.js';
+import { LeaseWriter, tryReadLease } from './lease-writer.js';
 import { type PodLeaseMetrics, createPodLeaseMetrics } from './metrics.js';
-import { OwnLeases, isHeldAt, ofNode } from '../own-leases.js';
-import { asCniError } from './refusals.js';
-import { Reservation } from './reservation.js';
-import { type PodsOfNode, Sweep } from './sweep.js';
+import { NodeLeases, isHeldAt, nodeFieldSelector } from '../node-leases.js';
+import { asAllocationError } from './allocation-errors.js';
+import { PodAllocation } from './pod-allocation.js';
+import { type CachedPods, LeakSweep } from './leak-sweep.js';
 
 export interface PodLeasesDeps {
   readonly client: Client;
   readonly informers: Pick<InformerRegistry, 'get' | 'start'>;
   readonly directory: Pick<PoolDirectory, 'pool'>;
   /** {@link NodePods} are. */
-  readonly pods: PodsOfNode;
+  readonly pods: CachedPods;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -40,18 +40,18 @@ export interface PodLeasesDeps {
   readonly metrics: Metrics;
   readonly config: Pick<AgentConfig, 'maxStalenessMs' | 'collectAfterMs' | 'featureGates'>;
   /** Default: informers of its own. */
-  readonly follow?: CandidatesDeps['follow'];
+  readonly createInformer?: CandidateRegistryDeps['createInformer'];
 }
 
 /** The addresses of pods without a claim: each is leased by the agent of the pod's node. */
 export class PodLeases {
   readonly #deps: PodLeasesDeps;
-  readonly #own: OwnLeases;
+  readonly #own: NodeLeases;
   readonly #writer: LeaseWriter;
-  readonly #candidates: Candidates;
+  readonly #candidates: CandidateRegistry;
   /** Absent: nodes are lent none. */
-  readonly #blocks: OwnBlocks | undefined;
-  readonly #sweep: Sweep;
+  readonly #blocks: NodeBlocks | undefined;
+  readonly #sweep: LeakSweep;
   readonly #metrics: PodLeaseMetrics;
   /** By pod and interface, of those that are under way the ADD that came last. */
   readonly #latest = new Map<string, Attachment>();
@@ -62,15 +62,21 @@ export class PodLeases {
     const { client, informers, pods, nodeName, clock, random, log, config } = deps;
     this.#deps = deps;
     this.#metrics = createPodLeaseMetrics(deps.metrics);
-    this.#own = new OwnLeases(informers, nodeName, clock);
-    this.#blocks = config.featureGates.nodeBlocks ? followBlocks(deps, this.#own) : undefined;
+    this.#own = new NodeLeases(informers, nodeName, clock);
+    this.#blocks = config.featureGates.nodeBlocks ? createNodeBlocks(deps, this.#own) : undefined;
     const { uses } = this.#blocks ?? {};
     this.#writer = new LeaseWriter({ client, own: this.#own, uses, clock, metrics: this.#metrics });
     const { collectAfterMs } = config;
-    const follow: CandidatesDeps['follow'] = deps.follow ?? ((watched) => followWith(deps, watched));
-    this.#candidates = new Candidates({ clock, random, isEager: this.#blocks === undefined, follow });
+    const follow: CandidateRegistryDeps['createInformer'] =
+      deps.createInformer ?? ((watched) => createSpaceInformer(deps, watched));
+    this.#candidates = new CandidateRegistry({
+      clock,
+      random,
+      isEager: this.#blocks === undefined,
+      createInformer: follow,
+    });
     const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics };
-    this.#sweep = new Sweep({ ...parts, pods, client, clock, log, collectAfterMs });
+    this.#sweep = new LeakSweep({ ...parts, pods, client, clock, log, collectAfterMs });
   }
 
   /** The leases of this node are known. */
@@ -97,7 +103,7 @@ export class PodLeases {
    * @throws {CniError} 7 where the pool never leases what is asked for; 11 where it is full, somebody else has the address, or the API server
    *   cannot be asked; 100 where the API server refuses the lease
    */
-  async grant(attachment: Attachment, pool: Pool, call: Call): Promise<Grant> {
+  async grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant> {
     const { client, nodeName, clock, log, config } = this.#deps;
     const { namespace, name } = attachment.pod.metadata;
     const key = `${runtimeUidOf(attachment.pod)} ${attachment.interfaceName}`;
@@ -108,12 +114,12 @@ export class PodLeases {
     try {
       await this.#synced(call);
       const blocks = this.#blocks;
-      const candidates = this.#candidates.of(blocks?.elsewhere(pool) ?? pool);
+      const candidates = this.#candidates.forPool(blocks?.withoutWithheld(pool) ?? pool);
       const wish = { attachment, pool, candidates, blocks, isLatest, call };
-      const leases = await new Reservation({ ...parts, client, nodeName, clock, log }, wish).run();
-      return leases.map((lease) => grantedBy(lease, pool));
+      const leases = await new PodAllocation({ ...parts, client, nodeName, clock, log }, wish).run();
+      return leases.map((lease) => grantedAddressOf(lease, pool));
     } catch (error) {
-      throw asCniError(error, `lease an address of pool ${pool.name} to pod ${namespace}/${name}`, call.signal);
+      throw asAllocationError(error, `lease an address of pool ${pool.name} to pod ${namespace}/${name}`, call.signal);
     } finally {
       if (isLatest()) this.#latest.delete(key);
       this.#metrics.held(this.#own.held);
@@ -124,10 +130,10 @@ export class PodLeases {
    * Frees what pods hold there; nothing else, and nothing twice.
    * @throws {TransportError | StatusError} where the API server could not be asked, or did not do it: to be asked again later
    */
-  async release(containerId: string, interfaceName: string, call: Call): Promise<void> {
+  async release(containerId: string, interfaceName: string, call: RequestContext): Promise<void> {
     const place = { containerId, interfaceName };
     const found = await this.#leasesOfNode(call);
-    await this.#writer.resolveDoubts(place, call);
+    await this.#writer.resolveUncertain(place, call);
     const leases = new Map([...found, ...this.#own.heldAt(place)].map((lease) => [lease.metadata.name, lease]));
     await this.#releaseAll([...leases.values()], (lease) => isHeldAt(lease, place), call);
   }
@@ -143,7 +149,7 @@ export class PodLeases {
    * @throws {CniError} 11 where this agent has just started
    * @throws {TransportError | StatusError} where one could not be freed; the others are
    */
-  async collect(network: string, valid: ReadonlySet<string>, call: Call): Promise<void> {
+  async collect(network: string, valid: ReadonlySet<string>, call: RequestContext): Promise<void> {
     if (!this.hasSynced)
       throw new CniError(CniCode.TryAgain, 'the agent has just started, and reads its leases: try again');
     const isOver = (lease: LeaseRecord) =>
@@ -159,7 +165,7 @@ export class PodLeases {
   async #releaseAll(
     leases: readonly LeaseRecord[],
     still: (lease: LeaseRecord) => boolean,
-    { signal }: Call,
+    { signal }: RequestContext,
   ): Promise<void> {
     const results = await Promise.allSettled(leases.map((lease) => this.#writer.release(lease, still, { signal })));
     this.#metrics.held(this.#own.held);
@@ -170,19 +176,19 @@ export class PodLeases {
   async #leasesOfNode(call: CallOptions): Promise<readonly LeaseRecord[]> {
     if (this.hasSynced) return [];
     const { client, nodeName } = this.#deps;
-    const options = { fieldSelector: ofNode(nodeName), ...(call.signal && { signal: call.signal }) };
-    const { items } = await client.listAs(ADDRESS_LEASES, readable, options);
+    const options = { fieldSelector: nodeFieldSelector(nodeName), ...(call.signal && { signal: call.signal }) };
+    const { items } = await client.listAs(ADDRESS_LEASES, tryReadLease, options);
     return items.flatMap((lease) => (lease !== undefined && stateOf(lease) === 'held' ? [lease] : []));
   }
 
-  async #synced({ signal }: Call): Promise<void> {
+  async #synced({ signal }: RequestContext): Promise<void> {
     if (this.hasSynced && this.#blocks?.hasSynced !== false) return;
-    await unlessAborted(Promise.all([this.#own.synced(), this.#blocks?.synced()]), signal);
+    await abortable(Promise.all([this.#own.synced(), this.#blocks?.synced()]), signal);
   }
 
   async #sweepForEver(signal: AbortSignal): Promise<void> {
     const { clock, log, config } = this.#deps;
-    const roundMs = collectRoundMs(config.collectAfterMs);
+    const roundMs = collectIntervalMs(config.collectAfterMs);
     while (!signal.aborted) {
       try {
         await this.#sweep.round(signal);
@@ -196,19 +202,19 @@ export class PodLeases {
   }
 }
 
-function followBlocks({ metrics, ...deps }: PodLeasesDeps, own: OwnLeases): OwnBlocks {
-  return new OwnBlocks({ ...deps, own, metrics: createOwnBlockMetrics(metrics) });
+function createNodeBlocks({ metrics, ...deps }: PodLeasesDeps, own: NodeLeases): NodeBlocks {
+  return new NodeBlocks({ ...deps, own, metrics: createNodeBlockMetrics(metrics) });
 }
 
-function followWith(
+function createSpaceInformer(
   { client, clock, random, log, metrics }: PodLeasesDeps,
-  watched: Parameters<CandidatesDeps['follow']>[0],
-): ReturnType<CandidatesDeps['follow']> {
+  watched: Parameters<CandidateRegistryDeps['createInformer']>[0],
+): ReturnType<CandidateRegistryDeps['createInformer']> {
   const { resource, ...options } = watched;
   return new Informer(client, resource, { ...options, clock, random, log, metrics: metrics.kube });
 }
 
-function grantedBy({ address }: LeaseRecord, pool: Pool): GrantedAddress {
+function grantedAddressOf({ address }: LeaseRecord, pool: Pool): GrantedAddress {
   const subnet = subnetOf(pool, address);
   const prefixLength = subnet?.cidr.prefixLength ?? BITS[address.family];
   return { address, prefixLength, ...(subnet?.gateway !== undefined && { gateway: subnet.gateway }) };

@@ -3,31 +3,34 @@ import type { KubeObject } from '../../../api/meta.js';
 import { AddressSpace } from '../../../ipam/core/address-space.js';
 import type { Address, Family } from '../../../ipam/core/address.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
-import { type LeaseRecord, isOfTable, readLease, stateOf } from '../../../ipam/core/lease.js';
+import { type LeaseRecord, isReservation, readLease, stateOf } from '../../../ipam/core/lease.js';
 import type { Pool } from '../../../ipam/core/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
-import { unlessAborted } from '../../../kube/unless-aborted.js';
-import type { Change, Informer } from '../../../kube/informer.js';
+import { abortable } from '../../../kube/abortable.js';
+import type { ObjectChange, Informer } from '../../../kube/informer.js';
 
 /** Of a lease of an address space, whoever has it, no more than that its address is taken: there may be very many. */
-export interface SeenLease extends KubeObject {
+export interface LeaseSummary extends KubeObject {
   address: Address;
   /** All of it, where it is released, or of the static table. */
-  whole?: LeaseRecord;
+  record?: LeaseRecord;
 }
 
 /** What follows the leases of an address space; an Informer does. */
-export type SpaceFeed = Pick<Informer<AddressLease, SeenLease>, 'hasSynced' | 'synced' | 'onChange' | 'start' | 'stop'>;
+export type SpaceInformer = Pick<
+  Informer<AddressLease, LeaseSummary>,
+  'hasSynced' | 'synced' | 'onChange' | 'start' | 'stop'
+>;
 
-export interface CandidateDeps {
+export interface SpaceCandidatesDeps {
   /** Makes what follows the leases of the space, when it is needed. */
-  readonly open: () => SpaceFeed;
+  readonly open: () => SpaceInformer;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 /** An address that was found taken is not tried again for so long; by then the watch shows it, or it is free. */
-export const NOTED_MS = 10_000;
+export const SPACE_TAKEN_TTL_MS = 10_000;
 
 /**
  * Which addresses of an address space may be free: neither leased, as far as the watch has told, nor being tried by this agent. Before the first
@@ -35,7 +38,7 @@ export const NOTED_MS = 10_000;
  */
 export class SpaceCandidates {
   readonly #name: string;
-  readonly #deps: CandidateDeps;
+  readonly #deps: SpaceCandidatesDeps;
   readonly #space = new AddressSpace();
   readonly #pools = new Map<string, Pool>();
   /** Names of leases that the watch has shown. */
@@ -46,12 +49,12 @@ export class SpaceCandidates {
   readonly #tried = new Set<string>();
   /** By name; those that were found taken first come first. */
   readonly #noted = new Map<string, { address: Address; until: number }>();
-  #feed: SpaceFeed | undefined;
+  #feed: SpaceInformer | undefined;
   /** In the clock's ms. */
   #usedAt = 0;
 
   /** @param name of the address space */
-  constructor(name: string, deps: CandidateDeps) {
+  constructor(name: string, deps: SpaceCandidatesDeps) {
     this.#name = name;
     this.#deps = deps;
   }
@@ -61,7 +64,7 @@ export class SpaceCandidates {
   }
 
   /** Lists the leases of the space and follows them from now on. */
-  follow(): SpaceFeed {
+  watch(): SpaceInformer {
     if (this.#feed !== undefined) return this.#feed;
     this.#feed = this.#deps.open();
     this.#feed.onChange((change) => this.#observe(change));
@@ -76,7 +79,7 @@ export class SpaceCandidates {
 
   /** Follows the space, and waits for the first list. @throws {Error} where the signal aborts first, or the following ends */
   synced(signal: AbortSignal): Promise<void> {
-    return unlessAborted(this.follow().synced(), signal);
+    return abortable(this.watch().synced(), signal);
   }
 
   async stop(): Promise<void> {
@@ -84,7 +87,7 @@ export class SpaceCandidates {
   }
 
   /** To be told of a pool before it is asked about. */
-  use(pool: Pool): void {
+  setPool(pool: Pool): void {
     this.#usedAt = this.#deps.clock.now();
     if (this.#pools.get(pool.name) === pool) return;
     this.#pools.set(pool.name, pool);
@@ -119,7 +122,7 @@ export class SpaceCandidates {
     const name = leaseName(this.#name, address);
     this.#tried.delete(name);
     this.#noted.delete(name);
-    if (isTaken) this.#noted.set(name, { address, until: this.#deps.clock.now() + NOTED_MS });
+    if (isTaken) this.#noted.set(name, { address, until: this.#deps.clock.now() + SPACE_TAKEN_TTL_MS });
     this.#vacate(name, address);
   }
 
@@ -128,15 +131,15 @@ export class SpaceCandidates {
     this.#forgetNotes();
     const isOne = (lease: LeaseRecord) => lease.pool === pool.name && lease.address.family === family;
     const found = [...this.#whole.values()].filter(
-      (lease) => isOne(lease) && !isOfTable(lease) && this.#isLeftAlone(lease),
+      (lease) => isOne(lease) && !isReservation(lease) && this.#isLeftAlone(lease),
     );
     return found.sort((a, b) => (a.releasedAt ?? 0) - (b.releasedAt ?? 0));
   }
 
   /** Leases of the pool with this MAC address that are released, and nobody of this agent tries to take; and those of the static table, in whatever state. */
-  keptFor(pool: Pool, mac: string): readonly LeaseRecord[] {
+  stickyFor(pool: Pool, mac: string): readonly LeaseRecord[] {
     this.#forgetNotes();
-    const isHere = (lease: LeaseRecord) => isOfTable(lease) || this.#isLeftAlone(lease);
+    const isHere = (lease: LeaseRecord) => isReservation(lease) || this.#isLeftAlone(lease);
     return [...this.#whole.values()].filter((lease) => lease.mac === mac && lease.pool === pool.name && isHere(lease));
   }
 
@@ -144,7 +147,7 @@ export class SpaceCandidates {
     return !this.#tried.has(name) && !this.#noted.has(name);
   }
 
-  #observe({ type, object }: Change<SeenLease>): void {
+  #observe({ type, object }: ObjectChange<LeaseSummary>): void {
     const { name } = object.metadata;
     if (type === 'removed') {
       this.#leased.delete(name);
@@ -156,8 +159,8 @@ export class SpaceCandidates {
     this.#noted.delete(name);
     this.#leased.add(name);
     this.#space.occupy(object.address);
-    if (object.whole === undefined) this.#whole.delete(name);
-    else this.#whole.set(name, object.whole);
+    if (object.record === undefined) this.#whole.delete(name);
+    else this.#whole.set(name, object.record);
   }
 
   #forgetNotes(): void {
@@ -175,9 +178,9 @@ export class SpaceCandidates {
 }
 
 /** @throws {TypeError} where the object is no lease that Holdfast could have made */
-export function shrinkSeen(lease: AddressLease): SeenLease {
+export function transformToLeaseSummary(lease: AddressLease): LeaseSummary {
   const record = readLease(lease);
   const { name, uid } = record.metadata;
-  const isAsked = stateOf(record) === 'released' || (isOfTable(record) && record.mac !== undefined);
-  return { metadata: { name, uid }, address: record.address, ...(isAsked && { whole: record }) };
+  const isAsked = stateOf(record) === 'released' || (isReservation(record) && record.mac !== undefined);
+  return { metadata: { name, uid }, address: record.address, ...(isAsked && { record: record }) };
 }

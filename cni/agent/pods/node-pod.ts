@@ -6,8 +6,8 @@ import {
   MIGRATION_LABEL,
   NETWORKS_ANNOTATION,
 } from '../../../api/names.js';
-import { type Pod, staticUidOf } from '../../../api/pod.js';
-import { pick } from '../../../cluster/shrink.js';
+import { type Pod, staticPodUidOf } from '../../../api/pod.js';
+import { pickKeys } from '../../../cluster/transforms.js';
 
 /** A pod of this node, as far as an agent remembers it. */
 export interface NodePod extends Pod {
@@ -16,28 +16,28 @@ export interface NodePod extends Pod {
     uid: string;
     ownerReferences?: OwnerReference[];
   };
-  /** Of a mirror pod: {@link staticUidOf}. */
+  /** Of a mirror pod: {@link staticPodUidOf}. */
   staticUid?: string;
 }
 
 const LABELS = [LAUNCHER_LABEL, 'kubevirt.io/created-by', MIGRATION_LABEL];
 const ANNOTATIONS = [LAUNCHER_CREATOR, NETWORKS_ANNOTATION, DEFAULT_NETWORK_ANNOTATION];
 
-export function shrinkNodePod(pod: Pod): NodePod {
+export function transformNodePod(pod: Pod): NodePod {
   const { metadata, spec, status } = pod;
-  const staticUid = staticUidOf(pod);
+  const staticUid = staticPodUidOf(pod);
   return {
-    metadata: shrinkMetadata(metadata),
+    metadata: transformPodMetadata(metadata),
     ...(spec?.nodeName !== undefined && { spec: { nodeName: spec.nodeName } }),
     ...(status?.phase !== undefined && { status: { phase: status.phase } }),
     ...(staticUid !== undefined && { staticUid }),
   };
 }
 
-function shrinkMetadata(metadata: ObjectMeta): NodePod['metadata'] {
+function transformPodMetadata(metadata: ObjectMeta): NodePod['metadata'] {
   const { name, namespace = '', uid = '', creationTimestamp, deletionTimestamp, ownerReferences } = metadata;
-  const labels = pick(metadata.labels, LABELS);
-  const annotations = pick(metadata.annotations, ANNOTATIONS);
+  const labels = pickKeys(metadata.labels, LABELS);
+  const annotations = pickKeys(metadata.annotations, ANNOTATIONS);
   return {
     name,
     namespace,
@@ -61,7 +61,7 @@ export function runtimeUidOf({ metadata, staticUid }: NodePod): string {
 }
 
 /** The pod for which the runtime says this UID. Only the runtime can say that it is a static pod: tenants write annotations, too. */
-export function asRuntimeKnows(pod: NodePod, uid: string | undefined): NodePod {
+export function withConfirmedStaticUid(pod: NodePod, uid: string | undefined): NodePod {
   if (pod.staticUid === undefined || pod.staticUid === uid) return pod;
   const { staticUid: _unconfirmed, ...rest } = pod;
   return rest;

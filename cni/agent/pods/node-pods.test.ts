@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { AgentWorld } from '../testing/agent-world.js';
 import { STATIC_UID, mirrorPod } from '../../../test/mirror-pod.js';
 import type { NodePod } from './node-pod.js';
-import { runtimeUidOf, shrinkNodePod } from './node-pod.js';
+import { runtimeUidOf, transformNodePod } from './node-pod.js';
 import type { PodRef } from './node-pods.js';
 
 const REF = { namespace: 'vms', name: 'p1', uid: 'p1-uid' };
@@ -36,7 +36,7 @@ describe('the pods of a node', () => {
     const world = new AgentWorld();
     world.tenantPod(undefined, { uid: 'earlier' });
     world.put('pods', { ...world.tenantPod() });
-    world.podInformer.set(shrinkNodePod({ metadata: { name: 'p1', namespace: 'vms', uid: 'earlier' } }));
+    world.podInformer.set(transformNodePod({ metadata: { name: 'p1', namespace: 'vms', uid: 'earlier' } }));
     expect(await find(world, REF)).to.equal('p1-uid');
   });
 
@@ -87,7 +87,7 @@ describe('the pods of a node', () => {
   it('are found in the cache while the API server is away, and nowhere else', async () => {
     const world = new AgentWorld();
     world.tenantPod();
-    world.away();
+    world.disconnect();
     expect(await find(world, REF)).to.equal('p1-uid');
     expect(await find(world, { ...REF, name: 'p2' })).to.match(
       /^11 the API server is away, try again: connection refused/,
@@ -119,7 +119,7 @@ describe('the pods of a node', () => {
       spec: { nodeName: 'node1', containers: [] },
       status: { phase: 'Running', conditions: [] },
     };
-    expect(shrinkNodePod(pod)).to.deep.equal({
+    expect(transformNodePod(pod)).to.deep.equal({
       metadata: {
         name: 'p1',
         namespace: 'vms',

@@ -6,11 +6,11 @@ import type { Clock } from '../../../kube/clock.js';
 import type { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { PODS } from '../../../kube/resources.js';
-import type { InformerRegistry, Watched } from '../../../kube/informers.js';
-import { unread } from '../api-failure.js';
-import type { Call } from '../call.js';
+import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
+import { asReadError } from '../api-failure.js';
+import type { RequestContext } from '../request-context.js';
 import { CniCode, CniError } from '../cni-error.js';
-import { type NodePod, asRuntimeKnows, isKnownAs, shrinkNodePod } from './node-pod.js';
+import { type NodePod, withConfirmedStaticUid, isKnownAs, transformNodePod } from './node-pod.js';
 
 /** The pod that a runtime means. */
 export interface PodRef {
@@ -37,10 +37,10 @@ export class NodePods {
 
   constructor(deps: NodePodsDeps) {
     this.#deps = deps;
-    const watched: Watched<Pod, NodePod> = {
+    const watched: WatchSpec<Pod, NodePod> = {
       resource: PODS,
       fieldSelector: `spec.nodeName=${deps.nodeName}`,
-      shrink: shrinkNodePod,
+      shrink: transformNodePod,
       indexes: { [BY_UID]: ({ metadata }) => [metadata.uid] },
     };
     this.#informer = deps.informers.get(watched);
@@ -73,15 +73,15 @@ export class NodePods {
    * A name alone proves nothing, for a pod of a StatefulSet has that of its predecessor: without a UID the cache is not asked.
    * @throws {CniError} 11 where there is no such pod, or the API server could not be asked; 100 where the name stands for another pod now
    */
-  async find(ref: PodRef, call: Call): Promise<NodePod> {
+  async find(ref: PodRef, call: RequestContext): Promise<NodePod> {
     const cached = this.named(ref.namespace, ref.name);
     if (cached !== undefined && ref.uid !== undefined && isKnownAs(cached, ref.uid))
-      return asRuntimeKnows(cached, ref.uid);
+      return withConfirmedStaticUid(cached, ref.uid);
     return this.read(ref, call);
   }
 
   /** As {@link find}, past the cache. */
-  async read(ref: PodRef, call: Call): Promise<NodePod> {
+  async read(ref: PodRef, call: RequestContext): Promise<NodePod> {
     const pod = await this.#read(ref, call);
     const subject = `pod ${joinKey(ref.namespace, ref.name)}`;
     if (pod === undefined) {
@@ -92,18 +92,18 @@ export class NodePods {
       throw new CniError(CniCode.Refused, message);
     }
     const { nodeName } = this.#deps;
-    if (pod.spec?.nodeName === nodeName) return asRuntimeKnows(pod, ref.uid);
+    if (pod.spec?.nodeName === nodeName) return withConfirmedStaticUid(pod, ref.uid);
     const bound = pod.spec?.nodeName ?? 'none';
     throw new CniError(CniCode.Refused, `${subject} is bound to node ${bound}, and this is node ${nodeName}`);
   }
 
-  async #read({ namespace, name }: PodRef, { signal }: Call): Promise<NodePod | undefined> {
+  async #read({ namespace, name }: PodRef, { signal }: RequestContext): Promise<NodePod | undefined> {
     try {
       this.#deps.log.debug({ pod: joinKey(namespace, name) }, 'pod is read live');
       const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
-      return pod && shrinkNodePod(pod);
+      return pod && transformNodePod(pod);
     } catch (error) {
-      throw unread(error);
+      throw asReadError(error);
     }
   }
 }

@@ -1,14 +1,14 @@
 import type { AddressLease } from '../../../api/address-lease.js';
 import type { AddressPool } from '../../../api/address-pool.js';
-import { type IPAMClaim, ownerOf } from '../../../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
 import { IPS_ALLOCATED, MIGRATION_LABEL } from '../../../api/names.js';
-import { interfaceOf, parseNetworkSelections } from '../../../api/network-selection.js';
+import { interfaceNameOf, parseNetworkSelections } from '../../../api/network-selection.js';
 import type { Pod } from '../../../api/pod.js';
 import type { Attachment } from '../attachment.js';
-import type { Call } from '../call.js';
+import type { RequestContext } from '../request-context.js';
 import { ClaimedAddresses } from '../claims/claimed-addresses.js';
-import { shrinkNodePod } from '../pods/node-pod.js';
+import { transformNodePod } from '../pods/node-pod.js';
 import { NodePods } from '../pods/node-pods.js';
 import { formatAddress, parseAddressOrPrefix } from '../../../ipam/core/address.js';
 import { createLease } from '../../../ipam/core/lease.js';
@@ -16,10 +16,10 @@ import { Cache, type Indexes } from '../../../kube/cache.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import type { Change } from '../../../kube/informer.js';
+import type { ObjectChange } from '../../../kube/informer.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { ObjectRef, Resource } from '../../../kube/resource.js';
-import type { InformerRegistry, Watched } from '../../../kube/informers.js';
+import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
 import type { KubeVirtController } from '../../../cluster/kubevirt-controller.js';
 import { PoolDirectory } from '../../../ipam/directory/directory.js';
 import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from '../../../test/kubevirt-objects.js';
@@ -27,7 +27,7 @@ import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-obje
 import { NAMESPACE, type Networks } from '../../../test/workload-objects.js';
 
 /** A clock that nobody waits for: who sleeps makes it go on, and what is due rings. */
-export class JumpingClock implements Clock {
+export class SelfAdvancingClock implements Clock {
   readonly #alarms = new Set<{ at: number; run: () => void }>();
   /** Called after each step. */
   onStep: () => void = () => undefined;
@@ -68,16 +68,16 @@ export class JumpingClock implements Clock {
 }
 
 /** A cache that is told of its objects, as an informer. */
-class ToldInformer<S extends KubeObject> {
+class FakeInformer<S extends KubeObject> {
   readonly cache: Cache<S>;
   readonly hasSynced = true;
-  readonly #handlers: ((change: Change<S>) => void)[] = [];
+  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
 
   constructor(indexes?: Indexes<S>) {
     this.cache = new Cache<S>(indexes);
   }
 
-  onChange(handler: (change: Change<S>) => void): void {
+  onChange(handler: (change: ObjectChange<S>) => void): void {
     this.#handlers.push(handler);
   }
 
@@ -107,8 +107,8 @@ export class AgentWorld {
   fault: Error | undefined;
   /** Awaited before each answer. */
   before: (read: string) => Promise<void> | void = () => undefined;
-  readonly podInformer = new ToldInformer({ uid: ({ metadata }: Pod) => [metadata.uid ?? ''] });
-  readonly nads = new ToldInformer<ReturnType<typeof nad>>();
+  readonly podInformer = new FakeInformer({ uid: ({ metadata }: Pod) => [metadata.uid ?? ''] });
+  readonly nads = new FakeInformer<ReturnType<typeof nad>>();
   readonly poolCache: Cache<AddressPool> = cacheOf<AddressPool>([adminPool('blue')]);
   gateOpen = true;
   kubevirt: KubeVirtController = { username: 'system:serviceaccount:kubevirt:kubevirt-controller' };
@@ -117,12 +117,12 @@ export class AgentWorld {
   readonly pods: NodePods;
   readonly claimed: ClaimedAddresses;
 
-  constructor(clock: Clock = new JumpingClock()) {
+  constructor(clock: Clock = new SelfAdvancingClock()) {
     this.clock = clock;
     this.addNad('blue');
     const directory = new PoolDirectory({ pools: this.poolCache, networks: this.nads.cache });
     this.nads.onChange((change) => directory.changed(change));
-    const informers = { get: (watched: Watched<never>) => this.#informerOf(watched) } as unknown as InformerRegistry;
+    const informers = { get: (watched: WatchSpec<never>) => this.#informerOf(watched) } as unknown as InformerRegistry;
     const shared = { informers, client: this.client, clock, log: silentLogger };
     this.pods = new NodePods({ ...shared, nodeName: NODE });
     this.claimed = new ClaimedAddresses({
@@ -140,7 +140,7 @@ export class AgentWorld {
     return { get: (resource, ref) => this.#get(resource, ref) as Promise<never> };
   }
 
-  away(): void {
+  disconnect(): void {
     this.fault = new TransportError('unsent', 'connection refused');
   }
 
@@ -184,7 +184,7 @@ export class AgentWorld {
   addLease(ip: string, claim: IPAMClaim, addressSpace = 'blue'): AddressLease {
     const { namespace = '', name, uid = '' } = claim.metadata;
     const { address } = parseAddressOrPrefix(ip);
-    const workloadUID = ownerOf(claim)?.uid;
+    const workloadUID = claimOwnerOf(claim)?.uid;
     const owner = {
       kind: 'IPAMClaim' as const,
       namespace,
@@ -202,12 +202,12 @@ export class AgentWorld {
   addPod(pod: Pod, onNode = NODE): Pod {
     const bound: Pod = { ...pod, spec: { nodeName: onNode }, status: pod.status ?? { phase: 'Pending' } };
     this.put('pods', bound);
-    if (onNode === NODE) this.podInformer.set(shrinkNodePod(bound));
+    if (onNode === NODE) this.podInformer.set(transformNodePod(bound));
     return bound;
   }
 
   /** The launcher of a VM. @param migration UID of the migration whose target it is */
-  launcher(vm = 'vm1', given: LauncherGiven = {}): Pod {
+  launcher(vm = 'vm1', given: LauncherOptions = {}): Pod {
     const { networks = { data: 'blue' }, references, migration, node = NODE, phase = 'Pending' } = given;
     const vmi = makeVmi(vm, networks);
     const { metadata } = makeLauncherPod(vmi, networksValue(vmi, references)) as unknown as Pod;
@@ -237,22 +237,22 @@ export class AgentWorld {
     );
     const selection = selections[index];
     if (selection === undefined) throw new RangeError(`pod ${pod.metadata.name} has no network ${index}`);
-    const interfaceName = interfaceOf(selection);
-    const node = shrinkNodePod(pod);
+    const interfaceName = interfaceNameOf(selection);
+    const node = transformNodePod(pod);
     return { pod: node, containerId: 'c1', interfaceName, network, selection, requested: [], mac: undefined };
   }
 
-  call(ms = 10_000): Call {
+  call(ms = 10_000): RequestContext {
     const controller = new AbortController();
     this.clock.setTimer(ms, () => controller.abort());
     return { signal: controller.signal };
   }
 
   /** Both halves of an ADD. @returns the addresses with prefix, `none`, or the error's code and message */
-  async add(pod: Pod, index = 0, call: Call = this.call()): Promise<string> {
+  async add(pod: Pod, index = 0, call: RequestContext = this.call()): Promise<string> {
     const attachment = this.attachment(pod, index);
     try {
-      const entitlement = await this.claimed.entitlement(attachment, call);
+      const entitlement = await this.claimed.authorize(attachment, call);
       if (entitlement.kind === 'none') return 'none';
       const grant = await this.claimed.grant(attachment, entitlement.claim, call);
       return grant.map(({ address, prefixLength }) => `${formatAddress(address)}/${prefixLength}`).join(' ');
@@ -263,7 +263,7 @@ export class AgentWorld {
     }
   }
 
-  #informerOf({ resource }: Watched<never>): unknown {
+  #informerOf({ resource }: WatchSpec<never>): unknown {
     return resource.plural === 'pods' ? this.podInformer : this.nads;
   }
 
@@ -279,7 +279,7 @@ export class AgentWorld {
   }
 }
 
-interface LauncherGiven {
+interface LauncherOptions {
   name?: string;
   networks?: Networks;
   /** Claims by network. */

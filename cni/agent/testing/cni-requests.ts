@@ -1,4 +1,4 @@
-import type { Ask } from '../exchange.js';
+import type { PluginRequest } from '../plugin-protocol.js';
 
 /** Requests of the CNI plugin for tests. */
 
@@ -17,7 +17,11 @@ const POD_ARGS =
 const CNI_ARGS = `${POD_ARGS};${POD_ARGS}`;
 
 /** A request that is as it must be, but for what a test is about. `undefined` leaves a variable or key out. */
-export function askOf(command: string, env: Record<string, string | undefined> = {}, config: object = {}): Ask {
+export function pluginRequest(
+  command: string,
+  env: Record<string, string | undefined> = {},
+  config: object = {},
+): PluginRequest {
   const variables: Record<string, string | undefined> = {
     CNI_COMMAND: command,
     CNI_CONTAINERID: 'c1',

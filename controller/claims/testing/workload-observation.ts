@@ -3,17 +3,23 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevi
 import type { KubeObject } from '../../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../../api/network-attachment.js';
 import type { Pod } from '../../../api/pod.js';
-import { type Listers, observe, readWorkload } from '../observe.js';
-import { type Observed } from '../observed.js';
+import { type Listers, observeWorkload, readWorkload } from '../observe.js';
+import { type ObservedWorkload } from '../observed-workload.js';
 import { LAUNCHER_INDEXES } from '../../indexes.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/indexes.js';
-import { shrinkLauncher } from '../../shrink.js';
-import { shrinkClaim, shrinkNad, shrinkNamespace, shrinkVm, shrinkVmi } from '../../../cluster/shrink.js';
+import { transformLauncher } from '../../transforms.js';
+import {
+  transformClaim,
+  transformNad,
+  transformNamespace,
+  transformVm,
+  transformVmi,
+} from '../../../cluster/transforms.js';
 import { Cache } from '../../../kube/cache.js';
 import { NAMESPACE, nad } from '../../../test/workload-objects.js';
 
 /** What is in the cluster, as far as one workload goes. */
-export interface Given {
+export interface WorkloadScenario {
   vm?: VirtualMachine;
   /** VMs of other names. */
   otherVms?: VirtualMachine[];
@@ -36,22 +42,22 @@ export const PLAIN_BLUE = nad('blue', { name: 'blue-net' });
 export const BROKEN_BLUE = nad('blue', '{"name": "blue-net", "allowPersistentIPs": "yes"}');
 
 /** Caches that hold the given objects, made small as in production. */
-export function cachesOf(given: Given): Listers {
+export function cachesOf(given: WorkloadScenario): Listers {
   const labels = given.optedOut ? { 'ipam.holdfast.dev/persistent-ips': 'disabled' } : {};
   return {
-    vms: filled(VM_INDEXES, [...(given.vm ? [given.vm] : []), ...(given.otherVms ?? [])], shrinkVm),
-    vmis: filled(VMI_INDEXES, given.vmi ? [given.vmi] : [], shrinkVmi),
-    launchers: filled(LAUNCHER_INDEXES, given.launchers ?? [], shrinkLauncher),
-    claims: filled(CLAIM_INDEXES, given.claims ?? [], shrinkClaim),
-    networks: filled({}, given.nads ?? [BLUE, GREEN], shrinkNad),
-    namespaces: filled({}, [{ metadata: { name: NAMESPACE, labels } }], shrinkNamespace),
+    vms: filled(VM_INDEXES, [...(given.vm ? [given.vm] : []), ...(given.otherVms ?? [])], transformVm),
+    vmis: filled(VMI_INDEXES, given.vmi ? [given.vmi] : [], transformVmi),
+    launchers: filled(LAUNCHER_INDEXES, given.launchers ?? [], transformLauncher),
+    claims: filled(CLAIM_INDEXES, given.claims ?? [], transformClaim),
+    networks: filled({}, given.nads ?? [BLUE, GREEN], transformNad),
+    namespaces: filled({}, [{ metadata: { name: NAMESPACE, labels } }], transformNamespace),
   };
 }
 
-export function observationOf(given: Given): Observed {
+export function observationOf(given: WorkloadScenario): ObservedWorkload {
   const listers = cachesOf(given);
   const key = `${NAMESPACE}/${given.name ?? 'vm1'}`;
-  return observe(key, readWorkload(key, listers), listers, {
+  return observeWorkload(key, readWorkload(key, listers), listers, {
     gateOpen: !given.gateClosed,
     maxClaims: given.maxClaims ?? 32,
   });

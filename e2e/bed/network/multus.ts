@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { KubeObject } from '../../../api/meta.js';
-import { Slots } from './slots.js';
+import { Semaphore } from './semaphore.js';
 import type { CommandResult, Wire } from './wire.js';
 
 /** What the runtime made for a pod before it asks for networks. */
@@ -19,7 +19,7 @@ export interface CniResult {
 }
 
 /** Names of interfaces. */
-export interface PlugChanges {
+export interface InterfaceChanges {
   readonly attached: readonly string[];
   readonly detached: readonly string[];
 }
@@ -49,19 +49,19 @@ export interface MultusOptions {
   readonly kubeconfig: string;
   readonly logDir: string;
   /** How many plugins may run at once on this node: Multus gives up on the API server after 2.5 s, busy machine or not. */
-  readonly atOnce: number;
+  readonly concurrency: number;
 }
 
 /** Multus on one node, called as the container runtime calls it. What it keeps is in the node's `/var/lib/cni`. */
 export class Multus {
   readonly #options: MultusOptions;
   readonly #config: string;
-  readonly #slots: Slots;
+  readonly #slots: Semaphore;
 
   constructor(options: MultusOptions) {
     this.#options = options;
     this.#config = JSON.stringify(multusConfig(options));
-    this.#slots = new Slots(options.atOnce);
+    this.#slots = new Semaphore(options.concurrency);
   }
 
   /** Attaches all networks and writes network-status. @throws {CniError} a DEL must follow then */
@@ -84,8 +84,8 @@ export class Multus {
    * networks controller does. What can be done is done even when something else fails.
    * @throws {CniError}
    */
-  async hotplug(pod: KubeObject, sandbox: Sandbox): Promise<PlugChanges> {
-    return parse('hotplug', await this.#call('hotplug', pod, sandbox)) as PlugChanges;
+  async hotplug(pod: KubeObject, sandbox: Sandbox): Promise<InterfaceChanges> {
+    return parse('hotplug', await this.#call('hotplug', pod, sandbox)) as InterfaceChanges;
   }
 
   #call(verb: string, pod: KubeObject, sandbox: Sandbox): Promise<CommandResult> {
@@ -98,7 +98,7 @@ export class Multus {
       env: { ...env, CNI_CONTAINERID: containerId, CNI_NETNS: netns, CNI_ARGS: cniArgs(pod, containerId) },
       stdin: this.#config,
     };
-    return this.#slots.use(() => wire.run(`node/${node}`, call));
+    return this.#slots.run(() => wire.run(`node/${node}`, call));
   }
 }
 

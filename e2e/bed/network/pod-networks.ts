@@ -1,15 +1,15 @@
 import type { KubeObject } from '../../../api/meta.js';
 import type { Client } from '../../../kube/client.js';
 import type { Random } from '../../../kube/clock.js';
-import type { CniResult, Multus, PlugChanges, Sandbox } from './multus.js';
+import type { CniResult, Multus, InterfaceChanges, Sandbox } from './multus.js';
 import { segmentsOf } from './segments.js';
-import type { Place, Wire } from './wire.js';
+import type { WireLocation, Wire } from './wire.js';
 
 /** A pod with its networks. */
 export interface AttachedPod extends Sandbox {
   readonly node: string;
   /** What the wire knows the pod as: for pings, watches and the guest's part. */
-  readonly place: Place;
+  readonly location: WireLocation;
   /** Of the pod's own network; the others are in network-status. */
   readonly result: CniResult;
 }
@@ -66,7 +66,7 @@ export class PodNetworks {
       const sandbox = { containerId, netns: await this.#options.wire.addPod(node, containerId) };
       try {
         const result = await multus.add(pod, sandbox);
-        const attached: AttachedPod = { ...sandbox, node, place: `pod/${containerId}`, result };
+        const attached: AttachedPod = { ...sandbox, node, location: `pod/${containerId}`, result };
         this.#attached.set(uid, attached);
         return attached;
       } catch (error) {
@@ -84,7 +84,7 @@ export class PodNetworks {
     return this.#inTurn(pod, async (uid) => {
       const attached = this.#attached.get(uid);
       if (!attached) return;
-      await this.end(pod, attached);
+      await this.deleteSandbox(pod, attached);
       this.#attached.delete(uid);
     });
   }
@@ -93,7 +93,7 @@ export class PodNetworks {
    * Removes the sandbox without a word to any plugin, as when a node loses its power.
    * @returns what `end` takes, for a CNI DEL that comes afterwards
    */
-  drop(pod: KubeObject): Promise<AttachedPod | undefined> {
+  dropSandbox(pod: KubeObject): Promise<AttachedPod | undefined> {
     return this.#inTurn(pod, async (uid) => {
       const attached = this.#attached.get(uid);
       if (attached) await this.#options.wire.removePod(attached.containerId);
@@ -103,7 +103,7 @@ export class PodNetworks {
   }
 
   /** Leaves the sandbox as it is and forgets it: the next `attach` makes another one beside it. @returns what `end` takes */
-  abandon(pod: KubeObject): Promise<AttachedPod | undefined> {
+  abandonSandbox(pod: KubeObject): Promise<AttachedPod | undefined> {
     return this.#inTurn(pod, (uid) => {
       const attached = this.#attached.get(uid);
       this.#attached.delete(uid);
@@ -112,7 +112,7 @@ export class PodNetworks {
   }
 
   /** CNI DEL for a sandbox that was dropped or abandoned, and its removal. Idempotent. @throws {CniError} */
-  async end(pod: KubeObject, sandbox: AttachedPod): Promise<void> {
+  async deleteSandbox(pod: KubeObject, sandbox: AttachedPod): Promise<void> {
     await this.#multusOn(sandbox.node).del(pod, sandbox);
     await this.#options.wire.removePod(sandbox.containerId);
   }
@@ -122,7 +122,7 @@ export class PodNetworks {
    * @returns what changed; nothing for a pod without networks
    * @throws {CniError} when something could not be done; the rest is done
    */
-  hotplug(pod: KubeObject): Promise<PlugChanges> {
+  hotplug(pod: KubeObject): Promise<InterfaceChanges> {
     return this.#inTurn(pod, async (uid) => {
       const attached = this.#attached.get(uid);
       if (!attached) return { attached: [], detached: [] };

@@ -2,21 +2,21 @@ import { createInterface } from 'node:readline';
 import type { Child } from '../processes.js';
 
 /** A request that goes on until it is stopped. */
-export interface Lasting<Result> {
+export interface OngoingRequest<Result> {
   /** Asks for the end. @returns the result */
   stop(): Promise<Result>;
   /** The result, for a request that ends by itself too. */
   readonly ended: Promise<Result>;
 }
 
-interface Answer {
+interface NetbedReply {
   id: number;
   result?: unknown;
   event?: unknown;
   error?: string;
 }
 
-interface Pending {
+interface PendingRequest {
   resolve(result: unknown): void;
   reject(error: Error): void;
   onEvent(event: unknown): void;
@@ -25,15 +25,15 @@ interface Pending {
 /** Requests and answers, one JSON object a line each, over the pipes of a child; answers come in any order. */
 export class WireConnection {
   readonly #child: Child;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new Map<number, PendingRequest>();
   #lastId = 0;
 
   constructor(child: Child) {
     this.#child = child;
     const { input, output } = child.pipes;
     input?.on('error', () => undefined); // the child is gone, as it will say by itself
-    if (output) createInterface({ input: output }).on('line', (line) => this.#take(JSON.parse(line) as Answer));
-    void child.gone.then(() => this.#giveUp());
+    if (output) createInterface({ input: output }).on('line', (line) => this.#take(JSON.parse(line) as NetbedReply));
+    void child.exited.then(() => this.#giveUp());
   }
 
   /** @throws {Error} with the words of the other side, or with the end of its log when it is gone */
@@ -42,7 +42,7 @@ export class WireConnection {
   }
 
   /** Resolves once the request has begun to work. Its later events go to `onEvent`. */
-  async begin<Result>(op: string, body: object, onEvent: (event: unknown) => void): Promise<Lasting<Result>> {
+  async begin<Result>(op: string, body: object, onEvent: (event: unknown) => void): Promise<OngoingRequest<Result>> {
     let started: () => void = () => undefined;
     const hasStarted = new Promise<void>((resolve) => (started = resolve));
     const { id, result } = this.#send<Result>(op, body, (event) => (event === 'started' ? started() : onEvent(event)));
@@ -69,7 +69,7 @@ export class WireConnection {
     return { id, result };
   }
 
-  #take(answer: Answer): void {
+  #take(answer: NetbedReply): void {
     const pending = this.#pending.get(answer.id);
     if (answer.event !== undefined) {
       pending?.onEvent(answer.event);

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { ensureNetworkBinaries, type Progress } from '../binaries.js';
 import type { Child, Processes } from '../processes.js';
-import type { InterfaceState, PingOptions, PingResult, Sighting, SpaceContents } from './sightings.js';
-import { WireConnection, type Lasting } from './wire-connection.js';
+import type { InterfaceState, PingOptions, PingResult, WireEvent, NamespaceContents } from './wire-events.js';
+import { WireConnection, type OngoingRequest } from './wire-connection.js';
 
 /** `node/<name>`, `pod/<id>`, `host/<name>` or the switch between them: where something happens. */
-export type Place = `node/${string}` | `pod/${string}` | `host/${string}` | 'fabric';
+export type WireLocation = `node/${string}` | `pod/${string}` | `host/${string}` | 'fabric';
 
 /** What a program left that ran inside a place. */
 export interface CommandResult {
@@ -23,8 +23,8 @@ export interface Command {
 }
 
 /** What an interface's neighbours say, as it comes. */
-export interface Watch extends Lasting<object> {
-  readonly sightings: readonly Sighting[];
+export interface Watch extends OngoingRequest<object> {
+  readonly events: readonly WireEvent[];
 }
 
 /**
@@ -40,7 +40,7 @@ export class Wire {
 
   constructor(processes: Processes, binaries: string) {
     this.binaries = binaries;
-    this.child = processes.start({ name: 'netbed', command: join(binaries, 'netbed'), args: [], talks: true });
+    this.child = processes.start({ name: 'netbed', command: join(binaries, 'netbed'), args: [], hasPipes: true });
     this.#connection = new WireConnection(this.child);
   }
 
@@ -92,17 +92,21 @@ export class Wire {
   }
 
   /** Runs a program inside; a CNI plugin belongs inside its node. It has two minutes. */
-  run(place: Place, command: Command): Promise<CommandResult> {
-    return this.#connection.request('run', { in: place, ...command });
+  run(location: WireLocation, command: Command): Promise<CommandResult> {
+    return this.#connection.request('run', { in: location, ...command });
   }
 
   /** Sends `options.count` ICMP or ICMPv6 echo requests (5 by default) and waits for the answers. */
-  ping(from: Place, target: string, options: PingOptions = {}): Promise<PingResult> {
+  ping(from: WireLocation, target: string, options: PingOptions = {}): Promise<PingResult> {
     return this.#connection.request('ping', { count: 5, intervalMs: 20, ...options, from, target });
   }
 
   /** Sends echo requests until it is stopped, so that a test sees what an event costs. */
-  startPing(from: Place, target: string, options: Omit<PingOptions, 'count'> = {}): Promise<Lasting<PingResult>> {
+  startPing(
+    from: WireLocation,
+    target: string,
+    options: Omit<PingOptions, 'count'> = {},
+  ): Promise<OngoingRequest<PingResult>> {
     return this.#connection.begin('ping', { intervalMs: 20, ...options, from, target }, () => undefined);
   }
 
@@ -110,42 +114,42 @@ export class Wire {
    * ARP and NDP frames of an interface, and changes of the place's neighbour table for it, from now on. Of a bridge (a
    * segment has one in `fabric`), also what its forwarding table learns.
    */
-  async watch(place: Place, interfaceName: string): Promise<Watch> {
-    const sightings: Sighting[] = [];
-    const body = { in: place, interface: interfaceName };
-    const lasting = await this.#connection.begin<object>('watch', body, (event) => sightings.push(event as Sighting));
-    return { ...lasting, sightings };
+  async watch(location: WireLocation, interfaceName: string): Promise<Watch> {
+    const events: WireEvent[] = [];
+    const body = { in: location, interface: interfaceName };
+    const lasting = await this.#connection.begin<object>('watch', body, (event) => events.push(event as WireEvent));
+    return { ...lasting, events };
   }
 
   /** All interfaces but lo. */
-  interfaces(place: Place): Promise<InterfaceState[]> {
-    return this.#connection.request('interfaces', { in: place });
+  interfaces(location: WireLocation): Promise<InterfaceState[]> {
+    return this.#connection.request('interfaces', { in: location });
   }
 
   /**
    * Takes an address as a guest does that starts: IPv6 looks for duplicates first; `atOnce` as one that had it all along.
    * @param address with prefix length
    */
-  async addAddress(place: Place, interfaceName: string, address: string, atOnce = false): Promise<void> {
-    await this.#connection.request('addAddress', { in: place, interface: interfaceName, address, atOnce });
+  async addAddress(location: WireLocation, interfaceName: string, address: string, atOnce = false): Promise<void> {
+    await this.#connection.request('addAddress', { in: location, interface: interfaceName, address, atOnce });
   }
 
   /** Removes all addresses but link-local ones. */
-  async flushAddresses(place: Place, interfaceName: string): Promise<void> {
-    await this.#connection.request('flushAddresses', { in: place, interface: interfaceName });
+  async flushAddresses(location: WireLocation, interfaceName: string): Promise<void> {
+    await this.#connection.request('flushAddresses', { in: location, interface: interfaceName });
   }
 
-  async setMac(place: Place, interfaceName: string, mac: string): Promise<void> {
-    await this.#connection.request('setMac', { in: place, interface: interfaceName, mac });
+  async setMac(location: WireLocation, interfaceName: string, mac: string): Promise<void> {
+    await this.#connection.request('setMac', { in: location, interface: interfaceName, mac });
   }
 
   /** Gratuitous ARP or an unsolicited neighbour advertisement. @param mac in place of the interface's own */
-  async announce(place: Place, interfaceName: string, address: string, mac?: string): Promise<void> {
-    await this.#connection.request('announce', { in: place, interface: interfaceName, address, mac });
+  async announce(location: WireLocation, interfaceName: string, address: string, mac?: string): Promise<void> {
+    await this.#connection.request('announce', { in: location, interface: interfaceName, address, mac });
   }
 
   /** All that there is, by place (and `fabric`, the switch between them). */
-  inventory(): Promise<Record<string, SpaceContents>> {
+  inventory(): Promise<Record<string, NamespaceContents>> {
     return this.#connection.request('inventory');
   }
 }

@@ -2,8 +2,8 @@ import type { Pod } from '../../../api/pod.js';
 import { join } from 'node:path';
 import { cniArgs } from '../network/multus.js';
 import type { AttachedPod, PodNetworks } from '../network/pod-networks.js';
-import type { InterfaceState } from '../network/sightings.js';
-import type { Place, Wire } from '../network/wire.js';
+import type { InterfaceState } from '../network/wire-events.js';
+import type { WireLocation, Wire } from '../network/wire.js';
 
 /** A CNI call without Multus. */
 export interface PluginCall {
@@ -20,7 +20,7 @@ export interface PluginCall {
 }
 
 /** @see https://www.cni.dev/docs/spec/#section-5-result-types */
-export interface PluginAnswer {
+export interface PluginResult {
   readonly exitCode: number;
   /** What the plugin printed, as JSON; undefined where it printed nothing. */
   readonly answer: unknown;
@@ -31,7 +31,7 @@ interface BedWireOptions {
   readonly networks: PodNetworks;
   readonly cniBin: string;
   /** Lets the kubelets see what has become of their sandboxes. */
-  readonly lookAgain: () => void;
+  readonly resync: () => void;
 }
 
 /** What a story sees of pods on the wire, and does to their sandboxes behind the kubelet's back. */
@@ -48,32 +48,32 @@ export class BedWire {
   }
 
   /** The sandbox of a pod. @throws {Error} where it has none */
-  sandbox(pod: Pod): AttachedPod {
+  sandboxOf(pod: Pod): AttachedPod {
     const found = this.networks.find(pod.metadata.uid ?? '');
     if (!found) throw new Error(`pod ${pod.metadata.name} has no sandbox`);
     return found;
   }
 
   /** Where pings come from, for instance. @throws {Error} where the pod has no sandbox */
-  place(pod: Pod): Place {
-    return this.sandbox(pod).place;
+  locationOf(pod: Pod): WireLocation {
+    return this.sandboxOf(pod).location;
   }
 
   /** An interface of a pod; undefined: it has none of that name. */
-  async interface(pod: Pod, name: string): Promise<InterfaceState | undefined> {
-    return (await this.wire.interfaces(this.place(pod))).find((one) => one.name === name);
+  async interfaceOf(pod: Pod, name: string): Promise<InterfaceState | undefined> {
+    return (await this.wire.interfaces(this.locationOf(pod))).find((one) => one.name === name);
   }
 
   /** The addresses of an interface, with prefix lengths and without link-local ones. */
-  async addresses(pod: Pod, interfaceName: string): Promise<string[]> {
-    const found = await this.interface(pod, interfaceName);
+  async addressesOf(pod: Pod, interfaceName: string): Promise<string[]> {
+    const found = await this.interfaceOf(pod, interfaceName);
     return (found?.addresses ?? []).filter(({ linkLocal }) => !linkLocal).map(({ address }) => address);
   }
 
   /** Ends the sandbox of a living pod as it should be, with CNI DEL first; the kubelet makes another one. */
   async restartSandbox(pod: Pod): Promise<void> {
     await this.networks.detach(pod);
-    this.#options.lookAgain();
+    this.#options.resync();
   }
 
   /**
@@ -81,7 +81,7 @@ export class BedWire {
    * @returns CNI DEL of the old one, and its end
    */
   async replaceSandbox(pod: Pod): Promise<() => Promise<void>> {
-    return this.#afterwards(pod, await this.networks.abandon(pod));
+    return this.#afterwards(pod, await this.networks.abandonSandbox(pod));
   }
 
   /**
@@ -89,7 +89,7 @@ export class BedWire {
    * @returns CNI DEL of the old one, as it comes after the reboot of a node
    */
   async loseSandbox(pod: Pod): Promise<() => Promise<void>> {
-    return this.#afterwards(pod, await this.networks.drop(pod));
+    return this.#afterwards(pod, await this.networks.dropSandbox(pod));
   }
 
   /** All pods of a node lose their sandboxes at once. @returns CNI DEL of all of them */
@@ -101,7 +101,7 @@ export class BedWire {
   }
 
   /** Calls a plugin inside a node, as a runtime does. */
-  async call(node: string, call: PluginCall): Promise<PluginAnswer> {
+  async callPlugin(node: string, call: PluginCall): Promise<PluginResult> {
     const { verb, config, plugin = 'holdfast', pod, interfaceName } = call;
     const { containerId, netns } = { ...this.networks.find(pod?.metadata.uid ?? ''), ...call };
     const variables: Record<string, string | undefined> = {
@@ -119,9 +119,9 @@ export class BedWire {
   }
 
   #afterwards(pod: Pod, old: AttachedPod | undefined): () => Promise<void> {
-    this.#options.lookAgain();
+    this.#options.resync();
     return async () => {
-      if (old) await this.networks.end(pod, old);
+      if (old) await this.networks.deleteSandbox(pod, old);
     };
   }
 }

@@ -18,27 +18,27 @@ export function guestInterfaces(vmi: Vmi): GuestInterface[] {
 
 function guestInterface(
   vmi: Vmi,
-  wish: WantedInterface,
+  wanted: WantedInterface,
   before: GuestInterface | undefined,
 ): GuestInterface | undefined {
   const sources = before?.infoSource?.split(', ') ?? [];
   const isInPod = sources.includes(MULTUS);
-  const isInGuest = sources.includes(DOMAIN) || isInPod || !isSecondary(vmi, wish.name);
-  if (isInGuest && wish.state !== 'absent') {
+  const isInGuest = sources.includes(DOMAIN) || isInPod || !isSecondary(vmi, wanted.name);
+  if (isInGuest && wanted.state !== 'absent') {
     return {
       ...before,
-      name: wish.name,
-      mac: wish.macAddress ?? madeUpMac(`${String(vmi.metadata.uid)}${wish.name}`),
+      name: wanted.name,
+      mac: wanted.macAddress ?? generateMac(`${String(vmi.metadata.uid)}${wanted.name}`),
       infoSource: isInPod ? `${DOMAIN}, ${MULTUS}` : DOMAIN,
       queueCount: 1,
       linkState: 'up',
     };
   }
-  return isInPod ? onlyInPod(wish.name, before?.podInterfaceName) : undefined;
+  return isInPod ? unpluggedInterface(wanted.name, before?.podInterfaceName) : undefined;
 }
 
 /** What is left of an unplugged interface until Multus detaches it. */
-function onlyInPod(name: string, podInterfaceName: string | undefined): GuestInterface {
+function unpluggedInterface(name: string, podInterfaceName: string | undefined): GuestInterface {
   return { name, infoSource: MULTUS, ...(podInterfaceName === undefined ? {} : { podInterfaceName }) };
 }
 
@@ -49,7 +49,7 @@ function isSecondary(vmi: Vmi, name: string): boolean {
 }
 
 /** A locally administered MAC address that is always the same for the same seed. */
-export function madeUpMac(seed: string): string {
+export function generateMac(seed: string): string {
   const digest = createHash('sha256').update(seed).digest();
   return ['02', ...[...digest.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, '0'))].join(':');
 }

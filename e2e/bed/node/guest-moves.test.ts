@@ -33,7 +33,7 @@ describe('The guest of a VMI on the networks of its launchers', () => {
   for (const { name, before, after, leaves, arrives } of cases) {
     it(name, () => {
       const moves = guestMoves(vmi(before), vmi(after));
-      expect([moves.leaves.join(), moves.arrives.join()]).to.deep.equal([leaves ?? '', arrives ?? '']);
+      expect([moves.leaving.join(), moves.arriving.join()]).to.deep.equal([leaves ?? '', arrives ?? '']);
     });
   }
 });

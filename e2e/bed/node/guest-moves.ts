@@ -2,8 +2,8 @@ import type { Vmi } from './virtual-machine-instance.js';
 
 /** What a step of virt-handler does to the networks of launchers, by the names of their pods. */
 export interface GuestMoves {
-  readonly leaves: readonly string[];
-  readonly arrives: readonly string[];
+  readonly leaving: readonly string[];
+  readonly arriving: readonly string[];
 }
 
 /**
@@ -15,9 +15,9 @@ export function guestMoves(before: Vmi, after: Vmi): GuestMoves {
   const was = before.status?.migrationState ?? {};
   const is = after.status?.migrationState ?? {};
   const names = (...pods: (string | undefined)[]) => pods.filter((pod) => pod !== undefined);
-  if (!was.targetNodeAddress && is.targetNodeAddress) return { leaves: names(is.targetPod), arrives: [] };
+  if (!was.targetNodeAddress && is.targetNodeAddress) return { leaving: names(is.targetPod), arriving: [] };
   if (!was.completed && is.completed && !is.failed) {
-    return { leaves: names(is.sourcePod), arrives: names(is.targetPod) };
+    return { leaving: names(is.sourcePod), arriving: names(is.targetPod) };
   }
-  return { leaves: [], arrives: [] };
+  return { leaving: [], arriving: [] };
 }

@@ -53,7 +53,7 @@ export class Heartbeat {
    * Reports at once that the node was lost or came back. For a lost node the node lifecycle controller would do it, 50 seconds
    * later; what it does to the pods follows from the report.
    */
-  async look(): Promise<void> {
+  async resync(): Promise<void> {
     const { switches, node, log } = this.#options;
     const isUp = !switches.isLost(node);
     if (isUp === this.#reportedUp) return;

@@ -1,7 +1,7 @@
 import { isBeingDeleted } from '../../../api/meta.js';
 import { isTerminal } from '../../../api/pod.js';
 import { nodeAddress } from './node-object.js';
-import { go, timestamp, wait, type Step } from './step.js';
+import { change, timestamp, waitFor, type Step } from './step.js';
 import { withStatus, type MigrationState, type Vmi, type VmiCondition } from './virtual-machine-instance.js';
 import type { VmiView } from './vmi-machine.js';
 
@@ -22,21 +22,21 @@ const GUEST_LIBVIRT_PORT = 40_000;
 export function stepMigration(vmi: Vmi, migration: MigrationState, view: VmiView): Step<Vmi> {
   const target = migration.targetNode ?? '';
   if (migration.abortRequested) {
-    return go(failed(vmi, view.now, 'Live migration aborted', { abortStatus: 'Succeeded' }), 'migration aborted');
+    return change(failed(vmi, view.now, 'Live migration aborted', { abortStatus: 'Succeeded' }), 'migration aborted');
   }
   if (isTargetGone(migration, view)) {
-    return go(failed(vmi, view.now, 'The target launcher ended'), 'migration failed: its target is gone');
+    return change(failed(vmi, view.now, 'The target launcher ended'), 'migration failed: its target is gone');
   }
-  if (!view.isNodeUp(target)) return wait(`node ${target}, the migration's target, to come back`);
+  if (!view.isNodeUp(target)) return waitFor(`node ${target}, the migration's target, to come back`);
   if (!migration.targetNodeAddress) {
     const ports = { [GUEST_LIBVIRT_PORT]: 0 };
-    return go(
+    return change(
       withMigration(vmi, { targetNodeAddress: nodeAddress(target), targetDirectMigrationNodePorts: ports }),
       'migration target prepared',
     );
   }
   if (!migration.startTimestamp) {
-    return go(withMigration(vmi, { startTimestamp: timestamp(view.now), mode: 'PreCopy' }), 'migration copies');
+    return change(withMigration(vmi, { startTimestamp: timestamp(view.now), mode: 'PreCopy' }), 'migration copies');
   }
   return stepCopy(vmi, migration, view);
 }
@@ -44,13 +44,13 @@ export function stepMigration(vmi: Vmi, migration: MigrationState, view: VmiView
 function stepCopy(vmi: Vmi, migration: MigrationState, view: VmiView): Step<Vmi> {
   const { migration: outcome, migrationMs } = view.switches;
   if (outcome !== 'fail' && !migration.targetNodeDomainDetected)
-    return go(domainOnTarget(vmi, view.now), 'domain on target');
-  if (outcome === 'hold') return wait('the copy, which is held');
+    return change(domainOnTarget(vmi, view.now), 'domain on target');
+  if (outcome === 'hold') return waitFor('the copy, which is held');
   const since = view.copyingSince ?? Date.parse(migration.startTimestamp ?? '');
   const remaining = since + migrationMs - view.now;
-  if (remaining > 0) return wait('the copy', remaining);
-  if (outcome === 'fail') return go(failed(vmi, view.now, 'The copy broke off'), 'migration failed');
-  return go(completed(vmi, migration, view.now), `migration completed, now on ${migration.targetNode ?? ''}`);
+  if (remaining > 0) return waitFor('the copy', remaining);
+  if (outcome === 'fail') return change(failed(vmi, view.now, 'The copy broke off'), 'migration failed');
+  return change(completed(vmi, migration, view.now), `migration completed, now on ${migration.targetNode ?? ''}`);
 }
 
 function isTargetGone(migration: MigrationState, view: VmiView): boolean {

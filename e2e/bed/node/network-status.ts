@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../../api/names.js';
-import { interfaceOf, parseNetworkSelections } from '../../../api/network-selection.js';
-import { madeUpMac } from './guest-interfaces.js';
+import { interfaceNameOf, parseNetworkSelections } from '../../../api/network-selection.js';
+import { generateMac } from './guest-interfaces.js';
 import type { KubeletPod } from './pod.js';
 
 /** One attachment as Multus writes it (multi-net-spec §5.3). */
@@ -40,7 +40,7 @@ export function podAddress(pod: KubeletPod): string {
 
 function defaultAttachment(pod: KubeletPod): Attachment {
   const name = pod.metadata.annotations?.[DEFAULT_NETWORK_ANNOTATION] ?? 'cluster-net';
-  const mac = madeUpMac(pod.metadata.uid ?? '');
+  const mac = generateMac(pod.metadata.uid ?? '');
   return { name, interface: 'eth0', ips: [podAddress(pod)], mac, default: true, dns: {} };
 }
 
@@ -49,8 +49,8 @@ function secondaryAttachments(pod: KubeletPod): Attachment[] {
   const selections = parseNetworkSelections(annotation, pod.metadata.namespace ?? '');
   const requests = requestsOf(annotation);
   return selections.map((selection, index) => {
-    const interfaceName = interfaceOf(selection);
-    const { mac = madeUpMac(`${pod.metadata.uid ?? ''}${interfaceName}`), ips } = requests[index] ?? {};
+    const interfaceName = interfaceNameOf(selection);
+    const { mac = generateMac(`${pod.metadata.uid ?? ''}${interfaceName}`), ips } = requests[index] ?? {};
     const attachment = {
       name: `${selection.nad.namespace}/${selection.nad.name}`,
       interface: interfaceName,

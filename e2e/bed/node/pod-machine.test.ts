@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Switches, type VmSwitches } from '../switches.js';
 import { networkStatus } from './network-status.js';
-import type { PodNetwork } from './networks.js';
+import type { SandboxState } from './sandbox-networks.js';
 import { stepPod, type PodChange } from './pod-machine.js';
 import type { KubeletPod, PodStatus } from './pod.js';
 import type { MigrationState, Vmi, VmiPhase } from './virtual-machine-instance.js';
@@ -11,7 +11,7 @@ const NETWORKS = '[{"name":"blue","namespace":"vms","interface":"pod3a6eb0790f3"
 const MORE_NETWORKS =
   '[{"name":"blue","namespace":"vms","interface":"pod3a6eb0790f3"},{"name":"green","interface":"podgreen"}]';
 const IPS = ['10.244.1.7'];
-const ENDED: PodNetwork = { state: 'ended' };
+const ENDED: SandboxState = { state: 'ended' };
 const GATE = 'kubevirt.io/virtual-machine-unpaused';
 
 interface Given {
@@ -20,7 +20,7 @@ interface Given {
   switches?: Partial<VmSwitches>;
   lost?: string;
   /** By default it is up where the pod has a network-status. */
-  network?: PodNetwork;
+  network?: SandboxState;
   attachAfter?: number;
 }
 

@@ -2,10 +2,10 @@ import { isTerminal } from '../../../api/pod.js';
 import { isBeingDeleted } from '../../../api/meta.js';
 import type { VmSwitches } from '../switches.js';
 import { isNetworkStatusStale } from './network-status.js';
-import type { PodNetwork } from './networks.js';
+import type { SandboxState } from './sandbox-networks.js';
 import type { KubeletPod, PodStatus } from './pod.js';
 import { addressStatus, endedStatus, isReady, isReportedReady, readinessStatus, runningStatus } from './pod-status.js';
-import { go, wait, type Go, type Step } from './step.js';
+import { change, waitFor, type ChangeStep, type Step } from './step.js';
 import { hasEnded, hasGuest, migrationInFlight, type Vmi } from './virtual-machine-instance.js';
 
 /** What the kubelet does to a pod. */
@@ -19,7 +19,7 @@ export type PodChange =
   | { readonly kind: 'report'; readonly status: PodStatus }
   | { readonly kind: 'remove' };
 
-interface End {
+interface PodEnd {
   readonly phase: 'Succeeded' | 'Failed';
   readonly reason: string;
 }
@@ -31,7 +31,7 @@ export interface PodView {
   readonly switches: VmSwitches;
   readonly isNodeUp: (node: string) => boolean;
   readonly now: number;
-  readonly network: PodNetwork;
+  readonly network: SandboxState;
   /** Until then no sandbox is tried again. */
   readonly attachAfter?: number | undefined;
 }
@@ -48,19 +48,19 @@ export interface PodView {
  */
 export function stepPod(pod: KubeletPod, view: PodView): Step<PodChange> {
   const node = pod.spec?.nodeName;
-  if (!node) return wait('the scheduler');
-  if (!view.isNodeUp(node)) return wait(`node ${node} to come back`);
+  if (!node) return waitFor('the scheduler');
+  if (!view.isNodeUp(node)) return waitFor(`node ${node} to come back`);
   if (isBeingDeleted(pod)) return stepTermination(pod, view);
-  if (isTerminal(pod)) return stepDetach(view, 'ended') ?? wait('its removal');
+  if (isTerminal(pod)) return stepDetach(view, 'ended') ?? waitFor('its removal');
   return pod.status?.phase === 'Running' ? stepRunning(pod, view) : stepStart(pod, view);
 }
 
 function stepTermination(pod: KubeletPod, view: PodView): Step<PodChange> {
   if (isTerminal(pod) || pod.status?.phase === 'Pending') {
-    return stepDetach(view, 'terminated') ?? go({ kind: 'remove' }, 'terminated: removed');
+    return stepDetach(view, 'terminated') ?? change({ kind: 'remove' }, 'terminated: removed');
   }
-  if (view.switches.holdTermination) return wait('termination, which is held');
-  if (holdsGuest(pod, view.vmi)) return wait('virt-handler to report the end of the guest');
+  if (view.switches.holdTermination) return waitFor('termination, which is held');
+  if (holdsGuest(pod, view.vmi)) return waitFor('virt-handler to report the end of the guest');
   return stepEnd(pod, view, { phase: 'Succeeded', reason: 'terminated' });
 }
 
@@ -71,10 +71,10 @@ function stepStart(pod: KubeletPod, view: PodView): Step<PodChange> {
 }
 
 function stepAttach({ switches, attachAfter = 0, now }: PodView): Step<PodChange> {
-  if (switches.refuseNetworks) return wait('CNI ADD, which is refused');
-  if (switches.holdNetworks) return wait('CNI ADD, which is held');
-  if (attachAfter > now) return wait('the next CNI ADD', attachAfter - now);
-  return go({ kind: 'attach' }, 'networks attached');
+  if (switches.refuseNetworks) return waitFor('CNI ADD, which is refused');
+  if (switches.holdNetworks) return waitFor('CNI ADD, which is held');
+  if (attachAfter > now) return waitFor('the next CNI ADD', attachAfter - now);
+  return change({ kind: 'attach' }, 'networks attached');
 }
 
 function stepRunning(pod: KubeletPod, view: PodView): Step<PodChange> {
@@ -86,8 +86,8 @@ function stepRunning(pod: KubeletPod, view: PodView): Step<PodChange> {
   if (hasOtherAddress(pod, network.ips)) return report(addressStatus(network.ips), 'the pod has another address');
   const ready = isReady(pod);
   if (ready !== isReportedReady(pod)) return report(readinessStatus(ready, now), ready ? 'ready' : 'not ready');
-  if (view.switches.dynamicNetworks && isNetworkStatusStale(pod)) return go({ kind: 'follow' }, 'networks changed');
-  return wait('something to do');
+  if (view.switches.dynamicNetworks && isNetworkStatusStale(pod)) return change({ kind: 'follow' }, 'networks changed');
+  return waitFor('something to do');
 }
 
 function hasOtherAddress({ status = {} }: KubeletPod, [ip]: readonly string[]): boolean {
@@ -95,14 +95,14 @@ function hasOtherAddress({ status = {} }: KubeletPod, [ip]: readonly string[]): 
 }
 
 /** The containers have ended. */
-function stepEnd(pod: KubeletPod, view: PodView, { phase, reason }: End): Step<PodChange> {
+function stepEnd(pod: KubeletPod, view: PodView, { phase, reason }: PodEnd): Step<PodChange> {
   return stepDetach(view, reason) ?? report(endedStatus(pod, phase, view.now), `${reason} → ${phase}`);
 }
 
 function stepDetach({ network, switches }: PodView, reason: string): Step<PodChange> | undefined {
   if (network.state !== 'up') return undefined;
-  if (switches.delayNetworkEnd) return wait('CNI DEL, which is delayed');
-  return go({ kind: 'detach' }, `${reason}: networks detached`);
+  if (switches.delayNetworkEnd) return waitFor('CNI DEL, which is delayed');
+  return change({ kind: 'detach' }, `${reason}: networks detached`);
 }
 
 /** The guest of the VMI lives in this pod, and not only as the target of a migration. */
@@ -112,7 +112,7 @@ function holdsGuest(pod: KubeletPod, vmi: Vmi | undefined): boolean {
 }
 
 /** virt-launcher exits once its guest has ended, moved away, or failed to arrive. */
-function endOfGuest(pod: KubeletPod, vmi: Vmi | undefined): End | undefined {
+function endOfGuest(pod: KubeletPod, vmi: Vmi | undefined): PodEnd | undefined {
   if (!vmi) return undefined;
   if (hasEnded(vmi)) return { phase: 'Succeeded', reason: 'the guest ended' };
   const { nodeName, migrationState = {} } = vmi.status ?? {};
@@ -124,6 +124,6 @@ function endOfGuest(pod: KubeletPod, vmi: Vmi | undefined): End | undefined {
     : { phase: 'Succeeded', reason: 'the guest moved away' };
 }
 
-function report(status: PodStatus, reason: string): Go<PodChange> {
-  return go({ kind: 'report', status }, reason);
+function report(status: PodStatus, reason: string): ChangeStep<PodChange> {
+  return change({ kind: 'report', status }, reason);
 }

@@ -4,7 +4,7 @@ import { Client } from '../../../kube/client.js';
 import { messageOf } from '../../../kube/errors.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 import { MemoryApi } from '../../../test/memory-api.js';
-import type { Networks, PodNetwork } from './networks.js';
+import type { SandboxNetworks, SandboxState } from './sandbox-networks.js';
 import { PodWorker } from './pod-worker.js';
 import type { KubeletPod } from './pod.js';
 
@@ -12,12 +12,12 @@ const POD: KubeletPod = { metadata: { namespace: 'vms', name: 'pod', uid: 'one' 
 const RECREATED: KubeletPod = { ...POD, metadata: { ...POD.metadata, uid: 'two' } };
 
 /** Networks that fail with the words given, as often as they are given. */
-class FailingNetworks implements Networks {
+class FailingNetworks implements SandboxNetworks {
   readonly failures: string[] = [];
   readonly detached: string[] = [];
   readonly #up = new Set<string>();
 
-  of({ metadata }: KubeletPod): PodNetwork {
+  stateOf({ metadata }: KubeletPod): SandboxState {
     return this.#up.has(metadata.uid ?? '') ? { state: 'up', ips: ['10.244.1.2'] } : { state: 'none' };
   }
 
@@ -28,7 +28,7 @@ class FailingNetworks implements Networks {
     return Promise.resolve();
   }
 
-  follow(): Promise<void> {
+  update(): Promise<void> {
     return Promise.resolve();
   }
 
@@ -75,7 +75,7 @@ describe('The kubelet at work on a pod', () => {
   it('says other words, too, and has nothing to wait for once it went well', async () => {
     networks.failures.push('agent away', 'pool full');
     await worker.change(POD, { kind: 'attach' });
-    clock.set(2_000);
+    clock.advanceTo(2_000);
     await worker.change(POD, { kind: 'attach' });
     expect(events()).to.have.length(2);
     await worker.change(POD, { kind: 'attach' });

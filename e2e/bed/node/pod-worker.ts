@@ -4,34 +4,34 @@ import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
-import type { Networks } from './networks.js';
+import type { SandboxNetworks } from './sandbox-networks.js';
 import type { PodChange, PodView } from './pod-machine.js';
 import { KUBELET_PODS, type KubeletPod } from './pod.js';
 import { reportSandboxFailure } from './sandbox-failure.js';
 
 /** A kubelet starts with seconds, and stories have none to lose. */
-const AGAIN = { baseMs: 200, maxMs: 2_000 };
+const ATTACH_BACKOFF = { baseMs: 200, maxMs: 2_000 };
 
 export interface PodWorkerOptions {
   readonly client: Client;
-  readonly networks: Networks;
+  readonly networks: SandboxNetworks;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
 }
 
-interface Failures {
+interface AttachFailures {
   count: number;
-  after: number;
+  retryAt: number;
   /** The words of the last one, said already. */
-  said: string;
+  reportedMessage: string;
 }
 
 /** Does to pods what the state machine says, and remembers which ones have a sandbox. */
 export class PodWorker {
   readonly #options: PodWorkerOptions;
   /** UID to failed attempts to attach its networks. */
-  readonly #failures = new Map<string, Failures>();
+  readonly #failures = new Map<string, AttachFailures>();
   /** UID to the pod as it was when its sandbox was made. */
   readonly #sandboxed = new Map<string, KubeletPod>();
 
@@ -41,7 +41,7 @@ export class PodWorker {
 
   /** What the machine must know of a pod's network. */
   view(pod: KubeletPod): Pick<PodView, 'network' | 'attachAfter'> {
-    return { network: this.#options.networks.of(pod), attachAfter: this.#failures.get(uidOf(pod))?.after };
+    return { network: this.#options.networks.stateOf(pod), attachAfter: this.#failures.get(uidOf(pod))?.retryAt };
   }
 
   /** Pods that have a sandbox, and perhaps no object any more. */
@@ -62,7 +62,7 @@ export class PodWorker {
       case 'attach':
         return this.#attach(pod);
       case 'follow':
-        return networks.follow(pod);
+        return networks.update(pod);
       case 'detach':
         return networks.detach(pod);
       case 'report': {
@@ -95,16 +95,16 @@ export class PodWorker {
 
   async #failed(pod: KubeletPod, words: string): Promise<void> {
     const { client, clock, random, log } = this.#options;
-    const { count = 0, said } = this.#failures.get(uidOf(pod)) ?? {};
+    const { count = 0, reportedMessage } = this.#failures.get(uidOf(pod)) ?? {};
     const now = clock.now();
-    const after = now + backoffDelay({ ...AGAIN, random }, count);
-    this.#failures.set(uidOf(pod), { count: count + 1, after, said: words });
+    const after = now + backoffDelay({ ...ATTACH_BACKOFF, random }, count);
+    this.#failures.set(uidOf(pod), { count: count + 1, retryAt: after, reportedMessage: words });
     log.warn({ object: `pod ${objectKey(pod)}`, error: words }, 'networks not attached');
-    if (words === said) return;
+    if (words === reportedMessage) return;
     try {
       await reportSandboxFailure(client, pod, { words, now });
     } catch (error) {
-      this.#failures.set(uidOf(pod), { count: count + 1, after, said: '' }); // the API server is away: it is said later
+      this.#failures.set(uidOf(pod), { count: count + 1, retryAt: after, reportedMessage: '' }); // the API server is away: it is said later
       log.warn({ error: messageOf(error) }, 'the failure could not be reported');
     }
   }

@@ -1,11 +1,11 @@
 import { NETWORK_STATUS_ANNOTATION } from '../../../api/names.js';
 import type { Client } from '../../../kube/client.js';
 import { networkStatus, podAddress } from './network-status.js';
-import { NO_NETWORK, type Guests, type Networks, type PodNetwork } from './networks.js';
+import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
 import { KUBELET_PODS, type KubeletPod } from './pod.js';
 
 /** Networks without a wire: only their network-status is written, as Multus would. Asks no plugin, so no IPAM either. */
-export class SimulatedNetworks implements Networks, Guests {
+export class SimulatedNetworks implements SandboxNetworks, GuestNetworks {
   readonly #client: Client;
   readonly #known = new Map<string, 'up' | 'ended'>();
 
@@ -13,18 +13,18 @@ export class SimulatedNetworks implements Networks, Guests {
     this.#client = client;
   }
 
-  of(pod: KubeletPod): PodNetwork {
+  stateOf(pod: KubeletPod): SandboxState {
     const state = this.#known.get(uidOf(pod));
-    if (state === undefined) return NO_NETWORK;
+    if (state === undefined) return NO_SANDBOX;
     return state === 'up' ? { state, ips: [podAddress(pod)] } : { state };
   }
 
   async attach(pod: KubeletPod): Promise<void> {
-    await this.follow(pod);
+    await this.update(pod);
     this.#known.set(uidOf(pod), 'up');
   }
 
-  async follow({ metadata, ...pod }: KubeletPod): Promise<void> {
+  async update({ metadata, ...pod }: KubeletPod): Promise<void> {
     const { namespace, name, resourceVersion } = metadata;
     const annotations = { [NETWORK_STATUS_ANNOTATION]: networkStatus({ metadata, ...pod }) };
     const body = { metadata: { resourceVersion, annotations } };
@@ -40,11 +40,11 @@ export class SimulatedNetworks implements Networks, Guests {
     this.#known.delete(uidOf(pod));
   }
 
-  leave(): Promise<void> {
+  detachGuest(): Promise<void> {
     return Promise.resolve();
   }
 
-  arrive(): Promise<void> {
+  attachGuest(): Promise<void> {
     return Promise.resolve();
   }
 }

@@ -5,12 +5,12 @@ import type { Clock } from '../../../kube/clock.js';
 import { isNotFound, messageOf } from '../../../kube/errors.js';
 import { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
-import { ControllerLoop, type SyncResult } from '../../../kube/loop.js';
+import { ControllerLoop, type SyncResult } from '../../../kube/controller-loop.js';
 import { WorkQueue } from '../../../kube/workqueue.js';
 import type { Switches, VmSwitches } from '../switches.js';
 import { Heartbeat } from './heartbeat.js';
 import { guestMoves } from './guest-moves.js';
-import type { Guests, Networks } from './networks.js';
+import type { GuestNetworks, SandboxNetworks } from './sandbox-networks.js';
 import { stepPod } from './pod-machine.js';
 import { PodWorker } from './pod-worker.js';
 import { KUBELET_PODS, workloadName, type KubeletPod } from './pod.js';
@@ -20,7 +20,7 @@ import { stepVmi } from './vmi-machine.js';
 
 /** A CNI ADD may wait for half a minute, and must not hold up the others. */
 const WORKERS = { pods: 64, vmis: 8 };
-const RETRY = { baseMs: 10, maxMs: 1_000 };
+const RETRY_BACKOFF = { baseMs: 10, maxMs: 1_000 };
 /** By then the news of the network-status is there. */
 const AFTER_ATTACH_MS = 200;
 const BY_VMI_UID = 'vmi-uid';
@@ -32,7 +32,7 @@ interface SimulatedNodesOptions {
   readonly handlerClient: Client;
   readonly names: readonly string[];
   readonly switches: Switches;
-  readonly networks: Networks & Guests;
+  readonly networks: SandboxNetworks & GuestNetworks;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -59,7 +59,7 @@ export class SimulatedNodes {
     const byVmi = (pod: KubeletPod) => [controllingVmi(pod)?.uid ?? ''];
     this.#pods = new Informer<KubeletPod>(client, KUBELET_PODS, { indexes: { [BY_VMI_UID]: byVmi }, log, clock });
     this.#vmis = new Informer<Vmi>(client, VMIS, { log, clock });
-    const queue = (name: string) => new WorkQueue({ name, clock, random: Math.random, ...RETRY });
+    const queue = (name: string) => new WorkQueue({ name, clock, random: Math.random, ...RETRY_BACKOFF });
     [this.#podQueue, this.#vmiQueue] = [queue('pods'), queue('vmis')];
     const loop = (name: keyof typeof WORKERS, workQueue: WorkQueue, sync: (key: string) => Promise<SyncResult>) =>
       new ControllerLoop({ name, queue: workQueue, workers: WORKERS[name], sync, log, clock, invalidRetryMs: 5_000 });
@@ -68,7 +68,7 @@ export class SimulatedNodes {
       loop('vmis', this.#vmiQueue, (key) => this.#syncVmi(key)),
     ];
     this.#heartbeats = options.names.map((node) => new Heartbeat({ client, node, switches, clock, log }));
-    switches.onChange(() => this.lookAtAll());
+    switches.onChange(() => this.resync());
   }
 
   /** Resolves once all nodes are Ready. */
@@ -88,11 +88,11 @@ export class SimulatedNodes {
   }
 
   /** Looks at all pods, VMIs and nodes again. */
-  lookAtAll(): void {
+  resync(): void {
     for (const pod of [...this.#pods.cache.list(), ...this.#worker.sandboxed()]) this.#podQueue.add(objectKey(pod));
     for (const vmi of this.#vmis.cache.list()) this.#vmiQueue.add(objectKey(vmi));
     for (const beat of this.#heartbeats) {
-      beat.look().catch((error: unknown) => {
+      beat.resync().catch((error: unknown) => {
         this.#options.log.error({ error: messageOf(error) }, 'the node could not be reported lost or found');
       });
     }
@@ -143,11 +143,11 @@ export class SimulatedNodes {
   }
 
   async #moveGuest(before: Vmi, after: Vmi): Promise<void> {
-    const { leaves, arrives } = guestMoves(before, after);
+    const { leaving, arriving } = guestMoves(before, after);
     const podsOf = (names: readonly string[]) =>
       names.flatMap((name) => this.#pods.cache.get(joinKey(before.metadata.namespace, name)) ?? []);
-    for (const pod of podsOf(leaves)) await this.#options.networks.leave(pod);
-    for (const pod of podsOf(arrives)) await this.#options.networks.arrive(pod);
+    for (const pod of podsOf(leaving)) await this.#options.networks.detachGuest(pod);
+    for (const pod of podsOf(arriving)) await this.#options.networks.attachGuest(pod);
   }
 
   async #syncPod(key: string): Promise<SyncResult> {
@@ -194,7 +194,7 @@ export class SimulatedNodes {
   ): Promise<SyncResult> {
     const { log } = this.#options;
     if ('waitFor' in step) {
-      return step.lookAgainInMs === undefined ? undefined : { retryAfterMs: step.lookAgainInMs };
+      return step.recheckAfterMs === undefined ? undefined : { retryAfterMs: step.recheckAfterMs };
     }
     const version = object.metadata.resourceVersion ?? '';
     if (this.#changed.get(name) === version) return undefined; // the event of that change is on its way

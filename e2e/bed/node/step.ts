@@ -1,23 +1,23 @@
 /** What a state machine says about an object: a change to make and why, or what it waits for. */
-export type Step<Change> = Go<Change> | Wait;
+export type Step<Change> = ChangeStep<Change> | WaitStep;
 
-export interface Go<Change> {
+export interface ChangeStep<Change> {
   readonly next: Change;
   readonly reason: string;
 }
 
-export interface Wait {
+export interface WaitStep {
   readonly waitFor: string;
   /** Without it only an event can change the answer. */
-  readonly lookAgainInMs?: number;
+  readonly recheckAfterMs?: number;
 }
 
-export function go<Change>(next: Change, reason: string): Go<Change> {
+export function change<Change>(next: Change, reason: string): ChangeStep<Change> {
   return { next, reason };
 }
 
-export function wait(waitFor: string, lookAgainInMs?: number): Wait {
-  return lookAgainInMs === undefined ? { waitFor } : { waitFor, lookAgainInMs };
+export function waitFor(waitFor: string, lookAgainInMs?: number): WaitStep {
+  return lookAgainInMs === undefined ? { waitFor } : { waitFor, recheckAfterMs: lookAgainInMs };
 }
 
 /** metav1.Time: RFC 3339 without a fraction. */

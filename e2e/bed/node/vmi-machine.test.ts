@@ -276,7 +276,7 @@ describe('virt-handler with a VMI', () => {
           const step = stepVmi(current, { ...view(given), now: NOW + steps * 1_000, copyingSince: NOW });
           expect(JSON.stringify(current)).to.equal(before);
           if ('next' in step) current = step.next;
-          else if (step.lookAgainInMs === undefined) return;
+          else if (step.recheckAfterMs === undefined) return;
         }
         expect.fail('it did not come to rest');
       }),

@@ -5,7 +5,7 @@ import type { VmSwitches } from '../switches.js';
 import { guestInterfaces } from './guest-interfaces.js';
 import { stepMigration } from './migration-machine.js';
 import type { KubeletPod } from './pod.js';
-import { go, wait, type Step } from './step.js';
+import { change, waitFor, type Step } from './step.js';
 import {
   hasGuest,
   inPhase,
@@ -41,11 +41,11 @@ const LAUNCHER_GRACE_MS = 2_000;
  */
 export function stepVmi(vmi: Vmi, view: VmiView): Step<Vmi> {
   const node = vmi.status?.nodeName;
-  if (!hasGuest(vmi) || node === undefined) return wait('virt-controller');
-  if (!view.isNodeUp(node)) return wait(`node ${node} to come back`);
+  if (!hasGuest(vmi) || node === undefined) return waitFor('virt-controller');
+  if (!view.isNodeUp(node)) return waitFor(`node ${node} to come back`);
   if (isBeingDeleted(vmi)) {
-    if (view.switches.holdTermination) return wait('the guest to shut down, which is held');
-    return go(inPhase(vmi, 'Succeeded', view.now), 'the guest shut down');
+    if (view.switches.holdTermination) return waitFor('the guest to shut down, which is held');
+    return change(inPhase(vmi, 'Succeeded', view.now), 'the guest shut down');
   }
   return (
     stepLauncher(vmi, node, view) ?? (vmi.status?.phase === 'Scheduled' ? start(vmi, view.now) : stepRunning(vmi, view))
@@ -58,13 +58,13 @@ function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefi
   if (here.some((pod) => !isBeingDeleted(pod))) return undefined;
   const phase = view.switches.killFails ? 'Failed' : 'Succeeded';
   if (here.length > 0) {
-    if (view.switches.holdTermination) return wait('the guest to shut down, which is held');
-    return go(inPhase(vmi, phase, view.now), 'the launcher was killed');
+    if (view.switches.holdTermination) return waitFor('the guest to shut down, which is held');
+    return change(inPhase(vmi, phase, view.now), 'the launcher was killed');
   }
   const transitions = vmi.status?.phaseTransitionTimestamps ?? [];
   const age = view.now - Date.parse(transitions.at(-1)?.phaseTransitionTimestamp ?? '');
-  if (age < LAUNCHER_GRACE_MS) return wait('sight of the launcher', LAUNCHER_GRACE_MS - age);
-  return go(inPhase(vmi, phase, view.now), 'the launcher is gone');
+  if (age < LAUNCHER_GRACE_MS) return waitFor('sight of the launcher', LAUNCHER_GRACE_MS - age);
+  return change(inPhase(vmi, phase, view.now), 'the launcher is gone');
 }
 
 function start(vmi: Vmi, now: number): Step<Vmi> {
@@ -72,7 +72,7 @@ function start(vmi: Vmi, now: number): Step<Vmi> {
     interfaces: guestInterfaces(vmi),
     selinuxContext: 'none', // virt-controller makes no migration target without it
   });
-  return go(
+  return change(
     withCondition(withCondition(started, 'LiveMigratable', now), 'StorageLiveMigratable', now),
     'the guest runs',
   );
@@ -82,8 +82,8 @@ function stepRunning(vmi: Vmi, view: VmiView): Step<Vmi> {
   const interfaces = guestInterfaces(vmi);
   if (!isDeepStrictEqual(interfaces, vmi.status?.interfaces ?? [])) {
     const sources = interfaces.map(({ name, infoSource }) => `${name ?? ''} (${infoSource ?? ''})`);
-    return go(withStatus(vmi, { interfaces }), `interfaces: ${sources.join(', ') || 'none'}`);
+    return change(withStatus(vmi, { interfaces }), `interfaces: ${sources.join(', ') || 'none'}`);
   }
   const migration = migrationInFlight(vmi);
-  return migration ? stepMigration(vmi, migration, view) : wait('something to do');
+  return migration ? stepMigration(vmi, migration, view) : waitFor('something to do');
 }

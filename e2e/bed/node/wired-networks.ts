@@ -1,6 +1,6 @@
 import type { PodNetworks } from '../network/pod-networks.js';
-import type { Place, Wire } from '../network/wire.js';
-import { NO_NETWORK, type Guests, type Networks, type PodNetwork } from './networks.js';
+import type { WireLocation, Wire } from '../network/wire.js';
+import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
 import type { KubeletPod } from './pod.js';
 
 /** The interface of a pod's own network, with which guests have nothing to do. */
@@ -13,7 +13,7 @@ interface HeldAddress {
 }
 
 /** Networks of real namespaces, attached by Multus and the plugins it calls. */
-export class WiredNetworks implements Networks, Guests {
+export class WiredNetworks implements SandboxNetworks, GuestNetworks {
   readonly #wire: Wire;
   readonly #networks: PodNetworks;
   /** UIDs of pods whose sandbox was stopped for good. */
@@ -26,11 +26,11 @@ export class WiredNetworks implements Networks, Guests {
     this.#networks = networks;
   }
 
-  of(pod: KubeletPod): PodNetwork {
+  stateOf(pod: KubeletPod): SandboxState {
     const uid = uidOf(pod);
     if (this.#ended.has(uid)) return { state: 'ended' };
     const attached = this.#networks.find(uid);
-    if (!attached) return NO_NETWORK;
+    if (!attached) return NO_SANDBOX;
     const ips = (attached.result.ips ?? []).map(({ address }) => address.replace(/\/.*/, ''));
     return { state: 'up', ips };
   }
@@ -39,7 +39,7 @@ export class WiredNetworks implements Networks, Guests {
     await this.#networks.attach(pod);
   }
 
-  async follow(pod: KubeletPod): Promise<void> {
+  async update(pod: KubeletPod): Promise<void> {
     await this.#networks.hotplug(pod);
   }
 
@@ -53,7 +53,7 @@ export class WiredNetworks implements Networks, Guests {
     this.#ofGuests.delete(uidOf(pod));
   }
 
-  async leave(launcher: KubeletPod): Promise<void> {
+  async detachGuest(launcher: KubeletPod): Promise<void> {
     const place = this.#placeOf(launcher);
     if (!place) return;
     const found = (await this.#wire.interfaces(place)).filter(({ name }) => name !== POD_INTERFACE);
@@ -64,7 +64,7 @@ export class WiredNetworks implements Networks, Guests {
     for (const { name } of found) await this.#wire.flushAddresses(place, name);
   }
 
-  async arrive(launcher: KubeletPod): Promise<void> {
+  async attachGuest(launcher: KubeletPod): Promise<void> {
     const place = this.#placeOf(launcher);
     if (!place) return;
     for (const { interface: name, address } of this.#ofGuests.get(uidOf(launcher)) ?? []) {
@@ -74,8 +74,8 @@ export class WiredNetworks implements Networks, Guests {
     this.#ofGuests.delete(uidOf(launcher));
   }
 
-  #placeOf(pod: KubeletPod): Place | undefined {
-    return this.#networks.find(uidOf(pod))?.place;
+  #placeOf(pod: KubeletPod): WireLocation | undefined {
+    return this.#networks.find(uidOf(pod))?.location;
   }
 }
 

@@ -3,16 +3,16 @@ import { type Command, commandsOf } from './shell.js';
 /** A page that somebody follows at a terminal. */
 export interface Page {
   readonly title: string;
-  readonly sections: readonly Section[];
+  readonly sections: readonly PageSection[];
 }
 
-export interface Section {
+export interface PageSection {
   readonly title: string;
-  readonly steps: readonly Step[];
+  readonly steps: readonly PageStep[];
 }
 
 /** A block of commands, and what is seen after the last of them. */
-export interface Step {
+export interface PageStep {
   /** Of the block's opening, 1-based. */
   readonly line: number;
   /** The paragraph before the block, without Markdown. */
@@ -20,19 +20,19 @@ export interface Step {
   readonly commands: readonly Command[];
   /** `done`: was done before the demo began, by other means. */
   readonly run: 'here' | 'done';
-  readonly shown: Shown | undefined;
+  readonly shown: ExpectedOutput | undefined;
 }
 
 /** What the page says that the last command prints. */
-export interface Shown {
+export interface ExpectedOutput {
   readonly lines: readonly string[];
   /** True only where pods have real networks. */
   readonly needsWire: boolean;
 }
 
 /** Behind the opening of a fenced block. */
-const KINDS = ['sh', 'sh done', 'text', 'text wire'] as const;
-type Kind = (typeof KINDS)[number];
+const BLOCK_KINDS = ['sh', 'sh done', 'text', 'text wire'] as const;
+type BlockKind = (typeof BLOCK_KINDS)[number];
 
 /**
  * Reads a page of blocks that are run (`sh`), were run before (`sh done`), or show what the block before them prints (`text`;
@@ -40,7 +40,7 @@ type Kind = (typeof KINDS)[number];
  * @throws {Error} naming the line, for a block that is none of these
  */
 export function parsePage(markdown: string): Page {
-  const reader = new Reader();
+  const reader = new PageReader();
   const lines = markdown.split('\n');
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? '';
@@ -56,12 +56,12 @@ export function parsePage(markdown: string): Page {
   return { title: reader.title, sections: reader.sections };
 }
 
-class Reader {
+class PageReader {
   title = '';
-  readonly sections: { title: string; steps: Mutable[] }[] = [];
+  readonly sections: { title: string; steps: MutableStep[] }[] = [];
   #prose: string[] = [];
   /** The block that may be shown next. */
-  #last: Mutable | undefined;
+  #last: MutableStep | undefined;
 
   text(line: string): void {
     const [, marks = '', heading = ''] = /^(#+) (.*)$/.exec(line) ?? [];
@@ -73,9 +73,11 @@ class Reader {
   }
 
   block(line: number, info: string, lines: readonly string[]): void {
-    const kind = KINDS.find((one) => one === info);
+    const kind = BLOCK_KINDS.find((one) => one === info);
     if (kind === undefined) {
-      throw new Error(`line ${String(line)}: a block "${info}" cannot be followed: there are ${KINDS.join(', ')}`);
+      throw new Error(
+        `line ${String(line)}: a block "${info}" cannot be followed: there are ${BLOCK_KINDS.join(', ')}`,
+      );
     }
     if (kind === 'sh' || kind === 'sh done') this.#commands(line, kind, lines);
     else this.#shown(line, { lines, needsWire: kind === 'text wire' });
@@ -86,26 +88,32 @@ class Reader {
     if (this.#prose.length > 0) this.#prose.push('');
   }
 
-  #commands(line: number, kind: Kind, lines: readonly string[]): void {
+  #commands(line: number, kind: BlockKind, lines: readonly string[]): void {
     const section = this.sections.at(-1);
     if (section === undefined) throw new Error(`line ${String(line)}: a block stands before the first section`);
     const paragraphs = this.#prose.join('\n').trim().split('\n\n');
     this.#prose = [];
     const run = kind === 'sh' ? 'here' : 'done';
-    this.#last = { line, prose: plain(paragraphs.at(-1) ?? ''), commands: read(line, lines), run, shown: undefined };
+    this.#last = {
+      line,
+      prose: withoutMarkdown(paragraphs.at(-1) ?? ''),
+      commands: parseCommands(line, lines),
+      run,
+      shown: undefined,
+    };
     section.steps.push(this.#last);
   }
 
-  #shown(line: number, shown: Shown): void {
+  #shown(line: number, shown: ExpectedOutput): void {
     if (this.#last === undefined) throw new Error(`line ${String(line)}: no commands stand before what is shown`);
     this.#last.shown = shown;
     this.#last = undefined;
   }
 }
 
-type Mutable = { -readonly [Key in keyof Step]: Step[Key] };
+type MutableStep = { -readonly [Key in keyof PageStep]: PageStep[Key] };
 
-function read(line: number, lines: readonly string[]): Command[] {
+function parseCommands(line: number, lines: readonly string[]): Command[] {
   try {
     const commands = commandsOf(lines);
     if (commands.length > 0) return commands;
@@ -117,7 +125,7 @@ function read(line: number, lines: readonly string[]): Command[] {
   throw new Error(`line ${String(line)}: the block is empty`);
 }
 
-function plain(markdown: string): string {
+function withoutMarkdown(markdown: string): string {
   return markdown
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/[*`]/g, '')

@@ -1,6 +1,6 @@
 import { resourcePath } from '../../../kube/resource.js';
 import { kindCalled, refTo } from './kinds.js';
-import { type Action, type Arguments, onlyFlags, type Program } from './program.js';
+import { type Action, type Arguments, rejectUnknownFlags, type Program } from './program.js';
 
 /** What the API server answers to who asks for a table. */
 interface Table {
@@ -12,11 +12,11 @@ const AS_TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const JSON_PATH = /^jsonpath=\{((?:\.\w+)+)\}$/;
 
 export const get: Program = {
-  begins: 'kubectl get',
-  looks: true,
-  isOurs: () => false,
-  understand(args) {
-    onlyFlags(args, ['-l', '-o', '--field-selector']);
+  prefix: 'kubectl get',
+  isReadOnly: true,
+  isEmulated: () => false,
+  parse(args) {
+    rejectUnknownFlags(args, ['-l', '-o', '--field-selector']);
     const output = args.flags.get('-o') ?? '';
     const [, path] = JSON_PATH.exec(output) ?? [];
     if (path !== undefined) return readField(args, path.slice(1).split('.'));

@@ -5,14 +5,14 @@ import { NAMESPACES, NODES } from '../../../kube/resources.js';
 import { until } from '../../bed/wait.js';
 import { callOf, kindCalled, kindOf, refTo } from './kinds.js';
 import { get } from './kubectl-get.js';
-import { type Arguments, onlyFlags, type Program } from './program.js';
+import { type Arguments, rejectUnknownFlags, type Program } from './program.js';
 
 const apply: Program = {
-  begins: 'kubectl apply',
-  looks: false,
-  isOurs: () => false,
-  understand(args) {
-    onlyFlags(args, ['-f']);
+  prefix: 'kubectl apply',
+  isReadOnly: false,
+  isEmulated: () => false,
+  parse(args) {
+    rejectUnknownFlags(args, ['-f']);
     if (args.flags.get('-f') !== '-') throw new Error('the demo applies what it is fed: -f -');
     const objects = parseAllDocuments(args.input ?? '').map((document) => document.toJS() as KubeObject);
     const placed = objects.map((object) => ({ object, resource: kindOf(object) }));
@@ -31,11 +31,11 @@ const apply: Program = {
 };
 
 const createNamespace: Program = {
-  begins: 'kubectl create namespace',
-  looks: false,
-  isOurs: () => false,
-  understand(args) {
-    onlyFlags(args, []);
+  prefix: 'kubectl create namespace',
+  isReadOnly: false,
+  isEmulated: () => false,
+  parse(args) {
+    rejectUnknownFlags(args, []);
     const [name = ''] = args.names;
     return async ({ client }) => {
       await client.create(NAMESPACES, { metadata: { name } });
@@ -46,11 +46,11 @@ const createNamespace: Program = {
 
 /** The kubeconfig may be somebody's: it stays as it is. */
 const setNamespace: Program = {
-  begins: 'kubectl config set-context --current',
-  looks: false,
-  isOurs: () => true,
-  understand(args) {
-    onlyFlags(args, ['--namespace']);
+  prefix: 'kubectl config set-context --current',
+  isReadOnly: false,
+  isEmulated: () => true,
+  parse(args) {
+    rejectUnknownFlags(args, ['--namespace']);
     return (terminal) => {
       terminal.namespace = args.flags.get('--namespace') ?? '';
       return Promise.resolve('Context "demo" modified.');
@@ -59,11 +59,11 @@ const setNamespace: Program = {
 };
 
 const patch: Program = {
-  begins: 'kubectl patch',
-  looks: false,
-  isOurs: () => false,
-  understand(args) {
-    onlyFlags(args, ['--type', '-p']);
+  prefix: 'kubectl patch',
+  isReadOnly: false,
+  isEmulated: () => false,
+  parse(args) {
+    rejectUnknownFlags(args, ['--type', '-p']);
     if (args.flags.get('--type') !== 'json') throw new Error('the demo knows patches of --type=json');
     const operations = JSON.parse(args.flags.get('-p') ?? '') as JsonPatchOperation[];
     const [kind = '', name = ''] = args.names;
@@ -78,11 +78,11 @@ const patch: Program = {
 const WAIT_MS = 120_000;
 
 const wait: Program = {
-  begins: 'kubectl wait',
-  looks: false,
-  isOurs: () => false,
-  understand(args) {
-    onlyFlags(args, ['--for', '--timeout']);
+  prefix: 'kubectl wait',
+  isReadOnly: false,
+  isEmulated: () => false,
+  parse(args) {
+    rejectUnknownFlags(args, ['--for', '--timeout']);
     const [kind = '', name = ''] = (args.names[0] ?? '').split('/');
     const resource = kindCalled(kind);
     const [what, type = ''] = (args.flags.get('--for') ?? '').split('=');
@@ -105,11 +105,11 @@ function hasCondition(object: KubeObject | undefined, wanted: string): boolean {
 }
 
 const remove: Program = {
-  begins: 'kubectl delete',
-  looks: false,
-  isOurs: () => false,
-  understand(args) {
-    onlyFlags(args, []);
+  prefix: 'kubectl delete',
+  isReadOnly: false,
+  isEmulated: () => false,
+  parse(args) {
+    rejectUnknownFlags(args, []);
     const [kind = '', ...names] = args.names;
     const resource = kindCalled(kind);
     return async ({ client, namespace }) => {
@@ -126,11 +126,11 @@ const remove: Program = {
 
 function scheduling(verb: 'cordon' | 'uncordon'): Program {
   return {
-    begins: `kubectl ${verb}`,
-    looks: false,
-    isOurs: () => false,
-    understand(args: Arguments) {
-      onlyFlags(args, []);
+    prefix: `kubectl ${verb}`,
+    isReadOnly: false,
+    isEmulated: () => false,
+    parse(args: Arguments) {
+      rejectUnknownFlags(args, []);
       const [name = ''] = args.names;
       return async ({ client }) => {
         await client.patch(NODES, { name }, { type: 'merge', body: { spec: { unschedulable: verb === 'cordon' } } });

@@ -1,20 +1,20 @@
-import type { PingResult } from '../../bed/network/sightings.js';
-import { onlyFlags, argumentsOf, type Program } from './program.js';
+import type { PingResult } from '../../bed/network/wire-events.js';
+import { rejectUnknownFlags, argumentsOf, type Program } from './program.js';
 
 /** On the wire of the demo itself, where the containers of pods do not run. */
 export const ping: Program = {
-  begins: 'kubectl exec',
-  looks: true,
-  isOurs: ({ wire }) => wire !== undefined,
-  understand({ names: [pod = ''], inside: [command, ...rest] }) {
+  prefix: 'kubectl exec',
+  isReadOnly: true,
+  isEmulated: ({ wire }) => wire !== undefined,
+  parse({ names: [pod = ''], podCommand: [command, ...rest] }) {
     if (command !== 'ping') throw new Error('the demo runs ping in pods, and nothing else');
     const args = argumentsOf(rest, undefined);
-    onlyFlags(args, ['-c']);
+    rejectUnknownFlags(args, ['-c']);
     const count = Number(args.flags.get('-c') ?? '');
     const [target = ''] = args.names;
     return async ({ wire, namespace }) => {
       if (wire === undefined) throw new Error('there are no networks of pods here that could be pinged on');
-      const place = await wire.placeOf({ namespace, name: pod });
+      const place = await wire.locationOf({ namespace, name: pod });
       return report(target, await wire.wire.ping(place, target, { count }));
     };
   },

@@ -1,5 +1,5 @@
 import type { Client } from '../../../kube/client.js';
-import type { Place, Wire } from '../../bed/network/wire.js';
+import type { WireLocation, Wire } from '../../bed/network/wire.js';
 import type { Command } from './shell.js';
 
 /** Where commands of a page are run. */
@@ -23,7 +23,7 @@ export type Kubectl = (args: readonly string[], input: string | undefined) => Pr
 export interface PodWire {
   readonly wire: Wire;
   /** Where a pod is on it. @throws {Error} where the pod has no network */
-  placeOf(ref: { namespace: string; name: string }): Promise<Place>;
+  locationOf(ref: { namespace: string; name: string }): Promise<WireLocation>;
 }
 
 export interface Output {
@@ -36,13 +36,13 @@ export type Action = (terminal: Terminal) => Promise<string>;
 
 export interface Program {
   /** The words with which its commands begin. */
-  readonly begins: string;
+  readonly prefix: string;
   /** It only looks, and may be run again until it sees something. */
-  readonly looks: boolean;
+  readonly isReadOnly: boolean;
   /** The demo does it itself, even where the program is installed. */
-  isOurs(terminal: Terminal): boolean;
+  isEmulated(terminal: Terminal): boolean;
   /** @throws {Error} for arguments that it does not know */
-  understand(args: Arguments): Action;
+  parse(args: Arguments): Action;
 }
 
 /** What follows the words with which a command begins. */
@@ -50,12 +50,12 @@ export interface Arguments {
   readonly names: readonly string[];
   readonly flags: ReadonlyMap<string, string>;
   /** What stands behind `--`. */
-  readonly inside: readonly string[];
+  readonly podCommand: readonly string[];
   readonly input: string | undefined;
 }
 
 /** Flags whose value is a word of its own. */
-const SPACED = ['-f', '-l', '-o', '-p', '-c', '--field-selector'];
+const FLAGS_WITH_SEPARATE_VALUE = ['-f', '-l', '-o', '-p', '-c', '--field-selector'];
 
 export function argumentsOf(words: readonly string[], input: string | undefined): Arguments {
   const dashes = words.includes('--') ? words.indexOf('--') : words.length;
@@ -65,13 +65,13 @@ export function argumentsOf(words: readonly string[], input: string | undefined)
     const word = words[at] ?? '';
     const [flag = '', ...value] = word.split('=');
     if (!word.startsWith('-') || word === '-') names.push(word);
-    else flags.set(flag, SPACED.includes(word) ? (words[++at] ?? '') : value.join('='));
+    else flags.set(flag, FLAGS_WITH_SEPARATE_VALUE.includes(word) ? (words[++at] ?? '') : value.join('='));
   }
-  return { names, flags, inside: words.slice(dashes + 1), input };
+  return { names, flags, podCommand: words.slice(dashes + 1), input };
 }
 
 /** @throws {Error} for a flag that is not among those */
-export function onlyFlags({ flags }: Arguments, known: readonly string[]): void {
+export function rejectUnknownFlags({ flags }: Arguments, known: readonly string[]): void {
   for (const flag of flags.keys()) {
     if (!known.includes(flag)) throw new Error(`the flag ${flag} is not one that the demo knows: ${known.join(', ')}`);
   }
@@ -79,16 +79,16 @@ export function onlyFlags({ flags }: Arguments, known: readonly string[]): void 
 
 export function programOf(command: Command, programs: readonly Program[]): Program {
   const line = `${command.words.join(' ')} `;
-  const found = programs.find(({ begins }) => line.startsWith(`${begins} `));
+  const found = programs.find(({ prefix }) => line.startsWith(`${prefix} `));
   if (found === undefined) {
     throw new Error(
-      `"${command.text}" is no command that the demo knows: ${programs.map(({ begins }) => begins).join(', ')}`,
+      `"${command.text}" is no command that the demo knows: ${programs.map(({ prefix }) => prefix).join(', ')}`,
     );
   }
   return found;
 }
 
-export function understand(command: Command, program: Program): Action {
-  const rest = command.words.slice(program.begins.split(' ').length);
-  return program.understand(argumentsOf(rest, command.input));
+export function parseCommand(command: Command, program: Program): Action {
+  const rest = command.words.slice(program.prefix.split(' ').length);
+  return program.parse(argumentsOf(rest, command.input));
 }

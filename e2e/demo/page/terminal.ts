@@ -7,7 +7,7 @@ import { PODS } from '../../../kube/resources.js';
 import type { Environment } from '../../environment.js';
 import { KUBECTL } from './kubectl.js';
 import { ping } from './ping.js';
-import { type Output, type Program, programOf, type Terminal, understand } from './program.js';
+import { type Output, type Program, programOf, type Terminal, parseCommand } from './program.js';
 import type { Command } from './shell.js';
 import { VIRTCTL } from './virtctl.js';
 
@@ -29,7 +29,7 @@ export async function openTerminal({ client, kubeconfig, bed }: Environment): Pr
     hasNetworks: bed === undefined || wire !== undefined,
     wire: wire && {
       wire: wire.wire,
-      placeOf: async (ref) => wire.place(await client.get(PODS, ref)),
+      locationOf: async (ref) => wire.locationOf(await client.get(PODS, ref)),
     },
   };
 }
@@ -37,9 +37,9 @@ export async function openTerminal({ client, kubeconfig, bed }: Environment): Pr
 /** Runs a command of the page by the real program if it is there, or does what that one would do. */
 export async function run(command: Command, terminal: Terminal): Promise<Output> {
   const program = programOf(command, PROGRAMS);
-  const action = understand(command, program);
+  const action = parseCommand(command, program);
   const [name, ...args] = command.words;
-  if (name === 'kubectl' && terminal.kubectl !== undefined && !program.isOurs(terminal)) {
+  if (name === 'kubectl' && terminal.kubectl !== undefined && !program.isEmulated(terminal)) {
     // kubectl warns of a namespace for what lies in none
     const where = args.includes('namespace') ? [] : [`--namespace=${terminal.namespace}`];
     return terminal.kubectl([...where, ...args], command.input);

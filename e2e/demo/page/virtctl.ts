@@ -1,16 +1,16 @@
 import { callSubresource } from '../../story/vm.js';
 import { MIGRATIONS } from './kinds.js';
-import { onlyFlags, type Program } from './program.js';
+import { rejectUnknownFlags, type Program } from './program.js';
 
 type Verb = 'start' | 'stop' | 'restart';
 
-function order(verb: Verb | 'migrate'): Program {
+function subresourceVerb(verb: Verb | 'migrate'): Program {
   return {
-    begins: `virtctl ${verb}`,
-    looks: false,
-    isOurs: () => true,
-    understand(args) {
-      onlyFlags(args, []);
+    prefix: `virtctl ${verb}`,
+    isReadOnly: false,
+    isEmulated: () => true,
+    parse(args) {
+      rejectUnknownFlags(args, []);
       const [name = ''] = args.names;
       return async ({ client, namespace }) => {
         if (verb === 'migrate') await client.create(MIGRATIONS, migrationOf({ namespace, name }));
@@ -30,4 +30,4 @@ function migrationOf({ namespace, name }: { namespace: string; name: string }) {
 }
 
 /** What virtctl does: it is never installed with the bed. */
-export const VIRTCTL: readonly Program[] = (['start', 'stop', 'restart', 'migrate'] as const).map(order);
+export const VIRTCTL: readonly Program[] = (['start', 'stop', 'restart', 'migrate'] as const).map(subresourceVerb);

@@ -1,9 +1,9 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { Condition } from '../../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../../api/names.js';
-import type { Observed } from '../observe.js';
-import type { ClaimPod } from '../pods.js';
-import type { Step } from '../step.js';
+import type { ClaimObservation } from '../observe.js';
+import type { ClaimPod } from '../claim-pods.js';
+import type { ClaimStep } from '../step.js';
 import { formatAddress, parseAddress } from '../../core/address.js';
 import { type LeaseRecord } from '../../core/lease.js';
 import { leaseName } from '../../core/lease-name.js';
@@ -12,12 +12,12 @@ import type { Resolution } from '../../directory/resolution.js';
 import { adminPool } from '../../../test/pool-objects.js';
 
 /** What the IPAM sees of one claim, for tests, as short as what a test is about. */
-export interface Given {
+export interface ClaimScenario {
   /** Default: v4 and v6; null: no pool serves the claim. */
   pool?: 'v4' | 'dual' | null;
-  foreign?: true;
+  isForeign?: true;
   /** Nobody knows whose the network is. */
-  uncertain?: true;
+  isUncertain?: true;
   /** Addresses of its leases, the oldest first. */
   held?: string[];
   /** Its status, with prefix lengths; undefined: it has none. */
@@ -26,11 +26,11 @@ export interface Given {
   request?: string;
   deleting?: true;
   /** Names of pods that use it. */
-  users?: string[];
+  pods?: string[];
   ownerPod?: string;
 }
 
-export const TRUE: Partial<Condition> = {
+export const ALLOCATED_CONDITION: Partial<Condition> = {
   type: 'IPsAllocated',
   status: 'True',
   reason: 'SuccessfulAllocation',
@@ -44,7 +44,7 @@ function poolOf(kind: 'v4' | 'dual'): Pool {
   return compiled.pool;
 }
 
-export function claimGiven({ ips, conditions, request, deleting, ownerPod }: Given = {}): IPAMClaim {
+export function createClaim({ ips, conditions, request, deleting, ownerPod }: ClaimScenario = {}): IPAMClaim {
   const written = conditions?.map((each) => ({ lastTransitionTime: '2025-12-31T00:00:00Z', ...each }) as Condition);
   return {
     metadata: {
@@ -76,25 +76,25 @@ export function lease(text: string, index = 0): LeaseRecord {
 }
 
 function pod(name: string): ClaimPod {
-  return { metadata: { name, namespace: 'vms', uid: name }, terminal: false, claims: ['vm1.data'], running: true };
+  return { metadata: { name, namespace: 'vms', uid: name }, terminal: false, claims: ['vm1.data'], isRunning: true };
 }
 
-export function observedOf(given: Given): Observed {
-  const { pool = 'dual', held = [], users = [] } = given;
+export function observationOf(given: ClaimScenario): ClaimObservation {
+  const { pool = 'dual', held = [], pods = [] } = given;
   const compiled = pool === null ? undefined : poolOf(pool);
   return {
-    claim: claimGiven(given),
+    claim: createClaim(given),
     held: held.map(lease),
     resolution: resolutionOf(given, compiled),
     pools: compiled === undefined ? [] : [compiled],
-    users: users.map(pod),
-    vmis: { proven: new Set(), unproven: new Set(), due: new Set() },
+    pods: pods.map(pod),
+    launcherVmis: { proven: new Set(), unproven: new Set(), due: new Set() },
   };
 }
 
-function resolutionOf({ foreign, uncertain }: Given, pool: Pool | undefined): Resolution {
-  if (foreign) return { kind: 'foreign', message: 'NAD vms/blue delegates IPAM to host-local' };
-  if (uncertain) {
+function resolutionOf({ isForeign, isUncertain }: ClaimScenario, pool: Pool | undefined): Resolution {
+  if (isForeign) return { kind: 'foreign', message: 'NAD vms/blue delegates IPAM to host-local' };
+  if (isUncertain) {
     return { kind: 'unserved', message: 'the API server serves no NetworkAttachmentDefinitions', isUncertain: true };
   }
   return pool === undefined
@@ -103,7 +103,7 @@ function resolutionOf({ foreign, uncertain }: Given, pool: Pool | undefined): Re
 }
 
 /** One line: what, and of what. */
-export function summary(step: Step): string {
+export function describeStep(step: ClaimStep): string {
   switch (step.kind) {
     case 'take':
       return `take for ${step.purpose}: ${[...step.addresses.map(formatAddress), ...step.families.map((family) => `any v${family}`)].join(', ')}`;

@@ -2,41 +2,41 @@ import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
 import type { Pod } from '../../../api/pod.js';
-import type { ClaimPod } from '../../claims/pods.js';
-import { shrinkPod } from '../../claims/pods.js';
+import type { ClaimPod } from '../../claims/claim-pods.js';
+import { transformClaimPod } from '../../claims/claim-pods.js';
 import type { CollectorReport } from '../report.js';
 import { parseAddress } from '../../core/address.js';
 import { type LeaseRecord, type LeaseWrite, createLease, readLease } from '../../core/lease.js';
-import { LeaseBook } from '../../leases/book.js';
+import { LeaseBook } from '../../leases/lease-book.js';
 import type { Client } from '../../../kube/client.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import type { Change } from '../../../kube/informer.js';
+import type { ObjectChange } from '../../../kube/informer.js';
 import type { Resource } from '../../../kube/resource.js';
-import type { PoolVerdict } from '../../directory/verdict.js';
+import type { PoolState } from '../../directory/pool-state.js';
 import { mergePatch } from '../../../test/merge-patch.js';
 
 /** How the API server answers reads. */
-export const MOODS = ['well', 'silent', 'forbidden', 'overloaded', 'unserved', 'proxied', 'misnamed'] as const;
-export type Mood = (typeof MOODS)[number];
+export const READ_FAULTS = ['well', 'silent', 'forbidden', 'overloaded', 'unserved', 'proxied', 'misnamed'] as const;
+export type ReadFault = (typeof READ_FAULTS)[number];
 export type Plural = 'addressleases' | 'addresspools' | 'ipamclaims' | 'pods';
 
 /** Leases and their owners on an API server with moods, and caches of them that lag behind. For tests of what frees addresses. */
 export class LeakWorld {
-  readonly truth: Record<Plural, Map<string, KubeObject>> = {
+  readonly objects: Record<Plural, Map<string, KubeObject>> = {
     addressleases: new Map(),
     addresspools: new Map(),
     ipamclaims: new Map(),
     pods: new Map(),
   };
-  mood: Mood = 'well';
+  readFault: ReadFault = 'well';
   isGateOpen = true;
   /** Called before a read is answered and before a write is done. */
-  meanwhile: () => void = () => undefined;
+  beforeRequest: () => void = () => undefined;
   /** Called with what a write is about to make of a lease; undefined: it is deleted. */
   onWrite: (before: AddressLease, after: AddressLease | undefined) => void = () => undefined;
   now = Date.UTC(2026, 0, 1);
   readonly collected: string[] = [];
-  readonly spared: string[] = [];
+  readonly kept: string[] = [];
   readonly expired: string[] = [];
   readonly requests: string[] = [];
   readonly claims = { cache: new Map<string, IPAMClaim>(), hasSynced: true, lastProgress: this.now };
@@ -44,11 +44,11 @@ export class LeakWorld {
   /** The pools as the cache has them. */
   readonly pools = new Set(['blue']);
   readonly directory = {
-    verdict: (name: string): PoolVerdict | undefined =>
+    stateOf: (name: string): PoolState | undefined =>
       this.pools.has(name) ? { kind: 'closing', message: '' } : undefined,
   };
   readonly #told = new Map<string, LeaseRecord>();
-  #tell: (change: Change<LeaseRecord>) => void = () => undefined;
+  #tell: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
   #serial = 0;
 
   readonly users = {
@@ -61,18 +61,19 @@ export class LeakWorld {
   readonly report: CollectorReport = {
     suspected: () => undefined,
     collected: ({ lease, charge }) => void this.collected.push(`${charge} ${lease.metadata.name}`),
-    spared: ({ lease }, why) => void this.spared.push(`${why.kind} ${lease.metadata.name}`),
+    spared: ({ lease }, why) => void this.kept.push(`${why.kind} ${lease.metadata.name}`),
     expired: ({ metadata }) => void this.expired.push(metadata.name),
-    notExpired: ({ metadata }) => void this.spared.push(`kept ${metadata.name}`),
+    notExpired: ({ metadata }) => void this.kept.push(`kept ${metadata.name}`),
   };
 
   readonly client = {
-    get: (resource: Resource, ref: { namespace?: string; name: string }) => soon(() => this.#get(resource, ref)),
-    listAs: ({ plural }: Resource, project: (pod: Pod) => unknown) => soon(() => this.#list(plural as Plural, project)),
+    get: (resource: Resource, ref: { namespace?: string; name: string }) => inNextTurn(() => this.#get(resource, ref)),
+    listAs: ({ plural }: Resource, project: (pod: Pod) => unknown) =>
+      inNextTurn(() => this.#list(plural as Plural, project)),
     patch: (_resource: Resource, { name }: { name: string }, { body }: { body: KubeObject }) =>
-      soon(() => this.#patch(name, body as AddressLease)),
+      inNextTurn(() => this.#patch(name, body as AddressLease)),
     delete: (_resource: Resource, { name }: { name: string }, preconditions: object) =>
-      soon(() => this.#delete(name, preconditions)),
+      inNextTurn(() => this.#delete(name, preconditions)),
     create: () => Promise.reject(new Error('nobody creates anything here')),
   } as unknown as Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
 
@@ -88,28 +89,28 @@ export class LeakWorld {
 
   put<T extends KubeObject>(plural: Plural, object: T): T {
     const stored = structuredClone(object);
-    const before = this.truth[plural].get(objectKey(object));
+    const before = this.objects[plural].get(objectKey(object));
     const serial = String(++this.#serial);
     stored.metadata.uid = before?.metadata.uid ?? object.metadata.uid ?? `${plural}-${serial}`;
     stored.metadata.resourceVersion = serial;
-    this.truth[plural].set(objectKey(object), stored);
+    this.objects[plural].set(objectKey(object), stored);
     return stored;
   }
 
   remove(plural: Plural, key: string): void {
-    this.truth[plural].delete(key);
+    this.objects[plural].delete(key);
   }
 
   lease(name: string): AddressLease | undefined {
-    return this.truth.addressleases.get(name) as AddressLease | undefined;
+    return this.objects.addressleases.get(name) as AddressLease | undefined;
   }
 
   claim(key: string): IPAMClaim | undefined {
-    return this.truth.ipamclaims.get(key) as IPAMClaim | undefined;
+    return this.objects.ipamclaims.get(key) as IPAMClaim | undefined;
   }
 
   leases(): AddressLease[] {
-    return [...this.truth.addressleases.values()] as AddressLease[];
+    return [...this.objects.addressleases.values()] as AddressLease[];
   }
 
   /** A claim with these addresses in its status. */
@@ -135,10 +136,10 @@ export class LeakWorld {
   /** The caches of the kinds see what is there. */
   deliver(...plurals: Plural[]): void {
     for (const plural of plurals) {
-      const objects = [...this.truth[plural].values()];
+      const objects = [...this.objects[plural].values()];
       if (plural === 'addressleases') this.#deliverLeases((objects as AddressLease[]).map(readLease));
       else if (plural === 'ipamclaims') replace(this.claims, objects as IPAMClaim[], this.now);
-      else if (plural === 'pods') replace(this.pods, objects.map(shrinkPod), this.now);
+      else if (plural === 'pods') replace(this.pods, objects.map(transformClaimPod), this.now);
     }
   }
 
@@ -162,37 +163,37 @@ export class LeakWorld {
   }
 
   #get({ plural, group }: Resource, { namespace, name }: { namespace?: string; name: string }): KubeObject {
-    this.meanwhile();
+    this.beforeRequest();
     const key = joinKey(namespace, name);
     this.requests.push(`GET ${plural} ${key}`);
     const details = { name, kind: plural, ...(group && { group }) };
     this.#refuse(details);
-    const object = this.truth[plural as Plural].get(key);
-    if (object === undefined) throw refusal(404, 'NotFound', details);
+    const object = this.objects[plural as Plural].get(key);
+    if (object === undefined) throw statusError(404, 'NotFound', details);
     return structuredClone(object);
   }
 
   #list(plural: Plural, project: (pod: Pod) => unknown): { items: unknown[] } {
-    this.meanwhile();
+    this.beforeRequest();
     this.requests.push(`LIST ${plural}`);
     this.#refuse({});
-    return { items: [...this.truth[plural].values()].map((object) => project(object as Pod)) };
+    return { items: [...this.objects[plural].values()].map((object) => project(object as Pod)) };
   }
 
   #refuse(details: { name?: string; kind?: string }): void {
-    switch (this.mood) {
+    switch (this.readFault) {
       case 'silent':
         throw new TransportError('deadline', 'no answer in time');
       case 'forbidden':
-        throw refusal(403, 'Forbidden', details);
+        throw statusError(403, 'Forbidden', details);
       case 'overloaded':
-        throw refusal(503, 'ServiceUnavailable', details);
+        throw statusError(503, 'ServiceUnavailable', details);
       case 'unserved':
-        throw refusal(404, 'NotFound', {});
+        throw statusError(404, 'NotFound', {});
       case 'proxied':
-        throw refusal(404, 'Not Found', undefined);
+        throw statusError(404, 'Not Found', undefined);
       case 'misnamed':
-        throw refusal(404, 'NotFound', { ...details, kind: 'namespaces', group: '' });
+        throw statusError(404, 'NotFound', { ...details, kind: 'namespaces', group: '' });
       case 'well':
         return;
     }
@@ -213,19 +214,19 @@ export class LeakWorld {
   }
 
   #writable(name: string, { uid, resourceVersion }: { uid?: string; resourceVersion?: string }): AddressLease {
-    this.meanwhile();
+    this.beforeRequest();
     this.requests.push(`write ${name}`);
-    if (this.mood === 'silent') throw new TransportError('deadline', 'no answer in time');
+    if (this.readFault === 'silent') throw new TransportError('deadline', 'no answer in time');
     const lease = this.lease(name);
-    if (lease === undefined) throw refusal(404, 'NotFound', { name });
+    if (lease === undefined) throw statusError(404, 'NotFound', { name });
     if (lease.metadata.uid !== uid || lease.metadata.resourceVersion !== resourceVersion) {
-      throw refusal(409, 'Conflict', { name });
+      throw statusError(409, 'Conflict', { name });
     }
     return lease;
   }
 }
 
-function soon<T>(answer: () => T): Promise<T> {
+function inNextTurn<T>(answer: () => T): Promise<T> {
   return Promise.resolve().then(answer);
 }
 
@@ -245,6 +246,6 @@ function replace<S extends KubeObject>(
   followed.lastProgress = now;
 }
 
-function refusal(status: number, reason: string, details: StatusError['details']): StatusError {
+function statusError(status: number, reason: string, details: StatusError['details']): StatusError {
   return new StatusError({ request: 'test', status, reason, message: reason, details });
 }

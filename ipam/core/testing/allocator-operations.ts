@@ -19,13 +19,13 @@ export type Operation =
 
 const pool = fc.constantFrom(...POOL_NAMES);
 const address = fc.constantFrom(...MODEL_ADDRESSES);
-const act = <D extends Operation['do']>(...names: D[]) => fc.constantFrom(...names);
+const doing = <D extends Operation['do']>(...names: D[]) => fc.constantFrom(...names);
 export const operation: fc.Arbitrary<Operation> = fc.oneof(
   {
     weight: 10,
     arbitrary: fc.record(
       {
-        do: act('lease'),
+        do: doing('lease'),
         pool,
         owner: fc.nat({ max: 9 }),
         families: fc.constantFrom<Family[]>([4], [6], [4, 6]),
@@ -35,18 +35,18 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
       { requiredKeys: ['do', 'pool', 'owner', 'families'] },
     ),
   },
-  { weight: 1, arbitrary: fc.record({ do: act('lease elsewhere'), pool, address }) },
+  { weight: 1, arbitrary: fc.record({ do: doing('lease elsewhere'), pool, address }) },
   {
     weight: 1,
     arbitrary: fc.record(
-      { do: act('reserve'), pool, address, mac: fc.constantFrom(...MACS) },
+      { do: doing('reserve'), pool, address, mac: fc.constantFrom(...MACS) },
       { requiredKeys: ['do', 'pool', 'address'] },
     ),
   },
-  { weight: 1, arbitrary: fc.record({ do: act('edit'), pool, shape: fc.nat({ max: SHAPE_COUNT - 1 }) }) },
-  { weight: 6, arbitrary: fc.record({ do: act('release', 'release', 'delete by hand'), index: fc.nat() }) },
-  { weight: 3, arbitrary: fc.record({ do: act('wait'), seconds: fc.constantFrom(1, 30, 61, 121) }) },
-  { weight: 4, arbitrary: fc.record({ do: act('expire', 'expire', 'watch', 'watch', 'restart') }) },
+  { weight: 1, arbitrary: fc.record({ do: doing('edit'), pool, shape: fc.nat({ max: SHAPE_COUNT - 1 }) }) },
+  { weight: 6, arbitrary: fc.record({ do: doing('release', 'release', 'delete by hand'), index: fc.nat() }) },
+  { weight: 3, arbitrary: fc.record({ do: doing('wait'), seconds: fc.constantFrom(1, 30, 61, 121) }) },
+  { weight: 4, arbitrary: fc.record({ do: doing('expire', 'expire', 'watch', 'watch', 'restart') }) },
 );
 
 /** What an admin writes, for a MAC address or for nobody. */

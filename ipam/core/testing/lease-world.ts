@@ -9,16 +9,16 @@ import {
   createLease,
   expireLease,
   mayExpire,
-  mayTake,
+  availabilityOf,
   releaseLease,
   stateOf,
-  takeLease,
-  underPressure,
+  reallocateLease,
+  timesWhenExhausted,
 } from '../lease.js';
 import { Client } from '../../../kube/client.js';
 import { StatusError } from '../../../kube/errors.js';
 import { writeLease } from '../../../cluster/lease-writes.js';
-import { LeaseJudge } from './lease-judge.js';
+import { LeaseInvariants } from './lease-invariants.js';
 import { LeaseReader } from './lease-reader.js';
 import { LeaseServer } from '../../../test/lease-server.js';
 
@@ -29,7 +29,7 @@ const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 300_000, retainsClaims
 /** After this a request has failed: the server does not serve it any more. */
 const DEADLINE_MS = 10_000;
 
-interface Claim {
+interface ModelClaim {
   readonly owner: LeaseOwner;
   readonly pool: string;
   readonly mac: string | undefined;
@@ -43,7 +43,7 @@ interface PendingWrite {
   /** Whoever decided saw nothing else that is free. */
   readonly isPressed: boolean;
   /** Whose lease it makes. */
-  readonly claim: Claim | undefined;
+  readonly claim: ModelClaim | undefined;
 }
 
 export const JOBS = ['allocate', 'collect', 'expire', 'reserve', 'unreserve'] as const;
@@ -53,7 +53,7 @@ export type Job = (typeof JOBS)[number];
 export class LeaseWorld {
   readonly server: LeaseServer;
   readonly readers: readonly LeaseReader[];
-  readonly #claims: Claim[] = [];
+  readonly #claims: ModelClaim[] = [];
   readonly #alive = new Set<string>();
   readonly #pending: PendingWrite[] = [];
   /** By lease name: whoever was told that the address is theirs. */
@@ -70,9 +70,9 @@ export class LeaseWorld {
       byAdmin: () => this.#serving?.byAdmin ?? false,
       isPressed: () => this.#serving?.isPressed ?? false,
     };
-    const judge = new LeaseJudge(world, TIMES, DEADLINE_MS);
+    const judge = new LeaseInvariants(world, TIMES, DEADLINE_MS);
     this.server = new LeaseServer((before, after) => {
-      judge.judge(before, after);
+      judge.check(before, after);
       if (after?.spec.releasedAt !== undefined) this.#believers.delete(after.metadata.name);
     });
     this.readers = Array.from({ length: processes }, () => new LeaseReader(this.server));
@@ -166,15 +166,15 @@ export class LeaseWorld {
     const waysBy = (times: LeaseTimes) => ADDRESSES.flatMap((address) => this.#waysTo(address, claim, reader, times));
     const candidates = waysBy(TIMES);
     const isPressed = candidates.length === 0;
-    const write = choose(isPressed ? waysBy(underPressure(TIMES)) : candidates, Math.floor(pick / waiting.length));
+    const write = choose(isPressed ? waysBy(timesWhenExhausted(TIMES)) : candidates, Math.floor(pick / waiting.length));
     if (write !== undefined) this.#enqueue(write, { claim, isPressed });
   }
 
-  #waysTo(address: Address, { owner, pool, mac }: Claim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
+  #waysTo(address: Address, { owner, pool, mac }: ModelClaim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
     const request: LeaseRequest = { address, addressSpace: SPACE, pool, owner, ...(mac !== undefined && { mac }) };
     const known = reader.get(leaseName(SPACE, address));
     if (known === undefined) return [createLease(request)];
-    return mayTake(known, request, times, this.#now) === true ? [takeLease(known, request)] : [];
+    return availabilityOf(known, request, times, this.#now) === true ? [reallocateLease(known, request)] : [];
   }
 
   #writeFor(reader: LeaseReader, job: Exclude<Job, 'allocate'>, pick: number): LeaseWrite | undefined {

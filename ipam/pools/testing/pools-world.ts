@@ -4,18 +4,18 @@ import type { KubeObject } from '../../../api/meta.js';
 import { StatusError } from '../../../kube/errors.js';
 import { Cache } from '../../../kube/cache.js';
 import { silentLogger } from '../../../kube/log.js';
-import type { SyncResult } from '../../../kube/loop.js';
-import type { NetworkAttachment } from '../../../cluster/shrink.js';
-import { rightsBy } from '../../../api/nad-rights.js';
+import type { SyncResult } from '../../../kube/controller-loop.js';
+import type { ParsedNad } from '../../../cluster/transforms.js';
+import { nadRightsFrom } from '../../../api/nad-rights.js';
 import { createLease, readLease } from '../../core/lease.js';
 import { leaseName } from '../../core/lease-name.js';
 import { parseAddress } from '../../core/address.js';
-import { LeaseBook } from '../../leases/book.js';
+import { LeaseBook } from '../../leases/lease-book.js';
 import { PoolDirectory } from '../../directory/directory.js';
 import { type PoolClient, type PoolsDependencies, createPoolsSync } from '../sync.js';
 import { allPoolKeys } from '../triggers.js';
 import { PoolUsage } from '../usage.js';
-import { WireOverlaps } from '../wire-overlaps.js';
+import { SegmentOverlapTracker } from '../segment-overlap-tracker.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 
 export const MAX_STALENESS_MS = 30_000;
@@ -26,7 +26,7 @@ export const MAX_STALENESS_MS = 30_000;
  */
 export class PoolsWorld {
   readonly pools = new Cache<AddressPool>();
-  readonly networks = new Cache<NetworkAttachment>();
+  readonly nads = new Cache<ParsedNad>();
   readonly leases = new Map<string, AddressLease>();
   readonly book = new LeaseBook();
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
@@ -37,16 +37,16 @@ export class PoolsWorld {
   /** Keys of the claims whose VMs run. */
   readonly running = new Set<string>();
   /** Whether the API server knows NADs. */
-  areNetworksServed = true;
+  areNadsServed = true;
   readonly directory = new PoolDirectory({
     pools: this.pools,
-    networks: this.networks,
-    areNetworksServed: () => this.areNetworksServed,
+    networks: this.nads,
+    areNetworksServed: () => this.areNadsServed,
   });
   readonly usage = new PoolUsage(this.book, ({ namespace, name }) => this.running.has(`${namespace}/${name}`));
   /** How often layer-2 segments were compared. */
   comparisons = 0;
-  readonly overlaps = new WireOverlaps(this.directory, this.clock, () => this.comparisons++);
+  readonly overlaps = new SegmentOverlapTracker(this.directory, this.clock, () => this.comparisons++);
   isGateOpen = true;
   readonly capacityNamespaces: string[] = [];
   /** For leaders that are elected from now on. */
@@ -70,7 +70,7 @@ export class PoolsWorld {
       usage,
       overlaps: this.overlaps,
       maxStalenessMs: MAX_STALENESS_MS,
-      rightsOf: rightsBy({ globalNamespaces: ['default'], capacityNamespaces: this.capacityNamespaces }),
+      rightsOf: nadRightsFrom({ globalNamespaces: ['default'], capacityNamespaces: this.capacityNamespaces }),
       isGateOpen: () => this.isGateOpen,
       events: {
         event: ({ kind, metadata }, _type, reason, message) =>
@@ -92,10 +92,10 @@ export class PoolsWorld {
     for (let before = -1, rounds = 0; before !== this.writes.length; rounds++) {
       if (rounds > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
       before = this.writes.length;
-      for (const key of allPoolKeys(this.pools, this.networks)) {
+      for (const key of allPoolKeys(this.pools, this.nads)) {
         const result = await sync(key);
         if (result !== undefined && 'earlyByMs' in result) {
-          this.clock.set(this.clock.now() + result.earlyByMs);
+          this.clock.advanceTo(this.clock.now() + result.earlyByMs);
           await sync(key);
         }
       }
@@ -127,13 +127,13 @@ export class PoolsWorld {
     }
   }
 
-  putNads(...nads: NetworkAttachment[]): void {
-    for (const nad of nads) this.networks.set(nad);
+  putNads(...nads: ParsedNad[]): void {
+    for (const nad of nads) this.nads.set(nad);
     this.directory.changed();
   }
 
   dropNad(key: string): void {
-    this.networks.delete(key);
+    this.nads.delete(key);
     this.directory.changed();
   }
 
@@ -180,7 +180,7 @@ export class PoolsWorld {
     const stored = { ...lease, metadata: { ...lease.metadata, resourceVersion: this.#next() } };
     this.leases.set(stored.metadata.name, stored);
     readLease(stored);
-    this.book.wrote(stored);
+    this.book.recordWrite(stored);
   }
 
   #next(): string {

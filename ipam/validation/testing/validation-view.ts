@@ -1,34 +1,34 @@
 import type { AddressPool } from '../../../api/address-pool.js';
 import { parseAddress } from '../../core/address.js';
-import { rightsBy } from '../../../api/nad-rights.js';
+import { nadRightsFrom } from '../../../api/nad-rights.js';
 import { PoolDirectory } from '../../directory/directory.js';
 import type { PoolLease, ValidationView } from '../view.js';
-import type { NetworkAttachment } from '../../../cluster/shrink.js';
+import type { ParsedNad } from '../../../cluster/transforms.js';
 import { cacheOf } from '../../../test/pool-objects.js';
 
 /** What a review of pools and NADs sees, for tests. */
-export interface Seen {
+export interface ValidatedObjects {
   pools?: readonly AddressPool[];
-  nads?: readonly NetworkAttachment[];
+  nads?: readonly ParsedNad[];
   /** By pool. */
   leases?: Readonly<Record<string, readonly PoolLease[]>>;
 }
 
 /** Cool-downs are at least a minute long. */
-export function viewOf({ pools = [], nads = [], leases = {} }: Seen): ValidationView {
+export function validationViewOf({ pools = [], nads = [], leases = {} }: ValidatedObjects): ValidationView {
   const cache = cacheOf(pools);
   const networks = new PoolDirectory({ pools: cache, networks: cacheOf(nads) });
   return {
     pools: cache,
     networks,
     leases: { ofPool: (pool) => leases[pool] ?? [] },
-    rightsOf: rightsBy({ globalNamespaces: ['default'], capacityNamespaces: ['metered'] }),
-    leastCooldownMs: 60_000,
+    rightsOf: nadRightsFrom({ globalNamespaces: ['default'], capacityNamespaces: ['metered'] }),
+    minCooldownMs: 60_000,
   };
 }
 
 /** Of claim `vm1.data`, unless it is said otherwise, in address space blue. */
-export function leaseOf(address: string, given: Partial<PoolLease> & { claim?: string } = {}): PoolLease {
+export function poolLeaseOf(address: string, given: Partial<PoolLease> & { claim?: string } = {}): PoolLease {
   const { claim = 'vm1.data', ...rest } = given;
   const owner = { kind: 'IPAMClaim', namespace: 'vms', name: claim, uid: `${claim}-uid` } as const;
   return { address: parseAddress(address), addressSpace: 'blue', owner, ...rest };
@@ -39,5 +39,5 @@ export function reservedLease(address: string): PoolLease {
 }
 
 export function coolingLease(address: string): PoolLease {
-  return leaseOf(address, { releasedAt: 1 });
+  return poolLeaseOf(address, { releasedAt: 1 });
 }

@@ -3,7 +3,7 @@ import { blockName } from '../../../../ipam/core/block-name.js';
 import { type BlockRecord, readBlock } from '../../../../ipam/core/block.js';
 import { parseCidr } from '../../../../ipam/core/cidr.js';
 import { StatusError } from '../../../../kube/errors.js';
-import type { Change } from '../../../../kube/informer.js';
+import type { ObjectChange } from '../../../../kube/informer.js';
 import { blockOf } from '../../../../test/block-objects.js';
 import { mergePatch } from '../../../../test/merge-patch.js';
 
@@ -53,7 +53,7 @@ export class BlockFeed {
   readonly #store: BlockStore;
   readonly #node: string;
   readonly #cache = new Map<string, BlockRecord>();
-  readonly #handlers: ((change: Change<BlockRecord>) => void)[] = [];
+  readonly #handlers: ((change: ObjectChange<BlockRecord>) => void)[] = [];
   #waiting: (() => void)[] = [];
 
   constructor(store: BlockStore, node: string) {
@@ -69,7 +69,7 @@ export class BlockFeed {
     return this.hasSynced ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  onChange(handler: (change: Change<BlockRecord>) => void): void {
+  onChange(handler: (change: ObjectChange<BlockRecord>) => void): void {
     this.#handlers.push(handler);
   }
 
@@ -98,7 +98,7 @@ export class BlockFeed {
     if (this.hasSynced) this.list();
   }
 
-  #tell(change: Change<BlockRecord>): void {
+  #tell(change: ObjectChange<BlockRecord>): void {
     for (const handler of this.#handlers) handler(change);
   }
 }

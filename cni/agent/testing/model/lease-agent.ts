@@ -2,12 +2,12 @@ import type { AddressLease } from '../../../../api/address-lease.js';
 import type { KubeObject } from '../../../../api/meta.js';
 import { joinKey } from '../../../../api/meta.js';
 import { PodLeases } from '../../leases/pod-leases.js';
-import { type NodePod, shrinkNodePod } from '../../pods/node-pod.js';
+import { type NodePod, transformNodePod } from '../../pods/node-pod.js';
 import type { Pool } from '../../../../ipam/core/pool.js';
 import { Client } from '../../../../kube/client.js';
 import type { Clock, Random } from '../../../../kube/clock.js';
 import { silentLogger } from '../../../../kube/log.js';
-import type { InformerRegistry, Watched } from '../../../../kube/informers.js';
+import type { InformerRegistry, WatchSpec } from '../../../../kube/informers.js';
 import { DEFAULT_FEATURE_GATES } from '../../../../process/feature-gates.js';
 import { Metrics } from '../../../../process/metrics.js';
 import { BlockFeed } from './block-store.js';
@@ -17,7 +17,7 @@ import { LeaseFeed } from './lease-feed.js';
 export const MAX_STALENESS_MS = 30_000;
 export const COLLECT_AFTER_MS = 60_000;
 
-export interface LeaseAgentGiven {
+export interface LeaseAgentOptions {
   readonly cluster: LeaseCluster;
   readonly nodeName: string;
   readonly pools: readonly Pool[];
@@ -30,10 +30,10 @@ export interface LeaseAgentGiven {
 }
 
 /** What a test has in hand of a cache. */
-type Feed = Pick<LeaseFeed<KubeObject>, 'hasSynced' | 'start' | 'list' | 'deliver'>;
+type TestFeed = Pick<LeaseFeed<KubeObject>, 'hasSynced' | 'start' | 'list' | 'deliver'>;
 
 /** Key of the feed of blocks. */
-export const BLOCKS = 'blocks';
+export const BLOCK_FEED = 'blocks';
 
 /** One life of the agent of a node, as far as the leases of pods go: its caches are as old as a test wants them. */
 export class LeaseAgent {
@@ -46,19 +46,19 @@ export class LeaseAgent {
     known: new Map<string, NodePod>(),
     named: (namespace: string, name: string) => this.pods.known.get(joinKey(namespace, name)),
   };
-  /** By field selector; {@link BLOCKS}. */
-  readonly feeds = new Map<string, Feed>();
+  /** By field selector; {@link BLOCK_FEED}. */
+  readonly feeds = new Map<string, TestFeed>();
   readonly #cluster: LeaseCluster;
 
-  constructor({ cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true }: LeaseAgentGiven) {
+  constructor({ cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true }: LeaseAgentOptions) {
     this.#cluster = cluster;
     this.api = new LeaseApi(cluster);
-    const follow = (watched: Watched<AddressLease, KubeObject>) =>
+    const follow = (watched: WatchSpec<AddressLease, KubeObject>) =>
       watched.resource.plural === 'addressblocks' ? this.#blockFeed(nodeName) : this.#feed(watched);
     this.leases = new PodLeases({
       client: new Client(this.api),
       informers: { get: follow as unknown as InformerRegistry['get'], start: () => this.#start() },
-      follow: follow as unknown as NonNullable<ConstructorParameters<typeof PodLeases>[0]['follow']>,
+      createInformer: follow as unknown as NonNullable<ConstructorParameters<typeof PodLeases>[0]['createInformer']>,
       directory: { pool: (name) => pools.find((pool) => pool.name === name) },
       pods: this.pods,
       nodeName,
@@ -86,7 +86,7 @@ export class LeaseAgent {
 
   seePods(): void {
     this.pods.hasSynced = true;
-    this.pods.known = new Map([...this.#cluster.pods].map(([key, pod]) => [key, shrinkNodePod(pod)]));
+    this.pods.known = new Map([...this.#cluster.pods].map(([key, pod]) => [key, transformNodePod(pod)]));
   }
 
   /** @returns of a metric of the agent, summed over its labels */
@@ -101,11 +101,11 @@ export class LeaseAgent {
 
   #blockFeed(nodeName: string): BlockFeed {
     const feed = new BlockFeed(this.#cluster.blocks, nodeName);
-    this.feeds.set(BLOCKS, feed);
+    this.feeds.set(BLOCK_FEED, feed);
     return feed;
   }
 
-  #feed(watched: Watched<AddressLease, KubeObject>): LeaseFeed<KubeObject> {
+  #feed(watched: WatchSpec<AddressLease, KubeObject>): LeaseFeed<KubeObject> {
     const feed = new LeaseFeed(this.#cluster.server, watched);
     this.feeds.set(watched.fieldSelector ?? '', feed);
     return feed;

@@ -2,7 +2,7 @@ import type { AddressLease } from '../../../../api/address-lease.js';
 import { type KubeObject, joinKey, objectKey } from '../../../../api/meta.js';
 import type { Pod } from '../../../../api/pod.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
-import type { Request, Wire } from '../../../../kube/transport.js';
+import type { ApiRequest, ClientTransport } from '../../../../kube/transport.js';
 import { LeaseServer } from '../../../../test/lease-server.js';
 import { BlockStore } from './block-store.js';
 
@@ -33,18 +33,18 @@ export class LeaseCluster {
 const PATH = /\/(?:namespaces\/([^/]+)\/)?(addressleases|addressblocks|pods)(?:\/([^/]+)(?:\/status)?)?$/;
 
 /** One agent's way to the API server. */
-export class LeaseApi implements Wire {
+export class LeaseApi implements ClientTransport {
   /** `POST blue.10-0-0-1`, and each LIST with its selector; those that the server has seen. */
   readonly seen: string[] = [];
   /** Awaited before each request; what it throws is the answer. */
-  before: (request: Request) => Fault | Promise<Fault> = () => undefined;
+  before: (request: ApiRequest) => Fault | Promise<Fault> = () => undefined;
   readonly #cluster: LeaseCluster;
 
   constructor(cluster: LeaseCluster) {
     this.#cluster = cluster;
   }
 
-  async request(request: Request): Promise<unknown> {
+  async request(request: ApiRequest): Promise<unknown> {
     if (request.signal?.aborted) throw new TransportError('aborted', 'given up by the caller');
     const fault = await this.before(request);
     if (fault !== undefined && !fault.applied) throw fault.error;
@@ -62,7 +62,7 @@ export class LeaseApi implements Wire {
     return Promise.resolve();
   }
 
-  async #write(request: Request, fault: Fault): Promise<unknown> {
+  async #write(request: ApiRequest, fault: Fault): Promise<unknown> {
     const [, , plural, name = ''] = PATH.exec(request.path) ?? [];
     try {
       if (plural === 'addressblocks') return this.#cluster.blocks.patch(name, request.body as never);
@@ -72,7 +72,7 @@ export class LeaseApi implements Wire {
     }
   }
 
-  #read({ path, query }: Request): unknown {
+  #read({ path, query }: ApiRequest): unknown {
     const [, namespace, plural, name] = PATH.exec(path) ?? [];
     if (name === undefined) return { metadata: {}, items: structuredClone(this.#list(String(query?.fieldSelector))) };
     const { server, pods } = this.#cluster;
@@ -100,7 +100,7 @@ export function isSelected({ spec }: AddressLease, fieldSelector: string): boole
 
 const SELECTABLE = ['node', 'addressSpace', 'pool', 'mac'] as const;
 
-function textOf({ method, path, body, query }: Request): string {
+function textOf({ method, path, body, query }: ApiRequest): string {
   const name = PATH.exec(path)?.[3] ?? (body as KubeObject | undefined)?.metadata.name;
   return `${method} ${name ?? String(query?.fieldSelector)}`;
 }

@@ -1,7 +1,7 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
 import type { KubeObject } from '../../../../api/meta.js';
-import type { Change } from '../../../../kube/informer.js';
-import type { Watched } from '../../../../kube/informers.js';
+import type { ObjectChange } from '../../../../kube/informer.js';
+import type { WatchSpec } from '../../../../kube/informers.js';
 import type { LeaseServer } from '../../../../test/lease-server.js';
 import { isSelected } from './lease-api.js';
 
@@ -10,13 +10,13 @@ export class LeaseFeed<S extends KubeObject> {
   hasSynced = false;
   isRunning = false;
   readonly #server: LeaseServer;
-  readonly #watched: Watched<AddressLease, S>;
+  readonly #watched: WatchSpec<AddressLease, S>;
   readonly #cache = new Map<string, S>();
-  readonly #handlers: ((change: Change<S>) => void)[] = [];
+  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
   #waiting: (() => void)[] = [];
   #position = 0;
 
-  constructor(server: LeaseServer, watched: Watched<AddressLease, S>) {
+  constructor(server: LeaseServer, watched: WatchSpec<AddressLease, S>) {
     this.#server = server;
     this.#watched = watched;
   }
@@ -34,7 +34,7 @@ export class LeaseFeed<S extends KubeObject> {
     return this.hasSynced ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  onChange(handler: (change: Change<S>) => void): void {
+  onChange(handler: (change: ObjectChange<S>) => void): void {
     this.#handlers.push(handler);
     for (const object of this.#cache.values()) handler({ type: 'added', object });
   }
@@ -81,7 +81,7 @@ export class LeaseFeed<S extends KubeObject> {
     this.#tell({ type: 'removed', object, before: object });
   }
 
-  #tell(change: Change<S>): void {
+  #tell(change: ObjectChange<S>): void {
     for (const handler of this.#handlers) handler(change);
   }
 }

@@ -1,29 +1,29 @@
-import { type IPAMClaim, nadOf, ownerOf, vmNetworkOf } from '../../../../api/ipam-claim.js';
+import { type IPAMClaim, claimNadOf, claimOwnerOf, claimVmNetworkOf } from '../../../../api/ipam-claim.js';
 import { type SecondaryNetwork, secondaryNetworks } from '../../../../api/kubevirt.js';
 import { type KubeObject, isBeingDeleted, joinKey } from '../../../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, PERSISTENT_IPS_LABEL } from '../../../../api/names.js';
-import { refersTo } from '../../carrying.js';
+import { refersTo } from '../../references.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
 import { NAMESPACE } from '../../../../test/workload-objects.js';
 import { ModelController } from './controller.js';
 import { collectGarbage } from './garbage-collector.js';
-import { KubeVirt, STEPS } from './kubevirt.js';
+import { KubeVirt, KUBEVIRT_STEPS } from './kubevirt.js';
 import { elementsOf } from './launchers.js';
-import { KEY, furnish } from './operations.js';
+import { VM_KEY, createInitialObjects } from './operations.js';
 import { networkOf } from './webhook.js';
-import { KINDS, World } from './world.js';
+import { KINDS, ClaimsWorld } from './world.js';
 
 const MAX_ROUNDS = 400;
 
 /** A world with KubeVirt, the garbage collector and the controller in it, and what must hold there. */
-export class ModelCluster {
-  readonly world = new World();
+export class ClaimsModelCluster {
+  readonly world = new ClaimsWorld();
   readonly kubevirt: KubeVirt;
   readonly controller: ModelController;
   readonly #violations: string[] = [];
 
   constructor() {
-    furnish(this.world);
+    createInitialObjects(this.world);
     this.kubevirt = new KubeVirt(this.world);
     this.controller = new ModelController(this.world);
     this.world.onClaimRemoved = (claim) => this.#checkRemoval(claim);
@@ -35,7 +35,7 @@ export class ModelCluster {
       const before = this.world.version;
       this.controller.deliverAll();
       while (this.controller.queue.size > 0) await this.controller.syncNext();
-      for (const step of STEPS) this.kubevirt.steps[step]();
+      for (const step of KUBEVIRT_STEPS) this.kubevirt.steps[step]();
       collectGarbage(this.world);
       if (this.world.version !== before || this.controller.deliverAll()) continue;
       await this.#retry();
@@ -57,14 +57,14 @@ export class ModelCluster {
       .list('claims')
       .filter((claim) => CLAIM_VM_NETWORK in (claim.metadata.annotations ?? {}) && !isBeingDeleted(claim));
     const keys = living.map((claim) =>
-      [ownerOf(claim)?.uid, claim.metadata.annotations?.[CLAIM_VM_NETWORK], claim.spec.network].join(),
+      [claimOwnerOf(claim)?.uid, claim.metadata.annotations?.[CLAIM_VM_NETWORK], claim.spec.network].join(),
     );
     const twice = keys.find((key, index) => keys.indexOf(key) !== index);
     if (twice !== undefined) throw new Error(`two claims for ${twice}: ${this.describe()}`);
   }
 
   /** At rest: wanted and existing claims are the same, nothing is left over, and everything that should run does. */
-  checkRest(): void {
+  checkSettled(): void {
     // somebody has to end a launcher that no VMI controls
     if (this.kubevirt.launchers.running().some((pod) => pod.metadata.ownerReferences === undefined)) return;
     const owner = this.#owner();
@@ -73,7 +73,7 @@ export class ModelCluster {
       .list('claims')
       .filter((found) => found.metadata.finalizers?.includes(CLAIM_FINALIZER))) {
       if (this.#isCarried(claim)) continue;
-      if (ownerOf(claim)?.uid !== owner)
+      if (claimOwnerOf(claim)?.uid !== owner)
         throw new Error(`${claim.metadata.name} has the wrong owner: ${this.describe()}`);
       if (!this.#mayExist(claim, networks)) throw new Error(`${claim.metadata.name} is left over: ${this.describe()}`);
     }
@@ -101,12 +101,12 @@ export class ModelCluster {
 
   /** Invariant 3: nothing that runs uses the claim, and where its owner is ending, nothing of the owner is left. */
   #checkRemoval(claim: IPAMClaim): void {
-    const users = this.kubevirt.launchers.usersOf(claim.metadata.uid ?? '');
+    const users = this.kubevirt.launchers.podsOfClaim(claim.metadata.uid ?? '');
     if (users.length > 0)
       this.#violations.push(`${claim.metadata.name} goes while a launcher uses it: ${this.describe()}`);
-    const uid = ownerOf(claim)?.uid;
-    const vm = this.world.get('vms', KEY);
-    const vmi = this.world.get('vmis', KEY);
+    const uid = claimOwnerOf(claim)?.uid;
+    const vm = this.world.get('vms', VM_KEY);
+    const vmi = this.world.get('vmis', VM_KEY);
     const lives = vm?.metadata.uid === uid && vm !== undefined && !isBeingDeleted(vm);
     const vmiLives = vmi !== undefined && ownerOfVmi(vmi).uid === uid;
     if (!lives && vmiLives && isBeingDeleted(vmi)) {
@@ -115,8 +115,8 @@ export class ModelCluster {
   }
 
   #owner(): string | undefined {
-    const vmi = this.world.get('vmis', KEY);
-    return this.world.get('vms', KEY)?.metadata.uid ?? (vmi && ownerOfVmi(vmi).uid);
+    const vmi = this.world.get('vmis', VM_KEY);
+    return this.world.get('vms', VM_KEY)?.metadata.uid ?? (vmi && ownerOfVmi(vmi).uid);
   }
 
   /** Somebody else has claims here: the workload may wait for them. */
@@ -125,8 +125,10 @@ export class ModelCluster {
   }
 
   #networks(): SecondaryNetwork[] {
-    const specs = [this.world.get('vms', KEY)?.spec?.template?.spec, this.world.get('vmis', KEY)?.spec];
-    return specs.flatMap((spec) => secondaryNetworks(spec, NAMESPACE)).filter(({ absent }) => !absent);
+    const specs = [this.world.get('vms', VM_KEY)?.spec?.template?.spec, this.world.get('vmis', VM_KEY)?.spec];
+    return specs
+      .flatMap((spec) => secondaryNetworks(spec, NAMESPACE))
+      .filter(({ isUnplugRequested }) => !isUnplugRequested);
   }
 
   #configOf({ nad }: SecondaryNetwork) {
@@ -142,10 +144,10 @@ export class ModelCluster {
   /** A launcher that runs has its addresses, asks for it, or reports its interface without saying which claim it has. */
   #isCarried(claim: IPAMClaim): boolean {
     const { launchers } = this.kubevirt;
-    const nad = nadOf(claim);
+    const nad = claimNadOf(claim);
     const running = launchers.running();
     return (
-      launchers.usersOf(claim.metadata.uid ?? '').length > 0 ||
+      launchers.podsOfClaim(claim.metadata.uid ?? '').length > 0 ||
       running.some((pod) => refersTo(pod, claim)) ||
       running.some((pod) =>
         elementsOf(pod).some(
@@ -159,17 +161,17 @@ export class ModelCluster {
   }
 
   #mayExist(claim: IPAMClaim, networks: readonly SecondaryNetwork[]): boolean {
-    if (isBeingDeleted(claim) && this.world.get('vmis', KEY) === undefined) return false;
+    if (isBeingDeleted(claim) && this.world.get('vmis', VM_KEY) === undefined) return false;
     return networks.some((network) => {
       const config = this.#configOf(network);
       const fits = config?.ok !== true || config.network.name === claim.spec.network;
-      return network.name === vmNetworkOf(claim) && (fits || this.#isKept(claim, network));
+      return network.name === claimVmNetworkOf(claim) && (fits || this.#isKept(claim, network));
     });
   }
 
   /** If no other claim may follow, the interface keeps the claim of its NAD, whatever network the NAD names now. */
   #isKept(claim: IPAMClaim, network: SecondaryNetwork): boolean {
-    const isOfNad = nadOf(claim) === joinKey(network.nad.namespace, network.nad.name);
+    const isOfNad = claimNadOf(claim) === joinKey(network.nad.namespace, network.nad.name);
     return isOfNad && !isBeingDeleted(claim) && !this.#wants(network);
   }
 
@@ -183,18 +185,18 @@ export class ModelCluster {
     const config = this.#configOf(network);
     const claims = this.world
       .list('claims')
-      .filter((claim) => vmNetworkOf(claim) === network.name && ownerOf(claim)?.uid === this.#owner())
+      .filter((claim) => claimVmNetworkOf(claim) === network.name && claimOwnerOf(claim)?.uid === this.#owner())
       .filter((claim) => config?.ok === true && claim.spec.network === config.network.name);
     if (claims.length !== 1) throw new Error(`${network.name} has ${claims.length} claims: ${this.describe()}`);
   }
 
   #checkRunning(): void {
     const missing = this.#networks().some((network) => this.#configOf(network) === undefined);
-    const vmi = this.world.get('vmis', KEY);
-    const vm = this.world.get('vms', KEY);
+    const vmi = this.world.get('vmis', VM_KEY);
+    const vm = this.world.get('vms', VM_KEY);
     const shallRun = vm === undefined ? vmi !== undefined : vm.running && !isBeingDeleted(vm);
     const failed = vmi?.status?.phase === 'Failed';
-    if (shallRun && !missing && !failed && (vmi === undefined || !this.kubevirt.runs(vmi))) {
+    if (shallRun && !missing && !failed && (vmi === undefined || !this.kubevirt.hasRunningLauncher(vmi))) {
       throw new Error(`the VM does not run: ${this.describe()}`);
     }
   }

@@ -2,18 +2,24 @@ import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import { LauncherList } from '../../launcher-list.js';
 import type { Listers } from '../../observe.js';
 import { createSync } from '../../sync.js';
-import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from '../../triggers.js';
-import { Waiters } from '../../waiters.js';
+import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from '../../workload-keys.js';
+import { BlockedWorkloads } from '../../blocked-workloads.js';
 import { LAUNCHER_INDEXES } from '../../../indexes.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../../cluster/indexes.js';
-import { shrinkLauncher } from '../../../shrink.js';
-import { shrinkClaim, shrinkNad, shrinkNamespace, shrinkVm, shrinkVmi } from '../../../../cluster/shrink.js';
+import { transformLauncher } from '../../../transforms.js';
+import {
+  transformClaim,
+  transformNad,
+  transformNamespace,
+  transformVm,
+  transformVmi,
+} from '../../../../cluster/transforms.js';
 import { Cache } from '../../../../kube/cache.js';
 import { Client } from '../../../../kube/client.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
-import type { Change } from '../../../../kube/informer.js';
+import type { ObjectChange } from '../../../../kube/informer.js';
 import { silentLogger } from '../../../../kube/log.js';
-import { KINDS, type Kind, type World } from './world.js';
+import { KINDS, type Kind, type ClaimsWorld } from './world.js';
 import { WorldApi } from './world-api.js';
 import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
 
@@ -33,13 +39,13 @@ export class ModelController {
   /** Keys whose last sync asked for another. */
   readonly retries = new Set<string>();
   readonly api: WorldApi;
-  readonly #world: World;
+  readonly #world: ClaimsWorld;
   readonly #client: Client;
   #caches = emptyCaches();
   #seen: Record<Kind, number>;
-  #waiters = new Waiters();
+  #waiters = new BlockedWorkloads();
 
-  constructor(world: World) {
+  constructor(world: ClaimsWorld) {
     this.#world = world;
     this.api = new WorldApi(world);
     this.#client = new Client(this.api);
@@ -50,7 +56,7 @@ export class ModelController {
   /** A new process: it lists everything, each kind at its latest. */
   restart(): void {
     this.#caches = emptyCaches();
-    this.#waiters = new Waiters();
+    this.#waiters = new BlockedWorkloads();
     this.#seen = atStart();
     this.queue.clear();
     this.retries.clear();
@@ -107,7 +113,7 @@ export class ModelController {
       listers,
       client: this.#client,
       launchers: new LauncherList(this.#client),
-      waiters: this.#waiters,
+      blockedWorkloads: this.#waiters,
       areWorkloadsServed: () => true,
       isGateOpen: () => this.gateOpen,
       maxClaims: 32,
@@ -124,7 +130,7 @@ export class ModelController {
     }
   }
 
-  #keysOf(kind: Kind, change: Change<KubeObject>): string[] {
+  #keysOf(kind: Kind, change: ObjectChange<KubeObject>): string[] {
     const caches = this.#caches;
     switch (kind) {
       case 'vms':
@@ -141,13 +147,13 @@ export class ModelController {
     }
   }
 
-  #store(kind: Kind, object: KubeObject): Change<KubeObject> {
+  #store(kind: Kind, object: KubeObject): ObjectChange<KubeObject> {
     const small = SHRINK[kind](object);
     const before = (this.#caches[kind] as Cache<KubeObject>).set(small);
     return before === undefined ? { type: 'added', object: small } : { type: 'changed', object: small, before };
   }
 
-  #remove(kind: Kind, object: KubeObject): Change<KubeObject> {
+  #remove(kind: Kind, object: KubeObject): ObjectChange<KubeObject> {
     const before = this.#caches[kind].delete(objectKey(object)) ?? SHRINK[kind](object);
     return { type: 'removed', object: before, before };
   }
@@ -158,12 +164,12 @@ type Caches = {
 };
 
 const SHRINK = {
-  vms: shrinkVm,
-  vmis: shrinkVmi,
-  launchers: shrinkLauncher,
-  claims: shrinkClaim,
-  networks: shrinkNad,
-  namespaces: shrinkNamespace,
+  vms: transformVm,
+  vmis: transformVmi,
+  launchers: transformLauncher,
+  claims: transformClaim,
+  networks: transformNad,
+  namespaces: transformNamespace,
 } as unknown as Record<Kind, (object: KubeObject) => KubeObject>;
 
 function emptyCaches(): Caches {

@@ -1,14 +1,14 @@
 import { type KubeObject, isBeingDeleted, objectKey } from '../../../../api/meta.js';
-import type { Kind, World } from './world.js';
+import type { Kind, ClaimsWorld } from './world.js';
 
 const COLLECTED: readonly Kind[] = ['vms', 'vmis', 'launchers', 'claims'];
 
 /** One step of Kubernetes' garbage collector, at the first object that needs one. Returns whether there was any. */
-export function collectGarbage(world: World): boolean {
+export function collectGarbage(world: ClaimsWorld): boolean {
   return COLLECTED.some((kind) => world.list(kind).some((object) => collect(world, kind, object)));
 }
 
-function collect(world: World, kind: Kind, object: KubeObject): boolean {
+function collect(world: ClaimsWorld, kind: Kind, object: KubeObject): boolean {
   const finalizers = object.metadata.finalizers ?? [];
   if (isBeingDeleted(object) && finalizers.includes('orphan')) return orphan(world, kind, object);
   if (isBeingDeleted(object) && finalizers.includes('foregroundDeletion'))
@@ -20,7 +20,7 @@ function collect(world: World, kind: Kind, object: KubeObject): boolean {
 }
 
 /** First the dependents lose their owner, one at a step; then the owner may go. */
-function orphan(world: World, kind: Kind, owner: KubeObject): boolean {
+function orphan(world: ClaimsWorld, kind: Kind, owner: KubeObject): boolean {
   const [dependent] = dependentsOf(world, owner);
   if (dependent === undefined) {
     world.dropFinalizers(kind, objectKey(owner), 'orphan');
@@ -34,7 +34,7 @@ function orphan(world: World, kind: Kind, owner: KubeObject): boolean {
   return true;
 }
 
-function deleteInForeground(world: World, kind: Kind, owner: KubeObject): boolean {
+function deleteInForeground(world: ClaimsWorld, kind: Kind, owner: KubeObject): boolean {
   const dependents = dependentsOf(world, owner);
   const living = dependents.find(({ object }) => !isBeingDeleted(object));
   if (living !== undefined) {
@@ -51,7 +51,7 @@ function deleteInForeground(world: World, kind: Kind, owner: KubeObject): boolea
   return true;
 }
 
-function dependentsOf(world: World, owner: KubeObject): { kind: Kind; object: KubeObject }[] {
+function dependentsOf(world: ClaimsWorld, owner: KubeObject): { kind: Kind; object: KubeObject }[] {
   return COLLECTED.flatMap((kind) =>
     world
       .list(kind)

@@ -5,14 +5,14 @@ import type { Pod } from '../../../../api/pod.js';
 import { NAMESPACE, vmReference } from '../../../../test/workload-objects.js';
 import { Launchers, statusOf } from './launchers.js';
 import { plug, setAbsent, unplug, withoutAbsent } from './spec-edits.js';
-import type { SimulatedVm, World } from './world.js';
+import type { SimulatedVm, ClaimsWorld } from './world.js';
 
 export const VM_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 export const VMI_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
 const MAX_LAUNCHERS = 2;
 
 /** What happens by itself, as far as there is anything to do. */
-export const STEPS = [
+export const KUBEVIRT_STEPS = [
   'createVmi',
   'adopt',
   'endVmi',
@@ -29,15 +29,15 @@ export const STEPS = [
   'detach',
   'finishMigration',
 ] as const;
-export type Step = (typeof STEPS)[number];
+export type KubeVirtStep = (typeof KUBEVIRT_STEPS)[number];
 
 /** KubeVirt for all VMs of a world. Each step does one thing where there is one to do, and says whether it did. */
 export class KubeVirt {
   readonly launchers: Launchers;
-  readonly steps: Readonly<Record<Step, () => boolean>>;
-  readonly #world: World;
+  readonly steps: Readonly<Record<KubeVirtStep, () => boolean>>;
+  readonly #world: ClaimsWorld;
 
-  constructor(world: World) {
+  constructor(world: ClaimsWorld) {
     this.#world = world;
     const launchers = new Launchers(world);
     this.launchers = launchers;
@@ -83,7 +83,7 @@ export class KubeVirt {
     return this.#vmis((vmi) => isBeingDeleted(vmi) && this.#dropVmiFinalizers(vmi));
   }
 
-  runs(vmi: VirtualMachineInstance): boolean {
+  hasRunningLauncher(vmi: VirtualMachineInstance): boolean {
     return this.launchers.of(vmi).some(({ status }) => status?.phase === 'Running');
   }
 
@@ -155,12 +155,12 @@ export class KubeVirt {
     const wanted = secondaryNetworks(vm.spec?.template?.spec, NAMESPACE);
     this.#world.update('vmis', objectKey(vmi), (copy) => {
       const spec = (copy.spec ??= {});
-      for (const { name, nad, absent } of wanted) {
+      for (const { name, nad, isUnplugRequested } of wanted) {
         const known = spec.networks?.find((network) => network.name === name);
         if (known?.multus !== undefined) {
           known.multus.networkName = nad.name;
-          setAbsent(spec, name, absent);
-        } else if (!absent) plug(spec, name, nad.name);
+          setAbsent(spec, name, isUnplugRequested);
+        } else if (!isUnplugRequested) plug(spec, name, nad.name);
       }
     });
     return this.#world.version !== before;
@@ -233,6 +233,6 @@ export class KubeVirt {
 
 function absentOf(spec: VirtualMachineInstance['spec']): string[] {
   return secondaryNetworks(spec, NAMESPACE)
-    .filter(({ absent }) => absent)
+    .filter(({ isUnplugRequested }) => isUnplugRequested)
     .map(({ name }) => name);
 }

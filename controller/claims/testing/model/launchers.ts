@@ -1,14 +1,14 @@
-import { ownerOf } from '../../../../api/ipam-claim.js';
+import { claimOwnerOf } from '../../../../api/ipam-claim.js';
 import { type VirtualMachineInstance, secondaryNetworks } from '../../../../api/kubevirt.js';
 import { isBeingDeleted, joinKey, objectKey } from '../../../../api/meta.js';
 import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../../../../api/names.js';
 import { type Pod, controllingVmi, isTerminal } from '../../../../api/pod.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
 import { NAMESPACE, vmiReference } from '../../../../test/workload-objects.js';
-import { type Element, admitElements, networkOf } from './webhook.js';
-import type { World } from './world.js';
+import { type SelectionElement, admitElements, networkOf } from './webhook.js';
+import type { ClaimsWorld } from './world.js';
 
-export interface Attachment {
+export interface NetworkStatusEntry {
   name: string;
   interface: string;
 }
@@ -17,10 +17,10 @@ export interface Attachment {
 export class Launchers {
   /** Which claim's addresses each interface of a pod has: pod UID → interface → claim UID. */
   readonly #uses = new Map<string, Map<string, string>>();
-  readonly #world: World;
+  readonly #world: ClaimsWorld;
   #created = 0;
 
-  constructor(world: World) {
+  constructor(world: ClaimsWorld) {
     this.#world = world;
   }
 
@@ -33,7 +33,7 @@ export class Launchers {
     return this.#world.list('launchers').filter((pod) => !isTerminal(pod));
   }
 
-  usersOf(claimUid: string): Pod[] {
+  podsOfClaim(claimUid: string): Pod[] {
     return this.running().filter((pod) => [...this.#usesOf(pod).values()].includes(claimUid));
   }
 
@@ -116,14 +116,14 @@ export class Launchers {
   }
 
   /** The claim that the node's agent answers from: it must be the pod's owner's, and for the network of the NAD. */
-  #claimFor(pod: Pod, element: Element, reference: string): string | undefined {
+  #claimFor(pod: Pod, element: SelectionElement, reference: string): string | undefined {
     const { name = '', uid } = controllingVmi(pod) ?? {};
     const vmi = this.#world.get('vmis', joinKey(NAMESPACE, name));
     const claim = this.#world.get('claims', joinKey(NAMESPACE, reference));
     if (vmi === undefined || vmi.metadata.uid !== uid || claim === undefined) return undefined;
     const config = networkOf(this.#world, nadOf(element));
     const fits = config?.ok === true && config.network.name === claim.spec.network;
-    return fits && ownerOf(claim)?.uid === ownerOfVmi(vmi).uid ? claim.metadata.uid : undefined;
+    return fits && claimOwnerOf(claim)?.uid === ownerOfVmi(vmi).uid ? claim.metadata.uid : undefined;
   }
 
   #usesOf(pod: Pod): Map<string, string> {
@@ -137,14 +137,14 @@ export class Launchers {
   }
 }
 
-export function statusOf(pod: Pod): Attachment[] {
-  return JSON.parse(pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] ?? '[]') as Attachment[];
+export function statusOf(pod: Pod): NetworkStatusEntry[] {
+  return JSON.parse(pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] ?? '[]') as NetworkStatusEntry[];
 }
 
-export function elementsOf(pod: Pod): Element[] {
-  return JSON.parse(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]') as Element[];
+export function elementsOf(pod: Pod): SelectionElement[] {
+  return JSON.parse(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]') as SelectionElement[];
 }
 
-function nadOf({ namespace, name }: Element): string {
+function nadOf({ namespace, name }: SelectionElement): string {
   return joinKey(namespace, name);
 }

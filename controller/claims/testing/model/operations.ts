@@ -3,9 +3,9 @@ import { isBeingDeleted, objectKey } from '../../../../api/meta.js';
 import { NAMESPACE, claim, nad, vmReference, vmiSpec } from '../../../../test/workload-objects.js';
 import { VMI_FINALIZER, VM_FINALIZER } from './kubevirt.js';
 import { plug, setAbsent, unplug } from './spec-edits.js';
-import type { Propagation, SimulatedVm, World } from './world.js';
+import type { Propagation, SimulatedVm, ClaimsWorld } from './world.js';
 
-export const KEY = `${NAMESPACE}/vm1`;
+export const VM_KEY = `${NAMESPACE}/vm1`;
 const VM_NETWORKS = ['data', 'extra'];
 const NADS = ['blue', 'green'];
 const CONFIGS = {
@@ -64,19 +64,19 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
 );
 
 /** Where an operation makes no sense it does nothing. */
-export function operate(world: World, what: Operation): void {
+export function applyOperation(world: ClaimsWorld, what: Operation): void {
   switch (what.do) {
     case 'create VM':
       createVm(world, what.networks, what.running);
       return;
     case 'delete VM':
-      if (world.get('vms', KEY)) world.delete('vms', KEY, what.propagation);
+      if (world.get('vms', VM_KEY)) world.delete('vms', VM_KEY, what.propagation);
       return;
     case 'create VMI':
       createVmi(world, what.networks);
       return;
     case 'delete VMI':
-      if (world.get('vmis', KEY)) world.delete('vmis', KEY, what.propagation);
+      if (world.get('vmis', VM_KEY)) world.delete('vmis', VM_KEY, what.propagation);
       return;
     case 'delete claim':
       deleteClaim(world, what.index);
@@ -96,14 +96,14 @@ export function operate(world: World, what: Operation): void {
 }
 
 /** A namespace with its NADs. */
-export function furnish(world: World): void {
+export function createInitialObjects(world: ClaimsWorld): void {
   world.create('namespaces', { metadata: { name: NAMESPACE } });
   world.create('vms', { metadata: { name: 'vm2', namespace: NAMESPACE, uid: 'other-uid' }, running: false });
   for (const name of NADS) editNad(world, name, 'persistent');
 }
 
 /** Takes away what is in the way: claims of others, launchers of nobody, NADs that cannot be used, the opt-out. */
-export function tidy(world: World): void {
+export function removeObstacles(world: ClaimsWorld): void {
   for (const pod of world.list('launchers')) {
     if (pod.metadata.ownerReferences === undefined) world.delete('launchers', objectKey(pod));
   }
@@ -114,25 +114,25 @@ export function tidy(world: World): void {
   optOut(world, false);
 }
 
-function createVm(world: World, wanted: Record<string, string>, running: boolean): void {
-  if (world.get('vms', KEY)) return;
+function createVm(world: ClaimsWorld, wanted: Record<string, string>, running: boolean): void {
+  if (world.get('vms', VM_KEY)) return;
   const metadata = { name: 'vm1', namespace: NAMESPACE, finalizers: [VM_FINALIZER] };
   world.create('vms', { metadata, spec: { template: { spec: vmiSpec(wanted) } }, running });
 }
 
-function createVmi(world: World, wanted: Record<string, string>): void {
-  if (world.get('vmis', KEY)) return;
+function createVmi(world: ClaimsWorld, wanted: Record<string, string>): void {
+  if (world.get('vmis', VM_KEY)) return;
   const metadata = { name: 'vm1', namespace: NAMESPACE, finalizers: [VMI_FINALIZER] };
   world.create('vmis', { metadata, spec: vmiSpec(wanted) });
 }
 
 function editVm(
-  world: World,
+  world: ClaimsWorld,
   what: Extract<Operation, { do: 'run VM' | 'plug' | 'unplug' | 'remove from spec' }>,
 ): void {
-  const found = world.get('vms', KEY);
+  const found = world.get('vms', VM_KEY);
   if (found === undefined || isBeingDeleted(found)) return;
-  world.update('vms', KEY, (vm: SimulatedVm) => {
+  world.update('vms', VM_KEY, (vm: SimulatedVm) => {
     const spec = vm.spec?.template?.spec ?? {};
     const has = what.do !== 'run VM' && spec.networks?.some(({ name }) => name === what.network);
     if (what.do === 'run VM') vm.running = what.running;
@@ -142,12 +142,12 @@ function editVm(
   });
 }
 
-function deleteClaim(world: World, index: number): void {
+function deleteClaim(world: ClaimsWorld, index: number): void {
   const found = world.list('claims')[index];
   if (found !== undefined) world.delete('claims', objectKey(found));
 }
 
-function createClaim(world: World, vmNetwork: string, owner: 'nobody' | 'other'): void {
+function createClaim(world: ClaimsWorld, vmNetwork: string, owner: 'nobody' | 'other'): void {
   const name = `vm1.${vmNetwork}`;
   if (world.get('claims', `${NAMESPACE}/${name}`)) return;
   const {
@@ -157,7 +157,7 @@ function createClaim(world: World, vmNetwork: string, owner: 'nobody' | 'other')
   } = claim({
     name,
     owner: owner === 'nobody' ? null : vmReference('other-uid', 'vm2'),
-    remembers: null,
+    recordedOwner: null,
     vmNetwork: null,
     nad: null,
     label: null,
@@ -166,7 +166,7 @@ function createClaim(world: World, vmNetwork: string, owner: 'nobody' | 'other')
   world.create('claims', { metadata, spec: { network: 'blue-net', interface: '' } });
 }
 
-function editNad(world: World, name: string, config: keyof typeof CONFIGS | 'none'): void {
+function editNad(world: ClaimsWorld, name: string, config: keyof typeof CONFIGS | 'none'): void {
   const key = `${NAMESPACE}/${name}`;
   const known = world.get('networks', key) !== undefined;
   if (config === 'none') {
@@ -181,7 +181,7 @@ function editNad(world: World, name: string, config: keyof typeof CONFIGS | 'non
     });
 }
 
-function optOut(world: World, out: boolean): void {
+function optOut(world: ClaimsWorld, out: boolean): void {
   world.update('namespaces', NAMESPACE, ({ metadata }) => {
     metadata.labels = out ? { 'ipam.holdfast.dev/persistent-ips': 'disabled' } : {};
   });

@@ -1,13 +1,13 @@
-import { claimName, ownerOf, swappedClaimName, vmNetworkOf } from '../../../../api/ipam-claim.js';
+import { claimName, claimOwnerOf, swappedClaimName, claimVmNetworkOf } from '../../../../api/ipam-claim.js';
 import { type SecondaryNetwork, type VirtualMachineInstance, secondaryNetworks } from '../../../../api/kubevirt.js';
 import { isBeingDeleted, joinKey, objectKey } from '../../../../api/meta.js';
 import { parseNetworkConfig } from '../../../../api/network-attachment.js';
 import { PERSISTENT_IPS_LABEL } from '../../../../api/names.js';
 import { podInterfaceName } from '../../../../api/pod-interface.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
-import type { World } from './world.js';
+import type { ClaimsWorld } from './world.js';
 
-export interface Element {
+export interface SelectionElement {
   name: string;
   namespace: string;
   interface: string;
@@ -16,14 +16,14 @@ export interface Element {
 
 /** The network elements of a VMI's launcher with their claims, as the admission webhook sets them; undefined where it denies the pod. */
 export function admitElements(
-  world: World,
+  world: ClaimsWorld,
   vmi: VirtualMachineInstance,
-  held: readonly Element[],
-): Element[] | undefined {
-  const elements: Element[] = [];
+  held: readonly SelectionElement[],
+): SelectionElement[] | undefined {
+  const elements: SelectionElement[] = [];
   for (const network of secondaryNetworks(vmi.spec, vmi.metadata.namespace ?? '')) {
-    if (network.absent) continue;
-    const element: Element = { ...network.nad, interface: podInterfaceName(network.name) };
+    if (network.isUnplugRequested) continue;
+    const element: SelectionElement = { ...network.nad, interface: podInterfaceName(network.name) };
     const before = held.find((other) => other.interface === element.interface && other.name === element.name);
     const claim = chooseClaim(world, vmi, network, before?.['ipam-claim-reference']);
     if (claim === 'foreign') return undefined;
@@ -32,7 +32,12 @@ export function admitElements(
   return elements;
 }
 
-function chooseClaim(world: World, vmi: VirtualMachineInstance, network: SecondaryNetwork, held: string | undefined) {
+function chooseClaim(
+  world: ClaimsWorld,
+  vmi: VirtualMachineInstance,
+  network: SecondaryNetwork,
+  held: string | undefined,
+) {
   const { namespace = '' } = vmi.metadata;
   // a launcher keeps the claim that it runs with
   if (held !== undefined && world.get('claims', joinKey(namespace, held)) !== undefined) return held;
@@ -41,30 +46,35 @@ function chooseClaim(world: World, vmi: VirtualMachineInstance, network: Seconda
   const { uid } = ownerOfVmi(vmi);
   const own = world
     .list('claims')
-    .filter((claim) => ownerOf(claim)?.uid === uid && vmNetworkOf(claim) === network.name)
+    .filter((claim) => claimOwnerOf(claim)?.uid === uid && claimVmNetworkOf(claim) === network.name)
     .filter((claim) => claim.spec.network === config.network.name)
     .sort((a, b) => Number(isBeingDeleted(a)) - Number(isBeingDeleted(b)));
   if (own[0] !== undefined) return own[0].metadata.name;
   const optedOut = world.get('namespaces', namespace)?.metadata.labels?.[PERSISTENT_IPS_LABEL] !== undefined;
   return optedOut || !config.network.allowPersistentIPs
     ? undefined
-    : predict(world, vmi, network.name, config.network.name);
+    : predictClaimName(world, vmi, network.name, config.network.name);
 }
 
 /** The name of a claim that is yet to be made. */
-function predict(world: World, vmi: VirtualMachineInstance, vmNetwork: string, cniNetwork: string): string {
+function predictClaimName(
+  world: ClaimsWorld,
+  vmi: VirtualMachineInstance,
+  vmNetwork: string,
+  cniNetwork: string,
+): string {
   const { namespace, name } = vmi.metadata;
   const first = claimName(name, vmNetwork);
   const names = [first, swappedClaimName(name, vmNetwork, cniNetwork)];
   for (const candidate of names) {
     const occupant = world.get('claims', joinKey(namespace, candidate));
     if (occupant === undefined) return candidate;
-    if (ownerOf(occupant)?.uid !== ownerOfVmi(vmi).uid) return 'foreign';
+    if (claimOwnerOf(occupant)?.uid !== ownerOfVmi(vmi).uid) return 'foreign';
   }
   return 'foreign';
 }
 
-export function networkOf(world: World, nad: string) {
+export function networkOf(world: ClaimsWorld, nad: string) {
   const found = world.list('networks').find((object) => objectKey(object) === nad);
   return found === undefined ? undefined : parseNetworkConfig(found);
 }

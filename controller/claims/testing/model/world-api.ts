@@ -1,9 +1,9 @@
 import { applyPatch } from 'fast-json-patch';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import { isTerminal } from '../../../../api/pod.js';
-import type { Request, Wire } from '../../../../kube/transport.js';
+import type { ApiRequest, ClientTransport } from '../../../../kube/transport.js';
 import { mergePatch } from '../../../../test/merge-patch.js';
-import { type Kind, type World, refusal } from './world.js';
+import { type Kind, type ClaimsWorld, apiError } from './world.js';
 
 const KIND_OF: Record<string, Kind> = {
   virtualmachines: 'vms',
@@ -12,24 +12,24 @@ const KIND_OF: Record<string, Kind> = {
   ipamclaims: 'claims',
 };
 
-interface Target {
+interface RequestTarget {
   kind: Kind;
   namespace: string;
   name: string | undefined;
 }
 
 /** The API server of a world, as far as the controller speaks to it: reads, and writes with their preconditions. */
-export class WorldApi implements Wire {
+export class WorldApi implements ClientTransport {
   readonly seen: string[] = [];
   /** Called before each request; may throw what a transport throws. */
-  before: (request: Request) => void | Promise<void> = () => undefined;
-  readonly #world: World;
+  before: (request: ApiRequest) => void | Promise<void> = () => undefined;
+  readonly #world: ClaimsWorld;
 
-  constructor(world: World) {
+  constructor(world: ClaimsWorld) {
     this.#world = world;
   }
 
-  async request(request: Request): Promise<unknown> {
+  async request(request: ApiRequest): Promise<unknown> {
     const target = targetOf(request.path);
     this.seen.push([request.method, target.kind, target.name].filter(Boolean).join(' '));
     await this.before(request);
@@ -44,7 +44,7 @@ export class WorldApi implements Wire {
     return Promise.resolve();
   }
 
-  #answer(request: Request, target: Target): unknown {
+  #answer(request: ApiRequest, target: RequestTarget): unknown {
     const { kind, namespace, name } = target;
     if (name === undefined) {
       if (request.method === 'POST') return this.#world.create(kind, request.body as KubeObject);
@@ -52,14 +52,14 @@ export class WorldApi implements Wire {
     }
     const key = joinKey(namespace, name);
     const found = this.#world.get(kind, key);
-    if (found === undefined) throw refusal(404, 'NotFound', `${kind} "${name}" not found`, name);
+    if (found === undefined) throw apiError(404, 'NotFound', `${kind} "${name}" not found`, name);
     switch (request.method) {
       case 'GET':
         return found;
       case 'PATCH':
         return this.#world.update(kind, key, patchOf(request, found));
       case 'DELETE':
-        check(found, (request.body as { preconditions?: Preconditions }).preconditions ?? {});
+        checkPreconditions(found, (request.body as { preconditions?: Preconditions }).preconditions ?? {});
         this.#world.delete(kind, key);
         return undefined;
       default:
@@ -67,7 +67,7 @@ export class WorldApi implements Wire {
     }
   }
 
-  #select({ query }: Request, { kind, namespace }: Target): KubeObject[] {
+  #select({ query }: ApiRequest, { kind, namespace }: RequestTarget): KubeObject[] {
     const running = String(query?.fieldSelector ?? '').includes('status.phase!=');
     const ended = new Set<KubeObject>(this.#world.list('launchers').filter(isTerminal));
     const objects: KubeObject[] = this.#world.list(kind);
@@ -83,31 +83,31 @@ interface Preconditions {
 }
 
 /** `/apis/<group>/<version>/namespaces/<namespace>/<plural>[/<name>]` */
-function targetOf(path: string): Target {
+function targetOf(path: string): RequestTarget {
   const match = /\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/.exec(path);
   const kind = KIND_OF[match?.[2] ?? ''];
   if (match?.[1] === undefined || kind === undefined) throw new TypeError(`${path} is not simulated`);
   return { kind, namespace: match[1], name: match[3] };
 }
 
-function patchOf({ contentType, body }: Request, found: KubeObject): (copy: KubeObject) => void {
+function patchOf({ contentType, body }: ApiRequest, found: KubeObject): (copy: KubeObject) => void {
   if (contentType === 'application/json-patch+json') {
     return (copy) => {
       try {
         applyPatch(copy, body as Parameters<typeof applyPatch>[1], true);
       } catch (error) {
-        throw refusal(422, 'Invalid', String(error), found.metadata.name);
+        throw apiError(422, 'Invalid', String(error), found.metadata.name);
       }
     };
   }
   const { metadata = {} } = body as { metadata?: Preconditions };
-  check(found, metadata);
+  checkPreconditions(found, metadata);
   return (copy) => mergePatch(copy, body as object);
 }
 
-function check({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions): void {
+function checkPreconditions({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions): void {
   const holds =
     (uid === undefined || uid === metadata.uid) &&
     (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
-  if (!holds) throw refusal(409, 'Conflict', 'the precondition does not hold', metadata.name);
+  if (!holds) throw apiError(409, 'Conflict', 'the precondition does not hold', metadata.name);
 }

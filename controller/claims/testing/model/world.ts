@@ -21,14 +21,14 @@ export const KINDS: readonly Kind[] = ['vms', 'vmis', 'launchers', 'claims', 'ne
 export type WatchEvent = { type: 'set'; object: KubeObject } | { type: 'removed'; object: KubeObject };
 
 export type Propagation = 'Background' | 'Foreground' | 'Orphan';
-const HOLDING: Record<Propagation, string[]> = {
+const PROPAGATION_FINALIZERS: Record<Propagation, string[]> = {
   Background: [],
   Foreground: ['foregroundDeletion'],
   Orphan: ['orphan'],
 };
 
 /** The objects of a cluster as its API server has them: versions, finalizers, and a log that watches follow. */
-export class World {
+export class ClaimsWorld {
   readonly log: Record<Kind, WatchEvent[]> = {
     vms: [],
     vmis: [],
@@ -69,7 +69,7 @@ export class World {
   create<K extends Kind>(kind: K, object: Objects[K]): Objects[K] {
     const key = objectKey(object);
     if (this.#objects[kind].has(key))
-      throw refusal(409, 'AlreadyExists', `${kind} ${key} exists`, object.metadata.name);
+      throw apiError(409, 'AlreadyExists', `${kind} ${key} exists`, object.metadata.name);
     const version = this.#tick();
     const stored = structuredClone(object);
     stored.metadata = {
@@ -100,7 +100,7 @@ export class World {
 
   delete(kind: Kind, key: string, propagation: Propagation = 'Background'): void {
     const object = this.#need(kind, key);
-    const finalizers = [...new Set([...(object.metadata.finalizers ?? []), ...HOLDING[propagation]])];
+    const finalizers = [...new Set([...(object.metadata.finalizers ?? []), ...PROPAGATION_FINALIZERS[propagation]])];
     if (finalizers.length === 0) {
       this.#remove(kind, object);
       return;
@@ -119,7 +119,8 @@ export class World {
 
   #need<K extends Kind>(kind: K, key: string): Objects[K] {
     const object = this.get(kind, key);
-    if (object === undefined) throw refusal(404, 'NotFound', `${kind} ${key} is not found`, key.split('/').pop() ?? '');
+    if (object === undefined)
+      throw apiError(404, 'NotFound', `${kind} ${key} is not found`, key.split('/').pop() ?? '');
     return object;
   }
 
@@ -140,7 +141,7 @@ export class World {
   }
 }
 
-export function refusal(status: number, reason: string, message: string, name: string): StatusError {
+export function apiError(status: number, reason: string, message: string, name: string): StatusError {
   return new StatusError({ request: 'simulated', status, reason, message, details: { name } });
 }
 

@@ -1,5 +1,5 @@
-import { bridgeNetwork } from '../wire-stage.js';
-import type { Move } from './move.js';
+import { bridgeNetwork } from '../wire-fixture.js';
+import type { MigrationCase } from './wire-migration.js';
 
 const MAC = '02:00:00:00:00:07';
 const IPAM = { type: 'static' };
@@ -8,15 +8,15 @@ const IPAM = { type: 'static' };
  * Keeps the kernel of a launcher still: it answers no ARP, and speaks no IPv6. Guests behind it are not concerned, and
  * virt-handler finds the IPv4 address on the interface.
  */
-export const QUIET = {
+export const QUIET_SYSCTLS = {
   type: 'tuning',
   sysctl: { 'net.ipv4.conf.IFNAME.arp_ignore': '8', 'net.ipv6.conf.IFNAME.disable_ipv6': '1' },
 };
 
-export type Case = Omit<Move, 'segment'>;
+export type NamedCase = Omit<MigrationCase, 'segment'>;
 
 /** What to try of settings of a NAD, and of the MAC address in the VM's spec. @param segment name of the bridge */
-export const CASES: Readonly<Record<string, (segment: string) => Case>> = {
+export const CASES: Readonly<Record<string, (segment: string) => NamedCase>> = {
   'bridge, MAC in the spec': (segment) => bridge(segment, { mac: MAC }),
   'bridge, MAC in the spec, guest speaks every 100 ms': (segment) =>
     bridge(segment, { mac: MAC, guestSpeaksEveryMs: 100 }),
@@ -31,16 +31,16 @@ export const CASES: Readonly<Record<string, (segment: string) => Case>> = {
   'macvlan, own MACs': (segment) => macvlan(segment, {}),
 };
 
-function bridge(segment: string, more: Partial<Case>, settings: object = {}): Case {
+function bridge(segment: string, more: Partial<NamedCase>, settings: object = {}): NamedCase {
   return { as: 'bridge', config: bridgeNetwork(segment, IPAM, settings), ...more };
 }
 
-function quietBridge(segment: string, more: Partial<Case>): Case {
-  const plugins = [bridgeNetwork(segment, IPAM), QUIET];
+function quietBridge(segment: string, more: Partial<NamedCase>): NamedCase {
+  const plugins = [bridgeNetwork(segment, IPAM), QUIET_SYSCTLS];
   return { as: 'bridge', config: { cniVersion: '1.0.0', plugins }, ...more };
 }
 
-function macvlan(segment: string, more: Partial<Case>): Case {
+function macvlan(segment: string, more: Partial<NamedCase>): NamedCase {
   const capabilities = { ips: true };
   const config = { cniVersion: '1.0.0', type: 'macvlan', master: segment, capabilities, ipam: IPAM };
   return { as: 'nic', config, ...more };

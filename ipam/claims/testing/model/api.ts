@@ -1,20 +1,20 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
-import type { Request, Wire } from '../../../../kube/transport.js';
-import { type Kind, type World, refusal } from './world.js';
+import type { ApiRequest, ClientTransport } from '../../../../kube/transport.js';
+import { type Kind, type IpamWorld, apiError } from './world.js';
 import { mergePatch } from '../../../../test/merge-patch.js';
 
 /** What may go wrong with a request: nothing of it happens, or all of it, and the answer is lost. */
 export type Fault = { error: Error; applied: boolean } | undefined;
 
 /** Told of each write before it is stored, to see whether it may be. */
-export interface Judge {
-  leaseChanges(before: AddressLease | undefined, after: AddressLease | undefined): void;
-  statusChanges(before: IPAMClaim, after: IPAMClaim): void;
+export interface WriteChecks {
+  checkLeaseChange(before: AddressLease | undefined, after: AddressLease | undefined): void;
+  checkStatusChange(before: IPAMClaim, after: IPAMClaim): void;
 }
 
-interface Target {
+interface RequestTarget {
   kind: Kind;
   namespace?: string;
   name?: string;
@@ -22,23 +22,23 @@ interface Target {
 }
 
 /** The API server of a world, as far as the IPAM's work on claims goes: reads, and writes with their preconditions. */
-export class SimulatedApi implements Wire {
-  readonly seen: string[] = [];
-  before: (request: Request) => Fault | Promise<Fault> = () => undefined;
-  readonly #world: World;
-  readonly #judge: Judge;
+export class SimulatedApi implements ClientTransport {
+  readonly requests: string[] = [];
+  before: (request: ApiRequest) => Fault | Promise<Fault> = () => undefined;
+  readonly #world: IpamWorld;
+  readonly #judge: WriteChecks;
 
-  constructor(world: World, judge: Judge) {
+  constructor(world: IpamWorld, judge: WriteChecks) {
     this.#world = world;
     this.#judge = judge;
   }
 
-  async request(request: Request): Promise<unknown> {
+  async request(request: ApiRequest): Promise<unknown> {
     const target = targetOf(request.path);
     await Promise.resolve();
     const fault = await this.before(request);
     if (fault !== undefined && !fault.applied) throw fault.error;
-    this.seen.push([request.method, target.kind, target.name, target.subresource].filter(Boolean).join(' '));
+    this.requests.push([request.method, target.kind, target.name, target.subresource].filter(Boolean).join(' '));
     const answer = structuredClone(this.#answer(request, target));
     if (fault !== undefined) throw fault.error;
     return answer;
@@ -52,22 +52,22 @@ export class SimulatedApi implements Wire {
     return Promise.resolve();
   }
 
-  #answer(request: Request, { kind, namespace, name, subresource }: Target): unknown {
+  #answer(request: ApiRequest, { kind, namespace, name, subresource }: RequestTarget): unknown {
     if (name === undefined) {
       if (request.method === 'GET') return { metadata: {}, items: this.#world.list(kind) };
       return this.#create(request.body as AddressLease);
     }
     const key = joinKey(namespace, name);
     const found = this.#world.get(kind, key);
-    if (found === undefined) throw refusal(404, 'NotFound', `${kind} ${key}`, name);
+    if (found === undefined) throw apiError(404, 'NotFound', `${kind} ${key}`, name);
     switch (request.method) {
       case 'GET':
         return found;
       case 'PATCH':
         return this.#patch(kind, found, { body: request.body as KubeObject, subresource });
       case 'DELETE':
-        check(found, (request.body as { preconditions?: Preconditions }).preconditions ?? {});
-        this.#judge.leaseChanges(found as AddressLease, undefined);
+        checkPreconditions(found, (request.body as { preconditions?: Preconditions }).preconditions ?? {});
+        this.#judge.checkLeaseChange(found as AddressLease, undefined);
         this.#world.remove(kind, key);
         return undefined;
       default:
@@ -77,9 +77,9 @@ export class SimulatedApi implements Wire {
 
   #create(lease: AddressLease): unknown {
     if (this.#world.get('addressleases', lease.metadata.name) !== undefined) {
-      throw refusal(409, 'AlreadyExists', lease.metadata.name, lease.metadata.name);
+      throw apiError(409, 'AlreadyExists', lease.metadata.name, lease.metadata.name);
     }
-    this.#judge.leaseChanges(undefined, lease);
+    this.#judge.checkLeaseChange(undefined, lease);
     return this.#world.create('addressleases', lease);
   }
 
@@ -88,13 +88,13 @@ export class SimulatedApi implements Wire {
     found: KubeObject,
     { body, subresource }: { body: KubeObject; subresource: string | undefined },
   ): unknown {
-    check(found, body.metadata);
+    checkPreconditions(found, body.metadata);
     const after = structuredClone(found);
     mergePatch(after, body);
     if (kind === 'ipamclaims') {
-      if (subresource !== 'status') throw refusal(403, 'Forbidden', 'only status is ours', found.metadata.name);
-      this.#judge.statusChanges(found as IPAMClaim, after as IPAMClaim);
-    } else this.#judge.leaseChanges(found as AddressLease, after as AddressLease);
+      if (subresource !== 'status') throw apiError(403, 'Forbidden', 'only status is ours', found.metadata.name);
+      this.#judge.checkStatusChange(found as IPAMClaim, after as IPAMClaim);
+    } else this.#judge.checkLeaseChange(found as AddressLease, after as AddressLease);
     return this.#world.update(kind, joinKey(found.metadata.namespace, found.metadata.name), (copy) =>
       Object.assign(copy, after),
     );
@@ -106,7 +106,7 @@ interface Preconditions {
   resourceVersion?: string | undefined;
 }
 
-function targetOf(path: string): Target {
+function targetOf(path: string): RequestTarget {
   const match =
     /\/(?:namespaces\/([^/]+)\/)?(ipamclaims|addressleases|addresspools|pods)(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(path);
   if (match?.[2] === undefined) throw new TypeError(`${path} is not simulated`);
@@ -119,9 +119,9 @@ function targetOf(path: string): Target {
   };
 }
 
-function check({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions): void {
+function checkPreconditions({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions): void {
   const holds =
     (uid === undefined || uid === metadata.uid) &&
     (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
-  if (!holds) throw refusal(409, 'Conflict', 'the precondition does not hold', metadata.name);
+  if (!holds) throw apiError(409, 'Conflict', 'the precondition does not hold', metadata.name);
 }

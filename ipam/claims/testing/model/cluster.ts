@@ -1,34 +1,34 @@
 import { TransportError } from '../../../../kube/errors.js';
-import type { Request } from '../../../../kube/transport.js';
-import type { NetworkAttachment } from '../../../../cluster/shrink.js';
+import type { ApiRequest } from '../../../../kube/transport.js';
+import type { ParsedNad } from '../../../../cluster/transforms.js';
 import { holdfastConfig, nad } from '../../../../test/pool-objects.js';
 import { type Fault, SimulatedApi } from './api.js';
 import { Invariants } from './invariants.js';
-import { type Operation, expire, operate, setPool } from './operations.js';
-import { MAX_STALENESS_MS, ModelProcess } from './process.js';
-import { checkRest, checkWaiting } from './rest.js';
-import { KINDS, World } from './world.js';
+import { type Operation, expire, applyOperation, setPool } from './operations.js';
+import { MAX_STALENESS_MS, IpamModelProcess } from './process.js';
+import { checkSettled, checkWaitList } from './settled.js';
+import { KINDS, IpamWorld } from './world.js';
 
 /** A sync whose request number `request` gets no answer; `ends`: nor does any later one, and the process is started anew. */
-export interface Accident {
+export interface RequestFailure {
   request: number;
   applied: boolean;
   ends: boolean;
 }
 
 /** Something that happens while a claim is synced. */
-export type Interlude = (key: string) => void | Promise<void>;
+export type Interruption = (key: string) => void | Promise<void>;
 
 const MAX_ROUNDS = 300;
 
 /** A world with two IPAM processes that both believe to lead. */
-export class ModelCluster {
-  readonly world = new World();
+export class IpamModelCluster {
+  readonly world = new IpamWorld();
   readonly invariants = new Invariants(this.world);
   readonly api = new SimulatedApi(this.world, this.invariants);
-  readonly processes: ModelProcess[];
+  readonly processes: IpamModelProcess[];
   isGateOpen = true;
-  readonly #networks: readonly NetworkAttachment[] = [nad('vms/blue', holdfastConfig())];
+  readonly #networks: readonly ParsedNad[] = [nad('vms/blue', holdfastConfig())];
 
   constructor() {
     setPool(this.world, 'small');
@@ -36,7 +36,7 @@ export class ModelCluster {
   }
 
   operate(operation: Operation): void {
-    operate(this.world, this.invariants, operation);
+    applyOperation(this.world, this.invariants, operation);
   }
 
   restart(index: number): void {
@@ -44,14 +44,14 @@ export class ModelCluster {
   }
 
   /** @param meanwhile what happens before each of its requests, one after the other */
-  async sync(index: number, accident: Accident | undefined, meanwhile: readonly Interlude[]): Promise<void> {
+  async sync(index: number, accident: RequestFailure | undefined, meanwhile: readonly Interruption[]): Promise<void> {
     const key = this.#process(index).nextKey;
     if (key === undefined) return;
     let requests = 0;
     let lookedAt: number | undefined;
     let hasWritten = false;
     const left = [...meanwhile];
-    const before = async (request: Request): Promise<Fault> => {
+    const before = async (request: ApiRequest): Promise<Fault> => {
       // a status that could be written was that of the claim as it was known
       if (hasWritten) lookedAt = this.world.version;
       hasWritten = request.method === 'PATCH' && request.path.includes('/ipamclaims/');
@@ -60,7 +60,7 @@ export class ModelCluster {
       await left.shift()?.(key);
       this.api.before = before;
       if (request.method === 'GET' && request.path.includes('/ipamclaims/')) lookedAt = this.world.version;
-      this.invariants.lookedAt = lookedAt;
+      this.invariants.readAtVersion = lookedAt;
       const number = requests++;
       if (accident === undefined || number < accident.request || (number > accident.request && !accident.ends)) return;
       const applied = accident.applied && number === accident.request;
@@ -108,9 +108,9 @@ export class ModelCluster {
     }
   }
 
-  checkRest(): void {
+  checkSettled(): void {
     try {
-      checkRest(this.world);
+      checkSettled(this.world);
     } catch (error) {
       (error as Error).message += this.describe();
       throw error;
@@ -118,9 +118,9 @@ export class ModelCluster {
   }
 
   /** Who is refused would be refused again if he were new. */
-  checkNobodyWaitsInVain(): void {
+  checkWaitList(): void {
     try {
-      checkWaiting(this.world);
+      checkWaitList(this.world);
     } catch (error) {
       (error as Error).message += this.describe();
       throw error;
@@ -134,22 +134,22 @@ export class ModelCluster {
         return `${kind} ${JSON.stringify({ name, uid, annotations, deletionTimestamp, ...rest })}`;
       }),
     );
-    return `\n${lines.join('\n')}\nlast requests: ${this.api.seen.slice(-12).join(', ')}`;
+    return `\n${lines.join('\n')}\nlast requests: ${this.api.requests.slice(-12).join(', ')}`;
   }
 
   /** Nothing goes wrong, and nobody is overtaken. */
   #undisturbed(): void {
     this.api.before = () => undefined;
-    this.invariants.lookedAt = undefined;
+    this.invariants.readAtVersion = undefined;
   }
 
-  #process(index: number): ModelProcess {
+  #process(index: number): IpamModelProcess {
     const process = this.processes[index];
     if (process === undefined) throw new RangeError(`there is no process ${index}`);
     return process;
   }
 
-  #start(): ModelProcess {
-    return new ModelProcess(this.world, this.api, this.#networks, () => this.isGateOpen);
+  #start(): IpamModelProcess {
+    return new IpamModelProcess(this.world, this.api, this.#networks, () => this.isGateOpen);
   }
 }

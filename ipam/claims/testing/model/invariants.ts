@@ -2,9 +2,9 @@ import type { AddressLease } from '../../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { objectKey } from '../../../../api/meta.js';
 import { IPS_ALLOCATED } from '../../../../api/names.js';
-import type { Judge } from './api.js';
+import type { WriteChecks } from './api.js';
 import { MAX_STALENESS_MS } from './process.js';
-import type { World } from './world.js';
+import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
 
 /** A promise that was broken. */
@@ -12,31 +12,31 @@ export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-function addressesOf(claim: IPAMClaim): string[] {
+function statusAddresses(claim: IPAMClaim): string[] {
   return (claim.status?.ips ?? []).map(bareAddress);
 }
 
-export function heldBy(world: World, uid: string | undefined): AddressLease[] {
+export function leasesHeldBy(world: IpamWorld, uid: string | undefined): AddressLease[] {
   return world.list('addressleases').filter(({ spec }) => spec.releasedAt === undefined && spec.owner?.uid === uid);
 }
 
 /** What must never happen, judged at each write of the IPAM. */
-export class Invariants implements Judge {
+export class Invariants implements WriteChecks {
   /** UIDs of leases that a status has shown. */
   readonly #shown = new Set<string>();
   /** By pod: the addresses that it was given, and the UID of the claim. */
   readonly inUse = new Map<string, { claim: string; addresses: readonly string[] }>();
   /** The world's version when the process that writes now last read the claim; undefined: it has not. */
-  lookedAt: number | undefined;
+  readAtVersion: number | undefined;
   /** By UID of the claim and address: since which version its status shows it. */
   readonly #shownSince = new Map<string, number>();
-  readonly #world: World;
+  readonly #world: IpamWorld;
 
-  constructor(world: World) {
+  constructor(world: IpamWorld) {
     this.#world = world;
   }
 
-  leaseChanges(before: AddressLease | undefined, after: AddressLease | undefined): void {
+  checkLeaseChange(before: AddressLease | undefined, after: AddressLease | undefined): void {
     if (before === undefined) return;
     this.#judgeTable(before, after);
     if (before.spec.owner !== undefined) this.#judgeOwner(before, after);
@@ -52,10 +52,10 @@ export class Invariants implements Judge {
     if (!wasHeld) this.#mayBeTaken(before, after);
   }
 
-  statusChanges(before: IPAMClaim, after: IPAMClaim): void {
+  checkStatusChange(before: IPAMClaim, after: IPAMClaim): void {
     const key = objectKey(after);
-    const ips = addressesOf(after);
-    const held = heldBy(this.#world, after.metadata.uid);
+    const ips = statusAddresses(after);
+    const held = leasesHeldBy(this.#world, after.metadata.uid);
     for (const lease of held) {
       if (ips.includes(lease.spec.address)) this.#shown.add(lease.metadata.uid ?? '');
     }
@@ -63,7 +63,7 @@ export class Invariants implements Judge {
     const allocated = after.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
     if (allocated === undefined) throw new Violation(`${key} has no ${IPS_ALLOCATED}`);
     if (allocated.status === 'True' && ips.length === 0) throw new Violation(`${key} is allocated without addresses`);
-    const had = [...addressesOf(before), ...held.map(({ spec }) => spec.address)];
+    const had = [...statusAddresses(before), ...held.map(({ spec }) => spec.address)];
     if (allocated.status === 'False' && !ips.every((ip) => had.includes(ip))) {
       throw new Violation(`${key} is refused, and shows what it never had`);
     }
@@ -81,7 +81,7 @@ export class Invariants implements Judge {
   }
 
   #noteShown(before: IPAMClaim, after: IPAMClaim): void {
-    const news = addressesOf(after).filter((ip) => !addressesOf(before).includes(ip));
+    const news = statusAddresses(after).filter((ip) => !statusAddresses(before).includes(ip));
     for (const ip of news) this.#shownSince.set(`${after.metadata.uid}/${ip}`, this.#world.version + 1);
   }
 
@@ -90,7 +90,7 @@ export class Invariants implements Judge {
     const claim = this.#world.claim(lease.spec.owner?.uid);
     if (after === undefined && this.#shown.has(uid)) throw new Violation(`${name} is deleted, and was shown`);
     if (claim === undefined || this.#isOvertaken(lease, claim) || this.#hasAnotherOf(lease)) return;
-    if (addressesOf(claim).includes(lease.spec.address)) {
+    if (statusAddresses(claim).includes(lease.spec.address)) {
       throw new Violation(`${name} goes, and its claim shows it`);
     }
     for (const { claim: user, addresses } of this.inUse.values()) {
@@ -102,7 +102,7 @@ export class Invariants implements Judge {
 
   /** The claim has the same address by a lease in another address space: caches that disagree about the pool's space have taken both. */
   #hasAnotherOf({ metadata, spec }: AddressLease): boolean {
-    const others = heldBy(this.#world, spec.owner?.uid).filter((lease) => lease.metadata.name !== metadata.name);
+    const others = leasesHeldBy(this.#world, spec.owner?.uid).filter((lease) => lease.metadata.name !== metadata.name);
     return others.some((lease) => lease.spec.address === spec.address);
   }
 
@@ -112,8 +112,8 @@ export class Invariants implements Judge {
    */
   #isOvertaken({ metadata, spec }: AddressLease, claim: IPAMClaim): boolean {
     const since = this.#shownSince.get(`${claim.metadata.uid}/${spec.address}`) ?? 0;
-    const { lookedAt } = this;
-    return lookedAt !== undefined && Number(metadata.resourceVersion) <= lookedAt && since > lookedAt;
+    const { readAtVersion } = this;
+    return readAtVersion !== undefined && Number(metadata.resourceVersion) <= readAtVersion && since > readAtVersion;
   }
 
   #mayBeTaken(before: AddressLease, after: AddressLease): void {

@@ -11,20 +11,27 @@ import {
 } from '../../../../api/names.js';
 import { parseAddress } from '../../../core/address.js';
 import { leaseName } from '../../../core/lease-name.js';
-import { type Invariants, heldBy } from './invariants.js';
+import { type Invariants, leasesHeldBy } from './invariants.js';
 import { MAX_STALENESS_MS } from './process.js';
-import type { World } from './world.js';
+import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
 
 const NAMESPACE = 'vms';
 const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
 type Name = (typeof NAMES)[number];
 
-const V4: PoolSubnet = { cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.6'] };
-const WIDE: PoolSubnet = { cidr: '10.0.0.0/28', gateway: '10.0.0.1' };
+const SMALL_V4: PoolSubnet = { cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.6'] };
+const WIDE_V4: PoolSubnet = { cidr: '10.0.0.0/28', gateway: '10.0.0.1' };
 const V6: PoolSubnet = { cidr: '2001:db8::/126' };
 /** What an admin makes of the pool; `gone`: deletes it; `moved`: makes it anew in another address space. */
-const POOLS = { small: [V4], wide: [WIDE], dual: [V4, V6], wideDual: [WIDE, V6], moved: [V4], gone: undefined };
+const POOLS = {
+  small: [SMALL_V4],
+  wide: [WIDE_V4],
+  dual: [SMALL_V4, V6],
+  wideDual: [WIDE_V4, V6],
+  moved: [SMALL_V4],
+  gone: undefined,
+};
 
 const REQUESTS = [
   undefined,
@@ -60,7 +67,7 @@ export type Operation =
   | { do: 'pass'; seconds: number }
   | { do: 'expire' };
 
-const a = <D extends Operation['do']>(what: D) => fc.constant(what);
+const doing = <D extends Operation['do']>(what: D) => fc.constant(what);
 const name = fc.constantFrom(...NAMES);
 const request = fc.constantFrom(...REQUESTS);
 
@@ -68,7 +75,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      do: a('create'),
+      do: doing('create'),
       name,
       request: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, request),
       restored: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, fc.constantFrom(...RESTORED)),
@@ -78,18 +85,21 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'finish' as const), name }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('startPod' as const, 'addPod', 'endPod'), name }) },
-  { weight: 3, arbitrary: fc.record({ do: a('request'), name, request }) },
-  { weight: 1, arbitrary: fc.record({ do: a('deleteLease'), index: fc.nat({ max: 9 }) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ do: a('pool'), pool: fc.constantFrom(...(Object.keys(POOLS) as (keyof typeof POOLS)[])) }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: a('pass'), seconds: fc.constantFrom(1, 20, 90) }) },
-  { weight: 1, arbitrary: fc.record({ do: a('expire') }) },
+  { weight: 3, arbitrary: fc.record({ do: doing('request'), name, request }) },
+  { weight: 1, arbitrary: fc.record({ do: doing('deleteLease'), index: fc.nat({ max: 9 }) }) },
   {
     weight: 1,
     arbitrary: fc.record({
-      do: a('reserve'),
+      do: doing('pool'),
+      pool: fc.constantFrom(...(Object.keys(POOLS) as (keyof typeof POOLS)[])),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: doing('pass'), seconds: fc.constantFrom(1, 20, 90) }) },
+  { weight: 1, arbitrary: fc.record({ do: doing('expire') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: doing('reserve'),
       address: fc.constantFrom('10.0.0.2', '10.0.0.6', '2001:db8::3'),
       mac: fc.constantFrom(...MACS),
     }),
@@ -97,12 +107,12 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
 );
 
 /** The same, done to the claim of that key. */
-export function doneTo(key: string, operation: Operation): Operation {
+export function withClaim(key: string, operation: Operation): Operation {
   const [, name] = key.split('/') as [string, Name];
   return 'name' in operation ? { ...operation, name } : operation;
 }
 
-export function operate(world: World, invariants: Invariants, operation: Operation): void {
+export function applyOperation(world: IpamWorld, invariants: Invariants, operation: Operation): void {
   switch (operation.do) {
     case 'create':
       createClaim(world, operation);
@@ -130,13 +140,13 @@ export function operate(world: World, invariants: Invariants, operation: Operati
       deleteLease(world, operation.index);
       return;
     default:
-      operateOnPool(world, operation);
+      applyPoolOperation(world, operation);
   }
 }
 
 type PoolOperation = Extract<Operation, { do: 'pool' | 'pass' | 'expire' | 'reserve' }>;
 
-function operateOnPool(world: World, operation: PoolOperation): void {
+function applyPoolOperation(world: IpamWorld, operation: PoolOperation): void {
   switch (operation.do) {
     case 'pool':
       setPool(world, operation.pool);
@@ -153,7 +163,7 @@ function operateOnPool(world: World, operation: PoolOperation): void {
   }
 }
 
-export function setPool(world: World, name: keyof typeof POOLS): void {
+export function setPool(world: IpamWorld, name: keyof typeof POOLS): void {
   const subnets = POOLS[name];
   if (subnets === undefined) {
     world.remove('addresspools', 'blue');
@@ -168,7 +178,7 @@ export function setPool(world: World, name: keyof typeof POOLS): void {
 }
 
 /** What the collector does with released leases after their time. */
-export function expire(world: World): void {
+export function expire(world: IpamWorld): void {
   for (const { metadata, spec } of world.list('addressleases')) {
     const { releasedAt, mac, reserved, address, addressSpace, pool } = spec;
     const keptMs = mac === undefined || reserved === true ? 2 * MAX_STALENESS_MS : STICKY_MS;
@@ -183,14 +193,14 @@ export function expire(world: World): void {
 }
 
 /** An admin reserves an address for a MAC address. */
-function reserve(world: World, { address, mac }: Extract<Operation, { do: 'reserve' }>): void {
+function reserve(world: IpamWorld, { address, mac }: Extract<Operation, { do: 'reserve' }>): void {
   const name = leaseName('blue', parseAddress(address));
   if (world.get('addressleases', name) !== undefined) return;
   world.create('addressleases', { metadata: { name }, spec: { address, addressSpace: 'blue', pool: 'blue', mac } });
 }
 
 function createClaim(
-  world: World,
+  world: IpamWorld,
   { name, request, restored, owned, mac }: Extract<Operation, { do: 'create' }>,
 ): void {
   const key = `${NAMESPACE}/${name}`;
@@ -212,13 +222,13 @@ function createClaim(
   world.create('ipamclaims', claim);
 }
 
-function finish(world: World, name: Name): void {
+function finish(world: IpamWorld, name: Name): void {
   // as the finalizer has it: not while a pod uses it
   if (world.get('pods', `${NAMESPACE}/${name}`) !== undefined) return;
   world.remove('ipamclaims', `${NAMESPACE}/${name}`);
 }
 
-function startPod(world: World, name: Name): void {
+function startPod(world: IpamWorld, name: Name): void {
   const key = `${NAMESPACE}/${name}`;
   if (world.get('ipamclaims', key) === undefined || world.get('pods', key) !== undefined) return;
   world.create('pods', {
@@ -232,18 +242,18 @@ function startPod(world: World, name: Name): void {
 }
 
 /** As an agent answers: with what the status shows, where the claim has the leases of all of it. */
-function addPod(world: World, invariants: Invariants, name: Name): void {
+function addPod(world: IpamWorld, invariants: Invariants, name: Name): void {
   const key = `${NAMESPACE}/${name}`;
   const claim = world.get('ipamclaims', key);
   if (claim === undefined || world.get('pods', key) === undefined) return;
   const isAllocated = claim.status?.conditions?.some(({ type, status }) => type === IPS_ALLOCATED && status === 'True');
   const ips = (claim.status?.ips ?? []).map(bareAddress);
-  const held = heldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
+  const held = leasesHeldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
   if (!isAllocated || !ips.every((ip) => held.includes(ip)) || invariants.inUse.has(name)) return;
   invariants.inUse.set(name, { claim: claim.metadata.uid ?? '', addresses: ips });
 }
 
-function change(world: World, name: Name, edit: (claim: IPAMClaim) => void): void {
+function change(world: IpamWorld, name: Name, edit: (claim: IPAMClaim) => void): void {
   const key = `${NAMESPACE}/${name}`;
   if (world.get('ipamclaims', key) !== undefined) world.update('ipamclaims', key, edit);
 }
@@ -253,12 +263,12 @@ function setRequest(metadata: IPAMClaim['metadata'], request: string | undefined
   else metadata.annotations = { ...metadata.annotations, [CLAIM_REQUESTED_ADDRESSES]: request };
 }
 
-function deleteLease(world: World, index: number): void {
+function deleteLease(world: IpamWorld, index: number): void {
   const leases = world.list('addressleases');
   const lease = leases[index % Math.max(leases.length, 1)];
   if (lease !== undefined) world.remove('addressleases', lease.metadata.name);
 }
 
-function timeOf(world: World): string {
+function timeOf(world: IpamWorld): string {
   return new Date(world.now).toISOString();
 }

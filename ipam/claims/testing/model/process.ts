@@ -1,41 +1,41 @@
-import { ADDRESS_POOL_WATCH } from '../../../../cluster/watched.js';
+import { ADDRESS_POOL_WATCH } from '../../../../cluster/watch-specs.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import { createClaimSync } from '../../sync.js';
-import { CLAIM_PODS, ClaimPods } from '../../pods.js';
-import { Promises } from '../../promises.js';
-import { allKeys, keysOfClaim, keysOfLease, keysOfNetworks, keysOfVacancy } from '../../triggers.js';
-import { ClaimWaiters } from '../../waiting.js';
+import { CLAIM_PODS, ClaimPods } from '../../claim-pods.js';
+import { RestoreHolds } from '../../restore-holds.js';
+import { allClaimKeys, keysOfClaim, keysOfLease, keysOfNetworks, keysOfFreedAddress } from '../../triggers.js';
+import { ClaimWaitList } from '../../wait-list.js';
 import type { LeaseRecord } from '../../../core/lease.js';
-import { LeaseBook } from '../../../leases/book.js';
+import { LeaseBook } from '../../../leases/lease-book.js';
 import { PoolDirectory } from '../../../directory/directory.js';
-import { SERVED_CLAIMS } from '../../watched.js';
+import { SERVED_CLAIM_WATCH } from '../../watches.js';
 import { ADDRESS_LEASE_WATCH } from '../../../leases/lease-watch.js';
 import { Cache, type Indexes } from '../../../../kube/cache.js';
 import { Client } from '../../../../kube/client.js';
 import type { EventRecorder } from '../../../../kube/events.js';
-import type { Change } from '../../../../kube/informer.js';
+import type { ObjectChange } from '../../../../kube/informer.js';
 import { silentLogger } from '../../../../kube/log.js';
-import type { SyncResult } from '../../../../kube/loop.js';
-import type { Wire } from '../../../../kube/transport.js';
-import { type NetworkAttachment } from '../../../../cluster/shrink.js';
+import type { SyncResult } from '../../../../kube/controller-loop.js';
+import type { ClientTransport } from '../../../../kube/transport.js';
+import { type ParsedNad } from '../../../../cluster/transforms.js';
 import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
 import { cacheOf } from '../../../../test/pool-objects.js';
-import type { Kind, World } from './world.js';
+import type { Kind, IpamWorld } from './world.js';
 
 /** Nobody may have an address sooner than twice that after its release. */
 export const MAX_STALENESS_MS = 30_000;
 
 /** A cache that sees what has happened when it is told to. */
-class Lagging<T extends KubeObject, S extends KubeObject> {
+class LaggingInformer<T extends KubeObject, S extends KubeObject> {
   readonly cache: Cache<S>;
-  readonly #handlers: ((change: Change<S>) => void)[] = [];
-  readonly #world: World;
+  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
+  readonly #world: IpamWorld;
   readonly #kind: Kind;
   readonly #shrink: (object: T) => S;
   #position: number;
 
-  constructor(world: World, kind: Kind, options: { shrink?: (object: T) => S; indexes?: Indexes<S> }) {
+  constructor(world: IpamWorld, kind: Kind, options: { shrink?: (object: T) => S; indexes?: Indexes<S> }) {
     this.#world = world;
     this.#kind = kind;
     this.#shrink = options.shrink ?? ((object) => object as KubeObject as S);
@@ -44,7 +44,7 @@ class Lagging<T extends KubeObject, S extends KubeObject> {
     for (const object of world.list(kind)) this.cache.set(this.#shrink(object as KubeObject as T));
   }
 
-  onChange(handler: (change: Change<S>) => void): void {
+  onChange(handler: (change: ObjectChange<S>) => void): void {
     this.#handlers.push(handler);
     for (const object of this.cache.list()) handler({ type: 'added', object });
   }
@@ -67,18 +67,18 @@ class Lagging<T extends KubeObject, S extends KubeObject> {
     this.#tell(before === undefined ? { type: 'added', object: small } : { type: 'changed', object: small, before });
   }
 
-  #tell(change: Change<S>): void {
+  #tell(change: ObjectChange<S>): void {
     for (const handler of this.#handlers) handler(change);
   }
 }
 
 /** One IPAM process that leads, or believes so: its caches lag behind, its queue has no clock. */
-export class ModelProcess {
+export class IpamModelProcess {
   readonly queue = new Set<string>();
   /** Those whose last sync failed. */
   readonly retries = new Set<string>();
   readonly events: string[] = [];
-  readonly waiters: ClaimWaiters;
+  readonly waitList: ClaimWaitList;
   readonly book = new LeaseBook();
   readonly directory: PoolDirectory;
   readonly claims;
@@ -89,33 +89,33 @@ export class ModelProcess {
   readonly #sync: (key: string) => Promise<SyncResult>;
 
   constructor(
-    world: World,
-    wire: Wire,
-    networks: readonly NetworkAttachment[],
+    world: IpamWorld,
+    wire: ClientTransport,
+    networks: readonly ParsedNad[],
     isGateOpen: () => boolean = () => true,
   ) {
-    const claims = new Lagging(world, 'ipamclaims', SERVED_CLAIMS);
-    const leases = new Lagging(world, 'addressleases', ADDRESS_LEASE_WATCH);
-    const pools = new Lagging(world, 'addresspools', ADDRESS_POOL_WATCH);
-    const pods = new Lagging(world, 'pods', CLAIM_PODS);
+    const claims = new LaggingInformer(world, 'ipamclaims', SERVED_CLAIM_WATCH);
+    const leases = new LaggingInformer(world, 'addressleases', ADDRESS_LEASE_WATCH);
+    const pools = new LaggingInformer(world, 'addresspools', ADDRESS_POOL_WATCH);
+    const pods = new LaggingInformer(world, 'pods', CLAIM_PODS);
     this.claims = claims;
     this.#informers = { ipamclaims: claims, addressleases: leases, addresspools: pools, pods };
-    this.waiters = new ClaimWaiters((keys) => this.add(keys));
+    this.waitList = new ClaimWaitList((keys) => this.add(keys));
     this.directory = new PoolDirectory({ pools: pools.cache, networks: cacheOf(networks) });
     const claimPods = new ClaimPods(pods, claims.cache);
     this.book.attach(leases);
-    const promises = new Promises({ claims: claims.cache, book: this.book, directory: this.directory });
-    this.directory.onChange((changed) => promises.networksChanged(changed));
-    claims.onChange((change) => promises.claimChanged(change));
-    this.book.onChange((change) => promises.leaseChanged(change));
+    const promises = new RestoreHolds({ claims: claims.cache, book: this.book, directory: this.directory });
+    this.directory.onChange((changed) => promises.onNetworksChange(changed));
+    claims.onChange((change) => promises.onClaimChange(change));
+    this.book.onChange((change) => promises.onLeaseChange(change));
     claims.onChange((change) => this.add(keysOfClaim(change)));
     pools.onChange((change) => this.directory.changed(change));
     this.directory.onChange((changed) => this.add(keysOfNetworks(changed, claims.cache)));
     claimPods.onChange((key) => this.add([key]));
     this.book.onChange((change: { before?: LeaseRecord; after?: LeaseRecord }) =>
-      this.add(keysOfLease(change, this.waiters)),
+      this.add(keysOfLease(change, this.waitList)),
     );
-    this.book.onGivenUp((space, address) => this.add(keysOfVacancy(space, address, this.waiters)));
+    this.book.onAddressFreed((space, address) => this.add(keysOfFreedAddress(space, address, this.waitList)));
     const events: Pick<EventRecorder, 'event'> = {
       event: ({ kind }, type, reason, message) => void this.events.push(`${type} ${kind} ${reason}: ${message}`),
     };
@@ -126,8 +126,8 @@ export class ModelProcess {
       directory: this.directory,
       pods: claimPods,
       client: new Client(wire),
-      waiters: this.waiters,
-      promises,
+      waitList: this.waitList,
+      restoreHolds: promises,
       gate: { isOpen: isGateOpen },
       heldByStopped: () => this.heldByStopped,
       kubevirt: KNOWN_KUBEVIRT,
@@ -137,13 +137,18 @@ export class ModelProcess {
       },
       clock: { now: () => world.now, wall: () => world.now },
       events,
-      metrics: { stepped: () => undefined, took: () => undefined, released: () => undefined, waiting: () => undefined },
+      metrics: {
+        countStep: () => undefined,
+        countAllocation: () => undefined,
+        countReleases: () => undefined,
+        setWaiting: () => undefined,
+      },
       log: silentLogger,
     });
     // what came before it began to lead was told to nobody
     this.queue.clear();
-    promises.begin();
-    this.add(allKeys(claims.cache, this.book));
+    promises.start();
+    this.add(allClaimKeys(claims.cache, this.book));
   }
 
   add(keys: readonly string[]): void {
@@ -151,7 +156,7 @@ export class ModelProcess {
   }
 
   addAll(): void {
-    this.add(allKeys(this.claims.cache, this.book));
+    this.add(allClaimKeys(this.claims.cache, this.book));
   }
 
   deliver(kind: Kind, count: number): boolean {

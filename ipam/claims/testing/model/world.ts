@@ -16,7 +16,7 @@ export const KINDS: readonly Kind[] = ['ipamclaims', 'addressleases', 'addresspo
 export type WatchEvent<T = KubeObject> = { type: 'set'; object: T } | { type: 'removed'; object: T };
 
 /** The objects of a cluster as its API server has them, and a log of each kind that watches follow. */
-export class World {
+export class IpamWorld {
   readonly log: Record<Kind, WatchEvent[]> = { ipamclaims: [], addressleases: [], addresspools: [], pods: [] };
   /** Milliseconds since the epoch. */
   now = Date.UTC(2026, 0, 1);
@@ -46,7 +46,7 @@ export class World {
 
   create<K extends Kind>(kind: K, object: Objects[K]): Objects[K] {
     const key = objectKey(object);
-    if (this.#objects[kind].has(key)) throw refusal(409, 'AlreadyExists', `${kind} ${key}`, object.metadata.name);
+    if (this.#objects[kind].has(key)) throw apiError(409, 'AlreadyExists', `${kind} ${key}`, object.metadata.name);
     const stored = structuredClone(object);
     this.#serial++;
     stored.metadata = {
@@ -61,7 +61,7 @@ export class World {
   /** Changes a copy; what changes nothing is no write. */
   update<K extends Kind>(kind: K, key: string, change: (copy: Objects[K]) => void): Objects[K] {
     const found = this.get(kind, key);
-    if (found === undefined) throw refusal(404, 'NotFound', `${kind} ${key}`, key.split('/').pop() ?? '');
+    if (found === undefined) throw apiError(404, 'NotFound', `${kind} ${key}`, key.split('/').pop() ?? '');
     const copy = structuredClone(found);
     change(copy);
     if (JSON.stringify(copy) === JSON.stringify(found)) return found;
@@ -85,6 +85,6 @@ export class World {
   }
 }
 
-export function refusal(status: number, reason: string, message: string, name: string): StatusError {
+export function apiError(status: number, reason: string, message: string, name: string): StatusError {
   return new StatusError({ request: 'simulated', status, reason, message, details: { name } });
 }

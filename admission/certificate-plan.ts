@@ -1,0 +1,176 @@
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { isIP } from 'node:net';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** How long what is made lasts, and how changes are spaced. */
+export const CA_LIFETIME_MS = 365 * DAY_MS;
+export const SERVING_LIFETIME_MS = 90 * DAY_MS;
+/** A certificate begins before it is made: clocks differ. */
+export const BACKDATE_MS = 5 * MINUTE_MS;
+/** A new CA is trusted for this long before anything is shown that it signed: every API server has read it by then. */
+export const CA_PROPAGATION_MS = HOUR_MS;
+/** An old CA is trusted for this long after the last certificate that it signed is replaced: every replica has read the new one. */
+export const CA_OVERLAP_MS = HOUR_MS;
+
+/** What the Secret holds, as PEM. */
+export interface TlsMaterial {
+  /** Newest first; all are to be trusted. */
+  authorities: readonly string[];
+  /** Of the newest CA. */
+  authorityKey: string;
+  cert: string;
+  key: string;
+}
+
+export interface CertificateCircumstances {
+  now: number;
+  /** DNS names and IP addresses that the certificate must be for. */
+  names: readonly string[];
+  /** The CAs that API servers trust, as PEM. */
+  trusted: string;
+}
+
+export type CertificateAction =
+  /** All is well until `until`. */
+  | { action: 'keep'; until: number }
+  /** Nothing that is there can be used. */
+  | { action: 'make-all'; reason: string }
+  /** Make a CA that is trusted beside the others and signs nothing yet. */
+  | { action: 'add-authority'; reason: string }
+  /** Sign a new serving certificate with the newest CA. */
+  | { action: 'renew-serving'; reason: string }
+  /** Trust only the newest CA. */
+  | { action: 'drop-authorities'; reason: string };
+
+/** Decides what the certificates need next: one step, after which they are judged again. */
+export function planCertificates(
+  material: TlsMaterial | undefined,
+  circumstances: CertificateCircumstances,
+): CertificateAction {
+  if (material === undefined) return { action: 'make-all', reason: 'there is no certificate' };
+  const authorities = readCertificates(material.authorities);
+  const newest = authorities?.[0];
+  if (authorities === undefined || newest === undefined) return { action: 'make-all', reason: 'the CA cannot be read' };
+  const { now, names, trusted } = circumstances;
+  const flaw = problemOfAuthority(newest, material.authorityKey, now);
+  if (flaw !== undefined) return { action: 'make-all', reason: flaw };
+  const serving = readServing(material, authorities, { now, names });
+  if (typeof serving === 'string') return { action: 'renew-serving', reason: serving };
+  return planByAge({ serving, authorities, newest }, now, splitPem(trusted).includes(material.authorities[0] ?? ''));
+}
+
+/** @returns whether a TLS server can show it: key and certificate are a pair */
+export function isServable({ cert, key }: { cert: string; key: string }): boolean {
+  const certificate = readCertificate(cert);
+  return certificate !== undefined && isPair(certificate, key);
+}
+
+/** When a certificate ends, in ms since the epoch; undefined for what is none. */
+export function expiryOf(pem: string): number | undefined {
+  const certificate = readCertificate(pem);
+  return certificate === undefined ? undefined : Date.parse(certificate.validTo);
+}
+
+/** Why a certificate is of no use any more; undefined while it is. */
+export function describeExpiry(pem: string, now: number): string | undefined {
+  const end = expiryOf(pem);
+  if (end === undefined || now < end) return undefined;
+  return `the certificate expired at ${new Date(end).toISOString()}: see the log for why there is no new one`;
+}
+
+/** The certificates of a PEM text, one by one. */
+export function splitPem(pem: string): string[] {
+  return (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map((one) => `${one}\n`);
+}
+
+interface Chain {
+  serving: X509Certificate;
+  /** Newest first. */
+  authorities: readonly X509Certificate[];
+  newest: X509Certificate;
+}
+
+/** What is due with certificates that all can be used. */
+function planByAge({ serving, authorities, newest }: Chain, now: number, isNewestTrusted: boolean): CertificateAction {
+  const newestTwoThirds = renewalTimeOf(newest);
+  if (now >= newestTwoThirds) return { action: 'add-authority', reason: 'two thirds of the life of the CA are over' };
+  if (!isIssuedBy(serving, newest)) {
+    const settled = creationTimeOf(newest) + CA_PROPAGATION_MS;
+    if (now < settled) return { action: 'keep', until: settled };
+    // whoever does not trust the new CA yet would not talk to us any more
+    if (!isNewestTrusted) return { action: 'keep', until: now + MINUTE_MS };
+    return { action: 'renew-serving', reason: 'there is a new CA, and it is trusted' };
+  }
+  const servingTwoThirds = renewalTimeOf(serving);
+  if (now >= servingTwoThirds) {
+    return { action: 'renew-serving', reason: 'two thirds of the life of the serving certificate are over' };
+  }
+  const until = Math.min(newestTwoThirds, servingTwoThirds);
+  if (authorities.length === 1) return { action: 'keep', until };
+  const dropAt = creationTimeOf(serving) + CA_OVERLAP_MS;
+  if (now < dropAt) return { action: 'keep', until: Math.min(until, dropAt) };
+  return { action: 'drop-authorities', reason: 'nothing that the old CA signed is in use any more' };
+}
+
+function problemOfAuthority(certificate: X509Certificate, key: string, now: number): string | undefined {
+  if (!isPair(certificate, key)) return 'the key of the CA is not that of its certificate';
+  return now >= Date.parse(certificate.validTo) ? 'the CA has expired' : undefined;
+}
+
+/** @returns why it cannot be used, where it cannot */
+function readServing(
+  material: TlsMaterial,
+  authorities: readonly X509Certificate[],
+  { now, names }: Pick<CertificateCircumstances, 'now' | 'names'>,
+): X509Certificate | string {
+  const certificate = readCertificate(material.cert);
+  if (certificate === undefined) return 'the serving certificate cannot be read';
+  if (!isPair(certificate, material.key)) return 'the key is not that of the serving certificate';
+  if (now >= Date.parse(certificate.validTo)) return 'the serving certificate has expired';
+  if (!authorities.some((authority) => isIssuedBy(certificate, authority))) {
+    return 'no CA of ours has signed the serving certificate';
+  }
+  const missing = names.find((name) => !coversName(certificate, name));
+  return missing === undefined ? certificate : `the serving certificate is not for ${missing}`;
+}
+
+function readCertificate(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+function readCertificates(pems: readonly string[]): X509Certificate[] | undefined {
+  const certificates = pems.map(readCertificate);
+  return certificates.includes(undefined) ? undefined : (certificates as X509Certificate[]);
+}
+
+function isPair(certificate: X509Certificate, key: string): boolean {
+  try {
+    return certificate.checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
+}
+
+function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
+  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+}
+
+function coversName(certificate: X509Certificate, name: string): boolean {
+  return (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+}
+
+function creationTimeOf(certificate: X509Certificate): number {
+  return Date.parse(certificate.validFrom) + BACKDATE_MS;
+}
+
+function renewalTimeOf(certificate: X509Certificate): number {
+  const made = creationTimeOf(certificate);
+  return made + ((Date.parse(certificate.validTo) - made) * 2) / 3;
+}

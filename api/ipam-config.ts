@@ -1,0 +1,261 @@
+import type { AddressPoolSpec, PoolSubnet } from './address-pool.js';
+import { MAX_LABEL_KEY_LENGTH, POOL_LIMITS } from './limits.js';
+import { describeValue, isRecord, truncate } from './json.js';
+import type { NetworkConfigProblem } from './network-attachment.js';
+
+/** Of a pool's spec, what a NAD may say besides its subnets. */
+export const POOL_FIELDS = [
+  'addressSpace',
+  'cooldownSeconds',
+  'stickyMAC',
+  'blockSize',
+  'nodeSelector',
+  'publishCapacity',
+] as const;
+
+/** What `"ipam": {"type": "holdfast", …}` says. Shapes are checked here, addresses where the pool is made of it. */
+export interface HoldfastIpamConfig extends Pick<AddressPoolSpec, (typeof POOL_FIELDS)[number]> {
+  /** Of the `ipam` object in the NAD, such as `spec.config.plugins[0].ipam`. */
+  path: string;
+  /** Empty: an admin's pool serves. */
+  subnets: PoolSubnet[];
+  /** The same as whereabouts writes it; one of the two is empty. */
+  ranges: WhereaboutsRange[];
+  /** Of the ranges, in whose subnet it is. */
+  gateway?: string;
+  /** Whose workloads may draw from the pool besides those of the NAD's own namespace; `*`: all. Absent: as the administrator says. */
+  namespaces?: string[];
+}
+
+/** An element of whereabouts' `ipRanges`, or what stands beside its `range`. */
+export interface WhereaboutsRange {
+  /** Of the object in the NAD that it was read from. */
+  path: string;
+  /** `10.0.0.0/24`, host bits do not count; or `10.0.0.10-10.0.0.20/24`. */
+  range: string;
+  start?: string;
+  end?: string;
+  /** CIDRs, host bits do not count, or addresses. */
+  exclude: string[];
+}
+
+type ReadResult = { ok: true; config: HoldfastIpamConfig } | { ok: false; problem: NetworkConfigProblem };
+
+const OWN_KEYS = ['type', 'subnets', 'namespaces', ...POOL_FIELDS];
+const SUBNET_KEYS = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved'];
+const RANGE_KEYS = ['range', 'range_start', 'range_end', 'exclude'];
+/** Those of whereabouts that stand for addresses, and its name for an address space. */
+const WHEREABOUTS_KEYS = [...RANGE_KEYS, 'ipRanges', 'gateway', 'network_name'];
+/**
+ * What else whereabouts knows (pkg/types, IPAMConfig) or CNI lets stand there: about its storage and its locks, which stays without
+ * effect, so that a NAD moves over by its type alone; and the pod's routes and DNS, which agents hand on and pools do not depend on.
+ */
+const IGNORED_KEYS = new Set([
+  ...['name', 'routes', 'dns', 'addresses', 'datastore', 'kubernetes', 'configuration_path', 'log_file', 'log_level'],
+  ...['etcd_host', 'etcd_username', 'etcd_password', 'etcd_key_file', 'etcd_cert_file', 'etcd_ca_cert_file'],
+  ...['leader_lease_duration', 'leader_renew_deadline', 'leader_retry_period', 'reconciler_cron_expression'],
+  ...['enable_overlapping_ranges', 'sleep_for_race', 'node_slice_size', 'optimistic_ipam', 'exclude_gateway'],
+  ...['enable_l3', 'cniVersion'],
+]);
+
+/** Thrown and caught in this file. */
+class ShapeError extends Error {
+  readonly problem: NetworkConfigProblem;
+
+  /** @param field may end in a key of any length */
+  constructor(field: string, message: string) {
+    super(message);
+    this.problem = { field: truncate(field), message };
+  }
+}
+
+/** @param path of the object in the NAD */
+export function readHoldfastIpam(ipam: Record<string, unknown>, path: string): ReadResult {
+  try {
+    return { ok: true, config: readIpam(ipam, path) };
+  } catch (error) {
+    if (error instanceof ShapeError) return { ok: false, problem: error.problem };
+    throw error;
+  }
+}
+
+function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConfig {
+  rejectUnknownKeys(ipam, path, [...OWN_KEYS, ...WHEREABOUTS_KEYS]);
+  const subnets = readList(ipam.subnets, `${path}.subnets`, POOL_LIMITS.subnets).map((subnet, index) =>
+    readSubnet(subnet, `${path}.subnets[${index}]`),
+  );
+  const ranges = readRanges(ipam, path);
+  const gateway = readString(ipam.gateway, `${path}.gateway`, POOL_LIMITS.gateway);
+  if (subnets.length > 0) rejectMixedForms(ipam, path);
+  const addressSpace =
+    readString(ipam.addressSpace, `${path}.addressSpace`, POOL_LIMITS.name) ??
+    readString(ipam.network_name, `${path}.network_name`, POOL_LIMITS.name);
+  const cooldownSeconds = readSeconds(ipam.cooldownSeconds, `${path}.cooldownSeconds`);
+  const stickyMAC = readStickyMAC(ipam.stickyMAC, `${path}.stickyMAC`);
+  const blockSize = readBlockSize(ipam.blockSize, `${path}.blockSize`);
+  const nodeSelector = readLabels(ipam.nodeSelector, `${path}.nodeSelector`);
+  const publishCapacity = readFlag(ipam.publishCapacity, `${path}.publishCapacity`);
+  const namespaces = isAbsent(ipam.namespaces)
+    ? undefined
+    : readStrings(ipam.namespaces, `${path}.namespaces`, POOL_LIMITS.namespaces);
+  return {
+    path,
+    subnets,
+    ranges,
+    ...(gateway !== undefined && { gateway }),
+    ...(addressSpace !== undefined && { addressSpace }),
+    ...(cooldownSeconds !== undefined && { cooldownSeconds }),
+    ...(stickyMAC !== undefined && { stickyMAC }),
+    ...(blockSize !== undefined && { blockSize }),
+    ...(nodeSelector !== undefined && { nodeSelector }),
+    ...(publishCapacity !== undefined && { publishCapacity }),
+    ...(namespaces !== undefined && { namespaces }),
+  };
+}
+
+/** What stands beside `range`, and then `ipRanges`, as whereabouts orders them. */
+function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRange[] {
+  const listed = readList(ipam.ipRanges, `${path}.ipRanges`, POOL_LIMITS.subnets).map((element, index) => {
+    const place = `${path}.ipRanges[${index}]`;
+    const range = readObject(element, place);
+    rejectUnknownKeys(range, place, RANGE_KEYS);
+    if (isAbsent(range.range)) throw new ShapeError(`${place}.range`, 'is absent: write a CIDR such as "10.0.0.0/24"');
+    return readRange(range, place);
+  });
+  if (!isAbsent(ipam.range)) return [readRange(ipam, path), ...listed];
+  for (const key of ['range_start', 'range_end']) {
+    if (!isAbsent(ipam[key]))
+      throw new ShapeError(`${path}.${key}`, `says nothing without ${path}.range: write that, too`);
+  }
+  // whereabouts forgets it then; to exclude more is what was meant
+  const exclude = readStrings(ipam.exclude, `${path}.exclude`, POOL_LIMITS.exclude);
+  // one list for all ranges that have none of their own
+  return listed.map((range) => ({
+    ...range,
+    exclude: range.exclude.length === 0 ? exclude : [...range.exclude, ...exclude],
+  }));
+}
+
+function readRange(range: Record<string, unknown>, path: string): WhereaboutsRange {
+  const start = readString(range.range_start, `${path}.range_start`, POOL_LIMITS.element);
+  const end = readString(range.range_end, `${path}.range_end`, POOL_LIMITS.element);
+  return {
+    path,
+    range: readString(range.range, `${path}.range`, POOL_LIMITS.element) ?? '',
+    ...(start !== undefined && { start }),
+    ...(end !== undefined && { end }),
+    exclude: readStrings(range.exclude, `${path}.exclude`, POOL_LIMITS.exclude),
+  };
+}
+
+function readSubnet(value: unknown, path: string): PoolSubnet {
+  const subnet = readObject(value, path);
+  rejectUnknownKeys(subnet, path, SUBNET_KEYS);
+  const cidr = readString(subnet.cidr, `${path}.cidr`, POOL_LIMITS.cidr);
+  if (cidr === undefined) throw new ShapeError(`${path}.cidr`, 'is absent: write a CIDR such as "10.0.0.0/24"');
+  const gateway = readString(subnet.gateway, `${path}.gateway`, POOL_LIMITS.gateway);
+  const lists = (['ranges', 'exclude', 'reserved'] as const).flatMap((key) => {
+    const texts = readStrings(subnet[key], `${path}.${key}`, POOL_LIMITS[key]);
+    return texts.length === 0 ? [] : [[key, texts] as const];
+  });
+  return { cidr, ...Object.fromEntries(lists), ...(gateway !== undefined && { gateway }) };
+}
+
+function rejectMixedForms(ipam: Record<string, unknown>, path: string): void {
+  for (const key of [...RANGE_KEYS, 'ipRanges', 'gateway']) {
+    if (isAbsent(ipam[key])) continue;
+    throw new ShapeError(`${path}.${key}`, `stands beside subnets: move it into ${path}.subnets, or remove subnets`);
+  }
+}
+
+function rejectUnknownKeys(object: Record<string, unknown>, path: string, known: readonly string[]): void {
+  for (const key of Object.keys(object)) {
+    if (known.includes(key) || IGNORED_KEYS.has(key)) continue;
+    throw new ShapeError(`${path}.${key}`, `is unknown: correct or remove it; there are ${known.join(', ')}`);
+  }
+}
+
+function readStickyMAC(value: unknown, path: string): AddressPoolSpec['stickyMAC'] {
+  if (isAbsent(value)) return undefined;
+  const sticky = readObject(value, path);
+  const ttl = readString(sticky.ttl, `${path}.ttl`, POOL_LIMITS.ttl);
+  if (ttl === undefined) throw new ShapeError(`${path}.ttl`, 'is absent: write a duration such as "24h"');
+  const retain = readFlag(sticky.retain, `${path}.retain`);
+  return { ttl, ...(retain !== undefined && { retain }) };
+}
+
+function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize'] {
+  if (isAbsent(value)) return undefined;
+  const size = readObject(value, path);
+  rejectUnknownKeys(size, path, ['ipv4', 'ipv6']);
+  const lengths = (['ipv4', 'ipv6'] as const).flatMap((family) => {
+    const length = size[family];
+    if (isAbsent(length)) return [];
+    if (typeof length === 'number' && Number.isInteger(length)) return [[family, length] as const];
+    throw new ShapeError(`${path}.${family}`, `is ${describeValue(length)}: write a prefix length, without quotes`);
+  });
+  return Object.fromEntries(lengths);
+}
+
+function readLabels(value: unknown, path: string): Record<string, string> | undefined {
+  if (isAbsent(value)) return undefined;
+  const entries = Object.entries(readObject(value, path));
+  rejectOverLimit(entries.length, path, POOL_LIMITS.nodeSelector, 'labels');
+  const labels = entries.map(([label, text]) => {
+    rejectOverLimit(label.length, `${path}.${label}`, MAX_LABEL_KEY_LENGTH, 'characters in its key');
+    if (typeof text !== 'string')
+      throw new ShapeError(`${path}.${label}`, `is ${describeValue(text)}: write the value of the label in quotes`);
+    rejectOverLimit(text.length, `${path}.${label}`, POOL_LIMITS.labelValue, 'characters');
+    return [label, text] as const;
+  });
+  return Object.fromEntries(labels);
+}
+
+function readFlag(value: unknown, path: string): boolean | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value === 'boolean') return value;
+  throw new ShapeError(path, `is ${describeValue(value)}: write true or false, without quotes`);
+}
+
+function readSeconds(value: unknown, path: string): number | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new ShapeError(path, `is ${describeValue(value)}: write whole seconds, without quotes`);
+}
+
+function readObject(value: unknown, path: string): Record<string, unknown> {
+  if (isRecord(value)) return value;
+  throw new ShapeError(path, `is ${describeValue(value)}: write an object`);
+}
+
+function readList(value: unknown, path: string, most: number): unknown[] {
+  if (isAbsent(value)) return [];
+  if (!Array.isArray(value)) throw new ShapeError(path, `is ${describeValue(value)}: write a list`);
+  rejectOverLimit(value.length, path, most, 'elements');
+  return value;
+}
+
+/** Addresses, CIDRs, or names of namespaces. */
+function readStrings(value: unknown, path: string, most: number): string[] {
+  return readList(value, path, most).map((element, index) => {
+    const text = readString(element, `${path}[${index}]`, POOL_LIMITS.element);
+    if (text === undefined) throw new ShapeError(`${path}[${index}]`, 'is empty: write a value, or remove it');
+    return text;
+  });
+}
+
+function readString(value: unknown, path: string, most: number): string | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value !== 'string') throw new ShapeError(path, `is ${describeValue(value)}: write a text in quotes`);
+  rejectOverLimit(value.length, path, most, 'characters');
+  return value;
+}
+
+function rejectOverLimit(count: number, path: string, most: number, what: string): void {
+  if (count > most) throw new ShapeError(path, `has ${count} ${what}: it may have ${most}`);
+}
+
+/** An empty text is as good as none. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}

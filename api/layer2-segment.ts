@@ -1,0 +1,60 @@
+import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
+import { RESOURCE_NAME_ANNOTATION } from './names.js';
+import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
+
+/** Length of the name of a bridge, an interface or a device-plugin resource that is compared. */
+const NAME_LENGTH = 253;
+const MAX_VLAN = 4094;
+
+/** What a plugin's config says of the layer-2 segment: the kind of what it names, the key of the name, and the key of the VLAN. */
+interface SegmentFields {
+  kind: string;
+  name: string;
+  vlan: string;
+  /** If the config does not name it. */
+  fallback?: string;
+}
+
+const BRIDGE: SegmentFields = { kind: 'bridge', name: 'bridge', vlan: 'vlan', fallback: 'cni0' };
+/** Without `master` the plugins take the interface of the default route. */
+const MASTER_INTERFACE: SegmentFields = {
+  kind: 'interface',
+  name: 'master',
+  vlan: 'vlan',
+  fallback: 'of the default route',
+};
+
+/** By type of the plugin. Of other plugins nobody knows to which segment they connect. */
+const FIELDS_BY_PLUGIN: ReadonlyMap<string, SegmentFields> = new Map([
+  ['bridge', BRIDGE],
+  ['cnv-bridge', BRIDGE],
+  ['macvlan', MASTER_INTERFACE],
+  ['ipvlan', MASTER_INTERFACE],
+  ['vlan', { ...MASTER_INTERFACE, vlan: 'vlanId' }],
+  ['ovs', { kind: 'OVS bridge', name: 'bridge', vlan: 'vlan' }],
+]);
+
+/**
+ * The layer-2 segment to which a NAD that delegates to Holdfast connects, as users read it: `bridge br0` or `interface eth1, VLAN 100`.
+ * NADs with equal texts connect to the same segment, on each node. Undefined if the config does not say.
+ */
+export function layer2SegmentOf(nad: NetworkAttachmentDefinition): string | undefined {
+  const config = readCniConfig(nad);
+  if (!config.ok || config.value === undefined) return undefined;
+  const place = ipamSections(config.value).find(({ type }) => type === HOLDFAST_IPAM);
+  if (place === undefined) return undefined;
+  const { plugin } = place;
+  if (plugin.linkInContainer === true) return undefined;
+  if (plugin.type === 'sriov') {
+    return describeSegment('SR-IOV resource', nad.metadata.annotations?.[RESOURCE_NAME_ANNOTATION], plugin.vlan);
+  }
+  const fields = typeof plugin.type === 'string' ? FIELDS_BY_PLUGIN.get(plugin.type) : undefined;
+  if (fields === undefined) return undefined;
+  return describeSegment(fields.kind, plugin[fields.name] ?? fields.fallback, plugin[fields.vlan]);
+}
+
+function describeSegment(kind: string, name: unknown, vlan: unknown = 0): string | undefined {
+  if (typeof name !== 'string' || name === '' || name.length > NAME_LENGTH) return undefined;
+  if (typeof vlan !== 'number' || !Number.isInteger(vlan) || vlan < 0 || vlan > MAX_VLAN) return undefined;
+  return vlan === 0 ? `${kind} ${name}` : `${kind} ${name}, VLAN ${vlan}`;
+}

@@ -1,0 +1,44 @@
+/**
+ * The most that Holdfast reads of fields that others write. Every reader checks them before it does work that grows with more than the
+ * field's own size. A test compares those of pools with the CustomResourceDefinition; docs/reference/bounds.md lists all.
+ */
+
+/** Of an AddressPool, and of the `ipam` object of a NAD from which one is derived. Lengths count UTF-16 code units. */
+export const POOL_LIMITS = {
+  subnets: 16,
+  ranges: 64,
+  exclude: 256,
+  reserved: 256,
+  namespaces: 256,
+  nodeSelector: 32,
+  cooldownSeconds: 86_400,
+  /** Length of a network's name, and of that of an address space. */
+  name: 253,
+  cidr: 43,
+  /** Length of an element of `ranges`, `exclude` and `reserved`. */
+  element: 91,
+  gateway: 45,
+  ttl: 32,
+  labelValue: 63,
+} as const;
+
+/** Length of a label's key: a DNS subdomain, a slash, and a name (Kubernetes, qualified names). */
+export const MAX_LABEL_KEY_LENGTH = 253 + 1 + 63;
+
+/** Length of `spec.config` of a NAD. The largest pool that a NAD may describe in full is longer, but nobody writes it by hand. */
+export const MAX_NAD_CONFIG_LENGTH = 64 * 1024;
+
+/** Plugins in a CNI config list. */
+export const MAX_NAD_PLUGINS = 64;
+
+/** Networks, and interfaces, of a VM or VMI. No VM runs with so many: a pod has at most 64. */
+export const MAX_VM_NETWORKS = 256;
+
+/** Length of the annotation by which a VM asks for addresses, and of what its claims carry of it. */
+export const MAX_REQUESTED_ADDRESSES_LENGTH = 16 * 1024;
+
+/** Length of a message in a log, a CNI error or the refusal of a review: names in it may be as long as an object. */
+export const MAX_MESSAGE_LENGTH = 4096;
+
+/** Selectors, terms, values and tolerations of a pod that waits for a node. */
+export const MAX_POD_CONSTRAINTS = 1024;

@@ -1,0 +1,55 @@
+import { shortHash } from './hash.js';
+import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
+import { isRecord } from './json.js';
+import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
+
+/** What libcni and Multus add to a plugin's config, change in it or take out of it before they run the plugin. */
+const CHANGED_BY_RUNTIME = new Set([
+  'name',
+  'cniVersion',
+  'args',
+  'capabilities',
+  'runtimeConfig',
+  'prevResult',
+  'deviceID',
+  'pciBusID',
+]);
+
+/** No config of a real plugin is deeper; a hostile one must not exhaust the stack. */
+const MAX_DEPTH = 32;
+
+/**
+ * Tells a plugin's config from others: the same for configs that say the same, whatever the runtime added for one call.
+ * @returns undefined for a config that is too deep
+ */
+export function pluginFingerprint(config: Record<string, unknown>): string | undefined {
+  const lasting = Object.entries(config).filter(([key]) => !CHANGED_BY_RUNTIME.has(key));
+  const canonical = canonicalize(Object.fromEntries(lasting), MAX_DEPTH);
+  return canonical === undefined ? undefined : shortHash(JSON.stringify(canonical), 32);
+}
+
+/**
+ * The fingerprints of a NAD's plugins that delegate to Holdfast: one as a rule.
+ * @returns undefined if the NAD has no config, because it is in a file on each node
+ */
+export function delegatingPluginFingerprints(nad: NetworkAttachmentDefinition): readonly string[] | undefined {
+  const config = readCniConfig(nad);
+  if (!config.ok) return [];
+  if (config.value === undefined) return undefined;
+  const ours = ipamSections(config.value).filter(({ type }) => type === HOLDFAST_IPAM);
+  return ours.flatMap(({ plugin }) => pluginFingerprint(plugin) ?? []);
+}
+
+/** The value with the keys of all objects in one order, as pairs. Undefined if it is deeper than that. */
+function canonicalize(value: unknown, depth: number): unknown {
+  if (depth === 0) return undefined;
+  if (Array.isArray(value)) return unlessUndefined(value.map((each) => canonicalize(each, depth - 1)));
+  if (!isRecord(value)) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  const values = unlessUndefined(entries.map(([, each]) => canonicalize(each, depth - 1)));
+  return values && { keys: entries.map(([key]) => key), values };
+}
+
+function unlessUndefined(values: unknown[]): unknown[] | undefined {
+  return values.includes(undefined) ? undefined : values;
+}

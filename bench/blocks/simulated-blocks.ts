@@ -1,0 +1,91 @@
+import { BlockCandidates } from '../../cni/agent/blocks/block-candidates.js';
+import { LentBlocks } from '../../cni/agent/blocks/lent-blocks.js';
+import { ANSWER_INTERVAL_MS } from '../../cni/agent/blocks/node-blocks.js';
+import type { Address } from '../../ipam/core/address.js';
+import type { BlockRecord } from '../../ipam/core/block.js';
+import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import type { Random } from '../../kube/clock.js';
+import type { SimulatedEvent, SimulatedApi } from './api.js';
+import type { Counters } from './counters.js';
+import type { VirtualTime } from './virtual-time.js';
+
+export interface SimulatedBlocksDeps {
+  readonly pool: Pool;
+  readonly api: SimulatedApi;
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly tally: () => Counters;
+}
+
+/** The blocks of a node as its agent knows them, and its answers: what {@link LentBlocks} and {@link BlockCandidates} decide. */
+export class SimulatedBlocks {
+  readonly #deps: SimulatedBlocksDeps;
+  readonly #lent = new LentBlocks(ANSWER_INTERVAL_MS);
+  readonly #candidates = new BlockCandidates(this.#lent);
+  /** When it answers next, as it is set. */
+  #answerAt = Number.POSITIVE_INFINITY;
+
+  constructor(deps: SimulatedBlocksDeps) {
+    this.#deps = deps;
+    this.#lent.setLeasesKnown();
+  }
+
+  pick(): Address | undefined {
+    const { pool, random, time } = this.#deps;
+    return this.#candidates.pick(pool, 4, { now: time.now(), random });
+  }
+
+  settle(address: Address, outcome: 'ours' | 'lost'): void {
+    const { pool, time } = this.#deps;
+    this.#candidates.settle(pool, address, { outcome, now: time.now() });
+  }
+
+  /** It may be picked though it is of no block of the node: it is not known to be taken, nor given back. */
+  isElsewhere(address: Address): boolean {
+    const { pool } = this.#deps;
+    return !this.#candidates.isKnown(pool, address) && !this.#lent.withheld(pool.name, 4).has(address.value);
+  }
+
+  /** What this node has written. */
+  leased(lease: LeaseRecord): void {
+    this.#candidates.addLease(lease.addressSpace, lease.address);
+    if (stateOf(lease) === 'held') this.#lent.addUse(lease.metadata.name, lease);
+    else this.#lent.removeUse(lease.metadata.name);
+  }
+
+  expired({ addressSpace, address }: LeaseRecord): void {
+    this.#candidates.removeLease(addressSpace, address);
+  }
+
+  observe({ record, isGone }: SimulatedEvent<BlockRecord>): void {
+    this.#lent.observe({ type: isGone ? 'removed' : 'changed', object: record });
+    this.#answerLater();
+  }
+
+  #answerLater(): void {
+    const { time } = this.#deps;
+    const next = this.#lent.nextAnswerAt();
+    if (next === undefined || next >= this.#answerAt) return;
+    this.#answerAt = Math.max(next, time.now());
+    time.after(this.#answerAt - time.now(), () => {
+      this.#answerAt = Number.POSITIVE_INFINITY;
+      this.#answer();
+      this.#answerLater();
+    });
+  }
+
+  #answer(): void {
+    const { api, time, tally } = this.#deps;
+    for (const block of this.#lent.answersDue(time.now())) {
+      const write = this.#lent.answer(block, time.now());
+      if (write === undefined) continue;
+      tally().blockWrites++;
+      const answered = (outcome: 'done' | 'lost') => () => {
+        this.#lent.answered(block, outcome, time.now());
+        this.#answerLater();
+      };
+      api.writeBlock(write, answered('done'), answered('lost'));
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import { createLease } from '../../ipam/core/lease.js';
+import { type Pool, addressesOf } from '../../ipam/core/pool.js';
+import { writeLease } from '../../cluster/lease-writes.js';
+import { type CniCluster, NAMESPACE } from './cluster.js';
+import { type PodInterface, callFor } from './interfaces.js';
+import { removeLeases } from './leases.js';
+import { type CallResults, type Load, runCalls } from './measure.js';
+
+export interface Baseline {
+  /** A start of the plugin that asks the agent for nothing but its answer. */
+  readonly start: CallResults;
+  /** A start, and a bare create of a lease by the agent's identity: the least that an ADD can be. */
+  readonly floor: CallResults;
+}
+
+/** In the same pool, and so for the same watchers. */
+export async function measureBaseline(
+  cluster: CniCluster,
+  interfaces: readonly PodInterface[],
+  { pool, ...load }: Load & { pool: Pool },
+): Promise<Baseline> {
+  const { first } = addressesOf(pool, 4, 'open').ranges[0]!;
+  const create = async (n: number) => {
+    const { node, interfaceName, containerId } = interfaces[n]!;
+    const write = createLease({
+      address: { family: 4, value: first + BigInt(n) },
+      addressSpace: pool.addressSpace,
+      pool: pool.name,
+      owner: { kind: 'Pod', namespace: NAMESPACE, name: `floor-${String(n)}`, uid: `floor-${String(n)}` },
+      node: node.agent.node,
+      containerID: containerId,
+      interface: interfaceName,
+    });
+    await writeLease(node.client, write);
+  };
+  const start = await runCalls((n) => callFor(cluster, 'VERSION', interfaces[n]!), load);
+  const floor = await runCalls(async (n) => {
+    const ran = await callFor(cluster, 'VERSION', interfaces[n]!);
+    const began = performance.now();
+    await create(n);
+    return { ...ran, ms: ran.ms + performance.now() - began };
+  }, load);
+  await removeLeases(cluster, pool);
+  return { start, floor };
+}

@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { ensureModule } from '../../e2e/bed/binaries.js';
+import type { Child, Processes } from '../../e2e/bed/processes.js';
+
+const SOURCE = join(import.meta.dirname, 'caller');
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** How a process ended that ran the plugin. */
+export interface PluginRun {
+  /** 0: success. */
+  readonly exit: number;
+  readonly output: string;
+  /** From before the process starts until its end is known. */
+  readonly ms: number;
+  /** User and system time of the process. */
+  readonly cpuMs: number;
+}
+
+/** Runs the plugin as a container runtime does, in a process of its own each time. */
+export class PluginCaller {
+  readonly #child: Child;
+  readonly #waiting = new Map<number, (ran: PluginRun) => void>();
+  #calls = 0;
+
+  static async start(processes: Processes, progress: (line: string) => void): Promise<PluginCaller> {
+    const command = join(await ensureModule(SOURCE, progress), 'caller');
+    const plugin = `holdfast-linux-${process.arch === 'x64' ? 'amd64' : process.arch}`;
+    const args = [join(ROOT, 'dist', 'cni', plugin)];
+    return new PluginCaller(processes.start({ name: 'caller', command, args, hasPipes: true }));
+  }
+
+  private constructor(child: Child) {
+    this.#child = child;
+    createInterface({ input: child.pipes.output! }).on('line', (line) => {
+      const { id, ...ran } = JSON.parse(line) as PluginRun & { id: number };
+      this.#waiting.get(id)?.(ran);
+      this.#waiting.delete(id);
+    });
+  }
+
+  /** @throws {Error} where the caller is gone */
+  async call(env: Readonly<Record<string, string>>, config: object): Promise<PluginRun> {
+    const id = this.#calls++;
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    const ran = new Promise<PluginRun>((resolve) => this.#waiting.set(id, resolve));
+    this.#child.pipes.input!.write(`${JSON.stringify({ id, env: variables, config: JSON.stringify(config) })}\n`);
+    const outcome = await Promise.race([ran, this.#child.exited]);
+    if (outcome !== undefined) return outcome;
+    this.#child.assertRunning();
+    throw new Error('the caller has ended');
+  }
+}

@@ -1,0 +1,162 @@
+import type { AddressBlock } from '../api/address-block.js';
+import type { AddressLease } from '../api/address-lease.js';
+import { nadNamespaceOf } from '../api/address-pool.js';
+import type { Pod } from '../api/pod.js';
+import { ADDRESS_LEASES, PODS } from '../kube/resources.js';
+import type { ProcessContext } from '../process/context.js';
+import type { WatchSpec } from '../kube/informers.js';
+import { PoolDirectory } from '../ipam/directory/directory.js';
+import { ADDRESS_POOL_WATCH } from '../cluster/watch-specs.js';
+import { ADDRESS_BLOCK_WATCH } from '../ipam/directory/block-watch.js';
+import type { BlockRecord } from '../ipam/core/block.js';
+import type { Pool } from '../ipam/core/pool.js';
+import type { PublishingPool } from './chosen-pools.js';
+import { FilteredInformer } from './filtered-informer.js';
+import { NODE_RECORDS, type NodeRecord, isSameNodeState } from './node-record.js';
+import { type PodRecord, readPodRecord } from './pod-record.js';
+import { Inventory, type InventoryEntry, readInventoryEntry } from './inventory.js';
+
+const BY_POOL = 'pool';
+const BLOCK_RECORDS: WatchSpec<AddressBlock, BlockRecord> = {
+  ...ADDRESS_BLOCK_WATCH,
+  indexes: { [BY_POOL]: ({ pool }) => [pool] },
+};
+
+export interface CapacityCachesOptions {
+  readonly context: ProcessContext;
+  /** Blocks are looked at. */
+  readonly hasNodeBlocks: boolean;
+  /** Something may have to be shown differently. */
+  readonly onChange: () => void;
+}
+
+/** All that shares are made of, as this process knows it. Leases are followed of those address spaces alone that somebody publishes. */
+export class CapacityCaches {
+  readonly #options: CapacityCachesOptions;
+  readonly #pods = new Map<string, PodRecord>();
+  readonly #podFeed: FilteredInformer<Pod, PodRecord>;
+  readonly #nodes;
+  readonly #blocks;
+  readonly #pools;
+  readonly #directory: PoolDirectory;
+  #stock = new Inventory();
+  #spaces: ReadonlySet<string> = new Set();
+  #leaseFeed: FilteredInformer<AddressLease, InventoryEntry> | undefined;
+  #stopping: Promise<void> = Promise.resolve();
+
+  constructor(options: CapacityCachesOptions) {
+    const { context, hasNodeBlocks, onChange } = options;
+    const { informers } = context;
+    this.#options = options;
+    this.#nodes = informers.get(NODE_RECORDS);
+    this.#nodes.onChange(({ type, object, before }) => {
+      if (type !== 'changed' || before === undefined || !isSameNodeState(before, object)) onChange();
+    });
+    this.#blocks = hasNodeBlocks ? informers.get(BLOCK_RECORDS) : undefined;
+    this.#blocks?.onChange(onChange);
+    const pools = informers.get(ADDRESS_POOL_WATCH);
+    this.#pools = pools;
+    // whom a pool serves is not asked here, so NADs need not be known
+    this.#directory = new PoolDirectory({ pools: pools.cache, networks: { list: () => [], get: () => undefined } });
+    this.#directory.follow({ pools, networks: { onChange: () => undefined } });
+    this.#directory.onChange(onChange);
+    this.#podFeed = this.#followPods();
+  }
+
+  start(): void {
+    this.#podFeed.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#podFeed.stop(), this.#leaseFeed?.stop(), this.#stopping]);
+  }
+
+  /** Pools that serve and say that they show what is free. */
+  publishingPools(): readonly PublishingPool[] {
+    return this.#pools.cache.list().flatMap((object) => {
+      const { name, creationTimestamp: createdAt = '' } = object.metadata;
+      const verdict = this.#directory.stateOf(name);
+      if (verdict?.kind !== 'served' || !verdict.pool.publishesCapacity) return [];
+      return [{ pool: verdict.pool, createdAt, isDerived: nadNamespaceOf(object) !== undefined }];
+    });
+  }
+
+  /**
+   * Makes sure that the leases of the pools' address spaces are followed.
+   * @returns false until all is known that is to be known of them
+   */
+  followLeasesOf(pools: readonly Pool[]): boolean {
+    const wanted = new Set(pools.map(({ addressSpace }) => addressSpace));
+    if ([...wanted].some((space) => !this.#spaces.has(space)) || (wanted.size === 0 && this.#spaces.size > 0)) {
+      this.#followLeases(wanted);
+    }
+    return this.#podFeed.hasSynced && (wanted.size === 0 || this.#leaseFeed?.hasSynced === true);
+  }
+
+  get nodes(): readonly NodeRecord[] {
+    return this.#nodes.cache.list();
+  }
+
+  get pods(): Iterable<PodRecord> {
+    return this.#pods.values();
+  }
+
+  get inventory(): Inventory {
+    return this.#stock;
+  }
+
+  blocksOf(pool: Pool): readonly BlockRecord[] {
+    return this.#blocks?.cache.byIndex(BY_POOL, pool.name) ?? [];
+  }
+
+  #followPods(): FilteredInformer<Pod, PodRecord> {
+    const { context, onChange } = this.#options;
+    return new FilteredInformer<Pod, PodRecord>({
+      context,
+      resource: PODS,
+      select: readPodRecord,
+      upsert: (pod, key) => {
+        this.#pods.set(key, pod);
+        onChange();
+      },
+      remove: (_pod, key) => {
+        if (this.#pods.delete(key)) onChange();
+      },
+      clear: () => this.#pods.clear(),
+      onListed: onChange,
+    });
+  }
+
+  #followLeases(spaces: ReadonlySet<string>): void {
+    const before = this.#leaseFeed;
+    this.#stopping = Promise.all([this.#stopping, before?.stop()]).then(() => undefined);
+    this.#spaces = spaces;
+    this.#stock = new Inventory();
+    this.#leaseFeed = undefined;
+    if (spaces.size === 0) return;
+    const { context, onChange } = this.#options;
+    // its own: what an older feed still tells is of no use to it
+    let stock = this.#stock;
+    this.#leaseFeed = new FilteredInformer<AddressLease, InventoryEntry>({
+      context,
+      resource: ADDRESS_LEASES,
+      select: (lease) => (spaces.has(lease.spec.addressSpace) ? readInventoryEntry(lease) : undefined),
+      upsert: (entry) => {
+        stock.add(entry);
+        onChange();
+      },
+      remove: (entry) => {
+        if (entry === undefined) return;
+        stock.delete(entry);
+        onChange();
+      },
+      clear: () => {
+        const isCurrent = this.#stock === stock;
+        stock = new Inventory();
+        if (isCurrent) this.#stock = stock;
+      },
+      onListed: onChange,
+    });
+    this.#leaseFeed.start();
+  }
+}

@@ -1,0 +1,76 @@
+import { MAX_POD_CONSTRAINTS } from '../api/limits.js';
+import { isRecord, asList, asRecord, asString } from '../api/json.js';
+
+/** Where a pod may run, as its spec says; what cannot be read says nothing. */
+export interface SchedulingConstraints {
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  /** Of the required node affinity: one of them must match; absent: any node does. */
+  readonly nodeSelectorTerms?: readonly NodeSelectorTerm[];
+  readonly tolerations: readonly Toleration[];
+}
+
+/** All of them must hold. */
+export interface NodeSelectorTerm {
+  readonly labels: readonly NodeSelectorRequirement[];
+  readonly fields: readonly NodeSelectorRequirement[];
+}
+
+export interface NodeSelectorRequirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values: readonly string[];
+}
+
+/** `''` where the pod says nothing. */
+export interface Toleration {
+  readonly key: string;
+  readonly operator: string;
+  readonly value: string;
+  readonly effect: string;
+}
+
+/** @returns undefined if there is more than is compared with each node: nobody looks for a node for such a pod */
+export function readSchedulingConstraints(spec: unknown): SchedulingConstraints | undefined {
+  const { nodeSelector, affinity, tolerations } = asRecord(spec);
+  const required = asRecord(asRecord(affinity).nodeAffinity).requiredDuringSchedulingIgnoredDuringExecution;
+  const needs: SchedulingConstraints = {
+    nodeSelector: stringValuesOf(nodeSelector),
+    ...(isRecord(required) && { nodeSelectorTerms: asList(required.nodeSelectorTerms).map(readTerms) }),
+    tolerations: asList(tolerations).map(readToleration),
+  };
+  return sizeOf(needs) > MAX_POD_CONSTRAINTS ? undefined : needs;
+}
+
+function sizeOf({ nodeSelector, nodeSelectorTerms = [], tolerations }: SchedulingConstraints): number {
+  const requirements = nodeSelectorTerms.flatMap(({ labels, fields }) => [...labels, ...fields]);
+  const values = requirements.reduce((sum, requirement) => sum + requirement.values.length, 0);
+  return (
+    Object.keys(nodeSelector).length + nodeSelectorTerms.length + requirements.length + values + tolerations.length
+  );
+}
+
+function readTerms(term: unknown): NodeSelectorTerm {
+  const { matchExpressions, matchFields } = asRecord(term);
+  return { labels: asList(matchExpressions).map(readRequirement), fields: asList(matchFields).map(readRequirement) };
+}
+
+function readRequirement(requirement: unknown): NodeSelectorRequirement {
+  const { key, operator, values } = asRecord(requirement);
+  return { key: asString(key), operator: asString(operator), values: asList(values).map(asString) };
+}
+
+function readToleration(toleration: unknown): Toleration {
+  const { key, operator, value, effect } = asRecord(toleration);
+  return {
+    key: asString(key),
+    operator: asString(operator) || 'Equal',
+    value: asString(value),
+    effect: asString(effect),
+  };
+}
+
+function stringValuesOf(value: unknown): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(asRecord(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}

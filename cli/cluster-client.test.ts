@@ -1,0 +1,76 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse, stringify } from 'yaml';
+import { writeKubeconfig } from '../e2e/bed/kubeconfig.js';
+import { ADDRESS_POOLS } from '../kube/resources.js';
+import { FaultServer, type Reply, status } from '../test/fault-server.js';
+import { requestErrorOf } from '../test/request-error.js';
+import { CommandError } from './command-error.js';
+import { withClient } from './cluster-client.js';
+
+describe('a session of kubectl holdfast with a cluster', () => {
+  let folder: string;
+  let server: FaultServer;
+  let kubeconfig: string;
+  let reply: Reply;
+
+  before(async function () {
+    // unbundled, hundreds of modules
+    this.timeout(60_000);
+    await import('@kubernetes/client-node/dist/config.js');
+  });
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+    server = await FaultServer.start(() => reply);
+    const caBundle = Buffer.from(server.certificate.ca).toString('base64');
+    kubeconfig = await writeKubeconfig(join(folder, 'config'), { server: server.url, caBundle }, 'token');
+  });
+  afterEach(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  const ask = () => withClient({ kubeconfig }, (client) => client.get(ADDRESS_POOLS, { name: 'blue' }));
+
+  const unusable: { name: string; given: Reply | 'nobody'; expect: string }[] = [
+    { name: 'where nobody answers', given: 'nobody', expect: 'ECONNREFUSED' },
+    { name: 'where something else answers', given: { body: '<html>' }, expect: 'the answer is not JSON' },
+    {
+      name: 'where the credentials are nobody’s',
+      given: { status: 401, body: status(401, 'Unauthorized') },
+      expect: '401 Unauthorized',
+    },
+  ];
+  for (const { name, given, expect: words } of unusable) {
+    it(`says which server it was, and what to do, ${name}`, async () => {
+      const { url } = server;
+      if (given === 'nobody') await server.stop();
+      else reply = given;
+      const refusal = await ask().catch((error: unknown) => error);
+      expect(refusal).to.be.instanceOf(CommandError);
+      expect((refusal as CommandError).message)
+        .to.include(words)
+        .and.include(`kubectl reaches ${url} `)
+        .and.include('--context');
+    });
+  }
+
+  for (const [where, context, expected] of [
+    ['in the namespace of the context', { namespace: 'lab' }, 'lab'],
+    ['in default where the context names none', {}, 'default'],
+  ] as const) {
+    it(`is at home ${where}`, async () => {
+      const config = parse(await readFile(kubeconfig, 'utf8')) as { contexts: { context: object }[] };
+      Object.assign(config.contexts[0]!.context, context);
+      await writeFile(kubeconfig, stringify(config));
+      expect(await withClient({ kubeconfig }, (_client, home) => Promise.resolve(home))).to.equal(expected);
+    });
+  }
+
+  it('leaves to the API server what it says itself', async () => {
+    reply = { status: 403, body: status(403, 'Forbidden', 'you may not') };
+    expect((await requestErrorOf(ask())).message).to.match(/403 Forbidden: you may not$/);
+  });
+});

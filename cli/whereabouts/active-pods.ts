@@ -1,0 +1,93 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import { parseLeaseMac } from '../../api/mac-address.js';
+import { joinKey, objectKey } from '../../api/meta.js';
+import { NetworkSelectionError, type NetworkSelection, networkSelectionsOf } from '../../api/network-selection.js';
+import { networkStatuses } from '../../api/network-status.js';
+import { type Pod, hasUid, isTerminal } from '../../api/pod.js';
+import { type Address, AddressError, parseAddress, sameAddress } from '../../ipam/core/address.js';
+import { MAX_INTERFACE } from '../../ipam/core/lease-owner.js';
+
+/** What a pod says of one of its interfaces. */
+export interface ReportedInterface {
+  /** `namespace/name` of the NAD. */
+  readonly nad: string;
+  readonly addresses: readonly Address[];
+  readonly interface?: string;
+  /** Lower case, with colons. */
+  readonly mac?: string;
+}
+
+/** The pods that may have addresses: those that have not ended, by `namespace/name`. Annotations are read once. */
+export class ActivePods {
+  readonly #pods = new Map<string, Pod>();
+  readonly #attachments = new WeakMap<Pod, readonly ReportedInterface[]>();
+
+  constructor(pods: readonly Pod[]) {
+    for (const pod of pods) {
+      if (isTerminal(pod) || !pod.metadata.uid) continue;
+      this.#pods.set(objectKey(pod), pod);
+    }
+  }
+
+  get(key: string): Pod | undefined {
+    return this.#pods.get(key);
+  }
+
+  has({ namespace, name, uid }: LeaseOwner): boolean {
+    const pod = this.get(joinKey(namespace, name));
+    return pod !== undefined && hasUid(pod, uid);
+  }
+
+  all(): Iterable<Pod> {
+    return this.#pods.values();
+  }
+
+  /** As Multus reports them; none where it has not, or where the report cannot be read. */
+  reportedInterfaces(pod: Pod): readonly ReportedInterface[] {
+    const known = this.#attachments.get(pod);
+    if (known !== undefined) return known;
+    const attachments = networkStatuses(pod).map(readReportedInterface);
+    this.#attachments.set(pod, attachments);
+    return attachments;
+  }
+
+  interfaceWithAddress(pod: Pod, address: Address): ReportedInterface | undefined {
+    return this.reportedInterfaces(pod).find(({ addresses }) => addresses.some((each) => sameAddress(each, address)));
+  }
+}
+
+/** What a pod asks for; nothing where that cannot be read. */
+export function readableSelectionsIn(pod: Pod): NetworkSelection[] {
+  try {
+    return networkSelectionsOf(pod);
+  } catch (error) {
+    if (error instanceof NetworkSelectionError) return [];
+    throw error;
+  }
+}
+
+function readReportedInterface(status: {
+  name: string;
+  interface?: string;
+  ips?: unknown;
+  mac?: unknown;
+}): ReportedInterface {
+  const { name, interface: podInterface = '', ips } = status;
+  const mac = typeof status.mac === 'string' ? parseLeaseMac(status.mac) : undefined;
+  return {
+    nad: name,
+    addresses: Array.isArray(ips) ? ips.flatMap((text) => parseReportedAddress(text) ?? []) : [],
+    ...(podInterface !== '' && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
+    ...(mac !== undefined && { mac }),
+  };
+}
+
+function parseReportedAddress(text: unknown): Address | undefined {
+  if (typeof text !== 'string') return undefined;
+  try {
+    return parseAddress(text.replace(/\/\d+$/, ''));
+  } catch (error) {
+    if (error instanceof AddressError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,231 @@
+import { objectKey } from '../../api/meta.js';
+import { interfaceNameOf } from '../../api/network-selection.js';
+import type { Pod } from '../../api/pod.js';
+import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
+import { type Pool, subnetOf } from '../../ipam/core/pool.js';
+import { type ActivePods, readableSelectionsIn } from './active-pods.js';
+import type { SourceNad } from './nads.js';
+import type { LeftOut, LeftOutReason } from './plan-types.js';
+import { type ReportedAddress, ReportedAddresses } from './reported-addresses.js';
+import type { Allocation } from './allocations.js';
+import type { TargetPools } from './target-pools.js';
+
+/** A pod that has an address, or is said to. */
+export interface AddressUser {
+  readonly pod: Pod;
+  readonly nad: SourceNad;
+  /** That will serve it. */
+  readonly pool: Pool;
+  readonly address: Address;
+  readonly source: string;
+  readonly containerID?: string;
+  readonly interface?: string;
+  readonly mac?: string;
+  /** `namespace/name` of the IPAMClaim that whereabouts says it is for. */
+  readonly claim?: string;
+  /** whereabouts says so; otherwise the pod alone does, whose annotations its tenant may write. */
+  readonly named: boolean;
+  /** It can have this one or these, and has not said which: all but one were an earlier pod's of its name. */
+  readonly alternatives?: readonly Address[];
+}
+
+export interface AddressUsers {
+  /** By address space and address. */
+  readonly byAddress: Map<string, AddressUser[]>;
+  readonly leftOut: LeftOut[];
+}
+
+interface PlanContext {
+  readonly nads: readonly SourceNad[];
+  readonly pods: ActivePods;
+  readonly targets: TargetPools;
+}
+
+/** Who has which address: what whereabouts says of pods that live, and what these say themselves. */
+export function findAddressUsers(sightings: readonly Allocation[], view: PlanContext): AddressUsers {
+  const found: AddressUsers = { byAddress: new Map(), leftOut: [] };
+  const shown = new ReportedAddresses(view);
+  for (const sighting of sightings) {
+    const result = resolveAllocation(sighting, view, shown);
+    if ('reason' in result) found.leftOut.push(result);
+    else addUser(found, result);
+  }
+  markAlternatives(found, view);
+  addReported(found, shown, view);
+  return found;
+}
+
+/** What whereabouts has forgotten is in use all the same; what a NAD that has moved gives out is Holdfast's. */
+function addReported(found: AddressUsers, shown: ReportedAddresses, view: PlanContext): void {
+  const taken = new InterfaceCounts(found);
+  const leave = ({ pod, nad, address }: ReportedAddress, message: string) => {
+    const source = `network-status of pod ${objectKey(pod)}`;
+    found.leftOut.push({
+      ...{ reason: 'unconfirmed', source, message, networks: [nad.network], address: formatAddress(address) },
+    });
+  };
+  for (const each of shown.unrequested) {
+    if (!each.nad.hasMoved) leave(each, 'the pod asks for no such interface');
+  }
+  for (const each of shown.all()) {
+    const { pod, nad, address } = each;
+    if (nad.hasMoved) continue;
+    const pool = view.targets.serving(nad, pod.metadata.namespace ?? '');
+    if (pool === undefined || leaseProblemOf(pool, address, pod) !== undefined) continue;
+    const source = `network-status of pod ${objectKey(pod)}`;
+    const claimant = { ...each, pool, source, named: false, ...reportedDetailsOf(pod, address, view.pods) };
+    const there = found.byAddress.get(addressKeyOf(claimant)) ?? [];
+    const own = there.some((other) => other.pod.metadata.uid === pod.metadata.uid);
+    const named = there.find((other) => other.named);
+    if (own) addUser(found, claimant);
+    else if (named !== undefined) leave(each, `whereabouts says that pod ${objectKey(named.pod)} has it`);
+    else if (!taken.hasRoom(claimant)) leave(each, 'whereabouts gives an interface no more addresses');
+    else {
+      taken.count(claimant);
+      addUser(found, claimant);
+    }
+  }
+}
+
+/** One pod stands once at an address, with the most that is known of it. */
+function addUser({ byAddress }: AddressUsers, claimant: AddressUser): void {
+  const key = addressKeyOf(claimant);
+  const there = byAddress.get(key) ?? [];
+  const index = there.findIndex(({ pod }) => pod.metadata.uid === claimant.pod.metadata.uid);
+  const before = there[index];
+  if (before === undefined) byAddress.set(key, [...there, claimant]);
+  else there[index] = { ...claimant, ...before };
+}
+
+function addressKeyOf({ pool, address }: Pick<AddressUser, 'pool' | 'address'>): string {
+  return `${pool.addressSpace} ${formatAddress(address)}`;
+}
+
+/** A pod that has not reported yet, with more addresses on an interface than whereabouts gives it. */
+function markAlternatives({ byAddress }: AddressUsers, { pods }: PlanContext): void {
+  const groups = new Map<string, AddressUser[]>();
+  for (const claimant of [...byAddress.values()].flat()) {
+    if (claimant.interface === undefined || pods.interfaceWithAddress(claimant.pod, claimant.address)) continue;
+    const key = interfaceKey(claimant);
+    groups.set(key, [...(groups.get(key) ?? []), claimant]);
+  }
+  for (const group of groups.values()) {
+    const [first] = group;
+    if (first === undefined || group.length <= maxAddressesOf(first)) continue;
+    const addresses = group.map(({ address }) => address);
+    for (const claimant of group) {
+      const alternatives = addresses.filter((each) => !sameAddress(each, claimant.address));
+      const there = byAddress.get(addressKeyOf(claimant)) ?? [];
+      there[there.indexOf(claimant)] = { ...claimant, alternatives };
+    }
+  }
+}
+
+/** How many addresses each interface has. */
+class InterfaceCounts {
+  readonly #counts = new Map<string, number>();
+
+  constructor({ byAddress }: AddressUsers) {
+    for (const claimant of [...byAddress.values()].flat()) this.count(claimant);
+  }
+
+  count(claimant: AddressUser): void {
+    const key = interfaceKey(claimant);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  hasRoom(claimant: AddressUser): boolean {
+    return (this.#counts.get(interfaceKey(claimant)) ?? 0) < maxAddressesOf(claimant);
+  }
+}
+
+function interfaceKey({ pod, nad, address, interface: podInterface = '' }: AddressUser): string {
+  return [pod.metadata.uid, nad.key, address.family, podInterface].join(' ');
+}
+
+/** whereabouts gives an interface one of each range. */
+function maxAddressesOf({ nad, address }: AddressUser): number {
+  const own = nad.config.ranges.filter(({ range }) => range.includes(':') === (address.family === 6));
+  return Math.max(1, own.length);
+}
+
+function resolveAllocation(sighting: Allocation, view: PlanContext, shown: ReportedAddresses): AddressUser | LeftOut {
+  const { address, source, nads, containerID, claim } = sighting;
+  const leave = (reason: LeftOutReason, message: string): LeftOut => ({
+    reason,
+    source,
+    message,
+    networks: [...new Set(nads.map(({ network }) => network))],
+    address: formatAddress(address),
+  });
+  const pod = podOf(sighting, view, shown);
+  if (typeof pod === 'string') return leave(sighting.pod === undefined ? 'unreadable' : 'pod-gone', pod);
+  const attachment = view.pods.interfaceWithAddress(pod, address);
+  if (attachment === undefined && reportsOtherAddresses(pod, sighting, view)) {
+    return leave('stale', `pod ${objectKey(pod)} has other addresses: it was an earlier one's of its name`);
+  }
+  const nad = nadOf(pod, sighting, attachment?.nad);
+  const pool = view.targets.serving(nad, pod.metadata.namespace ?? '');
+  if (pool === undefined) return leave('no-nad', `no pool can serve pod ${objectKey(pod)} by NAD ${nad.key}`);
+  const refusal = leaseProblemOf(pool, address, pod);
+  if (refusal !== undefined) return leave(...refusal);
+  return {
+    ...{ pod, nad, pool, address, source, named: true },
+    ...(sighting.interface !== undefined && { interface: sighting.interface }),
+    ...reportedDetailsOf(pod, address, view.pods),
+    ...(containerID !== undefined && { containerID }),
+    ...(claim !== undefined && { claim }),
+  };
+}
+
+function leaseProblemOf(pool: Pool, address: Address, pod: Pod): [LeftOutReason, string] | undefined {
+  const subnet = subnetOf(pool, address);
+  if (subnet === undefined) return ['outside', `it is in no subnet of AddressPool ${pool.name}`];
+  if (subnet.requestable.has(address.value)) return undefined;
+  const message = `AddressPool ${pool.name} leases it to nobody: pod ${objectKey(pod)} keeps it without a lease`;
+  return ['not-leasable', message];
+}
+
+/** What the pod itself says of the interface. */
+function reportedDetailsOf(pod: Pod, address: Address, pods: ActivePods): Pick<AddressUser, 'interface' | 'mac'> {
+  const { interface: podInterface, mac } = pods.interfaceWithAddress(pod, address) ?? {};
+  return {
+    ...(podInterface !== undefined && { interface: podInterface }),
+    ...(mac !== undefined && { mac }),
+  };
+}
+
+/** The pod, or why there is none. */
+function podOf({ pod: ref, address, nads }: Allocation, { pods }: PlanContext, shown: ReportedAddresses): Pod | string {
+  if (ref !== undefined) {
+    const key = `${ref.namespace}/${ref.name}`;
+    return pods.get(key) ?? `pod ${key} is gone, or has ended`;
+  }
+  const found = shown.podsWith(address, nads);
+  if (found.length === 1 && found[0] !== undefined) return found[0];
+  return `it names no pod, and ${found.length === 0 ? 'no pod shows' : 'several pods show'} the address`;
+}
+
+/** Of the networks in question it has reported addresses, and this one is not among them. */
+function reportsOtherAddresses(pod: Pod, { nads, address: { family } }: Allocation, { pods }: PlanContext): boolean {
+  const keys = new Set(nads.map(({ key }) => key));
+  return pods
+    .reportedInterfaces(pod)
+    .some(({ nad, addresses }) => keys.has(nad) && addresses.some((each) => each.family === family));
+}
+
+/** By which of the NADs that share the range the pod has the address. */
+function nadOf(pod: Pod, { nads, interface: podInterface }: Allocation, reported: string | undefined): SourceNad {
+  const byKey = (key: string | undefined) => nads.find((nad) => nad.key === key);
+  const selections = readableSelectionsIn(pod);
+  const asked = selections.filter((each) => podInterface === undefined || interfaceNameOf(each) === podInterface);
+  const candidates = [
+    byKey(reported),
+    ...asked.map(({ nad }) => byKey(`${nad.namespace}/${nad.name}`)),
+    nads.find(({ namespace }) => namespace === pod.metadata.namespace),
+    nads[0],
+  ];
+  const found = candidates.find((nad) => nad !== undefined);
+  if (found === undefined) throw new TypeError('an address in use belongs to no NAD');
+  return found;
+}

@@ -1,0 +1,280 @@
+import { describeValue, isRecord } from '../../api/json.js';
+import { objectKey } from '../../api/meta.js';
+import { type Address, AddressError, BITS, formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { containsAddress, formatCidr, networkOf, overlap } from '../../ipam/core/cidr.js';
+import type { ActivePods } from './active-pods.js';
+import type { WhereaboutsObject } from './kinds.js';
+import type { SourceNad } from './nads.js';
+import { ipPoolName, readReservationName, sliceNames, spellingsOf } from './object-names.js';
+import type { Conflict, LeftOut, LeftOutReason, ObservedCluster } from './plan-types.js';
+import { cidrsOf } from './address-spaces.js';
+
+/** What whereabouts says of one address in use. */
+export interface Allocation {
+  readonly source: string;
+  readonly address: Address;
+  /** The NADs that it can belong to, oldest first; one at least. */
+  readonly nads: readonly SourceNad[];
+  /** Absent where it cannot be read, as in old versions. */
+  readonly pod?: { readonly namespace: string; readonly name: string };
+  readonly containerID?: string;
+  readonly interface?: string;
+  /** `namespace/name` of the IPAMClaim that holds it. */
+  readonly claim?: string;
+}
+
+interface ReadAllocations {
+  readonly allocations: Allocation[];
+  readonly conflicts: Conflict[];
+  readonly leftOut: LeftOut[];
+}
+
+/** Reads IPPools and reservations. Never throws: what cannot be read is left out, and named. */
+export function readAllocations(
+  { ipPools, reservations, slices }: Pick<ObservedCluster, 'ipPools' | 'reservations' | 'slices'>,
+  nads: readonly SourceNad[],
+  pods: Pick<ActivePods, 'get'>,
+): ReadAllocations {
+  const found: ReadAllocations = { allocations: [], conflicts: [], leftOut: [] };
+  const byPool = nadsByPool(nads, slices);
+  for (const pool of ipPools) {
+    readPool(pool, { own: nadsOf(pool, nads, byPool), nads, pods }, found);
+  }
+  const networkNames = [...new Set(nads.map(({ networkName }) => networkName))].filter((name) => name !== '');
+  for (const reservation of reservations) readReservation(reservation, { nads, networkNames }, found);
+  return found;
+}
+
+/** Those of which whereabouts knows something; of those that have moved, the others are nobody's business here. */
+export function findRelevantNads(
+  nads: readonly SourceNad[],
+  { ipPools, slices }: Pick<ObservedCluster, 'ipPools' | 'slices'>,
+): SourceNad[] {
+  const byPool = nadsByPool(nads, slices);
+  const known = new Set(ipPools.flatMap((pool) => nadsOf(pool, nads, byPool)));
+  return nads.filter((nad) => !nad.hasMoved || known.has(nad));
+}
+
+function nadsOf(
+  pool: WhereaboutsObject,
+  nads: readonly SourceNad[],
+  byPool: ReadonlyMap<string, SourceNad[]>,
+): readonly SourceNad[] {
+  const found = [byPool.get(pool.metadata.name) ?? [], nadsOfRemovedSlice(pool, nads), nadsOfChangedRange(pool, nads)];
+  return found.find(({ length }) => length > 0) ?? [];
+}
+
+/** Of a range that no NAD names any more: it was widened or narrowed, or its NAD is gone and others have a part of it. */
+function nadsOfChangedRange(pool: WhereaboutsObject, nads: readonly SourceNad[]): SourceNad[] {
+  const { range } = isRecord(pool.spec) ? pool.spec : {};
+  if (typeof range !== 'string') return [];
+  return overlappingNads(pool, nads).filter(({ networkName }) =>
+    spellingsOf(range).some((spelling) => ipPoolName(spelling, networkName) === pool.metadata.name),
+  );
+}
+
+/** Those with an address of the IPPool's range, whatever their `network_name`. */
+function overlappingNads({ spec }: WhereaboutsObject, nads: readonly SourceNad[]): SourceNad[] {
+  const read = isRecord(spec) && typeof spec.range === 'string' ? readRange(spec.range) : undefined;
+  if (read === undefined) return [];
+  const range = networkOf(read.first, read.prefixLength);
+  return nads.filter((nad) => cidrsOf(nad).some((cidr) => overlap(cidr, range)));
+}
+
+function nadsByPool(nads: readonly SourceNad[], slices: readonly WhereaboutsObject[]): Map<string, SourceNad[]> {
+  const byPool = new Map<string, SourceNad[]>();
+  for (const nad of nads) {
+    const { network, networkName, config } = nad;
+    const ranges = config.ranges.flatMap(({ range }) => spellingsOf(range));
+    const names = [
+      ...ranges.map((range) => ipPoolName(range, networkName)),
+      ...sliceNames(slices, network, networkName),
+    ];
+    for (const name of new Set(names)) byPool.set(name, [...(byPool.get(name) ?? []), nad]);
+  }
+  return byPool;
+}
+
+/** Of a slice that no NodeSlicePool names any more: the node is gone. */
+function nadsOfRemovedSlice({ metadata, spec }: WhereaboutsObject, nads: readonly SourceNad[]): SourceNad[] {
+  const range = isRecord(spec) ? spec.range : undefined;
+  const first = typeof range === 'string' ? firstAddressOf(range) : undefined;
+  if (typeof range !== 'string' || first === undefined) return [];
+  return nads.filter((nad) => {
+    if (nad.place.ipam.node_slice_size === undefined || !cidrsOf(nad).some((cidr) => containsAddress(cidr, first)))
+      return false;
+    const prefix = nad.networkName === '' ? '' : `${nad.networkName}-`;
+    return metadata.name.startsWith(prefix) && metadata.name.endsWith(`-${ipPoolName(range)}`);
+  });
+}
+
+function firstAddressOf(range: string): Address | undefined {
+  try {
+    return parseAddressOrPrefix(range).address;
+  } catch (error) {
+    if (error instanceof AddressError) return undefined;
+    throw error;
+  }
+}
+
+/** What an IPPool is looked at with. */
+interface PoolContext {
+  /** The NADs that it is for. */
+  readonly own: readonly SourceNad[];
+  readonly nads: readonly SourceNad[];
+  readonly pods: Pick<ActivePods, 'get'>;
+}
+
+/** An IPPool without a NAD. Whatever pods that live have of it, nobody can lease it to them. */
+function readOrphanPool(
+  object: WhereaboutsObject,
+  { nads, pods }: Omit<PoolContext, 'own'>,
+  found: ReadAllocations,
+): void {
+  const source = `IPPool ${objectKey(object)}`;
+  const { allocations } = isRecord(object.spec) ? object.spec : {};
+  const entries: unknown[] = isRecord(allocations) ? Object.values(allocations) : [];
+  const live = entries.flatMap((entry) => {
+    const ref = isRecord(entry) ? readObjectRef(entry.podref) : undefined;
+    return ref !== undefined && pods.get(`${ref.namespace}/${ref.name}`) ? [`${ref.namespace}/${ref.name}`] : [];
+  });
+  if (live.length === 0) {
+    const message = `no NAD of whereabouts is for it: ${entries.length} allocations`;
+    found.leftOut.push({ reason: 'no-nad', source, message, networks: [] });
+    return;
+  }
+  found.conflicts.push({
+    kind: 'range',
+    subject: source,
+    message: `has allocations of pods that live (${live.length}, such as ${live[0] ?? ''}), and no NAD of whereabouts is for it: make its NAD again, with the same range and network_name, or delete the pods`,
+    networks: networksOf(overlappingNads(object, nads)),
+  });
+}
+
+function readPool(object: WhereaboutsObject, { own: nads, ...all }: PoolContext, found: ReadAllocations): void {
+  const source = `IPPool ${objectKey(object)}`;
+  const leave = (reason: LeftOutReason, message: string) =>
+    found.leftOut.push({ reason, source, message, networks: networksOf(nads) });
+  if (!isRecord(object.spec)) return void leave('unreadable', `spec is ${describeValue(object.spec)}`);
+  const { range, allocations = {} } = object.spec;
+  if (allocations !== null && !isRecord(allocations)) {
+    return void leave('unreadable', `spec.allocations is ${describeValue(allocations)}`);
+  }
+  const entries = Object.entries(allocations ?? {});
+  if (nads.length === 0) {
+    readOrphanPool(object, all, found);
+    return;
+  }
+  const read = typeof range === 'string' ? readRange(range) : undefined;
+  if (read === undefined) return void leave('unreadable', `spec.range is ${describeValue(range)}`);
+  for (const [offset, allocation] of entries) {
+    readAllocation(
+      { ...read, offset, allocation, source: `${source} allocation ${describeValue(offset)}`, nads },
+      found,
+    );
+  }
+}
+
+/** Offsets count from the address as it is written, host bits and all. */
+function readRange(range: string): Pick<AllocationEntry, 'first' | 'prefixLength'> | undefined {
+  try {
+    const { address: first, prefixLength } = parseAddressOrPrefix(range);
+    return prefixLength === undefined ? undefined : { first, prefixLength };
+  } catch (error) {
+    if (error instanceof AddressError) return undefined;
+    throw error;
+  }
+}
+
+interface AllocationEntry {
+  readonly first: Address;
+  readonly prefixLength: number;
+  readonly offset: string;
+  readonly allocation: unknown;
+  readonly source: string;
+  readonly nads: readonly SourceNad[];
+}
+
+function readAllocation(
+  { first, prefixLength, offset, allocation, source, nads }: AllocationEntry,
+  found: ReadAllocations,
+): void {
+  const networks = networksOf(nads);
+  if (!/^\d{1,39}$/.test(offset)) {
+    const message = 'the key is no offset from the first address of the range';
+    found.leftOut.push({ reason: 'unreadable', source, message, networks });
+    return;
+  }
+  const value = first.value + BigInt(offset);
+  const range = networkOf(first, prefixLength);
+  if (value >> BigInt(BITS[first.family]) !== 0n || !containsAddress(range, { family: first.family, value })) {
+    const message = `the offset leads out of ${formatCidr(range)}`;
+    found.leftOut.push({ reason: 'outside', source, message, networks });
+    return;
+  }
+  const address = { family: first.family, value };
+  if (!isRecord(allocation)) {
+    const message = `it is ${describeValue(allocation)}, not an object`;
+    found.leftOut.push({ reason: 'unreadable', source, message, networks, address: formatAddress(address) });
+    return;
+  }
+  const { id, podref, ifname, ipamclaimref } = allocation;
+  found.allocations.push({ source, address, nads, ...readUser({ id, podref, ifname, ipamclaimref }) });
+}
+
+function readReservation(
+  object: WhereaboutsObject,
+  { nads, networkNames }: { nads: readonly SourceNad[]; networkNames: readonly string[] },
+  found: ReadAllocations,
+): void {
+  const source = `OverlappingRangeIPReservation ${objectKey(object)}`;
+  const readings = readReservationName(object.metadata.name, networkNames).map(({ networkName, address }) => ({
+    address,
+    own: nads.filter(
+      (nad) => nad.networkName === networkName && cidrsOf(nad).some((cidr) => containsAddress(cidr, address)),
+    ),
+  }));
+  const read = readings.find(({ own }) => own.length > 0) ?? readings[0];
+  if (read === undefined) {
+    const message = 'its name is no address';
+    found.leftOut.push({ reason: 'unreadable', source, message, networks: [] });
+    return;
+  }
+  const { address, own } = read;
+  const known = { networks: networksOf(own), address: formatAddress(address) };
+  if (own.length === 0) {
+    found.leftOut.push({ reason: 'no-nad', source, message: 'no NAD of whereabouts has a range with it', ...known });
+    return;
+  }
+  if (!isRecord(object.spec)) {
+    const message = `spec is ${describeValue(object.spec)}`;
+    found.leftOut.push({ reason: 'unreadable', source, message, ...known });
+    return;
+  }
+  const { containerid: id, podref, ifname, ipamclaimref } = object.spec;
+  found.allocations.push({ source, address, nads: own, ...readUser({ id, podref, ifname, ipamclaimref }) });
+}
+
+type AllocationUser = Pick<Allocation, 'pod' | 'containerID' | 'interface' | 'claim'>;
+
+/** Of each field what can be what it is said to be. */
+function readUser({ id, podref, ifname, ipamclaimref }: Record<string, unknown>): AllocationUser {
+  const pod = readObjectRef(podref);
+  const claim = readObjectRef(ipamclaimref);
+  return {
+    ...(pod && { pod }),
+    ...(claim && { claim: `${claim.namespace}/${claim.name}` }),
+    ...(typeof id === 'string' && /^[\w.-]{1,253}$/.test(id) && { containerID: id }),
+    ...(typeof ifname === 'string' && /^[^\s/]{1,15}$/.test(ifname) && { interface: ifname }),
+  };
+}
+
+function readObjectRef(value: unknown): { namespace: string; name: string } | undefined {
+  const match = typeof value === 'string' ? /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/.exec(value) : undefined;
+  const [, namespace, name] = match ?? [];
+  return namespace === undefined || name === undefined ? undefined : { namespace, name };
+}
+
+function networksOf(nads: readonly SourceNad[]): string[] {
+  return [...new Set(nads.map(({ network }) => network))];
+}

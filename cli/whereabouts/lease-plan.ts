@@ -1,0 +1,187 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { objectKey } from '../../api/meta.js';
+import { CLAIM_NAD } from '../../api/names.js';
+import { type Pod, staticPodUidOf } from '../../api/pod.js';
+import { formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import { leaseOwnerOf } from '../../ipam/core/lease-owner.js';
+import { type LeaseRecord, type LeaseRequest, isReservation, readLease, stateOf } from '../../ipam/core/lease.js';
+import { reservationOf } from '../reserve.js';
+import { type ActivePods, readableSelectionsIn } from './active-pods.js';
+import type { AddressUser } from './address-users.js';
+import type { SourceNad } from './nads.js';
+import type { Conflict, ObservedCluster, PlannedLease } from './plan-types.js';
+import type { TargetPools } from './target-pools.js';
+
+/** What is there already. */
+export interface ExistingObjects {
+  /** By name; a text says why it cannot be read. */
+  readonly leases: ReadonlyMap<string, LeaseRecord | string>;
+  readonly claims: ClaimAddresses;
+  readonly pods: ActivePods;
+}
+
+export function readExisting(
+  { leases, claims }: Pick<ObservedCluster, 'leases' | 'claims'>,
+  { pods, nads, targets }: { pods: ActivePods; nads: readonly SourceNad[]; targets: TargetPools },
+): ExistingObjects {
+  const read = new Map<string, LeaseRecord | string>();
+  for (const lease of leases)
+    read.set(
+      lease.metadata.name,
+      readOrError(() => readLease(lease)),
+    );
+  return { leases: read, claims: new ClaimAddresses(claims, (claim) => spacesOf(claim, nads, targets)), pods };
+}
+
+/** The lease of an address in use; or why it cannot be made. */
+export function planLease(
+  claimants: readonly AddressUser[],
+  taken: ExistingObjects,
+): PlannedLease | Conflict | undefined {
+  const [claimant, ...others] = claimants;
+  if (claimant === undefined) return undefined;
+  const { address, pool, nad, pod, source } = claimant;
+  const subject = `${formatAddress(address)} in address space ${pool.addressSpace}`;
+  const networks = [...new Set(claimants.map((each) => each.nad.network))];
+  const name = leaseName(pool.addressSpace, address);
+  const conflict = (kind: Conflict['kind'], message: string): Conflict => ({
+    ...{ kind, subject, message, networks },
+    ...(!taken.leases.has(name) && { reservation: reservationOf(pool, address) }),
+  });
+  if (others.length > 0) {
+    const pods = claimants.map((each) => `pod ${objectKey(each.pod)} (${each.source})`).join(' and ');
+    return conflict(
+      'address',
+      `is in use by ${pods}: delete all of them but one, or give their NADs an "addressSpace" each if these are different wires`,
+    );
+  }
+  if (claimant.alternatives !== undefined) {
+    const or = claimant.alternatives.map(formatAddress).join(' or ');
+    return conflict(
+      'address',
+      `is of pod ${objectKey(pod)} (${source}), or ${or} is: all but one were an earlier pod's of its name, and it has not reported yet; run this again once it runs, or delete it`,
+    );
+  }
+  const claims = taken.claims.claimsWith(pool.addressSpace, formatAddress(address));
+  const other = claims.find((each) => !isPodOfClaim(claimant, each));
+  if (other !== undefined) {
+    const shows = `IPAMClaim ${objectKey(other)} shows it`;
+    return conflict('claim', `is in use by pod ${objectKey(pod)}, and ${shows}: delete the pod, or that claim's VM`);
+  }
+  const request = leaseRequestOf(claimant, claims[0]);
+  const planned = { request, name, network: nad.network, nad: nad.key, pod: podOwnerOf(pod), source };
+  const record = taken.leases.get(name);
+  if (record === undefined) return { ...planned, state: 'create' };
+  if (typeof record === 'string') return conflict('lease', `its lease cannot be read: ${record}`);
+  const state = stateOfLease(record, request, taken.pods);
+  if (state !== undefined) return { ...planned, state, record };
+  return conflict('lease', `is in use by pod ${objectKey(pod)}, and ${describeLeaseHolder(record)}`);
+}
+
+/** Undefined where somebody else has it who may live, or it is kept for somebody else. */
+export function stateOfLease(
+  record: LeaseRecord,
+  request: LeaseRequest,
+  pods: Pick<ActivePods, 'has'>,
+): 'done' | 'replace' | undefined {
+  const { metadata, owner, mac, pool } = record;
+  if (metadata.deletionTimestamp !== undefined) return undefined;
+  const state = stateOf(record);
+  if (state === 'held' && owner?.uid === request.owner.uid) return 'done';
+  if (isReservation(record) && !(mac !== undefined && mac === request.mac && pool === request.pool)) return undefined;
+  return state !== 'held' || isOwnerGone(record, pods) ? 'replace' : undefined;
+}
+
+/** What an earlier run leased, and whereabouts has given to another pod since. */
+function isOwnerGone({ owner }: LeaseRecord, pods: Pick<ActivePods, 'has'>): boolean {
+  return owner?.kind === 'Pod' && !pods.has(owner);
+}
+
+export function describeLeaseHolder(record: LeaseRecord): string {
+  const { metadata, owner } = record;
+  const lease = `AddressLease ${metadata.name}`;
+  if (metadata.deletionTimestamp !== undefined) return `${lease} is being deleted: wait until it is gone`;
+  if (owner === undefined || isReservation(record))
+    return `${lease} reserves it: let it go (kubectl holdfast unreserve ${record.pool} ${formatAddress(record.address)}), or delete the pod`;
+  return `${lease} is held by ${owner.kind} ${owner.namespace}/${owner.name} (uid ${owner.uid}): delete one of the two`;
+}
+
+function leaseRequestOf(claimant: AddressUser, claim: IPAMClaim | undefined): LeaseRequest {
+  const { address, pool, pod, containerID, interface: podInterface, mac } = claimant;
+  const of = { address, addressSpace: pool.addressSpace, pool: pool.name };
+  // a claim's lease moves with its VM: it says nothing of a node
+  if (claim !== undefined) return { ...of, owner: leaseOwnerOf(claim) };
+  const node = pod.spec?.nodeName;
+  return {
+    ...of,
+    owner: podOwnerOf(pod),
+    ...(node && { node }),
+    ...(containerID !== undefined && { containerID }),
+    ...(podInterface !== undefined && { interface: podInterface }),
+    ...(mac !== undefined && { mac }),
+  };
+}
+
+function podOwnerOf(pod: Pod): LeaseOwner {
+  const { namespace = '', name, uid = '' } = pod.metadata;
+  return { kind: 'Pod', namespace, name, uid: staticPodUidOf(pod) ?? uid };
+}
+
+/** The pod is the one that the claim is for. */
+function isPodOfClaim({ pod, claim: held, interface: podInterface }: AddressUser, claim: IPAMClaim): boolean {
+  if (pod.metadata.namespace !== claim.metadata.namespace) return false;
+  if (held === objectKey(claim) || claim.status?.ownerPod?.name === pod.metadata.name) return true;
+  return readableSelectionsIn(pod).some(
+    ({ claimReference, interface: asked }) =>
+      claimReference === claim.metadata.name &&
+      (podInterface === undefined || (asked ?? podInterface) === podInterface),
+  );
+}
+
+/** The address spaces of the pools that can serve it: of the NAD that it was made for, of those of its namespace, or of all of its network. */
+function spacesOf({ metadata, spec }: IPAMClaim, nads: readonly SourceNad[], targets: TargetPools): Set<string> {
+  const { namespace = '' } = metadata;
+  const of = nads.filter(({ network }) => network === spec.network);
+  const made = of.filter(({ key }) => key === metadata.annotations?.[CLAIM_NAD]);
+  const near = of.filter((nad) => nad.namespace === namespace);
+  const serving = [made, near, of].find(({ length }) => length > 0) ?? [];
+  return new Set(serving.flatMap((nad) => targets.serving(nad, namespace)?.addressSpace ?? []));
+}
+
+/** What claims show: it is promised to them. */
+class ClaimAddresses {
+  /** By address space and address. */
+  readonly #claims = new Map<string, IPAMClaim[]>();
+
+  constructor(claims: readonly IPAMClaim[], spacesOfClaim: (claim: IPAMClaim) => Iterable<string>) {
+    for (const claim of claims) {
+      const addresses = (claim.status?.ips ?? []).flatMap((text) => {
+        const address = readOrError(() => parseAddressOrPrefix(text).address);
+        return typeof address === 'string' ? [] : [formatAddress(address)];
+      });
+      if (addresses.length === 0) continue;
+      for (const space of spacesOfClaim(claim)) {
+        for (const address of addresses) this.#add(`${space} ${address}`, claim);
+      }
+    }
+  }
+
+  claimsWith(space: string, address: string): readonly IPAMClaim[] {
+    return this.#claims.get(`${space} ${address}`) ?? [];
+  }
+
+  #add(key: string, claim: IPAMClaim): void {
+    this.#claims.set(key, [...(this.#claims.get(key) ?? []), claim]);
+  }
+}
+
+function readOrError<T>(read: () => T): T | string {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof TypeError) return error.message;
+    throw error;
+  }
+}

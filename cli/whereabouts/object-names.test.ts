@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { formatAddress } from '../../ipam/core/address.js';
+import { ipPoolName, readReservationName, spellingsOf } from './object-names.js';
+
+describe('the names of whereabouts’ objects', () => {
+  for (const [given, name] of [
+    [['10.0.0.0/24'], '10.0.0.0-24'],
+    [['fd00::/120'], 'fd00---120'],
+    [['fd00:1234::'], 'fd00-1234--0'],
+    [['10.0.0.0/24', 'lan'], 'lan-10.0.0.0-24'],
+    [['10.0.1.0/24', '', 'node-1'], 'node-1-10.0.1.0-24'],
+    [['10.0.1.0/24', 'lan', 'node-1'], 'lan-node-1-10.0.1.0-24'],
+  ] as const) {
+    it(`of an IPPool is ${name}`, () => expect(ipPoolName(...(given as [string]))).to.equal(name));
+  }
+
+  for (const [given, spellings] of [
+    ['10.0.0.0/24', ['10.0.0.0/24']],
+    ['192.168.2.225/28', ['192.168.2.224/28', '192.168.2.225/28']],
+    ['10.0.0.10-10.0.0.20/24', ['10.0.0.0/24', '10.0.0.20/24', '10.0.0.10-10.0.0.20/24']],
+    ['what', ['what']],
+    ['10.0.0.0', ['10.0.0.0']],
+  ] as const) {
+    it(`may come from ${given} in several ways`, () => expect(spellingsOf(given)).to.deep.equal(spellings));
+  }
+
+  for (const [given, expected] of [
+    ['10.0.0.5', [' 10.0.0.5']],
+    ['fd00--5', [' fd00::5']],
+    ['fd00--0', [' fd00::']],
+    ['lan-10.0.0.5', ['lan 10.0.0.5']],
+    ['lan-a-fd00--5', ['lan a:fd00::5', 'lan-a fd00::5']],
+    ['other-10.0.0.5', []],
+    ['lan-', []],
+  ] as const) {
+    it(`of a reservation say what they can: ${given}`, () => {
+      const read = readReservationName(given, ['lan', 'lan-a']);
+      expect(read.map(({ networkName, address }) => `${networkName} ${formatAddress(address)}`)).to.deep.equal(
+        expected,
+      );
+    });
+  }
+});

@@ -1,0 +1,74 @@
+import { isRecord } from '../../api/json.js';
+import { type Address, AddressError, parseAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { formatCidr, networkOf } from '../../ipam/core/cidr.js';
+import type { WhereaboutsObject } from './kinds.js';
+
+/** How whereabouts names its objects (pkg/storage/kubernetes). */
+
+/**
+ * The name of the IPPool of a range: `[<network_name>-][<node>-]10.0.0.0-24`.
+ * @param range a CIDR
+ */
+export function ipPoolName(range: string, networkName = '', node = ''): string {
+  return [networkName, node, normalizeRange(range)].filter((part) => part !== '').join('-');
+}
+
+/** A range as it is written, and as whereabouts writes it since it clears host bits; of `first-last/length` the network. */
+export function spellingsOf(range: string): string[] {
+  const cidr = range.slice(range.indexOf('-') + 1);
+  try {
+    const { address, prefixLength } = parseAddressOrPrefix(cidr);
+    if (prefixLength === undefined) return [range];
+    return [...new Set([formatCidr(networkOf(address, prefixLength)), cidr, range])];
+  } catch (error) {
+    if (error instanceof AddressError) return [range];
+    throw error;
+  }
+}
+
+/**
+ * What a reservation's name can say: `[<network_name>-]10.0.0.5`, IPv6 with dashes for colons. A name alone does not say where the network's ends:
+ * `lan-a-fd00--5` is fd00::5 of `lan-a`, or a:fd00::5 of `lan`.
+ */
+export function readReservationName(
+  name: string,
+  networkNames: Iterable<string>,
+): { networkName: string; address: Address }[] {
+  return ['', ...networkNames].flatMap((networkName) => {
+    const prefix = networkName === '' ? '' : `${networkName}-`;
+    const address = name.startsWith(prefix) ? readNamedAddress(name.slice(prefix.length)) : undefined;
+    return address === undefined ? [] : [{ networkName, address }];
+  });
+}
+
+/** The names of the IPPools of a range's slices. A NodeSlicePool has the name of the network, or of its `network_name`. */
+export function sliceNames(slices: readonly WhereaboutsObject[], network: string, networkName: string): string[] {
+  const own = slices.find(({ metadata }) => metadata.name === (networkName || network));
+  const allocations: unknown = isRecord(own?.status) ? own.status.allocations : undefined;
+  if (!Array.isArray(allocations)) return [];
+  return allocations.flatMap((allocation: unknown) => {
+    if (!isRecord(allocation)) return [];
+    const { nodeName, sliceRange } = allocation;
+    if (typeof nodeName !== 'string' || typeof sliceRange !== 'string' || sliceRange === '') return [];
+    return [ipPoolName(sliceRange, networkName, nodeName)];
+  });
+}
+
+function normalizeRange(range: string): string {
+  return appendZero(range).replaceAll(/[:/]/g, '-');
+}
+
+function appendZero(text: string): string {
+  return text.endsWith(':') ? `${text}0` : text;
+}
+
+function readNamedAddress(text: string): Address | undefined {
+  for (const candidate of [text, text.replaceAll('-', ':')]) {
+    try {
+      return parseAddress(candidate);
+    } catch (error) {
+      if (!(error instanceof AddressError)) throw error;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,18 @@
+import { type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../api/ipam-claim.js';
+import { controllerOf } from '../api/meta.js';
+import { IPAM_CLAIM_API_VERSION, IPAM_CLAIM_KIND, KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_KIND } from '../api/names.js';
+import type { EventSubject } from '../kube/events.js';
+
+/** The claim, and the VM, or VMI without one, that it is for. */
+export function claimEventSubjects(claim: IPAMClaim): EventSubject[] {
+  const { namespace = '', name, uid = '' } = claim.metadata;
+  const itself: EventSubject = {
+    apiVersion: IPAM_CLAIM_API_VERSION,
+    kind: IPAM_CLAIM_KIND,
+    metadata: { namespace, name, uid },
+  };
+  const owner = claimOwnerOf(claim);
+  if (owner === undefined || !isWorkloadClaim(claim)) return [itself];
+  const { apiVersion = KUBEVIRT_API_VERSION, kind = VIRTUAL_MACHINE_KIND } = controllerOf(claim) ?? {};
+  return [itself, { apiVersion, kind, metadata: { namespace, name: owner.name, uid: owner.uid } }];
+}

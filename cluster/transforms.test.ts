@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { vm, vmi } from '../test/workload-objects.js';
+import { transformNad, transformNode, transformVm, transformVmi } from './transforms.js';
+
+const MAC = '02:00:00:00:00:01';
+
+describe('what is cached', () => {
+  it('of a VM: its identity, finalizers, and networks by name and NAD', () => {
+    const full = vm({ data: 'blue', extra: '!green' }, { deleting: true, finalizers: ['orphan'] });
+    full.metadata = { ...full.metadata, resourceVersion: '7', annotations: { big: 'x' }, labels: { big: 'x' } };
+    Object.assign(full.spec?.template?.spec ?? {}, { volumes: ['x'], terminationGracePeriodSeconds: 30 });
+    expect(transformVm(full)).to.deep.equal({
+      metadata: {
+        name: 'vm1',
+        namespace: 'vms',
+        uid: 'vm-uid',
+        resourceVersion: '7',
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+        finalizers: ['orphan'],
+      },
+      spec: {
+        template: {
+          spec: {
+            networks: [
+              { name: 'default' },
+              { name: 'data', multus: { networkName: 'blue' } },
+              { name: 'extra', multus: { networkName: 'green' } },
+            ],
+            domain: { devices: { interfaces: [{ name: 'extra', state: 'absent' }] } },
+          },
+        },
+      },
+    });
+  });
+
+  it('of a VM and of a VMI: the addresses that they ask for, and no other annotation', () => {
+    const asked = { 'network.kubevirt.io/addresses': '{"data": ["10.0.0.5"]}' };
+    const full = vm({ data: 'blue' });
+    Object.assign(full.spec?.template ?? {}, { metadata: { annotations: { big: 'x', ...asked } } });
+    expect(transformVm(full).spec?.template?.metadata).to.deep.equal({ annotations: asked });
+    const running = vmi({ data: 'blue' });
+    running.metadata.annotations = { big: 'x', ...asked };
+    expect(transformVmi(running).metadata.annotations).to.deep.equal(asked);
+  });
+
+  it('of the interfaces of a VM and of a VMI: the MAC addresses that they name', () => {
+    const spec = {
+      networks: [],
+      domain: { devices: { interfaces: [{ name: 'data', macAddress: MAC, model: 'virtio' }, { name: 'x' }] } },
+    };
+    const small = { networks: [], domain: { devices: { interfaces: [{ name: 'data', macAddress: MAC }] } } };
+    expect(transformVm({ metadata: { name: 'vm1' }, spec: { template: { spec } } }).spec?.template?.spec).to.deep.equal(
+      small,
+    );
+    expect(transformVmi({ metadata: { name: 'vm1' }, spec }).spec).to.deep.equal(small);
+  });
+
+  it('of a VM and of a VMI with too many networks: the first 256', () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `net${index}`);
+    const spec = {
+      networks: names.map((name) => ({ name, multus: { networkName: 'blue' } })),
+      domain: { devices: { interfaces: names.map((name) => ({ name, macAddress: MAC })) } },
+    };
+    const vm = transformVm({ metadata: { name: 'vm1' }, spec: { template: { spec } } }).spec?.template?.spec;
+    for (const small of [vm, transformVmi({ metadata: { name: 'vm1' }, spec }).spec]) {
+      expect(small?.networks?.map(({ name }) => name)).to.deep.equal(names.slice(0, 256));
+      expect(small?.domain?.devices?.interfaces?.map(({ name }) => name)).to.deep.equal(names.slice(0, 256));
+    }
+  });
+
+  it('of a VM without a template: its identity', () => {
+    expect(transformVm({ metadata: { name: 'vm1' } })).to.deep.equal({ metadata: { name: 'vm1' } });
+  });
+
+  it('of a NAD: its identity and age, its network, and who gives out the addresses', () => {
+    const config = JSON.stringify({ name: 'blue', type: 'bridge', ipam: { type: 'host-local', subnet: '10.0.0.0/8' } });
+    const metadata = { name: 'n', namespace: 'vms', uid: 'u', creationTimestamp: '2026-01-01T00:00:00Z' };
+    expect(transformNad({ metadata: { ...metadata, annotations: { big: 'x' } }, spec: { config } })).to.deep.equal({
+      metadata,
+      config: { ok: true, network: { name: 'blue', allowPersistentIPs: false } },
+      delegation: { kind: 'other', type: 'host-local' },
+      plugins: [],
+    });
+  });
+
+  it('of a node: its identity and labels, which its heartbeats do not change', () => {
+    const metadata = { name: 'n1', uid: 'u', resourceVersion: '5', labels: { zone: 'a' } };
+    const full = { metadata: { ...metadata, annotations: { big: 'x' } }, status: { conditions: ['x'] } };
+    expect(transformNode(full)).to.deep.equal({ metadata });
+  });
+});

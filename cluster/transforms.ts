@@ -1,0 +1,163 @@
+import { type IpamDelegation, readIpamDelegation } from '../api/ipam-delegation.js';
+import { MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.js';
+import { truncate } from '../api/json.js';
+import type { AddressPool } from '../api/address-pool.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type {
+  KubeVirt,
+  VirtualMachine,
+  VirtualMachineInstance,
+  VmInterface,
+  VmNetwork,
+  VmiSpec,
+} from '../api/kubevirt.js';
+import type { KubeObject, ObjectMeta } from '../api/meta.js';
+import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import { delegatingPluginFingerprints } from '../api/plugin-fingerprint.js';
+import { IPS_ALLOCATED, PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
+import { layer2SegmentOf } from '../api/layer2-segment.js';
+
+type MultusNetwork = NonNullable<VmNetwork['multus']>;
+
+/** A NAD whose config is read once, when it is cached. */
+export interface ParsedNad extends KubeObject {
+  config: NetworkConfig;
+  /** Who gives out the network's addresses. */
+  delegation: IpamDelegation;
+  /** Fingerprints of the plugins that delegate to Holdfast; undefined if the config is in a file on each node. */
+  pluginFingerprints: readonly string[] | undefined;
+  /** The layer-2 segment to which it connects, if it delegates to Holdfast and its config tells. */
+  segment?: string;
+}
+
+/** Objects are made small before they are cached: what is not named here is dropped. */
+
+export function transformVm({ metadata, spec }: VirtualMachine): VirtualMachine {
+  const { finalizers } = metadata;
+  const small: VirtualMachine = { metadata: { ...identityMetadataOf(metadata), ...(finalizers && { finalizers }) } };
+  const template = spec?.template;
+  if (template?.spec === undefined) return small;
+  const annotations = requestedAddressesIn(template.metadata?.annotations);
+  const kept = annotations && { metadata: { annotations } };
+  return { ...small, spec: { template: { ...kept, spec: transformVmiSpec(template.spec) } } };
+}
+
+export function transformVmi({ metadata, spec, status }: VirtualMachineInstance): VirtualMachineInstance {
+  const { ownerReferences } = metadata;
+  const interfaces = (status?.interfaces ?? []).map(({ name, podInterfaceName }) => ({
+    ...(name !== undefined && { name }),
+    ...(podInterfaceName !== undefined && { podInterfaceName }),
+  }));
+  const annotations = requestedAddressesIn(metadata.annotations);
+  return {
+    metadata: {
+      ...identityMetadataOf(metadata),
+      ...(ownerReferences && { ownerReferences }),
+      ...(annotations && { annotations }),
+    },
+    ...(spec && { spec: transformVmiSpec(spec) }),
+    ...(interfaces.length > 0 && { status: { interfaces } }),
+  };
+}
+
+/** Of the status: its addresses, or else that an IPAM has answered. Claims are written back in part, so nothing but the book-keeping of other writers is dropped. */
+export function transformClaim(claim: IPAMClaim): IPAMClaim {
+  const { managedFields: _dropped, ...metadata } = claim.metadata as ObjectMeta & { managedFields?: unknown };
+  // an IPAM that has failed writes a status without them
+  const ips = claim.status?.ips ?? [];
+  if (ips.length > 0) return { metadata, spec: claim.spec, status: { ips } };
+  const answer = claim.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+  const conditions = answer && [{ ...answer, message: '' }];
+  return { metadata, spec: claim.spec, ...(conditions && { status: { ips, conditions } }) };
+}
+
+export function transformNad(nad: NetworkAttachmentDefinition): ParsedNad {
+  const { creationTimestamp } = nad.metadata;
+  // of several NADs of a network the oldest counts
+  const metadata = {
+    ...identityMetadataOf(nad.metadata),
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+  };
+  const wire = layer2SegmentOf(nad);
+  return {
+    metadata,
+    config: parseNetworkConfig(nad),
+    delegation: readIpamDelegation(nad),
+    pluginFingerprints: delegatingPluginFingerprints(nad),
+    ...(wire !== undefined && { segment: wire }),
+  };
+}
+
+/** Pools are written back in part: only the book-keeping of other writers is dropped. */
+export function transformPool(pool: AddressPool): AddressPool {
+  const { managedFields: _dropped, ...metadata } = pool.metadata as ObjectMeta & { managedFields?: unknown };
+  return { ...pool, metadata };
+}
+
+export function transformKubeVirt({ metadata, spec }: KubeVirt): KubeVirt {
+  const featureGates = spec?.configuration?.developerConfiguration?.featureGates ?? [];
+  const { creationTimestamp } = metadata;
+  return {
+    metadata: { ...identityMetadataOf(metadata), ...(creationTimestamp !== undefined && { creationTimestamp }) },
+    spec: { configuration: { developerConfiguration: { featureGates } } },
+  };
+}
+
+export function transformNamespace({ metadata }: KubeObject): KubeObject {
+  const labels = pickKeys(metadata.labels, [PERSISTENT_IPS_LABEL]);
+  return { metadata: { ...identityMetadataOf(metadata), ...(labels && { labels }) } };
+}
+
+/** Its heartbeats change nothing of this. */
+export function transformNode({ metadata }: KubeObject): KubeObject {
+  const { labels } = metadata;
+  return { metadata: { ...identityMetadataOf(metadata), ...(labels && { labels }) } };
+}
+
+function transformVmiSpec({ networks = [], domain }: VmiSpec): VmiSpec {
+  // others are compared with each of them
+  const telling = (domain?.devices?.interfaces ?? [])
+    .slice(0, MAX_VM_NETWORKS)
+    .filter(({ state, macAddress }) => state !== undefined || macAddress !== undefined);
+  return {
+    // of those that Multus does not attach the name: users may ask for addresses on any
+    networks: networks
+      .slice(0, MAX_VM_NETWORKS)
+      .map(({ name, multus }) => ({ name, ...(multus && { multus: transformMultusNetwork(multus) }) })),
+    ...(telling.length > 0 && { domain: { devices: { interfaces: telling.map(transformInterface) } } }),
+  };
+}
+
+function transformMultusNetwork({ networkName, default: isDefault }: MultusNetwork): MultusNetwork {
+  return { networkName, ...(isDefault !== undefined && { default: isDefault }) };
+}
+
+/** A request that is too long is refused whatever it says: its beginning is enough. */
+function requestedAddressesIn(annotations: Record<string, string> | undefined): Record<string, string> | undefined {
+  const request = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
+  if (request === undefined) return undefined;
+  return { [REQUESTED_ADDRESSES_ANNOTATION]: truncate(request, MAX_REQUESTED_ADDRESSES_LENGTH) };
+}
+
+function transformInterface({ name, state, macAddress }: VmInterface): VmInterface {
+  return { name, ...(state !== undefined && { state }), ...(macAddress !== undefined && { macAddress }) };
+}
+
+export function identityMetadataOf(metadata: ObjectMeta): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
+  return {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+  };
+}
+
+export function pickKeys(
+  map: Record<string, string> | undefined,
+  keys: readonly string[],
+): Record<string, string> | undefined {
+  const found = Object.entries(map ?? {}).filter(([key]) => keys.includes(key));
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}

@@ -1,0 +1,61 @@
+import type { AddressPool } from '../api/address-pool.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
+import type { KubeObject } from '../api/meta.js';
+import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import {
+  ADDRESS_POOLS,
+  IPAM_CLAIMS,
+  KUBEVIRTS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  NODES,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../kube/resources.js';
+import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from './indexes.js';
+import type { WatchSpec } from '../kube/informers.js';
+import {
+  type ParsedNad,
+  transformClaim,
+  transformKubeVirt,
+  transformNad,
+  transformNamespace,
+  transformNode,
+  transformPool,
+  transformVm,
+  transformVmi,
+} from './transforms.js';
+
+/** The kinds that several processes follow: in one process they share the caches. KubeVirt and Multus may come later. */
+
+export const VM_WATCH: WatchSpec<VirtualMachine> = {
+  resource: VIRTUAL_MACHINES,
+  shrink: transformVm,
+  indexes: VM_INDEXES,
+  optional: true,
+};
+export const VMI_WATCH: WatchSpec<VirtualMachineInstance> = {
+  resource: VIRTUAL_MACHINE_INSTANCES,
+  shrink: transformVmi,
+  indexes: VMI_INDEXES,
+  optional: true,
+};
+export const CLAIM_WATCH: WatchSpec<IPAMClaim> = {
+  resource: IPAM_CLAIMS,
+  shrink: transformClaim,
+  indexes: CLAIM_INDEXES,
+  optional: true,
+};
+export const NAD_WATCH: WatchSpec<NetworkAttachmentDefinition, ParsedNad> = {
+  resource: NETWORK_ATTACHMENT_DEFINITIONS,
+  shrink: transformNad,
+  optional: true,
+};
+export const NAMESPACE_WATCH: WatchSpec<KubeObject> = { resource: NAMESPACES, shrink: transformNamespace };
+/** Their names, labels, and whether they are being deleted. */
+export const NODE_WATCH: WatchSpec<KubeObject> = { resource: NODES, shrink: transformNode };
+/** The feature gates of KubeVirt, where ours follows them. */
+export const KUBEVIRT_WATCH: WatchSpec<KubeVirt> = { resource: KUBEVIRTS, shrink: transformKubeVirt, optional: true };
+/** Not optional: while the kind is not served, nothing is known of what may be leased. */
+export const ADDRESS_POOL_WATCH: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, shrink: transformPool };

@@ -1,0 +1,254 @@
+import { expect } from 'chai';
+import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
+import { StatusError, TransportError } from '../../kube/errors.js';
+import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';
+import { cacheOf, nad, nadDefinition } from '../../test/pool-objects.js';
+import { asReadError } from './api-failure.js';
+import { CniError } from './cni-error.js';
+import { AttachmentResolver } from './attachment-resolver.js';
+import { type AddRequest, readCniRequest } from './request.js';
+
+const CALL = { signal: new AbortController().signal };
+const OTHER_CONFIG = { ...NETWORK_CONFIG, bridge: 'br2' };
+
+type Annotations = Record<string, string>;
+type Nads = Record<string, object>;
+
+interface Given {
+  /** Of the pod in the cache. */
+  annotations: Annotations;
+  /** Configs by `namespace/name`. */
+  nads?: Nads;
+  /** What the API server has, if that differs; undefined: it does not answer. */
+  live?: { annotations?: Annotations; nads?: Nads } | undefined;
+  interfaceName?: string;
+  /** Keys of the config on stdin. */
+  config?: object;
+}
+
+/** Locates an ADD, by default with the config of the NADs below. @returns the NAD and what was read live, or the error */
+async function locate(given: Given): Promise<{ nad: string; position: number; reads: string[] }> {
+  const { annotations, interfaceName = 'net1', config = {} } = given;
+  const { nads = { 'vms/blue': NETWORK_CONFIG, 'other/blue': OTHER_CONFIG, 'multus/blue': NETWORK_CONFIG } } = given;
+  const live = 'live' in given ? given.live : {};
+  const reads: string[] = [];
+  const podWith = (found: Annotations) => ({
+    metadata: { namespace: 'vms', name: 'p1', uid: 'p1-uid', annotations: found },
+  });
+  const answer = <T>(what: string, find: (server: NonNullable<typeof live>) => T): Promise<T> => {
+    reads.push(what);
+    return live === undefined
+      ? Promise.reject(new TransportError('unsent', 'connection refused'))
+      : Promise.resolve(find(live));
+  };
+  const locator = new AttachmentResolver({
+    pods: {
+      find: () => Promise.resolve(podWith(annotations)),
+      read: () =>
+        answer('pod', (server) => podWith(server.annotations ?? annotations)).catch((error: unknown) => {
+          throw asReadError(error);
+        }),
+    },
+    networks: cacheOf(Object.entries(nads).map(([key, each]) => nad(key, each))),
+    client: {
+      get: (_resource, { namespace, name }) =>
+        answer(`NAD ${namespace}/${name}`, (server) => {
+          const found = (server.nads ?? nads)[`${namespace}/${name}`];
+          if (found !== undefined) return nadDefinition(`${namespace}/${name}`, found) as never;
+          const details = { name };
+          throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'not found', details });
+        }),
+    },
+    multusNamespace: 'multus',
+  });
+  const request = readCniRequest(pluginRequest('ADD', { CNI_IFNAME: interfaceName }, config)) as AddRequest;
+  const { selection } = await locator.resolve(request, CALL);
+  return { nad: `${selection.nad.namespace}/${selection.nad.name}`, position: selection.position, reads };
+}
+
+async function refusal(given: Given): Promise<{ code: number; message: string }> {
+  const error: unknown = await locate(given).catch((thrown: unknown) => thrown);
+  if (error instanceof CniError) return error;
+  throw new Error('no refusal', { cause: error });
+}
+
+const networks = (...elements: object[]): Annotations => ({ [NETWORKS_ANNOTATION]: JSON.stringify(elements) });
+
+describe('the NAD for which the plugin is called', () => {
+  const found: { name: string; given: Given; expect: { nad: string; position: number } }[] = [
+    {
+      name: "is the one of the element that requests the interface's name",
+      given: { annotations: networks({ name: 'red' }, { name: 'blue', interface: 'x1' }), interfaceName: 'x1' },
+      expect: { nad: 'vms/blue', position: 2 },
+    },
+    {
+      name: "is the one of the element that requests it by Multus' old key",
+      given: {
+        annotations: networks({ name: 'blue', namespace: 'other', interfaceRequest: 'x1' }),
+        interfaceName: 'x1',
+        config: OTHER_CONFIG,
+      },
+      expect: { nad: 'other/blue', position: 1 },
+    },
+    {
+      name: 'is the one that Multus counts, if no element requests the name',
+      given: { annotations: { [NETWORKS_ANNOTATION]: 'red,blue' }, interfaceName: 'net2' },
+      expect: { nad: 'vms/blue', position: 2 },
+    },
+    {
+      name: "is the default network's for the pod's own interface",
+      given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'vms/blue' }, interfaceName: 'eth0' },
+      expect: { nad: 'vms/blue', position: 0 },
+    },
+    {
+      name: "is the default network's in the namespace of Multus, if it has none",
+      given: {
+        annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue', [NETWORKS_ANNOTATION]: 'other/blue' },
+        interfaceName: 'eth0',
+      },
+      expect: { nad: 'multus/blue', position: 0 },
+    },
+    {
+      name: "is the default network's for the interface that it requests",
+      given: {
+        annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'vms/blue@x1', [NETWORKS_ANNOTATION]: 'other/blue' },
+        interfaceName: 'x1',
+      },
+      expect: { nad: 'vms/blue', position: 0 },
+    },
+  ];
+  for (const { name, given, expect: expected } of found) {
+    it(name, async () => {
+      expect(await locate(given)).to.deep.equal({ ...expected, reads: [] });
+    });
+  }
+
+  it('has the config on stdin, whatever Multus and libcni have added to that', async () => {
+    const config = {
+      args: { cni: { some: 'arg' } },
+      runtimeConfig: { mac: '02:00:00:00:00:01' },
+      capabilities: { mac: true },
+      deviceID: '0000:03:02.0',
+      pciBusID: '0000:03:02.0',
+    };
+    const plugin = { ...NETWORK_CONFIG, capabilities: { mac: true } };
+    const listed = { cniVersion: '1.0.0', name: 'blue', plugins: [{ type: 'tuning' }, plugin] };
+    const annotations = { [NETWORKS_ANNOTATION]: 'blue' };
+    for (const each of [plugin, listed]) {
+      expect((await locate({ annotations, nads: { 'vms/blue': each }, config })).nad).to.equal('vms/blue');
+    }
+  });
+
+  it('is known by its name alone if its config is in a file on the node', async () => {
+    const annotations = { [NETWORKS_ANNOTATION]: 'blue' };
+    expect((await locate({ annotations, nads: { 'vms/blue': '' as never } })).nad).to.equal('vms/blue');
+    expect(
+      await refusal({ annotations: { [NETWORKS_ANNOTATION]: 'red' }, nads: { 'vms/red': '' as never } }),
+    ).to.include({
+      code: 7,
+    });
+  });
+
+  it('is looked for live if the cached pod does not have the interface yet', async () => {
+    const live = { annotations: { [NETWORKS_ANNOTATION]: 'blue' } };
+    expect(await locate({ annotations: {}, live })).to.deep.include({
+      nad: 'vms/blue',
+      reads: ['pod', 'NAD vms/blue'],
+    });
+  });
+
+  it('is looked for live if the cache does not have it, or not as it is now', async () => {
+    const annotations = { [NETWORKS_ANNOTATION]: 'blue' };
+    const live = { nads: { 'vms/blue': NETWORK_CONFIG } };
+    expect(await locate({ annotations, nads: {}, live })).to.include({ nad: 'vms/blue' });
+    expect(await locate({ annotations, nads: { 'vms/blue': OTHER_CONFIG }, live })).to.include({ nad: 'vms/blue' });
+  });
+
+  const refused: { name: string; given: Given; code: number; says: string | RegExp }[] = [
+    {
+      name: 'no element of the pod is for the interface',
+      given: { annotations: { [NETWORKS_ANNOTATION]: 'blue' }, interfaceName: 'eth0' },
+      code: 7,
+      says: /^interface eth0 of pod vms.p1 is in neither of its annotations/,
+    },
+    {
+      name: 'the pod has no annotations',
+      given: { annotations: {} },
+      code: 7,
+      says: 'name the NetworkAttachmentDefinition',
+    },
+    {
+      name: 'the NAD of the element has another config of that network',
+      given: { annotations: { [NETWORKS_ANNOTATION]: 'other/blue' } },
+      code: 7,
+      says: /NetworkAttachmentDefinition other.blue, and the config on stdin is not the one of that: its plugin has other/,
+    },
+    {
+      name: 'the NAD of the element is for another network',
+      given: {
+        annotations: { [NETWORKS_ANNOTATION]: 'blue' },
+        nads: { 'vms/blue': { ...NETWORK_CONFIG, name: 'red' } },
+      },
+      code: 7,
+      says: 'it names network "red", and stdin "blue"',
+    },
+    {
+      name: 'the NAD of the element has an IPAM of its own',
+      given: {
+        annotations: { [NETWORKS_ANNOTATION]: 'blue' },
+        nads: { 'vms/blue': { ...NETWORK_CONFIG, ipam: { type: 'static' } } },
+      },
+      code: 7,
+      says: 'it delegates IPAM to static',
+    },
+    {
+      name: 'the config of the NAD is deeper than that of any plugin',
+      given: {
+        annotations: { [NETWORKS_ANNOTATION]: 'blue' },
+        nads: {
+          'vms/blue':
+            `{"type":"bridge","name":"blue","ipam":{"type":"holdfast"},"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}` as never,
+        },
+      },
+      code: 7,
+      says: 'the config on stdin is not the one of that',
+    },
+    {
+      name: 'there is no such NAD',
+      given: { annotations: { [NETWORKS_ANNOTATION]: 'gone' } },
+      code: 11,
+      says: 'NetworkAttachmentDefinition vms/gone, which does not exist',
+    },
+    {
+      name: 'the cache does not fit and the API server does not answer',
+      given: { annotations: {}, live: undefined },
+      code: 11,
+      says: 'connection refused',
+    },
+    {
+      name: 'the annotation cannot be read',
+      given: { annotations: { [NETWORKS_ANNOTATION]: '[{"name": 1}]' } },
+      code: 100,
+      says: /^annotation k8s\.v1\.cni\.cncf\.io.networks of pod vms.p1 cannot be read: element 0/,
+    },
+    {
+      name: 'the default network cannot be read',
+      given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'a,b', [NETWORKS_ANNOTATION]: 'blue' } },
+      code: 100,
+      says: /^annotation v1\.multus-cni\.io.default-network of pod vms.p1 cannot be read: it has more than one element/,
+    },
+    {
+      name: 'the default network has the interface of another network',
+      given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'other/blue@net1', [NETWORKS_ANNOTATION]: 'blue' } },
+      code: 100,
+      says: 'both have the interface net1',
+    },
+  ];
+  for (const { name, given, code, says } of refused) {
+    it(`is none if ${name}`, async () => {
+      const error = await refusal(given);
+      expect(error.code, error.message).to.equal(code);
+      expect(error.message).to.match(typeof says === 'string' ? new RegExp(says.replaceAll('/', '.')) : says);
+    });
+  }
+});

@@ -1,0 +1,141 @@
+import { joinKey, objectKey } from '../../api/meta.js';
+import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
+import {
+  type NetworkSelection,
+  NetworkSelectionError,
+  defaultSelectionOf,
+  interfaceNameOf,
+  networkSelectionsOf,
+} from '../../api/network-selection.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import type { Lister } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
+import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
+import { asReadError } from './api-failure.js';
+import type { Attachment } from './attachment.js';
+import type { RequestContext } from './request-context.js';
+import { CniCode, CniError } from './cni-error.js';
+import type { NodePod } from './pods/node-pod.js';
+import type { NodePods } from './pods/node-pods.js';
+import type { AddRequest } from './request.js';
+
+export interface AttachmentResolverDeps {
+  readonly pods: Pick<NodePods, 'find' | 'read'>;
+  readonly networks: Pick<Lister<ParsedNad>, 'get'>;
+  readonly client: Pick<Client, 'get'>;
+  /** Where Multus looks for the NAD of a default network that names no namespace. */
+  readonly multusNamespace: string;
+}
+
+/**
+ * Finds out for which NAD a plugin is called. Multus does not say it: the interface's name tells which element of the pod's annotations it is.
+ * That the config on stdin is the one of that NAD proves it.
+ */
+export class AttachmentResolver {
+  readonly #deps: AttachmentResolverDeps;
+
+  constructor(deps: AttachmentResolverDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Pod and NAD are read live if what is cached of them does not fit the request: the runtime may know younger ones.
+   * @throws {CniError} 7 if no element of the pod is for the interface, or its NAD has another config; 11 if there is no such NAD, or the
+   * API server does not answer; 100 if an annotation of the pod cannot be read
+   */
+  async resolve(request: AddRequest, call: RequestContext): Promise<Attachment> {
+    const { pods, networks } = this.#deps;
+    const cached = await pods.find(request.pod, call);
+    const selection = this.selectionFor(cached, request.interfaceName);
+    const nad = selection && networks.get(nadKeyOf(selection));
+    if (selection !== undefined && nad !== undefined && mismatchOf(nad, request) === undefined) {
+      return attachmentOf(request, cached, selection);
+    }
+    return this.#locateLive(request, call);
+  }
+
+  /** @throws {CniError} 100 if an annotation of the pod cannot be read */
+  selectionFor(pod: NodePod, interfaceName: string): NetworkSelection | undefined {
+    const ofDefault = readAnnotation(DEFAULT_NETWORK_ANNOTATION, pod, () =>
+      defaultSelectionOf(pod, this.#deps.multusNamespace),
+    );
+    const ofNetworks = readAnnotation(NETWORKS_ANNOTATION, pod, () => networkSelectionsOf(pod));
+    const found = [...ofDefault, ...ofNetworks].filter((each) => interfaceNameOf(each) === interfaceName);
+    if (found.length < 2) return found[0];
+    throw new CniError(
+      CniCode.Refused,
+      `annotations ${DEFAULT_NETWORK_ANNOTATION} and ${NETWORKS_ANNOTATION} of pod ${objectKey(pod)} both have the interface ` +
+        `${interfaceName}: give each its own "interface"`,
+    );
+  }
+
+  async #locateLive(request: AddRequest, call: RequestContext): Promise<Attachment> {
+    const pod = await this.#deps.pods.read(request.pod, call);
+    const selection = this.selectionFor(pod, request.interfaceName);
+    const subject = `interface ${request.interfaceName} of pod ${objectKey(pod)}`;
+    if (selection === undefined) {
+      throw new CniError(
+        CniCode.InvalidConfig,
+        `${subject} is in neither of its annotations ${NETWORKS_ANNOTATION} and ${DEFAULT_NETWORK_ANNOTATION}: Holdfast serves networks ` +
+          'that the pod names there, and no other: name the NetworkAttachmentDefinition there, or use another IPAM',
+      );
+    }
+    const key = nadKeyOf(selection);
+    const nad = await this.#readNad(selection, call);
+    if (nad === undefined) {
+      throw new CniError(
+        CniCode.TryAgain,
+        `${subject} is for NetworkAttachmentDefinition ${key}, which does not exist`,
+      );
+    }
+    const mismatch = mismatchOf(nad, request);
+    if (mismatch === undefined) return attachmentOf(request, pod, selection);
+    throw new CniError(
+      CniCode.InvalidConfig,
+      `${subject} is for NetworkAttachmentDefinition ${key}, and the config on stdin is not the one of that: ${mismatch}. ` +
+        'If it has just been changed, the next attempt succeeds; otherwise name the right one in the pod',
+    );
+  }
+
+  async #readNad({ nad }: NetworkSelection, { signal }: RequestContext): Promise<ParsedNad | undefined> {
+    try {
+      const found = await findUnlessGone(this.#deps.client, NETWORK_ATTACHMENT_DEFINITIONS, nad, { signal });
+      return found && transformNad(found);
+    } catch (error) {
+      throw asReadError(error);
+    }
+  }
+}
+
+function attachmentOf(request: AddRequest, pod: NodePod, selection: NetworkSelection): Attachment {
+  const { containerId, interfaceName, network, requested, mac } = request;
+  return { pod, containerId, interfaceName, network, selection, requested, mac };
+}
+
+function nadKeyOf({ nad }: NetworkSelection): string {
+  return joinKey(nad.namespace, nad.name);
+}
+
+/** What tells the config of a request from that of the NAD; undefined if nothing does. */
+function mismatchOf({ config, pluginFingerprints, delegation }: ParsedNad, request: AddRequest): string | undefined {
+  if (!config.ok) return `${config.problem.field} ${config.problem.message}`;
+  const { name } = config.network;
+  if (name !== request.network) return `it names network "${name}", and stdin "${request.network}"`;
+  // its config is in a file of that name on the node: nothing else of it can be compared
+  if (pluginFingerprints === undefined || pluginFingerprints.includes(request.fingerprint ?? '')) return undefined;
+  if (delegation.kind === 'other') return `it delegates IPAM to ${delegation.type}`;
+  return pluginFingerprints.length === 0
+    ? 'it does not delegate IPAM to Holdfast'
+    : 'its plugin has other keys or values';
+}
+
+function readAnnotation<T>(annotation: string, pod: NodePod, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof NetworkSelectionError)) throw error;
+    const message = `annotation ${annotation} of pod ${objectKey(pod)} cannot be read: ${error.message}`;
+    throw new CniError(CniCode.Refused, message);
+  }
+}

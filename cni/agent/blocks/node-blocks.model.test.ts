@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type ModelEvent, arbitraryEvent, applyEvent } from '../testing/model/model-events.js';
+import { BLOCK_FEED } from '../testing/model/lease-agent.js';
+import { AgentModel, NODES } from '../testing/model/agent-model.js';
+
+type BlockEvent =
+  | { what: 'lend'; pick: number; node: number }
+  | { what: 'mark' | 'keep' | 'takeBack'; pick: number }
+  | { what: 'blockNews'; node: number };
+
+const pick = fc.nat({ max: 11 });
+const node = fc.nat({ max: NODES.length - 1 });
+const blockEvent: fc.Arbitrary<BlockEvent> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('lend' as const), pick, node }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('mark' as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constantFrom('keep' as const, 'takeBack'), pick }) },
+  { weight: 4, arbitrary: fc.record({ what: fc.constant('blockNews' as const), node }) },
+);
+const anyEvent: fc.Arbitrary<ModelEvent | BlockEvent> = fc.oneof(
+  { weight: 4, arbitrary: arbitraryEvent },
+  { weight: 1, arbitrary: blockEvent },
+);
+
+async function happens(world: AgentModel, current: ModelEvent | BlockEvent): Promise<void> {
+  switch (current.what) {
+    case 'lend':
+      world.blocks.lend(current.pick, NODES[current.node]!);
+      break;
+    case 'mark':
+    case 'keep':
+    case 'takeBack':
+      world.blocks[current.what](current.pick);
+      break;
+    case 'blockNews':
+      world.agents[current.node]!.feeds.get(BLOCK_FEED)?.deliver();
+      break;
+    default:
+      await applyEvent(world, current);
+  }
+}
+
+describe('blocks of nodes and the leases of their pods, whatever happens', function () {
+  this.timeout(120_000);
+
+  it('are never picked from once they are given back, are all answered for, and cost no pod its address', async () => {
+    const seen = { grants: 0, returns: 0 };
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyEvent, { minLength: 40, maxLength: 200, size: 'max' }), async (events) => {
+        const world = new AgentModel(true);
+        for (const current of events) {
+          await happens(world, current);
+          await world.turn();
+          world.check();
+        }
+        await world.settle();
+        world.check();
+        world.checkDeleted();
+        await world.endAll();
+        world.blocks.checkAnswered();
+        world.check();
+        seen.grants += world.grants;
+        seen.returns += world.blocks.returns;
+      }),
+      { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 500) },
+    );
+    // or else nothing was tried
+    expect(seen.grants).to.be.greaterThan(500);
+    expect(seen.returns).to.be.greaterThan(100);
+  });
+});

@@ -1,0 +1,207 @@
+import { setMaxListeners } from 'node:events';
+import { type AddressBlock, BlockRelease } from '../../../api/address-block.js';
+import type { Address, Family } from '../../../ipam/core/address.js';
+import { type BlockRecord, isUsable, readBlock } from '../../../ipam/core/block.js';
+import { type LeaseRecord, isHeldByPod } from '../../../ipam/core/lease.js';
+import type { Pool } from '../../../ipam/core/pool.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock, Random } from '../../../kube/clock.js';
+import { isConflict, isNotFound, messageOf } from '../../../kube/errors.js';
+import { forEachParallel } from '../../../kube/for-each-parallel.js';
+import type { Informer } from '../../../kube/informer.js';
+import type { Logger } from '../../../kube/log.js';
+import { WakeableSleep } from '../../../kube/wakeable-sleep.js';
+import { ADDRESS_BLOCKS } from '../../../kube/resources.js';
+import { abortable } from '../../../kube/abortable.js';
+import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
+import { type LeaseListener, type NodeLeases, nodeFieldSelector } from '../node-leases.js';
+import { BlockCandidates, type PickOutcome } from './block-candidates.js';
+import { type AnswerOutcome, LentBlocks } from './lent-blocks.js';
+import type { NodeBlockMetrics } from './metrics.js';
+
+export type { PickOutcome } from './block-candidates.js';
+
+/** What an ADD asks of the blocks of its node. */
+export type BlockPicker = Pick<NodeBlocks, 'pick' | 'try' | 'settle' | 'isKnown' | 'isUsable' | 'withoutWithheld'>;
+
+export interface NodeBlocksDeps {
+  readonly informers: Pick<InformerRegistry, 'get'>;
+  readonly client: Pick<Client, 'patch'>;
+  /** Nothing is known of them yet. */
+  readonly own: NodeLeases;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: NodeBlockMetrics;
+}
+
+/** Of answers that have time: what was asked meanwhile is answered together. */
+export const ANSWER_INTERVAL_MS = 15_000;
+/** Answers that are written at once. */
+const WRITERS = 4;
+const WRITE_MS = 10_000;
+/** Where nothing is to be answered, it is looked for anyway. */
+const MAX_SLEEP_MS = 60 * 60_000;
+
+/** The blocks of pools that this node is lent: follows them and what is leased of them, lets ADDs pick from them, and answers for them. */
+export class NodeBlocks {
+  /** What writers of leases tell. */
+  readonly uses: Pick<LentBlocks, 'addUse' | 'removeUse'>;
+  readonly #deps: NodeBlocksDeps;
+  readonly #lent = new LentBlocks(ANSWER_INTERVAL_MS);
+  readonly #candidates = new BlockCandidates(this.#lent);
+  readonly #feed: Pick<Informer<AddressBlock, BlockRecord>, 'hasSynced' | 'synced'>;
+  readonly #stop = new AbortController();
+  readonly #nap: WakeableSleep;
+  #running: Promise<void> | undefined;
+
+  constructor(deps: NodeBlocksDeps) {
+    setMaxListeners(0, this.#stop.signal);
+    this.#deps = deps;
+    this.#nap = new WakeableSleep(deps.clock);
+    this.uses = this.#lent;
+    const watched: WatchSpec<AddressBlock, BlockRecord> = {
+      resource: ADDRESS_BLOCKS,
+      fieldSelector: nodeFieldSelector(deps.nodeName),
+      shrink: readBlock,
+      // no manifest of it: no block either
+      optional: true,
+    };
+    const feed = deps.informers.get(watched);
+    feed.onChange((change) => {
+      this.#lent.observe(change);
+      deps.metrics.lent(countsOf(this.#lent.all()));
+      this.#nap.wake();
+    });
+    this.#feed = feed;
+    deps.own.setListener(this.#listener());
+  }
+
+  /** The first list is there, which is consistent: no block is as it was before an earlier life of this agent answered for it. */
+  get hasSynced(): boolean {
+    return this.#feed.hasSynced;
+  }
+
+  synced(): Promise<void> {
+    return this.#feed.synced();
+  }
+
+  start(): void {
+    this.#running ??= this.#answerForEver(this.#stop.signal);
+  }
+
+  /** Resolves when no answer is written any more. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#nap.wake();
+    await this.#running;
+  }
+
+  /** {@link BlockCandidates.pick} */
+  pick(pool: Pool, family: Family): Address | undefined {
+    const { clock, random } = this.#deps;
+    return this.#candidates.pick(pool, family, { now: clock.now(), random });
+  }
+
+  /** {@link BlockCandidates.try} */
+  try(pool: Pool, address: Address): boolean {
+    return this.#candidates.try(pool, address);
+  }
+
+  /** {@link BlockCandidates.settle} */
+  settle(pool: Pool, address: Address, outcome: PickOutcome): void {
+    this.#candidates.settle(pool, address, { outcome, now: this.#deps.clock.now() });
+  }
+
+  /** {@link BlockCandidates.isKnown} */
+  isKnown(pool: Pool, address: Address): boolean {
+    return this.#candidates.isKnown(pool, address);
+  }
+
+  /** {@link BlockCandidates.isUsable} */
+  isUsable(pool: Pool, address: Address): boolean {
+    return this.#candidates.isUsable(pool, address);
+  }
+
+  /** {@link BlockCandidates.withoutWithheld} */
+  withoutWithheld(pool: Pool): Pool {
+    return this.#candidates.withoutWithheld(pool);
+  }
+
+  #listener(): LeaseListener {
+    return {
+      changed: (before, after) => {
+        if (after !== undefined) this.#leased(after);
+        else if (before !== undefined) this.#unleased(before);
+      },
+      uncertain: (key, request) => this.#lent.addUse(`doubt ${key}`, request),
+      resolved: (key) => this.#lent.removeUse(`doubt ${key}`),
+    };
+  }
+
+  #leased(lease: LeaseRecord): void {
+    const { metadata, addressSpace, address } = lease;
+    this.#candidates.addLease(addressSpace, address);
+    if (isHeldByPod(lease)) this.#lent.addUse(`lease ${metadata.name}`, lease);
+    else this.#lent.removeUse(`lease ${metadata.name}`);
+  }
+
+  #unleased({ metadata, addressSpace, address }: LeaseRecord): void {
+    this.#candidates.removeLease(addressSpace, address);
+    this.#lent.removeUse(`lease ${metadata.name}`);
+  }
+
+  async #answerForEver(signal: AbortSignal): Promise<void> {
+    const { own, clock, log } = this.#deps;
+    try {
+      await abortable(own.synced(), signal);
+    } catch {
+      return; // it ends before its leases are known
+    }
+    this.#lent.setLeasesKnown();
+    while (!signal.aborted) {
+      try {
+        await this.#answerAll(signal);
+      } catch (error) {
+        log.error({ err: error }, `answering for blocks failed: ${messageOf(error)}`);
+      }
+      const nextAt = this.#lent.nextAnswerAt() ?? Number.POSITIVE_INFINITY;
+      await this.#nap.sleep(Math.min(Math.max(nextAt - clock.now(), 0), MAX_SLEEP_MS));
+    }
+  }
+
+  async #answerAll(signal: AbortSignal): Promise<void> {
+    const due = this.#lent.answersDue(this.#deps.clock.now());
+    await forEachParallel(due, WRITERS, (block) => this.#answer(block, signal), signal);
+  }
+
+  async #answer(block: BlockRecord, signal: AbortSignal): Promise<void> {
+    const { client, clock, log, metrics } = this.#deps;
+    const write = this.#lent.answer(block, clock.now());
+    if (write?.verb !== 'patch-status') return;
+    const { name } = write;
+    const { release } = (write.body as { status: { release: string } }).status;
+    const options = { subresource: 'status', signal, deadlineMs: WRITE_MS };
+    let outcome: AnswerOutcome = 'unknown';
+    try {
+      await client.patch(ADDRESS_BLOCKS, { name }, { type: 'merge', body: write.body }, options);
+      outcome = 'done';
+      log.info({ block: name, reason: block.reason, answer: release }, 'answered for a block that its pool wants back');
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error)) outcome = 'lost';
+      else if (!signal.aborted)
+        log.warn({ block: name, answer: release, err: error }, `cannot answer for a block yet: ${messageOf(error)}`);
+    } finally {
+      this.#lent.answered(block, outcome, clock.now());
+      metrics.answered(release, outcome);
+    }
+  }
+}
+
+function countsOf(blocks: readonly BlockRecord[]): { usable: number; marked: number; other: number } {
+  const usable = blocks.filter(isUsable).length;
+  const asked: readonly (BlockRecord['release'] | undefined)[] = [BlockRelease.Marked, BlockRelease.Ready];
+  const marked = blocks.filter((block) => !isUsable(block) && asked.includes(block.release)).length;
+  return { usable, marked, other: blocks.length - usable - marked };
+}

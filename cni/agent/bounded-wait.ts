@@ -1,0 +1,49 @@
+import { type Backoff, backoff } from '../../kube/backoff.js';
+import type { Clock, Random } from '../../kube/clock.js';
+import { isBeingDeleted } from '../../api/meta.js';
+import type { Attachment } from './attachment.js';
+import type { RequestContext } from './request-context.js';
+import { CniCode, CniError } from './cni-error.js';
+import type { NodePods } from './pods/node-pods.js';
+
+export interface BoundedWaitDeps {
+  readonly pods: Pick<NodePods, 'get'>;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Most that is waited for comes within a few of these. */
+const BASE_DELAY_MS = 50;
+const MAX_DELAY_MS = 1_000;
+
+/** Waits between looks at something that is on its way, until the call's time is up, or the pod needs it no more. */
+export class BoundedWait {
+  readonly #deps: BoundedWaitDeps;
+  readonly #uid: string;
+  readonly #call: RequestContext;
+  readonly #backoff: Backoff;
+
+  constructor(deps: BoundedWaitDeps, { pod }: Pick<Attachment, 'pod'>, call: RequestContext) {
+    this.#deps = deps;
+    this.#uid = pod.metadata.uid;
+    this.#call = call;
+    this.#backoff = backoff({ baseMs: BASE_DELAY_MS, maxMs: MAX_DELAY_MS, random: deps.random });
+  }
+
+  /** @throws {CniError} 11 with what was waited for, once waiting is over */
+  async wait(reason: string): Promise<void> {
+    const { signal, yieldWorker } = this.#call;
+    const nap = () => this.#deps.clock.sleep(this.#backoff.next(), signal);
+    await (yieldWorker === undefined ? nap() : yieldWorker(nap));
+    this.check(reason);
+  }
+
+  /** @throws {CniError} 11, as {@link wait} */
+  check(reason: string): void {
+    if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; time is up: try again`);
+    const pod = this.#deps.pods.get(this.#uid);
+    // its end waits for this very answer
+    if (pod !== undefined && isBeingDeleted(pod))
+      throw new CniError(CniCode.TryAgain, `${reason}; the pod is being deleted`);
+  }
+}

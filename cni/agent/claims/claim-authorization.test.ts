@@ -1,0 +1,297 @@
+import { expect } from 'chai';
+import { swappedClaimName } from '../../../api/ipam-claim.js';
+import { AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
+import { makeClaim, makeVmi } from '../../../test/kubevirt-objects.js';
+import { adminPool } from '../../../test/pool-objects.js';
+import { NAMESPACE, vmReference, vmiReference } from '../../../test/workload-objects.js';
+
+const GRANTED = '10.0.0.5/24';
+
+describe('the entitlement of an interface', () => {
+  interface Case {
+    name: string;
+    run: (world: AgentWorld) => Promise<string>;
+    expect: string | RegExp;
+  }
+
+  const launchers: Case[] = [
+    {
+      name: 'is the claim of its VM, to which the element refers',
+      run: (world) => world.add(world.launcher('vm1', { references: { data: 'vm1.data' } })),
+      expect: GRANTED,
+    },
+    {
+      name: 'is the claim of its VM where virt-controller stripped the reference',
+      run: (world) => world.add(world.launcher()),
+      expect: GRANTED,
+    },
+    {
+      name: 'is the claim of a VMI that has no VM',
+      run: (world) => {
+        world.put('virtualmachineinstances', makeVmi('vm1', { data: 'blue' }, { vm: null }));
+        world.addClaim(makeClaim('vm1', 'data', { ownerUid: 'vm1-vmi-uid' }), ['10.0.0.5/24']);
+        return world.add(world.launcher());
+      },
+      expect: GRANTED,
+    },
+    {
+      name: 'is the claim of its VM after the flag has gone from the NAD',
+      run: (world) => {
+        world.addNad('blue', false);
+        return world.add(world.launcher());
+      },
+      expect: GRANTED,
+    },
+    {
+      name: 'is the second claim where the first is for the network of before',
+      run: (world) => {
+        world.put('ipamclaims', makeClaim('vm1', 'data', { network: 'green', nad: `${NAMESPACE}/green` }));
+        const name = swappedClaimName('vm1', 'data', 'blue');
+        world.addClaim(makeClaim('vm1', 'data', { name }), ['10.0.0.6/24']);
+        return world.add(world.launcher());
+      },
+      expect: '10.0.0.6/24',
+    },
+    {
+      name: 'is not the claim to which another interface of the same VM has a right',
+      run: (world) => {
+        world.addVm('vm1', { data: 'blue', more: 'blue' });
+        world.addClaim(makeClaim('vm1', 'more'), ['10.0.0.6/24']);
+        const networks = { data: 'blue', more: 'blue' };
+        return world.add(world.launcher('vm1', { networks, references: { more: 'vm1.data', data: 'vm1.more' } }), 1);
+      },
+      expect: '10.0.0.6/24',
+    },
+    {
+      name: 'is none where the NAD does not allow it and there is no claim',
+      run: (world) => {
+        world.addNad('blue', false);
+        world.remove('ipamclaims', 'vms/vm1.data');
+        return world.add(world.launcher());
+      },
+      expect: 'none',
+    },
+    {
+      name: 'is an error where the element refers to a claim that cannot be',
+      run: (world) => {
+        world.addNad('blue', false);
+        world.remove('ipamclaims', 'vms/vm1.data');
+        return world.add(world.launcher('vm1', { references: { data: 'vm1.data' } }));
+      },
+      expect: /^100 .*there is no claim for it: .* does not allow persistent addresses; leave the key out/,
+    },
+    {
+      name: 'is none where the namespace has opted out and there is no claim',
+      run: (world) => {
+        world.remove('ipamclaims', 'vms/vm1.data');
+        const labels = { 'ipam.holdfast.dev/persistent-ips': 'disabled' };
+        world.put('namespaces', { metadata: { name: NAMESPACE, labels } });
+        return world.add(world.launcher());
+      },
+      expect: 'none',
+    },
+    {
+      name: 'is none while the gate is closed and there is no claim',
+      run: (world) => {
+        world.gateOpen = false;
+        world.remove('ipamclaims', 'vms/vm1.data');
+        return world.add(world.launcher());
+      },
+      expect: 'none',
+    },
+    {
+      name: 'has to wait for the claim of a predecessor to go',
+      run: (world) => {
+        world.addClaim(makeClaim('vm1', 'data', { ownerUid: 'old-uid' }), ['10.0.0.5/24']);
+        return world.add(world.launcher());
+      },
+      expect: /^11 IPAMClaim vms.vm1\.data belongs to another VirtualMachine vm1; the VM starts once it is gone/,
+    },
+    {
+      name: 'is never the claim of a predecessor, though the element refers to it',
+      run: (world) => {
+        world.addClaim(makeClaim('vm1', 'data', { ownerUid: 'old-uid' }), ['10.0.0.5/24']);
+        return world.add(world.launcher('vm1', { references: { data: 'vm1.data' } }));
+      },
+      expect: /^11 IPAMClaim vms.vm1\.data belongs to another VirtualMachine vm1/,
+    },
+    {
+      name: 'is refused where the element refers to the claim of another VM',
+      run: (world) => {
+        world.addVm('vm2', { data: 'blue' }, ['10.0.0.9/24']);
+        return world.add(world.launcher('vm1', { references: { data: 'vm2.data' } }));
+      },
+      expect: /^100 .* is "vm2.data", which belongs to VirtualMachine vm2, expected "vm1.data": leave the key out/,
+    },
+    {
+      name: 'is refused where the VMI is another one of that name',
+      run: (world) => {
+        const pod = world.launcher();
+        pod.metadata.ownerReferences = [vmiReference('forged')];
+        return world.add(pod);
+      },
+      expect: /^100 pod vms.virt-launcher-vm1-a is controlled by .* another object has that name now/,
+    },
+    {
+      name: 'is refused where the VMI says that a VM controls it which is another one',
+      run: (world) => {
+        const vmi = makeVmi('vm1', { data: 'blue' });
+        vmi.metadata.ownerReferences = [vmReference('forged')];
+        world.put('virtualmachineinstances', vmi);
+        return world.add(world.launcher());
+      },
+      expect: /^100 .* controlled by VirtualMachine vms.vm1, but another object has that name now/,
+    },
+    {
+      name: 'is refused where VMI and VM have other names, though the UID is that of the VM',
+      run: (world) => {
+        const vmi = makeVmi('evil', { data: 'blue' });
+        vmi.metadata.ownerReferences = [vmReference('vm1-vm-uid', 'vm1')];
+        world.put('virtualmachineinstances', vmi);
+        return world.add(world.launcher('evil', { references: { data: 'vm1.data' } }), 0, world.call(200));
+      },
+      expect: /^100 .* is "vm1.data", which belongs to VirtualMachine vm1, expected "evil.data"/,
+    },
+    {
+      name: 'has to wait while the NAD names another network than the runtime was given',
+      run: (world) => {
+        world.addNad('blue', true, 'green');
+        world.addClaim(makeClaim('vm1', 'data', { network: 'green' }), ['10.0.0.5/24']);
+        return world.add(world.launcher());
+      },
+      expect:
+        /^11 IPAMClaim vms.vm1.data is for network "green", and .* is attached to network "blue", though its NAD names "green"/,
+    },
+  ];
+
+  const pods: Case[] = [
+    { name: 'is none where it refers to nothing', run: (world) => world.add(world.tenantPod()), expect: 'none' },
+    {
+      name: 'is refused where it imitates the labels of a launcher',
+      run: (world) => world.add(world.tenantPod(undefined, { labels: { 'kubevirt.io': 'virt-launcher' } })),
+      expect: /^100 pod vms.p1 has the label kubevirt.io=virt-launcher, but no VirtualMachineInstance controls it/,
+    },
+    {
+      name: 'is refused where it names the claim of a VM',
+      run: (world) => world.add(world.tenantPod('vm1.data')),
+      expect: /^100 .*pod vms.p1 is "vm1.data", which belongs to VirtualMachine vm1: only the pods of its VM may have/,
+    },
+    {
+      name: 'is refused where it names the claim of a VM whose owner the garbage collector took away',
+      run: (world) => {
+        world.addClaim(makeClaim('vm1', 'data', { orphaned: true }), ['10.0.0.5/24']);
+        return world.add(world.tenantPod('vm1.data'));
+      },
+      expect: /^100 /,
+    },
+    {
+      name: 'is refused where it names a claim that has lost all that says whose it is, but the finalizer',
+      run: (world) => {
+        world.addClaim(makeClaim('vm1', 'data', { ownerUid: null }), ['10.0.0.5/24']);
+        return world.add(world.tenantPod('vm1.data'));
+      },
+      expect: /^100 .*belongs to nobody/,
+    },
+    {
+      name: 'is refused where the claim that it names has addresses of another address space than its NAD',
+      run: (world) => {
+        world.poolCache.set(adminPool('other', { addressSpace: 'fabric', namespaces: ['elsewhere'], born: 2 }));
+        const pod = withOwnClaim(world, { ownerPod: 'p1' });
+        world.remove('addressleases', 'blue.10-0-0-7');
+        world.addLease('10.0.0.7/24', world.claim('mine'), 'fabric');
+        return world.add(pod);
+      },
+      expect:
+        /^100 IPAMClaim vms.mine has addresses of address space fabric, and network element 0 .* in address space blue/,
+    },
+    {
+      name: 'has to wait where the claim that it names does not exist',
+      run: (world) => world.add(world.tenantPod('mine')),
+      expect: /^11 .* is "mine", which does not exist: create it, or leave the key out/,
+    },
+    {
+      name: 'is the claim that it names, where the IPAM has given it to the pod',
+      run: (world) => world.add(withOwnClaim(world, { ownerPod: 'p1' })),
+      expect: '10.0.0.7/24',
+    },
+    {
+      name: 'has to wait for a claim that the IPAM has given to another pod',
+      run: (world) => world.add(withOwnClaim(world, { ownerPod: 'p0' })),
+      expect: /^11 IPAMClaim vms.mine is used by pod vms.p0/,
+    },
+    {
+      name: 'waits for the IPAM to say who has the claim',
+      run: (world) => world.add(withOwnClaim(world, {}), 0, world.call(2_000)),
+      expect: /^11 IPAMClaim vms.mine has not been given to a pod yet; time is up/,
+    },
+    {
+      name: 'is refused where the claim that it names is for another network',
+      run: (world) => world.add(withOwnClaim(world, { ownerPod: 'p1', network: 'green' })),
+      expect: /^100 .* is for network "green", but the interface is attached to network "blue"/,
+    },
+    {
+      name: 'is refused where the network does not allow claims',
+      run: (world) => {
+        world.addNad('blue', false);
+        return world.add(withOwnClaim(world, { ownerPod: 'p1' }));
+      },
+      expect: /^100 .*NetworkAttachmentDefinition vms.blue does not allow persistent addresses/,
+    },
+    {
+      name: 'has to wait where the claim that it names is being deleted',
+      run: (world) => world.add(withOwnClaim(world, { ownerPod: 'p1', deleting: true })),
+      expect: /^11 .* is being deleted/,
+    },
+  ];
+
+  for (const [who, cases] of Object.entries({ 'of a launcher': launchers, 'of any other pod': pods })) {
+    describe(who, () => {
+      for (const { name, run, expect: expected } of cases) {
+        it(name, async () => {
+          const answer = await run(worldWithVm());
+          if (typeof expected === 'string') expect(answer).to.equal(expected);
+          else expect(answer).to.match(expected);
+        });
+      }
+    });
+  }
+
+  it('waits for the claim that the controller is about to make', async () => {
+    const clock = new SelfAdvancingClock();
+    const world = new AgentWorld(clock);
+    world.addVm();
+    const claim = world.claim();
+    world.remove('ipamclaims', 'vms/vm1.data');
+    const pod = world.launcher();
+    let steps = 0;
+    clock.onStep = () => {
+      if (++steps === 3) world.put('ipamclaims', claim);
+    };
+    expect(await world.add(pod)).to.equal(GRANTED);
+    expect(steps).to.equal(3);
+  });
+
+  it('is not asked of the API server for a pod without a reference', async () => {
+    const world = worldWithVm();
+    await world.add(world.tenantPod());
+    expect(world.reads).to.deep.equal([]);
+  });
+});
+
+function withOwnClaim(
+  world: AgentWorld,
+  { ownerPod, network = 'blue', deleting }: { ownerPod?: string; network?: string; deleting?: boolean },
+) {
+  const claim = {
+    metadata: {
+      name: 'mine',
+      namespace: NAMESPACE,
+      uid: 'mine-uid',
+      ...(deleting && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+    },
+    spec: { network, interface: 'net1' },
+    status: { ips: [], ...(ownerPod !== undefined && { ownerPod: { name: ownerPod } }) },
+  };
+  world.addClaim(claim, ['10.0.0.7/24']);
+  return world.tenantPod('mine');
+}

@@ -1,0 +1,121 @@
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
+import { isDefaultNetwork } from '../../../api/network-selection.js';
+import { objectKey } from '../../../api/meta.js';
+import { controllingVmi } from '../../../api/pod.js';
+import type { Lister } from '../../../kube/cache.js';
+import { NAMESPACES } from '../../../kube/resources.js';
+import type { Recheck } from '../../../cluster/cluster-view.js';
+import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
+import { type KubeVirtControllerSource, describeUntrustedCreator } from '../../../cluster/kubevirt-controller.js';
+import type { ParsedNad } from '../../../cluster/transforms.js';
+import { asReadError } from '../api-failure.js';
+import type { Attachment } from '../attachment.js';
+import type { RequestContext } from '../request-context.js';
+import { CniCode, CniError } from '../cni-error.js';
+import type { NodePod } from '../pods/node-pod.js';
+import type { AuthorizationDecision, AttachmentRequest } from './authorization-decision.js';
+import { authorizeLauncher } from './launcher-claim.js';
+import { BoundedWait, type BoundedWaitDeps } from '../bounded-wait.js';
+import { authorizePod } from './pod-claim.js';
+import { ReadCacheView } from './read-cache-view.js';
+import type { ReadCache } from './read-cache.js';
+
+/** Whether an attachment has the addresses of a claim, or its own. */
+export type AuthorizedClaim = { readonly kind: 'claim'; readonly claim: IPAMClaim } | { readonly kind: 'none' };
+
+export interface ClaimAuthorizationDeps extends BoundedWaitDeps {
+  readonly sightings: ReadCache;
+  readonly networks: Pick<Lister<ParsedNad>, 'get'>;
+  readonly gate: PersistentIPsGate;
+  readonly kubevirt: KubeVirtControllerSource;
+  readonly maxStalenessMs: number;
+}
+
+/** What an interface has a right to is decided on what was seen lately; what speaks against a right is looked at again, live. */
+export class ClaimAuthorization {
+  readonly #deps: ClaimAuthorizationDeps;
+
+  constructor(deps: ClaimAuthorizationDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Waits for a claim that is about to be made.
+   * @throws {CniError} 11 where the answer may be another one later, 100 where somebody has to change something
+   */
+  async authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
+    const { clock, maxStalenessMs } = this.#deps;
+    const patience = new BoundedWait(this.#deps, attachment, call);
+    for (;;) {
+      const judgement = await this.decide(attachment, clock.now() - maxStalenessMs, call);
+      switch (judgement.kind) {
+        case 'claim':
+        case 'none':
+          return judgement;
+        case 'refused':
+          throw new CniError(CniCode.Refused, judgement.reason);
+        case 'pending':
+          if (judgement.isOnItsWay !== true) throw new CniError(CniCode.TryAgain, judgement.reason);
+      }
+      await patience.wait(judgement.reason);
+    }
+  }
+
+  /**
+   * One look, without waiting.
+   * @param since in the clock's ms: what was seen before does not count
+   * @throws {CniError} 11 where the API server could not be asked
+   */
+  async decide(
+    { pod, selection, network }: Attachment,
+    since: number,
+    call: RequestContext,
+  ): Promise<AuthorizationDecision> {
+    if (isDefaultNetwork(selection)) return { kind: 'none' };
+    const judgement = await this.#settle({ pod, selection, network }, since, call);
+    const isPredicted = judgement.kind === 'pending' && judgement.isPredicted === true;
+    if (judgement.kind === 'claim') return this.#refuseCreator(pod) ?? judgement;
+    // the webhook has seen that a pod with a reference shall have a claim
+    if (!isPredicted || selection.claimReference !== undefined) return judgement;
+    return (await this.#hasOptedOut(pod.metadata.namespace, call)) ? { kind: 'none' } : judgement;
+  }
+
+  /** Owner references are tenant-writable: they prove nothing about a launcher that KubeVirt's controller did not create. */
+  #refuseCreator(pod: NodePod): AuthorizationDecision | undefined {
+    const controller = this.#deps.kubevirt.controller();
+    const problem = controllingVmi(pod) === undefined ? undefined : describeUntrustedCreator(pod, controller);
+    if (problem === undefined) return undefined;
+    const reason = `pod ${objectKey(pod)} gets no address of an IPAMClaim: ${problem}`;
+    return { kind: controller.problem === undefined ? 'refused' : 'pending', reason };
+  }
+
+  async #settle(seeker: AttachmentRequest, since: number, { signal }: RequestContext): Promise<AuthorizationDecision> {
+    const { sightings, networks, gate, clock } = this.#deps;
+    const { namespace } = seeker.pod.metadata;
+    const view = new ReadCacheView({ namespace, sightings, networks, gate, since, now: clock.now() });
+    const judge = controllingVmi(seeker.pod) === undefined ? authorizePod : authorizeLauncher;
+    for (;;) {
+      const doubted = new Map<string, Recheck>();
+      const judgement = judge(seeker, { view, doubt: (doubt) => doubted.set(`${doubt.kind} ${doubt.key}`, doubt) });
+      const doubts = [...doubted.values()];
+      const open = doubts.filter((doubt) => !view.hasRead(doubt));
+      if (open.length > 0) {
+        await Promise.all(open.map((doubt) => view.read(doubt, signal)));
+        continue;
+      }
+      const failure = view.failureOf(doubts);
+      if (failure !== undefined) throw asReadError(failure);
+      return judgement;
+    }
+  }
+
+  async #hasOptedOut(namespace: string, { signal }: RequestContext): Promise<boolean> {
+    try {
+      const { object } = await this.#deps.sightings.read(NAMESPACES, namespace, signal);
+      return object?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
+    } catch (error) {
+      throw asReadError(error);
+    }
+  }
+}

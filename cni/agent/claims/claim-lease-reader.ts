@@ -1,0 +1,77 @@
+import type { AddressLease } from '../../../api/address-lease.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import type { Clock } from '../../../kube/clock.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import type { PoolDirectory } from '../../../ipam/directory/directory.js';
+import { type Address, formatAddress } from '../../../ipam/core/address.js';
+import type { LeaseRecord } from '../../../ipam/core/lease.js';
+import { leaseName } from '../../../ipam/core/lease-name.js';
+import { isApiUnavailable, asReadError } from '../api-failure.js';
+import type { RequestContext } from '../request-context.js';
+import { readHeldLease } from './lease-checks.js';
+import type { CachedRead, ReadCache } from './read-cache.js';
+
+/** A lease that is the claim's, and when it was seen to be, in the clock's ms. */
+export interface VerifiedLease {
+  readonly record: LeaseRecord;
+  readonly readAt: number;
+}
+
+export interface ClaimLeaseReaderDeps {
+  readonly sightings: ReadCache;
+  readonly directory: Pick<PoolDirectory, 'resolve' | 'poolsOf' | 'pool'>;
+  readonly clock: Clock;
+  readonly maxStalenessMs: number;
+}
+
+/** Reads the leases of claims, each by its name. */
+export class ClaimLeaseReader {
+  readonly #deps: ClaimLeaseReaderDeps;
+
+  constructor(deps: ClaimLeaseReaderDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * @returns why the address is not the claim's, in words, where it is not
+   * @throws {CniError} 11 where nobody says, and it was not seen lately either
+   */
+  async held(address: Address, claim: IPAMClaim, call: RequestContext): Promise<VerifiedLease | string> {
+    const spaces = this.#spacesOf(claim);
+    if (typeof spaces === 'string') return spaces;
+    let why: string | undefined;
+    for (const space of spaces) {
+      const { object, at } = await this.#readOrRecall(leaseName(space, address), call);
+      const held = object && readHeldLease(object, claim);
+      if (held !== undefined && typeof held !== 'string') return { record: held, readAt: at };
+      why ??= held;
+    }
+    return why ?? `nobody has a lease of ${formatAddress(address)}`;
+  }
+
+  /** Where the address may be leased: what the claim's pool says, then what other pools of the network say, of which it may have been. */
+  #spacesOf(claim: IPAMClaim): readonly string[] | string {
+    const { directory } = this.#deps;
+    const resolution = directory.resolve(claim);
+    const spaces = new Set(resolution.kind === 'served' ? [resolution.pool.addressSpace] : []);
+    for (const { name } of directory.poolsOf(claim.spec.network)) {
+      const pool = directory.pool(name);
+      if (pool !== undefined) spaces.add(pool.addressSpace);
+    }
+    if (spaces.size > 0 || resolution.kind === 'served') return [...spaces];
+    return resolution.message;
+  }
+
+  async #readOrRecall(name: string, { signal }: RequestContext): Promise<CachedRead<AddressLease>> {
+    const { sightings, clock, maxStalenessMs } = this.#deps;
+    try {
+      return await sightings.read(ADDRESS_LEASES, name, signal);
+    } catch (error) {
+      const seen = isApiUnavailable(error)
+        ? sightings.get(ADDRESS_LEASES, name, clock.now() - maxStalenessMs)
+        : undefined;
+      if (seen?.object === undefined) throw asReadError(error);
+      return seen;
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import type { AddressLease } from '../../../api/address-lease.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { objectKey } from '../../../api/meta.js';
+import { IPS_ALLOCATED } from '../../../api/names.js';
+import { messageOf } from '../../../kube/errors.js';
+import { type Address, BITS, parseAddressOrPrefix } from '../../../ipam/core/address.js';
+import { type LeaseRecord, readLease } from '../../../ipam/core/lease.js';
+import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import { heldByMessage } from '../../../ipam/core/refusal-messages.js';
+import type { GrantedAddress } from '../attachment.js';
+
+/** An address that a claim's status shows. */
+export interface StatusAddress {
+  readonly address: Address;
+  readonly prefixLength: number;
+}
+
+/** @returns why there are none yet, in words, where the claim does not show its addresses */
+export function readStatusAddresses(claim: IPAMClaim): readonly StatusAddress[] | string {
+  const ips = claim.status?.ips ?? [];
+  const conditions = claim.status?.conditions ?? [];
+  const subject = `IPAMClaim ${objectKey(claim)}`;
+  const allocated = conditions.find(({ type }) => type === IPS_ALLOCATED);
+  if (allocated?.status !== 'True' || ips.length === 0) {
+    const why = allocated === undefined || allocated.status === 'True' ? '' : `: ${allocated.message}`;
+    return `${subject} has no addresses yet${why}`;
+  }
+  try {
+    return ips.map(parseAddressOrPrefix).map(({ address, prefixLength = BITS[address.family] }) => ({
+      address,
+      prefixLength,
+    }));
+  } catch (error) {
+    return `${subject}: status.ips cannot be read: ${messageOf(error)}`;
+  }
+}
+
+/** @returns the lease, read; or why the address is not the claim's, in words: `status.ips` is a mirror, the lease is what counts */
+export function readHeldLease(lease: AddressLease, claim: IPAMClaim): LeaseRecord | string {
+  let record: LeaseRecord;
+  try {
+    record = readLease(lease);
+  } catch (error) {
+    return messageOf(error);
+  }
+  const { owner, releasedAt, metadata } = record;
+  if (owner?.kind !== 'IPAMClaim' || owner.uid !== claim.metadata.uid) {
+    return describeOtherHolder(record, claim);
+  }
+  const name = `AddressLease ${metadata.name}`;
+  if (releasedAt !== undefined) return `${name} was released at ${new Date(releasedAt).toISOString()}`;
+  return metadata.deletionTimestamp === undefined ? record : `${name} is being deleted`;
+}
+
+function describeOtherHolder(lease: LeaseRecord, { metadata: { namespace = '', name } }: IPAMClaim): string {
+  const { owner } = lease;
+  const words = heldByMessage(lease, owner ?? 'reserved', { namespace });
+  const isNamesake = owner?.kind === 'IPAMClaim' && owner.namespace === namespace && owner.name === name;
+  return isNamesake ? `${words}, an earlier one of that name` : words;
+}
+
+/** @param pool the lease's; undefined where it is unknown: the claim's prefix length stands, and nobody knows a gateway */
+export function grantedAddress({ address, prefixLength }: StatusAddress, pool: Pool | undefined): GrantedAddress {
+  const subnet = pool && subnetOf(pool, address);
+  if (subnet === undefined) return { address, prefixLength };
+  const { cidr, gateway } = subnet;
+  return { address, prefixLength: cidr.prefixLength, ...(gateway !== undefined && { gateway }) };
+}

@@ -1,0 +1,117 @@
+import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
+import { type KubeObject, joinKey } from '../../../api/meta.js';
+import { type NetworkConfig, parseNetworkConfig } from '../../../api/network-attachment.js';
+import type { Lister } from '../../../kube/cache.js';
+import { messageOf } from '../../../kube/errors.js';
+import type { Resource } from '../../../kube/resource.js';
+import {
+  IPAM_CLAIMS,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../../kube/resources.js';
+import { type ClusterView, type Recheck, recheckKey } from '../../../cluster/cluster-view.js';
+import { type PersistentIPsGate, isNamespaceServed } from '../../../cluster/persistent-ips-gate.js';
+import type { ParsedNad } from '../../../cluster/transforms.js';
+import type { ReadCache } from './read-cache.js';
+
+export interface ReadCacheViewOptions {
+  readonly namespace: string;
+  readonly sightings: ReadCache;
+  readonly networks: Pick<Lister<ParsedNad>, 'get'>;
+  readonly gate: PersistentIPsGate;
+  /** What was seen before does not count, in the clock's ms. */
+  readonly since: number;
+  /** What is doubted must have been seen since then. */
+  readonly now: number;
+}
+
+/** A namespace as live reads have shown it a moment ago; NADs as they are watched. For one judgement. */
+export class ReadCacheView implements ClusterView {
+  lookupFailure: string | undefined;
+  readonly #options: ReadCacheViewOptions;
+  readonly #failures = new Map<string, unknown>();
+
+  constructor(options: ReadCacheViewOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the namespace has opted out is asked only where all hangs on it. */
+  get allowsNewClaims(): boolean {
+    const { namespace, gate } = this.#options;
+    return isNamespaceServed(namespace, gate, '');
+  }
+
+  vmi(name: string): VirtualMachineInstance | undefined {
+    return this.#recall(VIRTUAL_MACHINE_INSTANCES, this.#key(name));
+  }
+
+  vm(name: string): VirtualMachine | undefined {
+    return this.#recall(VIRTUAL_MACHINES, this.#key(name));
+  }
+
+  claim(name: string): IPAMClaim | undefined {
+    return this.#recall(IPAM_CLAIMS, this.#key(name));
+  }
+
+  /** Those that were seen: who needs a claim to be among them doubts its name. */
+  claimsOf(ownerUid: string): readonly IPAMClaim[] {
+    const { sightings, since, namespace } = this.#options;
+    const claims = sightings.list(IPAM_CLAIMS, since);
+    return claims.filter((claim) => claim.metadata.namespace === namespace && claimOwnerOf(claim)?.uid === ownerUid);
+  }
+
+  network(key: string): NetworkConfig | undefined {
+    const watched = this.#options.networks.get(key);
+    if (watched !== undefined) return watched.config;
+    const seen = this.#recall(NETWORK_ATTACHMENT_DEFINITIONS, key);
+    return seen && parseNetworkConfig(seen);
+  }
+
+  /** True once the object was looked for, found or not, or could not be. */
+  hasRead(doubt: Recheck): boolean {
+    const { resource, key } = this.#target(doubt);
+    const { sightings, now } = this.#options;
+    return this.#failures.has(recheckKey(doubt)) || sightings.get(resource, key, now) !== undefined;
+  }
+
+  /** Never rejects. */
+  async read(doubt: Recheck, signal: AbortSignal): Promise<void> {
+    const { resource, key } = this.#target(doubt);
+    try {
+      await this.#options.sightings.read(resource, key, signal);
+    } catch (error) {
+      this.#failures.set(recheckKey(doubt), error);
+      this.lookupFailure ??= messageOf(error);
+    }
+  }
+
+  /** Why one of the doubts stays. */
+  failureOf(doubts: readonly Recheck[]): unknown {
+    const failed = doubts.find((doubt) => this.#failures.has(recheckKey(doubt)));
+    return failed && this.#failures.get(recheckKey(failed));
+  }
+
+  #recall<T extends KubeObject>(resource: Resource<T>, key: string): T | undefined {
+    const { sightings, since } = this.#options;
+    return sightings.get(resource, key, since)?.object;
+  }
+
+  #target({ kind, key }: Recheck): { resource: Resource; key: string } {
+    switch (kind) {
+      case 'vmi':
+        return { resource: VIRTUAL_MACHINE_INSTANCES, key: this.#key(key) };
+      case 'vm':
+        return { resource: VIRTUAL_MACHINES, key: this.#key(key) };
+      case 'claim':
+        return { resource: IPAM_CLAIMS, key: this.#key(key) };
+      case 'network':
+        return { resource: NETWORK_ATTACHMENT_DEFINITIONS, key };
+    }
+  }
+
+  #key(name: string): string {
+    return joinKey(this.#options.namespace, name);
+  }
+}

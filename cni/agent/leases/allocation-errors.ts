@@ -1,0 +1,96 @@
+import type { Address, Family } from '../../../ipam/core/address.js';
+import type { LeaseRecord, LeaseTimes, Availability } from '../../../ipam/core/lease.js';
+import { type Pool, addressesOf } from '../../../ipam/core/pool.js';
+import {
+  poolFullMessage,
+  heldByMessage,
+  pendingWriteMessage,
+  notInPoolMessage,
+  notLeasableMessage,
+  reservationMessage,
+  notYetMessage,
+} from '../../../ipam/core/refusal-messages.js';
+import type { Subnet } from '../../../ipam/core/subnet.js';
+import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';
+import { CniCode, CniError } from '../cni-error.js';
+
+/** Why a pod has no address, as its runtime is told. */
+
+/** Who asks for the address, and the times of the pool. */
+interface AllocationRequester {
+  readonly times: LeaseTimes;
+  readonly owner: { readonly namespace: string };
+}
+
+/** The config, or the pod, asks for what the pool never leases. */
+export function notLeasableError(address: Address, pool: Pool, subnet: Subnet | undefined): CniError {
+  const words = subnet === undefined ? notInPoolMessage(address, pool) : notLeasableMessage(address, subnet, pool);
+  return new CniError(CniCode.InvalidConfig, `ips: ${words}`);
+}
+
+/** @param answer not true */
+export function addressTakenError(
+  lease: LeaseRecord,
+  answer: Exclude<Availability, true>,
+  asker: AllocationRequester,
+): CniError {
+  const words = describeHolderOrWait(lease, answer, asker);
+  return new CniError(CniCode.TryAgain, `ips: ${words}: ask for another address, or try again once it is free`);
+}
+
+/** The static table promises the pod the address. @param answer undefined: somebody is taking it */
+export function reservationTakenError(
+  lease: LeaseRecord,
+  answer: Exclude<Availability, true> | undefined,
+  asker: AllocationRequester,
+): CniError {
+  const { address } = lease;
+  const why = answer === undefined ? pendingWriteMessage(address) : describeHolderOrWait(lease, answer, asker);
+  return new CniError(CniCode.TryAgain, `mac: ${reservationMessage(lease, why)}: try again once it is free`);
+}
+
+export function leasedMeanwhileError(address: Address): CniError {
+  return new CniError(CniCode.TryAgain, `ips: ${pendingWriteMessage(address)}: try again`);
+}
+
+/** @param cooling how many of the pool's addresses cool down */
+export function poolFullError(pool: Pool, family: Family, cooling: number): CniError {
+  const size = addressesOf(pool, family, 'open').size;
+  const words = poolFullMessage(pool, family, { size, cooling, heldByStopped: 0 });
+  return new CniError(CniCode.TryAgain, `${words}: try again once an address is free, or widen the pool`);
+}
+
+export function contentionError(pool: Pool, attempts: number): CniError {
+  const words = `pool ${pool.name}: others were faster ${attempts} times in a row`;
+  return new CniError(CniCode.TryAgain, `${words}: try again, or widen the pool if it is nearly full`);
+}
+
+export function supersededError(containerId: string): CniError {
+  const words = `sandbox ${containerId} is not the latest one of its pod`;
+  return new CniError(CniCode.TryAgain, `${words}: set up the latest one`);
+}
+
+/** What a runtime is told of anything that went wrong while an address was reserved. Faults of our own are not excused. */
+export function asAllocationError(error: unknown, what: string, signal: AbortSignal): unknown {
+  if (error instanceof CniError) return error;
+  if (signal.aborted)
+    return new CniError(CniCode.TryAgain, `there was no time left to ${what}: try again`, { cause: error });
+  const message = messageOf(error);
+  if (isForbidden(error) || isInvalid(error)) {
+    return new CniError(CniCode.Refused, `cannot ${what}: the API server refuses the lease: ${message}`, {
+      cause: error,
+    });
+  }
+  if (!(error instanceof TransportError || error instanceof StatusError)) return error;
+  return new CniError(CniCode.TryAgain, `cannot ${what}: the API server cannot do it now: ${message}`, {
+    cause: error,
+  });
+}
+
+function describeHolderOrWait(
+  lease: LeaseRecord,
+  answer: Exclude<Availability, true>,
+  { times, owner }: AllocationRequester,
+): string {
+  return 'until' in answer ? notYetMessage(lease, answer.until, times) : heldByMessage(lease, answer.holder, owner);
+}

@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import { BlockAgentWorld, isIn } from '../testing/model/block-agent-world.js';
+import { BLOCK_FEED } from '../testing/model/lease-agent.js';
+import { LeaseAgentWorld, NODE, OTHER } from '../testing/model/lease-agent-world.js';
+import { compiledPool } from '../../../test/lease-objects.js';
+import { BLOCK_TAKEN_TTL_MS } from '../blocks/block-candidates.js';
+
+/** Open are 10.0.0.1 to 10.0.0.30. */
+const POOL = compiledPool({ cidr: '10.0.0.0/27' });
+const SPACE = 'spec.addressSpace=blue';
+/** 10.0.0.8 to 10.0.0.11. */
+const ONE = '10.0.0.8/30';
+const TWO = '10.0.0.16/30';
+const COOLDOWN_MS = 60_000;
+
+describe('addresses from the blocks of a node', () => {
+  it('cost one create each, and nobody follows the leases of others', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE, TWO);
+    const found: string[] = [];
+    for (let n = 0; n < 8; n++) found.push(...(await scene.add({ pod: `p${n}` })));
+    expect(found.filter(isIn(ONE))).to.have.length(4);
+    expect(found.filter(isIn(TWO))).to.have.length(4);
+    expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(Array(8).fill('POST'));
+    expect([...scene.agent.feeds.keys()].sort()).to.deep.equal([BLOCK_FEED, `spec.node=${NODE}`]);
+  });
+
+  it('are followed by blind picks elsewhere, still without a watch, once the blocks are used up', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE);
+    for (let n = 0; n < 8; n++) await scene.add({ pod: `p${n}` });
+    expect(scene.held.filter(isIn(ONE))).to.have.length(4);
+    expect(scene.requests()).to.have.length(8);
+    expect(scene.agent.feeds.has(SPACE)).to.equal(false);
+    const picks = await scene.agent.metrics.registry.getSingleMetric('holdfast_agent_picks_total')?.get();
+    expect(picks?.values.map(({ labels, value }) => [labels.source, value])).to.deep.equal([
+      ['block', 4],
+      ['blind', 4],
+    ]);
+  });
+
+  it('are followed by those that a watch shows to be free once guessing has failed', async () => {
+    const scene = new BlockAgentWorld(POOL);
+    for (let last = 1; last <= 30; last++) if (last !== 7) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    const granted = scene.add();
+    await scene.turn();
+    expect(scene.requests()).to.have.length.at.most(4);
+    expect(scene.agent.feeds.has(SPACE)).to.equal(true);
+    scene.follow();
+    expect(await granted).to.deep.equal(['10.0.0.7']);
+  });
+
+  it('that somebody outside has are tried once in half an hour', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE);
+    for (const last of [8, 9, 10]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    expect(await scene.add({ pod: 'first' })).to.deep.equal(['10.0.0.11']);
+    await scene.del({ pod: 'first' });
+    scene.requests();
+    expect((await scene.add({ pod: 'second' })).filter(isIn(ONE))).to.deep.equal([]);
+    expect(scene.requests()).to.have.length(1);
+    expect(scene.agent.feeds.has(SPACE)).to.equal(false);
+    scene.cluster.server.leases.delete('blue.10-0-0-9');
+    await scene.pass(BLOCK_TAKEN_TTL_MS);
+    scene.cluster.server.leases.delete('blue.10-0-0-11');
+    expect((await scene.add({ pod: 'third' })).filter(isIn(ONE))).to.have.length(1);
+  });
+
+  it('are passed over where the leases of all are followed, and show that others have them', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE);
+    for (let last = 1; last <= 30; last++) {
+      if (last !== 7 && !isIn(ONE)(`10.0.0.${last}`)) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    }
+    for (let n = 0; n < 4; n++) expect((await scene.add({ pod: `p${n}` })).filter(isIn(ONE))).to.have.length(1);
+    const outside = scene.add({ pod: 'outside' });
+    await scene.turn();
+    scene.follow();
+    expect(await outside).to.deep.equal(['10.0.0.7']);
+    for (const last of [8, 9, 10, 11]) scene.cluster.server.leases.delete(`blue.10-0-0-${last}`);
+    for (const last of [8, 9, 10]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    scene.follow();
+    scene.requests();
+    expect(await scene.add({ pod: 'late' })).to.deep.equal(['10.0.0.11']);
+    expect(scene.requests()).to.have.length(1);
+  });
+
+  it('are given up after a few that others have', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30');
+    for (const last of [8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    await scene.add();
+    expect(scene.requests().length).to.be.within(9, 12);
+  });
+
+  it('are those that this node has released, once they have cooled down, before any other', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE);
+    for (let n = 0; n < 4; n++) await scene.add({ pod: `p${n}` });
+    await scene.del({ pod: 'p2' });
+    const [, , third] = scene.held;
+    scene.requests();
+    await scene.pass(COOLDOWN_MS - 1);
+    expect((await scene.add({ pod: 'early' })).filter(isIn(ONE))).to.deep.equal([]);
+    await scene.pass(1);
+    scene.requests();
+    expect((await scene.add({ pod: 'late' })).filter(isIn(ONE))).to.have.length(1);
+    expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['PATCH']);
+    expect(third).to.not.equal(undefined);
+  });
+
+  it('are not those that have cooled down outside of the blocks, or in one that is given back', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE);
+    for (let n = 0; n < 5; n++) await scene.add({ pod: `p${n}` });
+    for (const pod of ['p2', 'p4']) await scene.del({ pod });
+    await scene.setStatus(ONE, { release: 'marked-for-release' });
+    await scene.pass(COOLDOWN_MS);
+    scene.requests();
+    await scene.add({ pod: 'late' });
+    expect(scene.requests().map((text) => text.split(' ')[0]))
+      .to.include('POST')
+      .and.not.to.include('PATCH');
+  });
+
+  it('that have cooled down and were taken by somebody else are tried once', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE);
+    for (let n = 0; n < 4; n++) await scene.add({ pod: `p${n}` });
+    const gone = (await scene.add({ pod: 'p0' }))[0]!;
+    await scene.del({ pod: 'p0' });
+    await scene.pass(COOLDOWN_MS);
+    scene.cluster.server.leases.delete(`blue.${gone.replaceAll('.', '-')}`);
+    await scene.leaseTo(OTHER, gone);
+    scene.requests();
+    expect((await scene.add({ pod: 'late' })).filter(isIn(ONE))).to.deep.equal([]);
+    expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['PATCH', 'POST']);
+  });
+
+  it('are waited for until the blocks are known', async () => {
+    const scene = new BlockAgentWorld(POOL, ONE);
+    scene.start();
+    scene.agent.feeds.get(`spec.node=${NODE}`)?.list();
+    const granted = scene.add();
+    await scene.turn();
+    expect(scene.requests()).to.deep.equal([]);
+    scene.agent.catchUp();
+    expect((await granted).filter(isIn(ONE))).to.have.length(1);
+  });
+
+  it('are none while nodes are lent no blocks: all is as if there were none', async () => {
+    const scene = new LeaseAgentWorld(POOL);
+    scene.cluster.blocks.set(ONE, NODE);
+    await scene.add();
+    expect([...scene.agent.feeds.keys()].sort()).to.deep.equal([SPACE, `spec.node=${NODE}`]);
+    expect(scene.agent.metrics.registry.getSingleMetric('holdfast_agent_blocks')).to.equal(undefined);
+  });
+});

@@ -1,0 +1,222 @@
+import type { Address, Family } from '../../../ipam/core/address.js';
+import { type LeaseRecord, type LeaseTimes, availabilityOf, timesWhenExhausted } from '../../../ipam/core/lease.js';
+import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { BlockPicker, PickOutcome } from '../blocks/node-blocks.js';
+import type { RequestContext } from '../request-context.js';
+import type { LeaseWriter, PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';
+import type { PickSource, PodLeaseMetrics } from './metrics.js';
+import type { NodeLeases } from '../node-leases.js';
+import { contentionError, poolFullError } from './allocation-errors.js';
+import type { SpaceCandidates } from './space-candidates.js';
+
+export interface FreeAddressSearchDeps {
+  readonly own: NodeLeases;
+  readonly writer: LeaseWriter;
+  readonly clock: Pick<Clock, 'wall'>;
+  readonly metrics: PodLeaseMetrics;
+}
+
+/** What is searched, and for whom. */
+export interface FreeAddressRequest {
+  readonly pool: Pool;
+  readonly candidates: SpaceCandidates;
+  /** Those of the node; absent: nodes are lent none. */
+  readonly blocks: BlockPicker | undefined;
+  readonly times: LeaseTimes;
+  readonly requestFor: (address: Address) => PodLeaseRequest;
+  readonly call: RequestContext;
+}
+
+/** Of one family, until there is an address or none can be had. */
+interface SearchProgress {
+  attempts: number;
+  /** Released leases that nobody may have yet, or that were tried in vain. */
+  cooling: number;
+}
+
+/** Addresses of one family that are tried. */
+export const MAX_ALLOCATION_ATTEMPTS = 64;
+/** So many are picked blindly before the first list of leases is there: in a pool that is not full one is enough. */
+export const MAX_BLIND_ATTEMPTS = 4;
+/** So many of the node's own blocks: where more of them are taken, claims have come to live there. */
+export const MAX_BLOCK_ATTEMPTS = 8;
+
+/**
+ * An address for a pod that asks for none in particular. The node's own blocks come first; then the whole pool, a few times blindly. Only
+ * where that gives nothing are the leases of the address space listed and followed, and the choice is among what is free.
+ */
+export class FreeAddressSearch {
+  readonly #deps: FreeAddressSearchDeps;
+  readonly #search: FreeAddressRequest;
+
+  constructor(deps: FreeAddressSearchDeps, search: FreeAddressRequest) {
+    this.#deps = deps;
+    this.#search = search;
+  }
+
+  /**
+   * @throws {CniError} where none can be had
+   * @throws {Error} where the API server cannot be asked
+   */
+  async lease(family: Family): Promise<LeaseRecord> {
+    const { pool } = this.#search;
+    const { metrics } = this.#deps;
+    const count = { attempts: 0, cooling: 0 };
+    try {
+      const lease =
+        (await this.#ofBlocks(family, count)) ??
+        (await this.#free(family, count)) ??
+        (await this.#cooled(family, count));
+      if (lease !== undefined) return lease;
+      if (count.attempts >= MAX_ALLOCATION_ATTEMPTS) throw contentionError(pool, count.attempts);
+      throw poolFullError(pool, family, count.cooling);
+    } finally {
+      metrics.allocated(count.attempts);
+    }
+  }
+
+  /** Free as far as this node knows; else what it has released itself, and has cooled down. */
+  async #ofBlocks(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
+    const { pool, blocks, call } = this.#search;
+    const { writer } = this.#deps;
+    if (blocks === undefined) return undefined;
+    while (count.attempts < MAX_BLOCK_ATTEMPTS) {
+      const address = this.#freeOfBlocks(family, blocks);
+      const cooled = address === undefined ? this.#cooledOfBlocks(family, blocks) : undefined;
+      const tried = address ?? cooled?.address;
+      if (tried === undefined) return undefined;
+      count.attempts++;
+      const settle = (outcome: PickOutcome) => blocks.settle(pool, tried, outcome);
+      const lease = await this.#tried(
+        tried,
+        (request) => (cooled === undefined ? writer.create(request, call) : writer.reallocate(cooled, request, call)),
+        settle,
+      );
+      if (lease !== undefined) return this.#got(lease, 'block');
+    }
+    return undefined;
+  }
+
+  /** It is being tried from now on. Where the space is followed anyway, what others have of the node's blocks is passed over. */
+  #freeOfBlocks(family: Family, blocks: BlockPicker): Address | undefined {
+    const { pool, candidates } = this.#search;
+    for (;;) {
+      const address = blocks.pick(pool, family);
+      if (address === undefined || !candidates.isKnown(address)) return address;
+      blocks.settle(pool, address, 'lost');
+    }
+  }
+
+  /** It is being tried from now on. */
+  #cooledOfBlocks(family: Family, blocks: BlockPicker): LeaseRecord | undefined {
+    const { pool } = this.#search;
+    const released = this.#deps.own
+      .releasedOf(pool)
+      .filter(({ address }) => address.family === family && blocks.isUsable(pool, address))
+      .sort(byRelease);
+    return released.find((lease) => this.#mayTake(lease) && blocks.try(pool, lease.address));
+  }
+
+  async #free(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
+    const { pool, candidates, blocks, call } = this.#search;
+    const blindly = count.attempts + MAX_BLIND_ATTEMPTS;
+    while (count.attempts < MAX_ALLOCATION_ATTEMPTS) {
+      if (count.attempts >= blindly && !candidates.hasSynced) await candidates.synced(call.signal);
+      const { hasSynced } = candidates;
+      const address = candidates.pick(this.#elsewhere(), family);
+      if (address === undefined && hasSynced) return undefined;
+      if (address === undefined) await candidates.synced(call.signal);
+      else if (!hasSynced && blocks?.isKnown(pool, address) === true) candidates.settle(address, true);
+      else {
+        count.attempts++;
+        const lease = await this.#triedElsewhere(address, (request) => this.#deps.writer.create(request, call));
+        if (lease !== undefined) return this.#got(lease, hasSynced ? 'watched' : 'blind');
+      }
+    }
+    return undefined;
+  }
+
+  /**
+   * No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first; those that wait for a MAC address
+   * last. There may be very many, so they are looked through once.
+   */
+  async #cooled(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
+    const { times } = this.#search;
+    const cooling = this.#coolingOf(family);
+    count.cooling = cooling.length;
+    const lost = new Set<LeaseRecord>();
+    for (const each of [times, timesWhenExhausted(times)]) {
+      for (const found of cooling) {
+        if (count.attempts >= MAX_ALLOCATION_ATTEMPTS) return undefined;
+        if (lost.has(found) || !this.#mayTake(found, each) || !this.#tryCooled(found)) continue;
+        count.attempts++;
+        const { writer } = this.#deps;
+        const lease = await this.#triedElsewhere(found.address, (request) =>
+          writer.reallocate(found, request, this.#search.call),
+        );
+        if (lease !== undefined) return this.#got(lease, 'watched');
+        lost.add(found);
+      }
+    }
+    return undefined;
+  }
+
+  /** As things are in this very turn. @returns false where it is not to be picked any more, or somebody tries it */
+  #tryCooled({ address }: LeaseRecord): boolean {
+    return (
+      subnetOf(this.#elsewhere(), address)?.open.has(address.value) === true && this.#search.candidates.try(address)
+    );
+  }
+
+  /** The pool may have been narrowed since. */
+  #coolingOf(family: Family): LeaseRecord[] {
+    const pool = this.#elsewhere();
+    const isOpen = ({ address }: LeaseRecord) => subnetOf(pool, address)?.open.has(address.value) === true;
+    return this.#search.candidates.releasedOf(pool, family).filter(isOpen);
+  }
+
+  /** Of what a node gives back nothing is picked, not even blindly: as things are in this very turn. */
+  #elsewhere(): Pool {
+    const { pool, blocks, candidates } = this.#search;
+    const elsewhere = blocks?.withoutWithheld(pool) ?? pool;
+    candidates.setPool(elsewhere);
+    return elsewhere;
+  }
+
+  #mayTake(lease: LeaseRecord, times = this.#search.times): boolean {
+    const { requestFor } = this.#search;
+    return availabilityOf(lease, requestFor(lease.address), times, this.#deps.clock.wall()) === true;
+  }
+
+  #triedElsewhere(
+    address: Address,
+    write: (request: PodLeaseRequest) => Promise<LeaseWriteResult>,
+  ): Promise<LeaseRecord | undefined> {
+    return this.#tried(address, write, (outcome) => this.#search.candidates.settle(address, outcome !== 'failed'));
+  }
+
+  async #tried(
+    address: Address,
+    write: (request: PodLeaseRequest) => Promise<LeaseWriteResult>,
+    settle: (outcome: PickOutcome) => void,
+  ): Promise<LeaseRecord | undefined> {
+    let outcome: PickOutcome = 'failed';
+    try {
+      const written = await write(this.#search.requestFor(address));
+      outcome = written.kind;
+      return written.kind === 'ours' ? written.lease : undefined;
+    } finally {
+      settle(outcome);
+    }
+  }
+
+  #got(lease: LeaseRecord, source: PickSource): LeaseRecord {
+    this.#deps.metrics.picked(source);
+    return lease;
+  }
+}
+
+function byRelease(a: LeaseRecord, b: LeaseRecord): number {
+  return (a.releasedAt ?? 0) - (b.releasedAt ?? 0);
+}

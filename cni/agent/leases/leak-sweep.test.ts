@@ -1,0 +1,227 @@
+import { expect } from 'chai';
+import type { Pod } from '../../../api/pod.js';
+import { compiledPool } from '../../../test/lease-objects.js';
+import { COLLECT_AFTER_MS } from '../testing/model/lease-agent.js';
+import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
+import { STATIC_UID, mirrorPod } from '../../../test/mirror-pod.js';
+import { TransportError } from '../../../kube/errors.js';
+
+const POOL = compiledPool({ cidr: '10.0.0.0/24' });
+const GREEN = compiledPool({ cidr: '10.1.0.0/24', network: 'green' }, 'green');
+const UNSENT = { error: new TransportError('unsent', 'nobody listens'), applied: false };
+
+function podOf(name: string, more: Partial<Pod> = {}): Pod {
+  return { ...more, metadata: { namespace: 'apps', name, uid: `${name}-uid`, ...more.metadata } };
+}
+
+/** A pod that runs, and has an address. */
+async function sceneWithPod(): Promise<LeaseAgentWorld> {
+  const scene = new LeaseAgentWorld(POOL, GREEN);
+  scene.cluster.setPod(podOf('web'));
+  await scene.add();
+  scene.follow();
+  await scene.pass(COLLECT_AFTER_MS);
+  scene.requests();
+  return scene;
+}
+
+/** Enough looks for whoever looks leaked all the time. */
+async function looks(scene: LeaseAgentWorld): Promise<void> {
+  for (let look = 0; look < 4; look++) await scene.pass(COLLECT_AFTER_MS / 2);
+}
+
+describe('leases that nobody gave back', () => {
+  it('are released once their pod is gone, though no DEL ever came', async () => {
+    const scene = await sceneWithPod();
+    scene.cluster.pods.clear();
+    scene.agent.seePods();
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    expect(scene.held).to.have.length(1);
+    await looks(scene);
+    expect(scene.held).to.deep.equal([]);
+    expect(await scene.agent.metric('holdfast_agent_leases_swept_total')).to.equal(1);
+  });
+
+  const ends: { name: string; pod: Pod }[] = [
+    { name: 'has ended', pod: podOf('web', { status: { phase: 'Succeeded' } }) },
+    { name: 'has failed', pod: podOf('web', { status: { phase: 'Failed' } }) },
+    {
+      name: 'has given its name to another',
+      pod: podOf('web', { metadata: { name: 'web', namespace: 'apps', uid: 'other' } }),
+    },
+  ];
+  for (const { name, pod } of ends) {
+    it(`are released where the pod ${name}`, async () => {
+      const scene = await sceneWithPod();
+      scene.cluster.setPod(pod);
+      scene.agent.seePods();
+      await looks(scene);
+      expect(scene.held).to.deep.equal([]);
+    });
+  }
+
+  it('are those of a node that was started anew, too', async () => {
+    const scene = await sceneWithPod();
+    scene.cluster.pods.clear();
+    scene.start().catchUp();
+    await looks(scene);
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('are not those of a pod that the cache of pods does not know yet', async () => {
+    const scene = await sceneWithPod();
+    scene.agent.pods.known.clear();
+    await looks(scene);
+    expect(scene.requests()).to.include('GET web');
+    expect(scene.held).to.have.length(1);
+  });
+
+  it('are kept while a cache is not filled, or the API server is away, which begins the looking anew', async () => {
+    const scene = await sceneWithPod();
+    scene.cluster.pods.clear();
+    scene.agent.pods.known.clear();
+    scene.agent.pods.hasSynced = false;
+    await looks(scene);
+    expect(scene.requests()).to.deep.equal([]);
+    scene.agent.api.before = () => UNSENT;
+    scene.agent.seePods();
+    await looks(scene);
+    expect(scene.held).to.have.length(1);
+    scene.fail();
+    await looks(scene);
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('are kept where the lease has moved to a new sandbox meanwhile', async () => {
+    const scene = await sceneWithPod();
+    scene.agent.pods.known.clear();
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    await scene.add({ container: 'c2' });
+    scene.requests();
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    expect(scene.requests()).to.deep.equal([]);
+    expect(scene.held).to.have.length(1);
+  });
+
+  it('are looked at anew where somebody has changed the lease meanwhile', async () => {
+    const scene = await sceneWithPod();
+    scene.cluster.pods.clear();
+    scene.agent.seePods();
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    scene.cluster.held()[0]!.metadata.resourceVersion = '77';
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    await scene.pass(COLLECT_AFTER_MS / 2);
+    expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['GET', 'PATCH', 'GET']);
+    expect(scene.held).to.have.length(1);
+    await looks(scene);
+    expect(scene.held).to.deep.equal([]);
+  });
+
+  it('are never those of claims', async () => {
+    const scene = await sceneWithPod();
+    await scene.leaseTo(OTHER, '10.0.0.9');
+    Object.assign(scene.lease('10.0.0.9')!.spec, { node: 'n1' });
+    scene.start().catchUp();
+    await looks(scene);
+    expect(scene.held).to.include('10.0.0.9');
+  });
+
+  it('are forgotten where they were deleted before any watch has shown them', async () => {
+    const scene = new LeaseAgentWorld(POOL);
+    const [address = ''] = await scene.add();
+    scene.cluster.server.leases.delete(`blue.${address.replaceAll('.', '-')}`);
+    expect(scene.agent.leases.held('web-c1', 'net1')).to.have.length(1);
+    await looks(scene);
+    expect(scene.agent.leases.held('web-c1', 'net1')).to.deep.equal([]);
+  });
+});
+
+describe('GC of a network', () => {
+  async function collect(scene: LeaseAgentWorld, ...valid: string[]): Promise<void> {
+    await scene.agent.leases.collect('blue', new Set(valid), callOf());
+  }
+
+  it('releases what sandboxes that are no more have of this network on this node', async () => {
+    const scene = new LeaseAgentWorld(POOL, GREEN);
+    const kept = await scene.add({ pod: 'kept' });
+    const green = await scene.add({ pod: 'green' }, GREEN);
+    await scene.add({ pod: 'gone' });
+    await scene.add({ pod: 'kept', interface: 'net2' });
+    await scene.leaseTo(OTHER, '10.0.0.9');
+    scene.follow();
+    await collect(scene, 'kept-c1 net1');
+    expect(scene.held).to.deep.equal([...kept, ...green, '10.0.0.9'].sort());
+  });
+
+  it('goes on where one release fails, and says so', async () => {
+    const scene = new LeaseAgentWorld(POOL);
+    for (const pod of ['a', 'b', 'c']) await scene.add({ pod });
+    scene.fail(UNSENT);
+    let failure: unknown;
+    await collect(scene).catch((error: unknown) => (failure = error));
+    expect(failure).to.equal(UNSENT.error);
+    expect(scene.held).to.have.length(1);
+  });
+
+  it('waits for an agent that has just started', async () => {
+    const scene = new LeaseAgentWorld(POOL);
+    await scene.add();
+    scene.start();
+    let failure: unknown;
+    await collect(scene).catch((error: unknown) => (failure = error));
+    expect(failure).to.include({ code: 11 });
+    expect(scene.held).to.have.length(1);
+  });
+});
+
+describe('the address of a static pod', () => {
+  /** The pod runs and has an address; the runtime knows it by the UID that the kubelet gave it. */
+  async function sceneWithStaticPod(): Promise<LeaseAgentWorld> {
+    const scene = new LeaseAgentWorld(POOL);
+    scene.cluster.setPod(mirrorPod('mirror-1'));
+    await scene.add({ uid: 'mirror-1', staticUid: STATIC_UID });
+    scene.follow();
+    await scene.pass(COLLECT_AFTER_MS);
+    return scene;
+  }
+
+  it('stays when its mirror pod is created again', async () => {
+    const scene = await sceneWithStaticPod();
+    scene.cluster.setPod(mirrorPod('mirror-2'));
+    scene.agent.seePods();
+    await looks(scene);
+    expect(scene.cluster.held().map(({ spec }) => spec.owner?.uid)).to.deep.equal([STATIC_UID]);
+    scene.requests();
+    await scene.add({ uid: 'mirror-2', staticUid: STATIC_UID });
+    expect(scene.held).to.have.length(1);
+  });
+
+  const ends: { name: string; pods: Pod[] }[] = [
+    { name: 'its mirror pod is gone for good', pods: [] },
+    { name: 'its manifest has changed', pods: [mirrorPod('mirror-2', { mirrored: 'other' })] },
+    { name: 'a pod of another name says that it mirrors it', pods: [mirrorPod('u', { name: 'forged' })] },
+    { name: 'a pod in another namespace says that it mirrors it', pods: [mirrorPod('u', { namespace: 'evil' })] },
+    {
+      name: 'the pod that says that it mirrors it was not made by the kubelet',
+      pods: [mirrorPod('u', { controller: { kind: 'VirtualMachineInstance' } })],
+    },
+  ];
+  for (const { name, pods } of ends) {
+    it(`is released when ${name}`, async () => {
+      const scene = await sceneWithStaticPod();
+      scene.cluster.pods.clear();
+      for (const pod of pods) scene.cluster.setPod(pod);
+      scene.agent.seePods();
+      await looks(scene);
+      expect(scene.held).to.deep.equal([]);
+    });
+  }
+
+  it('is not given to a pod of another name for which the runtime says the same UID', async () => {
+    const scene = await sceneWithStaticPod();
+    const [before] = scene.held;
+    const [got] = await scene.add({ pod: 'other', staticUid: STATIC_UID });
+    expect(got).not.to.equal(before);
+    expect(scene.held).to.have.length(2);
+  });
+});

@@ -1,0 +1,140 @@
+import { hasUid, isTerminal } from '../../../api/pod.js';
+import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
+import { findUnlessGone } from '../../../kube/absence.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import { messageOf } from '../../../kube/errors.js';
+import type { Logger } from '../../../kube/log.js';
+import { PODS } from '../../../kube/resources.js';
+import { type NodePod, isKnownAs } from '../pods/node-pod.js';
+import type { LeaseWriter } from './lease-writer.js';
+import type { PodLeaseMetrics } from './metrics.js';
+import type { NodeLeases } from '../node-leases.js';
+
+/** The pods of this node, as they are cached. */
+export interface CachedPods {
+  readonly hasSynced: boolean;
+  named(namespace: string, name: string): NodePod | undefined;
+}
+
+export interface LeakSweepDeps {
+  readonly own: NodeLeases;
+  readonly writer: LeaseWriter;
+  readonly pods: CachedPods;
+  readonly client: Pick<Client, 'get'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly metrics: PodLeaseMetrics;
+  readonly log: Logger;
+  readonly collectAfterMs: number;
+}
+
+/** A lease that looks leaked, in the state in which it was first seen so. */
+interface SweepCandidate {
+  readonly version: string;
+  /** In the clock's ms. */
+  readonly since: number;
+}
+
+/** Each costs two requests; the others are seen again in the next round. */
+const MAX_RELEASES_A_ROUND = 100;
+
+/**
+ * Releases what pods that are gone have left behind: a DEL was lost, the node went down, the agent ended between a write and its answer. Caches
+ * say which leases look so, twice; the API server says whether the pod is gone, and the write whether the lease is still the same.
+ */
+export class LeakSweep {
+  readonly #deps: LeakSweepDeps;
+  /** By the lease's UID. */
+  #suspects = new Map<string, SweepCandidate>();
+
+  constructor(deps: LeakSweepDeps) {
+    this.#deps = deps;
+  }
+
+  /** One look. What fails is logged, and looked at anew. */
+  async round(signal: AbortSignal): Promise<void> {
+    const { own, pods, clock, collectAfterMs } = this.#deps;
+    if (!own.hasSynced || !pods.hasSynced) {
+      // two looks count only where nobody was blind between them
+      this.#suspects.clear();
+      return;
+    }
+    const now = clock.now();
+    await this.#lookForUnseen(now, signal);
+    await this.#endDoubts(now, signal);
+    const suspects = new Map<string, SweepCandidate>();
+    const cases: LeaseRecord[] = [];
+    for (const lease of own.all().filter((each) => this.#looksLeaked(each))) {
+      const { uid, resourceVersion: version } = lease.metadata;
+      const before = this.#suspects.get(uid);
+      const suspect = before?.version === version ? before : { version, since: now };
+      suspects.set(uid, suspect);
+      if (now - suspect.since >= collectAfterMs && cases.length < MAX_RELEASES_A_ROUND) cases.push(lease);
+    }
+    this.#suspects = suspects;
+    for (const lease of cases) {
+      if (signal.aborted) return;
+      await this.#decide(lease, signal);
+    }
+  }
+
+  #looksLeaked(lease: LeaseRecord): boolean {
+    const { owner } = lease;
+    if (owner?.kind !== 'Pod' || stateOf(lease) !== 'held') return false;
+    const pod = this.#deps.pods.named(owner.namespace, owner.name);
+    return pod === undefined || !isKnownAs(pod, owner.uid) || isTerminal(pod);
+  }
+
+  async #decide(lease: LeaseRecord, signal: AbortSignal): Promise<void> {
+    const { writer, log, metrics } = this.#deps;
+    const { name, uid, resourceVersion } = lease.metadata;
+    try {
+      const proof = await this.#proof(lease, signal);
+      if (proof === undefined) return;
+      const isSame = ({ metadata }: LeaseRecord) =>
+        metadata.uid === uid && metadata.resourceVersion === resourceVersion;
+      if (!(await writer.release(lease, isSame, { signal }))) return;
+      metrics.swept();
+      log.info({ lease: name, owner: lease.owner }, `released a lease that nobody gave back: its pod ${proof}`);
+    } catch (error) {
+      if (!signal.aborted)
+        log.warn({ lease: name, err: error }, `a lease that looks leaked is kept: ${messageOf(error)}`);
+    }
+  }
+
+  /** @returns why the pod needs no address any more; undefined where it does */
+  async #proof({ owner }: LeaseRecord, signal: AbortSignal): Promise<string | undefined> {
+    const { namespace = '', name = '', uid = '' } = owner ?? {};
+    const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
+    if (pod === undefined || !hasUid(pod, uid)) return 'is gone';
+    return isTerminal(pod) ? 'has ended' : undefined;
+  }
+
+  /** No DEL has asked about them: by now such a write is done, or never will be. */
+  async #endDoubts(now: number, signal: AbortSignal): Promise<void> {
+    const { own, writer, log, collectAfterMs } = this.#deps;
+    for (const { leaseName, target, since } of own.uncertainWrites()) {
+      if (now - since < collectAfterMs || signal.aborted) continue;
+      try {
+        await writer.read(leaseName, { signal });
+        own.resolve(leaseName, target);
+      } catch (error) {
+        log.debug({ lease: leaseName, err: error }, `a lease in doubt cannot be read: ${messageOf(error)}`);
+      }
+    }
+  }
+
+  /** What we wrote long ago, and no watch has shown, may have been deleted while none ran. */
+  async #lookForUnseen(now: number, signal: AbortSignal): Promise<void> {
+    const { own, writer, log, collectAfterMs } = this.#deps;
+    for (const { record, since } of own.unconfirmed()) {
+      const { name } = record.metadata;
+      if (now - since < collectAfterMs || signal.aborted) continue;
+      try {
+        await writer.read(name, { signal });
+      } catch (error) {
+        log.debug({ lease: name, err: error }, `a lease cannot be read: ${messageOf(error)}`);
+      }
+    }
+  }
+}

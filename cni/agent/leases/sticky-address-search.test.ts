@@ -1,0 +1,275 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import type { AddressLeaseSpec, LeaseOwner } from '../../../api/address-lease.js';
+import { LeaseAgentWorld, OTHER } from '../testing/model/lease-agent-world.js';
+import { compiledPool } from '../../../test/lease-objects.js';
+import { leaseName } from '../../../ipam/core/lease-name.js';
+import { parseAddress } from '../../../ipam/core/address.js';
+import { Client } from '../../../kube/client.js';
+import { StatusError } from '../../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import { SpaceCandidates } from './space-candidates.js';
+
+const MAC = '02:00:00:00:00:01';
+const OTHER_MAC = '02:00:00:00:00:02';
+const COOLDOWN_MS = 60_000;
+const STICKY_MS = 3_600_000;
+const SUBNETS = [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }];
+/** 10.0.0.2 to 10.0.0.6 are leased to anybody. */
+const STICKY = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' } });
+const PLAIN = compiledPool({ subnets: SUBNETS });
+const DUAL = compiledPool({ subnets: [...SUBNETS, { cidr: 'fd00::/125' }], stickyMAC: { ttl: '1h' } });
+const POD: LeaseOwner = { kind: 'Pod', namespace: 'apps', name: 'old', uid: 'old-uid' };
+const LOOK = `GET spec.mac=${MAC},spec.pool=blue,spec.addressSpace=blue`;
+
+/** A lease that somebody else has made. */
+async function leased(scene: LeaseAgentWorld, address: string, more: Partial<AddressLeaseSpec> = {}): Promise<void> {
+  const spec = { address, addressSpace: 'blue', pool: 'blue', mac: MAC, ...more };
+  const metadata = { name: leaseName(spec.addressSpace, parseAddress(address)) };
+  await new Client(scene.cluster.server).create(ADDRESS_LEASES, { metadata, spec });
+}
+
+const released = (scene: LeaseAgentWorld, msAgo = 1, more: Partial<AddressLeaseSpec> = {}) => ({
+  owner: POD,
+  releasedAt: new Date(scene.clock.wall() - msAgo).toISOString(),
+  ...more,
+});
+
+describe('an address that is kept for a MAC address', () => {
+  it('comes back on another node at once, for one look at what is kept', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    const first = await scene.add({ mac: MAC });
+    await scene.del();
+    scene.start('n2');
+    scene.agent.catchUp();
+    expect(await scene.add({ pod: 'web', uid: 'again', mac: MAC })).to.deep.equal(first);
+    expect(scene.requests()).to.deep.equal([LOOK, `PATCH ${leaseName('blue', parseAddress(first[0]!))}`]);
+    expect(scene.lease(first[0]!)?.spec)
+      .to.deep.include({ node: 'n2', mac: MAC })
+      .and.not.to.have.property('releasedAt');
+  });
+
+  it('comes back on the same node, too, whatever the API server’s cache says of it', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    const first = await scene.add({ mac: MAC });
+    await scene.del();
+    scene.requests();
+    expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal(first);
+    expect(scene.requests()).to.deep.equal([LOOK, `PATCH ${leaseName('blue', parseAddress(first[0]!))}`]);
+  });
+
+  it('is found without a look where the leases of the network are followed', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    await scene.add({ pod: 'first' });
+    await leased(scene, '10.0.0.6', released(scene));
+    scene.follow();
+    scene.requests();
+    expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.6']);
+    expect(scene.requests()).to.deep.equal(['PATCH blue.10-0-0-6']);
+  });
+
+  it('is looked for once, of both families', async () => {
+    const scene = new LeaseAgentWorld(DUAL);
+    await leased(scene, '10.0.0.6', released(scene));
+    await leased(scene, 'fd00::6', released(scene));
+    expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.6', 'fd00::6']);
+    expect(scene.requests().filter((text) => text.startsWith('GET'))).to.deep.equal([LOOK]);
+  });
+
+  it('is the one of the static table first, then the one released last', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    await leased(scene, '10.0.0.4', released(scene, 10));
+    await leased(scene, '10.0.0.5', released(scene, 5));
+    const got = [];
+    for (const pod of ['a', 'b']) got.push(...(await scene.add({ pod, mac: MAC })));
+    expect(got).to.deep.equal(['10.0.0.5', '10.0.0.4']);
+    await scene.del({ pod: 'a' });
+    await leased(scene, '10.0.0.6');
+    expect(await scene.add({ pod: 'c', mac: MAC })).to.deep.equal(['10.0.0.6']);
+  });
+
+  it('is that of its namespace, though pods of another one had its MAC address since', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    await leased(scene, '10.0.0.5', released(scene, 2 * COOLDOWN_MS));
+    await leased(scene, '10.0.0.6', released(scene, COOLDOWN_MS, { owner: { ...POD, namespace: 'others' } }));
+    expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.5']);
+  });
+
+  const others: { name: string; pool?: typeof STICKY; given: (scene: LeaseAgentWorld) => Partial<AddressLeaseSpec> }[] =
+    [
+      { name: 'it is another one’s', given: (scene) => released(scene, 1, { mac: OTHER_MAC }) },
+      { name: 'somebody has it', given: () => ({ owner: POD }) },
+      { name: 'the pool is not sticky', pool: PLAIN, given: (scene) => released(scene) },
+      {
+        name: 'it cools down from a pod of another namespace',
+        given: (scene) => released(scene, 1, { owner: { ...POD, namespace: 'others' } }),
+      },
+      {
+        name: 'it cools down from a claim',
+        pool: compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h', retain: true } }),
+        given: (scene) => released(scene, 1, { owner: OTHER }),
+      },
+      {
+        name: 'the pool does not keep those of claims',
+        given: (scene) => released(scene, COOLDOWN_MS, { owner: OTHER }),
+      },
+      { name: 'it is of another pool', given: (scene) => released(scene, 1, { pool: 'red' }) },
+      {
+        name: 'the pool leases it no more',
+        pool: compiledPool({ subnets: [{ ...SUBNETS[0]!, exclude: ['10.0.0.6'] }], stickyMAC: { ttl: '1h' } }),
+        given: (scene) => released(scene),
+      },
+    ];
+  for (const { name, pool = STICKY, given } of others) {
+    it(`is not given where ${name}`, async () => {
+      const scene = new LeaseAgentWorld(pool);
+      await leased(scene, '10.0.0.6', given(scene));
+      expect(await scene.add({ mac: MAC })).not.to.include('10.0.0.6');
+      expect(scene.held).to.have.length(given(scene).releasedAt === undefined ? 2 : 1);
+    });
+  }
+
+  it('yields to an address that the pod asks for', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    await leased(scene, '10.0.0.6', released(scene));
+    expect(await scene.add({ mac: MAC, requested: ['10.0.0.3'] })).to.deep.equal(['10.0.0.3']);
+    expect(scene.requests()).to.deep.equal(['POST blue.10-0-0-3']);
+  });
+
+  it('is not looked for where the pod asks for no MAC address, or the gate is closed', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    await leased(scene, '10.0.0.6', released(scene));
+    await scene.add();
+    scene.stickyMAC = false;
+    scene.start();
+    scene.agent.catchUp();
+    expect(await scene.add({ pod: 'other', mac: MAC })).not.to.include('10.0.0.6');
+    expect(scene.requests().filter((text) => text.startsWith('GET'))).to.deep.equal([]);
+  });
+
+  it('is read anew where the lease has changed a little since, and another one where somebody else has it', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    const first = await scene.add({ mac: MAC });
+    await scene.del();
+    const name = leaseName('blue', parseAddress(first[0]!));
+    const admin = new Client(scene.cluster.server);
+    await admin.patch(ADDRESS_LEASES, { name }, { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } });
+    expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal(first);
+    await scene.del();
+    const taken = { owner: { ...POD, uid: 'faster' }, releasedAt: null };
+    await admin.patch(ADDRESS_LEASES, { name }, { type: 'merge', body: { spec: taken } });
+    const [second] = await scene.add({ uid: 'late', mac: MAC });
+    expect(second).not.to.equal(first[0]);
+    expect(scene.held).to.have.members([first[0], second]);
+  });
+
+  it('is waited for where the API server cannot say what is kept', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    const error = new StatusError({ request: 'GET', status: 503, reason: 'ServiceUnavailable', message: 'later' });
+    scene.fail({ error, applied: false });
+    expect(await scene.refused({ mac: MAC })).to.match(/^11 cannot lease an address of pool blue.*later/);
+    expect(scene.held).to.deep.equal([]);
+  });
+});
+
+describe('an address of the static table', () => {
+  it('is given to its MAC address in any pool, at once and again, and stays reserved for it', async () => {
+    const scene = new LeaseAgentWorld(PLAIN);
+    await leased(scene, '10.0.0.6');
+    expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.6']);
+    expect(scene.lease('10.0.0.6')?.spec).to.include({ reserved: true, mac: MAC });
+    await scene.del();
+    expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal(['10.0.0.6']);
+  });
+
+  it('comes before what the node itself has released for that MAC address', async () => {
+    const scene = new LeaseAgentWorld(STICKY);
+    await scene.leaseTo(OTHER, '10.0.0.6');
+    const [first] = await scene.add({ mac: MAC });
+    await scene.del();
+    const last = first === '10.0.0.5' ? '10.0.0.4' : '10.0.0.5';
+    await leased(scene, last);
+    expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal([last]);
+  });
+
+  for (const isFollowed of [false, true]) {
+    it(`is waited for while somebody else has it, though others are free; leases ${isFollowed ? 'are' : 'are not'} followed`, async () => {
+      const scene = new LeaseAgentWorld(PLAIN);
+      await scene.add({ pod: 'first' });
+      await leased(scene, '10.0.0.6', { owner: { ...POD, namespace: 'others' }, reserved: true });
+      if (isFollowed) scene.follow();
+      expect(await scene.refused({ mac: MAC })).to.equal(
+        `11 mac: 10.0.0.6 is held in another namespace by AddressLease blue.10-0-0-6, and is reserved for MAC address ${MAC}: try again once it is free`,
+      );
+    });
+  }
+
+  it('is given to nobody else, be the pool full and it released', async () => {
+    const scene = new LeaseAgentWorld(PLAIN);
+    for (const last of [2, 3, 4, 5]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
+    await leased(scene, '10.0.0.6', released(scene, 10 * COOLDOWN_MS, { reserved: true }));
+    const refused = scene.refused({ mac: OTHER_MAC });
+    await scene.turn();
+    scene.follow();
+    expect(await refused).to.match(/^11 pool blue is full: 5 of 5 leased: /);
+    expect(await scene.refused({ requested: ['10.0.0.6'] })).to.match(/10\.0\.0\.6 is reserved by AddressLease/);
+    expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.6']);
+  });
+});
+
+describe('addresses that are kept for MAC addresses, in a pool that fills up', () => {
+  /** .2 is free, .3 was released without a MAC address, .4 to .6 with one; the last ones first. */
+  async function filling(): Promise<LeaseAgentWorld> {
+    const scene = new LeaseAgentWorld(STICKY);
+    await leased(scene, '10.0.0.3', released(scene, COOLDOWN_MS, { mac: undefined! }));
+    for (const last of [4, 5, 6]) await leased(scene, `10.0.0.${last}`, released(scene, last * COOLDOWN_MS));
+    const [first] = await scene.add({ pod: 'one' });
+    scene.follow();
+    expect(first).to.equal('10.0.0.2');
+    return scene;
+  }
+
+  it('are given to others last, the oldest first, and only once they have cooled down', async () => {
+    const scene = await filling();
+    const got = [];
+    for (const pod of ['two', 'three', 'four', 'five']) got.push(...(await scene.add({ pod, mac: OTHER_MAC })));
+    expect(got).to.deep.equal(['10.0.0.3', '10.0.0.6', '10.0.0.5', '10.0.0.4']);
+    await scene.del({ pod: 'two' });
+    scene.agent.catchUp();
+    scene.follow();
+    expect(await scene.refused({ pod: 'six' })).to.match(/^11 pool blue is full/);
+    await scene.pass(COOLDOWN_MS);
+    expect(await scene.add({ pod: 'six' })).to.deep.equal(['10.0.0.3']);
+  });
+
+  it('are looked through once for an ADD, though others are faster again and again', async () => {
+    const scene = await filling();
+    const admin = new Client(scene.cluster.server);
+    for (const last of [3, 6, 5]) {
+      const body = { spec: { owner: { ...POD, uid: 'faster' }, releasedAt: null } };
+      await admin.patch(ADDRESS_LEASES, { name: `blue.10-0-0-${last}` }, { type: 'merge', body });
+    }
+    scene.requests();
+    const looks = sinon.spy(SpaceCandidates.prototype, 'releasedOf');
+    try {
+      expect(await scene.add({ pod: 'two' })).to.deep.equal(['10.0.0.4']);
+      expect(looks.callCount).to.equal(1);
+    } finally {
+      looks.restore();
+    }
+    expect(new Set(scene.requests())).to.have.length(4);
+  });
+
+  it('stay theirs while anything else is free, as long as the pool says', async () => {
+    const scene = await filling();
+    await scene.add({ pod: 'two' });
+    await scene.del({ pod: 'one' });
+    await scene.pass(COOLDOWN_MS);
+    scene.follow();
+    expect(await scene.add({ pod: 'three' }), 'it has cooled down, and was nobody’s MAC address’s').to.deep.equal([
+      '10.0.0.2',
+    ]);
+    expect(STICKY_MS).to.be.greaterThan(7 * COOLDOWN_MS);
+    expect(await scene.add({ pod: 'four', mac: MAC })).to.deep.equal(['10.0.0.4']);
+  });
+});

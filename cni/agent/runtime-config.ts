@@ -1,0 +1,68 @@
+import { describeValue } from '../../api/json.js';
+import { type Address, formatFamily, parseAddressOrPrefix, sameAddress } from '../../ipam/core/address.js';
+import { messageOf } from '../../kube/errors.js';
+import { CniCode, CniError } from './cni-error.js';
+import { type JsonObject, invalidConfig, listAt, objectAt } from './stdin-config.js';
+
+/** What an attachment asks for: addresses, a MAC address. */
+
+/** Says what is wrong with a value. */
+type CreateError = (path: string, problem: string) => CniError;
+
+/**
+ * The first of `runtimeConfig.ips`, `args.cni.ips` and IP in CNI_ARGS that says something: they are three ways to say the same.
+ * @returns at most one of a family, IPv4 first
+ * @throws {CniError} 7, or 4 about CNI_ARGS; both name key and value
+ */
+export function requestedAddresses(config: JsonObject, args: ReadonlyMap<string, string>): Address[] {
+  const given = listAt(objectAt(config, 'runtimeConfig'), 'ips', 'runtimeConfig.ips');
+  if (given.length > 0) return parseRequestedAddresses(given, 'runtimeConfig.ips', invalidConfig);
+  const cni = objectAt(objectAt(config, 'args'), 'cni', 'args.cni');
+  const older = listAt(cni, 'ips', 'args.cni.ips');
+  if (older.length > 0) return parseRequestedAddresses(older, 'args.cni.ips', invalidConfig);
+  return parseRequestedAddresses(args.get('IP')?.split(',') ?? [], 'CNI_ARGS: IP', invalidVariable);
+}
+
+/** `runtimeConfig.mac`, else MAC in CNI_ARGS: lower case, with colons. @throws {CniError} as above */
+export function requestedMac(config: JsonObject, args: ReadonlyMap<string, string>): string | undefined {
+  const given = objectAt(config, 'runtimeConfig').mac || undefined;
+  if (given !== undefined) return readMac(given, 'runtimeConfig.mac', invalidConfig);
+  const older = args.get('MAC');
+  return older === undefined ? undefined : readMac(older, 'CNI_ARGS: MAC', invalidVariable);
+}
+
+function parseRequestedAddresses(values: readonly unknown[], path: string, complain: CreateError): Address[] {
+  const found: Address[] = [];
+  for (const [index, value] of values.entries()) {
+    const place = `${path}[${index}]`;
+    const address = readAddress(value, place, complain);
+    const other = found.find(({ family }) => family === address.family);
+    if (other === undefined) {
+      found.push(address);
+    } else if (!sameAddress(other, address)) {
+      const family = formatFamily(address.family);
+      throw complain(place, `${describeValue(value)} is a second ${family} address: ask for one of each family`);
+    }
+  }
+  return found.sort((a, b) => a.family - b.family);
+}
+
+function readAddress(value: unknown, place: string, complain: CreateError): Address {
+  if (typeof value !== 'string') throw complain(place, `${describeValue(value)} is no address: write it in quotes`);
+  try {
+    return parseAddressOrPrefix(value).address;
+  } catch (error) {
+    throw complain(place, messageOf(error));
+  }
+}
+
+function readMac(value: unknown, place: string, complain: CreateError): string {
+  if (typeof value === 'string' && /^[0-9a-f]{2}([:-][0-9a-f]{2}){5}$/i.test(value)) {
+    return value.toLowerCase().replaceAll('-', ':');
+  }
+  throw complain(place, `${describeValue(value)} is no MAC address: write it like 02:00:00:00:00:01`);
+}
+
+function invalidVariable(path: string, problem: string): CniError {
+  return new CniError(CniCode.InvalidEnvironment, `${path}: ${problem}`);
+}

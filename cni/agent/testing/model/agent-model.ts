@@ -1,0 +1,299 @@
+import type { AddressLease } from '../../../../api/address-lease.js';
+import type { Grant } from '../../attachment.js';
+import { formatAddress } from '../../../../ipam/core/address.js';
+import type { Pool } from '../../../../ipam/core/pool.js';
+import { compiledPool } from '../../../../test/lease-objects.js';
+import { LeaseServer } from '../../../../test/lease-server.js';
+import { ManualClock } from '../../../../test/manual-clock.js';
+import { LentBlockModel } from './lent-block-model.js';
+import { ModelAgent } from './model-agent.js';
+import { IpamModel, TIMES } from './ipam-model.js';
+import { COLLECT_AFTER_MS } from './lease-agent.js';
+import { LeaseCluster } from './lease-api.js';
+import { attachmentOf } from './lease-agent-world.js';
+
+export const NODES = ['n1', 'n2'] as const;
+const INTERFACES = ['net1', 'net2'] as const;
+/** Few addresses for many pods. */
+const SPEC = {
+  subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }],
+  stickyMAC: { ttl: `${TIMES.stickyMs / 1_000}s` },
+};
+const POOL = compiledPool(SPEC);
+/** What the pool says after it was made anew in another address space: every third pod is served from there. */
+const MOVED = compiledPool({ ...SPEC, addressSpace: 'green' });
+
+/** An interface of a sandbox of a pod. */
+interface Interface {
+  readonly pod: ModelPod;
+  readonly container: string;
+  readonly name: string;
+  /** An ADD or DEL is under way: runtimes, and the agent, do one at a time. */
+  isBusy: boolean;
+  /** What the last ADD was answered. */
+  grant: readonly string[] | undefined;
+  /** The last thing that was answered well was a DEL. */
+  isDeleted: boolean;
+  /** Ends the ADD or DEL that is under way. */
+  abort: AbortController;
+}
+
+interface ModelPod {
+  readonly name: string;
+  readonly node: number;
+  /** That it asks for; several have the same. */
+  readonly mac: string | undefined;
+  readonly pool: Pool;
+  isAlive: boolean;
+  /** Of its current sandbox. */
+  container: string;
+}
+
+/** Two nodes with an agent each, their pods, and ipam, on one API server; whoever breaks a promise is noted. */
+export class AgentModel {
+  readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
+  readonly cluster: LeaseCluster = new LeaseCluster(
+    new LeaseServer((before, after) => {
+      this.ipam.checkWrite(before, after);
+      this.blocks.checkWrite(before, after);
+    }),
+  );
+  readonly ipam: IpamModel = new IpamModel(this.cluster, POOL, {
+    clock: this.clock,
+    wrong: (text) => this.#wrong(text),
+  });
+  readonly blocks = new LentBlockModel(this.cluster.blocks, (text) => this.#wrong(text));
+  readonly agents: ModelAgent[];
+  grants = 0;
+  readonly #nodeBlocks: boolean;
+  readonly #wrongs: string[] = [];
+  readonly #pods: ModelPod[] = [];
+  readonly #interfaces: Interface[] = [];
+  #count = 0;
+  #draws = 0;
+
+  /** @param nodeBlocks nodes may be lent blocks */
+  constructor(nodeBlocks = false) {
+    this.#nodeBlocks = nodeBlocks;
+    void this.ipam.reserve();
+    this.agents = NODES.map((_, node) => this.#start(node));
+  }
+
+  startPod(node: number): void {
+    this.#count += 1;
+    const name = `p${this.#count}`;
+    const mac = this.#count % 4 === 0 ? undefined : `02:00:00:00:00:0${this.#count % 4}`;
+    const pool = this.#count % 3 === 0 ? MOVED : POOL;
+    this.#pods.push({ name, node, mac, pool, isAlive: true, container: '' });
+    this.cluster.setPod({ metadata: { namespace: 'apps', name, uid: `${name}-uid` }, status: { phase: 'Running' } });
+    this.startSandbox(this.#pods.length - 1);
+  }
+
+  /** Of what the last one had, nothing lives any more. */
+  startSandbox(pick: number): void {
+    const pod = choose(
+      this.#pods.filter(({ isAlive }) => isAlive),
+      pick,
+    );
+    if (pod === undefined) return;
+    this.#count += 1;
+    pod.container = `c${this.#count}`;
+    for (const name of INTERFACES) {
+      const abort = new AbortController();
+      const { container } = pod;
+      this.#interfaces.push({ pod, container, name, isBusy: false, grant: undefined, isDeleted: false, abort });
+    }
+  }
+
+  endPod(pick: number, isDeleted: boolean): void {
+    const pod = choose(
+      this.#pods.filter(({ isAlive }) => isAlive),
+      pick,
+    );
+    if (pod === undefined) return;
+    pod.isAlive = false;
+    const key = `apps/${pod.name}`;
+    const object = this.cluster.pods.get(key)!;
+    if (isDeleted) this.cluster.pods.delete(key);
+    else this.cluster.setPod({ ...object, status: { phase: 'Failed' } });
+  }
+
+  /** The runtime sets up an interface of a current sandbox, perhaps once more. */
+  add(pick: number): void {
+    const each = choose(
+      this.#interfaces.filter((one) => isCurrent(one) && !one.isBusy),
+      pick,
+    );
+    if (each === undefined) return;
+    const { pod, container, name } = each;
+    // one of its interfaces: a MAC address is one interface's
+    const mac = name === 'net1' ? pod.mac : undefined;
+    const attachment = attachmentOf({ pod: pod.name, container, interface: name, ...(mac !== undefined && { mac }) });
+    const agent = this.#agentOf(each);
+    this.#begin(each, async (signal) => {
+      each.isDeleted = false;
+      this.#added(each, await agent.leases.grant(attachment, pod.pool, { signal }));
+    });
+  }
+
+  /** The runtime tears down an interface of any sandbox, however old, perhaps once more. */
+  del(pick: number): void {
+    const each = choose(
+      this.#interfaces.filter(({ isBusy }) => !isBusy),
+      pick,
+    );
+    if (each === undefined) return;
+    const agent = this.#agentOf(each);
+    each.grant = undefined;
+    this.#begin(each, async (signal) => {
+      await agent.leases.release(each.container, each.name, { signal });
+      each.isDeleted = true;
+    });
+  }
+
+  /** A runtime has no more time for what is under way. */
+  giveUp(pick: number): void {
+    choose(
+      this.#interfaces.filter(({ isBusy }) => isBusy),
+      pick,
+    )?.abort.abort();
+  }
+
+  /** An agent ends, with all that is under way, and starts anew. */
+  crash(node: number, isApplied: boolean): void {
+    this.agents[node]!.crash(isApplied);
+    for (const each of this.#interfaces) if (each.pod.node === node) each.isBusy = false;
+    this.agents[node] = this.#start(node);
+  }
+
+  pass(ms: number): void {
+    this.clock.advanceTo(this.clock.now() + ms);
+  }
+
+  /** @throws {Error} where a promise was broken: also that whatever was answered for what lives still holds */
+  check(): void {
+    for (const each of this.#interfaces.filter(isCurrent)) {
+      for (const address of each.grant ?? []) {
+        if (!this.#holds(each, address)) this.#wrong(`${nameOf(each)} was answered ${address}, and does not hold it`);
+      }
+    }
+    if (this.#wrongs.length > 0) throw new Error(this.#describe());
+  }
+
+  /** All that is under way comes to its end, and everybody hears of everything. */
+  async settle(): Promise<void> {
+    for (let idle = 0; idle < 3;) {
+      await this.turn();
+      const isIdle = this.agents.map((agent) => agent.settle()).every((each) => each);
+      this.pass(1_000);
+      idle = isIdle ? idle + 1 : 0;
+    }
+    await this.turn();
+  }
+
+  /** What was torn down holds nothing. To be asked at rest. */
+  checkDeleted(): void {
+    for (const each of this.#interfaces.filter(({ isDeleted, isBusy }) => isDeleted && !isBusy)) {
+      const left = this.#leasesAt(each).map(({ spec }) => spec.address);
+      if (left.length > 0) this.#wrong(`${nameOf(each)} was torn down, and holds ${left.join()}`);
+    }
+  }
+
+  /** All pods end, and nobody tears anything down. */
+  async endAll(): Promise<void> {
+    for (const _ of this.#pods) this.endPod(0, true);
+    for (let look = 0; look < 5; look++) {
+      await this.settle();
+      this.pass(COLLECT_AFTER_MS / 2);
+    }
+    await this.settle();
+    const left = this.cluster.held().filter(({ spec }) => spec.owner?.kind === 'Pod');
+    for (const { metadata } of left) this.#wrong(`${metadata.name} is held by a pod that is gone`);
+    this.check();
+  }
+
+  #describe(): string {
+    const leases = [...this.cluster.server.leases.values()].map(({ metadata: { name }, spec }) => {
+      const { owner, containerID, interface: podInterface, releasedAt } = spec;
+      return [name, owner?.uid, containerID, podInterface, releasedAt].join(' ');
+    });
+    const asked = this.agents.map(({ api }) => api.seen.slice(-40).join(', '));
+    return [...this.#wrongs, 'leases:', ...leases, 'last requests:', ...asked].join('\n');
+  }
+
+  /** Whoever can go on does, until all wait for the API server or for time. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  #start(node: number): ModelAgent {
+    const nodeName = NODES[node]!;
+    const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
+    const { cluster, clock } = this;
+    return new ModelAgent({ cluster, nodeName, pools: [POOL], clock, random, nodeBlocks: this.#nodeBlocks });
+  }
+
+  #agentOf({ pod }: Interface): ModelAgent {
+    return this.agents[pod.node]!;
+  }
+
+  #begin(each: Interface, work: (signal: AbortSignal) => Promise<void>): void {
+    const agent = this.#agentOf(each);
+    each.isBusy = true;
+    each.abort = new AbortController();
+    work(each.abort.signal)
+      .catch((error: unknown) => {
+        if (!isExpected(error)) this.#wrong(String(error));
+      })
+      .finally(() => {
+        if (agent === this.#agentOf(each)) each.isBusy = false;
+      });
+  }
+
+  #added(each: Interface, grant: Grant): void {
+    const addresses = grant.map(({ address }) => formatAddress(address));
+    this.grants += 1;
+    if (addresses.length !== 2) this.#wrong(`${nameOf(each)} was answered ${addresses.join()}`);
+    if (each.grant !== undefined && each.grant.join() !== addresses.join()) {
+      this.#wrong(`${nameOf(each)} was answered ${each.grant.join()}, then ${addresses.join()}`);
+    }
+    each.grant = addresses;
+  }
+
+  #holds(each: Interface, address: string): boolean {
+    const { addressSpace } = each.pod.pool;
+    return this.#leasesAt(each).some(({ spec }) => spec.address === address && spec.addressSpace === addressSpace);
+  }
+
+  #leasesAt({ pod, container, name }: Interface): AddressLease[] {
+    return this.cluster
+      .held()
+      .filter(
+        ({ spec }) =>
+          spec.owner?.uid === `${pod.name}-uid` && spec.containerID === container && spec.interface === name,
+      );
+  }
+
+  #wrong(text: string): void {
+    if (!this.#wrongs.includes(text)) this.#wrongs.push(text);
+  }
+}
+
+/** It belongs to the sandbox that its pod has, and the pod lives. */
+function isCurrent({ pod, container }: Interface): boolean {
+  return pod.isAlive && pod.container === container;
+}
+
+function isExpected(error: unknown): boolean {
+  return (
+    ['CniError', 'TransportError', 'StatusError'].includes((error as Error).name) && !String(error).includes(' 422 ')
+  );
+}
+
+function nameOf({ pod, container, name }: Interface): string {
+  return `${name} of ${pod.name} in ${container}`;
+}
+
+function choose<T>(among: readonly T[], pick: number): T | undefined {
+  return among[pick % Math.max(among.length, 1)];
+}

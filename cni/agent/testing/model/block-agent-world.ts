@@ -1,0 +1,42 @@
+import { LeaseAgentWorld, NODE } from './lease-agent-world.js';
+import type { Pool } from '../../../../ipam/core/pool.js';
+
+/** A node that is lent blocks of a pool, and knows it. */
+export class BlockAgentWorld extends LeaseAgentWorld {
+  constructor(pool: Pool, ...cidrs: readonly string[]) {
+    super(pool);
+    this.nodeBlocks = true;
+    for (const cidr of cidrs) this.cluster.blocks.set(cidr, NODE);
+    this.restart();
+  }
+
+  /** A new life of the agent, which knows all. */
+  restart(): void {
+    this.start();
+    this.agent.catchUp();
+  }
+
+  /** ipam writes, and the agent hears of it. */
+  async setStatus(cidr: string, status: object): Promise<void> {
+    this.cluster.blocks.set(cidr, NODE, status);
+    await this.deliver();
+  }
+
+  async deliver(): Promise<void> {
+    this.agent.catchUp();
+    await this.turn();
+  }
+
+  releaseStateOf(cidr: string): string | undefined {
+    return this.cluster.blocks.of(cidr)?.status?.release;
+  }
+}
+
+/** @param cidr a /30 of IPv4 */
+export function isIn(cidr: string): (address: string) => boolean {
+  const first = Number(/\.(\d+)\/30$/.exec(cidr)?.[1]);
+  return (address) => {
+    const last = Number(address.split('.')[3]);
+    return last >= first && last < first + 4;
+  };
+}

@@ -1,0 +1,129 @@
+import type { AddressLease } from '../../../../api/address-lease.js';
+import { parseAddress } from '../../../../ipam/core/address.js';
+import { leaseName } from '../../../../ipam/core/lease-name.js';
+import {
+  type LeaseRecord,
+  createLease,
+  expireLease,
+  mayExpire,
+  readLease,
+  stateOf,
+  reallocateLease,
+} from '../../../../ipam/core/lease.js';
+import type { Pool } from '../../../../ipam/core/pool.js';
+import { Client } from '../../../../kube/client.js';
+import type { Clock } from '../../../../kube/clock.js';
+import { ADDRESS_LEASES } from '../../../../kube/resources.js';
+import { writeLease } from '../../../../cluster/lease-writes.js';
+import { MAX_STALENESS_MS } from './lease-agent.js';
+import type { LeaseCluster } from './lease-api.js';
+
+export const TIMES = { cooldownMs: 2 * MAX_STALENESS_MS, stickyMs: 600_000 };
+/** The static table. */
+const RESERVED = ['10.0.0.6', 'fd00::6'];
+const RESERVED_FOR = '02:00:00:00:00:01';
+const CLAIMED = ['10.0.0.2', '10.0.0.3', 'fd00::2', 'fd00::3'];
+
+/** ipam, which leases from the same pool to claims and deletes what has cooled down; and what agents must never do to a lease. */
+export class IpamModel {
+  readonly #cluster: LeaseCluster;
+  readonly #pool: Pool;
+  readonly #clock: Pick<Clock, 'wall'>;
+  readonly #wrong: (text: string) => void;
+  readonly #client: Client;
+  #isWriting = false;
+  #count = 0;
+
+  constructor(
+    cluster: LeaseCluster,
+    pool: Pool,
+    { clock, wrong }: { clock: Pick<Clock, 'wall'>; wrong: (text: string) => void },
+  ) {
+    this.#cluster = cluster;
+    this.#pool = pool;
+    this.#clock = clock;
+    this.#wrong = wrong;
+    this.#client = new Client(cluster.server);
+  }
+
+  /** An admin fills the static table. */
+  async reserve(): Promise<void> {
+    await this.#write(async () => {
+      for (const address of RESERVED) await this.#client.create(ADDRESS_LEASES, reservation(address, this.#pool));
+    });
+  }
+
+  /** What is released for long enough is deleted. */
+  async expire(): Promise<void> {
+    await this.#write(async () => {
+      for (const lease of this.#records()) {
+        if (mayExpire(lease, TIMES, this.#clock.wall())) await writeLease(this.#client, expireLease(lease));
+      }
+    });
+  }
+
+  /** A claim gets an address, if it can. */
+  async claim(pick: number): Promise<void> {
+    const address = parseAddress(CLAIMED[pick % CLAIMED.length]!);
+    const uid = `claim${++this.#count}`;
+    const owner = { kind: 'IPAMClaim', namespace: 'vms', name: uid, uid } as const;
+    const request = { address, addressSpace: this.#pool.addressSpace, pool: this.#pool.name, owner };
+    const name = leaseName(request.addressSpace, address);
+    const known = this.#records().find(({ metadata }) => metadata.name === name);
+    if (known !== undefined && !mayExpire(known, TIMES, this.#clock.wall())) return;
+    const write = known === undefined ? createLease(request) : reallocateLease(known, request);
+    await this.#write(() => writeLease(this.#client, write));
+  }
+
+  /** The claims go, and their leases with them. */
+  async endClaims(): Promise<void> {
+    const releasedAt = new Date(this.#clock.wall()).toISOString();
+    await this.#write(async () => {
+      for (const { metadata, owner, releasedAt: released } of this.#records()) {
+        if (owner?.kind !== 'IPAMClaim' || released !== undefined) continue;
+        await writeLease(this.#client, { verb: 'patch', name: metadata.name, body: { spec: { releasedAt } } });
+      }
+    });
+  }
+
+  /** Looks at each write of an agent that the API server makes. */
+  checkWrite(before: AddressLease | undefined, after: AddressLease | undefined): void {
+    if (before === undefined || this.#isWriting) return;
+    const was = readLease(before);
+    const { name } = was.metadata;
+    if (after === undefined) this.#wrong(`${name} was deleted by an agent`);
+    if (was.owner?.kind === 'IPAMClaim' && stateOf(was) === 'held') this.#wrong(`${name} of a claim was changed`);
+    if (after === undefined) return;
+    const is = readLease(after);
+    this.#judgeTable(was, is);
+    if (was.owner !== undefined && was.owner.uid !== is.owner?.uid) this.#judgeTake(was, is);
+  }
+
+  #judgeTake(was: LeaseRecord, is: LeaseRecord): void {
+    const isBack = was.owner?.kind === 'Pod' && was.mac !== undefined && was.mac === is.mac;
+    const hasCooled = this.#clock.wall() >= (was.releasedAt ?? Infinity) + TIMES.cooldownMs;
+    if (!isBack && !hasCooled) this.#wrong(`${was.metadata.name} was taken before it had cooled down`);
+  }
+
+  #judgeTable(was: LeaseRecord, is: LeaseRecord): void {
+    const { name } = was.metadata;
+    const wasOfTable = was.owner === undefined || was.reserved === true;
+    if (wasOfTable && was.mac !== is.mac) this.#wrong(`${name} is reserved for another MAC address now`);
+    if (wasOfTable !== (is.reserved === true)) this.#wrong(`${name} was put into the static table, or taken out of it`);
+  }
+
+  async #write(work: () => Promise<unknown>): Promise<void> {
+    this.#isWriting = true;
+    await work();
+    this.#isWriting = false;
+  }
+
+  #records(): LeaseRecord[] {
+    return [...this.#cluster.server.leases.values()].map(readLease);
+  }
+}
+
+function reservation(text: string, { addressSpace, name }: Pool): AddressLease {
+  const metadata = { name: leaseName(addressSpace, parseAddress(text)) };
+  return { metadata, spec: { address: text, addressSpace, pool: name, mac: RESERVED_FOR } };
+}

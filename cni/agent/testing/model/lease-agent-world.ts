@@ -1,0 +1,161 @@
+import type { AddressLease, LeaseOwner } from '../../../../api/address-lease.js';
+import type { Attachment, Grant } from '../../attachment.js';
+import type { RequestContext } from '../../request-context.js';
+import { CniError } from '../../cni-error.js';
+import { formatAddress, parseAddress } from '../../../../ipam/core/address.js';
+import { createLease, readLease, releaseLease } from '../../../../ipam/core/lease.js';
+import type { Pool } from '../../../../ipam/core/pool.js';
+import { Client } from '../../../../kube/client.js';
+import { writeLease } from '../../../../cluster/lease-writes.js';
+import { ManualClock } from '../../../../test/manual-clock.js';
+import { LeaseAgent } from './lease-agent.js';
+import { type Fault, LeaseCluster } from './lease-api.js';
+
+export const NODE = 'n1';
+
+export interface AttachmentOptions {
+  pod?: string;
+  uid?: string;
+  container?: string;
+  interface?: string;
+  requested?: string[];
+  mac?: string;
+  /** Of a static pod: the UID that the runtime says. */
+  staticUid?: string;
+}
+
+export function attachmentOf(given: AttachmentOptions = {}): Attachment {
+  const { pod = 'web', uid = `${pod}-uid`, container = `${pod}-c1`, requested = [] } = given;
+  return {
+    pod: {
+      metadata: { namespace: 'apps', name: pod, uid },
+      ...(given.staticUid !== undefined && { staticUid: given.staticUid }),
+    },
+    containerId: container,
+    interfaceName: given.interface ?? 'net1',
+    network: 'blue',
+    selection: { position: 1, nad: { namespace: 'apps', name: 'blue' }, requestsAddresses: false },
+    requested: requested.map(parseAddress),
+    mac: given.mac,
+  };
+}
+
+/** A cluster with one agent under test, whose caches know all unless a test says otherwise. */
+export class LeaseAgentWorld {
+  readonly cluster = new LeaseCluster();
+  readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
+  readonly pool: Pool;
+  readonly #pools: readonly Pool[];
+  readonly #admin = new Client(this.cluster.server);
+  /** Set before a life of the agent begins. */
+  nodeBlocks = false;
+  agent: LeaseAgent;
+  /** Of the agents that start from now on. */
+  stickyMAC = true;
+  #draws = 0;
+
+  constructor(pool: Pool, ...others: Pool[]) {
+    this.pool = pool;
+    this.#pools = [pool, ...others];
+    this.agent = this.start();
+    this.agent.catchUp();
+  }
+
+  /** A new life of the agent, which knows nothing. */
+  start(nodeName = NODE): LeaseAgent {
+    // evenly spread, and the same each time
+    const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
+    const { cluster, clock, nodeBlocks } = this;
+    this.agent = new LeaseAgent({
+      cluster,
+      nodeName,
+      pools: this.#pools,
+      clock,
+      random,
+      nodeBlocks,
+      stickyMAC: this.stickyMAC,
+    });
+    return this.agent;
+  }
+
+  /** All its caches know all, and follow the pool. */
+  follow(pool = this.pool): void {
+    this.agent.catchUp();
+    this.agent.feeds.get(`spec.addressSpace=${pool.addressSpace}`)?.list();
+  }
+
+  grant(given: AttachmentOptions = {}, { pool = this.pool, call = callOf() } = {}): Promise<Grant> {
+    return this.agent.leases.grant(attachmentOf(given), pool, call);
+  }
+
+  /** @returns the addresses as text */
+  async add(given: AttachmentOptions = {}, pool = this.pool): Promise<string[]> {
+    return (await this.grant(given, { pool })).map(({ address }) => formatAddress(address));
+  }
+
+  /** @returns the error's code and message */
+  async refused(given: AttachmentOptions = {}, pool = this.pool): Promise<string> {
+    try {
+      await this.add(given, pool);
+    } catch (error) {
+      if (error instanceof CniError) return `${error.code} ${error.message}`;
+      throw error;
+    }
+    throw new Error('it was granted');
+  }
+
+  del(given: AttachmentOptions = {}): Promise<void> {
+    const { containerId, interfaceName } = attachmentOf(given);
+    return this.agent.leases.release(containerId, interfaceName, callOf());
+  }
+
+  /** What the agent has asked since the last time. */
+  requests(): string[] {
+    return this.agent.api.seen.splice(0);
+  }
+
+  /** The n-th request from now on, counted from 0, fails; undefined: goes well. */
+  fail(...faults: Fault[]): void {
+    this.agent.api.before = () => faults.shift();
+  }
+
+  lease(address: string): AddressLease | undefined {
+    return [...this.cluster.server.leases.values()].find(({ spec }) => spec.address === address);
+  }
+
+  /** Addresses that are held, in order. */
+  get held(): string[] {
+    return this.cluster
+      .held()
+      .map(({ spec }) => spec.address)
+      .sort();
+  }
+
+  /** Somebody else leases an address. */
+  async leaseTo(owner: LeaseOwner, address: string, pool = this.pool): Promise<void> {
+    const { addressSpace, name } = pool;
+    const request = { address: parseAddress(address), addressSpace, pool: name, owner, node: 'n2' };
+    await writeLease(this.#admin, createLease(request));
+  }
+
+  /** Whoever has it lets it go. */
+  async free(address: string): Promise<void> {
+    await writeLease(this.#admin, releaseLease(readLease(this.lease(address)!), this.clock.wall()));
+  }
+
+  /** What is under way goes on until it waits for time or a list. */
+  async turn(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async pass(ms: number): Promise<void> {
+    this.clock.advanceTo(this.clock.now() + ms);
+    await this.turn();
+  }
+}
+
+export function callOf(signal = new AbortController().signal): RequestContext {
+  return { signal };
+}
+
+export const OTHER: LeaseOwner = { kind: 'IPAMClaim', namespace: 'vms', name: 'vm1.blue', uid: 'claim-1' };

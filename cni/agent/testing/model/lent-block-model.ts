@@ -1,0 +1,77 @@
+import { type AddressBlock, BlockRelease, ReleaseReason } from '../../../../api/address-block.js';
+import type { AddressLease } from '../../../../api/address-lease.js';
+import { parseAddress } from '../../../../ipam/core/address.js';
+import { containsAddress, parseCidr } from '../../../../ipam/core/cidr.js';
+import type { BlockStore } from './block-store.js';
+
+const SLICES = ['10.0.0.0/30', '10.0.0.4/30', 'fd00::/126', 'fd00::4/126'];
+const REASONS = [ReleaseReason.Excess, ReleaseReason.Pressure];
+
+/** ipam, which lends slices of the pool to nodes and wants them back; and what agents must never do about that. */
+export class LentBlockModel {
+  readonly #store: BlockStore;
+  readonly #wrong: (text: string) => void;
+  /** How often a block was taken back. */
+  returns = 0;
+
+  constructor(store: BlockStore, wrong: (text: string) => void) {
+    this.#store = store;
+    this.#wrong = wrong;
+  }
+
+  lend(pick: number, node: string): void {
+    const cidr = SLICES[pick % SLICES.length]!;
+    if (this.#store.of(cidr) === undefined) this.#store.set(cidr, node);
+  }
+
+  mark(pick: number): void {
+    const block = this.#choose(pick, [undefined]);
+    if (block === undefined) return;
+    const reason = REASONS[pick % REASONS.length]!;
+    this.#store.set(block.spec.cidr, block.spec.node, { release: BlockRelease.Marked, reason });
+  }
+
+  /** It stays its node's after all. */
+  keep(pick: number): void {
+    const block = this.#choose(pick, [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused]);
+    if (block !== undefined) this.#store.set(block.spec.cidr, block.spec.node);
+  }
+
+  takeBack(pick: number): void {
+    const block = this.#choose(pick, [BlockRelease.Ready]);
+    if (block === undefined) return;
+    this.#store.delete(block.spec.cidr);
+    this.returns++;
+  }
+
+  /** Looks at each write of a lease: what an agent picks is not of a block that it has given back. */
+  checkWrite(before: AddressLease | undefined, after: AddressLease | undefined): void {
+    if (after?.spec.owner?.kind !== 'Pod' || after.spec.releasedAt !== undefined || isBack(before, after)) return;
+    const { address, node = '' } = after.spec;
+    const givenBack = [...this.#store.blocks.values()].filter(
+      ({ spec, status }) => spec.node === node && status?.release === BlockRelease.Ready,
+    );
+    for (const { spec } of givenBack) {
+      if (containsAddress(parseCidr(spec.cidr), parseAddress(address)))
+        this.#wrong(`${address} was picked on ${node} from ${spec.cidr}, which it has given back`);
+    }
+  }
+
+  /** No question is left without an answer. To be asked at rest. */
+  checkAnswered(): void {
+    for (const { spec, status } of this.#store.blocks.values()) {
+      if (status?.release === BlockRelease.Marked) this.#wrong(`nobody answers for ${spec.cidr}`);
+    }
+  }
+
+  #choose(pick: number, words: readonly (string | undefined)[]): AddressBlock | undefined {
+    const found = [...this.#store.blocks.values()].filter(({ status }) => words.includes(status?.release));
+    return found[pick % Math.max(found.length, 1)];
+  }
+}
+
+/** Nothing is picked: a pod comes back to what it had, or its MAC address to what is kept for it. */
+function isBack(before: AddressLease | undefined, { spec }: AddressLease): boolean {
+  if (before === undefined) return false;
+  return before.spec.owner?.uid === spec.owner?.uid || (spec.mac !== undefined && before.spec.mac === spec.mac);
+}

@@ -1,0 +1,73 @@
+import { StatusError, TransportError } from '../../../../kube/errors.js';
+import type { ApiRequest } from '../../../../kube/transport.js';
+import { LeaseAgent, type LeaseAgentOptions } from './lease-agent.js';
+import type { Fault } from './lease-api.js';
+
+/** How a request ends. `lost`: it is done, and nobody says so; `failed`: it may have been done, and was not; `refused`: it was not done. */
+export type RequestOutcome = 'answered' | 'lost' | 'failed' | 'refused';
+
+interface PendingApiRequest {
+  readonly request: ApiRequest;
+  readonly end: (fault: Fault) => void;
+}
+
+const FAULTS: Readonly<Record<RequestOutcome, Fault>> = {
+  answered: undefined,
+  lost: { error: new TransportError('broken', 'the connection broke'), applied: true },
+  failed: { error: new TransportError('deadline', 'no answer in time'), applied: false },
+  refused: {
+    error: new StatusError({ request: 'any', status: 429, reason: 'TooManyRequests', message: 'later' }),
+    applied: false,
+  },
+};
+
+/** An agent whose requests wait until somebody says how they end. */
+export class ModelAgent extends LeaseAgent {
+  readonly #pending: PendingApiRequest[] = [];
+  #isDead = false;
+
+  constructor(given: LeaseAgentOptions) {
+    super(given);
+    this.api.before = (request) => this.#wait(request);
+  }
+
+  serve(pick: number, ending: RequestOutcome): void {
+    const { length } = this.#pending;
+    const [next] = length === 0 ? [] : this.#pending.splice(pick % length, 1);
+    next?.end(FAULTS[ending]);
+  }
+
+  /** Nobody hears of its answers. @param isApplied what is under way is done all the same */
+  crash(isApplied: boolean): void {
+    this.#isDead = true;
+    const error = new TransportError('aborted', 'the agent is no more');
+    for (const { end } of this.#pending.splice(0)) if (isApplied) end({ error, applied: true });
+  }
+
+  /** Serves what waits, and tells all that is new. @returns whether there was nothing to serve */
+  settle(): boolean {
+    const isIdle = this.#pending.length === 0;
+    while (this.#pending.length > 0) this.serve(0, 'answered');
+    this.catchUp();
+    return isIdle;
+  }
+
+  #wait({ signal, ...request }: ApiRequest): Promise<Fault> {
+    return new Promise((resolve) => {
+      if (this.#isDead) return;
+      const giveUp = () => {
+        this.#pending.splice(this.#pending.indexOf(pending), 1);
+        // every other request that is given up is on its way, and is done
+        const error = new TransportError('aborted', 'given up by the caller');
+        pending.end({ error, applied: this.#pending.length % 2 === 0 });
+      };
+      const end = (fault: Fault) => {
+        signal?.removeEventListener('abort', giveUp);
+        resolve(fault);
+      };
+      const pending: PendingApiRequest = { request, end };
+      this.#pending.push(pending);
+      signal?.addEventListener('abort', giveUp);
+    });
+  }
+}

@@ -1,0 +1,267 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { claimName } from '../../api/ipam-claim.js';
+import {
+  claim,
+  claimOfIpamExtensions,
+  launcher,
+  nad,
+  vm,
+  vmReference,
+  vmi,
+  vmiReference,
+} from '../../test/workload-objects.js';
+import { BLUE, BROKEN_BLUE, GREEN, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
+import { itPlansClaims } from './testing/claim-plan-cases.js';
+import { plan } from './plan.js';
+
+const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });
+const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded', status: [{ nad: 'blue' }] });
+
+describe('plan', () => {
+  describe('for a claim that was deleted and may not be made anew', () => {
+    const stopped = { vm: vm({ data: 'blue' }), claims: [claim({ deleting: true })] };
+    const refused = 'it was deleted, and its network, namespace or feature gate allows no new one';
+    const rows = [
+      { name: 'the network allows none any more', given: { ...stopped, nads: [PLAIN_BLUE] }, expect: refused },
+      { name: 'the gate is closed', given: { ...stopped, gateClosed: true }, expect: refused },
+      { name: 'the namespace opted out', given: { ...stopped, optedOut: true }, expect: refused },
+      {
+        name: 'the interface is absent',
+        given: { ...stopped, vm: vm({ data: '!blue' }) },
+        expect: 'its interface is unplugged',
+      },
+    ];
+    for (const { name, given, expect: reason } of rows) {
+      it(`says so where ${name}`, () => {
+        const actions = plan(observationOf(given)).map((action) => [action.kind, action.reason]);
+        expect(actions).to.deep.equal([['release', reason]]);
+      });
+    }
+  });
+
+  describe('for a living owner whose interface wants its claim', () => {
+    itPlansClaims([
+      { name: 'creates it', given: { vm: vm({ data: 'blue' }) }, expect: ['create vm1.data for vm-uid'] },
+      {
+        name: 'creates one for each interface of several on one NAD',
+        given: { vm: vm({ data: 'blue', extra: 'blue' }) },
+        expect: ['create vm1.data for vm-uid', 'create vm1.extra for vm-uid'],
+      },
+      {
+        name: 'creates no more claims than one VM may have, and says which interface goes without',
+        given: { vm: vm({ one: 'blue', two: 'blue', three: 'blue', four: 'blue' }), maxClaims: 2 },
+        expect: ['create vm1.one for vm-uid', 'create vm1.two for vm-uid', 'refuse IPAMClaimLimitReached on vm'],
+      },
+      {
+        name: 'keeps the claims that exist beyond that number, and creates none',
+        given: {
+          vm: vm({ data: 'blue', extra: 'blue', more: 'blue' }),
+          claims: [claim(), claim({ name: 'vm1.extra', vmNetwork: 'extra' })],
+          maxClaims: 1,
+        },
+        expect: ['keep vm1.data', 'keep vm1.extra', 'refuse IPAMClaimLimitReached on vm'],
+      },
+      {
+        name: 'creates it for a standalone VMI',
+        given: { vmi: vmi({ data: 'blue' }, { vm: null }) },
+        expect: ['create vm1.data for vmi-uid'],
+      },
+      {
+        name: 'creates it for the VM that a VMI names, though the VM is not seen yet',
+        given: { vmi: vmi({ data: 'blue' }) },
+        expect: ['create vm1.data for vm-uid'],
+      },
+      { name: 'keeps it', given: { vm: vm({ data: 'blue' }), claims: [claim()] }, expect: ['keep vm1.data'] },
+      {
+        name: 'keeps it whatever the launchers of a migration are',
+        given: {
+          vm: vm({ data: 'blue' }),
+          vmi: vmi({ data: 'blue' }),
+          launchers: [running, launcher([{ nad: 'blue', claim: 'vm1.data' }], { name: 'target' })],
+          claims: [claim()],
+        },
+        expect: ['keep vm1.data'],
+      },
+      {
+        name: 'keeps it though the NAD lost its flag',
+        given: { vm: vm({ data: 'blue' }), claims: [claim()], nads: [PLAIN_BLUE] },
+        expect: ['keep vm1.data'],
+      },
+      {
+        name: 'keeps it though the NAD is gone, and says so',
+        given: { vm: vm({ data: 'blue' }), claims: [claim()], nads: [] },
+        expect: ['keep vm1.data', 'refuse NetworkAttachmentNotFound on vm'],
+      },
+      {
+        name: 'keeps it while the gate is closed, and creates nothing new',
+        given: { vm: vm({ data: 'blue', extra: 'blue' }), claims: [claim()], gateClosed: true },
+        expect: ['keep vm1.data'],
+      },
+      {
+        name: 'keeps it while the namespace has opted out',
+        given: { vm: vm({ data: 'blue', extra: 'blue' }), claims: [claim()], optedOut: true },
+        expect: ['keep vm1.data'],
+      },
+      {
+        name: 'lets one broken NAD not stop the others',
+        given: { vm: vm({ data: 'blue', extra: 'green' }), nads: [BROKEN_BLUE, GREEN] },
+        expect: ['create vm1.extra for vm-uid', 'refuse NetworkAttachmentInvalid on vm'],
+      },
+      {
+        name: 'takes over a claim of kubevirt/ipam-extensions',
+        given: { vm: vm({ data: 'blue' }), claims: [claimOfIpamExtensions()] },
+        expect: ['update vm1.data for vm-uid: annotations interface'],
+      },
+      {
+        name: 'takes over a claim of kubevirt/ipam-extensions under the name that it gave',
+        given: { vm: vm({ Data_1: 'blue' }), claims: [claimOfIpamExtensions({ name: 'vm1.data.1' })] },
+        expect: ['update vm1.data.1 for vm-uid: annotations interface'],
+      },
+      {
+        name: 'shares no claim between two interfaces that kubevirt/ipam-extensions gave one name',
+        given: {
+          vm: vm({ Data_1: 'blue', 'data.1': 'blue' }),
+          claims: [claimOfIpamExtensions({ name: 'vm1.data.1' })],
+        },
+        expect: [
+          'update vm1.data.1 for vm-uid: annotations interface',
+          `create ${claimName('vm1', 'data.1')} for vm-uid`,
+        ],
+      },
+      {
+        name: 'restores its finalizer, owner and label',
+        given: {
+          vm: vm({ data: 'blue' }),
+          claims: [claim({ finalizers: [], owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' }, label: null })],
+        },
+        expect: ['update vm1.data for vm-uid: finalizers labels ownerReferences'],
+      },
+      {
+        name: 'corrects the interface that the VMI reports otherwise',
+        given: {
+          vm: vm({ data: 'blue' }),
+          vmi: vmi({ data: 'blue' }, { interfaces: [{ name: 'data', podInterfaceName: 'net1' }] }),
+          claims: [claim()],
+        },
+        expect: ['update vm1.data for vm-uid: interface'],
+      },
+      {
+        name: 'corrects the NAD where another one names the same network',
+        given: { vm: vm({ data: 'blue2' }), claims: [claim()], nads: [BLUE, nad('blue2', { name: 'blue-net' })] },
+        expect: ['update vm1.data for vm-uid: annotations'],
+      },
+    ]);
+  });
+
+  describe('for a claim that a user deleted while its VM lives', () => {
+    const deleted = claim({ deleting: true, ips: ['10.0.0.5/24'] });
+    itPlansClaims([
+      {
+        name: 'lets it serve while the VMI is there',
+        given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }), launchers: [ended], claims: [deleted] },
+        expect: ['wait for vm1.data'],
+      },
+      {
+        name: 'lets it serve while a launcher is there',
+        given: { vm: vm({ data: 'blue' }), launchers: [running], claims: [deleted] },
+        expect: ['wait for vm1.data'],
+      },
+      {
+        name: 'replaces it once nothing of the VM runs',
+        given: { vm: vm({ data: 'blue' }), launchers: [ended], claims: [deleted] },
+        expect: ['release vm1.data, then create it'],
+      },
+      {
+        name: 'replaces it though its NAD is broken',
+        given: { vm: vm({ data: 'blue' }), claims: [deleted], nads: [BROKEN_BLUE] },
+        expect: ['release vm1.data, then create it', 'refuse NetworkAttachmentInvalid on vm'],
+      },
+      {
+        name: 'lets it go without a successor where the NAD lost its flag',
+        given: { vm: vm({ data: 'blue' }), claims: [deleted], nads: [PLAIN_BLUE] },
+        expect: ['release vm1.data'],
+      },
+      {
+        name: 'waits for the finalizers of others',
+        given: { vm: vm({ data: 'blue' }), claims: [claim({ deleting: true, finalizers: ['other'] })] },
+        expect: ['wait for vm1.data'],
+      },
+    ]);
+
+    it('asks for the same addresses', () => {
+      const [action] = plan(observationOf({ vm: vm({ data: 'blue' }), claims: [deleted] }));
+      expect(action).to.have.nested.property(
+        'successor.metadata.annotations.ipam\\.holdfast\\.dev/requested-addresses',
+        '["10.0.0.5/24"]',
+      );
+      expect(action).to.not.have.nested.property('successor.status');
+    });
+
+    it('asks for what the claim had asked for where it got no addresses', () => {
+      const without = claim({ deleting: true });
+      without.metadata.annotations = {
+        ...without.metadata.annotations,
+        'ipam.holdfast.dev/requested-addresses': '["10.0.0.6"]',
+      };
+      const [action] = plan(observationOf({ vm: vm({ data: 'blue' }), claims: [without] }));
+      expect(action).to.have.nested.property(
+        'successor.metadata.annotations.ipam\\.holdfast\\.dev/requested-addresses',
+        '["10.0.0.6"]',
+      );
+    });
+  });
+
+  it('creates the whole claim', () => {
+    const given = {
+      vm: vm({ Data: 'nets/blue' }),
+      nads: [nad('blue', { name: 'blue-net', allowPersistentIPs: true }, 'nets')],
+    };
+    const [action] = plan(observationOf(given));
+    expect(action?.kind === 'create' && action.claim).to.deep.equal({
+      apiVersion: 'k8s.cni.cncf.io/v1alpha1',
+      kind: 'IPAMClaim',
+      metadata: {
+        namespace: 'vms',
+        name: claimName('vm1', 'Data'),
+        labels: { 'kubevirt.io/vm': 'vm1' },
+        annotations: {
+          'ipam.holdfast.dev/owner-name': 'vm1',
+          'ipam.holdfast.dev/owner-uid': 'vm-uid',
+          'ipam.holdfast.dev/vm-network': 'Data',
+          'ipam.holdfast.dev/network-attachment-definition': 'nets/blue',
+        },
+        finalizers: ['kubevirt.io/persistent-ipam'],
+        ownerReferences: [vmReference('vm-uid')],
+      },
+      spec: { network: 'blue-net', interface: podInterfaceName('Data') },
+    });
+  });
+
+  it('does not let a standalone VMI wait for its claim', () => {
+    const [action] = plan(observationOf({ vmi: vmi({ data: 'blue' }, { vm: null }) }));
+    expect(action?.kind === 'create' && action.claim.metadata.ownerReferences).to.deep.equal([vmiReference('vmi-uid')]);
+  });
+
+  it('leaves the other owners of a claim alone', () => {
+    const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x-uid' };
+    const shared = claim({ owner: vmiReference('vmi-uid') });
+    shared.metadata.ownerReferences?.push(other);
+    const [action] = plan(observationOf({ vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }), claims: [shared] }));
+    expect(action?.kind === 'update' && action.set.ownerReferences).to.deep.equal([other, vmReference('vm-uid')]);
+  });
+
+  it('gives a VM with a name over 63 characters a label that fits', () => {
+    const name = 'v'.repeat(70);
+    const [action] = plan(observationOf({ vm: vm({ data: 'blue' }, { name }), name }));
+    expect(action?.kind === 'create' && action.claim.metadata.labels?.['kubevirt.io/vm']).to.have.lengthOf(63);
+  });
+
+  it('has a reason for everything', () => {
+    const given = {
+      vm: vm({ data: 'blue', extra: 'green', gone: 'missing' }),
+      claims: [claim(), claim({ name: 'vm1.old', vmNetwork: 'old' })],
+    };
+    for (const action of plan(observationOf(given))) expect(action.reason).to.not.equal('');
+  });
+});

@@ -1,0 +1,37 @@
+import { expect } from 'chai';
+import type { Action } from '../action.js';
+import { plan } from '../plan.js';
+import { type WorkloadScenario, observationOf } from './workload-observation.js';
+
+/** One line for each action: what, which claim, and for whom or why in short. */
+function summary(action: Action): string {
+  switch (action.kind) {
+    case 'create':
+      return `create ${action.claim.metadata.name} for ${action.claim.metadata.ownerReferences?.[0]?.uid ?? ''}`;
+    case 'update':
+      return `update ${action.claim.metadata.name} for ${action.owner.uid}: ${Object.keys(action.set).sort().join(' ')}`;
+    case 'release':
+      return `release ${action.claim.metadata.name}${action.successor ? ', then create it' : ''}`;
+    case 'keep':
+      return `keep ${action.claim.metadata.name}`;
+    case 'wait':
+      return `wait for ${action.claimName}${action.notice ? `, ${action.notice.reason} on ${action.notice.regarding}` : ''}`;
+    case 'refuse':
+      return `refuse ${action.notice.reason} on ${action.notice.regarding}`;
+  }
+}
+
+export interface ClaimPlanCase {
+  name: string;
+  given: WorkloadScenario;
+  expect: string[];
+}
+
+/** One test for each row: what is given, and the actions that follow. */
+export function itPlansClaims(rows: ClaimPlanCase[]): void {
+  for (const row of rows) {
+    it(row.name, () => {
+      expect(plan(observationOf(row.given)).map(summary)).to.deep.equal(row.expect);
+    });
+  }
+}

@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import type { KubeObject } from '../../api/meta.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import { claim, claimOfIpamExtensions, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { cachesOf } from './testing/workload-observation.js';
+import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './workload-keys.js';
+import { BlockedWorkloads } from './blocked-workloads.js';
+
+function added<S extends KubeObject>(object: S): ObjectChange<S> {
+  return { type: 'added', object };
+}
+
+function changed<S extends KubeObject>(before: S, object: S): ObjectChange<S> {
+  return { type: 'changed', object, before };
+}
+
+describe('what a change makes work on', () => {
+  const nothing = cachesOf({});
+
+  it('of a launcher: the VMI that controls it', () => {
+    expect(keysOfLauncher(added(launcher([])), nothing.claims)).to.deep.equal(['vms/vm1']);
+  });
+
+  it('of a launcher that its VMI left behind: the workloads whose claims it refers to, and the VMI that it had', () => {
+    const before = launcher(
+      [
+        { nad: 'blue', claim: 'vm1.data' },
+        { nad: 'blue', network: 'extra', claim: 'unknown' },
+      ],
+      { vmiName: 'vm0' },
+    );
+    const { ownerReferences: _none, ...metadata } = before.metadata;
+    const { claims } = cachesOf({ claims: [claim()] });
+    expect(keysOfLauncher(changed(before, { ...before, metadata }), claims)).to.deep.equal(['vms/vm0', 'vms/vm1']);
+  });
+
+  it('of a claim: the owners that it had and has', () => {
+    const other = claim({ owner: vmReference('u2', 'vm2') });
+    expect(keysOfClaim(changed(claim(), other), new BlockedWorkloads())).to.deep.equal(['vms/vm1', 'vms/vm2']);
+  });
+
+  it('of a claim without an owner, but with our finalizer: what its label says', () => {
+    expect(keysOfClaim(added(claimOfIpamExtensions({ owner: null })), new BlockedWorkloads())).to.deep.equal([
+      'vms/vm1',
+    ]);
+    expect(
+      keysOfClaim(added(claimOfIpamExtensions({ owner: null, finalizers: [] })), new BlockedWorkloads()),
+    ).to.deep.equal([]);
+  });
+
+  it('of a claim: those who wait for its name', () => {
+    const waiters = new BlockedWorkloads();
+    waiters.set('vms/vm3', ['vms/vm1.data', 'vms/vm1.extra']);
+    waiters.set('vms/vm4', ['vms/vm1.data']);
+    waiters.set('vms/vm3', ['vms/vm1.extra']);
+    const foreign = claim({ owner: null, label: null, finalizers: [] });
+    expect(keysOfClaim({ type: 'removed', object: foreign, before: foreign }, waiters)).to.deep.equal(['vms/vm4']);
+  });
+
+  it('of a NAD: the VMs and VMIs that name it', () => {
+    const caches = cachesOf({ vm: vm({ data: 'blue', extra: 'blue' }), vmi: vmi({ data: 'green' }, { name: 'vm2' }) });
+    expect(keysOfNad(added(nad('blue', {})), caches)).to.deep.equal(['vms/vm1']);
+    expect(keysOfNad(added(nad('green', {})), caches)).to.deep.equal(['vms/vm2']);
+    expect(keysOfNad(added(nad('blue', {}, 'elsewhere')), caches)).to.deep.equal([]);
+  });
+
+  it('of a namespace: all that is in it, where it opts in or out', () => {
+    const caches = cachesOf({ vm: vm({}), vmi: vmi({}) });
+    const before = { metadata: { name: 'vms' } };
+    const after = { metadata: { name: 'vms', labels: { 'ipam.holdfast.dev/persistent-ips': 'disabled' } } };
+    expect(keysOfNamespace(changed(before, after), caches)).to.deep.equal(['vms/vm1', 'vms/vm1']);
+    expect(keysOfNamespace(changed(after, { ...after }), caches)).to.deep.equal([]);
+  });
+
+  it('of the whole cluster: every VM, VMI and owner of a claim', () => {
+    const list = <S>(...objects: S[]) => ({ list: () => objects });
+    const caches = {
+      vms: list(vm({})),
+      vmis: list(vmi({}, { name: 'vm2' })),
+      claims: list(claim({ owner: vmReference('u3', 'vm3') })),
+    };
+    expect(allKeys(caches)).to.deep.equal(['vms/vm1', 'vms/vm2', 'vms/vm3']);
+  });
+});

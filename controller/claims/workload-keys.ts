@@ -1,0 +1,63 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
+import { type Pod, controllingVmi } from '../../api/pod.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/indexes.js';
+import { workloadOfLauncher } from '../indexes.js';
+import { claimReferencesOf } from './references.js';
+import type { Lister } from '../../kube/cache.js';
+import type { BlockedWorkloads } from './blocked-workloads.js';
+
+/** Which workloads a change concerns. */
+
+type WorkloadListers = Record<'vms' | 'vmis', Lister<KubeObject>>;
+
+/** Of a launcher that no VMI controls any more, the workloads whose claims it refers to. */
+export function keysOfLauncher(change: ObjectChange<Pod>, claims: Pick<Lister<IPAMClaim>, 'get'>): string[] {
+  return versionsOf(change).flatMap((pod) => {
+    if (controllingVmi(pod) !== undefined) return [workloadOfLauncher(pod)];
+    return claimReferencesOf(pod).flatMap((name) => {
+      const claim = claims.get(joinKey(pod.metadata.namespace, name));
+      return claim === undefined ? [] : workloadOfClaim(claim);
+    });
+  });
+}
+
+/** The owners that it had and has, and those who wait for its name. */
+export function keysOfClaim(change: ObjectChange<IPAMClaim>, waiters: BlockedWorkloads): string[] {
+  return [...versionsOf(change).flatMap(workloadOfClaim), ...waiters.blockedBy(objectKey(change.object))];
+}
+
+export function keysOfNad(change: ObjectChange<KubeObject>, workloads: WorkloadListers): string[] {
+  return keysByIndex(workloads, BY_NAD, objectKey(change.object));
+}
+
+/** All of a namespace that opts out or in. */
+export function keysOfNamespace(change: ObjectChange<KubeObject>, workloads: WorkloadListers): string[] {
+  const [before = '{}', after] = versionsOf(change).map(({ metadata }) => JSON.stringify(metadata.labels ?? {}));
+  return change.type === 'changed' && before === after
+    ? []
+    : keysByIndex(workloads, BY_NAMESPACE, change.object.metadata.name);
+}
+
+interface ListSource<S> {
+  list(): readonly S[];
+}
+
+/** Every workload that there is anything of. */
+export function allKeys(caches: {
+  vms: ListSource<KubeObject>;
+  vmis: ListSource<KubeObject>;
+  claims: ListSource<IPAMClaim>;
+}): string[] {
+  const workloads = [caches.vms, caches.vmis].flatMap((cache) => cache.list().map(objectKey));
+  return [...workloads, ...caches.claims.list().flatMap(workloadOfClaim)];
+}
+
+function keysByIndex({ vms, vmis }: WorkloadListers, index: string, value: string): string[] {
+  return [vms, vmis].flatMap((cache) => cache.byIndex(index, value).map(objectKey));
+}
+
+function versionsOf<S>({ object, before }: ObjectChange<S>): S[] {
+  return before === undefined || before === object ? [object] : [before, object];
+}

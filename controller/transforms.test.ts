@@ -1,0 +1,22 @@
+import { expect } from 'chai';
+import { launcher } from '../test/workload-objects.js';
+import { transformLauncher } from './transforms.js';
+
+describe('what is cached', () => {
+  it('of a launcher: its identity, owner, networks and phase', () => {
+    const full = launcher([{ nad: 'blue' }], { status: [{ nad: 'blue' }] });
+    const { annotations, ownerReferences } = full.metadata;
+    full.metadata = { ...full.metadata, annotations: { ...annotations, big: 'x' } };
+    Object.assign(full, { spec: { containers: ['x'], nodeName: 'node1' } });
+    expect(transformLauncher(full)).to.deep.equal({
+      metadata: {
+        name: 'virt-launcher-vm1-abcde',
+        namespace: 'vms',
+        uid: 'virt-launcher-vm1-abcde-uid',
+        annotations,
+        ownerReferences,
+      },
+      status: { phase: 'Running' },
+    });
+  });
+});

@@ -1,0 +1,12 @@
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../api/names.js';
+import { PODS } from '../kube/resources.js';
+import { LAUNCHER_INDEXES } from './indexes.js';
+import { transformLauncher } from './transforms.js';
+
+/** What only the controller follows. */
+export const LAUNCHERS = {
+  resource: PODS,
+  labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
+  shrink: transformLauncher,
+  indexes: LAUNCHER_INDEXES,
+};

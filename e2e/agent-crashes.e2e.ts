@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { withAgentProxy } from './faults/agent-proxy.js';
+import { AgentPods } from './faults/agent-pods.js';
+import { describeStory, itOnWire, requireWire, type WireContext } from './story/describe.js';
+import type { Story } from './story/story.js';
+import { until, untilValue } from './bed/wait.js';
+import { bareAddress } from '../test/bare-address.js';
+
+const DATA = podInterfaceName('data');
+const NODE = 'node-1';
+/** An agent's restart takes longer than addresses cool down in the bed. */
+const COOLING = { cooldownSeconds: 60 };
+
+describeStory('An agent killed right after any of its writes', (story) => {
+  it('leaves no pod without its address, no address with two and none without a pod', async function () {
+    this.timeout(6 * 60_000);
+    const on = requireWire(this);
+    await nothingHeldByOthers(story());
+    const deaths = await dieAfterEachWrite(on, (nth) => tellOfPod(nth, story(), on));
+    const kinds = deaths.map((what) => what.replace(/ .*/, ''));
+    // both families are leased, freed with the sandbox, taken again by the next one, and freed with the pod
+    expect(kinds.filter((kind) => kind === 'POST')).to.have.length.of.at.least(2);
+    expect(deaths).to.have.length.of.at.least(8);
+  });
+});
+
+describeStory('An agent killed while an ADD waits for a claim', (story) => {
+  itOnWire('is asked again, and the VM comes up with the address of its claim', async ({ bed, wire, agents }) => {
+    const pods = new AgentPods(story(), wire);
+    await story().addresses.createNetwork('blue', ['10.61.200.0/24']);
+    await bed.ipam.stop();
+    try {
+      await story().createVm('vm1', { data: 'blue' });
+      const node = await until('the launcher to be bound', async () => {
+        return (await story().launchers('vm1'))[0]?.spec?.nodeName;
+      });
+      const inFlight = async () => (await agents.on(node).metrics()).includes('holdfast_cni_requests_in_flight 1');
+      await until('ADD to wait', inFlight);
+      await agents.on(node).kill();
+      await agents.on(node).start();
+      await until('another ADD to wait', inFlight);
+    } finally {
+      await bed.ipam.start();
+    }
+    await story().waitRunning('vm1');
+    const claimed = (await story().addresses.waitForIPs('vm1.data')).map(bareAddress);
+    const [launcher] = await story().launchers('vm1');
+    expect(await pods.waitRunning(launcher!.metadata.name, DATA)).to.deep.equal(claimed);
+    await story().addresses.waitHeld(claimed);
+  });
+});
+
+/** What the agent frees of stories before would be counted as a write of this one. */
+async function nothingHeldByOthers({ client }: Story): Promise<void> {
+  const held = async () => {
+    const { items } = await client.list(ADDRESS_LEASES);
+    return items.filter(({ spec }) => spec.owner?.kind === 'Pod' && spec.releasedAt === undefined).length;
+  };
+  await untilValue('addresses of earlier stories to be free', held, (count) => count === 0, { timeoutMs: 120_000 });
+}
+
+/**
+ * Tells a story again and again, in which the agent is killed right after the n-th of its writes and started again at once, until a
+ * story has fewer writes. @returns the writes after which it died
+ */
+async function dieAfterEachWrite(on: WireContext, tell: (nth: number) => Promise<void>): Promise<string[]> {
+  const deaths: string[] = [];
+  const current = { nth: 0, writes: 0, restarted: undefined as Promise<void> | undefined };
+  let restart = (): Promise<void> => Promise.resolve();
+  const onWrite = (what: string) => {
+    if (!what.includes('/addressleases')) return undefined;
+    current.writes++;
+    if (current.writes !== current.nth) return undefined;
+    deaths.push(what);
+    current.restarted = restart();
+    return current.restarted;
+  };
+  await withAgentProxy({ ...on, node: NODE, onWrite }, async (agent) => {
+    restart = async () => {
+      await on.agents.on(NODE).kill();
+      await agent.start();
+    };
+    for (;;) {
+      Object.assign(current, { nth: current.nth + 1, writes: 0, restarted: undefined });
+      await tell(current.nth);
+      if (current.restarted === undefined) return;
+      await current.restarted;
+    }
+  });
+  return deaths;
+}
+
+/** From the pod's beginning to its end, with a sandbox made anew. Nothing is left of it. */
+async function tellOfPod(nth: number, story: Story, { wire }: WireContext): Promise<void> {
+  const [name, nad] = [`pod${String(nth)}`, `net${String(nth)}`];
+  const pods = new AgentPods(story, wire);
+  await story.addresses.createNetwork(nad, [`10.61.${String(nth)}.0/24`, `fd00:61:${String(nth)}::/64`], COOLING);
+  await pods.create(name, NODE, nad);
+  await pods.waitRunning(name);
+  const first = await settled();
+  const pod = await pods.get(name);
+  const { containerId } = wire.sandboxOf(pod);
+  await wire.restartSandbox(pod);
+  await until(
+    'another sandbox',
+    () => (wire.networks.find(pod.metadata.uid!)?.containerId ?? containerId) !== containerId,
+  );
+  expect(await settled()).to.deep.equal(first);
+  await pods.delete(name);
+  await pods.waitGone(name);
+  await story.addresses.waitHeld([]);
+
+  /** What the pod has is what is leased. */
+  async function settled(): Promise<string[]> {
+    const look = async () => ({
+      wire: await pods.waitForInterface(await pods.get(name)),
+      held: await story.addresses.heldAddresses(),
+    });
+    const { held } = await untilValue('the pod to have what is held', look, ({ wire: found, held: leased }) => {
+      return found.length === 2 && found.join() === leased.join();
+    });
+    return held;
+  }
+}

@@ -1,0 +1,94 @@
+import type { InterfaceState } from '../wire-events.js';
+import type { WireLocation, Wire } from '../wire.js';
+
+/** The launcher's interface of the network. */
+export const INTERFACE = 'podnet';
+export const GUEST = { ipv4: '192.168.50.7', ipv6: 'fd00:50::7' } as const;
+export const GUEST_ADDRESSES = [`${GUEST.ipv4}/24`, `${GUEST.ipv6}/64`] as const;
+const PREPARED_MAC = '02:00:00:00:99:99';
+
+/**
+ * A launcher with bridge binding, on the wire. There is no guest: while one would run here, the kernel of the pod has its
+ * addresses and its MAC address and answers in its place, as the guest's own kernel would.
+ */
+export class LauncherNamespace {
+  readonly location: WireLocation;
+  readonly #wire: Wire;
+
+  constructor(wire: Wire, place: WireLocation) {
+    this.#wire = wire;
+    this.location = place;
+  }
+
+  async state(): Promise<InterfaceState> {
+    return (await this.#wire.interfaces(this.location)).find(({ name }) => name === INTERFACE)!;
+  }
+
+  /**
+   * What virt-handler does before the guest: the interface becomes a port of a bridge in the pod, without addresses and with
+   * another MAC address.
+   */
+  async prepare(): Promise<void> {
+    await this.stopGuest();
+    await this.#wire.setMac(this.location, INTERFACE, PREPARED_MAC);
+  }
+
+  /** From now on nobody answers here. */
+  async stopGuest(): Promise<void> {
+    await this.#set({ [`ipv6/conf/${INTERFACE}/disable_ipv6`]: 1 });
+    await this.#wire.flushAddresses(this.location, INTERFACE);
+  }
+
+  /**
+   * The guest runs here, whatever the NAD wants of the pod's own kernel, and says so, as virtio drivers do when QEMU tells them
+   * that they have moved.
+   * @param mac of the guest; that of the interface where this is missing
+   */
+  async runGuest(mac?: string): Promise<void> {
+    if (mac) await this.#wire.setMac(this.location, INTERFACE, mac);
+    await this.#set({
+      [`ipv4/conf/${INTERFACE}/arp_ignore`]: 0,
+      [`ipv6/conf/${INTERFACE}/accept_dad`]: 0, // a guest that moves keeps its addresses as they are
+      [`ipv6/conf/${INTERFACE}/disable_ipv6`]: 0,
+    });
+    const { addresses } = await this.state();
+    for (const address of GUEST_ADDRESSES) {
+      if (!addresses.some((one) => one.address === address))
+        await this.#wire.addAddress(this.location, INTERFACE, address);
+    }
+    for (const ip of Object.values(GUEST)) await this.#wire.announce(this.location, INTERFACE, ip);
+  }
+
+  /** Echo requests that the kernel of the pod has taken for its own so far. */
+  async echoes(): Promise<{ ipv4: number; ipv6: number }> {
+    const [names = '', counts = ''] = (await this.#read('/proc/net/snmp')).filter((line) => line.startsWith('Icmp:'));
+    const ipv6 = (await this.#read('/proc/net/snmp6')).find((line) => line.startsWith('Icmp6InEchos')) ?? '';
+    return {
+      ipv4: Number(counts.split(' ')[names.split(' ').indexOf('InEchos')]),
+      ipv6: Number(ipv6.split(/\s+/)[1]),
+    };
+  }
+
+  async #read(file: string): Promise<string[]> {
+    return (await this.#run('cat "$0"', file)).split('\n');
+  }
+
+  async #set(values: Readonly<Record<string, number>>): Promise<void> {
+    await this.#run(
+      Object.entries(values)
+        .map(([key, value]) => `echo ${value} > /proc/sys/net/${key}`)
+        .join('\n'),
+    );
+  }
+
+  async #run(script: string, ...args: string[]): Promise<string> {
+    const env = { PATH: '/usr/bin:/bin' };
+    const { exitCode, stdout, stderr } = await this.#wire.run(this.location, {
+      command: '/bin/sh',
+      args: ['-ec', script, ...args],
+      env,
+    });
+    if (exitCode !== 0) throw new Error(`${script} in ${this.location}: ${stderr}`);
+    return stdout;
+  }
+}

@@ -1,0 +1,47 @@
+import type { WireLocation, Wire } from '../wire.js';
+
+const PORT = 7007;
+
+const SERVER = `
+const [forMs] = process.argv.slice(1);
+require('net').createServer((socket) => socket.on('error', () => {}).pipe(socket)).listen(${PORT});
+setTimeout(() => process.exit(), Number(forMs));
+`;
+
+const CLIENT = `
+const [address, forMs] = process.argv.slice(1);
+const began = Date.now();
+let connected = false;
+function end(outcome) {
+  process.stdout.write(outcome);
+  process.exit();
+}
+setTimeout(() => end(connected ? 'kept' : 'never began'), Number(forMs));
+(function connect() {
+  const socket = require('net').connect(${PORT}, address).setNoDelay().on('data', () => {});
+  socket.on('error', ({ code }) => (connected ? end(code) : setTimeout(connect, 50)));
+  socket.on('connect', () => {
+    connected = true;
+    setInterval(() => socket.write('x'), 50);
+  });
+})();
+`;
+
+export interface TcpConnection {
+  readonly server: WireLocation;
+  readonly client: WireLocation;
+  readonly address: string;
+  readonly forMs: number;
+}
+
+/**
+ * A TCP connection on which the client says something every 50 ms.
+ * @returns `kept`, or the code of the error that has ended it, such as ECONNRESET
+ */
+export async function holdConnection(wire: Wire, { server, client, address, forMs }: TcpConnection): Promise<string> {
+  const node = (script: string, ...args: string[]) => ({ command: process.execPath, args: ['-e', script, ...args] });
+  const serving = wire.run(server, node(SERVER, String(forMs + 1000)));
+  const { stdout, stderr } = await wire.run(client, node(CLIENT, address, String(forMs)));
+  await serving;
+  return stdout || stderr;
+}

@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Random } from '../../../kube/clock.js';
+import type { ControlPlane } from '../control-plane.js';
+import { createAll, readManifests } from '../objects.js';
+import { writeServiceAccountKubeconfig } from '../service-accounts.js';
+import { Multus } from './multus.js';
+import { PodNetworks } from './pod-networks.js';
+import type { Wire } from './wire.js';
+
+/** Our plugin, as build.js leaves it; it has the name of Go for the machine. */
+const OUR_PLUGIN = join(import.meta.dirname, '..', '..', '..', 'dist', 'cni', `holdfast-linux-${goArchitecture()}`);
+
+/** Of all nodes together, which share the machine. */
+const CONCURRENT_PLUGINS = 8;
+
+export interface NetworkOptions {
+  readonly nodes: readonly string[];
+  /** For the ids of containers; Math.random by default. */
+  readonly random?: Random;
+}
+
+/**
+ * Puts the nodes of a bed on the wire, with Multus and its rights; pods get real networks from then on. Needs the kind of
+ * NetworkAttachmentDefinition once a pod asks for one.
+ */
+export async function openPodNetworks(plane: ControlPlane, wire: Wire, options: NetworkOptions): Promise<PodNetworks> {
+  await createAll(plane.client, await readManifests(join(import.meta.dirname, 'multus.yaml')));
+  const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: 'kube-system', name: 'multus' });
+  const cniBin = await fillCniBin(cniBinFolder(plane), wire.binaries);
+  const apiPort = Number(new URL(plane.server).port);
+  const multus = new Map<string, Multus>();
+  const { nodes, random = Math.random } = options;
+  const atOnce = Math.max(2, Math.floor(CONCURRENT_PLUGINS / nodes.length));
+  for (const [index, node] of nodes.entries()) {
+    const dir = nodeFolder(plane, node);
+    await mkdir(dir, { recursive: true });
+    await wire.addNode({ name: node, dir, apiPort });
+    const podSubnet = `10.244.${index + 1}.0/24`;
+    multus.set(
+      node,
+      new Multus({ wire, node, dir, podSubnet, cniBin, kubeconfig, logDir: plane.logDir, concurrency: atOnce }),
+    );
+  }
+  return new PodNetworks({ wire, client: plane.client, multus, random });
+}
+
+/** What is particular to a node: `run-holdfast` and `var-lib-cni`, which the node sees below /run and /var/lib. */
+export function nodeFolder(site: { dataDir: string }, node: string): string {
+  return join(site.dataDir, 'nodes', node);
+}
+
+/** The CNI plugins of all nodes. Something put here is found by the next ADD. */
+export function cniBinFolder(site: { dataDir: string }): string {
+  return join(site.dataDir, 'cni-bin');
+}
+
+/** The real plugins as links; ours as a copy, since a build may remove it at any time. */
+async function fillCniBin(folder: string, binaries: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  for (const name of await readdir(binaries)) await symlink(join(binaries, name), join(folder, name));
+  if (existsSync(OUR_PLUGIN)) await copyFile(OUR_PLUGIN, join(folder, 'holdfast'));
+  return folder;
+}
+
+function goArchitecture(): string {
+  return process.arch === 'x64' ? 'amd64' : process.arch;
+}

@@ -1,0 +1,109 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import type { AddressPoolStatus } from '../../api/address-pool.js';
+import { NETWORKS_ANNOTATION } from '../../api/names.js';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import type { Pod } from '../../api/pod.js';
+import { ADDRESS_POOLS } from '../../kube/resources.js';
+import { conditionOf } from '../story/addresses.js';
+import { untilValue } from '../bed/wait.js';
+import { CLAIM, type Allocation, type DemoContext, VM } from './context.js';
+
+/** The launchers of the hero, with what they ask Multus for. */
+export async function showLaunchers({ story, narrator }: DemoContext): Promise<void> {
+  for (const pod of await story.launchers(VM)) {
+    narrator.show(`pod ${pod.metadata.name}`, `on ${pod.spec?.nodeName ?? 'no node yet'}`);
+    for (const element of networkElements(pod)) narrator.show('  network element', element);
+  }
+}
+
+function networkElements(pod: Pod): string[] {
+  const list = JSON.parse(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]') as object[];
+  return list.map((element) => JSON.stringify(element));
+}
+
+export async function checkReferences({ story, narrator }: DemoContext, expectation: string): Promise<void> {
+  const [only] = await story.references(VM);
+  const right = only?.[podInterfaceName('data')] === CLAIM && only[podInterfaceName('guest')] === undefined;
+  narrator.check(expectation, right);
+}
+
+/** Every lease of this story: address → owner. */
+export async function showLeases({ story, narrator }: DemoContext): Promise<void> {
+  const leases = [...(await story.addresses.leases()).values()];
+  narrator.show('AddressLeases', leases.length === 0 ? 'none' : String(leases.length));
+  if (leases.length > 0) narrator.table(['ADDRESS', 'OWNER', 'STATE'], leases.map(leaseRow));
+}
+
+function leaseRow({ spec }: AddressLease): string[] {
+  const { owner, releasedAt } = spec;
+  const who = owner === undefined ? 'nobody' : `${owner.kind} ${owner.namespace}/${owner.name}`;
+  return [
+    spec.address,
+    who,
+    releasedAt === undefined ? 'held' : `released at ${releasedAt.slice(11, 19)}, cooling down`,
+  ];
+}
+
+type Counts = Partial<Omit<AddressPoolStatus, 'conditions'>>;
+
+/** Counts are written about once a second here: waits until they are right. */
+export async function checkPool(
+  { story, narrator, pool }: DemoContext,
+  expectation: string,
+  { counts, timeoutMs = 30_000 }: { counts: Counts; timeoutMs?: number },
+): Promise<void> {
+  const wanted = Object.entries(counts) as [keyof Counts, number][];
+  const isRight = (status?: AddressPoolStatus) => wanted.every(([name, count]) => status?.[name] === count);
+  const read = async () => (await story.client.find(ADDRESS_POOLS, { name: pool }))?.status;
+  const wait = untilValue(`AddressPool ${pool} to count ${JSON.stringify(counts)}`, read, isRight, { timeoutMs });
+  await narrator.checkSoon(expectation, wait);
+  narrator.show(`AddressPool ${pool}`, describeCounts(await read()));
+}
+
+function describeCounts(status: AddressPoolStatus | undefined): string {
+  if (status === undefined) return 'has no status';
+  const { capacity, leased, heldByStopped, cooling, free } = status;
+  return [
+    `capacity ${String(capacity)}`,
+    `leased ${String(leased)} (${String(heldByStopped)} by stopped VMs)`,
+    `cooling ${String(cooling)}`,
+    `free ${String(free)}`,
+  ].join(', ');
+}
+
+/** The hero's claim is the one that it was, and has what it had; so say its status and the leases. */
+export async function checkUnchanged(
+  { story, narrator }: DemoContext,
+  holding: Allocation,
+  when: string,
+): Promise<void> {
+  const claim = await story.waitForClaim(CLAIM);
+  const leases = await story.addresses.leases();
+  const ips = claim.status?.ips ?? [];
+  narrator.show(`IPAMClaim ${CLAIM}`, `status.ips ${ips.join(' ')}`);
+  const { uid } = holding.claim.metadata;
+  narrator.check(`${when}, the claim is the same`, claim.metadata.uid === uid);
+  const leased = [...holding.leases].every(([address, leaseUid]) => {
+    const lease = leases.get(address);
+    const isHeld = lease?.spec.owner?.uid === uid && lease?.spec.releasedAt === undefined;
+    return isHeld && lease?.metadata.uid === leaseUid;
+  });
+  narrator.check('its addresses too, with the very same leases', ips.join() === holding.ips.join() && leased);
+}
+
+/**
+ * Somebody new asks for an address while there is none: the IPAM is at work, and gives nothing away that is held.
+ * @param timeoutMs more than a write waits that the API server refused while it came up
+ */
+export async function checkNewClaim({ story, narrator, network }: DemoContext, timeoutMs = 100_000): Promise<void> {
+  await story.claims.createPlain('newcomer', network);
+  const condition = await untilValue(
+    'IPAMClaim newcomer to have an answer',
+    async () => conditionOf(await story.waitForClaim('newcomer')),
+    (found) => found !== undefined,
+    { timeoutMs },
+  ).catch(() => undefined);
+  narrator.show('IPAMClaim newcomer', condition?.message ?? 'has no answer');
+  narrator.check('a claim that is new gets nothing, and hears why', condition?.reason === 'SubnetExhausted');
+  await story.claims.remove('newcomer');
+}

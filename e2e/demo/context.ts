@@ -1,0 +1,41 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { PoolSubnet } from '../../api/address-pool.js';
+import type { BedWithHoldfast } from '../environment.js';
+import type { Story } from '../story/story.js';
+import type { Narrator } from './narrator.js';
+
+/** What every chapter is told with. */
+export interface DemoContext {
+  readonly story: Story;
+  readonly narrator: Narrator;
+  /** Undefined on a cluster that is not ours: no process of it is killed. */
+  readonly bed: BedWithHoldfast | undefined;
+  /** The CNI network of the NAD blue. */
+  readonly network: string;
+  /** The AddressPool that was derived from the NAD blue. */
+  readonly pool: string;
+}
+
+/** The hero, with a claim that is to be its own for life. */
+export const VM = 'web';
+export const CLAIM = 'web.data';
+
+/** Has two IPv4 addresses: who is given a stopped VM's address by mistake is seen at once. */
+export const SUBNETS: readonly PoolSubnet[] = [
+  { cidr: '10.100.0.0/30' },
+  { cidr: 'fd00:100::/64', ranges: ['fd00:100::10-fd00:100::1f'] },
+];
+export const CAPACITY = 2 + 16;
+
+/** Long enough to be looked at, short enough to be waited for. A cluster's `--max-staleness` may make it longer. */
+export const COOLDOWN_SECONDS = 5;
+export const COOLED_WITHIN_MS = 150_000;
+
+/** What the hero got, and is to keep. */
+export interface Allocation {
+  readonly claim: IPAMClaim;
+  /** With prefix lengths, IPv4 first. */
+  readonly ips: readonly string[];
+  /** Address, without prefix length → UID of its lease. */
+  readonly leases: ReadonlyMap<string, string>;
+}

@@ -1,0 +1,98 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import { isBeingDeleted } from '../../api/meta.js';
+import { isTerminal, type Pod } from '../../api/pod.js';
+import type { Client } from '../../kube/client.js';
+import { Reflector } from '../../kube/reflector.js';
+import { ADDRESS_LEASES, PODS } from '../../kube/resources.js';
+
+/** What was seen of a pod; versions order it among the writes to leases. */
+interface PodHistory {
+  readonly name: string;
+  ranAt?: bigint;
+  /** From then on its networks may go; 0: nobody saw when. */
+  endedAt?: bigint;
+}
+
+interface PodRelease {
+  readonly address: string;
+  readonly uid: string;
+  readonly version: bigint;
+}
+
+/** Watches pods of a namespace and the leases of an address space: no address may go while the pod that has it runs. */
+export class PodObserver {
+  readonly #pods: Reflector<Pod>;
+  readonly #leases: Reflector<AddressLease>;
+  readonly #lives = new Map<string, PodHistory>();
+  readonly #releases = new Map<string, PodRelease>();
+
+  constructor(client: Client, { space, namespace }: { space: string; namespace: string }) {
+    this.#pods = new Reflector<Pod>({
+      client,
+      resource: PODS,
+      namespace,
+      transform: (pod) => pod,
+      store: {
+        replace: (pods) => this.#startAgain(pods),
+        upsert: (pod) => this.#see(pod, BigInt(pod.metadata.resourceVersion ?? '0')),
+        remove: ({ metadata }) => this.#ended(metadata.uid ?? '', BigInt(metadata.resourceVersion ?? '0')),
+      },
+    });
+    const see = (lease: AddressLease) => {
+      if (lease.spec.addressSpace === space) this.#seeLease(lease);
+    };
+    this.#leases = new Reflector<AddressLease>({
+      client,
+      resource: ADDRESS_LEASES,
+      transform: (lease) => lease,
+      store: { replace: (leases) => leases.forEach(see), upsert: see, remove: () => undefined },
+    });
+  }
+
+  /** How many addresses of pods were given back. */
+  get releases(): number {
+    return this.#releases.size;
+  }
+
+  start(): void {
+    this.#pods.start();
+    this.#leases.start();
+  }
+
+  /** @returns what never may happen */
+  async stop(): Promise<string[]> {
+    await Promise.all([this.#pods.stop(), this.#leases.stop()]);
+    return [...this.#releases.values()].flatMap(({ address, uid, version }) => {
+      const life = this.#lives.get(uid);
+      if (life?.ranAt === undefined || life.ranAt > version) return []; // a sandbox that failed is taken away, too
+      const hasEnded = life.endedAt !== undefined && life.endedAt <= version;
+      return hasEnded ? [] : [`${address} was released while its pod ${life.name} ran`];
+    });
+  }
+
+  /** After a list nobody knows when what has ended did so. */
+  #startAgain(pods: readonly Pod[]): void {
+    const listed = new Set(pods.map(({ metadata }) => metadata.uid));
+    for (const uid of this.#lives.keys()) if (!listed.has(uid)) this.#ended(uid, 0n);
+    for (const pod of pods) this.#see(pod, 0n);
+  }
+
+  #see(pod: Pod, version: bigint): void {
+    const { uid = '', name } = pod.metadata;
+    const life = this.#lives.get(uid) ?? { name };
+    this.#lives.set(uid, life);
+    if (pod.status?.phase === 'Running') life.ranAt ??= BigInt(pod.metadata.resourceVersion ?? '0');
+    if (isBeingDeleted(pod) || isTerminal(pod)) life.endedAt ??= version;
+  }
+
+  #ended(uid: string, version: bigint): void {
+    const life = this.#lives.get(uid);
+    if (life) life.endedAt ??= version;
+  }
+
+  #seeLease({ metadata, spec: { address, owner, releasedAt } }: AddressLease): void {
+    if (releasedAt === undefined || owner?.kind !== 'Pod') return;
+    const version = BigInt(metadata.resourceVersion ?? '0');
+    this.#releases.set(`${address} ${releasedAt}`, { address, uid: owner.uid, version });
+  }
+}

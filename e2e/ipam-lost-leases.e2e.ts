@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import type { AddressLease, LeaseOwner } from '../api/address-lease.js';
+import { AllocationReason } from '../api/names.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { describeOnBed } from './story/describe.js';
+import { leaseNamed } from './story/addresses.js';
+import type { Story } from './story/story.js';
+import { until, untilValue } from './bed/wait.js';
+import { bareAddress } from '../test/bare-address.js';
+
+const CLAIMS = Array.from({ length: 20 }, (_, index) => `claim${String(index)}`);
+
+describeOnBed('All leases deleted by hand under twenty claims', (story, bed) => {
+  it('come back at once, exactly as they were, and no claim notices', async () => {
+    const { before, claims } = await twentyClaims(story(), '10.61.0.0/27');
+    await deleteLeases(story(), before);
+    await allBack(story(), before);
+    expect(await readClaims(story())).to.deep.equal(claims);
+  });
+
+  it('come back when ipam does, though others have asked for addresses meanwhile', async () => {
+    const { before, claims, network } = await twentyClaims(story(), '10.61.1.0/27');
+    await bed().ipam.kill();
+    try {
+      await deleteLeases(story(), before);
+      // with the ten that are free this would be all of the pool
+      for (let index = 0; index < 10; index++) await story().claims.createPlain(`late${String(index)}`, network);
+    } finally {
+      await bed().ipam.start();
+    }
+    await allBack(story(), before);
+    expect(await readClaims(story())).to.deep.equal(claims);
+    for (let index = 0; index < 10; index++) await story().addresses.waitForIPs(`late${String(index)}`);
+  });
+});
+
+describeOnBed('Leases that name somebody else for the addresses of living claims', (story, bed) => {
+  it('are not believed: each claim keeps showing what it had, says so, and gets it back once the other is proved gone', async () => {
+    const network = await story().addresses.createNetwork('blue', ['10.61.2.0/24']);
+    const pool = (await story().addresses.waitForDerivedPool(network)).metadata.name;
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await story().createVm('vm2', { data: 'blue' }, { running: false });
+    const [namesake, stranger] = [
+      await story().addresses.waitForIPs('vm1.data'),
+      await story().addresses.waitForIPs('vm2.data'),
+    ];
+    await bed().ipam.stop();
+    try {
+      const owner: LeaseOwner = {
+        kind: 'IPAMClaim',
+        namespace: story().namespace,
+        name: 'vm1.data',
+        uid: 'no-such-uid',
+      };
+      await replaceLease(story(), { network, pool, ips: namesake, owner });
+      await replaceLease(story(), { network, pool, ips: stranger, owner: { ...owner, name: 'ghost' } });
+    } finally {
+      await bed().ipam.start();
+    }
+    const { message } = await story().addresses.waitForRefusal('vm2.data', AllocationReason.Conflict);
+    // held by the ghost, or cooling down after it: it is found to be gone soon
+    expect(message).to.include(bareAddress(stranger[0] ?? ''));
+    expect((await story().waitForClaim('vm2.data')).status?.ips).to.deep.equal(stranger);
+    for (const [name, ips] of [
+      ['vm1.data', namesake],
+      ['vm2.data', stranger],
+    ] as const) {
+      const { uid } = (await story().waitForClaim(name)).metadata;
+      await until(`${name} to have its lease again`, async () => {
+        const lease = (await story().addresses.leases()).get(bareAddress(ips[0] ?? ''));
+        return lease !== undefined && lease.spec.owner?.uid === uid && lease.spec.releasedAt === undefined;
+      });
+      await story().addresses.waitForExactIPs(name, ips);
+    }
+  });
+});
+
+async function twentyClaims(story: Story, cidr: string) {
+  const network = await story.addresses.createNetwork('blue', [cidr]);
+  await Promise.all(CLAIMS.map((name) => story.claims.createPlain(name, network)));
+  for (const name of CLAIMS) await story.addresses.waitForIPs(name);
+  const before = [...(await story.addresses.leases()).values()];
+  expect(before).to.have.length(CLAIMS.length);
+  return { network, before, claims: await readClaims(story) };
+}
+
+/** Their statuses, and how often they were written. */
+async function readClaims(story: Story) {
+  const claims = await Promise.all(CLAIMS.map((name) => story.waitForClaim(name)));
+  return claims.map(({ metadata, status }) => ({ version: metadata.resourceVersion, status }));
+}
+
+async function deleteLeases({ client }: Story, leases: readonly AddressLease[]): Promise<void> {
+  await Promise.all(leases.map(({ metadata }) => client.delete(ADDRESS_LEASES, { name: metadata.name })));
+}
+
+/** Waits until each is there again: another object, and the same address for the same owner. */
+async function allBack(story: Story, before: readonly AddressLease[]): Promise<void> {
+  const uids = new Set(before.map(({ metadata }) => metadata.uid));
+  const wanted = before.map(said).sort();
+  await untilValue(
+    'all leases to be back',
+    async () => {
+      const leases = [...(await story.addresses.leases()).values()];
+      return leases.filter(({ metadata }) => !uids.has(metadata.uid)).map(said);
+    },
+    (back) => wanted.every((one) => back.includes(one)),
+  );
+}
+
+function said({ metadata, spec }: AddressLease): string {
+  return `${metadata.name} ${spec.pool} ${spec.owner?.name ?? ''} ${spec.owner?.uid ?? ''} ${spec.releasedAt ?? ''}`;
+}
+
+async function replaceLease(
+  { client }: Story,
+  { network, pool, ips, owner }: { network: string; pool: string; ips: readonly string[]; owner: LeaseOwner },
+): Promise<void> {
+  const lease = leaseNamed(network, bareAddress(ips[0] ?? ''), { pool, owner });
+  await client.delete(ADDRESS_LEASES, { name: lease.metadata.name });
+  await client.create(ADDRESS_LEASES, lease);
+}

@@ -1,0 +1,214 @@
+import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { objectKey } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import { Reflector } from '../../kube/reflector.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
+import { bareAddress } from '../../test/bare-address.js';
+
+interface ObservedHolder {
+  uid: string;
+  workloadUID: string | undefined;
+  /** Of the write with which it became, or was last seen as, the holder. */
+  version: bigint;
+}
+
+interface ObservedRelease {
+  lease: string;
+  address: string;
+  uid: string;
+  workloadUID: string | undefined;
+  version: bigint;
+  /** In ms. */
+  at: number;
+}
+
+/**
+ * Watches what the API server tells of leases and claims of one address space, and knows nothing else of Holdfast: it checks what must
+ * hold whatever crashes. Versions order the writes, since the two watches may not.
+ */
+export class ClaimLeaseObserver {
+  readonly violations: string[] = [];
+  readonly #space: string;
+  readonly #cooldownMs: number;
+  readonly #leases: Reflector<AddressLease>;
+  readonly #claims: Reflector<IPAMClaim>;
+  /** Those that are there, by UID. */
+  readonly #livingClaims = new Map<string, IPAMClaim>();
+  /** By address. */
+  readonly #holders = new Map<string, ObservedHolder>();
+  readonly #released = new Map<string, ObservedRelease>();
+  readonly #releases: ObservedRelease[] = [];
+  /** By UID: the version with which the claim went. */
+  readonly #goneClaims = new Map<string, bigint>();
+  /** By claim UID: the addresses that it has shown, without prefix length. */
+  readonly #shown = new Map<string, string[]>();
+  #events = 0;
+
+  constructor(
+    client: Client,
+    { space, cooldownMs, namespace }: { space: string; cooldownMs: number; namespace: string },
+  ) {
+    this.#space = space;
+    this.#cooldownMs = cooldownMs;
+    this.#leases = new Reflector<AddressLease>({
+      client,
+      resource: ADDRESS_LEASES,
+      transform: (lease) => lease,
+      store: {
+        replace: (leases) => this.#startAgain(leases),
+        upsert: (lease) => this.#seeLease(lease),
+        remove: (lease) => this.#seeRemoved(lease),
+      },
+    });
+    this.#claims = new Reflector<IPAMClaim>({
+      client,
+      resource: IPAM_CLAIMS,
+      namespace,
+      transform: (claim) => claim,
+      store: {
+        replace: (claims) => this.#seeClaims(claims),
+        upsert: (claim) => this.#seeClaim(claim),
+        remove: ({ metadata }) => this.#seeGone(metadata.uid ?? '', BigInt(metadata.resourceVersion ?? '0')),
+      },
+    });
+  }
+
+  /** How many changes were seen. */
+  get events(): number {
+    return this.#events;
+  }
+
+  /** How many addresses were given up. */
+  get releases(): number {
+    return this.#releases.length;
+  }
+
+  start(): void {
+    this.#leases.start();
+    this.#claims.start();
+  }
+
+  /** Ends the watches, and judges what only all events together tell. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#leases.stop(), this.#claims.stop()]);
+    for (const { lease, address, uid, version } of this.#releases) {
+      // what a crash left behind, and no claim ever showed, may be given up at any time
+      if (!this.#shown.get(uid)?.includes(address)) continue;
+      const gone = this.#goneClaims.get(uid);
+      if (gone === undefined) this.violations.push(`${lease} was released while its claim ${uid} was there`);
+      else if (gone > version) this.violations.push(`${lease} was released before its claim ${uid} was gone`);
+    }
+  }
+
+  /** What is there is whole: each claim has a lease for each of its addresses, and each lease that is held has a claim. */
+  inconsistencies(): string[] {
+    const claims = this.#livingClaims;
+    return [
+      ...[...claims.values()].flatMap((claim) => this.#unsettledClaim(claim)),
+      ...[...this.#holders].flatMap(([address, { uid }]) => {
+        const ips = claims.get(uid)?.status?.ips ?? [];
+        return ips.some((ip) => bareAddress(ip) === address)
+          ? []
+          : [`${address} is held for ${uid}, which shows ${ips.join(' ')}`];
+      }),
+    ];
+  }
+
+  #unsettledClaim(claim: IPAMClaim): string[] {
+    const ips = claim.status?.ips ?? [];
+    if (ips.length === 0) return [`${objectKey(claim)} has no addresses`];
+    const lost = ips.filter((ip) => this.#holders.get(bareAddress(ip))?.uid !== claim.metadata.uid);
+    return lost.map((ip) => `${objectKey(claim)} shows ${ip}, which it does not hold`);
+  }
+
+  /** After a list nobody knows what happened since the last event: it is where what follows begins. */
+  #startAgain(leases: readonly AddressLease[]): void {
+    this.#holders.clear();
+    this.#released.clear();
+    for (const lease of leases) this.#seeLease(lease);
+  }
+
+  #seeLease(lease: AddressLease): void {
+    if (lease.spec.addressSpace !== this.#space) return;
+    this.#events++;
+    const { owner, releasedAt, address } = lease.spec;
+    const version = BigInt(lease.metadata.resourceVersion ?? '0');
+    if (owner === undefined) return;
+    if (releasedAt !== undefined) this.#seeReleased(lease, owner, version);
+    else this.#seeHeld(address, owner, version);
+  }
+
+  #seeRemoved({ metadata, spec: { addressSpace, address } }: AddressLease): void {
+    if (addressSpace !== this.#space) return;
+    this.#events++;
+    const before = this.#holders.get(address);
+    if (before === undefined) this.#expire(metadata.name, address);
+    else this.violations.push(`${metadata.name} was deleted while it was held for ${before.uid}`);
+    this.#holders.delete(address);
+  }
+
+  #seeReleased(lease: AddressLease, owner: LeaseOwner, version: bigint): void {
+    const { address, releasedAt = '' } = lease.spec;
+    const at = Date.parse(releasedAt);
+    const before = this.#holders.get(address);
+    const release = {
+      lease: lease.metadata.name,
+      address,
+      uid: owner.uid,
+      workloadUID: owner.workloadUID,
+      at,
+      version,
+    };
+    if (before !== undefined) this.#releases.push(release);
+    this.#released.set(address, release);
+    this.#holders.delete(address);
+  }
+
+  #seeHeld(address: string, { uid, workloadUID }: LeaseOwner, version: bigint): void {
+    const before = this.#holders.get(address);
+    if (before === undefined) this.#take(address, uid, workloadUID);
+    else if (before.uid !== uid) this.violations.push(`${address} went from ${before.uid} to ${uid} without a release`);
+    this.#holders.set(address, { uid, workloadUID, version });
+  }
+
+  #take(address: string, uid: string, workloadUID: string | undefined): void {
+    const last = this.#released.get(address);
+    if (last === undefined || last.uid === uid || (workloadUID !== undefined && last.workloadUID === workloadUID))
+      return;
+    const cooled = Date.now() - last.at;
+    if (cooled < this.#cooldownMs) this.violations.push(`${address} cooled down for ${String(cooled)} ms only`);
+  }
+
+  #expire(lease: string, address: string): void {
+    const last = this.#released.get(address);
+    if (last !== undefined && Date.now() - last.at < this.#cooldownMs) {
+      this.violations.push(`${lease} expired ${String(Date.now() - last.at)} ms after its release`);
+    }
+  }
+
+  /** Claims that are not in a list went some time before it. */
+  #seeClaims(claims: readonly IPAMClaim[]): void {
+    const listed = new Set(claims.map(({ metadata }) => metadata.uid));
+    for (const uid of this.#livingClaims.keys()) if (!listed.has(uid)) this.#seeGone(uid, 0n);
+    for (const claim of claims) this.#seeClaim(claim);
+  }
+
+  #seeGone(uid: string, version: bigint): void {
+    this.#events++;
+    this.#livingClaims.delete(uid);
+    this.#goneClaims.set(uid, version);
+  }
+
+  #seeClaim(claim: IPAMClaim): void {
+    this.#events++;
+    const { uid = '' } = claim.metadata;
+    this.#livingClaims.set(uid, claim);
+    const ips = (claim.status?.ips ?? []).map(bareAddress);
+    const earlier = this.#shown.get(uid);
+    if (earlier !== undefined && earlier.join() !== ips.join()) {
+      this.violations.push(`${objectKey(claim)} showed ${earlier.join()}, and then "${ips.join()}"`);
+    }
+    if (ips.length > 0) this.#shown.set(uid, ips);
+  }
+}

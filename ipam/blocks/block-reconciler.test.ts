@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import type { AddressBlock } from '../../api/address-block.js';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { KubeObject } from '../../api/meta.js';
+import { Cache } from '../../kube/cache.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import { silentLogger } from '../../kube/log.js';
+import { Metrics } from '../../process/metrics.js';
+import { PoolDirectory } from '../directory/directory.js';
+import { ADDRESS_POOL_WATCH } from '../../cluster/watch-specs.js';
+import { ADDRESS_BLOCK_WATCH } from '../directory/block-watch.js';
+import { blockOf } from '../../test/block-objects.js';
+import { compiledPool, leaseOf } from '../../test/lease-objects.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { adminPool } from '../../test/pool-objects.js';
+import { readBlock } from '../core/block.js';
+import { LeaseBook } from '../leases/lease-book.js';
+import { PoolUsage } from '../pools/usage.js';
+import type { Views } from '../views.js';
+import { BlockReconciler } from './block-reconciler.js';
+
+/** What an informer is for those who follow it. */
+class Feed<S extends KubeObject> {
+  readonly cache = new Cache<S>();
+  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
+
+  onChange(handler: (change: ObjectChange<S>) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  tell(change: ObjectChange<S>): void {
+    this.cache.set(change.object);
+    for (const handler of this.#handlers) handler(change);
+  }
+}
+
+describe('the blocks of a process', () => {
+  let feeds: Map<object, Feed<KubeObject>>;
+  let book: LeaseBook;
+  let blocks: BlockReconciler;
+  let metrics: Metrics;
+  let isGateOpen: boolean;
+
+  beforeEach(() => {
+    feeds = new Map();
+    book = new LeaseBook();
+    metrics = new Metrics();
+    isGateOpen = true;
+    const informers = { get: (watched: object) => feedOf(watched) };
+    const pools = feedOf(ADDRESS_POOL_WATCH) as unknown as Feed<AddressPool>;
+    const directory = new PoolDirectory({ pools: pools.cache, networks: new Cache() });
+    const views = { watched: { pools }, book, directory, usage: new PoolUsage(book, () => true) } as unknown as Views;
+    const clock = new ManualClock(0);
+    blocks = new BlockReconciler({
+      context: { client: {}, informers, clock, log: silentLogger, metrics } as never,
+      config: { blockMinFree: 8, blockMaxFree: 72, excessReleaseDelayMs: 1_000 },
+      views,
+      gate: { isOpen: () => isGateOpen },
+    });
+  });
+
+  function feedOf(watched: object): Feed<KubeObject> {
+    const feed = feeds.get(watched) ?? new Feed<KubeObject>();
+    feeds.set(watched, feed);
+    return feed;
+  }
+
+  function tell(block: AddressBlock): void {
+    feedOf(ADDRESS_BLOCK_WATCH).tell({ type: 'added', object: readBlock(block) });
+  }
+
+  it('are told in the status of their pool, with the slice from which claims are served', () => {
+    const pool = compiledPool({ cidr: '10.0.0.0/28', blockSize: { ipv4: 30 } });
+    expect(blocks.statusOf(pool)).to.deep.equal({ total: 4, full: 0, lent: 0, current: '10.0.0.0/30' });
+    tell(blockOf('10.0.0.0/30', 1));
+    tell(blockOf('10.0.0.4/30', 2));
+    for (let host = 8; host < 12; host++) book.recordWrite(leaseOf(`10.0.0.${host}`, 10 + host, { uid: `l${host}` }));
+    expect(blocks.statusOf(pool)).to.deep.equal({ total: 4, full: 1, lent: 2, current: '10.0.0.12/30' });
+    for (let host = 12; host < 15; host++) book.recordWrite(leaseOf(`10.0.0.${host}`, 10 + host, { uid: `l${host}` }));
+    // nothing else is left
+    expect(blocks.statusOf(pool)).to.deep.equal({ total: 4, full: 2, lent: 2, current: '10.0.0.0/30' });
+    for (let host = 1; host < 8; host++) book.recordWrite(leaseOf(`10.0.0.${host}`, 30 + host, { uid: `l${host}` }));
+    expect(blocks.statusOf(pool)).to.deep.equal({ total: 4, full: 4, lent: 2 });
+  });
+
+  it('of a huge pool are as many as can be said', () => {
+    const pool = compiledPool({ cidr: '2001:db8::/64', blockSize: { ipv6: 128 } });
+    const status = { total: 2 ** 53 - 1, full: 0, lent: 0, current: '2001:db8::1/128' };
+    expect(blocks.statusOf(pool)).to.deep.equal(status);
+  });
+
+  it('keep a pool that is being deleted, unless nobody here takes them back', () => {
+    tell(blockOf('10.0.0.0/30', 1));
+    tell(blockOf('10.0.0.4/30', 2, { release: 'asked-politely' }));
+    expect(blocks.holdingUp('blue')).to.equal(1);
+    expect(blocks.holdingUp('green')).to.equal(0);
+    isGateOpen = false;
+    expect(blocks.holdingUp('blue')).to.equal(0);
+  });
+
+  it('call for another look at their pool where one comes or goes, or it is not known any more whether it will', () => {
+    const told: string[] = [];
+    blocks.onChange((pools) => told.push(...pools));
+    let version = 0;
+    const say = (release?: string) => tell(blockOf('10.0.0.0/30', ++version, release === undefined ? {} : { release }));
+    say();
+    expect(told).to.deep.equal(['blue']);
+    for (const word of ['marked-for-release', 'do-not-release', undefined, 'marked-for-release', 'released']) say(word);
+    expect(told).to.deep.equal(['blue']);
+    say('asked-politely');
+    say('asked-nicely');
+    expect(told).to.deep.equal(['blue', 'blue']);
+    say();
+    tell(blockOf('10.0.0.4/30', 1, { pool: 'green' }));
+    const object = readBlock(blockOf('10.0.0.0/30', ++version));
+    feedOf(ADDRESS_BLOCK_WATCH).tell({ type: 'removed', object });
+    expect(told).to.deep.equal(['blue', 'blue', 'blue', 'green', 'blue']);
+  });
+
+  it('are looked at for every pool, and for those that are gone', () => {
+    feedOf(ADDRESS_POOL_WATCH).tell({ type: 'added', object: adminPool('green') });
+    tell(blockOf('10.0.0.0/30', 1));
+    expect(blocks.allPools()).to.deep.equal(['green', 'blue']);
+  });
+
+  it('are counted by how far their way back is', async () => {
+    tell(blockOf('10.0.0.0/30', 1));
+    tell(blockOf('10.0.0.4/30', 2));
+    tell(blockOf('10.0.0.4/30', 3, { release: 'marked-for-release' }));
+    const shown = await metrics.registry.metrics();
+    const counts = shown.split('\n').filter((line) => line.startsWith('holdfast_ipam_blocks{'));
+    expect(counts).to.have.members([
+      'holdfast_ipam_blocks{state="lent"} 1',
+      'holdfast_ipam_blocks{state="marked-for-release"} 1',
+    ]);
+  });
+});

@@ -1,0 +1,155 @@
+import type { AddressPool, PoolBlocks } from '../../api/address-pool.js';
+import type { Informer } from '../../kube/informer.js';
+import type { Sync } from '../../kube/controller-loop.js';
+import type { IpamConfig } from '../../process/config.js';
+import type { ProcessContext } from '../../process/context.js';
+import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
+import { NODE_WATCH } from '../../cluster/watch-specs.js';
+import { ADDRESS_BLOCK_WATCH } from '../directory/block-watch.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import type { LeaseBook } from '../leases/lease-book.js';
+import type { PoolUsage } from '../pools/usage.js';
+import type { Family } from '../core/address.js';
+import type { BlockRecord } from '../core/block.js';
+import { toSafeNumber } from '../core/safe-number.js';
+import { formatCidr } from '../core/cidr.js';
+import type { Pool } from '../core/pool.js';
+import { BlockBook } from './block-book.js';
+import { ClaimShortages } from './claim-shortages.js';
+import { createBlockMetrics } from './metrics.js';
+import { NodeLeaseCounts } from './node-lease-counts.js';
+import { PoolSlices } from './pool-slices.js';
+import { createBlockSync } from './sync.js';
+import { watchBlockSources } from './triggers.js';
+
+export interface BlockReconcilerDependencies {
+  context: Pick<ProcessContext, 'client' | 'informers' | 'clock' | 'log' | 'metrics'>;
+  config: Pick<IpamConfig, 'blockMinFree' | 'blockMaxFree' | 'excessReleaseDelayMs'>;
+  views: {
+    watched: { pools: Informer<AddressPool> };
+    book: LeaseBook;
+    directory: PoolDirectory;
+    usage: PoolUsage;
+  };
+  gate: PersistentIPsGate;
+}
+
+/** The blocks of all pools. There is one where nodes are lent such; else nothing of blocks is known. */
+export class BlockReconciler {
+  readonly #dependencies: BlockReconcilerDependencies;
+  readonly #book = new BlockBook();
+  readonly #pressure = new ClaimShortages();
+  readonly #slices: PoolSlices;
+  readonly #nodeUse: NodeLeaseCounts;
+  readonly #nodes;
+  readonly #metrics;
+
+  constructor(dependencies: BlockReconcilerDependencies) {
+    this.#dependencies = dependencies;
+    const { context, views } = dependencies;
+    this.#metrics = createBlockMetrics(context.metrics);
+    this.#book.onChange((change) => this.#metrics.changed(change));
+    this.#book.attach(context.informers.get(ADDRESS_BLOCK_WATCH));
+    this.#nodes = context.informers.get(NODE_WATCH);
+    this.#slices = new PoolSlices(views.book);
+    this.#nodeUse = new NodeLeaseCounts(views.book);
+    views.book.preferUnlent((pool) => this.#book.lentOf(pool));
+  }
+
+  /** @param add is told the pools whose blocks are to be synced. */
+  watch(add: (pools: readonly string[]) => void): void {
+    const { watched, book, directory } = this.#dependencies.views;
+    watchBlockSources(
+      {
+        pools: watched.pools,
+        nodes: this.#nodes,
+        book,
+        blocks: this.#book,
+        directory,
+        nodeUse: this.#nodeUse,
+        pressure: this.#pressure,
+        slices: this.#slices,
+      },
+      add,
+    );
+  }
+
+  /** Told the pools of which {@link statusOf} or {@link holdingUp} says something else by a block's change: not every word of a handshake. */
+  onChange(handler: (pools: readonly string[]) => void): void {
+    this.#book.onChange(({ pool, before, after }) => {
+      const isThereAsBefore = before !== undefined && after !== undefined;
+      if (!isThereAsBefore || delaysDeletion(before) !== delaysDeletion(after)) handler([pool]);
+    });
+  }
+
+  /** Every pool that there is, and those that are gone and have blocks. */
+  allPools(): string[] {
+    const pools = this.#dependencies.views.watched.pools.cache.list();
+    return [...new Set([...pools.map(({ metadata }) => metadata.name), ...this.#book.pools()])];
+  }
+
+  /** A claim found nothing free outside of blocks. */
+  press(pool: string, family: Family): void {
+    this.#pressure.noteShortage(pool, family, this.#dependencies.context.clock.now());
+  }
+
+  /** For one term of leadership. */
+  createSync(): Sync {
+    const { context, config, views, gate } = this.#dependencies;
+    const { watched, directory, usage } = views;
+    return createBlockSync({
+      pools: watched.pools.cache,
+      directory,
+      usage,
+      nodes: this.#nodes.cache,
+      blocks: this.#book,
+      nodeUse: this.#nodeUse,
+      slices: this.#slices,
+      pressure: this.#pressure,
+      client: context.client,
+      policy: {
+        minFree: config.blockMinFree,
+        maxFree: config.blockMaxFree,
+        excessDelayMs: config.excessReleaseDelayMs,
+      },
+      gate,
+      clock: context.clock,
+      metrics: this.#metrics,
+      log: context.log,
+    });
+  }
+
+  /** What the status of a pool says of them. */
+  statusOf(pool: Pool): PoolBlocks {
+    const use = this.#slices.of(pool);
+    const current = this.#currentOf(pool);
+    return {
+      total: toSafeNumber(use.total),
+      full: use.full,
+      lent: this.#book.countOf(pool.name),
+      ...(current !== undefined && { current }),
+    };
+  }
+
+  /** How many of them go before the pool can, once no address of it is leased. */
+  holdingUp(pool: string): number {
+    if (!this.#dependencies.gate.isOpen()) return 0;
+    return this.#book.ofPool(pool).filter(delaysDeletion).length;
+  }
+
+  /** The slice of which a claim would get an address now, of the first family that has one. */
+  #currentOf(pool: Pool): string | undefined {
+    const { space } = this.#dependencies.views.book.view(pool);
+    for (const family of pool.families) {
+      const next = space.peek(pool.name, family);
+      const slice = next && this.#slices.of(pool).slices[family].sliceOf(next.value);
+      if (slice !== undefined) return formatCidr(slice);
+    }
+    return undefined;
+  }
+}
+
+/** Of what another version says nobody here knows when it goes. */
+function delaysDeletion({ release }: BlockRecord): boolean {
+  return release !== 'unknown';
+}

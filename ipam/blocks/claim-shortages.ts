@@ -1,0 +1,25 @@
+import type { Family } from '../core/address.js';
+
+/** When claims found no free address outside of blocks: they never wait for blocks, but want some back. */
+export class ClaimShortages {
+  readonly #pressedAt = new Map<string, Partial<Record<Family, number>>>();
+  readonly #handlers: ((pool: string) => void)[] = [];
+
+  onPress(handler: (pool: string) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  /** @param at the clock's ms */
+  noteShortage(pool: string, family: Family, at: number): void {
+    this.#pressedAt.set(pool, { ...this.#pressedAt.get(pool), [family]: at });
+    for (const handler of this.#handlers) handler(pool);
+  }
+
+  of(pool: string): Readonly<Partial<Record<Family, number>>> {
+    return this.#pressedAt.get(pool) ?? {};
+  }
+
+  forget(pool: string): void {
+    this.#pressedAt.delete(pool);
+  }
+}

@@ -1,0 +1,17 @@
+import { expect } from 'chai';
+import { compiledPool } from '../../test/lease-objects.js';
+import { parseAddress } from '../core/address.js';
+import { formatCidr, parseCidr, rangesOf } from '../core/cidr.js';
+import { SliceOccupancy } from './slice-occupancy.js';
+
+describe('the use of slices', () => {
+  it('finds a slice that is partly in use behind any number of lent ones', () => {
+    const ranges = ['10.0.0.0-10.4.0.3'];
+    const pool = compiledPool({ subnets: [{ cidr: '10.0.0.0/8', ranges }], blockSize: { ipv4: 30 } });
+    const used = [parseAddress('10.4.0.2').value];
+    const use = new SliceOccupancy(pool, { occupiedIn: () => used, onChange: () => () => undefined });
+    const lent = rangesOf([parseCidr('10.0.0.0/14')], 4);
+    const found = [...use.unlent(4, lent)].map(({ cidr, free }) => `${formatCidr(cidr)} ${free}`);
+    expect(found).to.deep.equal(['10.4.0.0/30 3']);
+  });
+});

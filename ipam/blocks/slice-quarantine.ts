@@ -1,0 +1,20 @@
+import type { LentAddresses } from '../core/address-space.js';
+import { type Cidr, rangesOf } from '../core/cidr.js';
+
+/** Until it is tried again. */
+const QUARANTINE_MS = 300_000;
+
+/** Slices that cannot be lent, for something that is no block has their name. */
+export class SliceQuarantine {
+  readonly #ofPool = new Map<string, { slice: Cidr; until: number }[]>();
+
+  add(pool: string, slice: Cidr, now: number): void {
+    const left = (this.#ofPool.get(pool) ?? []).filter(({ until }) => until > now);
+    this.#ofPool.set(pool, [...left, { slice, until: now + QUARANTINE_MS }]);
+  }
+
+  of(pool: string, now: number): LentAddresses {
+    const found = (this.#ofPool.get(pool) ?? []).filter(({ until }) => until > now).map(({ slice }) => slice);
+    return { 4: rangesOf(found, 4), 6: rangesOf(found, 6) };
+  }
+}

@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import { type AddressBlock, BlockRelease, ReleaseReason } from '../../../api/address-block.js';
+import { type BlockAction, writeOf } from '../action.js';
+import type { ObservedBlock, ObservedNode, ObservedPool } from '../observed-pool.js';
+import { type BlockPlan, planBlocks } from '../plan.js';
+import type { BlockState } from '../plan-state.js';
+import { type BlockRecord, lendBlock, readBlock } from '../../core/block.js';
+import { formatCidr, parseCidr } from '../../core/cidr.js';
+
+/** What is seen of a pool's blocks, as tests of the plan write it. */
+
+export const DELAY = 180_000;
+export const NOW = 1_000_000_000;
+export const LONG_AGO = NOW - DELAY;
+const policy = { minFree: 8, maxFree: 72, excessDelayMs: DELAY };
+
+export const { Marked, Ready, Refused, Released } = BlockRelease;
+export const { Excess, Pressure, NodeGone, Withdrawn } = ReleaseReason;
+export const nodeWith = (leases: number): ObservedNode => ({
+  isThere: true,
+  isEligible: true,
+  leases: { 4: leases, 6: 0 },
+});
+export const ineligibleNode: ObservedNode = { isThere: true, isEligible: false, leases: { 4: 1, 6: 0 } };
+export const missingNode: ObservedNode = { isThere: false, isEligible: false, leases: { 4: 0, 6: 0 } };
+
+export interface ObservedBlockOptions extends Partial<Omit<ObservedBlock, 'record'>> {
+  node?: string;
+  status?: AddressBlock['status'];
+  deleting?: boolean;
+  finalizers?: string[];
+}
+
+/** Block `10.1.0.<64 * index>/26`, of node n1, in which nobody has an address. */
+export function block(index: number, given: ObservedBlockOptions = {}): ObservedBlock {
+  const { node = 'n1', status: _status, deleting: _deleting, finalizers: _finalizers, ...rest } = given;
+  return { record: recordOf(index, node, given), used: 0, free: 64, size: 64, isSlice: true, ...rest };
+}
+
+function recordOf(
+  index: number,
+  node: string,
+  { status, deleting, finalizers }: Pick<ObservedBlockOptions, 'status' | 'deleting' | 'finalizers'>,
+): BlockRecord {
+  const made = lendBlock('blue', parseCidr(`10.1.0.${64 * index}/26`), node);
+  if (made.verb !== 'create') throw new Error('a block is lent by creating it');
+  const metadata = {
+    ...made.block.metadata,
+    uid: `u${index}`,
+    resourceVersion: '7',
+    ...(finalizers && { finalizers }),
+  };
+  const deletion = deleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
+  return readBlock({ ...made.block, metadata: { ...metadata, ...deletion }, ...(status && { status }) });
+}
+
+export interface BlockPlanInputs extends Partial<Omit<ObservedPool, 'nodes' | 'unlent'>> {
+  nodes?: Record<string, ObservedNode>;
+  /** Free addresses of slices 3, 2, 1 …, as many as there are. */
+  unlent?: number[];
+  /** The same of 2001:db8::/122 and what follows. */
+  unlent6?: number[];
+  memories?: Record<string, BlockState>;
+  now?: number;
+}
+
+export function planGiven({
+  nodes = { n1: nodeWith(1) },
+  unlent = [],
+  unlent6 = [],
+  memories = {},
+  now = NOW,
+  ...rest
+}: BlockPlanInputs): BlockPlan {
+  const slices = unlent.map((free, index) => ({ cidr: parseCidr(`10.1.0.${64 * (3 - index)}/26`), free }));
+  const slices6 = unlent6.map((free, index) => ({
+    cidr: parseCidr(`2001:db8::${(64 * index).toString(16)}/122`.replace('::0/', '::/')),
+    free,
+  }));
+  const pool: ObservedPool = {
+    name: 'blue',
+    phase: 'serving',
+    blocks: [],
+    claimsPressedAt: {},
+    ...rest,
+    nodes: new Map(Object.entries(nodes)),
+    unlent: { 4: slices, 6: slices6 },
+  };
+  return planBlocks(pool, new Map(Object.entries(memories)), { policy, now });
+}
+
+/** `mark 0 ExcessAddresses`, `lend 3 n1`. */
+function summaryOf(action: BlockAction): string {
+  if (action.kind === 'lend') return `lend ${indexOf(formatCidr(action.slice))} ${action.node}`;
+  const what = `${action.kind} ${indexOf(formatCidr(action.block.cidr))}`;
+  if (action.kind === 'mark') return `${what} ${action.reason}`;
+  return action.kind === 'take-back' && action.isNodeGone ? `${what} unanswered` : what;
+}
+
+function indexOf(cidr: string): string {
+  const offset = /^10\.1\.0\.(\d+)/.exec(cidr)?.[1];
+  return offset === undefined ? cidr : String(Number(offset) / 64);
+}
+
+export const reclaimableSince = (at: number, reason: ReleaseReason = Excess): BlockState => ({
+  unwanted: { since: at, reason },
+});
+export const withRelease = (release: string, reason: ReleaseReason = Excess) => ({ status: { release, reason } });
+
+/** A line of what was agreed on: what is there, and what is written. `at`: when it is looked at again, from now. */
+export interface BlockPlanCase {
+  name: string;
+  scene: BlockPlanInputs;
+  does: string[];
+  at?: number;
+}
+
+export function itPlansBlocks(lines: readonly BlockPlanCase[]): void {
+  for (const { name, scene, does, at } of lines) {
+    it(name, () => {
+      const { actions, requeueAt } = planGiven(scene);
+      expect(actions.map(summaryOf)).to.deep.equal(does);
+      expect(requeueAt).to.equal(at === undefined ? undefined : NOW + at);
+      // the life of a block allows it
+      for (const action of actions) expect(writeOf(action)).to.have.property('verb');
+    });
+  }
+}

@@ -1,0 +1,233 @@
+import type { AddressBlock, BlockRelease } from '../../../api/address-block.js';
+import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
+import type { KubeObject } from '../../../api/meta.js';
+import { BlockBook } from '../block-book.js';
+import { ClaimShortages } from '../claim-shortages.js';
+import { NodeLeaseCounts } from '../node-lease-counts.js';
+import { PoolSlices } from '../pool-slices.js';
+import { createBlockSync } from '../sync.js';
+import { parseAddress } from '../../core/address.js';
+import { readBlock } from '../../core/block.js';
+import { type LeaseRecord, createLease } from '../../core/lease.js';
+import { LeaseBook } from '../../leases/lease-book.js';
+import { PoolUsage } from '../../pools/usage.js';
+import { Cache } from '../../../kube/cache.js';
+import { StatusError } from '../../../kube/errors.js';
+import type { ObjectChange } from '../../../kube/informer.js';
+import type { Logger } from '../../../kube/log.js';
+import type { SyncResult } from '../../../kube/controller-loop.js';
+import { PoolDirectory } from '../../directory/directory.js';
+import type { AddressPool } from '../../../api/address-pool.js';
+import { ManualClock } from '../../../test/manual-clock.js';
+import { type ObjectEvent, ObjectStore, versions } from '../../../test/object-store.js';
+
+const OWNER = { kind: 'Pod', namespace: 'a' } as const;
+
+/** Blocks behind the rules of the API server, and the sync that writes them; the watch tells of them when it is told to. */
+export class BlockSyncWorld {
+  readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
+  readonly pools = new Cache<AddressPool>();
+  readonly nodes = new Cache<KubeObject>();
+  /** Nodes that the API server knows, whatever the cache has. */
+  readonly liveNodes = new Set<string>();
+  /** The same of pools. */
+  readonly livePools = new Map<string, AddressPool>();
+  readonly leases = new LeaseBook();
+  readonly blocks = new BlockBook();
+  readonly shortages = new ClaimShortages();
+  readonly directory = new PoolDirectory({ pools: this.pools, networks: new Cache() });
+  readonly policy = { minFree: 8, maxFree: 72, excessDelayMs: 180_000 };
+  /** `<verb> <block>`, those that failed too. */
+  readonly writes: string[] = [];
+  readonly conflicts: string[] = [];
+  readonly logged: string[] = [];
+  isGateOpen = true;
+  /** Called before each write; may throw what a client throws. */
+  beforeWrite: (write: string) => void = () => undefined;
+  readonly #next = versions();
+  readonly #untold: ObjectEvent<AddressBlock>[] = [];
+  readonly #store = new ObjectStore<AddressBlock>(this.#next, (event) => this.#untold.push(event));
+  readonly #usage = new PoolUsage(this.leases, () => true);
+  readonly #nodeUse = new NodeLeaseCounts(this.leases);
+  readonly #slices = new PoolSlices(this.leases);
+  readonly #tell: (change: ObjectChange<ReturnType<typeof readBlock>>) => void;
+  #sync: (pool: string) => Promise<SyncResult>;
+
+  constructor() {
+    const handlers: ((change: ObjectChange<ReturnType<typeof readBlock>>) => void)[] = [];
+    this.blocks.attach({ onChange: (handler) => handlers.push(handler) });
+    this.#tell = (change) => {
+      for (const handler of handlers) handler(change);
+    };
+    this.#sync = this.elect();
+  }
+
+  /** A new leader, which remembers nothing, works from now on. */
+  elect(): (pool: string) => Promise<SyncResult> {
+    const { pools, directory, nodes, blocks, shortages, policy, clock } = this;
+    const note = (fields: object, text: string) => this.logged.push(`${JSON.stringify(fields)} ${text}`);
+    this.#sync = createBlockSync({
+      pools,
+      directory,
+      usage: this.#usage,
+      nodes,
+      blocks,
+      nodeUse: this.#nodeUse,
+      slices: this.#slices,
+      pressure: shortages,
+      client: this.#client() as never,
+      policy,
+      gate: { isOpen: () => this.isGateOpen },
+      clock,
+      metrics: { did: () => undefined, lost: (kind) => this.conflicts.push(kind) },
+      log: { info: note, warn: note, debug: () => undefined, error: note } as unknown as Logger,
+    });
+    return this.#sync;
+  }
+
+  /** One look, long enough after the last one. */
+  sync(pool = 'blue'): Promise<SyncResult> {
+    this.clock.advanceTo(this.clock.now() + 1_000);
+    return this.#sync(pool);
+  }
+
+  syncAtOnce(pool = 'blue'): Promise<SyncResult> {
+    return this.#sync(pool);
+  }
+
+  /** Looks until nothing is written any more. */
+  async settle(): Promise<void> {
+    for (let before = -1, looks = 0; before !== this.writes.length; looks++) {
+      if (looks > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
+      before = this.writes.length;
+      await this.sync();
+    }
+  }
+
+  advance(ms: number): void {
+    this.clock.advanceTo(this.clock.now() + ms);
+  }
+
+  putPool(pool: AddressPool): void {
+    this.livePools.set(pool.metadata.name, pool);
+    this.pools.set(pool);
+    this.directory.changed();
+  }
+
+  dropPool(name: string): void {
+    this.livePools.delete(name);
+    this.pools.delete(name);
+    this.directory.changed();
+  }
+
+  putNode(name: string, labels: Record<string, string> = {}): void {
+    this.liveNodes.add(name);
+    this.nodes.set({ metadata: { name, labels } });
+  }
+
+  dropNode(name: string): void {
+    this.liveNodes.delete(name);
+    this.nodes.delete(name);
+  }
+
+  /** A pod of the node, or where there is none a claim, has the address. */
+  lease(address: string, node?: string): void {
+    const owner: LeaseOwner = { ...OWNER, name: address, uid: address };
+    const request = { address: parseAddress(address), addressSpace: 'blue', pool: 'blue' };
+    const write = createLease(
+      node === undefined ? { ...request, owner: { ...owner, kind: 'IPAMClaim' } } : { ...request, owner, node },
+    );
+    if (write.verb !== 'create') throw new TypeError(write.verb);
+    const version = String(this.#next());
+    const metadata = { ...write.lease.metadata, uid: `lease-${version}`, resourceVersion: version };
+    const lease: AddressLease = { ...write.lease, metadata };
+    this.leases.recordWrite(lease);
+  }
+
+  free(address: string): void {
+    const found = [...this.leases.all()].find((lease: LeaseRecord) => lease.owner?.uid === address);
+    if (found !== undefined) this.leases.forget(found.metadata.name, found.metadata.uid);
+  }
+
+  /** `<cidr> <node>`, and what it says, by name. */
+  get lent(): string[] {
+    const texts = [...this.#store.objects.values()].map(({ spec, status, metadata }) => {
+      const going = metadata.deletionTimestamp === undefined ? '' : ' going';
+      return `${spec.cidr} ${spec.node}${status?.release === undefined ? '' : ` ${status.release}`}${going}`;
+    });
+    return texts.sort();
+  }
+
+  /** The agent's answer. */
+  answer(cidr: string, release: BlockRelease): void {
+    this.#store.write({ verb: 'patch-status', name: this.#nameOf(cidr), body: { status: { release } } });
+    this.deliver();
+  }
+
+  /** `kubectl delete`. */
+  delete(cidr: string): void {
+    this.#store.write({ verb: 'delete', name: this.#nameOf(cidr) });
+    this.deliver();
+  }
+
+  /** By another leader. */
+  create(block: AddressBlock): void {
+    this.#store.write({ verb: 'create', object: block });
+  }
+
+  /** The watch tells what has happened. */
+  deliver(): void {
+    for (const { before, after } of this.#untold.splice(0)) {
+      if (after === undefined) this.#tell({ type: 'removed', object: readBlock(before!) });
+      else this.#tell({ type: before === undefined ? 'added' : 'changed', object: readBlock(after) });
+    }
+  }
+
+  #nameOf(cidr: string): string {
+    const found = [...this.#store.objects.values()].find(({ spec }) => spec.cidr === cidr);
+    if (found === undefined) throw new RangeError(`${cidr} is not lent`);
+    return found.metadata.name;
+  }
+
+  #client(): object {
+    const write = async (what: string, act: () => unknown) => {
+      this.writes.push(what);
+      await Promise.resolve();
+      this.beforeWrite(what);
+      return act();
+    };
+    return {
+      get: ({ plural }: { plural: string }, { name }: { name: string }) => this.#get(plural, name),
+      create: (_kind: unknown, block: AddressBlock) =>
+        write(`create ${block.spec.cidr} ${block.spec.node}`, () =>
+          this.#store.write({ verb: 'create', object: block }),
+        ),
+      patch: (
+        _kind: unknown,
+        { name }: { name: string },
+        { body }: { body: object },
+        call: { subresource?: string },
+      ) => {
+        const verb = call.subresource === 'status' ? 'patch-status' : 'patch';
+        const { status } = body as { status?: { release: string | null } };
+        const said = status === undefined ? '' : ` ${status.release ?? 'nothing'}`;
+        return write(`${verb} ${name}${said}`, () => this.#store.write({ verb, name, body }));
+      },
+      delete: (_kind: unknown, { name }: { name: string }, preconditions: object) =>
+        write(`delete ${name}`, () => void this.#store.write({ verb: 'delete', name, ...preconditions })),
+    };
+  }
+
+  #get(plural: string, name: string): Promise<unknown> {
+    const found = {
+      nodes: this.liveNodes.has(name) ? { metadata: { name } } : undefined,
+      addresspools: this.livePools.get(name),
+      addressblocks: this.#store.objects.get(name),
+    }[plural];
+    if (found) return Promise.resolve(found);
+    const details = { name };
+    return Promise.reject(
+      new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'not found', details }),
+    );
+  }
+}

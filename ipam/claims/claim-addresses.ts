@@ -1,0 +1,84 @@
+import { MAX_REQUESTED_ADDRESSES_LENGTH } from '../../api/limits.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { describeValue } from '../../api/json.js';
+import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
+import { type Address, formatFamily, parseAddressOrPrefix } from '../core/address.js';
+
+/** What a claim asks for, and what its status says that it had: texts that others may have written. */
+
+/** Addresses are IPv4 first, at most one of each family. */
+export type ClaimRequest =
+  | { kind: 'none' }
+  | { kind: 'addresses'; addresses: readonly Address[] }
+  /** `problem` names the annotation and the value, and says what to do. */
+  | { kind: 'invalid'; problem: string };
+
+const EXAMPLE = '["10.0.0.5"]';
+
+/** Reads the annotation. The prefix length that a successor's addresses have says nothing: the pool gives it. Never throws. */
+export function readAddressRequest(claim: IPAMClaim): ClaimRequest {
+  const text = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
+  if (text === undefined) return { kind: 'none' };
+  const list = parseJsonList(text);
+  if (list === undefined) {
+    return invalidRequest(
+      `${describeValue(text)} is no list of addresses: write a JSON list like ${EXAMPLE}, or remove it`,
+    );
+  }
+  if (list.length === 0)
+    return invalidRequest(`an empty list asks for nothing: write one like ${EXAMPLE}, or remove it`);
+  const read = parseAddressList(list);
+  return read.ok
+    ? { kind: 'addresses', addresses: read.addresses }
+    : invalidRequest(`${read.problem}, or remove the annotation`);
+}
+
+/** What the status says. `problem` where a part of it cannot be read: then nothing of it counts. */
+export function readShownAddresses(claim: IPAMClaim): { addresses: readonly Address[]; problem?: string } {
+  const read = parseAddressList(claim.status?.ips ?? []);
+  if (read.ok) return { addresses: read.addresses };
+  return { addresses: [], problem: `status.ips: ${read.problem}, or clear it` };
+}
+
+function parseAddressList(
+  list: readonly unknown[],
+): { ok: true; addresses: readonly Address[] } | { ok: false; problem: string } {
+  const addresses: Address[] = [];
+  for (const element of list) {
+    const address = parseListElement(element);
+    if (typeof address === 'string') return { ok: false, problem: address };
+    if (addresses.some(({ family }) => family === address.family)) {
+      const family = formatFamily(address.family);
+      return {
+        ok: false,
+        problem: `${describeValue(element)} is a second ${family} address: name one of each family at most`,
+      };
+    }
+    addresses.push(address);
+  }
+  return { ok: true, addresses: addresses.sort((a, b) => a.family - b.family) };
+}
+
+/** @returns what is wrong with it where it is no address */
+function parseListElement(element: unknown): Address | string {
+  if (typeof element !== 'string') return `${describeValue(element)} is no address: write a string like "10.0.0.5"`;
+  try {
+    return parseAddressOrPrefix(element).address;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function parseJsonList(text: string): unknown[] | undefined {
+  if (text.length > MAX_REQUESTED_ADDRESSES_LENGTH) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function invalidRequest(problem: string): ClaimRequest {
+  return { kind: 'invalid', problem: `${CLAIM_REQUESTED_ADDRESSES}: ${problem}` };
+}

@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import type { Pod } from '../../api/pod.js';
+import { Cache } from '../../kube/cache.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../test/workload-objects.js';
+import { AddressError, parseAddressOrPrefix } from '../core/address.js';
+import { CLAIM_PODS, type ClaimPod, ClaimPods, reportedAddressesOf, transformClaimPod } from './claim-pods.js';
+
+const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
+
+function pod(name: string, networks?: string): Pod {
+  return {
+    metadata: {
+      name,
+      namespace: 'vms',
+      uid: `${name}-uid`,
+      resourceVersion: '7',
+      labels: { app: 'x' },
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      annotations: { other: 'y', ...(networks !== undefined && { [NETWORKS]: networks }) },
+    },
+    spec: { nodeName: 'node1' },
+    status: { phase: 'Running' },
+  };
+}
+
+const element = (claim: string) => JSON.stringify({ name: 'blue', 'ipam-claim-reference': claim });
+const reference = (claim: string) => `[${element(claim)}]`;
+
+describe('the addresses that Multus reports of a pod', () => {
+  it('are read up to 256, and end with a text that is no address if there are more', () => {
+    const ips = Array.from({ length: 20_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
+    const reported = (count: number) => {
+      const metadata = {
+        name: 'p',
+        annotations: { 'k8s.v1.cni.cncf.io/network-status': JSON.stringify([{ name: 'b', ips: ips.slice(0, count) }]) },
+      };
+      return reportedAddressesOf({ metadata });
+    };
+    expect(reported(256)).to.deep.equal(ips.slice(0, 256));
+    const read = reported(20_000);
+    expect(read.slice(0, 256)).to.deep.equal(ips.slice(0, 256));
+    expect(read).to.have.length(257);
+    expect(() => parseAddressOrPrefix(read[256]!)).to.throw(AddressError);
+  });
+});
+
+/** An informer whose changes the test makes. */
+class PodSource {
+  readonly cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
+  readonly #handlers: ((change: ObjectChange<ClaimPod>) => void)[] = [];
+
+  onChange(handler: (change: ObjectChange<ClaimPod>) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  set(raw: Pod): void {
+    const object = transformClaimPod(raw);
+    const before = this.cache.set(object);
+    this.#tell(before === undefined ? { type: 'added', object } : { type: 'changed', object, before });
+  }
+
+  remove(key: string): void {
+    const object = this.cache.delete(key)!;
+    this.#tell({ type: 'removed', object, before: object });
+  }
+
+  #tell(change: ObjectChange<ClaimPod>): void {
+    for (const handler of this.#handlers) handler(change);
+  }
+}
+
+describe('the pods that the IPAM remembers', () => {
+  it('are nothing but an identity where they use no claim', () => {
+    expect(transformClaimPod(pod('web'))).to.deep.equal({
+      metadata: { name: 'web', namespace: 'vms', uid: 'web-uid' },
+      terminal: false,
+      claims: [],
+    });
+  });
+
+  it('share the list of no claims', () => {
+    expect(transformClaimPod(pod('a')).claims).to.equal(transformClaimPod(pod('b', 'blue')).claims);
+  });
+
+  const broken = ['[{', '[{"name": 3}]', 'a b/c', '[{"name":"blue","IPAM-claim-reference":"c"}]'];
+  for (const value of broken) {
+    it(`refer to nothing where the annotation is ${value}`, () => {
+      expect(transformClaimPod(pod('web', value)).claims).to.deep.equal([]);
+    });
+  }
+
+  it('name each claim once, with when and where they started and what they have', () => {
+    const raw = pod('web', `[${element('c')},${element('c')}]`);
+    raw.metadata.annotations!['k8s.v1.cni.cncf.io/network-status'] =
+      '[{"name":"vms/blue","interface":"net1","ips":["10.0.0.5",7]},{"name":"vms/red","ips":null}]';
+    raw.status!.conditions = [
+      { type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-01T00:00:05Z' },
+      { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:01:05Z' },
+    ];
+    expect(transformClaimPod(raw)).to.deep.equal({
+      metadata: { name: 'web', namespace: 'vms', uid: 'web-uid', creationTimestamp: '2026-01-01T00:00:00Z' },
+      terminal: false,
+      claims: ['c'],
+      running: true,
+      nodeName: 'node1',
+      scheduledAt: Date.parse('2026-01-01T00:00:05Z'),
+      addresses: ['10.0.0.5'],
+    });
+  });
+
+  it('started when they were made, where they were made for a node', () => {
+    expect(transformClaimPod(pod('web', reference('c'))).scheduledAt).to.equal(Date.parse('2026-01-01T00:00:00Z'));
+  });
+
+  it('have not started while no node is chosen', () => {
+    const raw = { ...pod('web', reference('c')), spec: {} };
+    raw.status!.conditions = [{ type: 'PodScheduled', status: 'False', lastTransitionTime: '2026-01-01T00:00:05Z' }];
+    expect(transformClaimPod(raw)).not.to.have.property('scheduledAt');
+  });
+});
+
+describe('ClaimPods', () => {
+  const claims = new Cache(CLAIM_INDEXES);
+  claims.set(claim());
+  claims.set(claim({ name: 'vm1.extra', vmNetwork: 'extra' }));
+  claims.set(claim({ name: 'vm2.data', owner: { ...vmiReference('u2', 'vm2') } }));
+
+  function usersOf(raw: Pod, ...given: Parameters<typeof claim>): string[] {
+    const informer = new PodSource();
+    informer.set(raw);
+    return new ClaimPods(informer, claims).usersOf(claim(...given)).map(({ metadata }) => metadata.name);
+  }
+
+  it('finds the pods that refer to a claim', () => {
+    expect(usersOf(pod('web', reference('vm1.data')))).to.deep.equal(['web']);
+    expect(usersOf(pod('web', reference('vm1.extra')))).to.deep.equal([]);
+  });
+
+  it('finds a launcher of its VM whose reference is stripped, once where it is not', () => {
+    expect(usersOf(launcher([{ nad: 'blue' }]))).to.have.length(1);
+    expect(usersOf(launcher([{ nad: 'blue', claim: 'vm1.data' }]))).to.have.length(1);
+    expect(usersOf(launcher('[{'))).to.have.length(1);
+  });
+
+  it('finds no launcher of another VM, in another namespace, or that has ended', () => {
+    expect(usersOf(launcher([], { vmiName: 'vm2' }))).to.deep.equal([]);
+    const elsewhere = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
+    elsewhere.metadata.namespace = 'others';
+    expect(usersOf(elsewhere)).to.deep.equal([]);
+    for (const phase of ['Succeeded', 'Failed']) {
+      expect(usersOf(launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase }))).to.deep.equal([]);
+    }
+  });
+
+  it('finds by name alone the users of a claim that no KubeVirt object owns', () => {
+    const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'vm1', uid: 'd', controller: true };
+    expect(usersOf(launcher([]), { owner })).to.deep.equal([]);
+    expect(usersOf(pod('web', reference('vm1.data')), { owner })).to.deep.equal(['web']);
+  });
+
+  it('tells the claims that a pod referred to and refers to, and those of its VM', () => {
+    const informer = new PodSource();
+    const pods = new ClaimPods(informer, claims);
+    const told: string[] = [];
+    pods.onChange((key) => told.push(key));
+    informer.set(pod('web', reference('a')));
+    informer.set(pod('web', reference('b')));
+    informer.remove('vms/web');
+    expect(told.splice(0)).to.deep.equal(['vms/a', 'vms/a', 'vms/b', 'vms/b']);
+    informer.set(launcher([{ nad: 'blue', claim: 'vm1.data' }]));
+    expect(told).to.deep.equal(['vms/vm1.data', 'vms/vm1.extra']);
+  });
+
+  it('tells nothing of pods without claims, and of writes that change nothing here', () => {
+    const informer = new PodSource();
+    const told: string[] = [];
+    new ClaimPods(informer, new Cache(CLAIM_INDEXES)).onChange((key) => told.push(key));
+    informer.set(pod('plain'));
+    informer.remove('vms/plain');
+    informer.set(pod('web', reference('a')));
+    informer.set({ ...pod('web', reference('a')), metadata: { ...pod('web', reference('a')).metadata, labels: {} } });
+    expect(told).to.deep.equal(['vms/a']);
+    informer.set({ ...pod('web', reference('a')), status: { phase: 'Succeeded' } });
+    expect(told).to.deep.equal(['vms/a', 'vms/a']);
+  });
+
+  it('serves a claim of ipam-extensions', () => {
+    const informer = new PodSource();
+    informer.set(launcher([{ nad: 'blue', claim: 'vm1.data' }]));
+    const users = new ClaimPods(informer, claims);
+    expect(users.usersOf(claimOfIpamExtensions())).to.have.length(1);
+    informer.set(launcher([{ nad: 'blue' }]));
+    expect(users.usersOf(claimOfIpamExtensions({ owner: null }))).to.have.length(1);
+    expect(users.usersOf(claimOfIpamExtensions({ owner: null, label: 'vm2' }))).to.have.length(0);
+  });
+});

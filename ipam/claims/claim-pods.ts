@@ -1,0 +1,194 @@
+import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
+import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../api/meta.js';
+import { networkSelectionsOf } from '../../api/network-selection.js';
+import { networkStatuses } from '../../api/network-status.js';
+import { type Pod, controllingVmi, isTerminal, staticPodUidOf } from '../../api/pod.js';
+import type { Lister } from '../../kube/cache.js';
+import type { ObjectChange, Informer } from '../../kube/informer.js';
+import { PODS } from '../../kube/resources.js';
+import { BY_WORKLOAD, workloadOfClaim } from '../../cluster/indexes.js';
+import type { WatchSpec } from '../../kube/informers.js';
+import { creatorOf, hasNetworks } from '../../cluster/kubevirt-controller.js';
+
+/**
+ * A pod as the IPAM remembers it. A pod that neither refers to a claim nor belongs to a VMI is nothing but its identity: a cluster has
+ * many of them, and a lease may be theirs.
+ */
+export interface ClaimPod extends KubeObject {
+  metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'creationTimestamp' | 'deletionTimestamp'>;
+  /** Of a mirror pod: {@link staticPodUidOf}. */
+  staticUid?: string;
+  /** Its containers have ended for good. */
+  terminal: boolean;
+  /** Names of the claims that its networks annotation refers to. */
+  claims: readonly string[];
+  isRunning?: boolean;
+  nodeName?: string;
+  /** The VMI that controls it; absent for a pod without networks, which has none of the claim's addresses. */
+  vmi?: { name: string; uid: string };
+  /** Who created it, if that is noted: see {@link creatorOf}. */
+  creator?: string;
+  /** When it was bound to its node, in ms. */
+  scheduledAt?: number;
+  /** What Multus reports of all its networks: addresses as the pod has them. */
+  addresses?: readonly string[];
+}
+
+/** Shared, so that a pod without references costs no list. */
+const NO_STRINGS: readonly string[] = [];
+const BY_CLAIM = 'claim';
+const BY_VMI = 'vmi';
+
+/** All pods of the cluster. */
+export const CLAIM_PODS: WatchSpec<Pod, ClaimPod> = {
+  resource: PODS,
+  shrink: transformClaimPod,
+  indexes: {
+    [BY_CLAIM]: ({ metadata, claims }) => claims.map((claim) => joinKey(metadata.namespace, claim)),
+    [BY_VMI]: ({ metadata, vmi }) => (vmi === undefined ? NO_STRINGS : [joinKey(metadata.namespace, vmi.name)]),
+  },
+};
+
+export function transformClaimPod(pod: Pod): ClaimPod {
+  const { name, namespace = '', uid = '' } = pod.metadata;
+  const claims = podClaimReferences(pod);
+  const launcher = launcherOf(pod);
+  const terminal = isTerminal(pod);
+  const identity = { name, namespace, uid };
+  const staticUid = staticPodUidOf(pod);
+  const owner = { ...(staticUid !== undefined && { staticUid }), terminal, claims };
+  if (claims.length === 0 && launcher.vmi === undefined) return { metadata: identity, ...owner };
+  const nodeName = pod.spec?.nodeName;
+  const scheduledAt = scheduledTime(pod);
+  return {
+    metadata: { ...identity, ...timesOf(pod) },
+    ...owner,
+    isRunning: pod.status?.phase === 'Running',
+    ...(nodeName !== undefined && { nodeName }),
+    ...launcher,
+    ...(scheduledAt !== undefined && { scheduledAt }),
+    addresses: reportedAddressesOf(pod),
+  };
+}
+
+function launcherOf(pod: Pod): Pick<ClaimPod, 'vmi' | 'creator'> {
+  const vmi = hasNetworks(pod) ? controllingVmi(pod) : undefined;
+  const creator = creatorOf(pod);
+  return vmi === undefined ? {} : { vmi, ...(creator !== undefined && { creator }) };
+}
+
+function timesOf({ metadata }: Pod): Pick<ObjectMeta, 'creationTimestamp' | 'deletionTimestamp'> {
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  return {
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+  };
+}
+
+/** An annotation that cannot be read refers to nothing: Multus gives such a pod no network either. */
+function podClaimReferences(pod: Pod): readonly string[] {
+  try {
+    const names = networkSelectionsOf(pod).flatMap(({ claimReference }) => claimReference ?? []);
+    return names.length === 0 ? NO_STRINGS : [...new Set(names)];
+  } catch {
+    return NO_STRINGS;
+  }
+}
+
+function scheduledTime(pod: Pod): number | undefined {
+  const bound = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'True');
+  // a pod that was made for its node was never scheduled
+  const text = bound?.lastTransitionTime ?? (pod.spec?.nodeName ? pod.metadata.creationTimestamp : undefined);
+  const time = Date.parse(text ?? '');
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** Addresses that are read of one pod: Multus reports a few for each of at most 64 networks. */
+const MAX_REPORTED_ADDRESSES = 256;
+/** In place of those beyond: a list with a text that is no address proves nothing about any address. */
+const TOO_MANY_ADDRESSES = 'more addresses than a pod has';
+
+/** What Multus reports of the pod's networks. */
+export function reportedAddressesOf(pod: Pod): readonly string[] {
+  const found = networkStatuses(pod).flatMap((status) => {
+    const { ips } = status as { ips?: unknown };
+    return Array.isArray(ips) ? ips.filter((ip): ip is string => typeof ip === 'string') : [];
+  });
+  if (found.length > MAX_REPORTED_ADDRESSES) return [...found.slice(0, MAX_REPORTED_ADDRESSES), TOO_MANY_ADDRESSES];
+  return found.length === 0 ? NO_STRINGS : found;
+}
+
+/** A claim that nobody controls any more may still say whose it was. */
+function claimWorkloads(claim: IPAMClaim): string[] {
+  return isWorkloadClaim(claim) || controllerOf(claim) === undefined ? workloadOfClaim(claim) : [];
+}
+
+/** Whose pods use which claim. */
+export class ClaimPods {
+  readonly #informer: Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>;
+  readonly #claims: Pick<Lister<IPAMClaim>, 'byIndex'>;
+
+  /** @param claims indexed by workload */
+  constructor(
+    informer: Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>,
+    claims: Pick<Lister<IPAMClaim>, 'byIndex'>,
+  ) {
+    this.#informer = informer;
+    this.#claims = claims;
+  }
+
+  /** By `namespace/name`. */
+  get(key: string): ClaimPod | undefined {
+    return this.#informer.cache.get(key);
+  }
+
+  /**
+   * The pods that use the claim, or may: those that have not ended and refer to it, and the launchers of its VM, from which virt-controller
+   * may have stripped the reference.
+   */
+  usersOf(claim: IPAMClaim): readonly ClaimPod[] {
+    const { cache } = this.#informer;
+    const users = new Set(cache.byIndex(BY_CLAIM, objectKey(claim)));
+    for (const pod of claimWorkloads(claim).flatMap((workload) => cache.byIndex(BY_VMI, workload))) users.add(pod);
+    return [...users].filter(({ terminal }) => !terminal);
+  }
+
+  /** Tells the keys of the claims whose users have changed. */
+  onChange(handler: (claimKey: string) => void): void {
+    this.#informer.onChange((change) => {
+      for (const key of this.#concerned(change)) handler(key);
+    });
+  }
+
+  #concerned({ type, object, before }: ObjectChange<ClaimPod>): Set<string> {
+    const keys = new Set<string>();
+    if (type === 'changed' && before !== undefined && isUnchanged(before, object)) return keys;
+    for (const pod of before === undefined ? [object] : [before, object]) {
+      const { namespace } = pod.metadata;
+      for (const claim of pod.claims) keys.add(joinKey(namespace, claim));
+      if (pod.vmi === undefined) continue;
+      for (const claim of this.#claims.byIndex(BY_WORKLOAD, joinKey(namespace, pod.vmi.name)))
+        keys.add(objectKey(claim));
+    }
+    return keys;
+  }
+}
+
+/** Pods are written often: what nobody asks about is no change. */
+function isUnchanged(one: ClaimPod, other: ClaimPod): boolean {
+  return comparisonKey(one) === comparisonKey(other);
+}
+
+function comparisonKey({
+  metadata,
+  terminal,
+  isRunning,
+  vmi,
+  scheduledAt,
+  claims,
+  addresses,
+  creator,
+}: ClaimPod): string {
+  const deleting = metadata.deletionTimestamp !== undefined;
+  return JSON.stringify([terminal, isRunning, deleting, vmi, scheduledAt, claims, addresses, creator]);
+}

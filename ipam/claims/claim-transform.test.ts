@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+import { type IPAMClaim, isWorkloadClaim, claimMacOf, claimOwnerOf } from '../../api/ipam-claim.js';
+import { CLAIM_MAC, CLAIM_NAD } from '../../api/names.js';
+import { workloadOfClaim } from '../../cluster/indexes.js';
+import { claim } from '../../test/workload-objects.js';
+import { transformServedClaim } from './claim-transform.js';
+
+const MAC = '02:00:00:00:00:01';
+
+describe('a claim as the IPAM caches it', () => {
+  const whole: IPAMClaim = {
+    ...claim({ vmNetwork: 'data' }),
+    status: {
+      ips: [],
+      ownerPod: { name: 'p1' },
+      conditions: [
+        { type: 'Theirs', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      ],
+    },
+  };
+  const { metadata } = whole;
+  const big = {
+    ...whole,
+    metadata: {
+      ...metadata,
+      generation: 2,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      managedFields: [{}],
+      labels: { ...metadata.labels, other: 'x' },
+      annotations: {
+        ...metadata.annotations,
+        [CLAIM_MAC]: MAC,
+        'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      },
+      finalizers: [...(metadata.finalizers ?? []), 'example.com/other'],
+      ownerReferences: [
+        ...(metadata.ownerReferences ?? []),
+        { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'c' },
+      ],
+    },
+  };
+
+  it('has its whole status, for the conditions of others are written back with ours', () => {
+    expect(transformServedClaim(big).status).to.deep.equal(whole.status);
+  });
+
+  it('has no status where there is none, which is not one without addresses', () => {
+    const { status: _status, ...rest } = whole;
+    expect(transformServedClaim(rest)).to.not.have.property('status');
+  });
+
+  it('has what its addresses depend on, and whose it is but once', () => {
+    const small = transformServedClaim(big);
+    expect(small.metadata).to.have.all.keys(
+      ...['name', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp', 'generation'],
+      ...['annotations', 'ownerReferences'],
+    );
+    expect(small.metadata.ownerReferences?.map(({ kind }) => kind)).to.deep.equal(['VirtualMachine']);
+    expect(Object.keys(small.metadata.annotations ?? {})).to.have.members([CLAIM_NAD, CLAIM_MAC]);
+    expect(claimMacOf(small)).to.equal(MAC);
+  });
+
+  it('is the same workload’s as before, whether owned, remembered or known by its label alone', () => {
+    const { ownerReferences: _owner, ...orphaned } = big.metadata;
+    const { annotations: _annotations, ...labelled } = orphaned;
+    for (const each of [big, { ...big, metadata: orphaned }, { ...big, metadata: labelled }]) {
+      expect(workloadOfClaim(transformServedClaim(each))).to.deep.equal(['vms/vm1']);
+      expect(claimOwnerOf(transformServedClaim(each))).to.deep.equal(claimOwnerOf(each));
+      expect(isWorkloadClaim(transformServedClaim(each))).to.equal(isWorkloadClaim(each));
+    }
+  });
+});

@@ -1,0 +1,78 @@
+import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
+import { type Condition, type ObjectMeta, type OwnerReference, controllerOf } from '../../api/meta.js';
+import {
+  CLAIM_FINALIZER,
+  CLAIM_MAC,
+  CLAIM_NAD,
+  CLAIM_OWNER_NAME,
+  CLAIM_OWNER_UID,
+  CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_VM_LABEL,
+} from '../../api/names.js';
+import { pickKeys } from '../../cluster/transforms.js';
+import { intern } from './interned-strings.js';
+
+/** Objects are made small before they are cached: what is not named here is dropped. */
+
+/**
+ * The status is kept whole: its conditions are written back in one list. Objects are made by literals and assignments: one made
+ * of many spreads is four times as big.
+ */
+export function transformServedClaim(claim: IPAMClaim): IPAMClaim {
+  const { metadata, spec, status } = claim;
+  const small: IPAMClaim = {
+    metadata: transformMetadata(claim, metadata),
+    spec: { network: intern(spec.network), interface: intern(spec.interface) },
+  };
+  if (status !== undefined) small.status = transformStatus(status);
+  return small;
+}
+
+function transformMetadata(claim: IPAMClaim, metadata: ObjectMeta): ObjectMeta {
+  const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
+  const { generation, deletionTimestamp } = metadata;
+  const small: ObjectMeta = { name, namespace: intern(namespace), uid, resourceVersion, creationTimestamp };
+  if (generation !== undefined) small.generation = generation;
+  if (deletionTimestamp !== undefined) small.deletionTimestamp = deletionTimestamp;
+  addOwner(claim, small);
+  const annotations = transformAnnotations(claim);
+  if (annotations !== undefined) small.annotations = annotations;
+  return small;
+}
+
+/** Whose it is stands there once: in the reference, else in the annotations, else, for want of both, in label and finalizer. */
+function addOwner(claim: IPAMClaim, small: ObjectMeta): void {
+  const controller = controllerOf(claim);
+  if (controller !== undefined) small.ownerReferences = [transformReference(controller)];
+  if (claimOwnerOf(claim) !== undefined) return;
+  const labels = pickKeys(claim.metadata.labels, [CLAIM_VM_LABEL]);
+  if (labels !== undefined) small.labels = labels;
+  if (claim.metadata.finalizers?.includes(CLAIM_FINALIZER) === true) small.finalizers = [CLAIM_FINALIZER];
+}
+
+function transformAnnotations(claim: IPAMClaim): Record<string, string> | undefined {
+  const remembered = controllerOf(claim) === undefined ? [CLAIM_OWNER_NAME, CLAIM_OWNER_UID] : [];
+  const annotations = pickKeys(claim.metadata.annotations, [
+    CLAIM_NAD,
+    CLAIM_REQUESTED_ADDRESSES,
+    CLAIM_MAC,
+    ...remembered,
+  ]);
+  const nad = annotations?.[CLAIM_NAD];
+  if (annotations !== undefined && nad !== undefined) annotations[CLAIM_NAD] = intern(nad);
+  return annotations;
+}
+
+function transformReference({ apiVersion, kind, name, uid }: OwnerReference): OwnerReference {
+  return { apiVersion: intern(apiVersion), kind: intern(kind), name, uid, controller: true };
+}
+
+function transformStatus(status: NonNullable<IPAMClaim['status']>): NonNullable<IPAMClaim['status']> {
+  const { conditions } = status;
+  return conditions === undefined ? status : { ...status, conditions: conditions.map(transformCondition) };
+}
+
+function transformCondition(condition: Condition): Condition {
+  const { type, reason, message } = condition;
+  return { ...condition, type: intern(type), reason: intern(reason), message: intern(message) };
+}

@@ -1,0 +1,15 @@
+import { expect } from 'chai';
+import { heapBytes } from '../../bench/heap.js';
+import { intern } from './interned-strings.js';
+
+describe('a text that many objects share', () => {
+  it('is the same text', () => {
+    expect(intern('blue')).to.equal('blue');
+  });
+
+  it('is not kept in memory after its objects if it is long', () => {
+    const before = heapBytes();
+    for (let index = 0; index < 50; index++) intern(`${index}`.padEnd(200_000, 'x'));
+    expect(heapBytes() - before).to.be.below(2_000_000);
+  });
+});

@@ -1,0 +1,33 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { splitKey } from '../../api/meta.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import { Cache } from '../../kube/cache.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { transformServedClaim } from './claim-transform.js';
+import { CLAIM_PODS, type ClaimPod, ClaimPods, transformClaimPod } from './claim-pods.js';
+
+/** Reads from the API server, for what must not rest on caches. */
+
+/** @returns undefined where the API server says that there is no such claim */
+export async function readClaim(
+  key: string,
+  client: Pick<Client, 'get'>,
+  call: CallOptions,
+): Promise<IPAMClaim | undefined> {
+  const claim = await findUnlessGone(client, IPAM_CLAIMS, splitKey(key), call);
+  return claim && transformServedClaim(claim);
+}
+
+/** The pods that use a claim, or may. */
+export async function listClaimPods(
+  claim: IPAMClaim,
+  client: Pick<Client, 'listAs'>,
+  { signal }: CallOptions,
+): Promise<readonly ClaimPod[]> {
+  const { namespace } = claim.metadata;
+  const { items } = await client.listAs(PODS, transformClaimPod, { namespace, ...(signal && { signal }) });
+  const cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
+  for (const pod of items) cache.set(pod);
+  return new ClaimPods({ cache, onChange: () => undefined }, { byIndex: () => [] }).usersOf(claim);
+}

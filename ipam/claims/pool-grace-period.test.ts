@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import type { Resolution } from '../directory/resolution.js';
+import { PoolGracePeriods } from './pool-grace-period.js';
+
+const EXPECTED_POOL: Resolution = { kind: 'unserved', message: 'not there yet', isPoolPending: true };
+const MISSING_POOL: Resolution = { kind: 'unserved', message: 'there is none' };
+
+describe('patience with a pool that is on its way', () => {
+  it('leaves the claim alone for ten seconds, from when it was first seen to wait', () => {
+    const patience = new PoolGracePeriods();
+    expect(patience.applyTo('vms/a', EXPECTED_POOL, 1_000)).to.deep.equal({ ...EXPECTED_POOL, isUncertain: true });
+    expect(patience.applyTo('vms/a', EXPECTED_POOL, 10_999)).to.deep.equal({ ...EXPECTED_POOL, isUncertain: true });
+    expect(patience.remainingMs('vms/a', 10_999)).to.equal(1);
+    expect(patience.applyTo('vms/a', EXPECTED_POOL, 11_000)).to.equal(EXPECTED_POOL);
+    expect(patience.remainingMs('vms/a', 11_000)).to.equal(0);
+  });
+
+  it('begins anew after the pool was there, or the claim was gone', () => {
+    const patience = new PoolGracePeriods();
+    patience.applyTo('vms/a', EXPECTED_POOL, 0);
+    expect(patience.applyTo('vms/a', MISSING_POOL, 20_000)).to.equal(MISSING_POOL);
+    expect(patience.remainingMs('vms/a', 20_000)).to.equal(0);
+    patience.applyTo('vms/a', EXPECTED_POOL, 30_000);
+    patience.forget('vms/a');
+    patience.applyTo('vms/a', EXPECTED_POOL, 60_000);
+    expect(patience.remainingMs('vms/a', 60_000)).to.equal(10_000);
+  });
+
+  it('waits for nothing that nobody will make', () => {
+    const patience = new PoolGracePeriods();
+    expect(patience.applyTo('vms/a', MISSING_POOL, 0)).to.equal(MISSING_POOL);
+    expect(patience.remainingMs('vms/a', 0)).to.equal(0);
+  });
+});

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { IpamModelCluster } from './testing/model/cluster.js';
+import { ShownAddressCheck } from './testing/model/shown-addresses.js';
+import type { Operation } from './testing/model/operations.js';
+import { KINDS, type Kind } from './testing/model/world.js';
+
+type Event =
+  | { what: 'operation'; operation: Operation }
+  /** Somebody deletes leases by hand: of those that there are, the ones whose turn it is in this pattern. */
+  | { what: 'loss'; pattern: readonly boolean[] }
+  | { what: 'news'; process: number; kind: Kind; count: number }
+  | { what: 'sync'; process: number }
+  | { what: 'restart'; process: number };
+
+const a = <W extends Event['what']>(what: W) => fc.constant(what);
+const op = <D extends Operation['do']>(what: D) => fc.constant(what);
+const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
+const name = fc.constantFrom(...NAMES);
+const request = fc.constantFrom('["10.0.0.2"]', '["10.0.0.3"]', '["10.0.0.4"]', '["10.0.0.5"]', '["10.0.0.6"]');
+const process = fc.constantFrom(0, 1);
+
+const create = fc.record({
+  do: op('create'),
+  name,
+  request: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, request),
+  // of two that show one address either may have it
+  restored: fc.constant(undefined),
+  owned: fc.boolean(),
+});
+const change: fc.Arbitrary<Operation> = fc.oneof(
+  { weight: 4, arbitrary: create },
+  { weight: 3, arbitrary: fc.record({ do: op('request'), name, request }) },
+  { weight: 2, arbitrary: fc.record({ do: op('startPod'), name }) },
+  { weight: 1, arbitrary: fc.record({ do: op('delete'), name }) },
+  { weight: 1, arbitrary: fc.record({ do: op('pool'), pool: fc.constantFrom('small', 'dual', 'moved', 'gone') }) },
+);
+const event: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ what: a('operation'), operation: change }) },
+  { weight: 2, arbitrary: fc.record({ what: a('loss'), pattern: fc.array(fc.boolean(), { maxLength: 5 }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ what: a('news'), process, kind: fc.constantFrom(...KINDS), count: fc.nat({ max: 6 }) }),
+  },
+  { weight: 5, arbitrary: fc.record({ what: a('sync'), process }) },
+  { weight: 1, arbitrary: fc.record({ what: a('restart'), process }) },
+);
+
+async function happen(cluster: IpamModelCluster, guard: ShownAddressCheck, current: Event): Promise<void> {
+  switch (current.what) {
+    case 'operation':
+      // who asks for another address may leave his own
+      if (current.operation.do === 'request') guard.allowRelease(current.operation.name);
+      cluster.operate(current.operation);
+      return;
+    case 'loss':
+      deleteLeases(cluster, current.pattern);
+      return;
+    case 'news':
+      cluster.processes[current.process]?.deliver(current.kind, current.count);
+      return;
+    case 'sync':
+      await cluster.sync(current.process, undefined, []);
+      return;
+    case 'restart':
+      cluster.restart(current.process);
+      return;
+  }
+}
+
+function deleteLeases({ world }: IpamModelCluster, pattern: readonly boolean[]): void {
+  for (const [index, { metadata }] of world.list('addressleases').entries()) {
+    if (pattern[index] !== false) world.remove('addressleases', metadata.name);
+  }
+}
+
+describe('the addresses of living claims whose leases are lost', function () {
+  this.timeout(120_000);
+
+  it('are given to nobody else, whoever waits for any or asks for just these, and come back', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(create, { minLength: 1, maxLength: 5 }),
+        fc.array(name, { maxLength: 3 }),
+        fc.array(event, { minLength: 1, maxLength: 40, size: 'max' }),
+        async (creations, running, events) => {
+          const cluster = new IpamModelCluster();
+          for (const each of creations) cluster.operate(each);
+          await cluster.settle();
+          for (const each of running) cluster.operate({ do: 'startPod', name: each });
+          await cluster.settle();
+          const guard = new ShownAddressCheck(cluster.world);
+          for (const current of events) {
+            await happen(cluster, guard, current);
+            guard.check();
+          }
+          cluster.operate({ do: 'pool', pool: 'small' });
+          await cluster.settle();
+          guard.check();
+          guard.checkAllRestored();
+          cluster.checkSettled();
+        },
+      ),
+      { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 300) },
+    );
+  });
+});

@@ -1,0 +1,182 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { joinKey } from '../../api/meta.js';
+import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
+import type { Cache } from '../../kube/cache.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import { type Address, sameAddress } from '../core/address.js';
+import type { RestoreHold } from '../core/allocator.js';
+import { leaseName } from '../core/lease-name.js';
+import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { subnetOf } from '../core/pool.js';
+import { BY_NETWORK } from './indexes.js';
+import type { LeaseBook, LeaseChange } from '../leases/lease-book.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import { readShownAddresses } from './claim-addresses.js';
+import { conditionOf } from './status.js';
+
+export interface RestoreHoldDependencies {
+  claims: Pick<Cache<IPAMClaim>, 'get' | 'list' | 'byIndex'>;
+  book: Pick<LeaseBook, 'ofOwner' | 'promise' | 'unpromise'>;
+  directory: Pick<PoolDirectory, 'resolve'>;
+}
+
+interface SpaceAddress {
+  readonly addressSpace: string;
+  readonly address: Address;
+}
+
+/** By name of the lease that there would be. */
+type AddressesByLease = ReadonlyMap<string, SpaceAddress>;
+const NO_ADDRESSES: AddressesByLease = new Map();
+
+/**
+ * Addresses that claims show and have no lease of: restored ones, and those whose leases somebody has deleted. A VM may run with such an address, so
+ * nobody else is given it before the claim has it back. Claims that show the same address may all try: a lease is the truth.
+ *
+ * What is promised follows from claims and leases as the caches have them. A cache may lag behind what this process wrote: so a lost lease is promised
+ * whatever the status says, and a promise ends only with its claim, or when a sync has left the claim at rest.
+ */
+export class RestoreHolds {
+  readonly #dependencies: RestoreHoldDependencies;
+  readonly #ofClaim = new Map<string, Map<string, SpaceAddress>>();
+  /** By name of the lease that there would be, then by the UID of the claim. */
+  readonly #byName = new Map<string, Map<string, RestoreHold>>();
+  #isActive = false;
+
+  constructor(dependencies: RestoreHoldDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** A term of leadership begins; the caches are filled. */
+  start(): void {
+    this.#isActive = true;
+    for (const claim of this.#dependencies.claims.list()) this.#promise(claim, this.#lackedBy(claim));
+  }
+
+  stop(): void {
+    this.#isActive = false;
+    for (const uid of [...this.#ofClaim.keys()]) this.#breakAll(uid);
+  }
+
+  onClaimChange({ type, object, before }: ObjectChange<IPAMClaim>): void {
+    if (!this.#isActive) return;
+    const { uid = '' } = object.metadata;
+    const { uid: former = uid } = before?.metadata ?? {};
+    if (former !== uid) this.#breakAll(former);
+    if (type === 'removed') this.#breakAll(uid);
+    else this.#promise(object, this.#lackedBy(object));
+  }
+
+  onLeaseChange({ before, after }: LeaseChange): void {
+    if (!this.#isActive) return;
+    const had = holderOf(before);
+    const has = holderOf(after);
+    if (after !== undefined && has !== undefined) this.#break(has.uid, after.metadata.name);
+    if (before === undefined || had === undefined || had.uid === has?.uid) return;
+    const claim = this.#dependencies.claims.get(joinKey(had.namespace, had.name));
+    if (claim?.metadata.uid === had.uid) this.#promise(claim, new Map([[before.metadata.name, before]]), false);
+  }
+
+  /** Pools and NADs have changed: claims may be served that were not. */
+  onNetworksChange(networks: Iterable<string>): void {
+    if (!this.#isActive) return;
+    for (const network of networks) {
+      for (const claim of this.#dependencies.claims.byIndex(BY_NETWORK, network)) {
+        this.#promise(claim, this.#lackedBy(claim));
+      }
+    }
+  }
+
+  /** A sync has left the claim at rest. @param claim as the API server had it last, as far as the sync knows */
+  onSynced(claim: IPAMClaim): void {
+    if (!this.#isActive) return;
+    const { uid = '' } = claim.metadata;
+    const lacked = this.#lackedBy(claim);
+    const promised = [...(this.#ofClaim.get(uid)?.keys() ?? [])];
+    // while nobody serves it, it can neither have its addresses back nor lose them
+    const isServed = promised.length > 0 && this.#dependencies.directory.resolve(claim).kind !== 'unserved';
+    if (isServed) for (const name of promised) if (!lacked.has(name)) this.#break(uid, name);
+    this.#promise(claim, lacked);
+  }
+
+  /** Who has a better right to the address than the claim. One that shows it, too, yields only where it was refused and the other one was not. */
+  holdAgainst(claim: IPAMClaim, addressSpace: string, address: Address): RestoreHold | undefined {
+    const promisees = this.#byName.get(leaseName(addressSpace, address));
+    if (promisees === undefined) return undefined;
+    const { uid = '' } = claim.metadata;
+    const shows = readShownAddresses(claim).addresses.some((shown) => sameAddress(shown, address));
+    const own = promisees.get(uid) ?? (shows ? restoreHoldOf(claim) : undefined);
+    for (const [other, promisee] of promisees) {
+      if (other !== uid && (own === undefined || (own.wasRefused && !promisee.wasRefused))) return promisee;
+    }
+    return undefined;
+  }
+
+  #lackedBy(claim: IPAMClaim): AddressesByLease {
+    const { book, directory } = this.#dependencies;
+    const { addresses } = readShownAddresses(claim);
+    if (addresses.length === 0) return NO_ADDRESSES;
+    const resolution = directory.resolve(claim);
+    if (resolution.kind !== 'served') return NO_ADDRESSES;
+    const { pool } = resolution;
+    const { addressSpace } = pool;
+    // a lease in the address space of an earlier pool guards nothing in this one
+    const held = book
+      .ofOwner(claim.metadata.uid ?? '')
+      .filter((lease) => stateOf(lease) === 'held' && lease.addressSpace === addressSpace);
+    const lacked = addresses.filter((shown) => !held.some(({ address }) => sameAddress(address, shown)));
+    const leasable = lacked.filter((address) => subnetOf(pool, address)?.requestable.has(address.value));
+    return new Map(leasable.map((address) => [leaseName(addressSpace, address), { addressSpace, address }]));
+  }
+
+  /** @param isWish default: as the claim says */
+  #promise(claim: IPAMClaim, places: AddressesByLease, isWish?: boolean): void {
+    if (places.size === 0) return;
+    const { uid = '' } = claim.metadata;
+    const promisee = restoreHoldOf(claim, isWish);
+    const known = this.#ofClaim.get(uid) ?? new Map<string, SpaceAddress>();
+    this.#ofClaim.set(uid, known);
+    for (const [name, { addressSpace, address }] of places) {
+      known.set(name, { addressSpace, address });
+      const promisees = this.#byName.get(name) ?? new Map<string, RestoreHold>();
+      this.#byName.set(name, promisees.set(uid, promisee));
+      this.#dependencies.book.promise(addressSpace, address);
+    }
+  }
+
+  #breakAll(uid: string): void {
+    for (const name of [...(this.#ofClaim.get(uid)?.keys() ?? [])]) this.#break(uid, name);
+  }
+
+  /** Whoever waits for the address is told, also where others still show it. */
+  #break(uid: string, name: string): void {
+    const places = this.#ofClaim.get(uid);
+    const place = places?.get(name);
+    if (places === undefined || place === undefined) return;
+    places.delete(name);
+    if (places.size === 0) this.#ofClaim.delete(uid);
+    const { book } = this.#dependencies;
+    const promisees = this.#byName.get(name);
+    promisees?.delete(uid);
+    const isLeft = promisees !== undefined && promisees.size > 0;
+    if (!isLeft) this.#byName.delete(name);
+    book.unpromise(place.addressSpace, place.address);
+    if (isLeft) book.promise(place.addressSpace, place.address);
+  }
+}
+
+function restoreHoldOf(claim: IPAMClaim, isWish = wasRefused(claim)): RestoreHold {
+  const { namespace = '', name } = claim.metadata;
+  return { namespace, name, wasRefused: isWish };
+}
+
+/** Somebody else had the address. */
+function wasRefused(claim: IPAMClaim): boolean {
+  const allocated = conditionOf(claim, IPS_ALLOCATED);
+  return allocated?.status === 'False' && allocated.reason === AllocationReason.Conflict;
+}
+
+function holderOf(lease: LeaseRecord | undefined) {
+  if (lease === undefined || stateOf(lease) !== 'held') return undefined;
+  return lease.owner?.kind === 'IPAMClaim' ? lease.owner : undefined;
+}

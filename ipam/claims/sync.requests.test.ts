@@ -1,0 +1,146 @@
+import { expect } from 'chai';
+import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../../api/names.js';
+import { VMI_OWNER } from '../../test/launcher-pods.js';
+import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
+
+describe('syncing a claim that asks for another address', () => {
+  let scene: ClaimSyncScenario;
+
+  beforeEach(() => {
+    scene = new ClaimSyncScenario();
+  });
+
+  beforeEach(async () => {
+    scene.create('a', { owned: true });
+    await scene.cluster.settle();
+    scene.request('a', '["10.0.0.5"]');
+  });
+
+  it('moves it, and lets the old address cool down', async () => {
+    const { requests } = await scene.sync('a');
+    expect(requests).to.deep.equal([
+      'GET ipamclaims a',
+      'GET pods',
+      'POST addressleases',
+      'PATCH ipamclaims a status',
+      'GET pods',
+      'PATCH addressleases blue.10-0-0-2',
+    ]);
+    expect(scene.claim('a').status?.ips).to.deep.equal(['10.0.0.5/29']);
+    expect(scene.cluster.world.get('addressleases', 'blue.10-0-0-2')?.spec.releasedAt).to.be.a('string');
+  });
+
+  it('does not while a pod uses it that the cache has not seen, and says so', async () => {
+    scene.process.deliverAll();
+    scene.cluster.operate({ do: 'startPod', name: 'a' });
+    await scene.process.sync('vms/a');
+    expect(scene.leases).to.deep.equal(['10.0.0.2']);
+    expect(scene.claim('a').status?.ips).to.deep.equal(['10.0.0.2/29']);
+    expect(scene.claim('a').status?.conditions?.[1]).to.include({ status: 'False', reason: 'ClaimInUse' });
+  });
+
+  it('does though a pod waits that says it is a launcher of the VM, and that another user than KubeVirt created', async () => {
+    scene.cluster.world.create('pods', {
+      metadata: {
+        namespace: 'vms',
+        name: 'forged',
+        annotations: {
+          [NETWORKS_ANNOTATION]: 'blue',
+          [LAUNCHER_CREATOR]: 'system:serviceaccount:vms:kubevirt-controller',
+        },
+        ownerReferences: [{ ...VMI_OWNER, name: 'a' }],
+      },
+      status: { phase: 'Pending' },
+    });
+    await scene.cluster.settle();
+    expect(scene.claim('a').status?.ips).to.deep.equal(['10.0.0.5/29']);
+  });
+
+  it('keeps the old address for a pod that has come meanwhile, until that is gone', async () => {
+    scene.process.deliverAll();
+    scene.cluster.api.before = ({ method }) => {
+      if (method === 'POST') {
+        scene.cluster.operate({ do: 'startPod', name: 'a' });
+        scene.cluster.operate({ do: 'addPod', name: 'a' });
+      }
+      return undefined;
+    };
+    await scene.process.sync('vms/a');
+    await scene.cluster.settle();
+    expect(scene.heldBy('a')).to.have.lengthOf(2);
+    scene.cluster.operate({ do: 'endPod', name: 'a' });
+    await scene.cluster.settle();
+    expect(scene.heldBy('a')).to.deep.equal(['10.0.0.5']);
+  });
+
+  it('keeps what it has where somebody has the other one, and moves once that is free', async () => {
+    scene.request('a', undefined);
+    scene.create('b', { request: '["10.0.0.5"]' });
+    await scene.cluster.settle();
+    scene.request('a', '["10.0.0.5"]');
+    await scene.cluster.settle();
+    expect(scene.claim('a').status?.conditions?.[1]).to.deep.include({
+      type: 'RequestHonoured',
+      status: 'False',
+      reason: 'IPAddressConflict',
+      message: '10.0.0.5 is held by IPAMClaim vms/b',
+    });
+    scene.finish('b');
+    await scene.cluster.settle();
+    await scene.cluster.coolDown();
+    expect(scene.claim('a').status?.ips).to.deep.equal(['10.0.0.5/29']);
+    expect(scene.claim('a').status?.conditions).to.have.lengthOf(1);
+  });
+});
+
+describe('syncing a claim that was restored with its status', () => {
+  let scene: ClaimSyncScenario;
+
+  beforeEach(() => {
+    scene = new ClaimSyncScenario();
+  });
+
+  it('gets exactly its addresses back', async () => {
+    scene.create('a', { restored: ['10.0.0.4/29'] });
+    await scene.sync('a');
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
+    expect(scene.leases).to.deep.equal(['10.0.0.4']);
+  });
+
+  it('shows who has them, does not forget them, and gets them once they are free', async () => {
+    scene.create('a', { request: '["10.0.0.4"]' });
+    await scene.cluster.settle();
+    scene.create('b', { restored: ['10.0.0.4/29'] });
+    await scene.cluster.settle();
+    expect([scene.ipsOf('b'), scene.reasonOf('b')]).to.deep.equal([['10.0.0.4'], 'IPAddressConflict']);
+    scene.finish('a');
+    await scene.cluster.settle();
+    await scene.cluster.coolDown();
+    expect([scene.ipsOf('b'), scene.reasonOf('b')]).to.deep.equal([['10.0.0.4'], 'SuccessfulAllocation']);
+  });
+
+  it('gets a lease back that was deleted by hand', async () => {
+    scene.create('a');
+    await scene.cluster.settle();
+    scene.cluster.world.remove('addressleases', 'blue.10-0-0-2');
+    await scene.cluster.settle();
+    expect(scene.leases).to.deep.equal(['10.0.0.2']);
+  });
+
+  it('gets it back at once where it was released by hand, whoever made the claim', async () => {
+    scene.create('a');
+    await scene.cluster.settle();
+    const releasedAt = new Date(scene.cluster.world.now).toISOString();
+    scene.cluster.world.update('addressleases', 'blue.10-0-0-2', ({ spec }) => void (spec.releasedAt = releasedAt));
+    await scene.cluster.settle();
+    expect([scene.heldBy('a'), scene.reasonOf('a')]).to.deep.equal([['10.0.0.2'], 'SuccessfulAllocation']);
+  });
+
+  it('gets them back before a new claim gets its first, though that is older, when a process begins to lead', async () => {
+    scene.create('a');
+    scene.create('b', { restored: ['10.0.0.2/29'] });
+    scene.cluster.restart(0);
+    await scene.cluster.settle();
+    expect([scene.heldBy('a'), scene.heldBy('b')]).to.deep.equal([['10.0.0.3'], ['10.0.0.2']]);
+  });
+});

@@ -1,0 +1,95 @@
+import type { IPAMClaim } from '../../../../api/ipam-claim.js';
+import { IPS_ALLOCATED } from '../../../../api/names.js';
+import type { SyncResult } from '../../../../kube/controller-loop.js';
+import type { Fault } from './api.js';
+import { IpamModelCluster } from './cluster.js';
+import { leasesHeldBy } from './invariants.js';
+import type { Operation } from './operations.js';
+import type { IpamModelProcess } from './process.js';
+import { bareAddress } from '../../../../test/bare-address.js';
+
+export type Name = Extract<Operation, { do: 'create' }>['name'];
+
+/** A model cluster in which a test says what happens. */
+export class ClaimSyncScenario {
+  readonly cluster = new IpamModelCluster();
+  readonly process: IpamModelProcess;
+  /** Another one that takes itself for the leader, and whose caches lag behind. */
+  readonly laggingProcess: IpamModelProcess;
+
+  constructor() {
+    const [process, late] = this.cluster.processes as [IpamModelProcess, IpamModelProcess];
+    this.process = process;
+    this.laggingProcess = late;
+    this.cluster.processes.length = 1;
+  }
+
+  /** Claims are created a second apart. */
+  create(name: Name, given: { request?: string; restored?: string[]; owned?: boolean; mac?: string } = {}): void {
+    this.cluster.world.now += 1000;
+    this.cluster.operate({ do: 'create', name, request: undefined, restored: undefined, owned: false, ...given });
+  }
+
+  request(name: Name, request: string | undefined): void {
+    this.cluster.operate({ do: 'request', name, request });
+  }
+
+  /** The claim is gone. */
+  finish(name: Name): void {
+    this.cluster.operate({ do: 'finish', name });
+  }
+
+  claim(name: Name): IPAMClaim {
+    const claim = this.cluster.world.get('ipamclaims', `vms/${name}`);
+    if (claim === undefined) throw new TypeError(`there is no claim ${name}`);
+    return claim;
+  }
+
+  /** Without prefix lengths. */
+  ipsOf(name: Name): string[] | undefined {
+    return this.claim(name).status?.ips?.map(bareAddress);
+  }
+
+  reasonOf(name: Name): string | undefined {
+    return this.claim(name).status?.conditions?.find(({ type }) => type === IPS_ALLOCATED)?.reason;
+  }
+
+  /** Addresses of all leases. */
+  get leases(): string[] {
+    return this.cluster.world.list('addressleases').map(({ spec }) => spec.address);
+  }
+
+  /** Addresses of the leases that the claim has. */
+  heldBy(name: Name): string[] {
+    return leasesHeldBy(this.cluster.world, this.claim(name).metadata.uid).map(({ spec }) => spec.address);
+  }
+
+  /** The n-th request from now on, counted from 0, fails. */
+  failRequest(number: number, fault: Fault): void {
+    let count = 0;
+    this.cluster.api.before = () => (count++ === number ? fault : undefined);
+  }
+
+  /** Before the n-th request from now on, counted from 0, something else is done to its end. */
+  interruptRequest(number: number, interlude: () => Promise<void>): void {
+    const { api } = this.cluster;
+    const request = api.request.bind(api);
+    let count = 0;
+    api.request = async (each) => {
+      if (count++ === number) await interlude();
+      return request(each);
+    };
+  }
+
+  /** All news arrive, and the claim is synced once. */
+  async sync(name: Name): Promise<{ result: SyncResult; requests: string[] }> {
+    this.process.deliverAll();
+    return this.syncWithoutNews(name);
+  }
+
+  async syncWithoutNews(name: Name, process = this.process): Promise<{ result: SyncResult; requests: string[] }> {
+    const from = this.cluster.api.requests.length;
+    const result = await process.sync(`vms/${name}`);
+    return { result, requests: this.cluster.api.requests.slice(from) };
+  }
+}

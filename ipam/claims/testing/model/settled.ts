@@ -1,0 +1,105 @@
+import type { IPAMClaim } from '../../../../api/ipam-claim.js';
+import { type Condition, isBeingDeleted, objectKey } from '../../../../api/meta.js';
+import { AllocationReason, CLAIM_REQUESTED_ADDRESSES, IPS_ALLOCATED, REQUEST_HONOURED } from '../../../../api/names.js';
+import { type Address, formatAddress, parseAddress } from '../../../core/address.js';
+import { type Pool, addressesOf, compilePool } from '../../../core/pool.js';
+import { Violation, leasesHeldBy } from './invariants.js';
+import type { IpamWorld } from './world.js';
+import { bareAddress } from '../../../../test/bare-address.js';
+
+/** At rest: every claim has its addresses or says why not, and there are no leases but theirs. */
+export function checkSettled(world: IpamWorld): void {
+  for (const claim of world.list('ipamclaims')) checkClaim(world, claim);
+  for (const { metadata, spec } of world.list('addressleases')) {
+    if (spec.releasedAt !== undefined || spec.owner === undefined) continue;
+    if (world.claim(spec.owner.uid) === undefined) throw new Violation(`${metadata.name} has no owner any more`);
+  }
+}
+
+/** Nobody waits for what is free: neither leased nor shown by another claim. To be asked once nothing cools down. */
+export function checkWaitList(world: IpamWorld): void {
+  const pool = world.get('addresspools', 'blue');
+  const compiled = pool && compilePool(pool);
+  if (compiled?.ok !== true) return;
+  const leased = world.list('addressleases').map(({ spec }) => parseAddress(spec.address));
+  for (const claim of world.list('ipamclaims')) {
+    const allocated = conditionOf(claim, IPS_ALLOCATED);
+    if (allocated?.status !== 'False' || isBeingDeleted(claim)) continue;
+    const promised = world
+      .list('ipamclaims')
+      .filter((other) => other !== claim)
+      .flatMap(shownAddresses);
+    checkWaitReason(claim, allocated, compiled.pool, [...leased, ...promised]);
+  }
+}
+
+function shownAddresses({ status }: IPAMClaim): Address[] {
+  return (status?.ips ?? []).map((ip) => parseAddress(bareAddress(ip)));
+}
+
+function checkWaitReason(
+  claim: IPAMClaim,
+  { reason, message }: Condition,
+  pool: Pool,
+  taken: readonly Address[],
+): void {
+  if (reason === AllocationReason.Exhausted && !isFull(pool, taken)) {
+    throw new Violation(`${objectKey(claim)} waits in vain`);
+  }
+  const [text] = message.split(' ');
+  const isTaken = taken.some((address) => formatAddress(address) === text);
+  if (reason === AllocationReason.Conflict && !isTaken) {
+    throw new Violation(`${objectKey(claim)} waits for ${text ?? ''}, which is free`);
+  }
+}
+
+function isFull(pool: Pool, taken: readonly Address[]): boolean {
+  return pool.families.some((family) => {
+    const open = addressesOf(pool, family, 'open');
+    const values = taken.filter((address) => address.family === family).map(({ value }) => value);
+    return BigInt(new Set(values.filter((value) => open.has(value))).size) >= open.size;
+  });
+}
+
+function checkClaim(world: IpamWorld, claim: IPAMClaim): void {
+  const key = objectKey(claim);
+  const allocated = conditionOf(claim, IPS_ALLOCATED);
+  if (allocated === undefined) {
+    // it goes as it came: it gets nothing new
+    if (!isBeingDeleted(claim)) throw new Violation(`${key} says nothing`);
+    return;
+  }
+  const held = leasesHeldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
+  const ips = (claim.status?.ips ?? []).map(bareAddress);
+  const surplus = held.filter((address) => !ips.includes(address));
+  if (surplus.length > 0 && isSurplusForbidden(world, claim)) {
+    throw new Violation(`${key} has ${surplus.join()} and does not show it`);
+  }
+  if (allocated.status === 'True' && !ips.every((ip) => held.includes(ip))) {
+    throw new Violation(`${key} shows ${ips.join()} and has ${held.join()}`);
+  }
+  if (allocated.status === 'False' && allocated.message === '') throw new Violation(`${key} does not say why`);
+  if (!isBeingDeleted(claim)) checkRequest(claim, ips);
+}
+
+/** While a pod uses the claim, or no pool serves it, what is too much waits. */
+function isSurplusForbidden(world: IpamWorld, claim: IPAMClaim): boolean {
+  const isServed = world.get('addresspools', 'blue') !== undefined;
+  return isServed && !isBeingDeleted(claim) && world.get('pods', objectKey(claim)) === undefined;
+}
+
+function checkRequest(claim: IPAMClaim, ips: readonly string[]): void {
+  const honoured = conditionOf(claim, REQUEST_HONOURED);
+  const text = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES] ?? '[]';
+  const isReadable = text.startsWith('[');
+  const wanted = isReadable ? (JSON.parse(text) as string[]).map(bareAddress) : [];
+  const isOpen = !isReadable || wanted.some((address) => !ips.includes(address));
+  const isPending = isOpen && conditionOf(claim, IPS_ALLOCATED)?.status === 'True';
+  if (isPending === (honoured !== undefined)) return;
+  const says = honoured?.message ?? 'nothing';
+  throw new Violation(`${objectKey(claim)} asks for ${text}, has ${ips.join()}, says ${says}`);
+}
+
+function conditionOf(claim: IPAMClaim, type: string) {
+  return claim.status?.conditions?.find((condition) => condition.type === type);
+}

@@ -1,0 +1,62 @@
+import type { AddressLease } from '../../../../api/address-lease.js';
+import { isBeingDeleted } from '../../../../api/meta.js';
+import { IPS_ALLOCATED } from '../../../../api/names.js';
+import { Violation, leasesHeldBy } from './invariants.js';
+import type { IpamWorld } from './world.js';
+import { bareAddress } from '../../../../test/bare-address.js';
+
+interface ProtectedClaim {
+  readonly name: string;
+  readonly uid: string;
+  readonly addresses: readonly string[];
+}
+
+/** The addresses that claims have and show when it is made: nobody else may ever have a lease of them, whoever deletes leases. */
+export class ShownAddressCheck {
+  readonly #world: IpamWorld;
+  readonly #wards: ProtectedClaim[];
+  /** In the world's log of leases. */
+  #position: number;
+
+  constructor(world: IpamWorld) {
+    this.#world = world;
+    this.#position = world.log.addressleases.length;
+    this.#wards = world.list('ipamclaims').flatMap((claim) => {
+      const { name, uid = '' } = claim.metadata;
+      const isAllocated = claim.status?.conditions?.some(
+        ({ type, status }) => type === IPS_ALLOCATED && status === 'True',
+      );
+      if (!isAllocated || isBeingDeleted(claim)) return [];
+      return [{ name, uid, addresses: (claim.status?.ips ?? []).map(bareAddress) }];
+    });
+  }
+
+  /** The claim may leave its addresses. */
+  allowRelease(name: string): void {
+    const index = this.#wards.findIndex((ward) => ward.name === name);
+    if (index >= 0) this.#wards.splice(index, 1);
+  }
+
+  /** Judges what was written since the last time. */
+  check(): void {
+    const { addressleases } = this.#world.log;
+    for (const { type, object } of addressleases.slice(this.#position)) {
+      const { address, releasedAt, owner } = (object as AddressLease).spec;
+      if (type === 'removed' || releasedAt !== undefined) continue;
+      const ward = this.#wards.find(({ addresses }) => addresses.includes(address));
+      if (ward !== undefined && ward.uid !== owner?.uid) {
+        throw new Violation(`${address} is leased to ${owner?.uid ?? 'nobody'}, and ${ward.name} shows it`);
+      }
+    }
+    this.#position = addressleases.length;
+  }
+
+  /** At rest. */
+  checkAllRestored(): void {
+    for (const { name, uid, addresses } of this.#wards) {
+      const held = leasesHeldBy(this.#world, uid).map(({ spec }) => spec.address);
+      const lost = addresses.filter((address) => !held.includes(address));
+      if (lost.length > 0) throw new Violation(`${name} has not got ${lost.join()} back`);
+    }
+  }
+}

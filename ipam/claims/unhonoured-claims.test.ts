@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { EventSubject } from '../../kube/events.js';
+import { silentLogger } from '../../kube/log.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { claim } from '../../test/workload-objects.js';
+import type { Resolution } from '../directory/resolution.js';
+import type { ClaimPod } from './claim-pods.js';
+import { UnhonouredClaims, unhonouredPods } from './unhonoured-claims.js';
+
+const START = Date.UTC(2026, 0, 1);
+const AFTER_MS = 60_000;
+const FOREIGN: Resolution = { kind: 'foreign', message: 'NAD vms/blue delegates IPAM to host-local' };
+
+function pod(name: string, more: Partial<ClaimPod> = {}): ClaimPod {
+  const metadata = { name, namespace: 'vms', uid: `${name}-uid` };
+  return { metadata, terminal: false, claims: ['vm1.data'], scheduledAt: START, ...more };
+}
+
+describe('a claim that nobody honours', () => {
+  const message =
+    'IPAMClaim vm1.data got no address within 60 s of the start of pod p: NAD vms/blue delegates IPAM to host-local, ' +
+    'and nobody else honours the claim; let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, ' +
+    'or take allowPersistentIPs out of its config';
+  const leaving = { ...pod('p'), metadata: { ...pod('p').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  const rows: {
+    name: string;
+    seconds?: number;
+    claim?: IPAMClaim;
+    pod?: ClaimPod;
+    resolution?: Resolution;
+    told: boolean;
+  }[] = [
+    { name: 'is told of once its pod has waited for a minute', told: true },
+    { name: 'is not told of before', seconds: 59.999, told: false },
+    {
+      name: 'is told of where another writer left its status in pieces',
+      claim: { ...claim(), status: {} },
+      told: true,
+    },
+    { name: 'is none where it has addresses', claim: claim({ ips: ['10.0.0.5/24'] }), told: false },
+    { name: 'is none while it is being deleted', claim: claim({ deleting: true }), told: false },
+    {
+      name: 'is none where it is ours, and no pool can serve it',
+      resolution: { kind: 'unserved', message: '' },
+      told: false,
+    },
+    { name: 'is none where it is ours', resolution: { kind: 'served', pool: {} as never }, told: false },
+    {
+      name: 'is none where the pod has no node yet',
+      pod: { metadata: pod('p').metadata, terminal: false, claims: ['vm1.data'] },
+      told: false,
+    },
+    {
+      name: 'is none for a launcher that does not refer to it',
+      pod: pod('p', { claims: [], vmi: { name: 'vm1', uid: 'vmi-uid' } }),
+      told: false,
+    },
+    { name: 'is none for a pod that is being deleted', pod: leaving, told: false },
+  ];
+  for (const row of rows) {
+    it(row.name, () => {
+      const now = START + (row.seconds ?? 60) * 1_000;
+      const situation = {
+        claim: row.claim ?? claim(),
+        users: [row.pod ?? pod('p')],
+        resolution: row.resolution ?? FOREIGN,
+        now,
+      };
+      const messages = unhonouredPods(situation, AFTER_MS).map((use) => use.message);
+      expect(messages).to.deep.equal(row.told ? [message] : []);
+    });
+  }
+});
+
+describe('UnhonouredClaims', () => {
+  const clock = () => new ManualClock(START);
+
+  class Bed {
+    readonly clock = clock();
+    readonly events: string[] = [];
+    claims: IPAMClaim[] = [claim()];
+    users: ClaimPod[] = [];
+    open = true;
+    resolve: () => Resolution = () => FOREIGN;
+    readonly unhonoured = new UnhonouredClaims({
+      claims: { list: () => this.claims },
+      pods: { usersOf: () => this.users },
+      directory: { resolve: () => this.resolve() },
+      events: {
+        event: ({ kind, metadata }: EventSubject, type, reason, text) =>
+          void this.events.push(`${type} ${reason} on ${kind} ${metadata.name}: ${/pod (\S+):/.exec(text)?.[1] ?? ''}`),
+      },
+      clock: this.clock,
+      log: silentLogger,
+      gate: { isOpen: () => this.open },
+      config: { unhonouredAfterMs: AFTER_MS },
+    });
+
+    async until(seconds: number): Promise<void> {
+      await this.clock.stepThrough(START + seconds * 1_000);
+    }
+  }
+
+  let bed: Bed;
+  beforeEach(() => {
+    bed = new Bed();
+    bed.unhonoured.start();
+  });
+  afterEach(() => bed.unhonoured.stop());
+
+  const about = (name: string) => [
+    `Warning IPAMClaimNotHonoured on IPAMClaim vm1.data: ${name}`,
+    `Warning IPAMClaimNotHonoured on VirtualMachine vm1: ${name}`,
+  ];
+
+  it('tell the claim and its VM, once for each pod', async () => {
+    bed.users = [pod('p')];
+    await bed.until(300);
+    expect(bed.events).to.deep.equal(about('p'));
+    bed.users = [pod('p'), pod('q', { scheduledAt: START + 300_000 })];
+    await bed.until(355);
+    expect(bed.events).to.have.length(2);
+    await bed.until(365);
+    expect(bed.events).to.deep.equal([...about('p'), ...about('q')]);
+  });
+
+  it('tell nobody while the gate is closed', async () => {
+    bed.open = false;
+    bed.users = [pod('p')];
+    await bed.until(300);
+    expect(bed.events).to.deep.equal([]);
+  });
+
+  it('go on where one claim cannot be judged', async () => {
+    bed.users = [pod('p')];
+    let calls = 0;
+    bed.resolve = () => {
+      if (calls++ % 2 === 0) throw new TypeError('bad NAD');
+      return FOREIGN;
+    };
+    bed.claims = [claim({ name: 'bad' }), claim()];
+    await bed.until(70);
+    expect(bed.events).to.deep.equal(about('p'));
+  });
+
+  it('ask for no NAD where nobody uses the claim', async () => {
+    let asked = 0;
+    bed.resolve = () => {
+      asked++;
+      return FOREIGN;
+    };
+    await bed.until(300);
+    expect(asked).to.equal(0);
+    bed.users = [pod('p')];
+    await bed.until(310);
+    expect(asked).to.be.greaterThan(0);
+  });
+});

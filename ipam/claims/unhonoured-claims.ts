@@ -1,0 +1,128 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { isBeingDeleted, objectKey } from '../../api/meta.js';
+import { EventReason } from '../../api/names.js';
+import type { Cache } from '../../kube/cache.js';
+import type { Clock } from '../../kube/clock.js';
+import type { EventRecorder } from '../../kube/events.js';
+import type { Logger } from '../../kube/log.js';
+import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import type { Resolution } from '../directory/resolution.js';
+import type { ClaimPod, ClaimPods } from './claim-pods.js';
+import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+
+/** What bears on whether a claim is honoured. */
+export interface HonourCheck {
+  readonly claim: IPAMClaim;
+  readonly users: readonly ClaimPod[];
+  readonly resolution: Resolution;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** A pod that waits for a claim's addresses in vain. */
+export interface UnhonouredPod {
+  readonly pod: ClaimPod;
+  readonly message: string;
+}
+
+const REMEDY =
+  'let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, or take allowPersistentIPs out of its config';
+
+/**
+ * The pods that refer to a claim and have had a node for `afterMs` without anybody giving the claim an address, where that is not for us
+ * to do. A pod without a node is not waited for: no IPAM need have looked at it.
+ */
+export function unhonouredPods({ claim, users, resolution, now }: HonourCheck, afterMs: number): UnhonouredPod[] {
+  const { name } = claim.metadata;
+  const ips = claim.status?.ips ?? [];
+  if (resolution.kind !== 'foreign' || ips.length > 0 || isBeingDeleted(claim)) return [];
+  return users
+    .filter(
+      (pod) => pod.claims.includes(name) && !isBeingDeleted(pod) && now - (pod.scheduledAt ?? Infinity) >= afterMs,
+    )
+    .map((pod) => ({
+      pod,
+      message:
+        `IPAMClaim ${name} got no address within ${afterMs / 1000} s of the start of pod ${pod.metadata.name}: ` +
+        `${resolution.message}, and nobody else honours the claim; ${REMEDY}`,
+    }));
+}
+
+export interface UnhonouredDeps {
+  readonly claims: Pick<Cache<IPAMClaim>, 'list'>;
+  readonly pods: Pick<ClaimPods, 'usersOf'>;
+  readonly directory: Pick<PoolDirectory, 'resolve'>;
+  readonly events: Pick<EventRecorder, 'event'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly gate: PersistentIPsGate;
+  readonly config: { readonly unhonouredAfterMs: number };
+}
+
+const MIN_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 10_000;
+
+/** Tells users of claims that nobody honours, once for each pod. */
+export class UnhonouredClaims {
+  readonly #deps: UnhonouredDeps;
+  /** UIDs of claim and pod. */
+  #told = new Set<string>();
+  #abort: AbortController | undefined;
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(deps: UnhonouredDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#abort = new AbortController();
+    this.#looking = this.#lookAgainAndAgain(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort?.abort();
+    await this.#looking;
+  }
+
+  async #lookAgainAndAgain(signal: AbortSignal): Promise<void> {
+    const { clock, gate, config } = this.#deps;
+    const pauseMs = Math.min(Math.max(config.unhonouredAfterMs / 4, MIN_PAUSE_MS), MAX_PAUSE_MS);
+    while (!signal.aborted) {
+      if (gate.isOpen()) this.#look();
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+
+  #look(): void {
+    const { claims, log } = this.#deps;
+    const told = new Set<string>();
+    for (const claim of claims.list()) {
+      try {
+        for (const use of this.#usesOf(claim)) told.add(this.#tell(claim, use));
+      } catch (error) {
+        log.error({ claim: objectKey(claim), err: error }, 'it cannot be said whether the claim is honoured');
+      }
+    }
+    // what is not seen any more need not be remembered
+    this.#told = told;
+  }
+
+  #usesOf(claim: IPAMClaim): UnhonouredPod[] {
+    const { pods, directory, clock, config } = this.#deps;
+    const users = pods.usersOf(claim);
+    if (users.length === 0) return [];
+    const situation = { claim, users, resolution: directory.resolve(claim), now: clock.wall() };
+    return unhonouredPods(situation, config.unhonouredAfterMs);
+  }
+
+  #tell(claim: IPAMClaim, { pod, message }: UnhonouredPod): string {
+    const { events, log } = this.#deps;
+    const use = `${claim.metadata.uid ?? ''}/${pod.metadata.uid ?? ''}`;
+    if (this.#told.has(use)) return use;
+    log.warn({ claim: objectKey(claim), pod: pod.metadata.name }, message);
+    for (const subject of claimEventSubjects(claim))
+      events.event(subject, 'Warning', EventReason.ClaimNotHonoured, message);
+    return use;
+  }
+}

@@ -1,0 +1,3 @@
+/** Why a suspect keeps its address. */
+
+export type KeepReason = { kind: 'alive' } | { kind: 'changed' } | { kind: 'unknown'; why: string };

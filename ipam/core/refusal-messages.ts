@@ -1,0 +1,111 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
+import { type Address, type Family, formatAddress, formatFamily, sameAddress } from './address.js';
+import { firstOf, formatCidr, lastOf } from './cidr.js';
+import type { LeaseRecord, LeaseTimes } from './lease.js';
+import { type Pool, type Subnet, addressesOf } from './pool.js';
+import type { RangeSet } from './ranges.js';
+
+/** Why there is no address, as users read it. */
+
+/** Ranges that a message names; a pool may have hundreds. */
+const MAX_RANGES_SHOWN = 3;
+
+export function notInPoolMessage(address: Address, pool: Pool): string {
+  const subnets = pool.subnets.map(({ cidr }) => formatCidr(cidr)).join(', ');
+  const leasable = addressesOf(pool, address.family, 'requestable');
+  const remedy = leasable.isEmpty
+    ? `ask for none, it has no ${formatFamily(address.family)} addresses`
+    : askFor(leasable, address.family);
+  return `${formatAddress(address)} is not in pool ${pool.name} (${subnets}): ${remedy}`;
+}
+
+/** It is in the subnet, and never leased. */
+export function notLeasableMessage(address: Address, subnet: Subnet, pool: Pool): string {
+  const remedy = subnet.requestable.isEmpty
+    ? `no address of ${formatCidr(subnet.cidr)} is leased, ask for another one`
+    : askFor(subnet.requestable, address.family);
+  return `${formatAddress(address)} is ${whyNotLeasable(address, subnet)} pool ${pool.name}: ${remedy}`;
+}
+
+function whyNotLeasable(address: Address, { cidr, gateway }: Subnet): string {
+  if (gateway !== undefined && sameAddress(address, gateway)) return 'the gateway of';
+  const hasNetworkAddress = lastOf(cidr) - firstOf(cidr) > 1n;
+  if (hasNetworkAddress && address.value === firstOf(cidr)) {
+    return `the ${cidr.family === 4 ? 'network' : 'subnet-router anycast'} address of ${formatCidr(cidr)} in`;
+  }
+  if (hasNetworkAddress && cidr.family === 4 && address.value === lastOf(cidr)) {
+    return `the broadcast address of ${formatCidr(cidr)} in`;
+  }
+  return 'excluded from';
+}
+
+/** @param reader who reads it: a tenant learns no names of other namespaces, and an administrator finds them in the lease */
+export function heldByMessage(
+  { address, metadata }: LeaseRecord,
+  holder: LeaseOwner | 'reserved',
+  reader: { readonly namespace: string },
+): string {
+  const text = formatAddress(address);
+  if (holder === 'reserved') return `${text} is reserved by AddressLease ${metadata.name}`;
+  return holder.namespace === reader.namespace
+    ? `${text} is held by ${holder.kind} ${holder.namespace}/${holder.name}`
+    : `${text} is held in another namespace by AddressLease ${metadata.name}`;
+}
+
+/** Whose lease of the address is lost, or not made again yet. */
+export function restoreHoldMessage(
+  address: Address,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  reader: { readonly namespace: string },
+): string {
+  const claim = namespace === reader.namespace ? `IPAMClaim ${namespace}/${name}` : 'an IPAMClaim of another namespace';
+  return `${formatAddress(address)} is promised to ${claim}, which shows it and has no lease of it yet`;
+}
+
+export function pendingWriteMessage(address: Address): string {
+  return `${formatAddress(address)} is being leased to somebody else`;
+}
+
+/** @param until milliseconds since the epoch */
+export function notYetMessage(lease: LeaseRecord, until: number, { cooldownMs }: LeaseTimes): string {
+  const { address, mac, releasedAt = Number.POSITIVE_INFINITY } = lease;
+  const isSticky = mac !== undefined && until > releasedAt + cooldownMs;
+  const state = isSticky ? `is kept for MAC address ${mac}` : 'cools down';
+  return `${formatAddress(address)} ${state} until ${new Date(until).toISOString()}`;
+}
+
+/** @param message why it cannot be had now */
+export function reservationMessage({ mac = 'nobody' }: LeaseRecord, message: string): string {
+  return `${message}, and is reserved for MAC address ${mac}`;
+}
+
+/** What stays the same of all messages of a full pool. */
+export function poolFullSubject(pool: Pool, family: Family): string {
+  return pool.families.length > 1
+    ? `pool ${pool.name} is full for ${formatFamily(family)}`
+    : `pool ${pool.name} is full`;
+}
+
+/** `pool blue is full: 254 of 254 leased, 3 held by stopped VMs` */
+export function poolFullMessage(
+  pool: Pool,
+  family: Family,
+  { size, cooling, heldByStopped }: { size: bigint; cooling: number; heldByStopped: number },
+): string {
+  const subject = poolFullSubject(pool, family);
+  const counts = [
+    `${size - BigInt(cooling)} of ${size} leased`,
+    ...(heldByStopped > 0 ? [`${heldByStopped} held by stopped VMs`] : []),
+    ...(cooling > 0 ? [`${cooling} cooling down`] : []),
+  ];
+  return `${subject}: ${counts.join(', ')}`;
+}
+
+function askFor(leasable: RangeSet, family: Family): string {
+  const texts = leasable.ranges.slice(0, MAX_RANGES_SHOWN).map(({ first, last }) => {
+    const from = formatAddress({ family, value: first });
+    return first === last ? from : `${from}-${formatAddress({ family, value: last })}`;
+  });
+  const more = leasable.ranges.length > MAX_RANGES_SHOWN ? ' …' : '';
+  return `ask for one of ${texts.join(', ')}${more}`;
+}

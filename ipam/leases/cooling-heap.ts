@@ -1,0 +1,73 @@
+import type { CoolingLease } from '../core/allocator.js';
+import type { LeaseRecord } from '../core/lease.js';
+
+/** Room for stale entries, so that a small order is not rebuilt at every step. */
+const STALE_ENTRIES_ALLOWED = 64;
+
+/** Released leases by when they have cooled down: a heap, in which those that are gone stay until they come up. */
+export class CoolingHeap {
+  readonly #live = new Set<LeaseRecord>();
+  #heap: CoolingLease[] = [];
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  add(entry: CoolingLease): void {
+    this.#live.add(entry.lease);
+    this.#push(entry);
+  }
+
+  /** @param lease the very one that was added; any other is ignored */
+  delete(lease: LeaseRecord): void {
+    if (!this.#live.delete(lease) || this.#heap.length <= 2 * this.#live.size + STALE_ENTRIES_ALLOWED) return;
+    const entries = this.#heap;
+    this.#heap = [];
+    for (const entry of entries) if (this.#live.has(entry.lease)) this.#push(entry);
+  }
+
+  /** @param isPending somebody is taking it: it is passed over */
+  first(isPending: (lease: LeaseRecord) => boolean): CoolingLease | undefined {
+    const skipped: CoolingLease[] = [];
+    let first = this.#heap[0];
+    while (first !== undefined && (!this.#live.has(first.lease) || isPending(first.lease))) {
+      if (this.#live.has(first.lease)) skipped.push(first);
+      this.#pop();
+      first = this.#heap[0];
+    }
+    for (const entry of skipped) this.#push(entry);
+    return first;
+  }
+
+  #push(entry: CoolingLease): void {
+    let index = this.#heap.length;
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      const parent = this.#heap[above];
+      if (parent === undefined || parent.at <= entry.at) break;
+      this.#heap[index] = parent;
+      index = above;
+    }
+    this.#heap[index] = entry;
+  }
+
+  /** Removes the first one. */
+  #pop(): void {
+    const last = this.#heap.pop();
+    if (last === undefined || this.#heap.length === 0) return;
+    let index = 0;
+    for (let child = this.#lesserChild(0); child !== undefined; child = this.#lesserChild(index)) {
+      if (child.entry.at >= last.at) break;
+      this.#heap[index] = child.entry;
+      index = child.index;
+    }
+    this.#heap[index] = last;
+  }
+
+  #lesserChild(index: number): { index: number; entry: CoolingLease } | undefined {
+    const [left, right] = [this.#heap[2 * index + 1], this.#heap[2 * index + 2]];
+    if (left === undefined) return undefined;
+    if (right !== undefined && right.at < left.at) return { index: 2 * index + 2, entry: right };
+    return { index: 2 * index + 1, entry: left };
+  }
+}

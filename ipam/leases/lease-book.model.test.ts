@@ -1,0 +1,181 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { AddressLease } from '../../api/address-lease.js';
+import { LaggingWatch } from '../../test/lagging-watch.js';
+import { compiledPool, requestFor } from '../../test/lease-objects.js';
+import { LeaseStore } from '../../test/lease-store.js';
+import { parseAddress } from '../core/address.js';
+import { leaseName } from '../core/lease-name.js';
+import { type LeaseRecord, createLease, expireLease, readLease, releaseLease, stateOf } from '../core/lease.js';
+import { LeaseBook } from './lease-book.js';
+
+describe('LeaseBook', () => {
+  it('is what a naive book would be, however the watch lags and repeats itself', () => {
+    fc.assert(
+      fc.property(fc.array(operation, { maxLength: 80 }), (operations) => {
+        const model = new Model();
+        for (const each of operations) {
+          model.run(each);
+          model.check();
+        }
+        model.watch.advance();
+        model.answerAll();
+        model.check();
+        expect(names(model.book.all())).to.deep.equal([...model.server.leases.keys()].sort());
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+type Operation =
+  | { do: 'create' | 'release' | 'expire' | 'hand-delete' | 'hold' | 'unhold'; address: number; late: boolean }
+  | { do: 'answer' | 'advance' | 'repeat'; n: number };
+
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom('create', 'release', 'expire', 'hand-delete', 'hold', 'unhold'),
+      address: fc.integer({ min: 1, max: 4 }),
+      late: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('answer', 'advance', 'repeat'), n: fc.nat({ max: 20 }) }) },
+);
+
+/** What the watch told and the server answered, and what a book should make of it. */
+class Model {
+  readonly server = new LeaseStore();
+  readonly watch = new LaggingWatch(this.server);
+  readonly book = new LeaseBook([compiledPool()]);
+  /** Every version that was heard of. */
+  readonly #heard: LeaseRecord[] = [];
+  readonly #gone = new Set<string>();
+  readonly #holds = new Set<number>();
+  /** What the book's changes amount to. */
+  readonly #replayed = new Map<string, LeaseRecord>();
+  #answers: (() => void)[] = [];
+
+  constructor() {
+    this.book.onChange(({ before, after }) => {
+      const { name } = (before ?? after)!.metadata;
+      expect(this.#replayed.get(name)).to.equal(before);
+      if (after === undefined) this.#replayed.delete(name);
+      else this.#replayed.set(name, after);
+    });
+    this.book.attach({
+      onChange: (handler) =>
+        this.watch.onChange((change) => {
+          if (change.type === 'removed') this.#gone.add(change.object.metadata.uid);
+          else this.#heard.push(change.object);
+          handler(change);
+        }),
+    });
+  }
+
+  run(operation: Operation): void {
+    if ('n' in operation) this.#pass(operation.do, operation.n);
+    else this.#act(operation);
+  }
+
+  answerAll(): void {
+    for (const answer of this.#answers.splice(0)) answer();
+  }
+
+  check(): void {
+    const expected = this.#expected();
+    expect(names(this.book.all())).to.deep.equal(names(expected));
+    for (const each of expected) {
+      expect(this.book.get(each.metadata.name)?.metadata).to.deep.include(identity(each));
+      expect(this.#replayed.get(each.metadata.name)).to.equal(this.book.get(each.metadata.name));
+    }
+    expect(this.#replayed.size).to.equal(expected.length);
+    this.#checkIndexes(expected);
+    for (let n = 1; n <= 6; n++) {
+      const occupied = this.#holds.has(n) || expected.some(({ address }) => address.value === addressOf(n).value);
+      expect(this.book.space('blue').isOccupied(addressOf(n)), String(n)).to.equal(occupied);
+    }
+  }
+
+  #checkIndexes(expected: readonly LeaseRecord[]): void {
+    const { book } = this;
+    expect(names(book.ofPool('blue'))).to.deep.equal(names(expected));
+    expect([book.size, [...book.ofPool('blue')].length]).to.deep.equal([expected.length, expected.length]);
+    expect(names(book.released())).to.deep.equal(names(expected.filter((each) => stateOf(each) === 'released')));
+    for (const name of ['c0', 'c1']) {
+      const own = names(expected.filter((each) => each.owner?.name === name));
+      expect(names(book.ofOwner(`${name}-uid`))).to.deep.equal(own);
+      expect(names(book.ofClaim('a', name))).to.deep.equal(own);
+    }
+  }
+
+  /** Of each name the newest version heard of, unless that lease is known to be gone. */
+  #expected(): LeaseRecord[] {
+    const newest = new Map<string, LeaseRecord>();
+    for (const each of this.#heard) {
+      const known = newest.get(each.metadata.name);
+      if (known === undefined || versionOf(each) > versionOf(known)) newest.set(each.metadata.name, each);
+    }
+    return [...newest.values()].filter(({ metadata }) => !this.#gone.has(metadata.uid));
+  }
+
+  #pass(what: 'answer' | 'advance' | 'repeat', n: number): void {
+    if (what === 'advance') this.watch.advance(n % 4);
+    else if (what === 'repeat') this.watch.redeliver(n);
+    else if (this.#answers.length > 0) this.#answers.splice(n % this.#answers.length, 1)[0]!();
+  }
+
+  #act({ do: what, address: n, late }: Extract<Operation, { address: number }>): void {
+    const name = leaseName('blue', addressOf(n));
+    const known = this.book.get(name);
+    if (what === 'hold') {
+      expect(this.book.hold('blue', addressOf(n))).to.equal(!this.#holds.has(n));
+      this.#holds.add(n);
+    } else if (what === 'unhold') {
+      this.book.unhold('blue', addressOf(n));
+      this.#holds.delete(n);
+    } else if (what === 'hand-delete') this.server.remove(name);
+    else if (what === 'expire') this.#expire(known);
+    else if (what === 'create')
+      this.#answered(this.server.write(createLease(requestFor(`10.0.0.${n}`, `c${n % 2}`))), late);
+    else if (known !== undefined && stateOf(known) === 'held') {
+      this.#answered(this.server.write(releaseLease(known, this.server.now)), late);
+    }
+  }
+
+  #expire(known: LeaseRecord | undefined): void {
+    if (known === undefined || stateOf(known) !== 'released') return;
+    const { name, uid } = known.metadata;
+    // refused where it is another lease by now; where it is gone, that is found out
+    this.server.write(expireLease(known));
+    this.#gone.add(uid);
+    this.book.forget(name, uid);
+  }
+
+  #answered(lease: AddressLease | undefined, late: boolean): void {
+    if (lease === undefined) return;
+    const answer = () => {
+      this.#heard.push(readLease(lease));
+      this.book.recordWrite(lease);
+    };
+    if (late) this.#answers.push(answer);
+    else answer();
+  }
+}
+
+function addressOf(n: number) {
+  return parseAddress(`10.0.0.${n}`);
+}
+
+function versionOf({ metadata }: LeaseRecord): number {
+  return Number(metadata.resourceVersion);
+}
+
+function identity({ metadata: { uid, resourceVersion } }: LeaseRecord) {
+  return { uid, resourceVersion };
+}
+
+function names(records: Iterable<LeaseRecord>): string[] {
+  return [...records].map(({ metadata }) => metadata.name).sort();
+}

@@ -1,0 +1,287 @@
+import { expect } from 'chai';
+import type { AddressLease } from '../../api/address-lease.js';
+import { compiledPool as pool, leaseOf as lease } from '../../test/lease-objects.js';
+import { type Family, formatAddress, parseAddress } from '../core/address.js';
+import { type LeaseRecord, readLease } from '../core/lease.js';
+import { LeaseBook } from './lease-book.js';
+
+const NOW = Date.UTC(2026, 0, 1);
+const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
+const STICKY = { ...TIMES, stickyMs: 3_600_000, retainsClaims: true };
+
+type Tell = Parameters<Parameters<LeaseBook['attach']>[0]['onChange']>[0];
+
+/** A book, and the watch that it follows. */
+function follow(book = new LeaseBook([pool()])): { book: LeaseBook; tell: Tell } {
+  let tell: Tell = () => undefined;
+  book.attach({ onChange: (handler) => void (tell = handler) });
+  return { book, tell: (change) => tell(change) };
+}
+
+const added = (object: AddressLease) => ({ type: 'added' as const, object: readLease(object) });
+const changed = (object: AddressLease) => ({ type: 'changed' as const, object: readLease(object) });
+const removed = (object: AddressLease) => ({ type: 'removed' as const, object: readLease(object) });
+const NAME = 'blue.10-0-0-5';
+const ADDRESS = parseAddress('10.0.0.5');
+
+describe('LeaseBook', () => {
+  describe('knows', () => {
+    it('our own write at once, and no older event undoes it', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99)));
+      book.recordWrite(lease('10.0.0.5', 101, { releasedAt: NOW }));
+      tell(changed(lease('10.0.0.5', 100)));
+      expect(book.get(NAME)?.releasedAt).to.equal(NOW);
+      tell(changed(lease('10.0.0.5', 102)));
+      expect(book.get(NAME)?.releasedAt).to.equal(undefined);
+    });
+
+    it('of two leases of one name the later one, whenever the end of the earlier one is told', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99)));
+      book.recordWrite(lease('10.0.0.5', 110, { uid: 'u2' }));
+      tell(removed(lease('10.0.0.5', 99)));
+      expect(book.get(NAME)?.metadata.uid).to.equal('u2');
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+    });
+
+    it('that a lease which we deleted is gone, though the watch has not told of it', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99)));
+      book.forget(NAME, 'u1');
+      tell(changed(lease('10.0.0.5', 100)));
+      expect(book.get(NAME)).to.equal(undefined);
+      tell(removed(lease('10.0.0.5', 100)));
+      tell(added(lease('10.0.0.5', 105, { uid: 'u2' })));
+      expect(book.get(NAME)?.metadata.uid).to.equal('u2');
+    });
+
+    it('that nothing of an earlier lease counts once a later one of its name is gone', () => {
+      const { book, tell } = follow();
+      book.recordWrite(lease('10.0.0.5', 110, { uid: 'u2' }));
+      book.forget(NAME, 'u2');
+      tell(added(lease('10.0.0.5', 99)));
+      tell(removed(lease('10.0.0.5', 99)));
+      tell(added(lease('10.0.0.5', 110, { uid: 'u2' })));
+      expect(book.get(NAME)).to.equal(undefined);
+    });
+
+    it('that a deleted lease is still there where a finalizer keeps it', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99)));
+      book.forget(NAME, 'u1');
+      const kept = lease('10.0.0.5', 100);
+      tell(changed({ ...kept, metadata: { ...kept.metadata, deletionTimestamp: '2026-01-01T00:00:01Z' } }));
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+    });
+
+    it('that a lease is gone whose creation is answered late', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99)));
+      tell(removed(lease('10.0.0.5', 99)));
+      book.recordWrite(lease('10.0.0.5', 99));
+      expect(book.get(NAME)).to.equal(undefined);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
+    });
+
+    it('which of our leases the watch has never shown', () => {
+      const { book, tell } = follow();
+      book.recordWrite(lease('10.0.0.5', 99));
+      book.recordWrite(lease('10.0.0.6', 100, { uid: 'u2' }));
+      tell(added(lease('10.0.0.6', 100, { uid: 'u2' })));
+      expect(book.unseen().map(({ metadata }) => metadata.name)).to.deep.equal([NAME]);
+      book.forget(NAME, 'u1');
+      expect(book.unseen()).to.deep.equal([]);
+    });
+  });
+
+  it('tells what changes, and a new lease of an old name as two changes', () => {
+    const { book, tell } = follow();
+    const seen: [number | undefined, number | undefined][] = [];
+    const version = (record?: LeaseRecord) => record && Number(record.metadata.resourceVersion);
+    book.onChange(({ before, after }) => seen.push([version(before), version(after)]));
+    tell(added(lease('10.0.0.5', 99)));
+    book.recordWrite(lease('10.0.0.5', 101));
+    tell(changed(lease('10.0.0.5', 101)));
+    tell(added(lease('10.0.0.5', 105, { uid: 'u2' })));
+    book.forget(NAME, 'u2');
+    expect(seen).to.deep.equal([
+      [undefined, 99],
+      [99, 101],
+      [101, undefined],
+      [undefined, 105],
+      [105, undefined],
+    ]);
+  });
+
+  describe('keeps an address back while it is being leased', () => {
+    it('from everybody, once', () => {
+      const book = new LeaseBook([pool()]);
+      expect(book.hold('blue', ADDRESS)).to.equal(true);
+      expect(book.hold('blue', ADDRESS)).to.equal(false);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+      expect(book.view(pool()).isPending(ADDRESS)).to.equal(true);
+    });
+
+    it('and afterwards where a lease was made', () => {
+      const { book } = follow();
+      const given: string[] = [];
+      book.onAddressFreed((space) => given.push(space));
+      book.hold('blue', ADDRESS);
+      book.recordWrite(lease('10.0.0.5', 99));
+      book.unhold('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+      expect(given).to.deep.equal([]);
+    });
+
+    it('and tells where none was made', () => {
+      const { book } = follow();
+      const given: string[] = [];
+      book.onAddressFreed((space, { value }) => given.push(`${space} ${value}`));
+      book.hold('blue', ADDRESS);
+      book.unhold('blue', ADDRESS);
+      book.unhold('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
+      expect(given).to.deep.equal([`blue ${ADDRESS.value}`]);
+    });
+
+    it('though the lease goes that it had before', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99, { releasedAt: NOW })));
+      book.hold('blue', ADDRESS);
+      tell(removed(lease('10.0.0.5', 99)));
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+      book.unhold('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
+    });
+  });
+
+  describe('keeps an address back while it is promised', () => {
+    it('though its lease goes, and a write of another is given up', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99)));
+      book.promise('blue', ADDRESS);
+      tell(removed(lease('10.0.0.5', 99)));
+      book.hold('blue', ADDRESS);
+      book.unhold('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+    });
+
+    it('and tells once when it is not any more', () => {
+      const { book } = follow();
+      const given: string[] = [];
+      book.onAddressFreed((space, { value }) => given.push(`${space} ${value}`));
+      book.promise('blue', ADDRESS);
+      book.unpromise('blue', ADDRESS);
+      book.unpromise('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
+      expect(given).to.deep.equal([`blue ${ADDRESS.value}`]);
+    });
+
+    it('and afterwards where it is leased, or being leased', () => {
+      const { book } = follow();
+      book.promise('blue', ADDRESS);
+      book.hold('blue', ADDRESS);
+      book.unpromise('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+      book.recordWrite(lease('10.0.0.5', 99));
+      book.unhold('blue', ADDRESS);
+      book.promise('blue', ADDRESS);
+      book.unpromise('blue', ADDRESS);
+      expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
+    });
+
+    it('also as a released lease that anybody may take', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.5', 99, { releasedAt: NOW })));
+      book.promise('blue', ADDRESS);
+      expect(book.view(pool()).cooling(4, TIMES)).to.deep.equal({ count: 1 });
+      book.unpromise('blue', ADDRESS);
+      expect(book.view(pool()).cooling(4, TIMES).first?.lease.address).to.deep.equal(ADDRESS);
+    });
+  });
+
+  describe('after a restart', () => {
+    const leases = [
+      lease('10.0.0.2', 99, { uid: 'u2', createdAt: '2026-01-01T00:00:02Z' }),
+      lease('10.0.0.4', 100, { uid: 'u4', createdAt: '2026-01-01T00:00:09Z' }),
+      lease('10.0.0.6', 101, { uid: 'u6', createdAt: '2026-01-01T00:00:05Z' }),
+    ];
+
+    it('goes on after the newest lease, whether pools or leases are known first', () => {
+      const poolFirst = follow();
+      const leasesFirst = follow(new LeaseBook());
+      for (const { book, tell } of [poolFirst, leasesFirst]) {
+        for (const each of leases) tell(added(each));
+        expect(book.view(pool()).space.next('blue', 4)).to.deep.equal(ADDRESS);
+      }
+    });
+
+    it('is not led astray by what others lease once it has chosen', () => {
+      const { book, tell } = follow();
+      for (const each of leases) tell(added(each));
+      expect(book.view(pool()).space.next('blue', 4)).to.deep.equal(ADDRESS);
+      tell(added(lease('10.0.0.1', 110, { uid: 'u1', createdAt: '2026-01-01T00:01:00Z' })));
+      expect(book.view(pool()).space.next('blue', 4)).to.deep.equal(ADDRESS);
+    });
+  });
+
+  it('follows a pool into another address space', () => {
+    const { book, tell } = follow();
+    tell(added(lease('10.0.0.5', 99)));
+    expect(book.space('blue').free('blue', 4)).to.equal(5n);
+    book.setPool(pool({ addressSpace: 'elsewhere' }));
+    expect(book.space('blue').free('blue', 4)).to.equal(0n);
+    expect(book.space('elsewhere').free('blue', 4)).to.equal(6n);
+    book.removePool('blue');
+    expect(book.space('elsewhere').free('blue', 4)).to.equal(0n);
+    expect([...book.ofPool('blue')].length).to.equal(1);
+  });
+
+  describe('shows a pool', () => {
+    it('the leases that wait for a MAC address', () => {
+      const mac = '02:00:00:00:00:ab';
+      const { book, tell } = follow();
+      const view = book.view(pool());
+      const kept = (family: Family, times = STICKY, of = mac) =>
+        view.stickyLeases(family, of, times).map(({ address }) => formatAddress(address));
+      tell(added(lease('10.0.0.1', 99, { uid: 'u1', mac })));
+      expect(kept(4)).to.deep.equal([]);
+      tell(added(lease('10.0.0.2', 100, { uid: 'u2', mac, releasedAt: NOW })));
+      tell(added(lease('10.0.0.3', 101, { uid: 'u3', mac, releasedAt: NOW + 1 })));
+      expect(kept(4, STICKY, mac.toUpperCase())).to.have.members(['10.0.0.2', '10.0.0.3']);
+      expect(kept(6)).to.deep.equal([]);
+      const { owner: _nobody, ...spec } = lease('10.0.0.4', 102, { mac }).spec;
+      tell(added({ ...lease('10.0.0.4', 102, { uid: 'u4' }), spec }));
+      expect(kept(4, { ...STICKY, retainsClaims: false })).to.deep.equal(['10.0.0.4']);
+    });
+
+    it('the released lease that may be taken first, and is not being taken', () => {
+      const { book, tell } = follow();
+      const view = book.view(pool());
+      tell(added(lease('10.0.0.2', 99, { uid: 'u2', releasedAt: NOW + 2 })));
+      expect(view.cooling(4, TIMES)).to.deep.include({ count: 1 });
+      tell(added(lease('10.0.0.3', 100, { uid: 'u3', releasedAt: NOW })));
+      tell(added(lease('10.0.0.4', 101, { uid: 'u4', releasedAt: NOW + 1 })));
+      tell(added(lease('10.0.0.5', 102, { uid: 'u5' })));
+      const firstAt = () => view.cooling(4, TIMES).first;
+      expect(firstAt()?.at).to.equal(NOW + 60_000);
+      book.hold('blue', parseAddress('10.0.0.3'));
+      expect(firstAt()?.lease.address).to.deep.equal(parseAddress('10.0.0.4'));
+      book.unhold('blue', parseAddress('10.0.0.3'));
+      expect(firstAt()?.lease.address).to.deep.equal(parseAddress('10.0.0.3'));
+      expect(view.cooling(4, { cooldownMs: 1000, stickyMs: 0 }).first?.at).to.equal(NOW + 1000);
+      tell(removed(lease('10.0.0.3', 100, { uid: 'u3' })));
+      expect(view.cooling(4, TIMES)).to.deep.include({ count: 2 });
+      expect(firstAt()?.lease.address).to.deep.equal(parseAddress('10.0.0.4'));
+    });
+
+    it('no released lease that an edit has excluded', () => {
+      const { book, tell } = follow();
+      tell(added(lease('10.0.0.3', 100, { releasedAt: NOW })));
+      expect(book.view(pool()).cooling(4, TIMES)).to.deep.include({ count: 1 });
+      const narrowed = pool({ subnets: [{ cidr: '10.0.0.0/29', exclude: ['10.0.0.3'] }] });
+      expect(book.view(narrowed).cooling(4, TIMES)).to.deep.equal({ count: 0 });
+    });
+  });
+});

@@ -1,0 +1,298 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import type { ObjectChange, Informer } from '../../kube/informer.js';
+import { AddressSpace, type LentAddresses } from '../core/address-space.js';
+import type { Address, Family } from '../core/address.js';
+import type { SpaceView } from '../core/allocator.js';
+import { leaseName } from '../core/lease-name.js';
+import { type LeaseRecord, isSticky, readLease } from '../core/lease.js';
+import type { Pool } from '../core/pool.js';
+import { CoolingQueues } from './cooling-queues.js';
+import { Tombstones } from '../../kube/tombstones.js';
+import { LeaseIndex } from './lease-index.js';
+import { isNewer, newerOf } from '../../kube/resource-version.js';
+
+/** What happened to one lease. Another lease of the same name is told as one that goes and one that comes. */
+export interface LeaseChange {
+  readonly before?: LeaseRecord;
+  readonly after?: LeaseRecord;
+}
+
+/** The address that was leased last from a pool, of one family. */
+interface LatestLease {
+  readonly address: Address;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * All leases as this process knows them: what the watch has told, and what it wrote itself since. The watch lags behind; whatever of
+ * it is older than what is known changes nothing. Addresses of leases, and of those being made, are occupied in their space.
+ */
+export class LeaseBook {
+  readonly #leases = new LeaseIndex();
+  readonly #gone = new Tombstones();
+  readonly #spaces = new Map<string, AddressSpace>();
+  readonly #pools = new Map<string, Pool>();
+  /** Names of leases for whose address a write is under way. */
+  readonly #pending = new Set<string>();
+  /** Names of leases whose addresses are somebody's, whether he has the lease or not. */
+  readonly #promised = new Set<string>();
+  /** By UID the names of leases that we made and the watch has not shown. */
+  readonly #unseen = new Map<string, string>();
+  /** By pool and family. */
+  readonly #newest = new Map<string, LatestLease>();
+  readonly #cooling = new CoolingQueues();
+  readonly #changed: ((change: LeaseChange) => void)[] = [];
+  readonly #givenUp: ((addressSpace: string, address: Address) => void)[] = [];
+  #lentOf: ((pool: string) => LentAddresses) | undefined;
+
+  constructor(pools: Iterable<Pool> = []) {
+    for (const pool of pools) this.setPool(pool);
+  }
+
+  get size(): number {
+    return this.#leases.size;
+  }
+
+  /** Follows the watch from now on; what it knows already is told. */
+  attach(informer: Pick<Informer<AddressLease, LeaseRecord>, 'onChange'>): void {
+    informer.onChange((change) => this.#observe(change));
+  }
+
+  /** Called in the same turn in which a lease comes, changes or goes. Handlers only enqueue. */
+  onChange(handler: (change: LeaseChange) => void): void {
+    this.#changed.push(handler);
+  }
+
+  /** Called where an address is free again though no lease has changed: the write that was to lease it was given up. */
+  onAddressFreed(handler: (addressSpace: string, address: Address) => void): void {
+    this.#givenUp.push(handler);
+  }
+
+  /** Who looks for any address of a pool is shown what is lent only where nothing else is free. @param lentOf the same object until it changes */
+  preferUnlent(lentOf: (pool: string) => LentAddresses): void {
+    this.#lentOf = lentOf;
+  }
+
+  /**
+   * The answer to a write of ours: visible at once.
+   * @throws {TypeError} where the object is no lease that Holdfast could have made
+   */
+  recordWrite(lease: AddressLease): void {
+    const record = readLease(lease);
+    const { name, uid } = record.metadata;
+    if (this.#gone.isStaleAnswer(record.metadata)) return;
+    if (this.#leases.get(name)?.metadata.uid !== uid) this.#unseen.set(uid, name);
+    this.#store(record);
+  }
+
+  /** We deleted it, or found that it is gone. */
+  forget(name: string, uid: string): void {
+    const known = this.#remove(name, uid);
+    this.#gone.noteDeleted(name, uid, known?.metadata.resourceVersion ?? '0');
+  }
+
+  /**
+   * To be called before an address is leased, in the same turn in which it was chosen: nobody else chooses it meanwhile.
+   * @returns false where somebody is leasing it already
+   */
+  hold(addressSpace: string, address: Address): boolean {
+    const name = leaseName(addressSpace, address);
+    if (this.#pending.has(name)) return false;
+    this.#pending.add(name);
+    this.space(addressSpace).occupy(address);
+    return true;
+  }
+
+  /** The write has been answered and told ({@link recordWrite}), or was given up. */
+  unhold(addressSpace: string, address: Address): void {
+    const name = leaseName(addressSpace, address);
+    if (!this.#pending.delete(name) || this.#leases.get(name) !== undefined) return;
+    this.#giveUp(name, addressSpace, address);
+  }
+
+  /** The address is as occupied, leased or not, for all who want any; who may ask for it is not the book's business. */
+  promise(addressSpace: string, address: Address): void {
+    this.#promised.add(leaseName(addressSpace, address));
+    this.space(addressSpace).occupy(address);
+  }
+
+  /** It is nobody's, or he has the lease. */
+  unpromise(addressSpace: string, address: Address): void {
+    const name = leaseName(addressSpace, address);
+    if (this.#promised.delete(name)) this.#giveUp(name, addressSpace, address);
+  }
+
+  get(name: string): LeaseRecord | undefined {
+    return this.#leases.get(name);
+  }
+
+  /** Of the owner's UID, in whatever state. */
+  ofOwner(uid: string): readonly LeaseRecord[] {
+    return this.#leases.ofOwner(uid);
+  }
+
+  /** Of all claims that have or had this name, in whatever state. */
+  ofClaim(namespace: string, name: string): readonly LeaseRecord[] {
+    return this.#leases.ofClaim(namespace, name);
+  }
+
+  ofPool(pool: string): Iterable<LeaseRecord> {
+    return this.#leases.ofPool(pool).values();
+  }
+
+  all(): Iterable<LeaseRecord> {
+    return this.#leases.all();
+  }
+
+  released(): Iterable<LeaseRecord> {
+    return this.#leases.released();
+  }
+
+  /** Leases that we made and the watch has not shown: one that stays here for long was deleted while no watch ran. */
+  unseen(): readonly LeaseRecord[] {
+    return [...this.#unseen].flatMap(([uid, name]) => {
+      const record = this.#leases.get(name);
+      return record?.metadata.uid === uid ? [record] : [];
+    });
+  }
+
+  space(name: string): AddressSpace {
+    const space = this.#spaces.get(name) ?? new AddressSpace();
+    this.#spaces.set(name, space);
+    return space;
+  }
+
+  setPool(pool: Pool): void {
+    const before = this.#pools.get(pool.name);
+    if (before === pool) return;
+    if (before !== undefined && before.addressSpace !== pool.addressSpace) this.#leave(before);
+    this.#pools.set(pool.name, pool);
+    const space = this.space(pool.addressSpace);
+    space.setPool(pool);
+    for (const family of pool.families) {
+      const key = poolFamilyKey(pool.name, family);
+      const newest = this.#newest.get(key);
+      if (newest !== undefined) space.resume(pool.name, newest.address, newest.at);
+    }
+    this.#cooling.forget(pool);
+  }
+
+  /** Its leases stay. */
+  removePool(name: string): void {
+    const pool = this.#pools.get(name);
+    if (pool === undefined) return;
+    this.#leave(pool);
+    this.#pools.delete(name);
+    for (const family of pool.families) this.#newest.delete(poolFamilyKey(name, family));
+    this.#cooling.forget(pool);
+  }
+
+  /** For {@link choose}. A pool that is new, or was changed, is set. */
+  view(pool: Pool): SpaceView {
+    this.setPool(pool);
+    const { addressSpace } = pool;
+    const space = this.space(addressSpace);
+    if (this.#lentOf !== undefined) space.setLent(pool.name, this.#lentOf(pool.name));
+    return {
+      space,
+      leaseAt: (address) => this.#leases.get(leaseName(addressSpace, address)),
+      isPending: (address) => this.#pending.has(leaseName(addressSpace, address)),
+      stickyLeases: (family, mac, times) =>
+        this.#keptFor(mac.toLowerCase(), pool, family).filter((lease) => isSticky(lease, times)),
+      cooling: (family, times) => {
+        const isPassedOver = ({ metadata: { name } }: LeaseRecord) =>
+          this.#pending.has(name) || this.#promised.has(name);
+        return this.#cooling.peek(pool, family, {
+          times,
+          leases: this.#leases.ofPool(pool.name),
+          isSkipped: isPassedOver,
+        });
+      },
+    };
+  }
+
+  #observe({ type, object }: ObjectChange<LeaseRecord>): void {
+    const { name, uid, resourceVersion } = object.metadata;
+    this.#unseen.delete(uid);
+    if (type === 'removed') {
+      const known = this.#remove(name, uid);
+      this.#gone.noteRemoved(name, uid, newerOf(resourceVersion, known?.metadata.resourceVersion ?? '0'));
+    } else if (!this.#gone.isStaleEvent(object.metadata)) this.#store(object);
+  }
+
+  #store(record: LeaseRecord): void {
+    const { name, uid, resourceVersion } = record.metadata;
+    const known = this.#leases.get(name);
+    if (known !== undefined && !isNewer(resourceVersion, known.metadata.resourceVersion)) return;
+    if (known !== undefined) this.#unlist(known);
+    this.#list(record);
+    if (known?.metadata.uid === uid) {
+      this.#tell({ before: known, after: record });
+      return;
+    }
+    this.space(record.addressSpace).occupy(record.address);
+    this.#noteNewest(record);
+    if (known !== undefined) this.#tell({ before: known });
+    this.#tell({ after: record });
+  }
+
+  /** @returns what was known of it */
+  #remove(name: string, uid: string): LeaseRecord | undefined {
+    this.#unseen.delete(uid);
+    const known = this.#leases.get(name);
+    if (known?.metadata.uid !== uid) return undefined;
+    this.#unlist(known);
+    this.#vacate(name, known.addressSpace, known.address);
+    this.#tell({ before: known });
+    return known;
+  }
+
+  #giveUp(name: string, addressSpace: string, address: Address): void {
+    this.#vacate(name, addressSpace, address);
+    for (const handler of this.#givenUp) handler(addressSpace, address);
+  }
+
+  #vacate(name: string, addressSpace: string, address: Address): void {
+    if (this.#leases.get(name) !== undefined || this.#pending.has(name) || this.#promised.has(name)) return;
+    this.space(addressSpace).vacate(address);
+  }
+
+  #list(record: LeaseRecord): void {
+    this.#leases.add(record);
+    this.#cooling.add(record, this.#pools.get(record.pool));
+  }
+
+  #unlist(record: LeaseRecord): void {
+    this.#leases.delete(record);
+    this.#cooling.delete(record);
+  }
+
+  #noteNewest({ metadata, address, addressSpace, pool }: LeaseRecord): void {
+    const at = Date.parse(metadata.creationTimestamp ?? '');
+    const key = poolFamilyKey(pool, address.family);
+    const known = this.#newest.get(key);
+    if (Number.isNaN(at) || (known !== undefined && at < known.at)) return;
+    this.#newest.set(key, { address, at });
+    this.space(addressSpace).resume(pool, address, at);
+  }
+
+  #leave({ name, addressSpace }: Pool): void {
+    this.space(addressSpace).removePool(name);
+  }
+
+  #keptFor(mac: string, pool: Pool, family: Family): LeaseRecord[] {
+    return this.#leases
+      .ofMac(mac)
+      .filter((lease) => lease.pool === pool.name && lease.address.family === family)
+      .filter(({ addressSpace }) => addressSpace === pool.addressSpace);
+  }
+
+  #tell(change: LeaseChange): void {
+    for (const handler of this.#changed) handler(change);
+  }
+}
+
+function poolFamilyKey(pool: string, family: Family): string {
+  return `${family}/${pool}`;
+}

@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { mergePatch } from '../../test/merge-patch.js';
+import { createMergePatch } from './merge-patch.js';
+
+/** Without nulls, which a merge patch cannot say. */
+const { value: json } = fc.letrec<{ value: unknown; object: object }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom<unknown>(1, 'x', true, [1, 2], []),
+    fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('value'), { maxKeys: 3 }),
+  ),
+  object: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('value'), { maxKeys: 3 }),
+}));
+const object = fc.dictionary(fc.constantFrom('a', 'b', 'c'), json, { maxKeys: 3 });
+
+describe('a patch from one object to another', () => {
+  it('names what is gone, within maps too', () => {
+    expect(createMergePatch({ a: { x: 1, y: 2 }, b: 1, c: [1] }, { a: { y: 3 }, c: [2] })).to.deep.equal({
+      a: { x: null, y: 3 },
+      b: null,
+      c: [2],
+    });
+  });
+
+  it('makes any object any other', () => {
+    fc.assert(
+      fc.property(object, object, (before, after) => {
+        const target = structuredClone(before);
+        mergePatch(target, createMergePatch(before, after));
+        expect(target).to.deep.equal(after);
+      }),
+    );
+  });
+});

@@ -1,0 +1,60 @@
+import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
+import type { Condition } from '../../api/meta.js';
+import { ADDRESS_POOL_KIND, EventReason, IPAM_API_VERSION } from '../../api/names.js';
+import type { EventRecorder } from '../../kube/events.js';
+import { setMostRecent } from '../../kube/lru.js';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
+import { apiVersionOf } from '../../kube/resource.js';
+import type { NadEvent } from './requested-pools.js';
+
+const MAX_REMEMBERED_EVENTS = 4096;
+
+type Events = Pick<EventRecorder, 'event'>;
+
+/** Events on NADs. A NAD has no status that would say what its owner was told already. */
+export class NadEvents {
+  readonly #events: Events;
+  /** By UID and reason. */
+  readonly #told = new Map<string, string>();
+
+  constructor(events: Events) {
+    this.#events = events;
+  }
+
+  record({ nad, reason, message }: NadEvent): void {
+    const { name, namespace, uid = '', resourceVersion } = nad.metadata;
+    const key = `${uid}\n${reason}`;
+    const text = `${resourceVersion ?? ''}\n${message}`;
+    if (this.#told.get(key) === text) return;
+    setMostRecent(this.#told, key, text, MAX_REMEMBERED_EVENTS);
+    const { kind } = NETWORK_ATTACHMENT_DEFINITIONS;
+    const subject = {
+      apiVersion: apiVersionOf(NETWORK_ATTACHMENT_DEFINITIONS),
+      kind,
+      metadata: { name, uid, ...(namespace !== undefined && { namespace }) },
+    };
+    this.#events.event(subject, 'Warning', reason, message);
+  }
+}
+
+const EVENT_REASONS: Readonly<Record<string, EventReason>> = {
+  [PoolCondition.Conflict]: EventReason.PoolConflict,
+  [PoolCondition.NetworksAgree]: EventReason.NetworksDisagree,
+  [PoolCondition.NotPermitted]: EventReason.NetworkNotPermitted,
+  [PoolCondition.DeletionBlocked]: EventReason.PoolInUse,
+  [PoolCondition.OverlapsOnWire]: EventReason.PoolOverlap,
+};
+
+/** Events on a pool, for conditions that have turned bad. */
+export function recordConditionEvents({ metadata }: AddressPool, turned: readonly Condition[], events: Events): void {
+  const { name, uid } = metadata;
+  const subject = { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, ...(uid && { uid }) } };
+  for (const { type, status, reason, message } of turned) {
+    if (type === PoolCondition.Ready) {
+      const isBad = reason === 'InvalidSpec' || reason === 'LeasedOutside';
+      if (isBad) events.event(subject, 'Warning', EventReason.PoolInvalid, message);
+    } else if (status === (type === PoolCondition.NetworksAgree ? 'False' : 'True') && reason !== 'NetworkGone') {
+      events.event(subject, 'Warning', EVENT_REASONS[type] ?? EventReason.PoolInvalid, message);
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
+import { EventReason } from '../../api/names.js';
+import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import type { Pool } from '../core/pool.js';
+import { type DerivedSpec, derivedSpec } from '../core/derived-pool.js';
+import { type NadRights } from '../../api/nad-rights.js';
+
+/** The pool that one NAD asks for. */
+export interface RequestedPool {
+  nad: ParsedNad;
+  spec: AddressPoolSpec;
+  pool: Pool;
+  /** What the spec does not grant of it. */
+  reduced: readonly NetworkConfigProblem[];
+}
+
+/** To be told to the owner of a NAD. */
+export interface NadEvent {
+  nad: ParsedNad;
+  reason: EventReason;
+  message: string;
+}
+
+export interface RequestedPools {
+  /** Oldest first. */
+  requested: RequestedPool[];
+  /** Those that mean Holdfast, and cannot be used. */
+  invalid: ParsedNad[];
+  events: NadEvent[];
+}
+
+/** @param nads of one namespace and network, oldest first */
+export function readRequestedPools({
+  namespace,
+  network,
+  rights,
+  nads,
+  hasAdminPool,
+  pool,
+}: {
+  namespace: string;
+  network: string;
+  rights: NadRights;
+  nads: readonly ParsedNad[];
+  hasAdminPool: boolean;
+  pool?: AddressPool;
+}): RequestedPools {
+  const found: RequestedPools = { requested: [], invalid: [], events: [] };
+  const withoutSubnets: ParsedNad[] = [];
+  for (const nad of nads) {
+    const spec = readNadSpec(nad, network, { namespace, rights });
+    if (spec?.kind === 'none') withoutSubnets.push(nad);
+    else if (spec !== undefined) addRequested(nad, spec, found);
+  }
+  if (found.requested.length > 0 || hasAdminPool || pool !== undefined) return found;
+  const message = `no AddressPool serves network ${network} here: create one, or add subnets to the ipam object of the NAD`;
+  found.events.push(...withoutSubnets.map((nad) => ({ nad, reason: EventReason.PoolMissing, message })));
+  return found;
+}
+
+function addRequested(nad: ParsedNad, asked: Exclude<DerivedSpec, { kind: 'none' }>, found: RequestedPools): void {
+  const { requested, invalid, events } = found;
+  if (asked.kind === 'invalid') {
+    invalid.push(nad);
+    events.push({ nad, reason: EventReason.NetworkInvalid, message: describeProblems(asked.problems) });
+    return;
+  }
+  const { spec, pool, reduced } = asked;
+  requested.push({ nad, spec, pool, reduced });
+  if (reduced.length === 0) return;
+  events.push({ nad, reason: EventReason.NetworkNotPermitted, message: describeProblems(reduced) });
+}
+
+/** Undefined where the NAD does not mean Holdfast. */
+function readNadSpec(
+  { delegation }: ParsedNad,
+  network: string,
+  of: { namespace: string; rights: NadRights },
+): DerivedSpec | undefined {
+  if (delegation.kind === 'holdfast') return derivedSpec(network, delegation.config, of);
+  return delegation.kind === 'invalid' ? { kind: 'invalid', problems: [delegation.problem] } : undefined;
+}
+
+export function describeProblems(problems: readonly NetworkConfigProblem[]): string {
+  return problems.map(({ field, message }) => `${field} ${message}`).join('; ');
+}

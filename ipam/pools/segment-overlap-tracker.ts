@@ -1,0 +1,75 @@
+import type { Clock } from '../../kube/clock.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import { compiledPool } from '../directory/pool-state.js';
+import { describeOverlap, findOverlaps } from './segment-overlap.js';
+
+/** All segments are compared again at most so often, whatever tenants do to their NADs. */
+export const COMPARE_INTERVAL_MS = 10_000;
+
+/** Which pools overlap another one of their layer-2 segments, as messages. Follows the directory. */
+export class SegmentOverlapTracker {
+  readonly #directory: Pick<PoolDirectory, 'poolsByWire'>;
+  readonly #clock: Pick<Clock, 'setTimer'>;
+  readonly #changed: (pools: readonly string[]) => void;
+  #messages: ReadonlyMap<string, string> = new Map();
+  #cancel: (() => void) | undefined;
+  #isStale = false;
+
+  /** @param changed is given the pools of which something else is true now */
+  constructor(
+    directory: Pick<PoolDirectory, 'poolsByWire' | 'onChange'>,
+    clock: Pick<Clock, 'setTimer'>,
+    changed: (pools: readonly string[]) => void,
+  ) {
+    this.#directory = directory;
+    this.#clock = clock;
+    this.#changed = changed;
+    directory.onChange(() => this.#review());
+  }
+
+  messageFor(pool: string): string | undefined {
+    return this.#messages.get(pool);
+  }
+
+  /** Compares at once, for a process that begins to lead: what it compared while its caches were filling may be wrong. */
+  start(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#review();
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+
+  #review(): void {
+    this.#isStale = true;
+    if (this.#cancel !== undefined) return;
+    this.#isStale = false;
+    this.#cancel = this.#clock.setTimer(COMPARE_INTERVAL_MS, () => {
+      this.#cancel = undefined;
+      if (this.#isStale) this.#review();
+    });
+    const before = this.#messages;
+    this.#messages = this.#compare();
+    const names = new Set([...before.keys(), ...this.#messages.keys()]);
+    this.#changed([...names].filter((name) => before.get(name) !== this.#messages.get(name)));
+  }
+
+  #compare(): ReadonlyMap<string, string> {
+    const messages = new Map<string, string>();
+    for (const [wire, judged] of [...this.#directory.poolsByWire].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const pools = [...judged].flatMap((each) => {
+        const pool = compiledPool(each);
+        return pool === undefined ? [] : [{ pool, nadNamespace: each.nadNamespace }];
+      });
+      const overlaps = findOverlaps(pools);
+      for (const { pool, nadNamespace } of pools) {
+        const overlap = overlaps.get(pool.name);
+        if (overlap === undefined || messages.has(pool.name)) continue;
+        messages.set(pool.name, describeOverlap(wire, overlap, nadNamespace));
+      }
+    }
+    return messages;
+  }
+}

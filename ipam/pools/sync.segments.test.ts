@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import { PoolCondition } from '../../api/address-pool.js';
+import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { PoolsWorld } from './testing/pools-world.js';
+import { COMPARE_INTERVAL_MS } from './segment-overlap-tracker.js';
+
+const ofNetwork = (network: string, more: object = {}) => ({
+  ...holdfastConfig({ subnets: [{ cidr: '10.100.0.0/24' }], ...more }, network),
+  bridge: 'br0',
+});
+
+describe('pools of networks that share a layer-2 segment', () => {
+  let world: PoolsWorld;
+  const overlap = (pool: string) => world.condition(pool, PoolCondition.OverlapsOnWire);
+
+  beforeEach(async () => {
+    world = new PoolsWorld();
+    world.putNads(nad('tenant-a/red', ofNetwork('red')), nad('tenant-b/blue', ofNetwork('blue')));
+    await settle();
+  });
+
+  /** Until segments have been compared again. */
+  async function settle(): Promise<void> {
+    await world.settle();
+    world.clock.advanceTo(world.clock.now() + COMPARE_INTERVAL_MS);
+    await world.settle();
+  }
+
+  it('say that their addresses can be leased twice, name no foreign namespace, and serve', () => {
+    const said = /^True OtherAddressSpace: addresses from 10\.100\.0\.1 on can be leased twice on bridge br0: another/;
+    for (const pool of ['red.tenant-a', 'blue.tenant-b']) {
+      expect(overlap(pool))
+        .to.match(said)
+        .and.not.to.match(/tenant/);
+      expect(world.condition(pool, 'Ready')).to.match(/^True Serving/);
+    }
+    const told = world.events.filter((event) => event.includes('AddressPoolOverlapsOnWire'));
+    expect(told).to.have.lengthOf(2);
+  });
+
+  it('say so no more once they have one address space', async () => {
+    world.dropNad('tenant-b/blue');
+    await settle();
+    expect(overlap('red.tenant-a')).to.equal('none');
+    world.putNads(nad('tenant-b/other', ofNetwork('other', { addressSpace: 'red' })));
+    await settle();
+    expect(overlap('red.tenant-a')).to.equal('none');
+    expect(overlap('other.tenant-b')).to.equal('none');
+  });
+
+  it('are compared at most once in ten seconds, and written only if something else is true', async () => {
+    const writes = world.writes.length;
+    for (let i = 0; i < 50; i++) {
+      world.putNads(nad(`tenant-c/${i}`, { ...ofNetwork(`n${i}`), bridge: `br-${i}` }));
+      await Promise.resolve();
+    }
+    expect(world.comparisons).to.be.at.most(4);
+    await settle();
+    const again = world.writes.slice(writes).filter((write) => /tenant-a|tenant-b/.test(write));
+    expect(again).to.deep.equal([]);
+  });
+
+  it('are still said to overlap by a process that begins to lead just after its caches were filled, one after the other', async () => {
+    const started = new PoolsWorld();
+    for (const name of ['red.tenant-a', 'blue.tenant-b']) started.putPool(world.pools.get(name)!);
+    await Promise.resolve();
+    started.putNads(...world.nads.list());
+    await Promise.resolve();
+    await started.settle(started.elect());
+    expect(started.condition('red.tenant-a', PoolCondition.OverlapsOnWire)).to.equal(overlap('red.tenant-a'));
+    expect(started.events).to.deep.equal([]);
+  });
+
+  it("say so of an administrator's pool as well, whose NAD names no subnets", async () => {
+    world.putNads(nad('tenant-c/green', { ...holdfastConfig({}, 'green'), bridge: 'br0' }));
+    world.putPool(adminPool('green', { network: 'green', cidr: '10.100.0.64/26' }));
+    await settle();
+    expect(overlap('green')).to.match(/^True OtherAddressSpace: addresses from 10\.100\.0\.65 on/);
+  });
+
+  it('are left alone on another bridge', async () => {
+    world.putNads(nad('tenant-b/blue', { ...ofNetwork('blue'), bridge: 'br1' }));
+    await settle();
+    expect(overlap('red.tenant-a')).to.equal('none');
+    expect(overlap('blue.tenant-b')).to.equal('none');
+  });
+});

@@ -1,0 +1,91 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import type { Pool } from '../core/pool.js';
+import { derivedPool, derivedSpec } from '../core/derived-pool.js';
+import { type NadRightsLookup } from '../../api/nad-rights.js';
+
+const MAX_SHOWN_LENGTH = 120;
+
+/** The pool that a NAD asks for. */
+export interface NadPool {
+  readonly nad: ParsedNad;
+  readonly network: string;
+  readonly pool: AddressPool;
+  /** The same as it would be served. */
+  readonly served: Pool;
+  /** What the pool does not grant of it. */
+  readonly reduced: readonly NetworkConfigProblem[];
+}
+
+/** What a NAD says of its addresses. `nothing`: it leaves them to another IPAM, or to an admin's pool. */
+export type NadIpamConfig =
+  { kind: 'nothing' } | { kind: 'wrong'; problems: readonly NetworkConfigProblem[] } | { kind: 'wish'; wish: NadPool };
+
+export function readNadIpamConfig(nad: ParsedNad, rightsOf: NadRightsLookup): NadIpamConfig {
+  const { config, delegation } = nad;
+  if (delegation.kind === 'invalid') return { kind: 'wrong', problems: [delegation.problem] };
+  if (delegation.kind !== 'holdfast') return { kind: 'nothing' };
+  if (!config.ok) return { kind: 'wrong', problems: [config.problem] };
+  const { name: network } = config.network;
+  const namespace = nad.metadata.namespace ?? '';
+  const derived = derivedSpec(network, delegation.config, { namespace, rights: rightsOf(namespace) });
+  if (derived.kind === 'none') return { kind: 'nothing' };
+  if (derived.kind === 'invalid') return { kind: 'wrong', problems: derived.problems };
+  const pool = derivedPool(namespace, derived.spec);
+  const served = { ...derived.pool, name: pool.metadata.name };
+  return { kind: 'wish', wish: { nad, network, pool, served, reduced: derived.reduced } };
+}
+
+/** Whether two versions of a NAD say the same, wherever else they differ. */
+export function isSameConfig(one: NadIpamConfig, other: NadIpamConfig): boolean {
+  if (one.kind !== 'wish' || other.kind !== 'wish') return isDeepStrictEqual(one, other);
+  return isDeepStrictEqual([one.wish.pool, one.wish.reduced], [other.wish.pool, other.wish.reduced]);
+}
+
+/**
+ * The first thing about which two NADs of one network disagree, as `addressSpace is "a" there and "b" here`. What means the same is the
+ * same, however it is written.
+ * @returns undefined where they agree
+ */
+export function describeDifference(there: NadPool, here: NadPool): string | undefined {
+  const [theirs, ours] = [there.served, here.served];
+  const [{ spec: written }, { spec: writing }] = [there.pool, here.pool];
+  if (theirs.addressSpace !== ours.addressSpace)
+    return describeFieldDifference('addressSpace', theirs.addressSpace, ours.addressSpace);
+  if (theirs.cooldownMs !== ours.cooldownMs) {
+    return describeFieldDifference('cooldownSeconds', written.cooldownSeconds, writing.cooldownSeconds);
+  }
+  if (theirs.stickyMs !== ours.stickyMs || theirs.retainsClaims !== ours.retainsClaims) {
+    return describeFieldDifference('stickyMAC', written.stickyMAC, writing.stickyMAC);
+  }
+  if (!isDeepStrictEqual(theirs.blockSize, ours.blockSize)) {
+    return describeFieldDifference('blockSize', written.blockSize, writing.blockSize);
+  }
+  if (!isDeepStrictEqual(theirs.nodeSelector, ours.nodeSelector)) {
+    return describeFieldDifference('nodeSelector', written.nodeSelector, writing.nodeSelector);
+  }
+  if (!isDeepStrictEqual(theirs.namespaces, ours.namespaces)) {
+    return describeFieldDifference('namespaces', written.namespaces, writing.namespaces);
+  }
+  if (theirs.publishesCapacity !== ours.publishesCapacity) {
+    return describeFieldDifference('publishCapacity', written.publishCapacity, writing.publishCapacity);
+  }
+  const count = Math.max(theirs.subnets.length, ours.subnets.length);
+  for (let index = 0; index < count; index++) {
+    if (isDeepStrictEqual(theirs.subnets[index], ours.subnets[index])) continue;
+    return describeFieldDifference(`subnets[${index}]`, written.subnets[index], writing.subnets[index]);
+  }
+  return undefined;
+}
+
+function describeFieldDifference(what: string, there: unknown, here: unknown): string {
+  return `${what} is ${formatValue(there)} there and ${formatValue(here)} here`;
+}
+
+function formatValue(value: unknown): string {
+  if (value === undefined) return 'absent';
+  const text = JSON.stringify(value);
+  return text.length <= MAX_SHOWN_LENGTH ? text : `${text.slice(0, MAX_SHOWN_LENGTH)}…`;
+}

@@ -1,0 +1,175 @@
+import { isDeepStrictEqual } from 'node:util';
+import { addressSpaceOf } from '../../api/address-pool.js';
+import { byAge, objectKey } from '../../api/meta.js';
+import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import { addressSpaceRefusal } from '../core/address-space-rights.js';
+import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
+import { isAdminPool, servablePool } from './pool-relations.js';
+import { warnOfPool } from './pool-warnings.js';
+import { ALLOWED, type ReviewRefusal, type ReviewResult, refuse } from './review-result.js';
+import type { ValidationView } from './view.js';
+import { warnOfSegmentOverlap } from './segment-warnings.js';
+import { type NadIpamConfig, type NadPool, describeDifference, readNadIpamConfig, isSameConfig } from './nad-pool.js';
+
+/** A NAD that is about to be created or changed. */
+export interface NadReview {
+  readonly nad: ParsedNad;
+  /** The NAD as it is, on UPDATE. */
+  readonly oldNad?: ParsedNad | undefined;
+}
+
+/** True for a NAD that leaves its addresses to Holdfast, rightly or not. All others are nobody's business here. */
+export function delegatesToHoldfast({ delegation }: ParsedNad): boolean {
+  // a config that cannot be read at all could be anybody's
+  return (
+    delegation.kind === 'holdfast' || (delegation.kind === 'invalid' && delegation.problem.field !== 'spec.config')
+  );
+}
+
+/** Reviews a NAD that delegates to Holdfast. Pure. */
+export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): ReviewResult {
+  if (!delegatesToHoldfast(nad)) return ALLOWED;
+  const statement = readNadIpamConfig(nad, view.rightsOf);
+  const before = oldNad && readNadIpamConfig(oldNad, view.rightsOf);
+  // labels, or what concerns the plugin alone: what is wrong was so before
+  if (before !== undefined && isSameConfig(before, statement)) {
+    if (statement.kind !== 'wish' || oldNad?.segment === nad.segment) return ALLOWED;
+    return { refusals: [], warnings: warnOfSegmentOverlap(statement.wish, view) };
+  }
+  switch (statement.kind) {
+    case 'nothing':
+      return ALLOWED;
+    case 'wrong':
+      return refuseProblems(statement.problems);
+    case 'wish': {
+      const { refusals, warnings } = reviewRights(statement.wish, before, view);
+      return {
+        refusals,
+        warnings: refusals.length > 0 ? warnings : [...warnings, ...warnOfSegmentOverlap(statement.wish, view, before)],
+      };
+    }
+  }
+}
+
+function refuseProblems(problems: readonly NetworkConfigProblem[]): ReviewResult {
+  return refuse(
+    ...problems.map(({ field, message }): ReviewRefusal => ({ check: 'delegation', message: `${field} ${message}` })),
+  );
+}
+
+/** What is beyond the rights of the namespace is refused, unless the NAD asked for it before: then it goes on without it. */
+function reviewRights(wish: NadPool, before: NadIpamConfig | undefined, view: ValidationView): ReviewResult {
+  const knownPool = before?.kind === 'wish' ? before.wish : undefined;
+  const space = addressSpaceProblems(wish, view);
+  const isSpaceKnown = knownPool !== undefined && isDeepStrictEqual(addressesKey(knownPool), addressesKey(wish));
+  const knownProblems = [...(knownPool?.reduced ?? []), ...(isSpaceKnown ? space : [])];
+  const [problems, tolerated] = [[...wish.reduced, ...space], [] as string[]];
+  const refusals = problems.flatMap((problem): ReviewRefusal[] => {
+    const message = `${problem.field} ${problem.message}`;
+    if (!knownProblems.some((each) => isDeepStrictEqual(each, problem))) return [{ check: 'rights', message }];
+    tolerated.push(message);
+    return [];
+  });
+  if (refusals.length > 0) return refuse(...refusals);
+  const verdict = reviewNadPool(wish, before === undefined, view);
+  return verdict.refusals.length > 0 ? verdict : { ...verdict, warnings: [...tolerated, ...verdict.warnings] };
+}
+
+function addressSpaceProblems({ nad, pool, served }: NadPool, { pools }: ValidationView): NetworkConfigProblem[] {
+  const { addressSpace } = served;
+  const admins = pools.list().flatMap((other) => {
+    return isAdminPool(other) && addressSpaceOf(other) === addressSpace ? (servablePool(other) ?? []) : [];
+  });
+  const isNamed = pool.spec.addressSpace !== undefined;
+  const message = addressSpaceRefusal({ pool: served, namespace: nad.metadata.namespace ?? '', isNamed }, admins);
+  const field =
+    isNamed && nad.delegation.kind === 'holdfast' ? `${nad.delegation.config.path}.addressSpace` : 'spec.config.name';
+  return message === undefined ? [] : [{ field, message }];
+}
+
+function addressesKey({ pool: { spec } }: NadPool): unknown {
+  return [addressSpaceOf({ spec }), spec.subnets];
+}
+
+/** @param isNew no NAD is younger, though another may be of the same second */
+function reviewNadPool(wish: NadPool, isNew: boolean, view: ValidationView): ReviewResult {
+  const { nad, network } = wish;
+  const others = view.networks
+    .nadsOf(nad.metadata.namespace ?? '', network)
+    .filter(({ metadata }) => metadata.name !== nad.metadata.name)
+    .flatMap((other) => {
+      const statement = readNadIpamConfig(other, view.rightsOf);
+      return statement.kind === 'wish' ? [statement.wish] : [];
+    });
+  const [oldest] = others;
+  if (oldest !== undefined && (isNew || byAge(oldest.nad, wish.nad) < 0)) return reviewYoungerNad(wish, oldest);
+  return reviewOldestNad(wish, others, view);
+}
+
+/** An older NAD is in force: this one may only say the same. */
+function reviewYoungerNad(wish: NadPool, oldest: NadPool): ReviewResult {
+  const difference = describeDifference(oldest, wish);
+  if (difference === undefined) return ALLOWED;
+  const message =
+    `NetworkAttachmentDefinition ${objectKey(oldest.nad)} is older and in force for network "${wish.network}", ` +
+    `and this one disagrees: ${difference}. Write the same, or change the network's name in spec.config`;
+  return refuse({ check: 'disagreement', message });
+}
+
+/** This NAD is in force: its pool follows it. */
+function reviewOldestNad(wish: NadPool, others: readonly NadPool[], view: ValidationView): ReviewResult {
+  const { pool, served: after } = wish;
+  const { name } = pool.metadata;
+  const oldPool = view.pools.list().find((known) => known.metadata.name === name);
+  const reader = wish.nad.metadata.namespace ?? '';
+  const change = { pool, after, oldPool, before: oldPool && servablePool(oldPool), reader };
+  const losses = refuseLeaseLosses(change, view.leases);
+  if (losses.length > 0) {
+    return refuse(
+      ...losses.map(({ check, message }) => ({ check, message: `AddressPool ${name} is made of it: ${message}` })),
+    );
+  }
+  return {
+    refusals: [],
+    warnings: [
+      ...warnOfMove(change),
+      ...warnOfDisagreement(wish, others),
+      ...warnOfAdminPool(wish, view),
+      ...warnOfPool(change, view).map((warning) => `AddressPool ${name}: ${warning}`),
+    ],
+  };
+}
+
+/** Without leases it may move: nobody gets an address meanwhile. */
+function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
+  if (oldPool === undefined || addressSpaceOf(oldPool) === after.addressSpace) return [];
+  return [
+    `AddressPool ${pool.metadata.name} moves from address space "${addressSpaceOf(oldPool)}" to "${after.addressSpace}": for about 3 minutes it gives out no addresses`,
+  ];
+}
+
+/** Comparing two large NADs takes milliseconds. */
+const MAX_COMPARED_NADS = 50;
+
+function warnOfDisagreement(wish: NadPool, others: readonly NadPool[]): string[] {
+  const behind = others.slice(0, MAX_COMPARED_NADS).filter((other) => describeDifference(wish, other) !== undefined);
+  const [first] = behind;
+  if (first === undefined) return [];
+  const which = behind.length === 1 ? objectKey(first.nad) : `${objectKey(first.nad)} and ${behind.length - 1} more`;
+  return [
+    `this NetworkAttachmentDefinition is the oldest of network "${wish.network}" and in force; ${which} now disagrees: change it, too`,
+  ];
+}
+
+function warnOfAdminPool({ nad, network, pool }: NadPool, view: ValidationView): string[] {
+  const namespace = nad.metadata.namespace ?? '';
+  const serving = view.pools.list().find((other) => {
+    const { network: served, namespaces } = other.spec;
+    return isAdminPool(other) && served === network && (namespaces === undefined || namespaces.includes(namespace));
+  });
+  if (serving === undefined) return [];
+  return [
+    `AddressPool ${serving.metadata.name} serves network "${network}" for namespace ${namespace} in place of ${pool.metadata.name}: the subnets here have no effect`,
+  ];
+}

@@ -1,0 +1,32 @@
+import { compiledPool } from '../directory/pool-state.js';
+import { describeOverlap, findOverlaps } from '../pools/segment-overlap.js';
+import type { ValidationView } from './view.js';
+import type { NadIpamConfig, NadPool } from './nad-pool.js';
+
+/** Of more pools on one segment, the pool's condition tells a moment later. */
+const MAX_COMPARED_POOLS = 256;
+
+/**
+ * Other networks of the same layer-2 segment that lease the same addresses: allowed, because each tenant may think the other one wrong.
+ * @param before what the NAD says now: the pool of a network that it leaves has leases on the segment for as long as they last
+ */
+export function warnOfSegmentOverlap(
+  { nad, served }: NadPool,
+  { networks, leases }: ValidationView,
+  before?: NadIpamConfig,
+): string[] {
+  const { segment, metadata } = nad;
+  if (segment === undefined) return [];
+  const others = [...(networks.poolsByWire.get(segment) ?? [])].slice(0, MAX_COMPARED_POOLS).flatMap((judged) => {
+    const pool = compiledPool(judged);
+    return pool === undefined || pool.name === served.name ? [] : [{ pool, nadNamespace: judged.nadNamespace }];
+  });
+  const { namespace } = metadata;
+  if (before?.kind === 'wish' && before.wish.nad.segment === segment) {
+    const { served: pool } = before.wish;
+    const [lease] = pool.name === served.name ? [] : leases.ofPool(pool.name);
+    if (lease !== undefined) others.push({ pool, nadNamespace: namespace });
+  }
+  const overlap = findOverlaps([...others, { pool: served, nadNamespace: namespace }]).get(served.name);
+  return overlap === undefined ? [] : [describeOverlap(segment, overlap, namespace)];
+}

@@ -1,0 +1,190 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { FAKED } from './testing/fake-time.js';
+import { systemClock } from './clock.js';
+import { StatusError, TransportError } from './errors.js';
+import { silentLogger } from './log.js';
+import { ControllerLoop, type Sync, type SyncResult } from './controller-loop.js';
+import { WorkQueue } from './workqueue.js';
+
+function statusError(status: number, retryAfterMs?: number): StatusError {
+  return new StatusError({ request: 'PUT /x', status, reason: 'Reason', message: 'message', retryAfterMs });
+}
+
+describe('ControllerLoop', () => {
+  let time: sinon.SinonFakeTimers;
+  let queue: WorkQueue;
+  beforeEach(() => {
+    time = sinon.useFakeTimers({ toFake: FAKED });
+    queue = new WorkQueue({ clock: systemClock, random: () => 1 });
+  });
+  afterEach(() => time.restore());
+
+  function makeLoop(sync: Sync, workers = 1): ControllerLoop {
+    return new ControllerLoop({ name: 'test', queue, workers, sync, log: silentLogger, clock: systemClock });
+  }
+
+  /** When the key is synced for the second time, if its first sync ends as given. */
+  async function secondSyncAfter(first: () => Promise<unknown>): Promise<{ afterMs: number; retries: number }> {
+    const times: number[] = [];
+    const loop = makeLoop(async () => {
+      times.push(time.now);
+      if (times.length === 1) return (await first()) as undefined;
+      return undefined;
+    });
+    queue.add('a');
+    loop.start();
+    await time.tickAsync(0);
+    const retries = queue.retries('a');
+    await time.tickAsync(600_000);
+    await loop.stop();
+    return { afterMs: (times[1] ?? Number.POSITIVE_INFINITY) - (times[0] ?? 0), retries };
+  }
+
+  const cases: { name: string; given: () => Promise<unknown>; expect: { afterMs: number; retries: number } }[] = [
+    {
+      name: 'does not look again at a key that is in order',
+      given: () => Promise.resolve(),
+      expect: { afterMs: Number.POSITIVE_INFINITY, retries: 0 },
+    },
+    {
+      name: 'looks again when the sync says so, without counting a failure',
+      given: () => Promise.resolve({ retryAfterMs: 3000 }),
+      expect: { afterMs: 3000, retries: 0 },
+    },
+    {
+      name: 'tries an unfinished key again with back-off',
+      given: () => Promise.resolve({ retry: 'VMI is not there yet' }),
+      expect: { afterMs: 50, retries: 1 },
+    },
+    {
+      name: 'tries again with back-off after an error without an answer',
+      given: () => Promise.reject(new TransportError('broken', 'reset')),
+      expect: { afterMs: 50, retries: 1 },
+    },
+    {
+      name: 'looks again soon after a conflict',
+      given: () => Promise.reject(statusError(409)),
+      expect: { afterMs: 50, retries: 1 },
+    },
+    {
+      name: 'waits long after a refusal that only somebody else can cure',
+      given: () => Promise.reject(statusError(422)),
+      expect: { afterMs: 60_000, retries: 0 },
+    },
+    {
+      name: 'waits as long as the server asks',
+      given: () => Promise.reject(statusError(503, 7000)),
+      expect: { afterMs: 7000, retries: 0 },
+    },
+  ];
+  for (const { name, given, expect: expected } of cases) {
+    it(name, async () => {
+      expect(await secondSyncAfter(given)).to.deep.equal(expected);
+    });
+  }
+
+  it('goes on with other keys while one fails, and forgets its failures once it succeeds', async () => {
+    const synced: string[] = [];
+    const loop = makeLoop((key): Promise<void> => {
+      synced.push(key);
+      const failures = synced.filter((each) => each === 'bad').length;
+      return key === 'bad' && failures < 3 ? Promise.reject(new Error('broken object')) : Promise.resolve();
+    });
+    for (const key of ['bad', 'good', 'better']) queue.add(key);
+    loop.start();
+    await time.tickAsync(10_000);
+    await loop.stop();
+    expect(synced).to.deep.equal(['bad', 'good', 'better', 'bad', 'bad']);
+    expect(queue.retries('bad')).to.equal(0);
+  });
+
+  it('counts on where a key that fails comes too early in between', async () => {
+    const failed: number[] = [];
+    const loop = makeLoop((): Promise<SyncResult> => {
+      const earlyByMs = (failed.at(-1) ?? -200) + 200 - time.now;
+      if (earlyByMs > 0) return Promise.resolve({ earlyByMs });
+      failed.push(time.now);
+      return Promise.reject(new TransportError('broken', 'reset'));
+    });
+    time.setSystemTime(0);
+    queue.add('a');
+    loop.start();
+    await time.tickAsync(2_000);
+    await loop.stop();
+    expect(failed).to.deep.equal([0, 200, 400, 600, 1000, 1800]);
+  });
+
+  it('syncs as many keys at once as it has workers', async () => {
+    let running = 0;
+    let most = 0;
+    const loop = makeLoop(async () => {
+      most = Math.max(most, ++running);
+      await systemClock.sleep(10);
+      running--;
+    }, 3);
+    for (const key of ['a', 'b', 'c', 'd', 'e']) queue.add(key);
+    loop.start();
+    await time.tickAsync(100);
+    await loop.stop();
+    expect(most).to.equal(3);
+  });
+
+  it('finishes what is running when it stops, and leaves what only waits', async () => {
+    const finished: string[] = [];
+    const loop = makeLoop(async (key) => {
+      await systemClock.sleep(1000);
+      finished.push(key);
+    });
+    queue.add('a');
+    queue.add('b');
+    loop.start();
+    await time.tickAsync(10);
+    const stopped = loop.stop();
+    await time.tickAsync(1000);
+    await stopped;
+    expect(finished).to.deep.equal(['a']);
+    expect(time.countTimers()).to.equal(0);
+  });
+
+  it('aborts a sync that outlasts the grace period of a stop', async () => {
+    let aborted = false;
+    const loop = makeLoop(async (_key, signal) => {
+      await systemClock.sleep(3_600_000, signal);
+      aborted = signal.aborted;
+    });
+    queue.add('a');
+    loop.start();
+    await time.tickAsync(0);
+    const stopped = loop.stop();
+    await time.tickAsync(9_999);
+    expect(aborted).to.equal(false);
+    await time.tickAsync(1);
+    await stopped;
+    expect(aborted).to.equal(true);
+  });
+
+  it('lets many requests listen to its end, without a warning of Node', async () => {
+    const warnings: Error[] = [];
+    const hear = (warning: Error) => warnings.push(warning);
+    process.on('warning', hear);
+    const loop = makeLoop((_key, signal) => {
+      for (let n = 0; n < 20; n++) signal.addEventListener('abort', () => undefined);
+      return Promise.resolve();
+    });
+    queue.add('a');
+    loop.start();
+    await time.tickAsync(0);
+    await loop.stop();
+    await new Promise((resolve) => process.nextTick(resolve)); // warnings are emitted in the next tick
+    process.off('warning', hear);
+    expect(warnings.map(({ name }) => name)).to.deep.equal([]);
+  });
+
+  it('refuses to be started twice', async () => {
+    const loop = makeLoop(() => Promise.resolve());
+    loop.start();
+    expect(() => loop.start()).to.throw('started before');
+    await loop.stop();
+  });
+});

@@ -1,0 +1,225 @@
+import { access, readFile } from 'node:fs/promises';
+import type { RequestOptions } from 'node:https';
+import { isIPv6 } from 'node:net';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { messageOf } from './errors.js';
+
+export interface TlsOptions {
+  ca?: string | Buffer;
+  cert?: string | Buffer;
+  key?: string | Buffer;
+  rejectUnauthorized: boolean;
+  /** Name to verify the server's certificate against, where it is not the host of the URL. */
+  servername?: string;
+}
+
+/** Where the API server is, and who we are to it. `tls` and `headers` read rotated files anew: callers cache. */
+export interface Credentials {
+  /** Base URL, possibly with a path. */
+  readonly server: string;
+  /** Where somebody is at home who names no namespace; undefined: nothing says so. */
+  readonly namespace?: string | undefined;
+  tls(): Promise<TlsOptions>;
+  headers(): Promise<Record<string, string>>;
+  /** Forgets cached tokens; called after a 401. */
+  refresh(): Promise<void>;
+}
+
+export interface CredentialsOptions {
+  /** Path of a kubeconfig file. Without it: `KUBECONFIG`, then the pod's service account, then `~/.kube/config`. */
+  kubeconfig?: string | undefined;
+  /** Name of a context, where the file's current one is not meant. */
+  context?: string | undefined;
+  environment?: NodeJS.ProcessEnv;
+  serviceAccountDirectory?: string;
+}
+
+const SERVICE_ACCOUNT_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** @throws {Error} where there are no credentials, or they name no server */
+export async function loadCredentials(options: CredentialsOptions = {}): Promise<Credentials> {
+  const { environment = process.env, serviceAccountDirectory: directory = SERVICE_ACCOUNT_DIRECTORY } = options;
+  const files = kubeconfigFiles(options.kubeconfig, environment.KUBECONFIG);
+  if (files.length > 0) return KubeconfigCredentials.load(files, options.context);
+
+  const server = serverOfPod(environment);
+  if (server !== undefined && (await exists(join(directory, 'token')))) {
+    return new ServiceAccountCredentials(server, directory, await readNamespace(directory));
+  }
+
+  const personal = join(environment.HOME ?? homedir(), '.kube', 'config');
+  if (await exists(personal)) return KubeconfigCredentials.load([personal], options.context);
+  throw new Error(
+    `no cluster credentials: give --kubeconfig or set KUBECONFIG; there is no service account in ${directory} and no ${personal}`,
+  );
+}
+
+function kubeconfigFiles(given: string | undefined, listed: string | undefined): string[] {
+  if (given) return [given];
+  return (listed ?? '').split(delimiter).filter((file) => file !== '');
+}
+
+function serverOfPod(environment: NodeJS.ProcessEnv): string | undefined {
+  const host = environment.KUBERNETES_SERVICE_HOST;
+  if (!host) return undefined;
+  return `https://${isIPv6(host) ? `[${host}]` : host}:${environment.KUBERNETES_SERVICE_PORT ?? '443'}`;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function readNamespace(directory: string): Promise<string | undefined> {
+  const text = await readFile(join(directory, 'namespace'), 'utf8').catch(() => '');
+  return text.trim() || undefined;
+}
+
+/** In a pod: two files that the kubelet rotates. Read here, so that a pod never pays for loading KubeConfig. */
+class ServiceAccountCredentials implements Credentials {
+  readonly server: string;
+  readonly namespace: string | undefined;
+  readonly #directory: string;
+
+  constructor(server: string, directory: string, namespace: string | undefined) {
+    this.server = server;
+    this.namespace = namespace;
+    this.#directory = directory;
+  }
+
+  async tls(): Promise<TlsOptions> {
+    return { ca: await readFile(join(this.#directory, 'ca.crt')), rejectUnauthorized: true };
+  }
+
+  async headers(): Promise<Record<string, string>> {
+    const token = await readFile(join(this.#directory, 'token'), 'utf8');
+    return { authorization: bearer(token) };
+  }
+
+  async refresh(): Promise<void> {
+    // Nothing is cached here.
+  }
+}
+
+class KubeconfigCredentials implements Credentials {
+  readonly server: string;
+  readonly namespace: string | undefined;
+  readonly #files: string[];
+  readonly #context: string | undefined;
+  #config: KubeConfig;
+  /** By user. */
+  #tokenFiles: Map<string, string>;
+
+  private constructor(files: string[], context: string | undefined, loaded: LoadedKubeconfig) {
+    this.#files = files;
+    this.#context = context;
+    this.#config = loaded.config;
+    this.#tokenFiles = loaded.tokenFiles;
+    this.server = serverOf(loaded.config, files);
+    this.namespace = loaded.config.getContextObject(loaded.config.getCurrentContext())?.namespace;
+  }
+
+  static async load(files: string[], context: string | undefined): Promise<KubeconfigCredentials> {
+    return new KubeconfigCredentials(files, context, await readKubeconfig(files, context));
+  }
+
+  async tls(): Promise<TlsOptions> {
+    const { ca, cert, key, rejectUnauthorized, servername } = await this.#options();
+    return {
+      ...(ca ? { ca: ca as Buffer } : {}),
+      ...(cert ? { cert: cert as Buffer } : {}),
+      ...(key ? { key: key as Buffer } : {}),
+      ...(servername ? { servername } : {}),
+      rejectUnauthorized: rejectUnauthorized !== false,
+    };
+  }
+
+  async headers(): Promise<Record<string, string>> {
+    const options = await this.#options();
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(options.headers ?? {}))
+      headers[name.toLowerCase()] = String(value).trim();
+    const tokenFile = this.#tokenFiles.get(this.#config.getCurrentUser()?.name ?? '');
+    if (tokenFile !== undefined) headers.authorization = bearer(await readFile(tokenFile, 'utf8'));
+    if (options.auth) headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
+    return headers;
+  }
+
+  async refresh(): Promise<void> {
+    // A new KubeConfig knows nothing of the tokens that exec plugins and OIDC gave to the old one.
+    const { config, tokenFiles } = await readKubeconfig(this.#files, this.#context);
+    this.#config = config;
+    this.#tokenFiles = tokenFiles;
+  }
+
+  async #options(): Promise<RequestOptions> {
+    const options: RequestOptions = {};
+    await this.#config.applyToHTTPSOptions(options);
+    return options;
+  }
+}
+
+function bearer(token: string): string {
+  return `Bearer ${token.trim()}`;
+}
+
+interface LoadedKubeconfig {
+  config: KubeConfig;
+  tokenFiles: Map<string, string>;
+}
+
+async function readKubeconfig(files: string[], context: string | undefined): Promise<LoadedKubeconfig> {
+  // Not the package's root: that loads every generated model and a websocket client.
+  const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
+  const config = new KubeConfig();
+  const tokenFiles = new Map<string, string>();
+  for (const file of files) {
+    try {
+      const one = new KubeConfig();
+      one.loadFromFile(file);
+      // The first file that names a current context wins, as with kubectl.
+      config.mergeConfig(one, Boolean(config.currentContext));
+      for (const [user, path] of await readTokenFiles(file)) tokenFiles.set(user, path);
+    } catch (error) {
+      throw new Error(`cannot read kubeconfig ${file}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+  if (context !== undefined) config.setCurrentContext(context);
+  return { config, tokenFiles };
+}
+
+/** The users' `tokenFile`, which KubeConfig does not know. */
+async function readTokenFiles(file: string): Promise<[string, string][]> {
+  const text = await readFile(file, 'utf8');
+  if (!text.includes('tokenFile')) return [];
+  const { parse } = await import('yaml');
+  const { users = [] } = parse(text) as { users?: { name: string; user?: { tokenFile?: string } }[] };
+  return users.flatMap(({ name, user }) =>
+    user?.tokenFile ? [[name, resolve(dirname(file), user.tokenFile)] as [string, string]] : [],
+  );
+}
+
+function serverOf(config: KubeConfig, files: string[]): string {
+  const paths = files.join(delimiter);
+  const contexts = config.getContexts().map(({ name }) => name);
+  const context = config.getCurrentContext() as string | undefined;
+  if (!context || !contexts.includes(context)) {
+    const problem = context ? `has no context "${context}"` : 'names no current context';
+    throw new Error(`kubeconfig ${paths} ${problem}; there are: ${contexts.join(', ') || 'none'}`);
+  }
+  const cluster = config.getCurrentCluster();
+  const where = `context "${context}" of kubeconfig ${paths}`;
+  if (!cluster?.server) throw new Error(`${where} names no cluster with a server`);
+  if (cluster.proxyUrl) throw new Error(`${where} asks for proxy-url ${cluster.proxyUrl}, which Holdfast cannot use`);
+  // the library refuses it at the first request, in words of its own
+  if (/^http:/i.test(cluster.server) && !cluster.skipTLSVerify) {
+    throw new Error(
+      `${where} names ${cluster.server}, to which tokens would go unencrypted: choose a context whose server is https://…, such as the one that kubectl proxy was started with, or set insecure-skip-tls-verify: true on this cluster`,
+    );
+  }
+  return cluster.server;
+}

@@ -1,0 +1,248 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { FAKED } from './testing/fake-time.js';
+import { MemoryApi } from '../test/memory-api.js';
+import { Client } from './client.js';
+import { systemClock } from './clock.js';
+import { TransportError } from './errors.js';
+import { LEASES, LeaderElection, type Lease } from './leader-election.js';
+import { silentLogger } from './log.js';
+
+class Candidate {
+  readonly api: MemoryApi;
+  readonly election: LeaderElection;
+  readonly running: Promise<void>;
+  started = 0;
+  stopped = 0;
+  /** When the signal of its term aborted. */
+  abortedAt: number | undefined;
+
+  constructor(api: MemoryApi, identity: string, onStopped: () => Promise<void> = () => Promise.resolve()) {
+    this.api = api;
+    this.election = new LeaderElection({
+      client: new Client(api),
+      namespace: 'holdfast',
+      name: 'controller',
+      identity,
+      clock: systemClock,
+      random: () => 1,
+      log: silentLogger,
+    });
+    this.running = this.election.run({
+      onStarted: (signal) => {
+        this.started++;
+        signal.addEventListener('abort', () => {
+          this.abortedAt = Date.now();
+        });
+      },
+      onStopped: async () => {
+        await onStopped();
+        this.stopped++;
+      },
+    });
+  }
+}
+
+/** A second way to the objects of `api`, which can be cut without cutting the first. */
+function lineTo(api: MemoryApi): MemoryApi {
+  const line = new MemoryApi();
+  line.before = (request) => {
+    throw new TransportError('unsent', `${request.method} is cut`);
+  };
+  return Object.assign(line, {
+    request: (request: Parameters<MemoryApi['request']>[0]) => forward(line, api, request),
+  });
+}
+
+async function forward(
+  line: MemoryApi,
+  api: MemoryApi,
+  request: Parameters<MemoryApi['request']>[0],
+): Promise<unknown> {
+  await line.before(request);
+  return api.request(request);
+}
+
+const uncut = () => undefined;
+
+describe('LeaderElection', () => {
+  let time: sinon.SinonFakeTimers;
+  let api: MemoryApi;
+  beforeEach(() => {
+    time = sinon.useFakeTimers({ now: Date.UTC(2030, 0, 1), toFake: FAKED });
+    api = new MemoryApi();
+  });
+  afterEach(() => {
+    const left = time.countTimers();
+    time.restore();
+    expect(left, 'timers that were left').to.equal(0);
+  });
+
+  function lease(): Promise<Lease> {
+    return new Client(api).get(LEASES, { namespace: 'holdfast', name: 'controller' });
+  }
+
+  async function stop(...candidates: Candidate[]): Promise<void> {
+    const stopped = Promise.all(candidates.flatMap((each) => [each.election.stop(), each.running]));
+    await time.tickAsync(60_000);
+    await stopped;
+  }
+
+  it('makes the first candidate the leader, and never two at once', async () => {
+    const first = new Candidate(api, 'a');
+    const second = new Candidate(api, 'b');
+    await time.tickAsync(120_000);
+    expect([first.election.isLeader, second.election.isLeader]).to.deep.equal([true, false]);
+    expect([first.started, second.started]).to.deep.equal([1, 0]);
+    await stop(second, first);
+  });
+
+  it('writes a Lease as client-go does', async () => {
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    const acquired = await lease();
+    expect(acquired.spec).to.deep.equal({
+      holderIdentity: 'a',
+      leaseDurationSeconds: 15,
+      acquireTime: '2030-01-01T00:00:00.000000Z',
+      renewTime: '2030-01-01T00:00:00.000000Z',
+      leaseTransitions: 0,
+    });
+    await time.tickAsync(2_000);
+    const renewed = await lease();
+    expect(renewed.spec).to.deep.equal({ ...acquired.spec, renewTime: '2030-01-01T00:00:02.000000Z' });
+    await stop(first);
+  });
+
+  it('renews without reading', async () => {
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    api.requests.length = 0;
+    await time.tickAsync(10_000);
+    expect(api.requests.map((request) => request.method)).to.deep.equal(['PUT', 'PUT', 'PUT', 'PUT', 'PUT']);
+    await stop(first);
+  });
+
+  it('gives the lease back when it stops, so that a successor starts within its next look', async () => {
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    const second = new Candidate(api, 'b');
+    await time.tickAsync(5_000);
+    const stopped = first.election.stop();
+    await time.tickAsync(2_000);
+    await stopped;
+    expect([first.election.isLeader, first.stopped]).to.deep.equal([false, 1]);
+    expect(second.election.isLeader).to.equal(true);
+    expect((await lease()).spec).to.include({ holderIdentity: 'b', leaseTransitions: 1 });
+    await stop(second);
+  });
+
+  it('gives the lease back only after the work has ended', async () => {
+    const first = new Candidate(api, 'a', () => systemClock.sleep(3_000));
+    await time.tickAsync(0);
+    const stopped = first.election.stop();
+    await time.tickAsync(2_999);
+    expect(first.abortedAt).to.equal(Date.now() - 2_999);
+    expect((await lease()).spec?.holderIdentity).to.equal('a');
+    await time.tickAsync(1);
+    await stopped;
+    expect((await lease()).spec?.holderIdentity).to.equal('');
+  });
+
+  it('ends a term that cannot be renewed before anybody else begins one', async () => {
+    const line = lineTo(api);
+    line.before = uncut;
+    const first = new Candidate(line, 'a');
+    await time.tickAsync(0);
+    const second = new Candidate(api, 'b');
+    await time.tickAsync(4_000);
+    line.before = () => {
+      throw new TransportError('unsent', 'cut');
+    };
+    const cut = Date.now();
+    while (!second.election.isLeader) await time.tickAsync(100);
+    expect(first.abortedAt).to.be.within(cut + 8_000, cut + 10_000);
+    expect(Date.now()).to.be.within(cut + 15_000, cut + 17_100);
+    expect(first.stopped).to.equal(1);
+    await first.running;
+    await stop(second);
+  });
+
+  it('ends a term in time though the renewal hangs', async () => {
+    const hanging = new AbortController();
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    api.before = () => systemClock.sleep(30_000, hanging.signal);
+    const cut = Date.now();
+    await time.tickAsync(10_000);
+    expect(first.abortedAt).to.equal(cut + 10_000);
+    expect(first.election.isLeader).to.equal(false);
+    hanging.abort();
+    await time.tickAsync(1_000);
+    await first.running;
+    expect((await lease()).spec?.holderIdentity, 'a late renewal is undone').to.equal('');
+  });
+
+  it('does not lead on a lease whose writing took longer than a term, but on the next renewal of it', async () => {
+    api.before = (request) => (request.method === 'POST' ? systemClock.sleep(10_500) : undefined);
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(11_000);
+    expect((await lease()).spec?.holderIdentity).to.equal('a');
+    expect(first.started).to.equal(0);
+    await time.tickAsync(2_000);
+    expect(first.election.isLeader).to.equal(true);
+    await stop(first);
+  });
+
+  it('judges a lease by its own clock, however wrong the clock of its holder is', async () => {
+    const holder = { holderIdentity: 'gone', leaseDurationSeconds: 15, renewTime: '2001-01-01T00:00:00.000000Z' };
+    await new Client(api).create(LEASES, { metadata: { namespace: 'holdfast', name: 'controller' }, spec: holder });
+    const begun = Date.now();
+    const first = new Candidate(api, 'a');
+    while (!first.election.isLeader) await time.tickAsync(100);
+    expect(Date.now() - begun).to.be.within(15_000, 17_100);
+    await stop(first);
+  });
+
+  it('steps down when somebody else has taken its lease', async () => {
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    const taken = await lease();
+    await new Client(api).replace(LEASES, { ...taken, spec: { ...taken.spec, holderIdentity: 'thief' } });
+    await time.tickAsync(4_000);
+    await first.running;
+    expect([first.election.isLeader, first.stopped]).to.deep.equal([false, 1]);
+    expect((await lease()).spec?.holderIdentity).to.equal('thief');
+  });
+
+  it('survives errors that are shorter than its deadline', async () => {
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    api.before = () => {
+      throw new TransportError('broken', 'reset');
+    };
+    await time.tickAsync(7_000);
+    api.before = uncut;
+    await time.tickAsync(60_000);
+    expect([first.started, first.stopped]).to.deep.equal([1, 0]);
+    await stop(first);
+  });
+
+  it('can be stopped while it waits', async () => {
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    const second = new Candidate(api, 'b');
+    await time.tickAsync(5_000);
+    await stop(second);
+    expect([second.started, second.stopped]).to.deep.equal([0, 0]);
+    await stop(first);
+  });
+
+  it('refuses periods that would let two lead at once', () => {
+    const given = { namespace: 'n', name: 'n', identity: 'a', clock: systemClock, random: () => 1, log: silentLogger };
+    expect(() => new LeaderElection({ ...given, client: new Client(api), renewDeadlineMs: 20_000 })).to.throw(
+      RangeError,
+      'renewDeadlineMs (20000) < leaseDurationMs (15000)',
+    );
+  });
+});

@@ -1,0 +1,81 @@
+import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http';
+import { isRecord, asRecord, asString } from '../api/json.js';
+import { StatusError, type StatusDetails, TransportError } from './errors.js';
+
+interface StatusBody {
+  kind?: string;
+  reason?: string;
+  message?: string;
+  code?: number;
+  details?: StatusDetails;
+}
+
+/** Turns a refusal's body into an error; bodies that are no metav1.Status (a proxy's page, for instance) are quoted in part. */
+export function statusErrorOf(
+  request: string,
+  status: number,
+  headers: IncomingHttpHeaders,
+  text: string,
+): StatusError {
+  const body = parseStatus(text);
+  const words = STATUS_CODES[status] ?? 'Unknown';
+  return new StatusError({
+    request,
+    status,
+    reason: body.reason || words.replaceAll(' ', ''),
+    message: body.message || text.slice(0, 200).trim() || words,
+    details: body.details,
+    retryAfterMs: retryAfterOf(headers['retry-after'], body.details),
+  });
+}
+
+/** The object of an ERROR event of a watch, which is a metav1.Status. */
+export function statusErrorOfEvent(request: string, object: unknown): StatusError {
+  const body: StatusBody = asRecord(object);
+  return statusErrorOf(request, body.code ?? 500, {}, JSON.stringify(object ?? {}));
+}
+
+function parseStatus(text: string): StatusBody {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) && value.kind === 'Status' ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function retryAfterOf(header: string | string[] | undefined, details: StatusDetails | undefined): number | undefined {
+  const seconds = header === undefined ? details?.retryAfterSeconds : Number(header);
+  return seconds !== undefined && seconds >= 0 ? seconds * 1000 : undefined;
+}
+
+/** Codes of node:net, node:dns and undici that mean: no connection was made. TLS refusals are recognised by their prefix. */
+const UNSENT_CODES = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EMFILE',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+]);
+
+/** Turns what undici threw into our error. */
+export function transportErrorOf(request: string, error: unknown): TransportError {
+  if (error instanceof TransportError)
+    return new TransportError(error.fault, `${request}: ${error.message}`, error.cause);
+  const { code = '', message } = describeThrown(error);
+  const unsent =
+    UNSENT_CODES.has(code) || code.startsWith('CERT_') || code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL');
+  const detail = [code, message].filter((part) => part !== '').join(': ');
+  return new TransportError(unsent ? 'unsent' : 'broken', `${request}: ${detail}`, error);
+}
+
+function describeThrown(error: unknown): { code?: string; message: string } {
+  if (!isRecord(error)) return { message: String(error) };
+  return { code: asString(error.code), message: asString(error.message) };
+}

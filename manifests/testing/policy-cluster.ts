@@ -1,0 +1,201 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { KubeObject, ObjectMeta } from '../../api/meta.js';
+import type { Pod } from '../../api/pod.js';
+import { startControlPlane } from '../../e2e/bed/control-plane.js';
+import type { ControlPlane } from '../../e2e/bed/control-plane.js';
+import { readManifests, resourceOf } from '../../e2e/bed/objects.js';
+import type { TokenBinding } from '../../e2e/bed/service-accounts.js';
+import { MANIFESTS, readKustomization } from '../../e2e/holdfast/manifests.js';
+import { clientAs } from '../../e2e/story/service-account.js';
+import { until } from '../../e2e/bed/wait.js';
+import { Client } from '../../kube/client.js';
+import { loadCredentials } from '../../kube/credentials.js';
+import { isForbidden, messageOf } from '../../kube/errors.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import type { Resource } from '../../kube/resource.js';
+import { Transport } from '../../kube/transport.js';
+
+/** Without the workloads: nothing runs here. */
+const INSTALLED_KINDS =
+  /^(Namespace|CustomResourceDefinition|ConfigMap|ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy.*)$/;
+const NAMESPACE = 'default';
+/** Everybody in it may do everything as far as RBAC goes: what is refused, a policy refuses. */
+const GROUP = 'testers';
+const NODE_OF_TOKEN = 'impersonate-extra-authentication.kubernetes.io%2fnode-name';
+
+/** A kube-apiserver with the shipped admission policies, and clients that act as whom they like. */
+export class PolicyCluster {
+  /** A cluster admin's. */
+  readonly admin: Client;
+  readonly #plane: ControlPlane;
+  readonly #clients = new Map<string, Client>();
+  #count = 0;
+
+  private constructor(plane: ControlPlane) {
+    this.#plane = plane;
+    this.admin = plane.client;
+  }
+
+  /** @param parameters data of the policies' ConfigMap */
+  static async start(parameters: Record<string, string>): Promise<PolicyCluster> {
+    const cluster = new PolicyCluster(await startControlPlane());
+    try {
+      await cluster.#install(parameters);
+      return cluster;
+    } catch (error) {
+      // what goes on running would keep the tests from ending
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients.values()) await client.transport.close();
+    await this.#plane.stop();
+  }
+
+  /**
+   * One who may do everything as far as RBAC goes.
+   * @param node as a token of a service account names it that is bound to a node, or to a pod there
+   */
+  as(user: string, node?: string): Promise<Client> {
+    const extra = node === undefined ? {} : { [NODE_OF_TOKEN]: node };
+    return this.#clientOf(user, { 'impersonate-group': GROUP, ...extra });
+  }
+
+  /** A service account that is there, with a token as its process has it. */
+  async withToken(account: { namespace: string; name: string }, binding?: TokenBinding): Promise<Client> {
+    const client = await clientAs({ client: this.admin, kubeconfig: this.#plane.kubeconfig }, account, binding);
+    this.#clients.set(JSON.stringify([account, binding]), client);
+    return client;
+  }
+
+  /** One who may do what RBAC grants to the user by name, or to all service accounts if it is one. */
+  asRestricted(user: string): Promise<Client> {
+    return this.#clientOf(user, {});
+  }
+
+  async #clientOf(user: string, groups: Record<string, string>): Promise<Client> {
+    const key = JSON.stringify([user, groups]);
+    const known = this.#clients.get(key);
+    if (known !== undefined) return known;
+    const admin = await loadCredentials({ kubeconfig: this.#plane.kubeconfig });
+    const headers = async () => ({ ...(await admin.headers()), 'impersonate-user': user, ...groups });
+    const { server } = admin;
+    const client = new Client(
+      new Transport({ server, headers, tls: () => admin.tls(), refresh: () => admin.refresh() }),
+    );
+    this.#clients.set(key, client);
+    return client;
+  }
+
+  async createPod(user: string, metadata: Partial<ObjectMeta>): Promise<Pod> {
+    const spec = { containers: [{ name: 'c', image: 'registry.test/c' }] };
+    return (await this.as(user)).create(PODS, { metadata: this.#named(metadata), spec } as Pod);
+  }
+
+  async patchPod(user: string, pod: Pod, body: object, subresource?: string): Promise<Pod> {
+    const ref = { namespace: NAMESPACE, name: pod.metadata.name };
+    const client = await this.as(user);
+    return client.patch(PODS, ref, { type: 'merge', body }, subresource === undefined ? {} : { subresource });
+  }
+
+  /** Acts while one policy is not in force: an object from before it. */
+  async withoutPolicy<T>(binding: string, act: () => Promise<T>): Promise<T> {
+    const { metadata, ...rest } = await this.admin.get(POLICY_BINDINGS, { name: binding });
+    await this.admin.delete(POLICY_BINDINGS, { name: binding });
+    try {
+      return await until('the policy is not in force', act);
+    } finally {
+      await this.admin.create(POLICY_BINDINGS, { ...rest, metadata: { name: metadata.name } });
+    }
+  }
+
+  /** As schedulers do it. */
+  async bindPod(user: string, pod: Pod, metadata: object): Promise<void> {
+    const ref = { namespace: NAMESPACE, name: pod.metadata.name };
+    const client = await this.as(user);
+    await client.createSubresource(PODS, ref, 'binding', bindingOf(pod, metadata));
+  }
+
+  /** The way of before there were subresources, which is still served. */
+  async bindPodWithoutSubresource(user: string, pod: Pod, metadata: object): Promise<void> {
+    await (await this.as(user)).create(BINDINGS, bindingOf(pod, metadata));
+  }
+
+  async createClaim(user: string, metadata: Partial<ObjectMeta>): Promise<IPAMClaim> {
+    const spec = { network: 'blue', interface: 'net1' };
+    return (await this.as(user)).create(IPAM_CLAIMS, { metadata: this.#named(metadata), spec });
+  }
+
+  async patchClaim(user: string, claim: IPAMClaim, body: object, subresource?: string): Promise<IPAMClaim> {
+    const ref = { namespace: NAMESPACE, name: claim.metadata.name };
+    const client = await this.as(user);
+    return client.patch(IPAM_CLAIMS, ref, { type: 'merge', body }, subresource === undefined ? {} : { subresource });
+  }
+
+  #named(metadata: Partial<ObjectMeta>): ObjectMeta {
+    this.#count += 1;
+    return { ...metadata, name: `object-${this.#count}`, namespace: NAMESPACE };
+  }
+
+  async #install(parameters: Record<string, string>): Promise<void> {
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
+    const rights = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: GROUP },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: GROUP }],
+    };
+    const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
+    const shipped = (await readKustomization()).filter(({ kind }) => INSTALLED_KINDS.test(kind));
+    for (const object of [account, rights, ...crds, ...shipped]) {
+      const data = object.kind === 'ConfigMap' ? { data: parameters } : {};
+      await this.admin.create(resourceOf(object), { ...object, ...data });
+    }
+    for (const kind of [IPAM_CLAIMS, ADDRESS_POOLS, ADDRESS_LEASES] as Resource[]) {
+      await until(`${kind.plural} are served`, () => this.admin.list(kind));
+    }
+  }
+}
+
+const POLICY_BINDINGS: Resource = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural: 'validatingadmissionpolicybindings',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  namespaced: false,
+};
+const BINDINGS: Resource = { group: '', version: 'v1', plural: 'bindings', kind: 'Binding', namespaced: true };
+
+function bindingOf(pod: Pod, metadata: object): KubeObject {
+  const { name, namespace } = pod.metadata;
+  const target = { apiVersion: 'v1', kind: 'Node', name: 'node-1' };
+  return { apiVersion: 'v1', kind: 'Binding', metadata: { ...metadata, name, namespace }, target } as KubeObject;
+}
+
+/** @returns the words of a policy's refusal; undefined where the attempt succeeded */
+async function policyMessageOf(attempt: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await attempt;
+    return undefined;
+  } catch (error) {
+    if (isForbidden(error) || messageOf(error).includes('ValidatingAdmissionPolicy')) return messageOf(error);
+    throw error;
+  }
+}
+
+/** Waits until an attempt that a policy must refuse is refused: policies come into force a moment after they are made. */
+export async function untilDenied(attempt: () => Promise<unknown>): Promise<string> {
+  return until('the policy is in force', () => policyMessageOf(attempt()));
+}
+
+/** @param expected words of the refusal; undefined: the attempt must succeed */
+export async function expectDenial(attempt: Promise<unknown>, expected: string | undefined): Promise<void> {
+  const words = await policyMessageOf(attempt);
+  if (expected === undefined) expect(words).to.equal(undefined);
+  else expect(words ?? 'nothing was refused').to.include(expected);
+}

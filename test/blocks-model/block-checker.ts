@@ -1,0 +1,222 @@
+import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
+import { type Address, formatAddress } from '../../ipam/core/address.js';
+import type { BlockRecord } from '../../ipam/core/block.js';
+import { type Cidr, containsAddress, formatCidr, overlap, rangeOf } from '../../ipam/core/cidr.js';
+import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import { type Pool, addressesOf } from '../../ipam/core/pool.js';
+import type { ObjectLog } from './object-log.js';
+import type { ModelNode, ModelPool } from './cluster.js';
+
+/** Whose write it is. */
+export interface Writer {
+  readonly kind: 'ipam' | 'agent' | 'admin';
+  /** Of one life of a process. */
+  readonly name: string;
+  readonly node?: string;
+  /** When its life began, in ms. */
+  readonly startedAt: number;
+  /** Nobody waits for its answer, perhaps nobody is left who would: it was given up, and arrived all the same. */
+  readonly isAbandoned: boolean;
+}
+
+interface ServerState {
+  readonly blocks: ObjectLog<BlockRecord>;
+  readonly leases: ObjectLog<LeaseRecord>;
+  readonly nodes: ObjectLog<ModelNode>;
+  readonly pools: ObjectLog<ModelPool>;
+  /** In ms. */
+  readonly now: number;
+}
+
+/** An address that an agent has begun to lease. */
+export interface PendingPick {
+  readonly by: Writer;
+  readonly address: Address;
+}
+
+type ReleaseState = BlockRecord['release'];
+
+const RELEASE_STATES: ReadonlySet<string> = new Set(Object.values(BlockRelease));
+
+/** The words that ipam and agents may put in place of which. */
+const IPAM_TRANSITIONS: readonly (readonly [ReleaseState, ReleaseState])[] = [
+  [undefined, BlockRelease.Marked],
+  [BlockRelease.Marked, undefined],
+  [BlockRelease.Ready, undefined],
+  [BlockRelease.Refused, undefined],
+  [BlockRelease.Ready, BlockRelease.Released],
+  [BlockRelease.Marked, BlockRelease.Released],
+];
+const AGENT_TRANSITIONS: readonly (readonly [ReleaseState, ReleaseState])[] = [
+  [BlockRelease.Marked, BlockRelease.Ready],
+  [BlockRelease.Marked, BlockRelease.Refused],
+];
+
+/** Checks each write that the API server makes, and each pick of an agent, by rules of its own. */
+export class BlockChecker {
+  readonly #truth: ServerState;
+  readonly #excessDelayMs: number;
+  /** Under way. */
+  readonly #picks = new Set<PendingPick>();
+  /** Names of leases that were made after nobody waited for them any more. */
+  readonly #strays = new Set<string>();
+  /** UIDs of blocks whose node has been absent since they were lent. */
+  readonly #forsaken = new Set<string>();
+  /** UIDs of blocks whose pool has been away, or ending, since they were lent. */
+  readonly #orphaned = new Set<string>();
+  /** All that the pool has been: whoever reads late judges by it. */
+  readonly #shapes = new Set<Pool>();
+  /** How often each word was put in place of which, in each family: what was not met was not tried. */
+  readonly transitions = new Map<string, number>();
+
+  constructor(truth: ServerState, excessDelayMs: number) {
+    this.#truth = truth;
+    this.#excessDelayMs = excessDelayMs;
+  }
+
+  /** To be called after each event. */
+  observe(): void {
+    const { blocks, nodes, pools } = this.#truth;
+    for (const { pool } of pools.current.values()) this.#shapes.add(pool);
+    for (const { metadata, node, pool } of blocks.current.values()) {
+      if (!nodes.current.has(node)) this.#forsaken.add(metadata.uid);
+      if (pools.current.get(pool)?.isEnding !== false) this.#orphaned.add(metadata.uid);
+    }
+  }
+
+  /** An agent is about to lease an address that it has chosen itself. {@link settled} must follow, unless it ends. */
+  picked(pick: PendingPick): void {
+    const block = this.#blocksAt(pick.address).find(({ node }) => node === pick.by.node);
+    const isGivenBack = block?.release === BlockRelease.Ready || block?.release === BlockRelease.Released;
+    const isForsaken = block !== undefined && this.#forsaken.has(block.metadata.uid);
+    expectBlock(!isGivenBack || isForsaken, `${pick.by.name} picks from a block that is given back`, block);
+    this.#picks.add(pick);
+  }
+
+  settled(pick: PendingPick): void {
+    this.#picks.delete(pick);
+  }
+
+  /** The process is no more: what it picked may come to be all the same. */
+  ended(name: string): void {
+    for (const pick of this.#picks) if (pick.by.name === name) this.#picks.delete(pick);
+  }
+
+  leaseWritten(was: LeaseRecord | undefined, is: LeaseRecord | undefined, by: Writer): void {
+    const name = (is ?? was)!.metadata.name;
+    if (is === undefined || stateOf(is) !== 'held') this.#strays.delete(name);
+    else if (was === undefined && by.isAbandoned) this.#strays.add(name);
+    const isOther = was !== undefined && is !== undefined && was.owner?.uid !== is.owner?.uid;
+    if (isOther && stateOf(was) === 'held') throw new Error(`${name} was leased twice`);
+  }
+
+  /** As it stands in the object, whatever is made of it. */
+  releaseWritten(was: string | undefined, is: string | undefined, by: Writer): void {
+    if (was === undefined || was === is || by.kind === 'admin') return;
+    if (!RELEASE_STATES.has(was)) throw new Error(`${by.name} wrote over ${was}, which it does not know`);
+  }
+
+  blockWritten(was: BlockRecord | undefined, is: BlockRecord | undefined, by: Writer): void {
+    this.observe();
+    if (was === undefined) this.#judgeLoan(is!);
+    else if (is === undefined) this.#judgeEnd(was, by);
+    else this.#judgeChange(was, is, by);
+  }
+
+  #judgeLoan(is: BlockRecord): void {
+    for (const other of this.#truth.blocks.current.values()) {
+      const isApart = other.pool !== is.pool || !overlap(other.cidr, is.cidr);
+      // only where somebody changed the size of blocks meanwhile: the name locks one size
+      const isOtherSize = other.cidr.prefixLength !== is.cidr.prefixLength;
+      expectBlock(isApart || isOtherSize, `lent though ${other.metadata.name} is lent to ${other.node}`, is);
+    }
+  }
+
+  #judgeEnd(was: BlockRecord, by: Writer): void {
+    if (by.kind === 'admin') return;
+    const isOver = was.release === BlockRelease.Released || this.#orphaned.has(was.metadata.uid);
+    expectBlock(by.kind === 'ipam' && isOver, 'deleted though it is not given back', was);
+    expectBlock(was.release !== 'unknown', 'deleted by one who does not know its word', was);
+  }
+
+  /** It stays for as long as the finalizer does, and drains. */
+  #judgeDeletion(is: BlockRecord, by: Writer): void {
+    const isOutgrown = [...this.#shapes].some((pool) => !hasSlice(pool, is.cidr));
+    if (by.kind !== 'ipam' || is.release !== undefined || !isOutgrown) this.#judgeEnd(is, by);
+  }
+
+  #judgeChange(was: BlockRecord, is: BlockRecord, by: Writer): void {
+    if (was.release === is.release) {
+      if (is.metadata.deletionTimestamp !== was.metadata.deletionTimestamp) this.#judgeDeletion(is, by);
+      return;
+    }
+    // whoever was away is back, and is let alone
+    if (is.release === undefined && this.#truth.nodes.current.has(is.node)) this.#forsaken.delete(is.metadata.uid);
+    if (by.kind === 'admin') return;
+    const edges = by.kind === 'ipam' ? IPAM_TRANSITIONS : AGENT_TRANSITIONS;
+    const edge = `${was.release} → ${is.release}`;
+    const met = `IPv${is.cidr.family}: ${edge}`;
+    this.transitions.set(met, (this.transitions.get(met) ?? 0) + 1);
+    expectBlock(
+      edges.some(([from, to]) => from === was.release && to === is.release),
+      `${by.name} wrote ${edge}`,
+      is,
+    );
+    if (is.release === BlockRelease.Marked) this.#judgeMark(is, by);
+    if (by.kind === 'agent') expectBlock(by.node === is.node, `${by.name} answered for another node`, is);
+    if (is.release === BlockRelease.Ready) this.#judgeAnswer(is);
+    if (is.release === BlockRelease.Released) this.#judgeReturn(was, is);
+  }
+
+  /** Delays are remembered by a process alone, and begin with it. */
+  #judgeMark(is: BlockRecord, { startedAt }: Writer): void {
+    const isDue = this.#truth.now - startedAt >= this.#excessDelayMs;
+    expectBlock(is.reason !== ReleaseReason.Excess || isDue, 'asked for before the delay has passed', is);
+  }
+
+  /** What is promised holds from now on. */
+  #judgeAnswer(is: BlockRecord): void {
+    const pick = [...this.#picks].find(({ by, address }) => by.node === is.node && containsAddress(is.cidr, address));
+    if (pick !== undefined)
+      throw new Error(`${is.metadata.name} is given back, and ${formatAddress(pick.address)} picked`);
+    this.#demandUnused(is);
+  }
+
+  #judgeReturn(was: BlockRecord, is: BlockRecord): void {
+    const isForsaken = this.#forsaken.has(is.metadata.uid);
+    expectBlock(
+      was.release === BlockRelease.Ready || isForsaken,
+      'taken without an answer though its node is there',
+      is,
+    );
+    if (!isForsaken) this.#demandUnused(is);
+  }
+
+  #demandUnused(block: BlockRecord): void {
+    const used = this.#truth.leases
+      .list()
+      .find((lease) => isLeaseInBlock(lease, block) && !this.#strays.has(lease.metadata.name));
+    expectBlock(used === undefined, `${used?.metadata.name} of its node is held`, block);
+  }
+
+  #blocksAt(address: Address): BlockRecord[] {
+    return this.#truth.blocks.list().filter(({ cidr }) => containsAddress(cidr, address));
+  }
+}
+
+export function isLeaseInBlock(lease: LeaseRecord, { cidr, node, pool }: BlockRecord): boolean {
+  const isOfNode = lease.owner?.kind === 'Pod' && lease.node === node && lease.pool === pool;
+  return isOfNode && stateOf(lease) === 'held' && containsAddress(cidr, lease.address);
+}
+
+/** Of pools whose subnets are larger than their slices. */
+function hasSlice(pool: Pool, cidr: Cidr): boolean {
+  const isOpen = addressesOf(pool, cidr.family, 'open').overlaps(rangeOf(cidr));
+  return cidr.prefixLength === pool.blockSize[cidr.family] && isOpen;
+}
+
+function expectBlock(holds: boolean, complaint: string, block: BlockRecord | undefined): void {
+  if (holds) return;
+  const { cidr, node, release = 'nothing' } = block!;
+  throw new Error(`${complaint}: block ${formatCidr(cidr)} of ${node}, which says ${release}`);
+}

@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import type { Logger } from '../kube/log.js';
+import { systemClock } from '../kube/clock.js';
+import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
+import { CLUSTER, type ReviewedCluster, VM1, clusterViewOf } from '../test/pod-review.js';
+import { LauncherAdmission } from './launcher-admission.js';
+import { silentWebhookMetrics } from './testing/silent-webhook-metrics.js';
+import { type PodReview, reviewPod } from './pod-mutation.js';
+import { ReviewError } from '../admission/review.js';
+import { BY_KUBEVIRT, KNOWN_KUBEVIRT } from '../test/launcher-pods.js';
+
+interface Response {
+  uid: string;
+  allowed: boolean;
+  patch?: string;
+  status?: { code: number; message: string };
+}
+
+function admissionOn(
+  cluster: ReviewedCluster,
+  review = (pod: PodReview) => Promise.resolve(reviewPod(pod, clusterViewOf(cluster))),
+) {
+  const lines: { level: string; message: string; fields: object }[] = [];
+  const counts: string[] = [];
+  const at = (level: string) => (fields: object, message: string) => lines.push({ level, message, fields });
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } as unknown as Logger;
+  const metrics = {
+    ...silentWebhookMetrics,
+    reviewed: (operation: string, result: string) => counts.push(`${operation} ${result}`),
+    denied: (check: string) => counts.push(check),
+  };
+  const admission = new LauncherAdmission({
+    lookup: { review },
+    kubevirt: KNOWN_KUBEVIRT,
+    log,
+    metrics,
+    clock: systemClock,
+  });
+  const answer = async (request: Record<string, unknown>): Promise<Response> => {
+    const body = await admission.answer({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request });
+    return (JSON.parse(body) as { response: Response }).response;
+  };
+  return { admission, answer, lines, counts };
+}
+
+function requestFor(pod: RawPod, more: Record<string, unknown> = {}): Record<string, unknown> {
+  const resource = { group: '', version: 'v1', resource: 'pods' };
+  const { username } = BY_KUBEVIRT;
+  const userInfo = { username };
+  return {
+    uid: 'u1',
+    userInfo,
+    operation: 'CREATE',
+    namespace: NAMESPACE,
+    resource,
+    object: pod,
+    oldObject: null,
+    ...more,
+  };
+}
+
+describe('the admission of launcher pods', () => {
+  it('patches a pod, logs it once and counts it', async () => {
+    const { answer, lines, counts } = admissionOn(CLUSTER);
+    const response = await answer(requestFor(makeLauncherPod(VM1)));
+    expect(response).to.include({ uid: 'u1', allowed: true });
+    expect(response.patch).to.be.a('string');
+    expect(lines.map(({ level }) => level)).to.deep.equal(['info']);
+    expect(counts).to.deep.equal(['CREATE patched']);
+  });
+
+  it('is quiet about a pod that is right already', async () => {
+    const { answer, lines, counts } = admissionOn(CLUSTER);
+    const pod = makeLauncherPod(VM1, networksValue(VM1, { data: 'vm1.data' }));
+    expect(await answer(requestFor(pod))).to.deep.equal({ uid: 'u1', allowed: true });
+    expect(lines.map(({ level }) => level)).to.deep.equal(['debug']);
+    expect(counts).to.deep.equal(['CREATE allowed']);
+  });
+
+  it('denies with the same words in the log and in the answer', async () => {
+    const { answer, lines, counts } = admissionOn({});
+    const { allowed, status } = await answer(requestFor(makeLauncherPod(VM1)));
+    expect(allowed).to.be.false;
+    expect(status?.code).to.equal(403);
+    expect(lines[0]?.message).to.equal(`denied: ${status?.message ?? ''}`);
+    expect(lines[0]?.fields).to.include({ vmiUid: VM1.metadata.uid });
+    expect(counts).to.deep.equal(['vmi-exists', 'CREATE denied']);
+  });
+
+  it('compares with the pod as it was on an UPDATE', async () => {
+    const { answer } = admissionOn({});
+    const pod = makeLauncherPod(VM1);
+    expect((await answer(requestFor(pod, { operation: 'UPDATE', oldObject: pod }))).allowed).to.be.true;
+  });
+
+  it('allows what it is not about, whatever it is sent', async () => {
+    const { answer } = admissionOn({});
+    for (const operation of ['DELETE', 'CONNECT']) {
+      expect(await answer(requestFor(makeLauncherPod(VM1), { operation, object: null }))).to.deep.equal({
+        uid: 'u1',
+        allowed: true,
+      });
+    }
+  });
+
+  it('denies other resources: they are sent here by mistake', async () => {
+    const { answer } = admissionOn(CLUSTER);
+    const resource = { group: 'apps', version: 'v1', resource: 'deployments' };
+    const { status } = await answer(requestFor(makeLauncherPod(VM1), { resource }));
+    expect(status?.message).to.include('apps/v1/deployments').and.to.include('v1/pods');
+  });
+
+  const malformed: { name: string; pod: unknown; expect: string }[] = [
+    { name: 'no pod', pod: null, expect: 'request.object is null, not an object' },
+    { name: 'no metadata', pod: {}, expect: 'request.object.metadata is absent' },
+    {
+      name: 'labels that are a list',
+      pod: { metadata: { labels: [] } },
+      expect: 'request.object.metadata.labels is a list',
+    },
+    {
+      name: 'an annotation that is no text',
+      pod: { metadata: { annotations: { a: 5 } } },
+      expect: 'annotations["a"] is 5, not a string',
+    },
+    {
+      name: 'owners that are no list',
+      pod: { metadata: { ownerReferences: {} } },
+      expect: 'ownerReferences is an object, not a list',
+    },
+    {
+      name: 'an owner without a UID',
+      pod: { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x' }] } },
+      expect: 'ownerReferences[0].uid is absent',
+    },
+    { name: 'a name that is no text', pod: { metadata: { name: 5 } }, expect: 'metadata.name is 5' },
+  ];
+  for (const { name, pod, expect: expected } of malformed) {
+    it(`denies ${name}, naming the field`, async () => {
+      const { answer } = admissionOn(CLUSTER);
+      const { allowed, status } = await answer(requestFor(pod as RawPod));
+      expect(allowed).to.be.false;
+      expect(status).to.include({ code: 400 });
+      expect(status?.message).to.include(expected);
+    });
+  }
+
+  it('denies and logs where it fails itself: a fault must not pass for a pod that is right', async () => {
+    const { answer, lines, counts } = admissionOn({}, () => Promise.reject(new TypeError('oops')));
+    const { allowed, status } = await answer(requestFor(makeLauncherPod(VM1)));
+    expect(allowed).to.be.false;
+    expect(status).to.include({ code: 500 });
+    expect(status?.message).to.include('oops');
+    expect(lines.map(({ level }) => level)).to.deep.equal(['error']);
+    expect(counts).to.deep.equal(['CREATE failed']);
+  });
+
+  it('cannot answer what is no review', async () => {
+    const { admission } = admissionOn({});
+    const answered: unknown = await admission.answer({ kind: 'Pod' }).catch((error: unknown) => error);
+    expect(answered).to.be.instanceOf(ReviewError);
+  });
+});

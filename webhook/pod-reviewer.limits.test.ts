@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { VirtualMachineInstance } from '../api/kubevirt.js';
+import type { KubeObject } from '../api/meta.js';
+import { CLAIM_REFERENCE_KEY } from '../api/names.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { Cache } from '../kube/cache.js';
+import type { Client } from '../kube/client.js';
+import { systemClock } from '../kube/clock.js';
+import { CLAIM_WATCH } from '../cluster/watch-specs.js';
+import { NAMESPACE, makeLauncherPod, makeVm, makeVmi, networksValue } from '../test/kubevirt-objects.js';
+import { VM1 } from '../test/pod-review.js';
+import { readPod } from './reviewed-pod.js';
+import { PodReviewer } from './pod-reviewer.js';
+import type { PodDecision } from './pod-mutation.js';
+import { BY_KUBEVIRT } from '../test/launcher-pods.js';
+
+/** A webhook whose caches know VM and VMI of each namespace, and nothing else. */
+function lookup(vmi: VirtualMachineInstance, find: Client['find'] = () => Promise.resolve(undefined)) {
+  const reads: string[] = [];
+  const caches = { vmis: new Cache<VirtualMachineInstance>(), vms: new Cache<KubeObject>() };
+  for (const namespace of [NAMESPACE, 'other']) {
+    caches.vmis.set({ ...vmi, metadata: { ...vmi.metadata, namespace } });
+    caches.vms.set({ metadata: { ...makeVm('vm1').metadata, namespace } });
+  }
+  const listers = { ...caches, claims: new Cache(CLAIM_WATCH.indexes), networks: new Cache(), namespaces: new Cache() };
+  const subject = new PodReviewer({
+    listers: listers as never,
+    client: {
+      find: (resource, ref, call) => {
+        reads.push(`${resource.kind} ${ref.namespace ?? ''}/${ref.name}`);
+        return find(resource, ref, call);
+      },
+    },
+    gate: { isOpen: () => true },
+    clock: systemClock,
+    onLiveRead: () => undefined,
+  });
+  const podOf = (value: string) => readPod(makeLauncherPod(vmi, value), 'object');
+  const create = (value: string, namespace = NAMESPACE): Promise<PodDecision> =>
+    subject.review({ operation: 'CREATE', namespace, pod: podOf(value), requester: BY_KUBEVIRT });
+  const update = (before: string, after: string): Promise<PodDecision> =>
+    subject.review({
+      operation: 'UPDATE',
+      namespace: NAMESPACE,
+      pod: podOf(after),
+      oldPod: podOf(before),
+      requester: BY_KUBEVIRT,
+    });
+  return { create, update, reads };
+}
+
+describe('the live reads of a review', () => {
+  it('are none if the annotation has more elements than are allowed', async () => {
+    const { create, reads } = lookup(VM1);
+    const elements = Array.from({ length: 11_000 }, (_, n) => ({ name: `${n}` }));
+    const verdict = await create(JSON.stringify(elements));
+    expect(verdict).to.include({ allowed: false, check: 'annotation' });
+    expect(verdict).to.have.property('reason').that.includes('more than 64 elements');
+    expect(reads).to.deep.equal([]);
+  });
+
+  it('are one of the VMI, and none for the elements, if none of these is a network of the VMI', async () => {
+    const { create, update, reads } = lookup(VM1);
+    const element = (n: number) => ({ name: `n${n}`, namespace: `ns${n}`, interface: `net${n + 2}` });
+    const elements = Array.from({ length: 64 }, (_, n) => ({ ...element(n), [CLAIM_REFERENCE_KEY]: `c${n}` }));
+    await create(JSON.stringify(elements));
+    expect(reads).to.deep.equal(['VirtualMachineInstance vms/vm1']);
+    await update(JSON.stringify(elements), JSON.stringify(elements.slice(1)));
+    expect(reads).to.deep.equal(['VirtualMachineInstance vms/vm1', 'VirtualMachineInstance vms/vm1']);
+  });
+
+  it("are none of a NAD that is not the network's, whose name a tenant may choose", async () => {
+    const { create, reads } = lookup(VM1);
+    await create(JSON.stringify([{ name: 'chosen', interface: podInterfaceName('data') }]));
+    expect(reads).to.deep.equal(['VirtualMachineInstance vms/vm1']);
+  });
+
+  it('are at most two, and three for each network of the VMI, whatever the pod says', async () => {
+    const names = ['n1', 'n2', 'n3', 'n4'];
+    const element = fc.record(
+      {
+        name: fc.constantFrom('blue', 'green', 'x1', 'x2'),
+        interface: fc.constantFrom(...names.map(podInterfaceName), 'net1', 'net2', 'net3', 'eth7', ''),
+        [CLAIM_REFERENCE_KEY]: fc.constantFrom('vm1.n1', 'vm1.n2', 'a', 'b', 'c'),
+      },
+      { requiredKeys: ['name'] },
+    );
+    const annotation = fc
+      .uniqueArray(element, { maxLength: 8, selector: (each) => each.interface ?? '' })
+      .map((elements) => JSON.stringify(elements));
+    const networks = fc.subarray(names).map((some) => Object.fromEntries(some.map((name) => [name, 'blue'])));
+    await fc.assert(
+      fc.asyncProperty(networks, annotation, annotation, async (given, before, after) => {
+        const { create, update, reads } = lookup(makeVmi('vm1', given));
+        const most = 2 + 3 * Object.keys(given).length;
+        await create(after);
+        expect(reads.length).to.be.at.most(most);
+        await update(before, after);
+        expect(reads.length).to.be.at.most(2 * most);
+      }),
+    );
+  });
+
+  it('do not wait for those of another namespace that take forever', async () => {
+    const names = Array.from({ length: 64 }, (_, n) => `n${n}`);
+    const vmi = makeVmi('vm1', Object.fromEntries(names.map((name) => [name, name])));
+    let stuck = 0;
+    const { create } = lookup(vmi, (_resource, { namespace }) => {
+      if (namespace === 'other') return Promise.resolve(undefined);
+      stuck++;
+      return new Promise(() => undefined);
+    });
+    const value = networksValue(vmi);
+    for (let count = 0; count < 20; count++) void create(value);
+    const verdict = await create(value.replaceAll(`"${NAMESPACE}"`, '"other"'), 'other');
+    expect(verdict.allowed).to.equal(true);
+    expect(stuck).to.equal(8);
+  });
+});

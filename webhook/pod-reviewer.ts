@@ -1,0 +1,193 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { Lister } from '../kube/cache.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
+import { type KubeObject, joinKey, splitKey } from '../api/meta.js';
+import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../api/names.js';
+import { type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import type { Client } from '../kube/client.js';
+import type { Clock } from '../kube/clock.js';
+import { messageOf } from '../kube/errors.js';
+import type { Resource } from '../kube/resource.js';
+import {
+  IPAM_CLAIMS,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../kube/resources.js';
+import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import { BY_OWNER_UID } from '../cluster/indexes.js';
+import { type ParsedNad, transformVmi } from '../cluster/transforms.js';
+import { type ClusterView, type Recheck, recheckKey } from '../cluster/cluster-view.js';
+import { LiveReadLimiter, type LiveReadLimits } from './live-read-limiter.js';
+import { type PodReview, type PodDecision, reviewPod } from './pod-mutation.js';
+
+/** All live reads of one review together; the API server itself waits for 5 s. */
+const LIVE_READS_TIMEOUT_MS = 2_000;
+/** The VMI and the VM. */
+const READS_PER_REVIEW = 2;
+/** Its NAD, and the two names that its claim may have. */
+const READS_PER_NETWORK = 3;
+/** Four busy namespaces fill it. One review of 64 networks may have all of its reads wait. */
+const LIMITS: LiveReadLimits = { atOnce: 32, atOncePerNamespace: 8, waitingPerNamespace: 256 };
+
+export interface WebhookListers {
+  vmis: Lister<VirtualMachineInstance>;
+  vms: Lister<VirtualMachine>;
+  claims: Lister<IPAMClaim>;
+  networks: Lister<ParsedNad>;
+  namespaces: Lister<KubeObject>;
+}
+
+export interface PodReviewerOptions {
+  listers: WebhookListers;
+  client: Pick<Client, 'find'>;
+  gate: PersistentIPsGate;
+  clock: Clock;
+  /** Told of each live read. */
+  onLiveRead: (kind: Recheck['kind'], result: 'found' | 'absent' | 'failed') => void;
+}
+
+/** Reviews pods from the caches. What the answer hangs on and the caches may not know yet is read live, once. */
+export class PodReviewer {
+  readonly #options: PodReviewerOptions;
+  readonly #limiter: LiveReadLimiter;
+
+  constructor(options: PodReviewerOptions) {
+    this.#options = options;
+    this.#limiter = new LiveReadLimiter(LIMITS, options.clock);
+  }
+
+  review(review: PodReview): Promise<PodDecision> {
+    return this.settle(review.namespace, (view) => reviewPod(review, view));
+  }
+
+  /** Decides about something in a namespace, again if a live read may change the answer and one more is allowed. */
+  async settle<V extends { doubts: readonly Recheck[] }>(
+    namespace: string,
+    decide: (view: ClusterView) => V,
+  ): Promise<V> {
+    const view = new LiveView(namespace, this.#options, this.#limiter);
+    const end = this.#options.clock.now() + LIVE_READS_TIMEOUT_MS;
+    for (;;) {
+      const verdict = decide(view);
+      const unread = verdict.doubts.filter((doubt) => !view.hasRechecked(doubt));
+      const open = [...new Map(unread.map((doubt) => [recheckKey(doubt), doubt])).values()].slice(0, view.readsLeft);
+      if (open.length === 0) return verdict;
+      await Promise.all(open.map((doubt) => view.recheck(doubt, end)));
+    }
+  }
+}
+
+/** The caches, and over them what was read live during this review. */
+class LiveView implements ClusterView {
+  lookupFailure: string | undefined;
+  readonly #namespace: string;
+  readonly #options: PodReviewerOptions;
+  readonly #limiter: LiveReadLimiter;
+  #vmiNetworks = 0;
+  readonly #looks = new Map<string, Promise<void>>();
+  readonly #vmis = new Map<string, VirtualMachineInstance | undefined>();
+  readonly #vms = new Map<string, VirtualMachine | undefined>();
+  readonly #claims = new Map<string, IPAMClaim | undefined>();
+  readonly #networks = new Map<string, NetworkConfig | undefined>();
+
+  constructor(namespace: string, options: PodReviewerOptions, limiter: LiveReadLimiter) {
+    this.#namespace = namespace;
+    this.#options = options;
+    this.#limiter = limiter;
+  }
+
+  /** Grows with the VMI that the review is about, whatever the pod says. */
+  get readsLeft(): number {
+    return Math.max(0, READS_PER_REVIEW + READS_PER_NETWORK * this.#vmiNetworks - this.#looks.size);
+  }
+
+  get allowsNewClaims(): boolean {
+    const labels = this.#options.listers.namespaces.get(this.#namespace)?.metadata.labels;
+    return this.#options.gate.isOpen() && labels?.[PERSISTENT_IPS_LABEL] !== PERSISTENT_IPS_DISABLED;
+  }
+
+  vmi(name: string): VirtualMachineInstance | undefined {
+    const vmi = this.#vmis.has(name)
+      ? this.#vmis.get(name)
+      : this.#options.listers.vmis.get(joinKey(this.#namespace, name));
+    this.#vmiNetworks = vmi?.spec?.networks?.length ?? 0;
+    return vmi;
+  }
+
+  vm(name: string): VirtualMachine | undefined {
+    if (this.#vms.has(name)) return this.#vms.get(name);
+    return this.#options.listers.vms.get(joinKey(this.#namespace, name));
+  }
+
+  claim(name: string): IPAMClaim | undefined {
+    if (this.#claims.has(name)) return this.#claims.get(name);
+    return this.#options.listers.claims.get(joinKey(this.#namespace, name));
+  }
+
+  claimsOf(ownerUid: string): readonly IPAMClaim[] {
+    const claims = this.#options.listers.claims.byIndex(BY_OWNER_UID, ownerUid);
+    return claims.filter(({ metadata }) => metadata.namespace === this.#namespace);
+  }
+
+  network(key: string): NetworkConfig | undefined {
+    if (this.#networks.has(key)) return this.#networks.get(key);
+    return this.#options.listers.networks.get(key)?.config;
+  }
+
+  hasRechecked(doubt: Recheck): boolean {
+    return this.#looks.has(recheckKey(doubt));
+  }
+
+  /** Reads an object live. Where that fails, the caches go on to speak for it. */
+  recheck(doubt: Recheck, end: number): Promise<void> {
+    const id = recheckKey(doubt);
+    const look = this.#looks.get(id) ?? this.#readInto(doubt, end);
+    this.#looks.set(id, look);
+    return look;
+  }
+
+  async #readInto({ kind, key }: Recheck, end: number): Promise<void> {
+    try {
+      const found = await this.#read(kind, key, end);
+      this.#options.onLiveRead(kind, found ? 'found' : 'absent');
+    } catch (error) {
+      this.#options.onLiveRead(kind, 'failed');
+      this.lookupFailure ??= messageOf(error);
+    }
+  }
+
+  /** @returns whether there is such an object */
+  async #read(kind: Recheck['kind'], key: string, end: number): Promise<boolean> {
+    switch (kind) {
+      case 'vmi': {
+        const vmi = await this.#find(VIRTUAL_MACHINE_INSTANCES, joinKey(this.#namespace, key), end);
+        this.#vmis.set(key, vmi && transformVmi(vmi));
+        return vmi !== undefined;
+      }
+      case 'vm': {
+        const vm = await this.#find(VIRTUAL_MACHINES, joinKey(this.#namespace, key), end);
+        this.#vms.set(key, vm);
+        return vm !== undefined;
+      }
+      case 'claim': {
+        const claim = await this.#find(IPAM_CLAIMS, joinKey(this.#namespace, key), end);
+        this.#claims.set(key, claim);
+        return claim !== undefined;
+      }
+      case 'network': {
+        const nad = await this.#find(NETWORK_ATTACHMENT_DEFINITIONS, key, end);
+        this.#networks.set(key, nad && parseNetworkConfig(nad));
+        return nad !== undefined;
+      }
+    }
+  }
+
+  #find<T extends KubeObject>(resource: Resource<T>, key: string, end: number): Promise<T | undefined> {
+    const { client, clock } = this.#options;
+    const msLeft = () => Math.max(1, end - clock.now());
+    return this.#limiter.run(this.#namespace, msLeft(), () =>
+      client.find(resource, splitKey(key), { deadlineMs: msLeft() }),
+    );
+  }
+}
