@@ -2,37 +2,15 @@ import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
+import { PoolCondition } from '../api/address-pool.js';
 import * as names from '../api/names.js';
-import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
-import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
-import { createAgentMetrics } from '../cni/agent/metrics.js';
-import { createControllerMetrics } from '../controller/claims/metrics.js';
-import { createBlockMetrics } from '../ipam/blocks/metrics.js';
-import { createCapacityMetrics } from '../capacity/metrics.js';
-import { createClaimMetrics } from '../ipam/claims/metrics.js';
-import { createCollectorReport } from '../ipam/collector/report.js';
-import { createIpamMetrics } from '../ipam/metrics.js';
-import { createValidationMetrics } from '../ipam/validation/metrics.js';
-import { silentLogger } from '../kube/log.js';
-import { AGENT_SETTINGS } from '../process/agent-config.js';
-import { CAPACITY_SETTINGS } from '../process/capacity-config.js';
-import { ALL_SETTINGS } from '../process/config.js';
-import { createMetrics } from '../process/metrics.js';
 import { variableOf } from '../process/setting.js';
-import type { Setting } from '../process/setting.js';
-import { createWebhookMetrics } from '../webhook/metrics.js';
 import { anchorsOf, codeOf, flagsIn, headingsOf, linksOf, pathsIn, targetsIn } from './documents.js';
+import { POLICY_LABELS, SETTINGS, renderReference, withRows } from './reference.js';
 import { ROOT, findFiles } from './source-files.js';
 
 /** Folders that git does not keep, or that are not built yet. */
 const OTHER_FOLDERS = ['cni', 'cli'];
-/** Known to policies only. */
-const POLICY_LABELS = ['ipam.holdfast.dev/claim-references', 'ipam.holdfast.dev/metrics'];
-const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
-const SETTINGS_OF_NODES = [
-  ...Object.values<Setting<unknown>>(AGENT_SETTINGS),
-  ...Object.values<Setting<unknown>>(CAPACITY_SETTINGS),
-];
 /** Read by the CNI plugin. */
 const PLUGIN_VARIABLES = ['HOLDFAST_SOCKET', 'HOLDFAST_TIMEOUT'];
 /** Of the test bed. */
@@ -128,7 +106,7 @@ describe('the documents', () => {
   });
 
   it('name flags and variables that exist', () => {
-    const settings = [...SETTINGS, ...SETTINGS_OF_NODES];
+    const settings = Object.values(SETTINGS).flat();
     const flags = [...settings.map(({ flag }) => flag), 'help', 'version'];
     expect(unknown(flagsIn, (flag) => flags.includes(flag))).to.deep.equal([]);
     const variables = [...settings.map(variableOf), ...PLUGIN_VARIABLES, ...BED_VARIABLES];
@@ -142,10 +120,11 @@ describe('the documents', () => {
     expect(unknown(find, (key) => keys.has(key))).to.deep.equal([]);
   });
 
-  it('explain every flag', () => {
-    const text = documentOf('docs/reference/flags.md');
-    const settings = [...SETTINGS, ...SETTINGS_OF_NODES];
-    expect(settings.map(({ flag }) => flag).filter((flag) => !text.includes(`| \`--${flag}\` |`))).to.deep.equal([]);
+  it('have reference pages with an entry for everything in the code: `npm run reference` writes them', async () => {
+    const keysOf = (text: string) => text.split('\n').map((line) => line.split(' | ')[0]);
+    for (const { path, present, expected } of await renderReference()) {
+      expect(keysOf(present), `${path}: run \`npm run reference\``).to.deep.equal(keysOf(expected));
+    }
   });
 
   it('explain every reason of an event, and no other', () => {
@@ -155,25 +134,27 @@ describe('the documents', () => {
     expect(explained.sort()).to.deep.equal(Object.values(names.EventReason).sort());
   });
 
-  it('explain every metric, and no other', async () => {
-    const metrics = createMetrics('all', '0');
-    createControllerMetrics(metrics);
-    createWebhookMetrics(metrics);
-    createIpamMetrics(metrics);
-    createBlockMetrics(metrics);
-    createClaimMetrics(metrics);
-    createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
-    createValidationMetrics(metrics);
-    createPodLeaseMetrics(metrics);
-    createNodeBlockMetrics(metrics);
-    createAgentMetrics(metrics);
-    createCapacityMetrics(metrics);
-    const described = await metrics.registry.getMetricsAsJSON();
-    const ours = described.map(({ name }) => name).filter((name) => name.startsWith('holdfast_'));
-    const explained = [...documentOf('docs/reference/metrics.md').matchAll(/^\| `(holdfast_\w+)` \|/gm)].map(
-      ([, name]) => name,
+  it('explain every condition and each of its reasons', async () => {
+    const page = documentOf('docs/reference/conditions.md');
+    const sources = (await findFiles('.ts')).filter((path) => /^(ipam|cluster)\/(?!.*(test|testing))/.test(path));
+    const code = await Promise.all(sources.map((path) => readFile(join(ROOT, path), 'utf8')));
+    const literals = code.flatMap((text) =>
+      [...text.matchAll(/\breason: '([A-Z]\w+)'/g)].map(([, reason = '']) => reason),
     );
-    expect(explained.sort()).to.deep.equal(ours.sort());
+    expect(literals.length).to.be.greaterThan(10);
+    const { AllocationReason, RequestReason, IPS_ALLOCATED, REQUEST_HONOURED, LAUNCHERS_VERIFIED, OWNER_KIND_SERVED } =
+      names;
+    const types = [
+      IPS_ALLOCATED,
+      REQUEST_HONOURED,
+      LAUNCHERS_VERIFIED,
+      OWNER_KIND_SERVED,
+      ...Object.values(PoolCondition),
+    ];
+    const reasons = [...Object.values(AllocationReason), ...Object.values(RequestReason), ...literals];
+    expect(
+      [...types, ...reasons].filter((word) => !page.includes(`\`${word}\``) && !page.includes(`\`${word} `)),
+    ).to.deep.equal([]);
   });
 
   it('number the decisions without gaps, and list each with its title', () => {
@@ -191,6 +172,17 @@ describe('the documents', () => {
 });
 
 describe('reading documents', () => {
+  it('replaces the rows of a generated table, and keeps the column that people write', () => {
+    const page = '# A\n\n| key | help | note |\n|---|---|---|\n| `a` | old | mine |\n| `gone` | x | y |\n\nEnd';
+    const rows = new Map([
+      ['`b`', ['new']],
+      ['`a`', ['fresh']],
+    ]);
+    expect(withRows(page, rows)).to.equal(
+      '# A\n\n| key | help | note |\n|---|---|---|\n| `b` | new |  |\n| `a` | fresh | mine |\n\nEnd',
+    );
+  });
+
   it('finds code in backticks and in fenced blocks', () => {
     expect(codeOf('a `b c` d `e`\n```\nf `g`\n```\nh')).to.deep.equal([
       { text: 'b c', line: 1 },

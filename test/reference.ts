@@ -1,0 +1,168 @@
+/** Renders the generated tables of docs/reference. `npm run reference` writes them, and a test compares them with the code. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parse } from 'yaml';
+import * as names from '../api/names.js';
+import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
+import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
+import { createAgentMetrics } from '../cni/agent/metrics.js';
+import { createControllerMetrics } from '../controller/claims/metrics.js';
+import { createBlockMetrics } from '../ipam/blocks/metrics.js';
+import { createCapacityMetrics } from '../capacity/metrics.js';
+import { createClaimMetrics } from '../ipam/claims/metrics.js';
+import { createCollectorReport } from '../ipam/collector/report.js';
+import { createIpamMetrics } from '../ipam/metrics.js';
+import { createValidationMetrics } from '../ipam/validation/metrics.js';
+import { silentLogger } from '../kube/log.js';
+import { AGENT_SETTINGS } from '../process/agent-config.js';
+import { CAPACITY_SETTINGS } from '../process/capacity-config.js';
+import { CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from '../process/config.js';
+import { createMetrics, type Metrics } from '../process/metrics.js';
+import type { Setting } from '../process/setting.js';
+import { createWebhookMetrics } from '../webhook/metrics.js';
+import { ROOT, findFiles } from './source-files.js';
+
+/** By the first cell, the key: the cells after it, without those that people write. */
+type Rows = ReadonlyMap<string, readonly string[]>;
+
+export const SETTINGS: Readonly<Record<string, readonly Setting<unknown>[]>> = {
+  controller: Object.values(CONTROLLER_SETTINGS),
+  webhook: Object.values(WEBHOOK_SETTINGS),
+  ipam: Object.values(IPAM_SETTINGS),
+  capacity: Object.values(CAPACITY_SETTINGS),
+  agent: Object.values(AGENT_SETTINGS),
+};
+
+/** Labels that only policies know. */
+export const POLICY_LABELS = ['ipam.holdfast.dev/claim-references', 'ipam.holdfast.dev/metrics'];
+
+/** Constants of api/names.ts that are keys of metadata. */
+const METADATA_KEY = /(_LABEL|_ANNOTATION|_FINALIZER|^CLAIM_|^LEASE_|^POOL_|^LAUNCHER_CREATOR|_PREFIX)/;
+
+const PAGES: Readonly<Record<string, () => Rows | Promise<Rows>>> = {
+  'docs/reference/flags.md': flags,
+  'docs/reference/metrics.md': metrics,
+  'docs/reference/annotations.md': metadataKeys,
+  'docs/reference/crd-fields.md': crdFields,
+};
+
+/** Each generated page as it is, and as it should be. */
+export async function renderReference(): Promise<{ path: string; present: string; expected: string }[]> {
+  return Promise.all(
+    Object.entries(PAGES).map(async ([path, rows]) => {
+      const present = await readFile(join(ROOT, path), 'utf8');
+      return { path, present, expected: withRows(present, await rows()) };
+    }),
+  );
+}
+
+/** Replaces the rows of the page's only table. If the table has one more column than the rows, people write that one: it is kept. */
+export function withRows(page: string, rows: Rows): string {
+  const lines = page.split('\n');
+  const start = lines.findIndex((line) => /^\|[-|]+\|$/.test(line)) + 1;
+  const columns = lines[start - 1]!.split('|').length - 2;
+  const length = lines.slice(start).findIndex((line) => !line.startsWith('|'));
+  const kept = new Map(
+    lines.slice(start, start + length).map((line) => {
+      const cells = line.slice(2, -2).split(' | ');
+      return [cells[0], cells.at(-1)?.trim()];
+    }),
+  );
+  const rendered = [...rows].map(([key, cells]) => {
+    const written = columns > 1 + cells.length ? [kept.get(key) ?? ''] : [];
+    return `| ${[key, ...cells, ...written].join(' | ')} |`;
+  });
+  return [...lines.slice(0, start), ...rendered, ...lines.slice(start + length)].join('\n');
+}
+
+function flags(): Rows {
+  const processes = Object.entries(SETTINGS);
+  return new Map(
+    processes
+      .flatMap(([, settings]) => settings)
+      .map((setting): [string, string[]] => {
+        const { flag, description, defaultValue, defaultText = JSON.stringify(defaultValue ?? '') } = setting;
+        const using = processes.filter(([, settings]) => settings.some((other) => other.flag === flag));
+        const where = using.length === processes.length ? 'all' : using.map(([name]) => name).join(', ');
+        const shown = setting.isRequired ? 'required' : defaultText.replace(/["[\]]/g, '') || 'none';
+        const other = setting.alternativeVariable === undefined ? '' : `; or from ${setting.alternativeVariable}`;
+        return [`\`--${flag}\``, [where, cell(shown + other), cell(description)]];
+      }),
+  );
+}
+
+/** Makes the metrics of all processes in one registry. */
+export function createAllMetrics(): Metrics {
+  const metrics = createMetrics('all', '0');
+  createControllerMetrics(metrics);
+  createWebhookMetrics(metrics);
+  createIpamMetrics(metrics);
+  createBlockMetrics(metrics);
+  createClaimMetrics(metrics);
+  createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
+  createValidationMetrics(metrics);
+  createPodLeaseMetrics(metrics);
+  createNodeBlockMetrics(metrics);
+  createAgentMetrics(metrics);
+  createCapacityMetrics(metrics);
+  return metrics;
+}
+
+async function metrics(): Promise<Rows> {
+  const { registry } = createAllMetrics();
+  const ours = (await registry.getMetricsAsJSON()).filter(({ name }) => name.startsWith('holdfast_'));
+  return new Map(
+    ours.map(({ name, help, type }) => {
+      const { labelNames = [] } = registry.getSingleMetric(name) as unknown as { labelNames?: string[] };
+      const labels = labelNames.map((label) => `\`${label}\``).join(', ');
+      return [`\`${name}\``, [String(type), labels, cell(help)]];
+    }),
+  );
+}
+
+/** Keys of labels, annotations and finalizers. */
+function metadataKeys(): Rows {
+  const keys = Object.entries(names).filter(([constant]) => METADATA_KEY.test(constant));
+  const values = [...keys.map(([, value]) => value), ...POLICY_LABELS].filter((value) => typeof value === 'string');
+  return new Map(values.filter((value) => /^[a-z0-9.-]+\//.test(value)).map((value) => [`\`${value}\``, []]));
+}
+
+interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly required?: readonly string[];
+}
+
+async function crdFields(): Promise<Rows> {
+  const rows = new Map<string, string[]>();
+  for (const path of await findFiles('.yaml', join(ROOT, 'manifests/crds'))) {
+    const { spec } = parse(await readFile(join(ROOT, path), 'utf8')) as {
+      spec: { names: { kind: string }; versions: { schema: { openAPIV3Schema: Schema } }[] };
+    };
+    const { properties = {} } = spec.versions[0]!.schema.openAPIV3Schema;
+    for (const part of ['spec', 'status']) addFields(rows, `${spec.names.kind} ${part}`, properties[part] ?? {});
+  }
+  return rows;
+}
+
+function addFields(rows: Map<string, string[]>, path: string, schema: Schema): void {
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    const type = field.items === undefined ? field.type : `${field.items.type ?? ''}[]`;
+    const required = schema.required?.includes(name) === true ? ', required' : '';
+    rows.set(`\`${path}.${name}\``, [`${type ?? ''}${required}`, cell(field.description ?? '')]);
+    // The fields of a condition are the same everywhere.
+    if (name !== 'conditions')
+      addFields(rows, `${path}.${name}${field.items === undefined ? '' : '[]'}`, field.items ?? field);
+  }
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replace(/\s+/g, ' ').trim();
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  for (const { path, expected } of await renderReference()) await writeFile(join(ROOT, path), expected);
+}
