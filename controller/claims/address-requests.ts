@@ -1,11 +1,11 @@
-import { secondaryNetworks } from '../../api/kubevirt.js';
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
-import { isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
+import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES, EventReason, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { type AddressRequest, requestedNetworks, requestedAddresses } from '../../api/requested-addresses.js';
 import type { WorkloadEvent } from './workload-event.js';
 import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
+import type { OwnerSpec } from './owner-spec.js';
 import { type OwnedClaim, isInUse } from './ownership.js';
 
 /** The addresses that users ask for in an annotation of the VM's template. */
@@ -20,13 +20,9 @@ export function addressRequestOf(
   nad: string,
   observed: ObservedWorkload,
 ): AddressRequest {
-  const { annotations, spec } = askedBy(owner, observed);
-  // only those are read: this is asked for each network of a VM, which may have thousands
-  const networks = (spec?.networks ?? []).filter(({ name }) => name === vmNetwork);
-  const isNamed = secondaryNetworks({ networks }, observed.namespace).some(
-    (network) => joinKey(network.nad.namespace, network.nad.name) === nad,
-  );
-  return isNamed ? requestedAddresses(annotations, vmNetwork) : { kind: 'none' };
+  const spec = requestingSpecOf(owner, observed);
+  const isOnNad = spec?.secondaryNetworks.get(vmNetwork)?.nadKey === nad;
+  return isOnNad ? requestedAddresses(spec.annotations, vmNetwork) : { kind: 'none' };
 }
 
 /**
@@ -36,29 +32,23 @@ export function addressRequestOf(
  * @returns problems, which say what to do
  */
 export function unservedRequests(owner: ClaimOwner, served: ReadonlySet<string>, observed: ObservedWorkload): string[] {
-  if (!observed.canCreateClaims) return [];
-  const { annotations, spec } = askedBy(owner, observed);
-  const names = new Set((spec?.networks ?? []).map(({ name }) => name));
-  const secondary = new Map(secondaryNetworks(spec, observed.namespace).map((network) => [network.name, network]));
-  const asked = requestedNetworks(annotations);
-  const unknown = asked.filter((name) => !names.has(name));
-  const unserved = asked.flatMap((name) => {
-    const network = secondary.get(name);
+  const spec = requestingSpecOf(owner, observed);
+  if (!observed.canCreateClaims || spec === undefined) return [];
+  const requested = requestedNetworks(spec.annotations);
+  const unknown = requested.filter((name) => !spec.networkNames.has(name));
+  const unserved = requested.flatMap((name) => {
+    const network = spec.secondaryNetworks.get(name);
     if (network === undefined || network.isUnplugRequested || served.has(name)) return [];
-    const nad = joinKey(network.nad.namespace, network.nad.name);
-    const lookup = observed.networks.get(nad);
-    // what else is wrong with a NAD is told anyway
-    return lookup?.found && lookup.config.ok ? [describeUnsupportedNetwork(name, nad)] : [];
+    const lookup = observed.networks.get(network.nadKey);
+    // any other problem of the NAD is reported anyway
+    return lookup?.found && lookup.config.ok ? [describeUnsupportedNetwork(name, network.nadKey)] : [];
   });
-  return unknown.length === 0 ? unserved : [describeUnknownNetworks(unknown, [...names]), ...unserved];
+  return unknown.length === 0 ? unserved : [describeUnknownNetworks(unknown, [...spec.networkNames]), ...unserved];
 }
 
-/** What the owner says; a VM that is not seen yet speaks through its VMI. */
-export function askedBy(owner: ClaimOwner, { vm, vmi }: ObservedWorkload) {
-  const template = vm?.spec?.template;
-  return vm?.metadata.uid === owner.uid
-    ? { annotations: template?.metadata?.annotations, spec: template?.spec }
-    : { annotations: vmi?.metadata.annotations, spec: vmi?.spec };
+/** The spec in which the owner makes its requests: that of the VMI if the VM is not in the cache yet. */
+export function requestingSpecOf(owner: ClaimOwner, { vm, vmi }: ObservedWorkload): OwnerSpec | undefined {
+  return vm?.metadata.uid === owner.uid ? vm.spec : vmi?.spec;
 }
 
 function describeUnknownNetworks(unknown: readonly string[], names: readonly string[]): string {

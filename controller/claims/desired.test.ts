@@ -261,37 +261,3 @@ describe('desired', () => {
     expect(findDesiredClaims(observed, [])[0]?.problems).to.deep.equal([]);
   });
 });
-
-describe('a VM of very many networks', () => {
-  it('is read a few times in all, not once for each network', () => {
-    let reads = 0;
-    const networks = Array.from({ length: 2000 }, (_, index) => ({
-      name: `n${index}`,
-      multus: {
-        get networkName() {
-          reads += 1;
-          return 'blue';
-        },
-      },
-    }));
-    const config = { ok: true, network: { name: 'blue', allowPersistentIPs: true } } as const;
-    const [demand] = findDesiredClaims(
-      {
-        ...{
-          namespace: 'vms',
-          name: 'vm1',
-          canCreateClaims: true,
-          vmi: undefined,
-          launchers: [],
-          claims: [],
-          maxClaims: 64,
-        },
-        vm: { metadata: { name: 'vm1', namespace: 'vms', uid: 'u' }, spec: { template: { spec: { networks } } } },
-        networks: new Map([['vms/blue', { found: true, config }]]),
-      },
-      [],
-    );
-    expect(demand?.claims).to.have.length(2000);
-    expect(reads).to.be.below(10 * networks.length);
-  });
-});

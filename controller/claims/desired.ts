@@ -1,19 +1,14 @@
 import { type ClaimOwner, type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
-import {
-  type SecondaryNetwork,
-  type VirtualMachine,
-  type VirtualMachineInstance,
-  secondaryNetworks,
-} from '../../api/kubevirt.js';
-import { type KubeObject, isBeingDeleted, joinKey } from '../../api/meta.js';
+import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
-import { isForVmNetwork, ownerOfVmi } from '../../api/vm-claims.js';
+import { isForVmNetwork } from '../../api/vm-claims.js';
 import { addressRequestOf, unservedRequests } from './address-requests.js';
+import type { DesiredClaim } from './desired-claim.js';
 import { readSpecifiedMac } from './mac-addresses.js';
 import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
+import type { OwnerSpec } from './owner-spec.js';
 import type { OwnedClaim } from './ownership.js';
-import type { DesiredClaim } from './desired-claim.js';
 
 /** A NAD, a request or a MAC address that cannot be used; it stops nothing but its own interface. */
 export interface InterfaceProblem {
@@ -28,128 +23,111 @@ export interface OwnerClaims {
   problems: InterfaceProblem[];
 }
 
+type Report = (reason: EventReason, message: string) => void;
+
 /**
- * The claims that the owners of this name want, in the order in which they are served. There is one owner, unless a VM and a VMI
- * that is not the VM's (yet) share the name: then the VMI, which runs, comes first. An owner that is being deleted wants nothing new.
- * @param owned the claims that exist: they stay wanted where no new one would be made
+ * Returns the claims that the living owners of the workload's name should have, in the order in which they are created. There is one owner, unless
+ * a VM and a VMI that does not belong to it share the name: then the VMI comes first because it runs. An owner that is being deleted gets no new
+ * claims.
+ * @param owned the claims that exist: they stay desired even if no new ones would be created
  */
 export function findDesiredClaims(observed: ObservedWorkload, owned: readonly OwnedClaim[]): OwnerClaims[] {
   const { vm } = observed;
   const running = unlessDeleted(observed.vmi);
   const living = unlessDeleted(vm);
-  const runningOwner = running && ownerOfVmi(running);
-  const demands: OwnerClaims[] = [];
-  if (runningOwner !== undefined && runningOwner.uid !== vm?.metadata.uid) {
-    demands.push(desiredClaimsOf(runningOwner, networksOf(running, undefined), observed, owned));
+  const found: OwnerClaims[] = [];
+  if (running !== undefined && running.owner.uid !== vm?.metadata.uid) {
+    found.push(desiredClaimsOf(running.owner, [running.spec], observed, owned));
   }
   if (living !== undefined) {
     const { name, uid = '' } = living.metadata;
-    const networks = networksOf(runningOwner?.uid === uid ? running : undefined, living);
-    demands.push(desiredClaimsOf({ kind: VIRTUAL_MACHINE_KIND, name, uid }, networks, observed, owned));
+    // both specs count, so that a hotplugged interface gets its claim at once and a swapped network has both of its claims
+    const specs = running?.owner.uid === uid ? [running.spec, living.spec] : [living.spec];
+    found.push(desiredClaimsOf({ kind: VIRTUAL_MACHINE_KIND, name, uid }, specs, observed, owned));
   }
-  return demands;
+  return found;
 }
 
 function unlessDeleted<T extends KubeObject>(object: T | undefined): T | undefined {
   return object === undefined || isBeingDeleted(object) ? undefined : object;
 }
 
-/** Both sides count, so that a hotplug is served at once and a swapped network has both its claims; what runs comes first. */
-function networksOf(vmi: VirtualMachineInstance | undefined, vm: VirtualMachine | undefined): SecondaryNetwork[] {
-  return [
-    ...secondaryNetworks(vmi?.spec, vmi?.metadata.namespace ?? ''),
-    ...secondaryNetworks(vm?.spec?.template?.spec, vm?.metadata.namespace ?? ''),
-  ];
-}
-
 function desiredClaimsOf(
   owner: ClaimOwner,
-  networks: readonly SecondaryNetwork[],
+  specs: readonly OwnerSpec[],
   observed: ObservedWorkload,
   owned: readonly OwnedClaim[],
 ): OwnerClaims {
-  const held = owned.filter((claim) => claim.owner.uid === owner.uid).map(({ claim }) => claim);
-  const interfaces = new Map<string, DesiredClaim>();
+  const existing = owned.filter((claim) => claim.owner.uid === owner.uid).map(({ claim }) => claim);
+  const claims = new Map<string, DesiredClaim>();
   const problems = new Map<string, InterfaceProblem>();
-  for (const network of networks) {
-    if (network.isUnplugRequested) continue;
-    const nad = joinKey(network.nad.namespace, network.nad.name);
+  const report: Report = (reason, message) => problems.set(message, { reason, message });
+  for (const { name: vmNetwork, nadKey: nad, isUnplugRequested } of specs.flatMap((spec) => [
+    ...spec.secondaryNetworks.values(),
+  ])) {
+    if (isUnplugRequested) continue;
     const lookup = observed.networks.get(nad) ?? { found: false };
-    const its = held.filter((claim) => isForVmNetwork(claim, observed.name, network.name));
-    for (const cniNetwork of desiredCniNetworks({ lookup, nad, its, enabled: observed.canCreateClaims })) {
-      const key = `${network.name}\n${cniNetwork}`;
-      if (interfaces.has(key)) continue;
-      const podInterface = reportedInterface(owner, network.name, observed) ?? podInterfaceName(network.name);
-      const { wishes, vain } = readRequestedValues(owner, network.name, nad, observed);
-      interfaces.set(key, { vmNetwork: network.name, network: cniNetwork, nad, podInterface, ...wishes });
-      for (const problem of vain) problems.set(problem.message, problem);
+    const own = existing.filter((claim) => isForVmNetwork(claim, observed.name, vmNetwork));
+    for (const network of desiredCniNetworks(lookup, nad, own, observed)) {
+      const key = `${vmNetwork}\n${network}`;
+      if (claims.has(key)) continue;
+      const podInterface = reportedInterface(owner, vmNetwork, observed) ?? podInterfaceName(vmNetwork);
+      const settings = readSettings(owner, { vmNetwork, nad }, observed, report);
+      claims.set(key, { vmNetwork, network, nad, podInterface, ...settings });
     }
-    const problem = observed.canCreateClaims ? nadProblemOf(network.name, nad, lookup) : undefined;
-    if (problem !== undefined) problems.set(problem.message, problem);
+    if (observed.canCreateClaims) reportNadProblem(vmNetwork, nad, lookup, report);
   }
-  const served = new Set([...interfaces.values()].map(({ vmNetwork }) => vmNetwork));
-  for (const problem of unservedRequests(owner, served, observed)) problems.set(problem, problemOfRequest(problem));
-  return { owner, claims: [...interfaces.values()], problems: [...problems.values()] };
+  const served = new Set([...claims.values()].map(({ vmNetwork }) => vmNetwork));
+  for (const problem of unservedRequests(owner, served, observed))
+    report(EventReason.RequestedAddressesInvalid, problem);
+  return { owner, claims: [...claims.values()], problems: [...problems.values()] };
 }
 
-/** What the owner's spec says of an interface's addresses; `vain`: what of it cannot be read. */
-function readRequestedValues(
+/** Reads the addresses and the MAC address that the owner's spec asks for on an interface. Invalid values are reported and left out. */
+function readSettings(
   owner: ClaimOwner,
-  vmNetwork: string,
-  nad: string,
+  { vmNetwork, nad }: Pick<DesiredClaim, 'vmNetwork' | 'nad'>,
   observed: ObservedWorkload,
-): { wishes: Pick<DesiredClaim, 'request' | 'mac'>; vain: InterfaceProblem[] } {
+  report: Report,
+): Pick<DesiredClaim, 'request' | 'mac'> {
   const request = addressRequestOf(owner, vmNetwork, nad, observed);
-  const named = readSpecifiedMac(owner, vmNetwork, observed);
-  return {
-    wishes: { ...(request.kind !== 'none' && { request }), ...(named.kind === 'mac' && { mac: named.mac }) },
-    vain: [
-      ...(request.kind === 'invalid' ? [problemOfRequest(request.problem)] : []),
-      ...(named.kind === 'invalid' ? [problemOfMac(named.problem)] : []),
-    ],
-  };
+  const mac = readSpecifiedMac(owner, vmNetwork, observed);
+  if (request.kind === 'invalid') report(EventReason.RequestedAddressesInvalid, request.problem);
+  if (mac.kind === 'invalid') report(EventReason.MacAddressInvalid, mac.problem);
+  return { ...(request.kind !== 'none' && { request }), ...(mac.kind === 'mac' && { mac: mac.mac }) };
 }
 
-/** The CNI networks on which an interface shall have a claim: none, one, or where the NAD cannot be read those of its claims. */
-function desiredCniNetworks(given: {
-  lookup: NetworkLookup;
-  nad: string;
-  its: readonly IPAMClaim[];
-  enabled: boolean;
-}): string[] {
-  const { lookup, nad, its, enabled } = given;
-  if (!lookup.found || !lookup.config.ok) {
-    return its.filter((claim) => (claimNadOf(claim) ?? nad) === nad).map((claim) => claim.spec.network);
-  }
+/** Returns the CNI networks on which an interface should have a claim. If the NAD cannot be read, those are the networks of its existing claims. */
+function desiredCniNetworks(
+  lookup: NetworkLookup,
+  nad: string,
+  own: readonly IPAMClaim[],
+  { canCreateClaims }: ObservedWorkload,
+): string[] {
+  const isOnNad = (claim: IPAMClaim) => (claimNadOf(claim) ?? nad) === nad;
+  if (!lookup.found || !lookup.config.ok) return own.filter(isOnNad).map((claim) => claim.spec.network);
   const { name, allowPersistentIPs } = lookup.config.network;
-  if (enabled && allowPersistentIPs) return [name];
-  // the flag counts when a claim is made: a NAD that loses it, even with its name, costs nobody their addresses
-  const kept = its.filter((claim) => !isBeingDeleted(claim));
-  return kept
-    .filter((claim) => claim.spec.network === name || (claimNadOf(claim) ?? nad) === nad)
+  if (canCreateClaims && allowPersistentIPs) return [name];
+  // the flag is read when a claim is created: if the NAD loses it, or changes its network's name, existing claims keep their addresses
+  return own
+    .filter((claim) => !isBeingDeleted(claim) && (claim.spec.network === name || isOnNad(claim)))
     .map((claim) => claim.spec.network);
 }
 
 function reportedInterface(owner: ClaimOwner, vmNetwork: string, { vmi }: ObservedWorkload): string | undefined {
-  if (vmi === undefined || ownerOfVmi(vmi).uid !== owner.uid) return undefined;
-  return vmi.status?.interfaces?.find(({ name }) => name === vmNetwork)?.podInterfaceName;
+  if (vmi?.owner.uid !== owner.uid) return undefined;
+  return vmi.reported.find(({ name }) => name === vmNetwork)?.podInterfaceName;
 }
 
-function problemOfRequest(message: string): InterfaceProblem {
-  return { reason: EventReason.RequestedAddressesInvalid, message };
-}
-
-function problemOfMac(message: string): InterfaceProblem {
-  return { reason: EventReason.MacAddressInvalid, message };
-}
-
-function nadProblemOf(vmNetwork: string, nad: string, lookup: NetworkLookup): InterfaceProblem | undefined {
+function reportNadProblem(vmNetwork: string, nad: string, lookup: NetworkLookup, report: Report): void {
   const subject = `network "${vmNetwork}": NetworkAttachmentDefinition ${nad}`;
   if (!lookup.found) {
-    const message = `${subject} does not exist: create it, or correct networkName in the VM's spec`;
-    return { reason: EventReason.NetworkNotFound, message };
+    report(
+      EventReason.NetworkNotFound,
+      `${subject} does not exist: create it, or correct networkName in the VM's spec`,
+    );
+  } else if (!lookup.config.ok) {
+    const { field, message } = lookup.config.problem;
+    report(EventReason.NetworkInvalid, `${subject}: ${field} ${message}`);
   }
-  if (lookup.config.ok) return undefined;
-  const { field, message } = lookup.config.problem;
-  return { reason: EventReason.NetworkInvalid, message: `${subject}: ${field} ${message}` };
 }

@@ -1,10 +1,8 @@
 import type { ClaimOwner } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
-import type { VmInterface, VmiSpec } from '../../api/kubevirt.js';
 import { parseMac } from '../../api/mac-address.js';
-import { ownerOfVmi } from '../../api/vm-claims.js';
-import { askedBy } from './address-requests.js';
 import type { ObservedWorkload } from './observed-workload.js';
+import { requestingSpecOf } from './address-requests.js';
 
 /** What a spec says about the MAC address of an interface: its addresses may be kept for it, and reserved for it. */
 export type SpecifiedMac =
@@ -17,8 +15,9 @@ export type SpecifiedMac =
 /** Of an interface, by its network's name in the VM: as the VM says; where only its VMI still has the interface, as that says. */
 export function readSpecifiedMac(owner: ClaimOwner, vmNetwork: string, observed: ObservedWorkload): SpecifiedMac {
   const { vmi } = observed;
-  const running = vmi !== undefined && ownerOfVmi(vmi).uid === owner.uid ? vmi.spec : undefined;
-  const [found] = [askedBy(owner, observed).spec, running].flatMap((spec) => interfaceIn(spec, vmNetwork) ?? []);
+  const running = vmi?.owner.uid === owner.uid ? vmi.spec : undefined;
+  const specs = [requestingSpecOf(owner, observed), running];
+  const [found] = specs.flatMap((spec) => spec?.interfaces.get(vmNetwork) ?? []);
   if (found?.macAddress === undefined || found.macAddress === '') return { kind: 'none' };
   const mac = parseMac(found.macAddress);
   if (mac !== undefined) return { kind: 'mac', mac };
@@ -26,8 +25,4 @@ export function readSpecifiedMac(owner: ClaimOwner, vmNetwork: string, observed:
     `interface "${vmNetwork}": macAddress ${describeValue(found.macAddress)} is no MAC address, so no addresses are kept for it: ` +
     'write one like 02:00:00:00:00:01, or leave it out';
   return { kind: 'invalid', problem };
-}
-
-function interfaceIn(spec: VmiSpec | undefined, name: string): VmInterface | undefined {
-  return spec?.domain?.devices?.interfaces?.find((each) => each.name === name);
 }

@@ -1,12 +1,6 @@
 import { type IPAMClaim, claimName, swappedClaimName } from '../../api/ipam-claim.js';
 import type { Lister } from '../../kube/cache.js';
-import {
-  type SecondaryNetwork,
-  type VirtualMachine,
-  type VirtualMachineInstance,
-  controllingVm,
-  secondaryNetworks,
-} from '../../api/kubevirt.js';
+import { type VirtualMachine, type VirtualMachineInstance, controllingVm } from '../../api/kubevirt.js';
 import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
@@ -14,11 +8,16 @@ import { BY_UID, BY_WORKLOAD } from '../../cluster/indexes.js';
 import { hasNetworks } from '../../cluster/kubevirt-controller.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { orphanKey } from '../indexes.js';
+import { observeVm, observeVmi } from './owner-spec.js';
 import { refersTo } from './references.js';
 import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
 
 /** The objects of which only the API server knows the latest. */
-export type WorkloadObjects = Pick<ObservedWorkload, 'vm' | 'vmi' | 'launchers'>;
+export interface WorkloadObjects {
+  vm: VirtualMachine | undefined;
+  vmi: VirtualMachineInstance | undefined;
+  launchers: readonly Pod[];
+}
 
 export interface Listers {
   vms: Lister<VirtualMachine>;
@@ -53,12 +52,13 @@ export function observeWorkload(
     const found = listers.claims.get(joinKey(namespace, claim));
     if (found !== undefined) claims.set(claim, found);
   };
-  for (const network of networksOf(workload, namespace)) {
-    const nad = joinKey(network.nad.namespace, network.nad.name);
-    const attachment = listers.networks.get(nad);
-    networks.set(nad, attachment === undefined ? { found: false } : { found: true, config: attachment.config });
+  const vm = workload.vm && observeVm(workload.vm);
+  const vmi = workload.vmi && observeVmi(withVerifiedOwner(workload.vmi, listers));
+  for (const network of [vmi, vm].flatMap((owner) => [...(owner?.spec.secondaryNetworks.values() ?? [])])) {
+    const { config } = listers.networks.get(network.nadKey) ?? {};
+    networks.set(network.nadKey, config === undefined ? { found: false } : { found: true, config });
     take(claimName(name, network.name));
-    if (attachment?.config.ok) take(swappedClaimName(name, network.name, attachment.config.network.name));
+    if (config?.ok) take(swappedClaimName(name, network.name, config.network.name));
   }
   const optedOut =
     listers.namespaces.get(namespace)?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
@@ -66,19 +66,8 @@ export function observeWorkload(
   const launchers = workload.launchers.filter((pod) =>
     controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim)) : hasNetworks(pod),
   );
-  const enabled = gateOpen && !optedOut;
-  const vmi = workload.vmi && withVerifiedOwner(workload.vmi, listers);
-  return {
-    namespace,
-    name,
-    canCreateClaims: enabled,
-    maxClaims,
-    vm: workload.vm,
-    vmi,
-    launchers,
-    claims: found,
-    networks,
-  };
+  const canCreateClaims = gateOpen && !optedOut;
+  return { namespace, name, canCreateClaims, maxClaims, vm, vmi, launchers, claims: found, networks };
 }
 
 /** Whoever makes a VMI writes its ownerReferences: one with the UID of a VM of another name is no VM's. */
@@ -88,8 +77,4 @@ function withVerifiedOwner(vmi: VirtualMachineInstance, { vms }: Listers): Virtu
   if (named.every((vm) => objectKey(vm) === objectKey(vmi))) return vmi;
   const { ownerReferences: _forged, ...metadata } = vmi.metadata;
   return { ...vmi, metadata };
-}
-
-function networksOf({ vm, vmi }: WorkloadObjects, namespace: string): SecondaryNetwork[] {
-  return [vmi?.spec, vm?.spec?.template?.spec].flatMap((spec) => secondaryNetworks(spec, namespace));
 }

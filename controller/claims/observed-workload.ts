@@ -1,7 +1,7 @@
-import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { NetworkConfig } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
+import type { ObservedVm, ObservedVmi } from './owner-spec.js';
 
 export type NetworkLookup = { found: true; config: NetworkConfig } | { found: false };
 
@@ -13,8 +13,8 @@ export interface ObservedWorkload {
   canCreateClaims: boolean;
   /** How many claims one owner may have. */
   maxClaims: number;
-  vm: VirtualMachine | undefined;
-  vmi: VirtualMachineInstance | undefined;
+  vm: ObservedVm | undefined;
+  vmi: ObservedVmi | undefined;
   /** Launcher pods with networks that a VMI of this name controls, of whatever UID, and those that no VMI controls any more, but refer to a claim. */
   launchers: readonly Pod[];
   /** Claims whose owner has this name, and those that have a name which may be wanted. */

@@ -1,11 +1,10 @@
 import { type ClaimOwner, type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
-import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { controllerOf, isBeingDeleted } from '../../api/meta.js';
 import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
-import { ownerOfVmi } from '../../api/vm-claims.js';
 import { mayUseClaim, refersTo } from './references.js';
 import type { ObservedWorkload } from './observed-workload.js';
+import type { ObservedVmi } from './owner-spec.js';
 
 /** `gone`: nothing of that UID is seen. A VM that only its VMI speaks of lives as long as that VMI. */
 export type OwnerState = 'alive' | 'deleting' | 'gone';
@@ -38,7 +37,7 @@ export function ownedClaims(observed: ObservedWorkload): OwnedClaim[] {
 function stateOf(uid: string, { vm, vmi }: ObservedWorkload): OwnerState {
   if (vm?.metadata.uid === uid) return isBeingDeleted(vm) ? 'deleting' : 'alive';
   if (vmi === undefined) return 'gone';
-  if (ownerOfVmi(vmi).uid === uid) return isBeingDeleted(vmi) ? 'deleting' : 'alive';
+  if (vmi.owner.uid === uid) return isBeingDeleted(vmi) ? 'deleting' : 'alive';
   // a VMI whose own claim its VM cannot inherit any more
   return vmi.metadata.uid === uid ? 'deleting' : 'gone';
 }
@@ -50,8 +49,7 @@ function stateOf(uid: string, { vm, vmi }: ObservedWorkload): OwnerState {
 export function isInUse({ claim, owner, recordedOwnerUid }: OwnedClaim, observed: ObservedWorkload): boolean {
   const { vmi, launchers } = observed;
   const belongs =
-    vmi !== undefined &&
-    [vmi.metadata.uid, ownerOfVmi(vmi).uid].some((uid) => uid === owner.uid || uid === recordedOwnerUid);
+    vmi !== undefined && [vmi.metadata.uid, vmi.owner.uid].some((uid) => uid === owner.uid || uid === recordedOwnerUid);
   if (belongs) return true;
   return launchers.some((pod) => {
     if (isTerminal(pod)) return false;
@@ -63,11 +61,11 @@ export function isInUse({ claim, owner, recordedOwnerUid }: OwnedClaim, observed
 /** The launchers that run, of this owner or of a VMI that is gone. */
 export function runningLaunchersOf(ownerUid: string, { vmi, launchers }: ObservedWorkload): Pod[] {
   return launchers.filter(
-    (pod) => !isTerminal(pod) && (vmi === undefined || !isLauncherOf(pod, vmi) || ownerOfVmi(vmi).uid === ownerUid),
+    (pod) => !isTerminal(pod) && (vmi === undefined || !isLauncherOf(pod, vmi) || vmi.owner.uid === ownerUid),
   );
 }
 
-function isLauncherOf(pod: Pod, vmi: VirtualMachineInstance | undefined): boolean {
+function isLauncherOf(pod: Pod, vmi: ObservedVmi | undefined): boolean {
   return vmi !== undefined && controllingVmi(pod)?.uid === vmi.metadata.uid;
 }
 
@@ -75,7 +73,7 @@ function isLauncherOf(pod: Pod, vmi: VirtualMachineInstance | undefined): boolea
 function inheritingOwnerOf(claim: IPAMClaim, namedUid: string, observed: ObservedWorkload): ClaimOwner | undefined {
   const { vmi } = observed;
   if (vmi === undefined) return undefined;
-  const owner = ownerOfVmi(vmi);
+  const { owner } = vmi;
   if (owner.uid === namedUid || stateOf(owner.uid, observed) !== 'alive') return undefined;
   // adopted by a VM, or seen before its VM was
   if (vmi.metadata.uid === namedUid) return owner;
@@ -95,7 +93,7 @@ function isOrphanUsing(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): 
   const { vmi } = observed;
   if (vmi === undefined || !isLauncherOf(pod, vmi)) return false;
   const wasOrphaned = controllerOf(claim) === undefined;
-  if (ownerOfVmi(vmi).kind === VIRTUAL_MACHINE_KIND) return wasOrphaned && refersTo(pod, claim);
+  if (vmi.owner.kind === VIRTUAL_MACHINE_KIND) return wasOrphaned && refersTo(pod, claim);
   return refersTo(pod, claim) || (wasOrphaned && mayUseClaim(pod, claim, observed));
 }
 

@@ -1,5 +1,4 @@
 import { type IPAMClaim, claimNadOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
-import { secondaryNetworks } from '../../api/kubevirt.js';
 import { joinKey } from '../../api/meta.js';
 import { type NetworkSelection, interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
 import { type NetworkStatus, networkStatuses } from '../../api/network-status.js';
@@ -48,12 +47,12 @@ export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorklo
 }
 
 /** Whether an attachment, by interface name and NAD, is that of the claim. */
-function attachmentMatcher(claim: IPAMClaim, { vmi, namespace }: ObservedWorkload) {
+function attachmentMatcher(claim: IPAMClaim, { vmi }: ObservedWorkload) {
   const vmNetwork = claimVmNetworkOf(claim);
   const interfaces = new Set<string>(claim.spec.interface === '' ? [] : [claim.spec.interface]);
   if (vmNetwork !== undefined) {
     interfaces.add(podInterfaceName(vmNetwork));
-    const known = secondaryNetworks(vmi?.spec, namespace).find(({ name }) => name === vmNetwork);
+    const known = vmi?.spec.secondaryNetworks.get(vmNetwork);
     if (known !== undefined) interfaces.add(ordinalInterfaceName(known.position));
   }
   const nad = claimNadOf(claim);

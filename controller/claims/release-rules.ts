@@ -1,9 +1,8 @@
 import { claimNadOf } from '../../api/ipam-claim.js';
-import { secondaryNetworks } from '../../api/kubevirt.js';
-import { isBeingDeleted, joinKey } from '../../api/meta.js';
+import { isBeingDeleted } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, ORPHAN_FINALIZER } from '../../api/names.js';
 import { isTerminal } from '../../api/pod.js';
-import { hasNoOwner, ownerOfVmi } from '../../api/vm-claims.js';
+import { hasNoOwner } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { mayUseClaim, refersTo } from './references.js';
 import { successorOf } from './claim-object.js';
@@ -57,33 +56,28 @@ export function releaseAfterUnplug(
 }
 
 /** An interface that is there loses a claim which was deleted, and gets no other. */
-function describeLoss({ owner }: OwnedClaim, vmNetwork: string, { vm, vmi, namespace }: ObservedWorkload): string {
+function describeLoss({ owner }: OwnedClaim, vmNetwork: string, { vm, vmi }: ObservedWorkload): string {
   const specs = [
-    ...(vm?.metadata.uid === owner.uid ? [vm.spec?.template?.spec] : []),
-    ...(vmi !== undefined && ownerOfVmi(vmi).uid === owner.uid ? [vmi.spec] : []),
+    ...(vm?.metadata.uid === owner.uid ? [vm.spec] : []),
+    ...(vmi?.owner.uid === owner.uid ? [vmi.spec] : []),
   ];
-  const isThere = specs
-    .flatMap((spec) => secondaryNetworks(spec, namespace))
-    .some(({ name, isUnplugRequested }) => name === vmNetwork && !isUnplugRequested);
-  return isThere
+  const hasInterface = specs.some((spec) => spec.secondaryNetworks.get(vmNetwork)?.isUnplugRequested === false);
+  return hasInterface
     ? 'it was deleted, and its network, namespace or feature gate allows no new one'
     : 'its interface is unplugged';
 }
 
 function isReported({ owner }: OwnedClaim, vmNetwork: string, { vmi }: ObservedWorkload): boolean {
-  if (vmi === undefined || ownerOfVmi(vmi).uid !== owner.uid) return false;
-  return vmi.status?.interfaces?.some(({ name }) => name === vmNetwork) ?? false;
+  return vmi?.owner.uid === owner.uid && vmi.reported.some(({ name }) => name === vmNetwork);
 }
 
 function isOnOtherNetwork({ claim, owner }: OwnedClaim, vmNetwork: string, observed: ObservedWorkload): boolean {
-  const { vmi, namespace, networks } = observed;
-  if (vmi === undefined || ownerOfVmi(vmi).uid !== owner.uid) return false;
-  const current = secondaryNetworks(vmi.spec, namespace).find(({ name }) => name === vmNetwork);
+  const { vmi, networks } = observed;
+  const current = vmi?.owner.uid === owner.uid ? vmi.spec.secondaryNetworks.get(vmNetwork) : undefined;
   if (current === undefined) return false;
-  const nad = joinKey(current.nad.namespace, current.nad.name);
-  const lookup = networks.get(nad);
+  const lookup = networks.get(current.nadKey);
   const network = lookup?.found && lookup.config.ok ? lookup.config.network.name : claim.spec.network;
-  return nad !== claimNadOf(claim) || network !== claim.spec.network;
+  return current.nadKey !== claimNadOf(claim) || network !== claim.spec.network;
 }
 
 /** kubevirt/ipam-extensions made it, for an interface that is not ours to judge, as that of a primary network. */
