@@ -15,15 +15,15 @@ import type { Figure } from './report.js';
 import { usageOf } from './usage.js';
 
 const CLAIMS = 2_000;
-/** As many as ipam has workers for claims. */
+/** The number of ipam's workers for claims. */
 const CONCURRENCY = 64;
-/** Of a /16, in percent: how much of it is leased when the claims come. */
+/** Percentage of a /16 that is leased before the claims are created. */
 const UTILISATIONS = [0, 50, 95];
 const SLASH_16 = 65_534;
-/** The bed's ipam is in a hurry: it looks for leaks every second. */
+/** The default flags, because the test bed lets ipam search for leaks every second. */
 const AS_SHIPPED = ['--max-staleness=30s', '--collect-after=60s', '--unhonoured-after=60s'];
 
-/** 2,000 claims that want their addresses at once, and restarts, with more and more leases in the cluster. */
+/** Allocates addresses to 2,000 claims at once, and restarts ipam, with more and more leases in the cluster. */
 export async function benchAddresses(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
   const identity = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-ipam');
   const ipam = new Client(new Transport(await loadCredentials({ kubeconfig: identity })));
@@ -52,9 +52,9 @@ export async function benchAddresses(bed: BedWithHoldfast, story: Story): Promis
 interface AddressBench {
   bed: BedWithHoldfast;
   story: Story;
-  /** As ipam's own identity: the floor writes what ipam writes, through the same admission. */
+  /** A client with ipam's identity, so that the baseline passes the same admission. */
   ipam: Client;
-  /** How many leases fill each address space. */
+  /** Number of leases by address space. */
   filled: Map<string, number>;
 }
 
@@ -62,7 +62,7 @@ function leasesOf({ filled }: AddressBench): number {
   return [...filled.values()].reduce((sum, count) => sum + count, 0);
 }
 
-/** From the moment at which the network becomes ours until the last claim has its address. */
+/** Measures the time from the creation of the NAD until the last claim has its address. */
 async function measureAllocationRate(
   world: AddressBench,
   { nad, subnet, name }: { nad: string; subnet: string; name: string },
@@ -92,7 +92,7 @@ async function measureAllocationRate(
   ];
 }
 
-/** Creates as many leases and patches as many statuses, with nothing but the transport in between, while ipam is stopped. */
+/** Measures the baseline: as many creates of leases and patches of statuses, by the bare client, while ipam is stopped. */
 async function measureBareWrites(
   { bed, story, ipam }: AddressBench,
   { network, names }: { network: string; names: string[] },
@@ -119,7 +119,7 @@ async function measureBareWrites(
     await ipam.patch(IPAM_CLAIMS, story.ref(names[n]!), { type: 'merge', body }, { subresource: 'status' });
   };
   const { seconds } = await runLoad(write, { count: CLAIMS, concurrency: CONCURRENCY });
-  // what the floor wrote would be collected, and corrected, while the next figure is taken
+  // otherwise ipam would collect the leases during the next measurement
   const remove = async (n: number) => {
     const address = formatAddress({ family: 4, value: first + BigInt(n) });
     const { name } = leaseNamed(`${network}-floor`, address, { pool: network }).metadata;
@@ -131,7 +131,7 @@ async function measureBareWrites(
   return seconds;
 }
 
-/** Leases that nobody has to serve: an admin's. */
+/** Creates reservations, which need no work. */
 async function fillAddressSpace(
   { ipam, filled }: AddressBench,
   { space, first, upTo }: { space: string; first: string; upTo: number },
@@ -147,7 +147,7 @@ async function fillAddressSpace(
   process.stderr.write(`  ${String(filled.get(space))} leases in ${space}\n`);
 }
 
-/** From the start of the process until it is ready, and what it then needs. */
+/** Measures the time from the start of ipam until it is ready, and its CPU and memory. */
 async function measureRestart(world: AddressBench): Promise<Figure[]> {
   const { bed } = world;
   const leases = leasesOf(world);
@@ -167,7 +167,7 @@ async function measureRestart(world: AddressBench): Promise<Figure[]> {
   ];
 }
 
-/** Follows by a watch how many claims of a network have addresses. */
+/** Counts by a watch how many claims of a network have addresses. */
 class ServedCounter {
   readonly #informer: Informer<IPAMClaim>;
   #served = 0;

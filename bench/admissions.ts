@@ -12,15 +12,15 @@ import type { Figure } from './report.js';
 import { usageOf } from './usage.js';
 
 /**
- * On a machine on which a bare echo costs 0.22 ms of CPU, an admission shall cost at most 0.45 ms, and twice the 1065 per second of
- * kubevirt/ipam-extensions shall be served at concurrency 32, where the echo serves 4571. Machines differ: what counts is the ratio.
+ * On a machine where a bare echo costs 0.22 ms of CPU, an admission must cost at most 0.45 ms, and the rate at concurrency 32 must be
+ * twice the 1065 per second of kubevirt/ipam-extensions, where the echo serves 4571. Machines differ, so the ratio counts.
  */
 const CPU_OF_ECHO = 0.45 / 0.22;
 const RATE_OF_ECHO_AT_32 = (2 * 1065) / 4571;
 const P99_MS_AT_8 = 12;
 const COUNTS = { 1: 2000, 8: 4000, 32: 6000 } as const;
 
-/** Admissions straight at the webhook's endpoint, against an express + TLS echo of the same body in the same run. */
+/** Measures admissions at the webhook's endpoint, compared with an express + TLS echo of the same body. */
 export async function benchAdmissions(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
   const review = JSON.stringify(creationReview(await launcherWithTwoClaims(story), 'bench'));
   const figures: Figure[] = [{ name: 'admission: body', value: review.length / 1024, unit: 'KiB' }];
@@ -34,7 +34,7 @@ export async function benchAdmissions(bed: BedWithHoldfast, story: Story): Promi
     await post(echo.url, review, agent);
   };
   try {
-    await measure(bounce, echo.pid, 8, 2000); // both are warmed up before they are measured
+    await measure(bounce, echo.pid, 8, 2000); // warm up both
     await measure(admit, bed.webhook.pid, 8, 2000);
     for (const concurrency of [1, 8, 32] as const) {
       const floor = await measure(bounce, echo.pid, concurrency, COUNTS[concurrency]);
@@ -84,7 +84,7 @@ function figuresOf(concurrency: number, ours: AdmissionMeasurements, floor: Admi
   ];
 }
 
-/** A launcher as it is: 9–10 KB with its two secondary networks. */
+/** Returns a real launcher: 9–10 KB with its two secondary networks. */
 export async function launcherWithTwoClaims(story: Story): Promise<Pod> {
   await story.network('blue');
   await story.createVm('bench', { data: 'blue', backup: 'blue' });
@@ -106,12 +106,12 @@ async function startEcho(bed: BedWithHoldfast): Promise<{ pid: number; url: stri
   return { pid: child.pid, url, stop: () => child.stop() };
 }
 
-/** @throws {Error} unless the answer allows the pod and points it at its claims */
+/** Checks that the answer allows the pod and sets its claim references. @throws {Error} if it does not */
 export function assertPatched(answer: string): void {
   if (!answer.includes('"allowed":true') || !answer.includes('"patch":')) throw new Error(`not patched: ${answer}`);
 }
 
-/** POSTs a JSON text. @returns the answer's text */
+/** Sends a POST request with JSON. @returns the text of the answer */
 export async function post(url: string, body: string, dispatcher: Agent): Promise<string> {
   const headers = { 'content-type': 'application/json' };
   const answer = await request(url, { method: 'POST', headers, body, dispatcher });

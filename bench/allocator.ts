@@ -14,13 +14,13 @@ const REBUILT = 1_000_000;
 const BOOKED = 200_000;
 const ROUNDS = 50_000;
 const UTILISATIONS = [0, 50, 95, 99.9];
-/** µs of one operation: next to a write to the API server it is nothing. */
+/** Limit in µs for one operation, which is negligible compared with a write to the API server. */
 const MAX_US = 50;
 const NOW = Date.UTC(2026, 0, 1);
 const RANDOM_SEED = 20_260_101;
 
-/** The allocator alone, without an API server: how long it takes to know a million leases, and then for each operation. */
-// eslint-disable-next-line @typescript-eslint/require-await -- as all benches are
+/** Measures the allocator without an API server: reading a million leases, and each operation after that. */
+// eslint-disable-next-line @typescript-eslint/require-await -- all benches are async
 export async function benchAllocator(): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [cidr, family] of [
@@ -64,7 +64,7 @@ function benchRebuild(what: string, pool: Pool, family: Family, valueOf: (n: num
   ];
 }
 
-/** One allocation and one release in turn, of addresses all over the pool. */
+/** Measures alternating allocations and releases of addresses all over the pool. */
 function benchOperations(pool: Pool, family: Family, percent: number): Figure[] {
   const { first, last } = addressesOf(pool, family, 'open').ranges[0]!;
   const size = Number(last - first) + 1;
@@ -96,7 +96,7 @@ function benchOperations(pool: Pool, family: Family, percent: number): Figure[] 
   ];
 }
 
-/** What a process holds of 200,000 leases as they come from the API server, and what a choice costs in it. */
+/** Measures the memory of 200,000 leases from the API server, and the time to choose an address among them. */
 function benchLeaseBook(): Figure[] {
   const pool = poolOf({ cidr: '10.0.0.0/8' });
   const before = heapBytes();
@@ -147,7 +147,7 @@ function record(n: number): LeaseRecord {
   if (write.verb !== 'create') throw new Error(write.verb);
   const { metadata, spec } = write.lease;
   const identity = { uid: uuid(n), resourceVersion: String(1_000_000 + n), creationTimestamp: '2026-01-01T00:00:00Z' };
-  // as it comes from the wire: with strings of its own
+  // parsed from JSON, so that strings are not shared
   const text = JSON.stringify({ metadata: { ...metadata, ...identity }, spec });
   return readLease(JSON.parse(text) as AddressLease);
 }

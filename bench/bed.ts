@@ -2,7 +2,7 @@ import { startBedWithHoldfast } from '../e2e/environment.js';
 import { Story } from '../e2e/story/story.js';
 import type { Figure } from './report.js';
 
-/** From nothing, with built binaries, to the first VM that runs on a persistent network; beside the bed that runs already. */
+/** Measures a second bed, with built binaries, from its start to the first VM that runs with a persistent address. */
 export async function benchBed(): Promise<Figure[]> {
   const began = performance.now();
   const seconds = () => (performance.now() - began) / 1000;

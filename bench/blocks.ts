@@ -13,11 +13,11 @@ const FAR: Latency = {
   spread: NEAR.spread,
   watchMs: NEAR.watchMs.map((ms) => ms * FACTOR),
 };
-/** The default of pools, and one for nodes of few pods. */
+/** The default block size of pools, and a smaller one for nodes with few pods. */
 const [USUAL, SMALL] = [26, 28];
 
-/** 1,000 nodes and 100,000 pods in virtual time, with blocks and without: what an ADD costs, what agents are told, and how full blocks are. */
-// eslint-disable-next-line @typescript-eslint/require-await -- as all benches are
+/** Simulates 1,000 nodes and 100,000 pods with and without blocks: cost of an ADD, watch events, and usage of blocks. */
+// eslint-disable-next-line @typescript-eslint/require-await -- all benches are async
 export async function benchBlocks(): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [latency, where] of [
@@ -74,7 +74,7 @@ function ofAdds(name: string, tallies: readonly Counters[]): Figure[] {
   ];
 }
 
-/** @returns of the rollout, for an agent; and of the whole run */
+/** Returns the watch events per agent during the rollout, and those of the whole run. */
 function ofWatches(name: string, { tallies, eventBytes }: RunResult): Figure[] {
   const { rollout } = tallies;
   const perAgent = (rollout.spaceEvents + rollout.ownEvents) / AGENTS / (rollout.lasted / 60_000);

@@ -7,17 +7,17 @@ import type { Figure } from './report.js';
 
 const NODES = [100, 500, 1_000];
 const POOLS = [1, 20, 100];
-/** Until what nodes show is even. */
+/** Rounds until the advertised capacity is stable. */
 const CALM_ROUNDS = 8;
 const ROUNDS = 5;
 const INTERVAL_MS = 1_000;
 const SETTLE_MS = 3_000;
 const PATIENCE_MS = 20_000;
 
-/** Rounds of the process that shows free addresses on nodes, without an API server: what each takes, and what is kept in memory. */
+/** Measures rounds of `holdfast capacity` without an API server: the CPU time of a round, and memory. */
 export async function benchCapacity(): Promise<Figure[]> {
   const figures = memory();
-  await round({ nodes: 100, pools: 1, hasBlocks: false }); // the code is warm before anything is measured
+  await round({ nodes: 100, pools: 1, hasBlocks: false }); // warm up
   let smallest: number | undefined;
   for (const hasBlocks of [false, true]) {
     for (const pools of POOLS) {
@@ -36,7 +36,7 @@ export async function benchCapacity(): Promise<Figure[]> {
   return figures;
 }
 
-/** @returns ms of CPU, garbage collection included */
+/** @returns ms of CPU, with garbage collection */
 async function round(given: CapacityBenchOptions): Promise<number> {
   const world = new CapacityBenchWorld(given);
   const clock = new ManualClock(BEGIN);

@@ -17,7 +17,7 @@ const VMS = 500;
 const CLAIMS = 2 * VMS;
 const CONCURRENCY = 16;
 
-/** Claims of 500 VMs with two networks each, made and let go, against bare writes of the same objects in the same run. */
+/** Measures the creation and release of claims of 500 VMs with two networks each, compared with bare writes of the same objects. */
 export async function benchClaims(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
   const lone = await measureSingleVm(story);
   await story.network('blue', { persistent: false });
@@ -27,7 +27,7 @@ export async function benchClaims(bed: BedWithHoldfast, story: Story): Promise<F
 
   const before = await usageOf(bed.controller.pid);
   const created = await timed(async () => {
-    await story.network('blue', { persistent: true }); // now all 500 want their claims at once
+    await story.network('blue', { persistent: true }); // now all 500 VMs need claims at once
     await counter.reached(CLAIMS);
   });
   const after = await usageOf(bed.controller.pid);
@@ -71,7 +71,7 @@ function figuresOf({ lone, created, deleted, floor, before, after, end }: ClaimM
   ];
 }
 
-/** Seconds from the create of a VM to its claim: the median of a few. */
+/** Returns the median of the seconds from the creation of a VM to that of its claim. */
 async function measureSingleVm(story: Story): Promise<number> {
   await story.network('blue');
   const seconds: number[] = [];
@@ -89,12 +89,12 @@ async function measureSingleVm(story: Story): Promise<number> {
   return seconds.sort((a, b) => a - b)[Math.floor(seconds.length / 2)]!;
 }
 
-/** The n-th of many stopped VMs with two secondary networks on one NAD. */
+/** Creates the n-th of many stopped VMs with two secondary networks on one NAD. */
 export function createVm(story: Story, n: number): Promise<VirtualMachine> {
   return story.createVm(`vm${String(n)}`, { data: 'blue', backup: 'blue' }, { running: false });
 }
 
-/** Follows the claims of a story by a watch, which costs the API server next to nothing. */
+/** Counts the claims of a story by a watch, which costs the API server very little. */
 export class ClaimCounter {
   readonly #informer: Informer<IPAMClaim>;
   #check: () => void = () => undefined;
@@ -107,7 +107,7 @@ export class ClaimCounter {
     this.#informer.start();
   }
 
-  /** Resolves once there are exactly so many. */
+  /** Resolves once there are exactly `count` claims. */
   async reached(count: number): Promise<void> {
     await this.#informer.synced();
     await new Promise<void>((resolve) => {
@@ -123,10 +123,7 @@ export class ClaimCounter {
   }
 }
 
-/**
- * Writes the same claims under other names, as the controller's own identity and with nothing but the transport in between, while
- * the controller is stopped.
- */
+/** Measures the baseline: writes of the same claims under other names, with the controller's identity, while it is stopped. */
 async function measureBareWrites(
   bed: BedWithHoldfast,
   { client, namespace }: Story,

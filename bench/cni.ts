@@ -5,10 +5,7 @@ import { progress } from './cni/measure.js';
 import { benchPods } from './cni/pods.js';
 import type { Figure } from './report.js';
 
-/**
- * The way of an address to a pod, by the plugin's process, the agent of the node and the API server: on a cluster of its own,
- * without KubeVirt, for the machine shall have nothing else to do.
- */
+/** Measures plugin, agent and API server on a separate cluster without KubeVirt, so that the machine does nothing else. */
 export async function benchCni(): Promise<Figure[]> {
   const cluster = await startCniCluster(progress);
   try {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import express from 'express';
 
-// The floor for an admission webhook in this runtime: TLS 1.3, JSON in and out, and nothing in between.
+// The baseline for an admission webhook in this runtime: TLS 1.3, and JSON in and out.
 const [cert, key, port] = process.argv.slice(2);
 const app = express();
 app.post('/echo', express.json({ limit: '4mb' }), (request, response) => {

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 
 let collect: (() => void) | undefined;
 
-/** What is reachable. */
+/** Returns the size of reachable objects. */
 export function heapBytes(): number {
   if (collect === undefined) {
     setFlagsFromString('--expose-gc');

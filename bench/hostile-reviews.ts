@@ -14,7 +14,7 @@ import type { Figure } from './report.js';
 const ATTACKERS = 8;
 const COUNT = 1_000;
 
-/** What a launcher of another namespace waits for while one tenant sends the reviews that cost most, over and over. */
+/** Measures the latency of admissions in another namespace while one tenant keeps sending the most expensive reviews. */
 export async function benchHostileReviews(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
   const endpoint = `https://127.0.0.1:${String(bed.webhook.ports.webhook)}/mutate-launcher-pods`;
   const launcher = await launcherWithTwoClaims(story);
@@ -39,7 +39,7 @@ export async function benchHostileReviews(bed: BedWithHoldfast, story: Story): P
   return figures;
 }
 
-/** By what they make the webhook do. */
+/** Returns the most expensive reviews, by description. */
 async function worstReviews(story: Story, launcher: Pod): Promise<Record<string, string>> {
   const namespace = await story.otherNamespace();
   const names = Array.from({ length: MAX_NETWORK_ELEMENTS }, (_, n) => `n${String(n)}`);
@@ -63,7 +63,7 @@ async function worstReviews(story: Story, launcher: Pod): Promise<Record<string,
   };
 }
 
-/** Its VMI is not in the cache, and has to be read live. */
+/** Returns the launcher with a VMI that is not cached and must be read live. */
 function withUnknownVmi(launcher: Pod): Pod {
   const ownerReferences = (launcher.metadata.ownerReferences ?? []).map((owner) => ({ ...owner, uid: 'younger' }));
   return { ...launcher, metadata: { ...launcher.metadata, ownerReferences } };
@@ -81,7 +81,7 @@ async function measure(endpoint: string, review: string): Promise<LoadResult> {
   }
 }
 
-/** Sends a review over and over, by several at once, until something is done. */
+/** Runs `act` while several clients keep sending a review. */
 async function runDuring<T>(endpoint: string, body: string, act: () => Promise<T>): Promise<T> {
   const agent = reviewAgent(ATTACKERS);
   let isOver = false;

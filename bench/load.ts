@@ -1,4 +1,4 @@
-/** Of latencies. */
+/** Percentiles of latencies. */
 export interface Percentiles {
   p50Ms: number;
   p95Ms: number;
@@ -11,7 +11,7 @@ export interface LoadResult extends Percentiles {
 }
 
 /**
- * Runs an operation `count` times from `concurrency` workers, each of which starts its next when the last is done.
+ * Runs an operation `count` times with `concurrency` parallel workers.
  * @param operation gets the number of the run, from 0
  */
 export async function runLoad(
@@ -39,7 +39,7 @@ export function percentilesOf(latencies: readonly number[]): Percentiles {
   return { p50Ms: percentile(latencies, 0.5), p95Ms: percentile(latencies, 0.95), p99Ms: percentile(latencies, 0.99) };
 }
 
-/** @param share 0.99: of a hundred values one is greater */
+/** @param share 0.99: one of a hundred values is greater */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -18,7 +18,7 @@ import { benchStartup } from './startup.js';
 import { benchWhereabouts } from './whereabouts.js';
 
 // npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [addresses] [cni] [migration] [whereabouts] [blocks] [capacity]
-/** Those that need no bed. */
+/** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
   blocks: benchBlocks,
@@ -41,7 +41,7 @@ const { values, positionals } = parseArgs({ options: { json: { type: 'string' } 
 const known = [...Object.keys(ALONE), ...Object.keys(BENCHES)];
 const chosen = positionals.length > 0 ? positionals : known;
 const unknown = chosen.filter((name) => !known.includes(name));
-if (unknown.length > 0) throw new Error(`no bench ${unknown.join(', ')}; there are ${known.join(', ')}`);
+if (unknown.length > 0) throw new Error(`unknown bench ${unknown.join(', ')}; available: ${known.join(', ')}`);
 
 const progress = (line: string) => process.stderr.write(`  ${line}\n`);
 const figures: Figure[] = [];
@@ -62,7 +62,7 @@ if (values.json === undefined) process.stdout.write(`${json}\n`);
 else await writeFile(values.json, `${json}\n`);
 process.exitCode = figures.some((figure) => isMet(figure) === false) ? 1 : 0;
 
-/** On one control plane, in turn. */
+/** Runs benches one after the other on one control plane. */
 async function runOnBed(names: readonly string[]): Promise<Figure[]> {
   const bed = await startBedWithHoldfast(progress);
   const found: Figure[] = [];

@@ -11,7 +11,7 @@ import { usageOf } from './usage.js';
 const VMS = 500;
 const ADMISSIONS = 10_000;
 
-/** Memory and CPU of all in one process, idle and after work. */
+/** Measures memory and CPU of all components in one process, idle and after work. */
 export async function benchMemory(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
   const review = JSON.stringify(creationReview(await launcherWithTwoClaims(story), 'bench'));
   await Promise.all([bed.controller.stop(), bed.webhook.stop(), bed.ipam.stop()]);

@@ -3,7 +3,7 @@ import { WireMigration, type MigrationOutcome, type Traffic } from '../e2e/bed/n
 import { WireFixture } from '../e2e/bed/network/wire-fixture.js';
 import type { Figure } from './report.js';
 
-/** What a third host meets while a guest moves, for settings of the network; nothing where the machine allows no real networks. */
+/** Measures the traffic of a third host during a live migration, for several network settings; skipped without real networks. */
 export async function benchMigration(): Promise<Figure[]> {
   const stage = await WireFixture.open();
   if (typeof stage === 'string') {
@@ -29,7 +29,7 @@ function figuresOf(name: string, moved: MigrationOutcome): Figure[] {
   return [
     ...trafficOf(`${name}: IPv4`, ipv4),
     ...trafficOf(`${name}: IPv6`, ipv6),
-    { name: `${name}: the switch changes its mind too early`, value: switchMoves.before, unit: 'times' },
+    { name: `${name}: the switch learns the new port too early`, value: switchMoves.before, unit: 'times' },
     { name: `${name}: TCP connections broken, of 1`, value: connection === 'kept' ? 0 : 1, unit: '' },
   ];
 }
@@ -39,6 +39,6 @@ function trafficOf(name: string, { lost, misdirected, neighbourMoves }: Traffic)
     { name: `${name}, answered by the target too early`, value: misdirected, unit: 'packets' },
     { name: `${name}, lost before the guest moves`, value: lost.before + lost.setUp + lost.copy, unit: 'packets' },
     { name: `${name}, lost as it moves`, value: lost.after, unit: 'packets' },
-    { name: `${name}, the client changes its mind too early`, value: neighbourMoves.before, unit: 'times' },
+    { name: `${name}, the client changes its neighbour entry too early`, value: neighbourMoves.before, unit: 'times' },
   ];
 }

@@ -1,6 +1,6 @@
 import type { Random } from '../kube/clock.js';
 
-/** Numbers that are the same in every run (mulberry32). */
+/** Returns random numbers that are the same in every run (mulberry32). */
 export function seededRandom(seed: number): Random {
   let state = seed;
   return () => {
@@ -11,14 +11,14 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-/** Of times that are mostly short and sometimes long: log-normal. @param spread 0: always the median; 1: every sixth is over 2.7 times as much */
+/** Returns a log-normal time, mostly short and sometimes long. @param spread 0: always the median; 1: every sixth exceeds 2.7 medians */
 export function skewed(random: Random, median: number, spread: number): number {
   // Box-Muller; 1 − random is never 0
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   return median * Math.exp(spread * normal);
 }
 
-/** In place (Fisher-Yates). */
+/** Shuffles in place (Fisher-Yates). */
 export function shuffle<T>(items: T[], random: Random): T[] {
   for (let n = items.length - 1; n > 0; n--) {
     const other = Math.floor(random() * (n + 1));

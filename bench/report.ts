@@ -1,9 +1,9 @@
-/** One figure; `ratio` compares it with the floor that was measured in the same run. */
+/** One measured figure. */
 export interface Figure {
   name: string;
   value: number;
   unit: string;
-  /** What it should be; undefined where there is no target. */
+  /** Undefined if there is no target. */
   target?: { atMost: number } | { atLeast: number };
 }
 
@@ -12,7 +12,7 @@ export function isMet({ value, target }: Figure): boolean | undefined {
   return 'atMost' in target ? value <= target.atMost : value >= target.atLeast;
 }
 
-/** A table for people. */
+/** Formats the figures as a table. */
 export function table(figures: readonly Figure[]): string {
   const rows = figures.map((figure) => [
     figure.name,

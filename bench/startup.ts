@@ -10,12 +10,12 @@ import type { Figure } from './report.js';
 
 const RUNNING_VMS = 300;
 const RUNS = 5;
-/** 400 ms and 1 s on a machine on which a bare Node.js process takes 64 ms. Machines differ: what counts is the ratio. */
+/** 400 ms and 1 s on a machine where a bare Node.js process takes 64 ms. Machines differ, so the ratio counts. */
 const PATCH_OF_BARE = 400 / 64;
 const CLAIM_OF_BARE = 1000 / 64;
 const FAST = { everyMs: 10, timeoutMs: 60_000 };
 
-/** What a restart costs while 300 VMs run. */
+/** Measures restarts while 300 VMs run. */
 export async function benchStartup(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
   await story.network('blue');
   const create = (n: number) => story.createVm(`vm${String(n)}`, { data: 'blue' }).then(() => undefined);
@@ -45,7 +45,7 @@ function figuresOf(what: string, ms: number, { bareMs, target }: { bareMs: numbe
   ];
 }
 
-/** Milliseconds in which Node.js starts and ends with nothing to do: the median of a few. */
+/** Returns the median of the milliseconds in which Node.js starts and ends without work. */
 async function bareStart(): Promise<number> {
   const seconds: number[] = [];
   for (let run = 0; run < RUNS; run++) {
@@ -56,7 +56,7 @@ async function bareStart(): Promise<number> {
   return median(seconds) * 1000;
 }
 
-/** From the start of the process to its first right answer. */
+/** Measures the time from the start of the webhook to its first correct answer. */
 async function firstPatch(bed: BedWithHoldfast, story: Story): Promise<number> {
   const [launcher] = await story.launchers('vm0');
   const review = creationReview(launcher!, 'startup');
@@ -80,7 +80,7 @@ async function firstPatch(bed: BedWithHoldfast, story: Story): Promise<number> {
   return median(seconds) * 1000;
 }
 
-/** From the start of the process to a claim that was missing. */
+/** Measures the time from the start of the controller until a missing claim exists. */
 async function firstClaim(bed: BedWithHoldfast, story: Story): Promise<number> {
   const seconds: number[] = [];
   for (let run = 0; run < RUNS; run++) {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 
-/** What a process has used so far, read from /proc (Linux). */
+/** Memory and CPU time of a process, from /proc (Linux). */
 export interface Usage {
   rssMiB: number;
-  /** The largest RSS it ever had. */
+  /** The largest RSS so far. */
   peakMiB: number;
   /** User and system time. */
   cpuSeconds: number;
@@ -16,7 +16,7 @@ export async function usageOf(pid: number): Promise<Usage> {
   const [stat, status] = await Promise.all(
     ['stat', 'status'].map((file) => readFile(`/proc/${String(pid)}/${file}`, 'utf8')),
   );
-  // the command's name may hold spaces, so fields are counted from its closing parenthesis: utime is the 12th, stime the 13th
+  // the command's name may contain spaces: after its closing parenthesis utime is the 12th field, stime the 13th
   const fields = stat!.slice(stat!.lastIndexOf(')') + 2).split(' ');
   const mib = (key: string) => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status!)?.[1] ?? 0) / 1024;
   return {

@@ -18,7 +18,7 @@ import type { Figure } from './report.js';
 const ALLOCATIONS = 10_000;
 const NAMESPACE = 'a';
 
-/** How long `kubectl holdfast migrate whereabouts` takes for ten thousand pods, on a control plane alone. */
+/** Measures `kubectl holdfast migrate whereabouts` for ten thousand pods on a control plane without nodes. */
 export async function benchWhereabouts(): Promise<Figure[]> {
   const plane = await startControlPlane();
   try {
@@ -56,7 +56,7 @@ async function prepare({ client }: ControlPlane): Promise<void> {
   await createAll(client, [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: NAMESPACE, name: 'default' } },
   ]);
-  // what whereabouts leaves behind on a cluster that is tidy: every allocation is of a pod that lives
+  // a clean whereabouts cluster: every allocation belongs to a running pod
   const { nads, ipPools, pods } = makeLargeCluster(ALLOCATIONS, { everyGone: Infinity, everyBroken: Infinity });
   for (const { metadata, spec } of nads) {
     const { namespace, name } = metadata;

@@ -19,12 +19,12 @@ export interface SimulatedAgentDeps {
   readonly api: SimulatedApi;
   readonly time: VirtualTime;
   readonly random: Random;
-  /** Shared by those whose watches lag alike. */
+  /** Shared by agents whose watches have the same lag. */
   readonly view: SpaceView;
-  /** Of those who know of no lease. */
+  /** The view of agents that know no leases. */
   readonly blind: SpaceView;
   readonly tally: () => Counters;
-  /** Absent: nodes are lent none. */
+  /** Absent if the feature gate NodeBlocks is off. */
   readonly blocks?: SimulatedBlocks;
 }
 
@@ -32,18 +32,18 @@ interface PendingAdd {
   readonly pod: string;
   readonly began: number;
   tries: number;
-  /** Of these not of the node's blocks. */
+  /** Attempts outside of the node's blocks. */
   blind: number;
   readonly done: (lease: LeaseRecord | undefined) => void;
 }
 
 type SettleAttempt = (outcome: 'ours' | 'lost', lease?: LeaseRecord) => void;
 
-/** The agent of a node: which address it tries for an ADD, and what it follows to know. */
+/** The agent of a node: which addresses it tries for an ADD, and when it watches the address space. */
 export class SimulatedAgent {
   readonly #given: SimulatedAgentDeps;
   readonly #tried: TriedAddresses;
-  /** Its watch of the address space: since its first list is there it knows. */
+  /** State of its watch of the address space; `open` after the first list. */
   #space: 'closed' | 'opening' | 'open' = 'closed';
   #waiting: (() => void)[] = [];
 
@@ -52,12 +52,12 @@ export class SimulatedAgent {
     this.#tried = new TriedAddresses(given.time, given.random);
   }
 
-  /** It is told of each write in the address space. */
+  /** Whether it gets the events of all leases of the address space. */
   get followsSpace(): boolean {
     return this.#space !== 'closed';
   }
 
-  /** @param done undefined: there is none, the runtime will try again */
+  /** Runs an ADD. @param done gets undefined if there is no address and the runtime must retry */
   add(pod: string, done: PendingAdd['done']): void {
     const add = { pod, began: this.#given.time.now(), tries: 0, blind: 0, done };
     if (this.#given.blocks === undefined) this.#open();
@@ -68,7 +68,7 @@ export class SimulatedAgent {
     const { api, time, tally } = this.#given;
     tally().frees++;
     const lost = () => {
-      throw new Error(`${lease.metadata.name} was changed by others`);
+      throw new Error(`${lease.metadata.name} was changed by another writer`);
     };
     api.writeLease(
       releaseLease(lease, time.now()),
@@ -94,7 +94,7 @@ export class SimulatedAgent {
     });
   }
 
-  /** Where the space is followed anyway, what others have of the blocks is passed over. */
+  /** Picks an address of the blocks. If the address space is watched, taken addresses are skipped. */
   #pickOfBlocks(): Address | undefined {
     const { blocks, view } = this.#given;
     for (;;) {
@@ -104,7 +104,7 @@ export class SimulatedAgent {
     }
   }
 
-  /** Blindly first; what else there is only a watch can tell. */
+  /** Picks at random first, and then with a watch of the address space. */
   #tryAny(add: PendingAdd): void {
     const { pool, view, blind, blocks } = this.#given;
     if (add.tries >= MAX_ALLOCATION_ATTEMPTS) {

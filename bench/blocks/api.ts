@@ -9,27 +9,27 @@ import { ObjectStore, type ObjectWrite, versions } from '../../test/object-store
 import { skewed } from '../random.js';
 import type { VirtualTime } from './virtual-time.js';
 
-/** What is between the API server and everybody else. */
+/** Latencies of requests and watches. */
 export interface Latency {
-  /** Median of the time a request, or its answer, is on its way, in ms. */
+  /** Median time in ms of a request or an answer on the network. */
   readonly oneWayMs: number;
-  /** Of {@link skewed}. */
+  /** The spread of {@link skewed}. */
   readonly spread: number;
-  /** From a write until a watch tells of it, in ms: nodes are evenly divided among these. */
+  /** Lags of watches in ms. Nodes are evenly divided among these. */
   readonly watchMs: readonly number[];
 }
 
-/** What a watch tells, in the order of the writes. */
+/** An event of a watch. */
 export interface SimulatedEvent<R> {
   readonly at: number;
-  /** As it is, or was before it went. */
+  /** The current object, or its last version if it was deleted. */
   readonly record: R;
   readonly isGone: boolean;
 }
 
 type Done<R> = (record: R | undefined) => void;
 
-/** The API server, as far as leases and blocks go: what is written takes effect when the request arrives, in virtual time. */
+/** The API server with leases and blocks. Writes take effect when the request arrives, in virtual time. */
 export class SimulatedApi {
   readonly leases: SimulatedKind<AddressLease, LeaseRecord>;
   readonly blocks: SimulatedKind<AddressBlock, BlockRecord>;
@@ -46,9 +46,7 @@ export class SimulatedApi {
     this.blocks = new SimulatedKind(time, next, readBlock);
   }
 
-  /**
-   * @param done is told what the object is now; `lost` that somebody else was faster
-   */
+  /** Writes a lease. @param done gets the new object @param lost is called if another writer was faster */
   writeLease(write: LeaseWrite, done: Done<LeaseRecord>, lost: () => void): void {
     const given: ObjectWrite<AddressLease> = write.verb === 'create' ? { verb: 'create', object: write.lease } : write;
     this.#send(() => this.leases.write(given), done, lost);
@@ -59,7 +57,7 @@ export class SimulatedApi {
     this.#send(() => this.blocks.write(given), done, lost);
   }
 
-  /** @param items that are listed @param done is told when the list was made, once it has come */
+  /** Lists objects. @param items number of objects @param done gets the time at which the list was made */
   list(items: number, done: (at: number) => void): void {
     this.#time.after(this.#oneWay(), () => {
       const madeAt = this.#time.now();
@@ -82,10 +80,10 @@ export class SimulatedApi {
   }
 }
 
-/** As measured: 20,000 leases are listed, read and known in about 150 ms. */
+/** Measured: 20,000 leases are listed and parsed in about 150 ms. */
 const LIST_ITEM_MS = 0.0075;
 
-/** The objects of a kind, read, and all that was ever written. */
+/** The parsed objects of a kind, and all events so far. */
 class SimulatedKind<O extends KubeObject & { status?: object }, R> {
   readonly news: SimulatedEvent<R>[] = [];
   /** By name. */
@@ -109,7 +107,7 @@ class SimulatedKind<O extends KubeObject & { status?: object }, R> {
     return this.#store.objects.values();
   }
 
-  /** Told at once. */
+  /** Adds a handler, which gets each event at once. */
   onNews(handler: (news: SimulatedEvent<R>) => void): void {
     this.#handlers.push(handler);
   }

@@ -3,20 +3,20 @@ import { rangeOf } from '../../ipam/core/cidr.js';
 import { Slices } from '../../ipam/core/slices.js';
 import type { SimulatedApi } from './api.js';
 
-/** Where a pool's addresses are in use, and who is lent what. */
+/** The usage of a pool's slices and blocks. */
 export interface BlockUsage {
   readonly slices: number;
-  /** Slices nobody has an address of, and such of which all are taken. */
+  /** Slices without leases, and slices of which all addresses are leased. */
   readonly untouched: number;
   readonly full: number;
   readonly lent: number;
   /** Addresses of lent slices. */
   readonly lentAddresses: number;
-  /** Of those, the ones that nobody has. */
+  /** Addresses of lent slices without a lease. */
   readonly lentIdle: number;
   /** Leases of pods. */
   readonly podLeases: number;
-  /** Of those, the ones that lie in a block of another node. */
+  /** Leases of pods in a block of another node. */
   readonly astray: number;
 }
 

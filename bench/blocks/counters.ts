@@ -1,27 +1,27 @@
-/** What is counted in one part of a run. */
+/** Counters of one phase. */
 export class Counters {
   readonly tries: number[] = [];
-  /** Of an ADD that got an address, in ms. */
+  /** Latencies in ms of ADDs that got an address. */
   readonly latencies: number[] = [];
-  /** ADDs that were told to try again. */
+  /** ADDs that got no address. */
   refused = 0;
   creates = 0;
-  /** Creates that met AlreadyExists. */
+  /** Creates that failed with AlreadyExists. */
   conflicts = 0;
-  /** Writes of leases that free an address: released, deleted. */
+  /** Writes that release or delete a lease. */
   frees = 0;
-  /** Of blocks, by whomever. */
+  /** Writes of blocks by agents and ipam. */
   blockWrites = 0;
   claims = 0;
   claimConflicts = 0;
   /** ADDs that got an address of a block of the node. */
   fromBlocks = 0;
-  /** Events that watches of leases of the whole address space tell agents, and objects of their first lists. */
+  /** Events of watches of the whole address space, and objects of their first lists. */
   spaceEvents = 0;
   spaceListed = 0;
   /** Events of the leases and blocks of the agent's own node. */
   ownEvents = 0;
-  /** Agents that follow the whole address space, at the end. */
+  /** Agents that watch the whole address space at the end. */
   following = 0;
   /** In virtual ms. */
   lasted = 0;

@@ -22,7 +22,7 @@ import type { VirtualTime } from './virtual-time.js';
 
 /** The flags' defaults. */
 const POLICY: BlockPolicy = { minFree: 8, maxFree: 72, excessDelayMs: 180_000 };
-/** From a look at the pool that found something to do, or nothing, until the next one: longer than it really is. */
+/** Intervals between two reconciles of the pool, after one with and one without writes. They are longer than in reality. */
 const LOOK_AGAIN_MS = 1_000;
 const IDLE_MS = 5_000;
 
@@ -34,13 +34,13 @@ export interface SimulatedIpamDeps {
   readonly tally: () => Counters;
   /** Names of all nodes. */
   readonly nodes: ReadonlySet<string>;
-  /** How far its watches lag behind, in ms. */
+  /** Lag of its watches in ms. */
   readonly lagMs: number;
   readonly lends: boolean;
   readonly cooldownMs: number;
 }
 
-/** ipam, as far as it knows of leases and blocks: it leases to claims, deletes what has cooled down, and lends blocks. */
+/** The part of ipam for leases and blocks: it leases to claims, expires leases, and lends blocks. */
 export class SimulatedIpam {
   readonly #deps: SimulatedIpamDeps;
   readonly book: LeaseBook;
@@ -79,7 +79,7 @@ export class SimulatedIpam {
     time.after(LOOK_AGAIN_MS, () => this.#lookForEver());
   }
 
-  /** A VM is made: its claim gets an address. */
+  /** Creates a VM, whose claim gets an address. */
   claim(): void {
     const { pool, api, tally } = this.#deps;
     const address = this.#pick();
@@ -97,7 +97,7 @@ export class SimulatedIpam {
     api.writeLease(write, done, lost);
   }
 
-  /** A VM is deleted. */
+  /** Deletes a VM. */
   endClaim(): void {
     const { api, time, random } = this.#deps;
     const [lease] = this.#claims.splice(Math.floor(random() * this.#claims.length), 1);
@@ -105,7 +105,7 @@ export class SimulatedIpam {
     api.writeLease(releaseLease(lease, time.now()), (released) => this.expireLater(released!), ignored);
   }
 
-  /** Its address is anybody's once it has cooled down. */
+  /** Deletes a released lease after its cool-down. */
   expireLater(released: LeaseRecord): void {
     const { api, time, random, tally, cooldownMs } = this.#deps;
     time.after(cooldownMs + random() * 1_000, () => {
@@ -130,7 +130,7 @@ export class SimulatedIpam {
     this.#deps.time.after(actions > 0 ? LOOK_AGAIN_MS : IDLE_MS, () => this.#lookForEver());
   }
 
-  /** @returns how many writes it called for */
+  /** @returns the number of writes */
   #look(): number {
     const { pool, time } = this.#deps;
     this.#leaseNews.read();
@@ -158,7 +158,7 @@ interface Named {
   readonly metadata: { readonly name: string };
 }
 
-/** An informer whose watch lags behind. */
+/** An informer with a lagging watch. */
 class LaggingFeed<R extends Named> {
   readonly #news: readonly SimulatedEvent<R>[];
   readonly #time: VirtualTime;
@@ -186,5 +186,5 @@ class LaggingFeed<R extends Named> {
 }
 
 function ignored(): void {
-  // somebody else does it, or nobody
+  // another writer was faster
 }

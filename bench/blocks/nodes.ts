@@ -15,7 +15,7 @@ export interface NodesParts {
   readonly tally: () => Counters;
 }
 
-/** All nodes, each with its agent, and what the watches of these tell them. */
+/** All nodes with their agents and watches. */
 export class Nodes {
   readonly agents: readonly SimulatedAgent[];
   readonly #parts: NodesParts;
@@ -50,12 +50,12 @@ export class Nodes {
     });
   }
 
-  /** How many agents follow the whole address space. */
+  /** Number of agents that watch the whole address space. */
   get following(): number {
     return this.agents.filter(({ followsSpace }) => followsSpace).length;
   }
 
-  /** Counts what watches tell while this goes on: those who follow the whole space at its end are told all of it. */
+  /** Counts watch events during `goOn`. Agents that watch the whole space at its end count as having got all of them. */
   count(goOn: () => void): void {
     const { api, tally } = this.#parts;
     const told = api.leases.news.length;

@@ -16,14 +16,14 @@ const PODS = 100_000;
 const MAX_PODS_OF_NODE = 120;
 const MINUTE = 60_000;
 const MAX_STALENESS_MS = 30_000;
-/** What the API server adds to an object: managedFields, times. */
+/** Size of the fields that the API server adds to an object: managedFields, times. */
 const SERVER_BYTES = 750;
 const SEED = 20_261_121;
 
 const PHASES = ['start', 'steady', 'rollout'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** What happens to pods in a phase, and how long it lasts. */
+/** Number of changed pods, and duration, of each phase. */
 const PHASE_LOADS: Readonly<Record<Phase, { minutes: number; pods: number }>> = {
   start: { minutes: 6, pods: PODS },
   // 1 % of the pods in a minute
@@ -31,13 +31,13 @@ const PHASE_LOADS: Readonly<Record<Phase, { minutes: number; pods: number }>> = 
   rollout: { minutes: 20, pods: Math.round(PODS / 3) },
 };
 
-/** Of the addresses in use, those of VMs. */
+/** Number of addresses of VMs. */
 const CLAIMS = 5_000;
 const CLAIMS_A_MINUTE = 60;
 
 export interface SimulationOptions {
   readonly hasBlocks: boolean;
-  /** Of the open addresses, how many are in use once all pods run: 0 to 1. */
+  /** Share of the open addresses that are in use once all pods run: 0 to 1. */
   readonly utilisation: number;
   readonly latency: Latency;
   /** Prefix length. */
@@ -45,7 +45,7 @@ export interface SimulationOptions {
 }
 
 export interface RunResult {
-  /** Of an event of a watch of leases, about. */
+  /** Approximate size of a watch event of a lease. */
   readonly eventBytes: number;
   readonly tallies: Readonly<Record<Phase, Counters>>;
   /** At the end of each phase. */
@@ -95,7 +95,7 @@ function eventBytesOf({ leases }: SimulatedApi): number {
   return JSON.stringify({ type: 'MODIFIED', object }).length + SERVER_BYTES;
 }
 
-/** @param size open addresses, in the one subnet of a pool */
+/** @param size number of open addresses, in one subnet */
 function poolOf(size: number, blockSize: number): Pool {
   const first = 10n << 24n;
   const last = formatAddress({ family: 4, value: first + BigInt(size) });

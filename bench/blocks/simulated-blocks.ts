@@ -18,12 +18,12 @@ export interface SimulatedBlocksDeps {
   readonly tally: () => Counters;
 }
 
-/** The blocks of a node as its agent knows them, and its answers: what {@link LentBlocks} and {@link BlockCandidates} decide. */
+/** The blocks of a node and its answers, decided by {@link LentBlocks} and {@link BlockCandidates}. */
 export class SimulatedBlocks {
   readonly #deps: SimulatedBlocksDeps;
   readonly #lent = new LentBlocks(ANSWER_INTERVAL_MS);
   readonly #candidates = new BlockCandidates(this.#lent);
-  /** When it answers next, as it is set. */
+  /** Time of the next scheduled answer. */
   #answerAt = Number.POSITIVE_INFINITY;
 
   constructor(deps: SimulatedBlocksDeps) {
@@ -41,13 +41,13 @@ export class SimulatedBlocks {
     this.#candidates.settle(pool, address, { outcome, now: time.now() });
   }
 
-  /** It may be picked though it is of no block of the node: it is not known to be taken, nor given back. */
+  /** Whether an address outside of the node's blocks may be picked: not known to be taken, nor in a block that goes back. */
   isElsewhere(address: Address): boolean {
     const { pool } = this.#deps;
     return !this.#candidates.isKnown(pool, address) && !this.#lent.withheld(pool.name, 4).has(address.value);
   }
 
-  /** What this node has written. */
+  /** Records a lease that this node has written. */
   leased(lease: LeaseRecord): void {
     this.#candidates.addLease(lease.addressSpace, lease.address);
     if (stateOf(lease) === 'held') this.#lent.addUse(lease.metadata.name, lease);

@@ -6,12 +6,12 @@ import type { Pool } from '../../ipam/core/pool.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import type { SimulatedEvent } from './api.js';
 
-/** So often an address may be drawn that this agent tries already. */
+/** Limit of draws of addresses that this agent tries already. */
 const MAX_DRAWS = 8;
 
 /**
- * What those know of an address space whose watch lags behind by the same time. A thousand agents that each know a hundred thousand leases do
- * not fit in memory here: those that lag alike share what they know, and differ in what they try themselves.
+ * An address space as seen by agents whose watches have the same lag. They share one view, because a thousand agents with a hundred
+ * thousand leases each do not fit in memory. What an agent tries itself is in {@link TriedAddresses}.
  */
 export class SpaceView {
   readonly #space = new AddressSpace();
@@ -31,7 +31,7 @@ export class SpaceView {
     this.#clock = clock;
   }
 
-  /** Up to date, as far as the watch has come. */
+  /** The address space after all events that the watch has delivered. */
   get space(): AddressSpace {
     const until = this.#clock.now() - this.#lagMs;
     for (let next = this.#news[this.#seen]; next !== undefined && next.at <= until; next = this.#news[++this.#seen]) {
@@ -42,7 +42,7 @@ export class SpaceView {
   }
 }
 
-/** What one agent tries, or found taken, whatever its watch has told. */
+/** The addresses that one agent tries or found taken. */
 export class TriedAddresses {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #random: Random;
@@ -53,7 +53,7 @@ export class TriedAddresses {
     this.#random = random;
   }
 
-  /** {@link settle} must follow. @param suits other reasons of this agent not to try an address */
+  /** Picks an address; {@link settle} must follow. @param suits returns false for other addresses that the agent must not try */
   pick(pool: Pool, space: AddressSpace, suits: (address: Address) => boolean): Address | undefined {
     this.#forget();
     const found = this.#draw(pool, space, suits) ?? this.#drawAmongOthers(pool, space);
@@ -62,7 +62,7 @@ export class TriedAddresses {
   }
 
   settle(address: Address): void {
-    // those that were found taken first come first
+    // in the order in which they were found taken
     this.#until.delete(address.value);
     this.#until.set(address.value, { address, until: this.#clock.now() + SPACE_TAKEN_TTL_MS });
   }
@@ -75,7 +75,7 @@ export class TriedAddresses {
     return undefined;
   }
 
-  /** Where there are few left, with what this agent tries out of the way. */
+  /** Draws if few addresses are left, without those that this agent tries. */
   #drawAmongOthers(pool: Pool, space: AddressSpace): Address | undefined {
     const own = [...this.#until.values()].filter(({ address }) => !space.isOccupied(address));
     for (const { address } of own) space.occupy(address);

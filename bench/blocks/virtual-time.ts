@@ -4,7 +4,7 @@ interface ScheduledEvent {
   readonly run: () => void;
 }
 
-/** What happens, in the order of virtual time; of what is due at once, what was put in first. A binary heap. */
+/** A scheduler in virtual time, as a binary heap. Callbacks with the same time run in the order in which they were added. */
 export class VirtualTime {
   readonly #heap: ScheduledEvent[] = [];
   #now: number;
@@ -31,7 +31,7 @@ export class VirtualTime {
     this.#heap[place] = entry;
   }
 
-  /** All that happens until then. */
+  /** Runs all callbacks that are due until `end`. */
   runUntil(end: number): void {
     while (this.#heap.length > 0 && this.#heap[0]!.at <= end) {
       const next = this.#pop();

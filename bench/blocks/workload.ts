@@ -4,9 +4,9 @@ import { shuffle } from '../random.js';
 import type { SimulatedAgent } from './agent.js';
 import type { VirtualTime } from './virtual-time.js';
 
-/** A runtime whose ADD was told to try again does so after this. */
+/** Time after which a runtime repeats a failed ADD. */
 const RETRY_MS = 10_000;
-/** From the end of a pod until its replacement is set up elsewhere. */
+/** Time from the end of a pod until its replacement starts. */
 const REPLACE_MS = 2_000;
 
 interface BenchPod {
@@ -19,18 +19,18 @@ export interface WorkloadDeps {
   readonly time: VirtualTime;
   readonly random: Random;
   readonly agents: readonly SimulatedAgent[];
-  /** An address was freed: whoever deletes its lease once it has cooled down. */
+  /** Called with a released lease, which is deleted after its cool-down. */
   readonly freed: (lease: LeaseRecord) => void;
   readonly mostOfNode: number;
 }
 
-/** Pods that come, go and move, on nodes that have room for them. */
+/** Pods that start, end and move on nodes with free capacity. */
 export class Workload {
   readonly #deps: WorkloadDeps;
   readonly #pods: BenchPod[] = [];
   readonly #onNode: number[];
   #count = 0;
-  /** Without an address. */
+  /** Pods without an address. */
   waiting = 0;
 
   constructor(deps: WorkloadDeps) {
@@ -42,7 +42,7 @@ export class Workload {
     return this.#pods.length;
   }
 
-  /** So many new pods, evenly over nodes and time. */
+  /** Starts pods, evenly distributed over nodes and time. */
   wave(pods: number, lastsMs: number): void {
     const { time, random, agents } = this.#deps;
     const nodes = shuffle(
@@ -52,7 +52,7 @@ export class Workload {
     nodes.forEach((node, n) => time.after((n * lastsMs) / pods, () => this.#start(node)));
   }
 
-  /** One pod of somebody ends, and another one begins elsewhere: so many times, evenly over the time. */
+  /** Replaces random pods by new ones on other nodes, evenly distributed over the time. */
   churn(pods: number, lastsMs: number): void {
     for (let n = 0; n < pods; n++) this.#deps.time.after((n * lastsMs) / pods, () => this.#replace());
   }

@@ -13,7 +13,7 @@ const PODS = 50_000;
 const POOLS = 20;
 const MIB = 2 ** 20;
 
-/** What is kept of leases and pods as they come from the wire: with strings of their own. */
+/** Measures the memory of leases and pods, parsed from JSON so that strings are not shared. */
 export function memory(): Figure[] {
   const before = heapBytes();
   const held = stockOf((n) => lease(n, false));

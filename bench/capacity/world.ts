@@ -20,23 +20,23 @@ export interface CapacityBenchOptions {
   readonly hasBlocks: boolean;
 }
 
-/** Each asks one pool for one address, and has it if it is bound; all but a few are attached. */
+/** Pods that request one address of one pool. Bound pods have it, and most are attached. */
 const PODS = 50_000;
 const STARTING = 500;
-/** Of as many deployments as there are kinds. */
+/** Pending pods, in as many deployments as there are kinds. */
 const WAITING = 300;
 const KINDS = 30;
-/** Kept for their MAC addresses; one in a hundred still cools down. */
+/** Released sticky leases; one in a hundred still cools down. */
 const RELEASED = 20_000;
 const BLOCK = { prefixLength: 28, size: 16 };
-/** What there is of each pool, over what is in use, kept or lent. */
+/** Size of a pool as a multiple of its used, sticky and lent addresses. */
 const ROOM = 1.25;
 const FIRST = parseAddress('10.0.0.0').value;
 const HOUR_MS = 3_600_000;
 const RANDOM_SEED = 20_260_101;
 export const BEGIN = Date.UTC(2026, 0, 1);
 
-/** A big cluster, as the process that shows free addresses knows it. */
+/** A big cluster as input of `holdfast capacity`. */
 export class CapacityBenchWorld {
   readonly pools: Pool[] = [];
   readonly pods: PodRecord[] = [];
@@ -64,7 +64,7 @@ export class CapacityBenchWorld {
     return { pools, pods, inventory: stock, nodes: [...this.#nodes.values()], blocksOf, now, maxStalenessMs: 30_000 };
   }
 
-  /** As the API server does it, and an informer hears of it. */
+  /** Patches a node, as the API server would, and updates the cached record. */
   patch(name: string, counts: Readonly<Record<string, string | null>>): KubeObject {
     const kept = Object.entries({ ...this.#counts.get(name), ...counts });
     const shown = Object.fromEntries(kept.filter((entry): entry is [string, string] => entry[1] !== null));
@@ -104,7 +104,7 @@ export class CapacityBenchWorld {
     return { offsets: all.slice(0, pods), size };
   }
 
-  /** Each node so many blocks as its pods need. */
+  /** Lends each node the blocks that its pods need. */
   #lend(pool: string, bound: readonly string[]): { offsets: number[]; size: number } {
     const unused = new Map<string, number[]>();
     const blocks: BlockRecord[] = [];

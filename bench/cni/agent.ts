@@ -25,12 +25,12 @@ export class AgentOfNode {
     this.#runDir = join(plane.dataDir, 'run', node);
   }
 
-  /** Where the plugin finds it. */
+  /** Path of the socket for the plugin. */
   get socket(): string {
     return join(this.#runDir, 'agent.sock');
   }
 
-  /** Starts the process and waits until it says that it is ready. */
+  /** Starts the process and waits until it is ready. */
   async start(): Promise<void> {
     const [health = 0, metrics = 0] = await findFreePorts(2);
     this.#metricsPort = metrics;
@@ -58,7 +58,7 @@ export class AgentOfNode {
     return usageOf(this.#child?.pid ?? 0);
   }
 
-  /** Answers of the API server so far. */
+  /** Returns the number of requests to the API server so far. */
   async requests(): Promise<{ reads: number; writes: number }> {
     const text = await (await fetch(`http://127.0.0.1:${String(this.#metricsPort)}/metrics`)).text();
     const series = text.split('\n').filter((line) => line.startsWith('holdfast_kube_request_seconds_count{'));

@@ -7,13 +7,13 @@ import { removeLeases } from './leases.js';
 import { type CallResults, type Load, runCalls } from './measure.js';
 
 export interface Baseline {
-  /** A start of the plugin that asks the agent for nothing but its answer. */
+  /** Calls of the plugin without any work of the agent. */
   readonly start: CallResults;
-  /** A start, and a bare create of a lease by the agent's identity: the least that an ADD can be. */
+  /** Such a call plus a bare create of a lease with the agent's identity: the minimum of an ADD. */
   readonly floor: CallResults;
 }
 
-/** In the same pool, and so for the same watchers. */
+/** Measures the baseline in the same pool, with the same watchers. */
 export async function measureBaseline(
   cluster: CniCluster,
   interfaces: readonly PodInterface[],

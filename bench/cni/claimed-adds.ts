@@ -21,14 +21,14 @@ import { costFigures } from './rounds.js';
 import { sum } from './sum.js';
 
 const VMS = 200;
-/** Over a bare start of the process: what is left is a socket and one GET. */
+/** Limit above a bare start of the process, for one socket request and one GET. */
 const OVER_START_MS = 12;
-/** VMI, VM, the claim under either of its names, and its lease. */
+/** Prefetched objects: VMI, VM, the claim under both possible names, and its lease. */
 const PREFETCHED = 5;
-/** What is refreshed meanwhile counts, too. */
+/** Limit of reads per ADD, which includes prefetches that are repeated meanwhile. */
 const READS = 1.2;
 
-/** Launchers of VMs whose claims have addresses. */
+/** Measures ADD and DEL for launchers whose claims have addresses. */
 export async function benchClaimed(cluster: CniCluster): Promise<Figure[]> {
   const network = await createNetwork(cluster, 'claimed', '10.66.0.0/16');
   const warmUp = await createVms(cluster, network, { batch: 'warm', count: VMS });
@@ -51,15 +51,15 @@ export async function benchClaimed(cluster: CniCluster): Promise<Figure[]> {
 }
 
 interface PrefetchedRun {
-  /** Of the plugin's process, which only asks the agent for its answer. */
+  /** Calls of the plugin without any work of the agent. */
   readonly start: CallResults;
   readonly added: WorkResults;
   readonly deleted: WorkResults;
-  /** Interfaces that did not get what their claim has. */
+  /** Number of interfaces that did not get the addresses of their claim. */
   readonly wrong: number;
 }
 
-/** ADDs for launchers that were bound a moment before: their agents have seen all that they will need. */
+/** Measures ADDs for launchers whose agents have prefetched everything. */
 async function measurePrefetched(
   cluster: CniCluster,
   network: BenchNetwork,
@@ -69,7 +69,7 @@ async function measurePrefetched(
   const interfaces: PodInterface[] = [];
   for (const [n, vm] of vms.entries()) interfaces.push(await createLauncher(cluster, network, { vm, n }));
   await untilValue(
-    'agents have looked at all launchers',
+    'agents to prefetch all launchers',
     () => countReads(cluster),
     (count) => count >= before + vms.length * PREFETCHED,
   );
@@ -84,7 +84,7 @@ async function measurePrefetched(
   return { start, added, deleted, wrong };
 }
 
-/** ADDs that come as soon as the launcher is bound: the agent may not even know the pod. Their costs hold those of prefetching. */
+/** Measures ADDs that come as soon as the launcher is bound, when the agent may not know the pod. Costs include the prefetch. */
 async function measureUnprepared(
   cluster: CniCluster,
   network: BenchNetwork,
@@ -100,7 +100,7 @@ async function measureUnprepared(
   return added;
 }
 
-/** As the kubelet says it: agents get ready for ADDs of pods that do not run yet. */
+/** Sets the pods to Running, as the kubelet does, which ends their prefetches. */
 async function markRunning({ plane }: CniCluster, interfaces: readonly PodInterface[]): Promise<void> {
   const say = async (n: number) => {
     const { namespace, name } = interfaces[n]!.pod.metadata;
@@ -136,7 +136,7 @@ function prefetchedFigures(
   ];
 }
 
-/** One read of each lease, and nothing is written. */
+/** Adds the targets: one read per lease, and no writes. */
 function withTargets(figure: Figure): Figure {
   if (figure.name.endsWith('reads of each')) return { ...figure, target: { atMost: READS } };
   if (figure.name.endsWith('writes of each')) return { ...figure, target: { atMost: 0 } };

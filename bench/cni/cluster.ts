@@ -17,7 +17,7 @@ import { PluginCaller } from './plugin-caller.js';
 
 export const NAMESPACE = 'bench';
 const NODES = 10;
-/** What would run in pods, or ask a process that does not run here. */
+/** Kinds that run pods, or need a process that does not run here. */
 const LEFT_OUT = new Set([
   'Deployment',
   'DaemonSet',
@@ -28,19 +28,19 @@ const LEFT_OUT = new Set([
 const IPAM = { namespace: HOLDFAST_NAMESPACE, name: 'holdfast-ipam' };
 const VIRT_CONTROLLER = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-controller' };
 
-/** A node on which nothing runs but its agent. */
+/** A node that runs only the agent. */
 export interface BenchNode {
   readonly agent: AgentOfNode;
-  /** The agent's identity: the floor writes what the agent writes, through the same admission. */
+  /** A client with the agent's identity, so that the baseline passes the same admission. */
   readonly client: Client;
 }
 
-/** An API server with what is shipped in force, ipam, and nodes with agents: nothing else that needs the machine. */
+/** An API server with Holdfast's manifests, ipam, and nodes with agents, and nothing else. */
 export interface CniCluster {
   readonly plane: ControlPlane;
   readonly addresses: AddressStory;
   readonly ipam: Client;
-  /** The only one who may make launchers. */
+  /** The only user that may create launchers. */
   readonly virtController: Client;
   readonly nodes: readonly BenchNode[];
   readonly caller: PluginCaller;
@@ -87,7 +87,7 @@ async function install(plane: ControlPlane, nodes: readonly string[]): Promise<v
   await startIpam(plane, validation);
 }
 
-/** What the pods and their maker need; the rights of virt-controller are not what is measured. */
+/** Objects that pods and virt-controller need. The permissions of virt-controller do not matter here. */
 function surroundings(): Manifest[] {
   return [
     ...[NAMESPACE, KUBEVIRT_NAMESPACE].map((name) => core('Namespace', { name })),

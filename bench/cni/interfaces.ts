@@ -16,11 +16,11 @@ export interface PodInterface {
   readonly node: BenchNode;
   readonly interfaceName: string;
   readonly containerId: string;
-  /** The NAD's config, as the plugin gets it. */
+  /** The NAD's config, as passed to the plugin. */
   readonly config: object;
 }
 
-/** A network whose NAD is there. */
+/** A network with its NAD. */
 export interface BenchNetwork {
   readonly nad: string;
   readonly config: object;
@@ -36,7 +36,7 @@ export interface PodOptions {
   readonly element?: object;
 }
 
-/** Makes a NAD, and waits until all agents know the pool. */
+/** Creates a NAD, and waits until all agents know its pool. */
 export async function createNetwork(
   { plane, addresses, nodes, caller }: CniCluster,
   nad: string,
@@ -55,7 +55,7 @@ export async function createNetwork(
   return { nad, config, pool: compiled.pool };
 }
 
-/** Makes pods with one interface, on all nodes in turn. */
+/** Creates pods with one interface, distributed over all nodes. */
 export async function bindPods(cluster: CniCluster, network: BenchNetwork, count: number): Promise<PodInterface[]> {
   const interfaces: PodInterface[] = [];
   const batch = randomBytes(4).toString('hex');
@@ -68,7 +68,7 @@ export async function bindPods(cluster: CniCluster, network: BenchNetwork, count
   return interfaces;
 }
 
-/** Makes a pod that nobody runs, bound to a node. */
+/** Creates a pod that is bound to a node and never run. */
 export async function createPod(
   client: Client,
   name: string,
@@ -108,13 +108,13 @@ export function callFor(
   return caller.call(env, config);
 }
 
-/** The addresses of a result, with prefix lengths. */
+/** Returns the addresses of a result, with prefix lengths. */
 export function addressesOf({ output }: PluginRun): string[] {
   const { ips = [] } = JSON.parse(output) as { ips?: { address: string }[] };
   return ips.map(({ address }) => address);
 }
 
-/** Code of the CNI error. */
+/** Returns the code of the CNI error. */
 export function codeOf({ output }: PluginRun): number {
   return (JSON.parse(output) as { code: number }).code;
 }

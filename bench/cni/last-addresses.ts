@@ -15,7 +15,7 @@ const CONTENDERS = 8;
 const ROUNDS = 10;
 const TRY_AGAIN = 11;
 
-/** 8 pods of as many nodes want the last 4 addresses of a /24 at once. */
+/** Measures 8 pods on 8 nodes that request the last 4 addresses of a /24 at once. */
 export async function benchLastAddresses(cluster: CniCluster): Promise<Figure[]> {
   const network = await createNetwork(cluster, 'small', '10.65.0.0/24');
   await fillButFew(cluster, network);

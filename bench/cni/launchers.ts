@@ -11,16 +11,16 @@ import { type BenchNetwork, type PodInterface, createPod } from './interfaces.js
 
 const VM_NETWORK = 'data';
 
-/** A running VM, as the API server knows it: with a claim that has its addresses, and no launcher yet. */
+/** The objects of a running VM: its claim has addresses, and it has no launcher yet. */
 export interface BenchVm {
   readonly name: string;
   readonly claim: string;
-  /** The claim's, with prefix lengths. */
+  /** Addresses of the claim, with prefix lengths. */
   readonly addresses: readonly string[];
   readonly vmi: VirtualMachineInstance;
 }
 
-/** Makes VMs and what KubeVirt and Holdfast's controller would make of them, and waits until all claims have addresses. */
+/** Creates VMs with the objects that KubeVirt and Holdfast's controller would create, and waits for the addresses of all claims. */
 export async function createVms(
   cluster: CniCluster,
   network: BenchNetwork,
@@ -42,12 +42,12 @@ export async function createVms(
   };
   await runLoad(create, { count, concurrency: 16 });
   const ready: BenchVm[] = [];
-  // in turn: a crowd that asks again and again is a load of its own
+  // one after the other, because parallel polling would be a load, too
   for (const vm of vms) ready.push({ ...vm, addresses: await cluster.addresses.waitForIPs(vm.claim) });
   return ready;
 }
 
-/** Makes the VM's launcher, bound to one of the nodes, as virt-controller and the webhook make it. */
+/** Creates the VM's launcher, bound to one of the nodes, as virt-controller and the webhook would. */
 export function createLauncher(
   { virtController, nodes }: CniCluster,
   network: BenchNetwork,

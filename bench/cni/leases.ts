@@ -5,13 +5,13 @@ import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { runLoad } from '../load.js';
 import { type CniCluster, NAMESPACE } from './cluster.js';
 
-/** Those that pods have, or had. */
+/** Returns the leases that pods hold or have released. */
 export async function leasesOf({ plane }: CniCluster, pool: Pool): Promise<AddressLease[]> {
   const labelSelector = `${LEASE_OWNER_NAMESPACE}=${NAMESPACE},${LEASE_POOL}=${pool.name}`;
   return (await plane.client.list(ADDRESS_LEASES, { labelSelector })).items;
 }
 
-/** So that what comes next finds the pool as it was. */
+/** Deletes all leases, so that the next measurement starts with the same pool. */
 export async function removeLeases(cluster: CniCluster, pool: Pool): Promise<void> {
   const leases = await leasesOf(cluster, pool);
   const remove = (n: number) =>

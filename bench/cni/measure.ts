@@ -6,19 +6,19 @@ import type { CniCluster } from './cluster.js';
 import { codeOf } from './interfaces.js';
 import { sum } from './sum.js';
 
-/** What many calls took, and how they ended. */
+/** The duration and results of many calls. */
 export interface CallResults {
   readonly seconds: number;
   readonly ran: readonly PluginRun[];
 }
 
-/** The same, and what it cost. */
+/** The results and costs of many calls. */
 export interface WorkResults extends CallResults {
-  /** Of all agents to the API server. */
+  /** Requests of all agents to the API server. */
   readonly reads: number;
   readonly writes: number;
   readonly agentCpuMs: number;
-  /** Of all that runs: API server, etcd, ipam, agents, and the plugin's processes. */
+  /** CPU time of API server, etcd, ipam, agents, and plugin processes. */
   readonly cpuMs: number;
 }
 
@@ -27,7 +27,7 @@ export interface Load {
   readonly concurrency: number;
 }
 
-/** @param call gets its number, from 0 */
+/** Runs calls in parallel. @param call gets its number, from 0 */
 export async function runCalls(call: (n: number) => Promise<PluginRun>, load: Load): Promise<CallResults> {
   const ran: PluginRun[] = [];
   const { seconds } = await runLoad(async (n) => {
@@ -36,7 +36,7 @@ export async function runCalls(call: (n: number) => Promise<PluginRun>, load: Lo
   return { seconds, ran };
 }
 
-/** As {@link runCalls}; nothing else may happen meanwhile. */
+/** Runs calls as {@link runCalls} and measures their costs. Nothing else may run meanwhile. */
 export async function runWork(
   cluster: CniCluster,
   call: (n: number) => Promise<PluginRun>,
@@ -55,7 +55,7 @@ export async function runWork(
   };
 }
 
-/** The same work done again counts as one. */
+/** Joins the results of repeated runs. */
 export function joinedCalls(calls: readonly CallResults[]): CallResults {
   return { seconds: sum(calls, ({ seconds }) => seconds), ran: calls.flatMap(({ ran }) => ran) };
 }
@@ -74,12 +74,12 @@ export function rateOf({ ran, seconds }: CallResults): number {
   return ran.length / seconds;
 }
 
-/** As the runtime waits: from before the process starts until it has ended. */
+/** Returns the latencies as seen by the runtime: from the start of the process to its end. */
 export function latenciesOf({ ran }: CallResults): Percentiles {
   return percentilesOf(ran.map(({ ms }) => ms));
 }
 
-/** @param name gets what is measured */
+/** Returns the figures of the latencies. @param name gets the name of the percentile */
 export function latencyFigures(name: (what: string) => string, calls: CallResults): Figure[] {
   const { p50Ms, p95Ms, p99Ms } = latenciesOf(calls);
   return [
@@ -89,7 +89,7 @@ export function latencyFigures(name: (what: string) => string, calls: CallResult
   ];
 }
 
-/** Says what the first one failed of. @returns how many failed */
+/** Prints the first failure. @returns the number of failures */
 export function failuresOf({ ran }: CallResults): number {
   const failed = ran.filter(({ exit }) => exit !== 0);
   const [first] = failed;
@@ -97,12 +97,12 @@ export function failuresOf({ ran }: CallResults): number {
   return failed.length;
 }
 
-/** For whoever waits: a cell takes a while. */
+/** Prints progress, because a measurement takes some time. */
 export function progress(line: string): void {
   process.stderr.write(`  ${line}\n`);
 }
 
-/** MiB of the largest agent. */
+/** Returns the RSS of the largest agent in MiB. */
 export async function agentRss({ nodes }: CniCluster): Promise<number> {
   const usages = await Promise.all(nodes.map(({ agent }) => agent.usage()));
   return Math.max(...usages.map(({ rssMiB }) => rssMiB));

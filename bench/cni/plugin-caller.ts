@@ -6,7 +6,7 @@ import type { Child, Processes } from '../../e2e/bed/processes.js';
 const SOURCE = join(import.meta.dirname, 'caller');
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** How a process ended that ran the plugin. */
+/** The result of one plugin process. */
 export interface PluginRun {
   /** 0: success. */
   readonly exit: number;
@@ -17,7 +17,7 @@ export interface PluginRun {
   readonly cpuMs: number;
 }
 
-/** Runs the plugin as a container runtime does, in a process of its own each time. */
+/** Runs the plugin as a container runtime does, in one process per call. */
 export class PluginCaller {
   readonly #child: Child;
   readonly #waiting = new Map<number, (ran: PluginRun) => void>();
@@ -39,7 +39,7 @@ export class PluginCaller {
     });
   }
 
-  /** @throws {Error} where the caller is gone */
+  /** Runs the plugin once. @throws {Error} if the caller process has ended */
   async call(env: Readonly<Record<string, string>>, config: object): Promise<PluginRun> {
     const id = this.#calls++;
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);

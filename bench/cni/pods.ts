@@ -12,7 +12,7 @@ import { measureCell, measureRound } from './rounds.js';
 
 const EXISTING_LEASES = 20_000;
 
-/** 200 pods of 10 nodes on a /16, with more and more of them at once, and then among many leases. */
+/** Measures 200 pods on 10 nodes with a /16, with growing concurrency, and then the same among many leases. */
 export async function benchPods(cluster: CniCluster): Promise<Figure[]> {
   const network = await createNetwork(cluster, 'plain', '10.64.0.0/16');
   const figures = await cells(cluster, network, { concurrencies: [1, 4, 16, 64], what: '' });
@@ -39,7 +39,7 @@ async function cells(
   return figures;
 }
 
-/** Of agents that have just started, one after the other. */
+/** Measures the first ADD of each agent after its start, one after the other. */
 async function firstAdds(cluster: CniCluster, network: BenchNetwork, what: string): Promise<Figure[]> {
   const count = cluster.nodes.length;
   const interfaces = await bindPods(cluster, network, count);
@@ -53,7 +53,7 @@ async function firstAdds(cluster: CniCluster, network: BenchNetwork, what: strin
   ];
 }
 
-/** Leases of nobody, from the end of the pool. */
+/** Creates reservations at the end of the pool. */
 async function fill({ ipam }: CniCluster, { pool }: BenchNetwork): Promise<void> {
   const { last } = addressesOf(pool, 4, 'open').ranges[0]!;
   const create = async (n: number) => {

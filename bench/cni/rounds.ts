@@ -19,22 +19,22 @@ import {
 import { sum } from './sum.js';
 
 const PODS = 200;
-/** Of each cell: the 99th percentile of 200 is but the second worst of them. */
+/** Rounds per cell, because the 99th percentile of 200 calls is only the second slowest one. */
 const ROUNDS = 3;
-/** whereabouts 3a262bd, 200 pods of 10 nodes on a /16 on two such cores, ADDs a second at 16 and 64: as it is, and with node slices. */
+/** ADDs per second of whereabouts 3a262bd, for 200 pods on 10 nodes with a /16 on two cores: usual, and with node slices. */
 const WHEREABOUTS = { usual: 9.1, slices: 33.5 };
 const CROWDED = 16;
 
 interface RoundResult extends Baseline {
   readonly added: WorkResults;
   readonly deleted: WorkResults;
-  /** Interfaces with an address that another one has, too, or of which they have no lease. */
+  /** Number of interfaces whose address is a duplicate or has no lease. */
   readonly wrong: number;
-  /** Addresses that are held after all DELs. */
+  /** Number of addresses that are held after all DELs. */
   readonly leaked: number;
 }
 
-/** 200 pods get addresses and give them back, so many at once; again with other pods, and all rounds count as one. */
+/** Measures ADD and DEL of 200 pods with the given concurrency. Several rounds with new pods are joined. */
 export async function measureCell(
   cluster: CniCluster,
   network: BenchNetwork,
@@ -93,7 +93,7 @@ export function costFigures(name: NameFigure, { reads, writes, agentCpuMs, cpuMs
   ];
 }
 
-/** Pods are new in each: one that comes back gets its address back, which is other work. */
+/** Runs one round with new pods, because a known pod would get its previous address, which is less work. */
 export async function measureRound(
   cluster: CniCluster,
   network: BenchNetwork,

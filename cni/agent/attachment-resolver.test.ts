@@ -74,7 +74,7 @@ async function refusal(given: Given): Promise<{ code: number; message: string }>
 
 const networks = (...elements: object[]): Annotations => ({ [NETWORKS_ANNOTATION]: JSON.stringify(elements) });
 
-describe('the NAD for which the plugin is called', () => {
+describe('the NAD of a request', () => {
   const found: { name: string; given: Given; expect: { nad: string; position: number } }[] = [
     {
       name: "is the one of the element that requests the interface's name",
@@ -91,7 +91,7 @@ describe('the NAD for which the plugin is called', () => {
       expect: { nad: 'other/blue', position: 1 },
     },
     {
-      name: 'is the one that Multus counts, if no element requests the name',
+      name: 'is found by the ordinal name of Multus, if no element requests the interface name',
       given: { annotations: { [NETWORKS_ANNOTATION]: 'red,blue' }, interfaceName: 'net2' },
       expect: { nad: 'vms/blue', position: 2 },
     },
@@ -123,7 +123,7 @@ describe('the NAD for which the plugin is called', () => {
     });
   }
 
-  it('has the config on stdin, whatever Multus and libcni have added to that', async () => {
+  it('has the config on stdin, without the keys that Multus and libcni add', async () => {
     const config = {
       args: { cni: { some: 'arg' } },
       runtimeConfig: { mac: '02:00:00:00:00:01' },
@@ -139,7 +139,7 @@ describe('the NAD for which the plugin is called', () => {
     }
   });
 
-  it('is known by its name alone if its config is in a file on the node', async () => {
+  it('is compared by name only if its config is in a file on the node', async () => {
     const annotations = { [NETWORKS_ANNOTATION]: 'blue' };
     expect((await locate({ annotations, nads: { 'vms/blue': '' as never } })).nad).to.equal('vms/blue');
     expect(
@@ -149,7 +149,7 @@ describe('the NAD for which the plugin is called', () => {
     });
   });
 
-  it('is looked for live if the cached pod does not have the interface yet', async () => {
+  it('is read live if the cached pod does not have the interface yet', async () => {
     const live = { annotations: { [NETWORKS_ANNOTATION]: 'blue' } };
     expect(await locate({ annotations: {}, live })).to.deep.include({
       nad: 'vms/blue',
@@ -157,7 +157,7 @@ describe('the NAD for which the plugin is called', () => {
     });
   });
 
-  it('is looked for live if the cache does not have it, or not as it is now', async () => {
+  it('is read live if it is not cached, or its cached config is stale', async () => {
     const annotations = { [NETWORKS_ANNOTATION]: 'blue' };
     const live = { nads: { 'vms/blue': NETWORK_CONFIG } };
     expect(await locate({ annotations, nads: {}, live })).to.include({ nad: 'vms/blue' });
@@ -169,19 +169,19 @@ describe('the NAD for which the plugin is called', () => {
       name: 'no element of the pod is for the interface',
       given: { annotations: { [NETWORKS_ANNOTATION]: 'blue' }, interfaceName: 'eth0' },
       code: 7,
-      says: /^interface eth0 of pod vms.p1 is in neither of its annotations/,
+      says: /^interface eth0 of pod vms.p1 is not in its annotations/,
     },
     {
       name: 'the pod has no annotations',
       given: { annotations: {} },
       code: 7,
-      says: 'name the NetworkAttachmentDefinition',
+      says: 'add the NetworkAttachmentDefinition there',
     },
     {
       name: 'the NAD of the element has another config of that network',
       given: { annotations: { [NETWORKS_ANNOTATION]: 'other/blue' } },
       code: 7,
-      says: /NetworkAttachmentDefinition other.blue, and the config on stdin is not the one of that: its plugin has other/,
+      says: /NetworkAttachmentDefinition other.blue, but the config on stdin is not from it: its plugin has other/,
     },
     {
       name: 'the NAD of the element is for another network',
@@ -190,10 +190,10 @@ describe('the NAD for which the plugin is called', () => {
         nads: { 'vms/blue': { ...NETWORK_CONFIG, name: 'red' } },
       },
       code: 7,
-      says: 'it names network "red", and stdin "blue"',
+      says: 'it names network "red", but stdin names "blue"',
     },
     {
-      name: 'the NAD of the element has an IPAM of its own',
+      name: 'the NAD of the element has another IPAM',
       given: {
         annotations: { [NETWORKS_ANNOTATION]: 'blue' },
         nads: { 'vms/blue': { ...NETWORK_CONFIG, ipam: { type: 'static' } } },
@@ -202,7 +202,7 @@ describe('the NAD for which the plugin is called', () => {
       says: 'it delegates IPAM to static',
     },
     {
-      name: 'the config of the NAD is deeper than that of any plugin',
+      name: 'the config of the NAD is nested too deeply',
       given: {
         annotations: { [NETWORKS_ANNOTATION]: 'blue' },
         nads: {
@@ -211,41 +211,41 @@ describe('the NAD for which the plugin is called', () => {
         },
       },
       code: 7,
-      says: 'the config on stdin is not the one of that',
+      says: 'the config on stdin is not from it',
     },
     {
-      name: 'there is no such NAD',
+      name: 'the NAD does not exist',
       given: { annotations: { [NETWORKS_ANNOTATION]: 'gone' } },
       code: 11,
       says: 'NetworkAttachmentDefinition vms/gone, which does not exist',
     },
     {
-      name: 'the cache does not fit and the API server does not answer',
+      name: 'the cache does not match and the API server does not answer',
       given: { annotations: {}, live: undefined },
       code: 11,
       says: 'connection refused',
     },
     {
-      name: 'the annotation cannot be read',
+      name: 'the annotation is invalid',
       given: { annotations: { [NETWORKS_ANNOTATION]: '[{"name": 1}]' } },
       code: 100,
-      says: /^annotation k8s\.v1\.cni\.cncf\.io.networks of pod vms.p1 cannot be read: element 0/,
+      says: /^annotation k8s\.v1\.cni\.cncf\.io.networks of pod vms.p1 is invalid: element 0/,
     },
     {
-      name: 'the default network cannot be read',
+      name: 'the annotation of the default network is invalid',
       given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'a,b', [NETWORKS_ANNOTATION]: 'blue' } },
       code: 100,
-      says: /^annotation v1\.multus-cni\.io.default-network of pod vms.p1 cannot be read: it has more than one element/,
+      says: /^annotation v1\.multus-cni\.io.default-network of pod vms.p1 is invalid: it has more than one element/,
     },
     {
       name: 'the default network has the interface of another network',
       given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'other/blue@net1', [NETWORKS_ANNOTATION]: 'blue' } },
       code: 100,
-      says: 'both have the interface net1',
+      says: 'both name interface net1',
     },
   ];
   for (const { name, given, code, says } of refused) {
-    it(`is none if ${name}`, async () => {
+    it(`is an error if ${name}`, async () => {
       const error = await refusal(given);
       expect(error.code, error.message).to.equal(code);
       expect(error.message).to.match(typeof says === 'string' ? new RegExp(says.replaceAll('/', '.')) : says);

@@ -24,13 +24,13 @@ export interface AttachmentResolverDeps {
   readonly pods: Pick<NodePods, 'find' | 'read'>;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;
   readonly client: Pick<Client, 'get'>;
-  /** Where Multus looks for the NAD of a default network that names no namespace. */
+  /** The namespace in which Multus looks for the NAD of a default network without a namespace. */
   readonly multusNamespace: string;
 }
 
 /**
- * Finds out for which NAD a plugin is called. Multus does not say it: the interface's name tells which element of the pod's annotations it is.
- * That the config on stdin is the one of that NAD proves it.
+ * Finds the NAD for which the plugin is called. Multus does not pass it on, so the network-selection element is found by the
+ * interface name. The config on stdin must be that of the element's NAD.
  */
 export class AttachmentResolver {
   readonly #deps: AttachmentResolverDeps;
@@ -40,9 +40,10 @@ export class AttachmentResolver {
   }
 
   /**
-   * Pod and NAD are read live if what is cached of them does not fit the request: the runtime may know younger ones.
-   * @throws {CniError} 7 if no element of the pod is for the interface, or its NAD has another config; 11 if there is no such NAD, or the
-   * API server does not answer; 100 if an annotation of the pod cannot be read
+   * Returns the attachment of an ADD. Pod and NAD are read live if the cached ones do not match the request, because the runtime may
+   * know newer versions.
+   * @throws {CniError} 7 if no element of the pod is for the interface, or its NAD has another config; 11 if the NAD does not exist or
+   * the API server does not answer; 100 if an annotation of the pod cannot be parsed
    */
   async resolve(request: AddRequest, call: RequestContext): Promise<Attachment> {
     const { pods, networks } = this.#deps;
@@ -55,7 +56,7 @@ export class AttachmentResolver {
     return this.#locateLive(request, call);
   }
 
-  /** @throws {CniError} 100 if an annotation of the pod cannot be read */
+  /** Returns the network-selection element of an interface. @throws {CniError} 100 if an annotation of the pod cannot be parsed */
   selectionFor(pod: NodePod, interfaceName: string): NetworkSelection | undefined {
     const ofDefault = readAnnotation(DEFAULT_NETWORK_ANNOTATION, pod, () =>
       defaultSelectionOf(pod, this.#deps.multusNamespace),
@@ -65,8 +66,8 @@ export class AttachmentResolver {
     if (found.length < 2) return found[0];
     throw new CniError(
       CniCode.Refused,
-      `annotations ${DEFAULT_NETWORK_ANNOTATION} and ${NETWORKS_ANNOTATION} of pod ${objectKey(pod)} both have the interface ` +
-        `${interfaceName}: give each its own "interface"`,
+      `annotations ${DEFAULT_NETWORK_ANNOTATION} and ${NETWORKS_ANNOTATION} of pod ${objectKey(pod)} both name interface ` +
+        `${interfaceName}: give each network its own "interface"`,
     );
   }
 
@@ -77,8 +78,8 @@ export class AttachmentResolver {
     if (selection === undefined) {
       throw new CniError(
         CniCode.InvalidConfig,
-        `${subject} is in neither of its annotations ${NETWORKS_ANNOTATION} and ${DEFAULT_NETWORK_ANNOTATION}: Holdfast serves networks ` +
-          'that the pod names there, and no other: name the NetworkAttachmentDefinition there, or use another IPAM',
+        `${subject} is not in its annotations ${NETWORKS_ANNOTATION} and ${DEFAULT_NETWORK_ANNOTATION}, and Holdfast serves only ` +
+          'the networks that these name: add the NetworkAttachmentDefinition there, or use another IPAM',
       );
     }
     const key = nadKeyOf(selection);
@@ -86,15 +87,15 @@ export class AttachmentResolver {
     if (nad === undefined) {
       throw new CniError(
         CniCode.TryAgain,
-        `${subject} is for NetworkAttachmentDefinition ${key}, which does not exist`,
+        `${subject} uses NetworkAttachmentDefinition ${key}, which does not exist: create it, or correct the annotation`,
       );
     }
     const mismatch = mismatchOf(nad, request);
     if (mismatch === undefined) return attachmentOf(request, pod, selection);
     throw new CniError(
       CniCode.InvalidConfig,
-      `${subject} is for NetworkAttachmentDefinition ${key}, and the config on stdin is not the one of that: ${mismatch}. ` +
-        'If it has just been changed, the next attempt succeeds; otherwise name the right one in the pod',
+      `${subject} uses NetworkAttachmentDefinition ${key}, but the config on stdin is not from it: ${mismatch}. ` +
+        'If it was changed just now, the next attempt succeeds; otherwise correct the network in the annotation of the pod',
     );
   }
 
@@ -117,12 +118,12 @@ function nadKeyOf({ nad }: NetworkSelection): string {
   return joinKey(nad.namespace, nad.name);
 }
 
-/** What tells the config of a request from that of the NAD; undefined if nothing does. */
+/** Returns how the config of the request differs from that of the NAD; undefined if it does not. */
 function mismatchOf({ config, pluginFingerprints, delegation }: ParsedNad, request: AddRequest): string | undefined {
   if (!config.ok) return `${config.problem.field} ${config.problem.message}`;
   const { name } = config.network;
-  if (name !== request.network) return `it names network "${name}", and stdin "${request.network}"`;
-  // its config is in a file of that name on the node: nothing else of it can be compared
+  if (name !== request.network) return `it names network "${name}", but stdin names "${request.network}"`;
+  // the config is in a file on the node, so only the name can be compared
   if (pluginFingerprints === undefined || pluginFingerprints.includes(request.fingerprint ?? '')) return undefined;
   if (delegation.kind === 'other') return `it delegates IPAM to ${delegation.type}`;
   return pluginFingerprints.length === 0
@@ -135,7 +136,7 @@ function readAnnotation<T>(annotation: string, pod: NodePod, read: () => T): T {
     return read();
   } catch (error) {
     if (!(error instanceof NetworkSelectionError)) throw error;
-    const message = `annotation ${annotation} of pod ${objectKey(pod)} cannot be read: ${error.message}`;
+    const message = `annotation ${annotation} of pod ${objectKey(pod)} is invalid: ${error.message}`;
     throw new CniError(CniCode.Refused, message);
   }
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { SelfAdvancingClock, worldWithVm } from './testing/agent-world.js';
 
-describe('who waits for a claim', () => {
-  it('says what he waited for when time is up', async () => {
+describe('the wait for a claim', () => {
+  it('ends with the reason of the wait when the time is up', async () => {
     const world = worldWithVm();
     world.remove('ipamclaims', 'vms/vm1.data');
     const answer = await world.add(world.launcher(), 0, world.call(1_000));
@@ -11,7 +11,7 @@ describe('who waits for a claim', () => {
     );
   });
 
-  it('waits no longer once the pod is being deleted, whose end waits for the answer', async () => {
+  it('ends when the pod is being deleted', async () => {
     const clock = new SelfAdvancingClock();
     const world = worldWithVm(clock);
     world.remove('ipamclaims', 'vms/vm1.data');

@@ -12,11 +12,11 @@ export interface BoundedWaitDeps {
   readonly random: Random;
 }
 
-/** Most that is waited for comes within a few of these. */
+/** Most waits end after a few of these. */
 const BASE_DELAY_MS = 50;
 const MAX_DELAY_MS = 1_000;
 
-/** Waits between looks at something that is on its way, until the call's time is up, or the pod needs it no more. */
+/** Waits between attempts with back-off, until the request's time is up or the pod is being deleted. */
 export class BoundedWait {
   readonly #deps: BoundedWaitDeps;
   readonly #uid: string;
@@ -30,7 +30,7 @@ export class BoundedWait {
     this.#backoff = backoff({ baseMs: BASE_DELAY_MS, maxMs: MAX_DELAY_MS, random: deps.random });
   }
 
-  /** @throws {CniError} 11 with what was waited for, once waiting is over */
+  /** Waits once. @throws {CniError} 11 with the reason of the wait, if the wait must end */
   async wait(reason: string): Promise<void> {
     const { signal, yieldWorker } = this.#call;
     const nap = () => this.#deps.clock.sleep(this.#backoff.next(), signal);
@@ -38,11 +38,11 @@ export class BoundedWait {
     this.check(reason);
   }
 
-  /** @throws {CniError} 11, as {@link wait} */
+  /** Checks without waiting. @throws {CniError} 11, as {@link wait} */
   check(reason: string): void {
     if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; time is up: try again`);
     const pod = this.#deps.pods.get(this.#uid);
-    // its end waits for this very answer
+    // the deletion of the pod waits for this answer
     if (pod !== undefined && isBeingDeleted(pod))
       throw new CniError(CniCode.TryAgain, `${reason}; the pod is being deleted`);
   }

@@ -5,7 +5,7 @@ import { truncate } from '../../api/json.js';
 export const CniCode = {
   IncompatibleVersion: 1,
   UnsupportedField: 2,
-  /** The message names the variables of the environment. */
+  /** The message names the environment variables. */
   InvalidEnvironment: 4,
   Io: 5,
   Decode: 6,
@@ -15,18 +15,18 @@ export const CniCode = {
   TryAgain: 11,
   /** STATUS: no ADD can be served. */
   NotAvailable: 50,
-  /** The pod has no right to the addresses: no retry helps until somebody changes something. */
+  /** The pod may not use the addresses. A retry fails until an object is changed. */
   Refused: 100,
-  /** A fault of the agent's own: its log has more. */
+  /** An internal error of the agent. Its log has the details. */
   Internal: 999,
 } as const;
 export type CniCode = (typeof CniCode)[keyof typeof CniCode];
 
-/** What a runtime is told. The message names the field, the value and what to do. */
+/** The error that the runtime gets. The message names the field, the value and the remedy. */
 export class CniError extends Error {
   override readonly name = 'CniError';
   readonly code: CniCode;
-  /** What else is known, for logs. */
+  /** More information for logs. */
   readonly details: string | undefined;
 
   constructor(code: CniCode, message: string, options: { details?: string; cause?: unknown } = {}) {

@@ -3,24 +3,24 @@ import type { Clock } from '../../kube/clock.js';
 import { CniCode, CniError } from './cni-error.js';
 import { type PluginResponse, failure } from './plugin-protocol.js';
 
-/** A network's config has some KiB, and a result of an earlier plugin hardly more. */
+/** A network config and the result of an earlier plugin have a few KiB each. */
 const MAX_REQUEST_BYTES = 1024 * 1024;
-/** The plugin writes at once what it has read. */
+/** The plugin sends the request as soon as it has read stdin. */
 const READ_MS = 10_000;
-/** For whoever has his answer, and does not hang up. */
+/** For callers that have their answer and do not close the connection. */
 const LINGER_MS = 1_000;
 const NEWLINE = 0x0a;
 
 export interface ConnectionOptions {
-  /** Never rejects. The signal aborts where nobody waits for the answer any more. */
+  /** Never rejects. The signal aborts when the caller no longer waits for the answer. */
   readonly answer: (text: string, signal: AbortSignal) => Promise<PluginResponse>;
   readonly clock: Clock;
   readonly onClosed: () => void;
 }
 
 /**
- * One caller: a request, which is one line of JSON, or all until the caller ends its side; then one object of JSON back, perhaps
- * with blanks before it.
+ * The connection of one caller. The request is one line of JSON, or everything until the caller half-closes the connection.
+ * The answer is one JSON object, which may have leading spaces.
  */
 export class Connection {
   readonly #socket: Socket;
@@ -35,7 +35,7 @@ export class Connection {
     this.#socket = socket;
     this.#options = options;
     this.#cancelTimer = options.clock.setTimer(READ_MS, () => {
-      this.#refuse(CniCode.Io, `no whole request within ${READ_MS / 1000} s: it is one line of JSON`);
+      this.#refuse(CniCode.Io, `the request was not complete within ${READ_MS / 1000} s: send it as one line of JSON`);
     });
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('end', () => this.#ended());
@@ -43,20 +43,20 @@ export class Connection {
     socket.on('close', () => this.#closed());
   }
 
-  /** Gives up the work on the answer. */
+  /** Cancels the work on the answer. */
   abort(reason: string): void {
     this.#gone.abort(new Error(reason));
   }
 
   #read(chunk: Buffer): void {
-    if (this.#state !== 'reading') return; // forgotten, so that the writer comes to its end and reads the answer
+    if (this.#state !== 'reading') return; // discarded, so that the writer finishes and reads the answer
     const end = chunk.indexOf(NEWLINE);
     this.#chunks.push(end === -1 ? chunk : chunk.subarray(0, end));
     this.#size += chunk.length;
     if (this.#size > MAX_REQUEST_BYTES) {
       this.#refuse(
         CniCode.Decode,
-        `the request has more than ${MAX_REQUEST_BYTES} bytes: no network's config needs that`,
+        `the request has more than ${MAX_REQUEST_BYTES} bytes: shorten the network's config`,
       );
     } else if (end !== -1) {
       this.#work();
@@ -65,7 +65,7 @@ export class Connection {
 
   #ended(): void {
     if (this.#state === 'reading') this.#work();
-    // either it only writes no more, and a blank does no harm; or it is gone, and the blank brings it to light
+    // a half-closed caller ignores the space; if the caller has exited, the write reveals it
     else if (this.#state === 'working') this.#socket.write(' ');
   }
 
@@ -87,13 +87,13 @@ export class Connection {
     this.#state = 'done';
     if (this.#socket.destroyed) return;
     this.#socket.end(JSON.stringify(answer));
-    // who still writes would lose the answer with the connection
+    // an immediate close would discard the answer if the caller is still writing
     this.#cancelTimer = this.#options.clock.setTimer(LINGER_MS, () => this.#socket.destroy());
   }
 
   #closed(): void {
     this.#cancelTimer();
-    if (this.#state === 'working') this.abort('the caller is gone');
+    if (this.#state === 'working') this.abort('the caller closed the connection');
     this.#state = 'done';
     this.#options.onClosed();
   }

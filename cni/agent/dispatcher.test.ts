@@ -55,29 +55,34 @@ function errorIn({ exit, output }: PluginResponse): { code: number; msg: string;
   return JSON.parse(output) as { code: number; msg: string; cniVersion: string };
 }
 
-describe('the dispatcher', () => {
+describe('the request dispatcher', () => {
   let front: Front;
 
   beforeEach(() => {
     front = new Front();
   });
 
-  it('gives the result of a verb, and nothing where it has none', async () => {
+  it('returns the result of a verb, or empty output if it has none', async () => {
     expect(await front.ask('ADD')).to.deep.equal({ exit: 0, output: '{"done":true}' });
     front.perform = () => Promise.resolve(undefined);
     expect(await front.ask('CHECK', { CNI_COMMAND: 'DEL' })).to.deep.equal({ exit: 0, output: '' });
   });
 
   const failures: { name: string; error: Error; code: number; says: string }[] = [
-    { name: 'a refusal', error: new CniError(CniCode.Refused, 'no'), code: 100, says: 'no' },
-    { name: 'an API server that is away', error: AWAY, code: 11, says: 'API server is away' },
+    { name: 'a CniError', error: new CniError(CniCode.Refused, 'no'), code: 100, says: 'no' },
+    { name: 'an API server that is not available', error: AWAY, code: 11, says: 'API server is not available' },
     {
-      name: 'an API server that refuses',
+      name: 'an API server that refuses the request',
       error: new StatusError({ request: 'GET /x', status: 403, reason: 'Forbidden', message: 'no' }),
       code: 11,
       says: '403',
     },
-    { name: 'a fault of our own', error: new TypeError('x is not a function'), code: 999, says: 'see its log' },
+    {
+      name: 'an internal error',
+      error: new TypeError('x is not a function'),
+      code: 999,
+      says: 'see the log of the agent',
+    },
   ];
   for (const { name, error, code, says } of failures) {
     it(`answers ${name} with code ${code}, in the version of the request`, async () => {
@@ -88,7 +93,7 @@ describe('the dispatcher', () => {
     });
   }
 
-  it('gives an ADD its time, and then says that it may be tried again', async () => {
+  it('fails an ADD with code 11 at its deadline', async () => {
     front.perform = (_request, { signal }) =>
       new Promise((_resolve, reject) =>
         signal.addEventListener('abort', () => reject(new TransportError('aborted', 'GET /x: given up'))),
@@ -103,7 +108,7 @@ describe('the dispatcher', () => {
       .and.to.include('try again');
   });
 
-  it('leaves the last words to the work that is given up', async () => {
+  it('prefers the error message of the cancelled work over its own', async () => {
     front.perform = async (_request, { signal }) => {
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
       await turn();
@@ -115,7 +120,7 @@ describe('the dispatcher', () => {
     expect(errorIn(await answer).msg).to.equal('claim vm1.data has no addresses yet');
   });
 
-  it('answers for work that does not hear, which keeps its turn', async () => {
+  it('answers in place of work that ignores the abort, which keeps its place in the queue', async () => {
     let end: () => void = () => undefined;
     const seen: string[] = [];
     front.perform = ({ command }) => {
@@ -138,7 +143,7 @@ describe('the dispatcher', () => {
     expect(await next).to.deep.equal({ exit: 0, output: '' });
   });
 
-  it('works on one request of an interface at a time, and on those of others meanwhile', async () => {
+  it('runs one request of an interface at a time, and requests of other interfaces in parallel', async () => {
     const seen: string[] = [];
     const ends: (() => void)[] = [];
     front.perform = (request) => {
@@ -155,9 +160,9 @@ describe('the dispatcher', () => {
     await Promise.all(answers);
   });
 
-  describe('on DEL', () => {
+  describe('a failed DEL', () => {
     for (const error of [AWAY, new TypeError('x is not a function'), new CniError(CniCode.TryAgain, 'later')]) {
-      it(`succeeds and leaves a note after ${error.name}`, async () => {
+      it(`succeeds and becomes a pending delete after ${error.name}`, async () => {
         front.perform = () => Promise.reject(error);
         expect(await front.ask('DEL')).to.deep.equal({ exit: 0, output: '' });
         expect([...front.notes]).to.deep.equal(['c1 net1']);
@@ -165,7 +170,7 @@ describe('the dispatcher', () => {
       });
     }
 
-    it('leaves a note after 10 s, and one for a caller that is gone', async () => {
+    it('becomes a pending delete after 10 s, and if its caller has disconnected', async () => {
       front.perform = () => new Promise(() => undefined);
       const answer = front.ask('DEL');
       await turn();
@@ -180,14 +185,14 @@ describe('the dispatcher', () => {
       expect([...front.notes]).to.deep.equal(['c1 net1', 'c1 net2']);
     });
 
-    it('succeeds without a note if there are too many', async () => {
+    it('succeeds without a pending delete if there are too many', async () => {
       front.perform = () => Promise.reject(AWAY);
       front.areNotesFull = true;
       expect(await front.ask('DEL')).to.deep.equal({ exit: 0, output: '' });
       expect(front.noted).to.equal(0);
     });
 
-    it('fails with code 11 only where the note cannot be written either', async () => {
+    it('fails with code 11 only if the pending delete cannot be stored either', async () => {
       front.perform = () => Promise.reject(AWAY);
       front.noteFails = new Error('no space left on device');
       const { code, msg } = errorIn(await front.ask('DEL'));
@@ -197,7 +202,7 @@ describe('the dispatcher', () => {
     });
   });
 
-  it('makes a note good in turn, unless somebody has done it meanwhile', async () => {
+  it('carries out a pending delete in the queue of its interface, unless it was done meanwhile', async () => {
     const deleted: string[] = [];
     let end: () => void = () => undefined;
     front.perform = () => new Promise((resolve) => (end = () => resolve(undefined)));
@@ -220,7 +225,7 @@ describe('the dispatcher', () => {
     expect(deleted).to.deep.equal(['c1 net1']);
   });
 
-  it('counts requests by command and code', async () => {
+  it('counts requests by command and error code', async () => {
     await front.ask('ADD');
     await front.ask('ADD', { CNI_IFNAME: '' });
     await front.dispatcher.answer('x', NEVER);
@@ -231,7 +236,7 @@ describe('the dispatcher', () => {
     expect(text).to.include('holdfast_cni_requests_in_flight 0');
   });
 
-  it('answers whatever comes with JSON, and failures with a code', async () => {
+  it('answers any input with JSON, and failures with a code', async () => {
     const variable = fc.constantFrom(
       'CNI_COMMAND',
       'CNI_CONTAINERID',

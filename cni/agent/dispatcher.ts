@@ -15,9 +15,9 @@ import type { Verbs } from './verbs.js';
 export interface DispatcherOptions {
   readonly verbs: Pick<Verbs, 'perform' | 'delete'>;
   readonly pendingDeletes: Pick<PendingDeletes, 'has' | 'write'>;
-  /** A note was written. */
+  /** Called after a DEL was stored as a pending delete. */
   readonly onPendingDelete: () => void;
-  /** How many requests are worked on at once. */
+  /** The maximum number of requests that run at the same time. */
   readonly workers: number;
   readonly addTimeoutMs: number;
   readonly clock: Clock;
@@ -25,13 +25,13 @@ export interface DispatcherOptions {
   readonly metrics: RequestMetrics;
 }
 
-/** A pod's end shall not wait for an API server that is slow: what is not released by then is noted. */
+/** A slow API server must not delay the end of a pod. A DEL that takes longer becomes a pending delete. */
 const DEL_MS = 10_000;
 const DEFAULT_MS = 30_000;
-/** Work that is given up says so itself, in better words than are known here. */
+/** Cancelled work gets this time to fail with its own message, which is more precise than the one given here. */
 const ABORT_GRACE_MS = 1_000;
 
-/** From the text of a request to that of its answer: in turn, in time, and whatever happens with a code. */
+/** Runs requests for one interface one after the other, bounds their time, and always answers with a CNI code. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #turns: RequestQueue;
@@ -41,7 +41,7 @@ export class Dispatcher {
     this.#turns = new RequestQueue(options.workers);
   }
 
-  /** Never rejects. @param caller aborts where nobody waits for the answer any more */
+  /** Answers the text of one request. Never rejects. @param caller aborts when the caller no longer waits */
   async answer(text: string, caller: AbortSignal): Promise<PluginResponse> {
     const { clock, metrics } = this.#options;
     const started = clock.now();
@@ -65,11 +65,11 @@ export class Dispatcher {
     }
   }
 
-  /** Makes a noted deletion good, in turn with the requests for the same interface. @throws what the API server's client throws */
+  /** Carries out a pending delete, queued with the requests for the same interface. @throws errors of the API client */
   async retryDelete({ target }: PendingDelete, caller: AbortSignal): Promise<void> {
     await this.#inTime(DEL_MS, caller, (signal) =>
       this.#turns.run(sandboxInterfaceKey(target), signal, async () => {
-        // an ADD may have done it in the meantime
+        // an ADD may have carried it out in the meantime
         if (await this.#options.pendingDeletes.has(target)) await this.#options.verbs.delete(target, { signal });
       }),
     );
@@ -100,24 +100,24 @@ export class Dispatcher {
     }
   }
 
-  /** What could not be released now is promised: nobody can do more about a pod that ends. */
+  /** Stores a failed DEL as a pending delete, so that the end of the pod is not delayed. */
   async #note(at: InterfaceRef, why: unknown): Promise<void> {
     const { pendingDeletes, log, onPendingDelete } = this.#options;
     let isNoted: boolean;
     try {
       isNoted = await pendingDeletes.write(at);
     } catch (error) {
-      const message = `cannot release the addresses now (${messageOf(why)}), nor note it: ${messageOf(error)}`;
+      const message = `cannot release the addresses now (${messageOf(why)}), and cannot store the pending delete: ${messageOf(error)}`;
       throw new CniError(CniCode.TryAgain, message, { cause: why });
     }
     const { containerId, interfaceName } = at;
     const fields = { containerId, interfaceName, err: why };
     if (!isNoted) {
-      const reason = 'there are too many notes, so the addresses are released after the pod is gone';
+      const reason = 'too many pending deletes: the leak sweep releases the addresses after the pod is deleted';
       log.error(fields, `${reason}: ${messageOf(why)}`);
       return;
     }
-    log.warn(fields, `addresses are released later: ${messageOf(why)}`);
+    log.warn(fields, `DEL is pending, its addresses are released later: ${messageOf(why)}`);
     onPendingDelete();
   }
 
@@ -130,7 +130,7 @@ export class Dispatcher {
     try {
       return await Promise.race([work(deadline.signal), outOfPatience]);
     } catch (error) {
-      // an abort has no words of its own
+      // the reason of an abort is not a message for users
       if (deadline.signal.aborted && !(error instanceof CniError)) throw deadlineError(deadline);
       throw error;
     } finally {
@@ -139,7 +139,7 @@ export class Dispatcher {
     }
   }
 
-  /** Rejects a while after the deadline. Work that does not hear of it keeps its turn. */
+  /** Rejects some time after the deadline. Work that ignores the abort keeps its place in the queue. */
   async #outOfPatience(deadline: Deadline, over: AbortSignal): Promise<never> {
     const { clock } = this.#options;
     await new Promise<void>((resolve) => {
@@ -156,7 +156,7 @@ export class Dispatcher {
     const at =
       'containerId' in request ? { containerId: request.containerId, interfaceName: request.interfaceName } : {};
     if (request.command !== 'ADD') log.debug({ command, ...at }, 'request done');
-    else log.info({ command, ...at, network: request.network, pod: request.pod, result }, 'addresses given');
+    else log.info({ command, ...at, network: request.network, pod: request.pod, result }, 'addresses assigned');
   }
 
   #logRefused(refusal: CniError, ask: PluginRequest | undefined): void {
@@ -175,11 +175,16 @@ export class Dispatcher {
 }
 
 function deadlineError(deadline: Deadline): CniError {
-  return new CniError(CniCode.TryAgain, `${deadline.error('the request')?.message ?? 'given up'}: try again`);
+  return new CniError(
+    CniCode.TryAgain,
+    `${deadline.error('the request')?.message ?? 'the request was cancelled'}: try again`,
+  );
 }
 
 function cniErrorOf(error: unknown): CniError {
   if (error instanceof CniError) return error;
   if (error instanceof TransportError || error instanceof StatusError) return asReadError(error);
-  return new CniError(CniCode.Internal, `the agent failed: ${messageOf(error)}: see its log`, { cause: error });
+  return new CniError(CniCode.Internal, `internal error of the agent: ${messageOf(error)}; see the log of the agent`, {
+    cause: error,
+  });
 }

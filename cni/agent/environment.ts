@@ -1,18 +1,18 @@
 import { describeValue } from '../../api/json.js';
 import { CniCode, CniError } from './cni-error.js';
 
-/** The variables of the CNI protocol (CNI spec 1.1, section 2). */
+/** The environment variables of the CNI protocol (CNI spec 1.1, section 2). */
 
 export const COMMANDS = ['ADD', 'DEL', 'CHECK', 'GC', 'STATUS', 'VERSION'] as const;
 export type Command = (typeof COMMANDS)[number];
 
-/** Variables of a request that are as they must be; `args` may be empty. */
+/** The validated variables of a request; `args` may be empty. */
 export interface Environment {
   readonly command: Command;
-  /** Empty where the command needs none. */
+  /** Empty if the command needs none. */
   readonly containerId: string;
   readonly interfaceName: string;
-  /** Of CNI_ARGS; a key without a value is absent. */
+  /** The pairs of CNI_ARGS. Keys without a value are left out. */
   readonly args: ReadonlyMap<string, string>;
 }
 
@@ -28,10 +28,10 @@ const REQUIRED: Readonly<Record<Command, readonly Variable[]>> = {
 };
 
 const CONTAINER_ID = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-/** As the kernel takes them. */
+/** The names that the kernel accepts. */
 const INTERFACE_NAME = /^(?!\.{1,2}$)[^/:\s\0]{1,15}$/u;
 
-/** @throws {CniError} 4, which names all variables that are absent or cannot be */
+/** Reads and validates the variables. @throws {CniError} 4, naming all variables that are absent or invalid */
 export function readEnvironment(env: Readonly<Record<string, string>>): Environment {
   const command = COMMANDS.find((each) => each === env.CNI_COMMAND);
   if (command === undefined) {
@@ -51,17 +51,17 @@ export function readEnvironment(env: Readonly<Record<string, string>>): Environm
 function problemOf(variable: Variable, value = ''): string | undefined {
   if (value === '') return `${variable} is absent`;
   if (variable === 'CNI_CONTAINERID' && !CONTAINER_ID.test(value)) {
-    return `CNI_CONTAINERID is ${describeValue(value)}: it begins with a letter or digit, and has letters, digits, "_", "." and "-"`;
+    return `CNI_CONTAINERID is ${describeValue(value)}: it must begin with a letter or digit and contain only letters, digits, "_", "." and "-"`;
   }
   if (variable === 'CNI_IFNAME' && !INTERFACE_NAME.test(value)) {
-    return `CNI_IFNAME is ${describeValue(value)}: it has 1 to 15 characters, without "/", ":" and blanks`;
+    return `CNI_IFNAME is ${describeValue(value)}: it must have 1 to 15 characters and no "/", ":" or white space`;
   }
   return undefined;
 }
 
 const NO_ARGS: ReturnType<typeof readArgs> = { args: new Map() };
 
-/** Reads `K=V;K=V`. Multus says all twice, which is fine while it says the same. */
+/** Reads `K=V;K=V`. Multus repeats keys, which is allowed if the values are equal. */
 function readArgs(text: string): { args: ReadonlyMap<string, string>; problem?: string } {
   const args = new Map<string, string>();
   for (const pair of text.split(';')) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { installPlugin } from './install.js';
 
-describe('installing the plugin', () => {
+describe('the installation of the plugin', () => {
   let folder: string;
   let from: string;
   let binDir: string;
@@ -21,7 +21,7 @@ describe('installing the plugin', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('puts the binary of the architecture there, for all to run, and nothing else', async () => {
+  it("installs the executable of the node's architecture and no other file", async () => {
     expect(await installPlugin({ from, binDir, arch: 'x64' })).to.equal(true);
     expect(await readFile(target, 'utf8')).to.equal('amd64');
     expect((await stat(target)).mode & 0o777).to.equal(0o755);
@@ -30,7 +30,7 @@ describe('installing the plugin', () => {
     expect(await readFile(target, 'utf8')).to.equal('arm64');
   });
 
-  it('leaves alone what is right, and replaces as a whole what is not', async () => {
+  it('leaves a correct binary alone, and replaces another one atomically', async () => {
     await installPlugin({ from, binDir, arch: 'x64' });
     const { ino } = await stat(target);
     expect(await installPlugin({ from, binDir, arch: 'x64' })).to.equal(false);
@@ -46,17 +46,17 @@ describe('installing the plugin', () => {
   });
 
   const failures: { name: string; change: () => Promise<void> | void; arch?: string; says: string }[] = [
-    { name: 'there is no such architecture', change: () => undefined, arch: 's390x', says: 's390x' },
+    { name: 'the architecture is not supported', change: () => undefined, arch: 's390x', says: 's390x' },
     {
       name: 'the binary is not in the image',
       change: () => rm(join(from, 'holdfast-linux-amd64')),
       says: 'linux-amd64',
     },
-    { name: 'the folder is not there', change: () => rm(binDir, { recursive: true }), says: 'bin' },
-    { name: 'a folder has its name', change: () => mkdir(target), says: 'bin/holdfast' },
+    { name: 'the folder does not exist', change: () => rm(binDir, { recursive: true }), says: 'bin' },
+    { name: "a folder has the plugin's name", change: () => mkdir(target), says: 'bin/holdfast' },
   ];
   for (const { name, change, arch = 'x64', says } of failures) {
-    it(`says so where ${name}, and leaves nothing behind`, async () => {
+    it(`fails if ${name}, and leaves no file behind`, async () => {
       await change();
       const failure = await installPlugin({ from, binDir, arch }).catch((error: unknown) => (error as Error).message);
       expect(failure).to.include('--cni-bin-dir').and.to.include(says);

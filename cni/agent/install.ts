@@ -3,30 +3,30 @@ import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../kube/errors.js';
 
-/** As NADs name it: `"ipam": {"type": "holdfast"}`. */
+/** The plugin's name, as in `"ipam": {"type": "holdfast"}` of NADs. */
 const NAME = 'holdfast';
-/** What Node calls an architecture, and what Go calls it. */
+/** Node's names of architectures, with those of Go. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 export interface InstallOptions {
-  /** Holds the plugin's binaries, one for each architecture. */
+  /** The folder with the plugin's binaries, one for each architecture. */
   readonly from: string;
   /** The runtime's folder of CNI plugins. */
   readonly binDir: string;
-  /** As `process.arch`. */
+  /** The value of `process.arch`. */
   readonly arch: string;
 }
 
 /**
- * Puts the plugin where the runtime finds it, as a whole or not at all: runtimes call it at any moment.
- * @returns whether it was another one before
+ * Installs the plugin for the runtime. The file is replaced atomically, because runtimes may call it at any moment.
+ * @returns whether the file has changed
  * @throws {Error} naming the flag
  */
 export async function installPlugin({ from, binDir, arch }: InstallOptions): Promise<boolean> {
   const architecture = ARCHITECTURES[arch];
   if (architecture === undefined) {
     throw new Error(
-      `--cni-bin-dir: there is no CNI plugin for ${arch}; there are: ${Object.keys(ARCHITECTURES).join(', ')}`,
+      `--cni-bin-dir: no CNI plugin for architecture ${arch}; available: ${Object.keys(ARCHITECTURES).join(', ')}`,
     );
   }
   const target = join(binDir, NAME);
@@ -56,7 +56,7 @@ async function isSame(path: string, binary: Buffer): Promise<boolean> {
 }
 
 async function replace(path: string, binary: Buffer): Promise<void> {
-  // with a dot and without being a plugin's name: nobody takes it for one
+  // the leading dot keeps runtimes from taking the file for a plugin
   const scratch = join(path, '..', `.${NAME}-${randomBytes(6).toString('hex')}`);
   try {
     const file = await open(scratch, 'wx', 0o600);

@@ -40,7 +40,7 @@ const LISTS: Readonly<Record<string, unknown[]>> = {
   ],
 };
 
-describe('the agent', () => {
+describe('the agent process', () => {
   let server: FaultServer;
   let folder: string;
   let context: ProcessContext;
@@ -132,7 +132,7 @@ describe('the agent', () => {
     });
   }
 
-  it('installs the plugin, answers it from its first moment on, and leaves no socket', async () => {
+  it('installs the plugin, answers it from the start, and removes its socket at the end', async () => {
     const part = await start();
     expect(await readFile(join(folder, 'bin', 'holdfast'), 'utf8')).to.equal('plugin');
     const added = await ask(pluginRequest('ADD'));
@@ -150,7 +150,7 @@ describe('the agent', () => {
     expect(part.ready?.()).to.include('not listening');
   });
 
-  it('says what is missing while the API server is away, and lets pods end all the same', async () => {
+  it('reports missing caches while the API server is not available, and still answers DEL', async () => {
     isAway = true;
     const part = await start();
     expect(part.ready?.()).to.include('not listed yet').and.to.include('pods');
@@ -160,7 +160,7 @@ describe('the agent', () => {
     expect(await readdir(join(folder, 'run', 'deletions'))).to.deep.equal(['c1-net1.json']);
   });
 
-  it('makes good what is noted, once the API server is there again', async () => {
+  it('carries out pending deletes once the API server is available again', async () => {
     await start();
     await ask(pluginRequest('ADD'));
     isAway = true;

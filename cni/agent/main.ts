@@ -21,11 +21,11 @@ import { SocketServer } from './server.js';
 import { Verbs } from './verbs.js';
 
 const NAME = 'agent';
-/** Below `--run-dir`; the plugin knows both. */
+/** Names inside `--run-dir`. The plugin uses the same ones. */
 const SOCKET_NAME = 'agent.sock';
 const PENDING_DELETES_FOLDER = 'deletions';
 
-/** Answers the CNI plugin of one node. @param plugins folder of the plugin's binaries; by default where they are built to */
+/** Serves the CNI plugin of one node. @param plugins folder of the plugin's binaries; default: the build output */
 export function createAgent(
   shared: ProcessContext,
   config: AgentConfig,
@@ -93,14 +93,14 @@ class Agent implements Component {
     const { informers, log } = this.#context;
     const { cniBinDir } = this.#config;
     informers.start();
-    // where another agent serves the node, this one does nothing
+    // if another agent serves the node, this one must do nothing
     await this.#server.listen();
     this.#claims.start();
     this.#leases.start();
     this.#replay.start();
     if (cniBinDir === undefined) return;
     const isNew = await installPlugin({ from: this.#plugins, binDir: cniBinDir, arch: process.arch });
-    log.info({ cniBinDir }, isNew ? 'CNI plugin installed' : 'CNI plugin is there already');
+    log.info({ cniBinDir }, isNew ? 'CNI plugin installed' : 'CNI plugin is already installed');
   }
 
   ready(): string | undefined {

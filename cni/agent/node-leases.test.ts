@@ -16,7 +16,7 @@ function record(
   return readLease({ ...lease, spec: { ...lease.spec, owner, node, containerID: 'c1', interface: 'net1' } });
 }
 
-describe('the leases of a node', () => {
+describe('the known leases of a node', () => {
   let tell: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
   let own: NodeLeases;
 
@@ -32,7 +32,7 @@ describe('the leases of a node', () => {
   const versions = () => own.all().map(({ metadata }) => metadata.resourceVersion);
   const removed = (object: LeaseRecord) => tell({ type: 'removed', object, before: object });
 
-  it('are known as soon as they are written, and what the watch says of earlier states changes nothing', () => {
+  it('are known as soon as they are written, and older watch events are ignored', () => {
     own.update(record(10));
     tell({ type: 'added', object: record(9) });
     expect(versions()).to.deep.equal(['10']);
@@ -42,7 +42,7 @@ describe('the leases of a node', () => {
     expect(versions()).to.deep.equal(['11']);
   });
 
-  it('are ours though the watch tells late that another node had them before', () => {
+  it('stay known if the watch shows late that another node had them before', () => {
     own.update(record(12));
     removed(record(9));
     expect(own.heldAt(PLACE)).to.have.length(1);
@@ -50,13 +50,13 @@ describe('the leases of a node', () => {
     expect(own.heldAt(PLACE)).to.deep.equal([]);
   });
 
-  it('are no more ours once another node has them', () => {
+  it('are removed once another node has them', () => {
     own.update(record(10));
     own.update(record(11, { node: 'n2' }));
     expect(own.all()).to.deep.equal([]);
   });
 
-  it('are not gone on the word of a read that is older than what was written', () => {
+  it('are not removed by a read that is older than a write', () => {
     own.update(record(10));
     const known = own.get('blue.10-0-0-5');
     own.update(record(11));
@@ -66,7 +66,7 @@ describe('the leases of a node', () => {
     expect(versions()).to.deep.equal([]);
   });
 
-  it('are counted while they are held', () => {
+  it('are counted while they are held by a pod', () => {
     own.update(record(10));
     expect(own.held).to.equal(1);
     own.update(record(11, { releasedAt: 1 }));
@@ -77,7 +77,7 @@ describe('the leases of a node', () => {
     expect(own.held).to.equal(0);
   });
 
-  it('that were written are unseen until the watch shows them, or anything later', () => {
+  it('are unconfirmed after a write until the watch shows them, or a newer version', () => {
     own.update(record(10));
     expect(own.unconfirmed()).to.deep.equal([{ record: record(10), since: 5 }]);
     tell({ type: 'added', object: record(9) });
@@ -86,7 +86,7 @@ describe('the leases of a node', () => {
     expect(own.unconfirmed()).to.deep.equal([]);
   });
 
-  it('that may be held at a place are in doubt until the lease is seen there, or read for it', () => {
+  it('are uncertain after a write without an answer until they are seen or read', () => {
     const { name } = record(1).metadata;
     const doubted = { name, pool: 'blue', address: record(1).address };
     own.addUncertain(doubted, PLACE);

@@ -9,23 +9,23 @@ import { isNewer } from '../../kube/resource-version.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 
-/** Of an interface of a sandbox: what a DEL is about. */
+/** An interface of a sandbox, which a DEL names. */
 export interface SandboxInterface {
   readonly containerId: string;
   readonly interfaceName: string;
 }
 
-/** A lease that we wrote, and the watch has not shown. */
+/** A lease written by this agent that the watch has not shown yet. */
 export interface UnconfirmedLease {
   readonly record: LeaseRecord;
   /** In the clock's ms. */
   readonly since: number;
 }
 
-/** What follows the leases; an Informer does. */
+/** The part of an Informer that is used here. */
 export type NodeLeaseInformer = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'synced' | 'onChange'>;
 
-/** A write whose end nobody knows. */
+/** A write with an unknown result. */
 export interface UncertainWrite {
   /** Of the lease. */
   readonly leaseName: string;
@@ -34,27 +34,27 @@ export interface UncertainWrite {
   readonly since: number;
 }
 
-/** Is told, in the same turn, of what pods of this node have, and of what they may have. */
+/** Called synchronously when leases of this node, or uncertain writes, change. */
 export interface LeaseListener {
-  /** A lease of the node, in whatever state, is another than it was: undefined where there is none. */
+  /** A lease of the node has changed; undefined if it did not exist, or does not exist any more. */
   changed(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void;
-  /** An address may be leased to a pod of the node, or may not, until {@link resolved}. */
+  /** A write may or may not have leased an address, until {@link resolved}. */
   uncertain(key: string, request: UncertainRequest): void;
   resolved(key: string): void;
 }
 
-/** What was to be written, and may have been. */
+/** The lease that may have been written. */
 export interface UncertainRequest {
   readonly pool: string;
   readonly address: Address;
 }
 
-/** Writes without an answer are few, and looked at soon. */
+/** Uncertain writes are few, and are resolved soon. */
 const MAX_UNCERTAIN_WRITES = 1_024;
 
 /**
- * The leases of this node, in whatever state: what the watch has told, and what we wrote ourselves since. The watch lags behind; whatever
- * of it is older than what is known changes nothing.
+ * The leases of this node, in any state: from the watch, and from writes of this agent. The watch may lag behind, so events that are
+ * older than the known version are ignored.
  */
 export class NodeLeases {
   readonly #feed: NodeLeaseInformer;
@@ -67,7 +67,7 @@ export class NodeLeases {
   });
   /** By name. */
   readonly #unseen = new Map<string, UnconfirmedLease>();
-  /** Leases that may be held at a place and may not. */
+  /** Writes with an unknown result. */
   readonly #doubts = new Map<string, UncertainWrite>();
   #listener: LeaseListener | undefined;
   #held = 0;
@@ -75,7 +75,7 @@ export class NodeLeases {
   constructor(informers: Pick<InformerRegistry, 'get'>, nodeName: string, clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
     this.#nodeName = nodeName;
-    // by the field, which is the truth that the label repeats
+    // by the field, because the label only repeats it
     const watched: WatchSpec<AddressLease, LeaseRecord> = {
       resource: ADDRESS_LEASES,
       fieldSelector: nodeFieldSelector(nodeName),
@@ -85,12 +85,12 @@ export class NodeLeases {
     this.#feed.onChange((change) => this.#observe(change));
   }
 
-  /** To be set before anything is known. */
+  /** Sets the listener. Call it before the first lease is known. */
   setListener(listener: LeaseListener): void {
     this.#listener = listener;
   }
 
-  /** The first full list is there. */
+  /** Whether the first list has arrived. */
   get hasSynced(): boolean {
     return this.#feed.hasSynced;
   }
@@ -99,7 +99,7 @@ export class NodeLeases {
     return this.#feed.synced();
   }
 
-  /** How many are held. */
+  /** Number of held leases. */
   get held(): number {
     return this.#held;
   }
@@ -108,27 +108,27 @@ export class NodeLeases {
     return this.#leases.list();
   }
 
-  /** Of a pod's UID, in whatever state. */
+  /** Returns the leases of a pod, by UID, in any state. */
   ofPod(uid: string): readonly LeaseRecord[] {
     return this.#leases.byIndex('pod', uid);
   }
 
-  /** Released leases of a pool in its address space. A pool of the same name may have been in another one before. */
+  /** Returns the released leases of a pool in its address space. An earlier pool of that name may have been in another one. */
   releasedOf({ name, addressSpace }: Pick<Pool, 'name' | 'addressSpace'>): readonly LeaseRecord[] {
     return this.#leases.byIndex('released', name).filter((lease) => lease.addressSpace === addressSpace);
   }
 
-  /** Of a pool: those that are released, and had this MAC address. */
+  /** Returns the released leases of a pool that had this MAC address. */
   stickyFor(pool: Pick<Pool, 'name' | 'addressSpace'>, mac: string): readonly LeaseRecord[] {
     return this.releasedOf(pool).filter((lease) => lease.mac === mac);
   }
 
-  /** Of pods, and held. */
+  /** Returns the leases that a pod holds on the interface. */
   heldAt(place: SandboxInterface): readonly LeaseRecord[] {
     return this.#leases.byIndex('container', place.containerId).filter((lease) => isHeldAt(lease, place));
   }
 
-  /** The answer to a write of ours, or what was read since. */
+  /** Takes the answer to a write, or a lease that was read. */
   update(record: LeaseRecord): void {
     const { name } = record.metadata;
     if (!this.#isNews(record)) return;
@@ -142,17 +142,17 @@ export class NodeLeases {
     return this.#leases.get(name);
   }
 
-  /** There is no such lease. @param known what was known of it when it was asked for: what was learned since stays */
+  /** Records that a lease does not exist. @param known its version before the read: a newer one stays */
   markGone(name: string, known: LeaseRecord | undefined): void {
     if (known !== undefined && this.#leases.get(name) === known) this.#delete(name);
   }
 
-  /** What we wrote, and the watch has not shown: it may have been deleted while no watch ran. */
+  /** Returns written leases that the watch has not shown: they may have been deleted while the watch was down. */
   unconfirmed(): readonly UnconfirmedLease[] {
     return [...this.#unseen.values()];
   }
 
-  /** The place was to have a lease, and nobody knows whether it has. What is learned of earlier states does not end the doubt. */
+  /** Records a write with an unknown result. Older versions of the lease do not resolve it. */
   addUncertain(request: UncertainRequest & { readonly name: string }, place: SandboxInterface): void {
     const key = uncertainWriteKey(request.name, place);
     const [oldest] = this.#doubts.keys();
@@ -162,12 +162,12 @@ export class NodeLeases {
     this.#listener?.uncertain(key, request);
   }
 
-  /** Writes whose end nobody has asked about. */
+  /** Returns all writes with an unknown result. */
   uncertainWrites(): readonly UncertainWrite[] {
     return [...this.#doubts.values()];
   }
 
-  /** The names of leases that the place may have, and is not known to have. */
+  /** Returns the names of leases that uncertain writes may have given to the interface. */
   uncertainLeasesOf({ containerId, interfaceName }: SandboxInterface): readonly string[] {
     const about = [...this.#doubts.values()].filter(
       ({ target }) => target.containerId === containerId && target.interfaceName === interfaceName,
@@ -175,7 +175,7 @@ export class NodeLeases {
     return about.map(({ leaseName }) => leaseName);
   }
 
-  /** The lease was read after the doubt came up. */
+  /** Ends the uncertainty, after the lease was read. */
   resolve(name: string, place: SandboxInterface): void {
     this.#resolve(uncertainWriteKey(name, place));
   }
@@ -192,7 +192,7 @@ export class NodeLeases {
     if (news || this.#leases.get(name)?.metadata.resourceVersion === resourceVersion) this.#unseen.delete(name);
   }
 
-  /** It is deleted, or another node has it. What we wrote after that stays. */
+  /** Removes a lease that was deleted, or that another node holds. A newer write of this agent stays. */
   #remove({ metadata: { name, resourceVersion } }: LeaseRecord): void {
     const known = this.#leases.get(name)?.metadata.resourceVersion;
     if (known !== undefined && !isNewer(known, resourceVersion)) this.#delete(name);
@@ -233,12 +233,12 @@ function uncertainWriteKey(name: string, { containerId, interfaceName }: Sandbox
   return `${name} ${containerId} ${interfaceName}`;
 }
 
-/** A field selector. */
+/** Returns the field selector of leases and blocks of a node. */
 export function nodeFieldSelector(nodeName: string): string {
   return `spec.node=${nodeName}`;
 }
 
-/** A pod holds it there: claims' leases are nobody's to free but ipam's. */
+/** Whether a pod holds the lease on the interface. Leases of claims never match: only ipam may release those. */
 export function isHeldAt(lease: LeaseRecord, { containerId, interfaceName }: SandboxInterface): boolean {
   const isThere = lease.containerID === containerId && lease.interface === interfaceName;
   return isThere && lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';

@@ -8,7 +8,7 @@ import type { PendingDeletes, PendingDelete } from './pending-deletes.js';
 
 export interface PendingDeleteRetryOptions {
   readonly pendingDeletes: Pick<PendingDeletes, 'list'>;
-  /** Makes a deletion good and removes its note. */
+  /** Carries out a pending delete and removes its file. */
   readonly retryDelete: (note: PendingDelete, signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
@@ -18,10 +18,10 @@ export interface PendingDeleteRetryOptions {
 
 const BASE_MS = 1_000;
 const MAX_MS = 60_000;
-/** The plugin writes notes without telling. */
+/** The plugin also writes pending deletes, without a notification. */
 const RESCAN_MS = 30_000;
 
-/** Makes noted deletions good: at the start, soon after each new one, and with back-off while the API server is away. */
+/** Retries pending deletes: at the start, soon after each new one, and with back-off while the API server is not available. */
 export class PendingDeleteRetry {
   readonly #options: PendingDeleteRetryOptions;
   readonly #stop = new AbortController();
@@ -44,7 +44,7 @@ export class PendingDeleteRetry {
     await this.#running;
   }
 
-  /** There is a new note: look soon, but not before the pause after a failure is over. */
+  /** Announces a new pending delete. A back-off after a failure still ends first. */
   wake(): void {
     this.#hasWork = true;
     this.#nap.abort();
@@ -61,7 +61,7 @@ export class PendingDeleteRetry {
         pause.reset();
         await this.#rest();
       }
-      // what has just failed hardly succeeds at once, nor what has just been noted
+      // an immediate retry would most likely fail again
       if (this.#hasWork) await clock.sleep(pause.next(), this.#stop.signal);
     }
   }
@@ -72,21 +72,21 @@ export class PendingDeleteRetry {
     await this.#options.clock.sleep(RESCAN_MS, this.#nap.signal);
   }
 
-  /** @returns whether nothing is left */
+  /** @returns whether no pending delete is left */
   async #replayAll(): Promise<boolean> {
     const { pendingDeletes, log, metrics } = this.#options;
     let pending: PendingDelete[];
     try {
       pending = await pendingDeletes.list();
     } catch (error) {
-      log.error({ err: error }, `notes of deletions cannot be listed: ${messageOf(error)}`);
+      log.error({ err: error }, `cannot list the pending deletes: ${messageOf(error)}`);
       return false;
     }
     let left = pending.length;
     metrics.pending(left);
     for (const note of pending) {
       const outcome = await this.#replayOne(note);
-      if (outcome === 'away') break; // nor will it answer the others
+      if (outcome === 'away') break; // the others would fail, too
       if (outcome === 'done') metrics.pending(--left);
     }
     return left === 0;
@@ -96,11 +96,11 @@ export class PendingDeleteRetry {
     const { retryDelete, log } = this.#options;
     try {
       await retryDelete(note, this.#stop.signal);
-      log.info({ ...note.target }, 'a noted deletion is made good');
+      log.info({ ...note.target }, 'pending delete carried out');
       return 'done';
     } catch (error) {
       if (this.#stop.signal.aborted) return 'away';
-      log.warn({ ...note.target, err: error }, `a noted deletion cannot be made good yet: ${messageOf(error)}`);
+      log.warn({ ...note.target, err: error }, `a pending delete failed and is retried: ${messageOf(error)}`);
       return error instanceof TransportError ? 'away' : 'failed';
     }
   }

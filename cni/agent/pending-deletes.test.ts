@@ -13,7 +13,7 @@ import { PendingDeletes, MAX_PENDING_DELETES, type PendingDelete, pendingDeleteF
 const AT = { containerId: 'c1', interfaceName: 'net1' };
 const OTHER = { containerId: 'sb-2', interfaceName: 'net1' };
 
-describe('notes of deletions', () => {
+describe('pending deletes', () => {
   let root: string;
   let folder: string;
   let clock: ManualClock;
@@ -27,12 +27,12 @@ describe('notes of deletions', () => {
   });
   afterEach(() => rm(root, { recursive: true }));
 
-  it('are what a DEL needs, in files for root only', async () => {
+  it('store only what a DEL needs, in files that only root can read', async () => {
     await notes.write(AT);
     await notes.write(OTHER);
     expect(await notes.list()).to.have.deep.members([
-      { name: 'c1-net1.json', at: { command: 'DEL', ...AT } },
-      { name: pendingDeleteFileName(OTHER), at: { command: 'DEL', ...OTHER } },
+      { name: 'c1-net1.json', target: { command: 'DEL', ...AT } },
+      { name: pendingDeleteFileName(OTHER), target: { command: 'DEL', ...OTHER } },
     ]);
     const env = { CNI_COMMAND: 'DEL', CNI_CONTAINERID: 'c1', CNI_IFNAME: 'net1' };
     expect(JSON.parse(await readFile(join(folder, 'c1-net1.json'), 'utf8'))).to.deep.equal({ env, config: '' });
@@ -41,7 +41,7 @@ describe('notes of deletions', () => {
     expect(await readdir(folder)).to.have.length(2);
   });
 
-  it('are one for each interface, and go when they are removed', async () => {
+  it('have one file for each interface, which remove() deletes', async () => {
     expect(await notes.has(AT)).to.equal(false);
     await notes.write(AT);
     await notes.write(AT);
@@ -52,16 +52,16 @@ describe('notes of deletions', () => {
     expect([await notes.has(AT), await notes.list()]).to.deep.equal([false, []]);
   });
 
-  it('are read if an older plugin wrote them, with the whole config', async () => {
+  it('are read if an older plugin wrote them with the whole config', async () => {
     await mkdir(folder, { recursive: true });
     await writeFile(
       join(folder, 'c1-net1.json'),
       `${JSON.stringify(pluginRequest('DEL', {}, { padding: 'x'.repeat(100_000) }))}\n`,
     );
-    expect(await notes.list()).to.deep.equal([{ name: 'c1-net1.json', at: { command: 'DEL', ...AT } }]);
+    expect(await notes.list()).to.deep.equal([{ name: 'c1-net1.json', target: { command: 'DEL', ...AT } }]);
   });
 
-  it('are not written beyond the bound, and those that are there are kept', async function () {
+  it('are not stored beyond the limit, and existing ones are kept', async function () {
     this.timeout(30_000);
     await notes.write(AT);
     const others = Array.from({ length: MAX_PENDING_DELETES - 1 }, (_, index) => join(folder, `other-${index}.json`));
@@ -74,7 +74,7 @@ describe('notes of deletions', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('are none where there is no folder', async () => {
+  it('are an empty list if the folder does not exist', async () => {
     expect(await notes.list()).to.deep.equal([]);
   });
 
@@ -86,7 +86,7 @@ describe('notes of deletions', () => {
     { name: 'c1-net1.json', text: JSON.stringify(pluginRequest('DEL', { CNI_IFNAME: undefined })) },
   ];
   for (const { name, text } of unreadable) {
-    it(`are set aside where they cannot be read: ${text.slice(0, 60)}`, async () => {
+    it(`are renamed if their file is invalid: ${text.slice(0, 60)}`, async () => {
       await notes.write(OTHER);
       await writeFile(join(folder, name), text);
       expect(await notes.list()).to.have.length(1);
@@ -95,13 +95,13 @@ describe('notes of deletions', () => {
     });
   }
 
-  it('do not stumble over a folder that looks like one', async () => {
+  it('are listed although a folder has the name of a pending delete', async () => {
     await mkdir(join(folder, 'c1-net1.json'), { recursive: true });
     await notes.write(OTHER);
     expect(await notes.list()).to.have.length(1);
   });
 
-  it('that a dead plugin was writing go after some time', async () => {
+  it('are cleaned of temporary files of crashed writers after some time', async () => {
     await notes.write(AT);
     const unfinished = join(folder, '.note-123');
     await writeFile(unfinished, '{"env"');
@@ -113,7 +113,7 @@ describe('notes of deletions', () => {
     expect(await readdir(folder)).to.have.length(1);
   });
 
-  it('have names that are safe, and differ for each interface', () => {
+  it('have safe file names that differ for each interface', () => {
     const text = fc.oneof(fc.string(), fc.constantFrom('a', 'a-b', 'b', 'a/b', '..', 'x'.repeat(300)));
     const place = fc.record({ containerId: text, interfaceName: text });
     fc.assert(
@@ -127,7 +127,7 @@ describe('notes of deletions', () => {
     );
   });
 
-  describe('are made good', () => {
+  describe('are retried', () => {
     let pending: number[];
     let tried: string[];
     let replay: (note: PendingDelete) => Promise<void>;
@@ -151,7 +151,7 @@ describe('notes of deletions', () => {
     });
     afterEach(() => loop.stop());
 
-    it('at the start, and again when somebody tells or time has passed', async () => {
+    it('are retried at the start, when a new one is announced, and at intervals', async () => {
       await notes.write(AT);
       loop.start();
       await clock.untilAlarmsSet();
@@ -170,7 +170,7 @@ describe('notes of deletions', () => {
       expect(await notes.list()).to.deep.equal([]);
     });
 
-    it('with growing pauses while the API server is away, which is asked once each time', async () => {
+    it('are retried with back-off while the API server is not available, one request per attempt', async () => {
       await notes.write(AT);
       await notes.write(OTHER);
       replay = () => Promise.reject(new TransportError('unsent', 'refused'));
@@ -191,7 +191,7 @@ describe('notes of deletions', () => {
       expect(pending.at(-1)).to.equal(0);
     });
 
-    it('even where one of them cannot be', async () => {
+    it('are retried even if one of them fails', async () => {
       await notes.write(AT);
       await notes.write(OTHER);
       replay = ({ target }) =>
@@ -202,7 +202,7 @@ describe('notes of deletions', () => {
       expect(pending.at(-1)).to.equal(1);
     });
 
-    it('no more once they are told to stop', async () => {
+    it('are not retried after stop()', async () => {
       await notes.write(AT);
       replay = () => Promise.reject(new Error('refused'));
       loop.start();

@@ -7,7 +7,7 @@ import type { Logger } from '../../kube/log.js';
 import { type PluginRequest, readPluginRequest } from './plugin-protocol.js';
 import { type InterfaceRef, readCniRequest } from './request.js';
 
-/** A deletion that is still to be made good. */
+/** A DEL that could not be carried out yet. */
 export interface PendingDelete {
   readonly name: string;
   readonly target: InterfaceRef;
@@ -19,20 +19,20 @@ export interface PendingDeletesOptions {
   readonly log: Logger;
 }
 
-/** The folder is in memory. The plugin has the same bound: 4096 notes take about 20 MiB. */
+/** The folder is in memory: 4096 files take about 20 MiB. The plugin has the same limit. */
 export const MAX_PENDING_DELETES = 4096;
 
 const FILE_EXTENSION = '.json';
-/** Set aside, for somebody to look at. */
+/** Marks files that could not be read and are kept for inspection. */
 const UNREADABLE_SUFFIX = '.unreadable';
-/** Begins the names of notes that are being written. */
+/** Prefix of files that are being written. */
 const TEMPORARY_PREFIX = '.note-';
-/** Whoever was writing one is dead after that. */
+/** After this time the writer of a temporary file has crashed. */
 const TEMPORARY_MAX_AGE_MS = 10 * 60_000;
 
 /**
- * Deletions that were promised and could not be done: a file each, which outlives the agent. The plugin writes them, too, while no
- * agent answers it; an interface's note has one name, whoever writes it.
+ * DELs that were acknowledged and could not be carried out: one file each, which survives a restart of the agent. The plugin writes
+ * them, too, while no agent answers. Both use the same file name for an interface.
  */
 export class PendingDeletes {
   readonly #options: PendingDeletesOptions;
@@ -42,8 +42,8 @@ export class PendingDeletes {
   }
 
   /**
-   * Writes what a DEL needs, and no more of the request. Durable once it resolves.
-   * @returns false if there are too many notes for one more
+   * Stores only the part of the request that a DEL needs. It is durable once the promise resolves.
+   * @returns false if there are too many pending deletes
    * @throws {Error} if it cannot be written
    */
   async write(at: InterfaceRef): Promise<boolean> {
@@ -76,12 +76,12 @@ export class PendingDeletes {
     }
   }
 
-  /** There may be none. */
+  /** Does nothing if there is none. */
   async remove(at: InterfaceRef): Promise<void> {
     await rm(this.#pathOf(at), { force: true });
   }
 
-  /** All that can be read; the others are set aside, with a word in the log. */
+  /** Lists the pending deletes. Files that cannot be read are renamed and logged. */
   async list(): Promise<PendingDelete[]> {
     const notes: PendingDelete[] = [];
     for (const name of await this.#names()) {
@@ -111,12 +111,15 @@ export class PendingDeletes {
     const path = join(folder, name);
     try {
       const at = interfaceToDelete(readPluginRequest(await readFile(path, 'utf8')));
-      // under another name it would neither be found by who makes it good nor be removed
+      // under another name the file would neither be found nor removed
       if (pendingDeleteFileName(at) !== name) throw new TypeError(`its name should be ${pendingDeleteFileName(at)}`);
       return { name, target: at };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      log.error({ path, err: error }, `note of a deletion cannot be read, and is set aside: ${messageOf(error)}`);
+      log.error(
+        { path, err: error },
+        `cannot read the file of a pending delete, renaming it to ${name}${UNREADABLE_SUFFIX}: ${messageOf(error)}`,
+      );
       await rename(path, `${path}${UNREADABLE_SUFFIX}`);
       return undefined;
     }
@@ -133,7 +136,7 @@ export class PendingDeletes {
   }
 }
 
-/** As the plugin has it: one name for each interface of a container, whatever characters these have. */
+/** Returns the file name for an interface of a container; the plugin has the same function. Other characters are hashed. */
 export function pendingDeleteFileName({ containerId, interfaceName }: InterfaceRef): string {
   const isPlain = /^[0-9A-Za-z]+$/.test(containerId) && /^[0-9A-Za-z._-]+$/.test(interfaceName);
   if (isPlain && containerId.length + interfaceName.length <= 160)
@@ -146,7 +149,7 @@ function deleteRequestFor({ containerId, interfaceName }: InterfaceRef): PluginR
 }
 
 function interfaceToDelete(ask: PluginRequest): InterfaceRef {
-  // what the config says does not matter any more
+  // a DEL does not use the config
   const request = readCniRequest({ ...ask, config: '{}' });
   if (request.command === 'DEL') return request;
   throw new TypeError(`CNI_COMMAND is ${request.command}, not DEL`);

@@ -1,34 +1,34 @@
 import { describeValue, isRecord, asRecord } from '../../api/json.js';
 import { CniCode, CniError } from './cni-error.js';
 
-/** What goes over the socket between plugin and agent: one object each way, the request on one line. */
+/** The protocol between plugin and agent: one JSON object in each direction, the request on one line. */
 
-/** What the runtime called the plugin with. A note of a deletion holds the same. */
+/** The call of the runtime. A file of a pending delete has the same format. */
 export interface PluginRequest {
-  /** The variables `CNI_…`. */
+  /** The `CNI_…` variables. */
   readonly env: Readonly<Record<string, string>>;
-  /** The text of stdin. */
+  /** The text from stdin. */
   readonly config: string;
 }
 
-/** What the plugin does. */
+/** The exit code and output of the plugin. */
 export interface PluginResponse {
   readonly exit: 0 | 1;
-  /** For stdout. */
+  /** Text for stdout. */
   readonly output: string;
 }
 
-/** Said where the request does not tell which version its sender speaks. */
+/** The version of answers to requests that name none. */
 const NEWEST_VERSION = '1.1.0';
 
-/** @throws {CniError} 6 */
+/** Parses the JSON text. @throws {CniError} 6 */
 export function readPluginRequest(text: string): PluginRequest {
   const value = parseJson(text, 'the request to the agent');
   const { env, config } = asRecord(value);
   if (!isRecord(env) || typeof config !== 'string') {
     throw new CniError(
       CniCode.Decode,
-      `the request to the agent is ${describeValue(value)}, not {"env": {…}, "config": "…"}: plugin and agent are of different versions`,
+      `the request to the agent is ${describeValue(value)}, not {"env": {…}, "config": "…"}: plugin and agent have different versions`,
     );
   }
   const variables = Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
@@ -47,12 +47,12 @@ export function parseJson(text: string, what: string): unknown {
   }
 }
 
-/** @param result of the verb; none where it has nothing to say */
+/** Builds the response of a verb. @param result absent if the verb has none */
 export function success(result?: object): PluginResponse {
   return { exit: 0, output: result === undefined ? '' : JSON.stringify(result) };
 }
 
-/** @param ask as far as it could be read: an error speaks the version of its request */
+/** Builds the response for an error, in the CNI version of the request if that could be read. */
 export function failure({ code, message, details }: CniError, ask?: PluginRequest): PluginResponse {
   const error = { cniVersion: versionOf(ask), code, msg: message, ...(details !== undefined && { details }) };
   return { exit: 1, output: JSON.stringify(error) };

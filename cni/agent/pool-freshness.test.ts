@@ -81,19 +81,19 @@ function versioned<T extends KubeObject>(object: T, resourceVersion: string): T 
   return { ...object, metadata: { ...object.metadata, resourceVersion } };
 }
 
-describe('the age of the pool from which a pod without a claim gets an address', () => {
+describe('the freshness check of pool and NAD', () => {
   let world: World;
   beforeEach(() => {
     world = new World();
   });
 
-  it('costs no read while the watches of pools and NADs deliver', async () => {
+  it('reads nothing while the watches of pools and NADs deliver events', async () => {
     world.clock.advance(MAX_STALENESS_MS);
     expect(await world.confirm()).to.equal(true);
     expect(world.reads).to.deep.equal([]);
   });
 
-  it('costs one read of pool and NAD in --max-staleness once their watches are silent', async () => {
+  it('reads pool and NAD once per --max-staleness while their watches are silent', async () => {
     world.clock.advance(MAX_STALENESS_MS + 1);
     for (let i = 0; i < 3; i++) expect(await world.confirm()).to.equal(true);
     expect(world.reads).to.deep.equal(['addresspools blue', 'network-attachment-definitions vms/blue']);
@@ -103,7 +103,7 @@ describe('the age of the pool from which a pod without a claim gets an address',
     expect(world.restarts).to.equal(0);
   });
 
-  it('is bounded if the pool has changed: the watch is restarted, and the pool chosen again', async () => {
+  it('restarts the watch and has the pool chosen again if the pool has changed', async () => {
     const edited = versioned(adminPool('blue', { cidr: '10.1.0.0/24' }), '11');
     world.live.set('blue', edited);
     world.deliver = () => world.pools.cache.set(edited);
@@ -112,7 +112,7 @@ describe('the age of the pool from which a pod without a claim gets an address',
     expect(world.restarts).to.equal(1);
   });
 
-  it('is bounded if the NAD has changed', async () => {
+  it('has the pool chosen again if the NAD has changed', async () => {
     const edited = versioned(nad('vms/blue', holdfastConfig({}, 'green')), '21');
     world.live.set('vms/blue', edited);
     world.deliver = () => world.networks.cache.set(edited);
@@ -120,27 +120,27 @@ describe('the age of the pool from which a pod without a claim gets an address',
     expect(await world.confirm()).to.equal(false);
   });
 
-  it('is bounded if the pool was deleted', async () => {
+  it('has the pool chosen again if the pool was deleted', async () => {
     world.live.delete('blue');
     world.deliver = () => world.pools.cache.delete('blue');
     world.clock.advance(MAX_STALENESS_MS + 1);
     expect(await world.confirm()).to.equal(false);
   });
 
-  it('makes the runtime try again if the watch does not deliver the change in time', async () => {
+  it('fails with code 11 if the watch does not deliver the change in time', async () => {
     world.live.set('blue', versioned(adminPool('blue'), '11'));
     world.clock.advance(MAX_STALENESS_MS + 1);
     expect(await world.confirm(5_000)).to.match(/^11 AddressPool blue has changed, and .*; time is up: try again/);
     expect(world.restarts).to.equal(1);
   });
 
-  it('is not exceeded while the API server cannot be asked', async () => {
+  it('fails while the API server cannot be reached and the caches are too old', async () => {
     world.fault = new TransportError('deadline', 'no whole answer within 3000 ms');
     world.clock.advance(MAX_STALENESS_MS + 1);
     expect(await world.confirm()).to.match(/no whole answer/);
   });
 
-  it('accepts a cache that is newer than the read', async () => {
+  it('accepts a cached pool that is newer than the read', async () => {
     world.live.set('blue', versioned(adminPool('blue'), '9'));
     world.clock.advance(MAX_STALENESS_MS + 1);
     expect(await world.confirm()).to.equal(true);

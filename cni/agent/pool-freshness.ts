@@ -11,10 +11,10 @@ import type { Attachment } from './attachment.js';
 import type { RequestContext } from './request-context.js';
 import { BoundedWait, type BoundedWaitDeps } from './bounded-wait.js';
 
-/** A cache that a watch fills; an Informer is one. */
+/** The part of an Informer that is used here. */
 interface WatchedCache<S> {
   readonly cache: Pick<Lister<S>, 'get'>;
-  /** When the API server last sent an event or a bookmark, by the clock. */
+  /** Time of the last event or bookmark of the API server, in the clock's ms. */
   readonly lastProgress: number;
   restartWatch(): void;
 }
@@ -29,12 +29,12 @@ export interface PoolFreshnessDeps extends BoundedWaitDeps {
 const READ_MS = 3_000;
 
 /**
- * Bounds the age of the pool and the NAD from which a pod without a claim gets an address. While their watches deliver, nothing is read:
- * a silent watch costs one read of each object in --max-staleness.
+ * Bounds the age of the pool and the NAD from which a pod without a claim gets an address. Nothing is read while their watches
+ * deliver events. A silent watch costs one read of each object per --max-staleness.
  */
 export class PoolFreshness {
   readonly #deps: PoolFreshnessDeps;
-  /** By object: when a read was sent that found the cached version to be the current one. */
+  /** By object: the time of the last read that confirmed the cached version. */
   readonly #confirmed = new Map<string, number>();
 
   constructor(deps: PoolFreshnessDeps) {
@@ -42,7 +42,8 @@ export class PoolFreshness {
   }
 
   /**
-   * @returns false if a cache was behind the API server; it has caught up since, and the pool must be chosen again
+   * Confirms that the cached pool and NAD are current.
+   * @returns false if a cache was stale; it has caught up since, and the pool must be chosen again
    * @throws {CniError} 11 if the cache does not catch up in time
    * @throws {StatusError | TransportError} if the API server cannot be asked
    */
@@ -81,7 +82,9 @@ export class PoolFreshness {
     const patience = new BoundedWait(this.#deps, attachment, call);
     const isChanged = () => watched.cache.get(key)?.metadata.resourceVersion !== outdated?.metadata.resourceVersion;
     while (!isUpToDate(watched.cache.get(key), live) && !(live === undefined && isChanged())) {
-      await patience.wait(`${resource.kind} ${key} has changed, and this agent has not received the change yet`);
+      await patience.wait(
+        `${resource.kind} ${key} has changed, and the watch of this agent has not delivered the change yet`,
+      );
     }
     return false;
   }

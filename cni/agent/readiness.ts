@@ -1,6 +1,6 @@
-/** What is missed before requests can be worked on. */
+/** Whether the agent can serve requests. */
 export interface Readiness {
-  /** @returns undefined where nothing is missing */
+  /** @returns what is missing; undefined if the agent is ready */
   missing(): string | undefined;
   /** Resolves once nothing is missing. */
   synced(): Promise<void>;

@@ -1,9 +1,9 @@
 export type YieldWorker = (wait: () => Promise<void>) => Promise<void>;
 
-/** What bounds the work on one request. */
+/** The limits of the work on one request. */
 export interface RequestContext {
   /** Aborts when time is up, and when the agent stops. */
   readonly signal: AbortSignal;
-  /** Waits for others to do something, and lets other requests work meanwhile. Absent where nobody else wants to. */
+  /** Waits without occupying a worker, so that other requests can run. Absent if the caller does not use workers. */
   readonly yieldWorker?: YieldWorker;
 }

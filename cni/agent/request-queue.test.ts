@@ -15,8 +15,8 @@ class Job {
   };
 }
 
-describe('Turns', () => {
-  it('do work on one key in order, and work on others meanwhile', async () => {
+describe('the request queue', () => {
+  it('runs work on one key in order, and work on other keys in parallel', async () => {
     const turns = new RequestQueue(8);
     const [first, second, other] = [new Job(), new Job(), new Job()];
     const all = [turns.run('a', NEVER, first.run), turns.run('a', NEVER, second.run), turns.run('b', NEVER, other.run)];
@@ -30,7 +30,7 @@ describe('Turns', () => {
     await Promise.all(all);
   });
 
-  it('go on after work that failed', async () => {
+  it('continues after work that failed', async () => {
     const turns = new RequestQueue(1);
     const failed = turns.run('a', NEVER, () => Promise.reject(new Error('boo')));
     const next = turns.run('a', NEVER, () => Promise.resolve(1));
@@ -38,7 +38,7 @@ describe('Turns', () => {
     expect(await next).to.equal(1);
   });
 
-  it('let so many work at once, the others in the order in which they came', async () => {
+  it('limits the number of workers, and runs the rest in order of arrival', async () => {
     const turns = new RequestQueue(2);
     const jobs = Array.from({ length: 5 }, () => new Job());
     const all = jobs.map((job, index) => turns.run(index === 4 ? undefined : String(index), NEVER, job.run));
@@ -54,7 +54,7 @@ describe('Turns', () => {
     await Promise.all(all);
   });
 
-  it('let others work while somebody rests, who goes on only when there is room', async () => {
+  it('frees the worker of work that waits, which continues only when a worker is free', async () => {
     const turns = new RequestQueue(1);
     const [nap, other] = [new Job(), new Job()];
     const log: string[] = [];
@@ -74,7 +74,7 @@ describe('Turns', () => {
     await turns.run(undefined, NEVER, () => Promise.resolve());
   });
 
-  it('let whoever gives up while he rests say his last words, and count no worker twice', async () => {
+  it('lets work that is cancelled during a wait report its error, and counts no worker twice', async () => {
     const turns = new RequestQueue(1);
     const [nap, other, third] = [new Job(), new Job(), new Job()];
     const late = new AbortController();
@@ -97,7 +97,7 @@ describe('Turns', () => {
     await Promise.all([worked, last]);
   });
 
-  it('begin nothing for those who have given up, and keep the others in order', async () => {
+  it('never starts work that was cancelled before, and keeps the order of the rest', async () => {
     const turns = new RequestQueue(1);
     const [first, second, third] = [new Job(), new Job(), new Job()];
     const gone = new AbortController();
@@ -116,7 +116,7 @@ describe('Turns', () => {
     await Promise.all([one, three]);
   });
 
-  it('lose no worker and mix no keys, whoever gives up when', async () => {
+  it('loses no worker and mixes no keys, for any order of cancellations', async () => {
     const step = fc.record({ key: fc.constantFrom('a', 'b', undefined), givesUp: fc.nat(3), fails: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), fc.integer({ min: 1, max: 3 }), async (steps, workers) => {

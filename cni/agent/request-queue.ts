@@ -1,12 +1,12 @@
 import { abortable } from '../../kube/abortable.js';
 import type { YieldWorker } from './request-context.js';
 
-/** What resolves once somebody may go on, and how to leave the line before. */
+/** A request that waits for a worker. */
 interface QueuedRequest {
   go(): void;
 }
 
-/** Work on one key is done in the order in which it came, one at a time; on all keys, by so many at once. */
+/** Runs work on one key one after the other, in order of arrival, and work on all keys with a limited number of workers. */
 export class RequestQueue {
   readonly #last = new Map<string, Promise<void>>();
   readonly #line = new Set<QueuedRequest>();
@@ -17,15 +17,16 @@ export class RequestQueue {
   }
 
   /**
-   * @param key none for work that disturbs nobody
-   * @throws the signal's reason where it aborts before the work begins; from then on the work itself has to listen to it
+   * Runs the work once its key and a worker are free.
+   * @param key undefined for work that needs no order
+   * @throws the signal's reason if it aborts before the work begins; after that the work itself must watch the signal
    */
   async run<T>(key: string | undefined, signal: AbortSignal, work: (rest: YieldWorker) => Promise<T>): Promise<T> {
     if (key === undefined) return this.#withWorker(signal, work);
     const before = this.#last.get(key);
     let leave: () => void = () => undefined;
     const mine = new Promise<void>((resolve) => (leave = resolve));
-    // whoever gives up leaves the others in their order
+    // cancelled work must not change the order of the others
     const last = before === undefined ? mine : before.then(() => mine);
     this.#last.set(key, last);
     void last.then(() => {
@@ -46,7 +47,7 @@ export class RequestQueue {
       mine.isWorking = false;
       this.#give();
       await wait();
-      // whose time is up has nothing left to do but to say so
+      // after an abort the work only builds its error, which needs no worker
       mine.isWorking = await this.#take(signal).then(
         () => true,
         () => false,
@@ -70,7 +71,7 @@ export class RequestQueue {
     try {
       await abortable(called, signal);
     } catch (error) {
-      // called at the same moment: the next one shall go
+      // called and aborted at the same moment: pass the worker on
       if (waiter !== undefined && !this.#line.delete(waiter)) this.#give();
       throw error;
     }

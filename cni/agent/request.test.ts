@@ -28,8 +28,8 @@ function requestedIn(config: object, env: Env = {}): string[] {
   return read('ADD', env, config).requested.map(formatAddress);
 }
 
-describe('a request of the plugin', () => {
-  it('says all that an ADD needs', () => {
+describe('reading a CNI request', () => {
+  it('returns everything that an ADD needs', () => {
     expect(read('ADD')).to.deep.equal({
       command: 'ADD',
       version: '1.0.0',
@@ -44,7 +44,7 @@ describe('a request of the plugin', () => {
     });
   });
 
-  it('may come from a runtime that knows no UID of the pod', () => {
+  it('accepts an ADD without the UID of the pod', () => {
     const { pod } = read('ADD', { CNI_ARGS: 'K8S_POD_NAMESPACE=vms;K8S_POD_NAME=p1;K8S_POD_UID=;;' });
     expect(pod).to.deep.equal({ namespace: 'vms', name: 'p1' });
   });
@@ -59,13 +59,13 @@ describe('a request of the plugin', () => {
   ];
   for (const { command, good, bad } of versions) {
     for (const cniVersion of good) {
-      it(`may be ${command} of version "${cniVersion}"`, () => {
+      it(`accepts ${command} with cniVersion "${cniVersion}"`, () => {
         const request = readCniRequest(pluginRequest(command, {}, { cniVersion, prevResult: { ips: [] } }));
         expect(request.command).to.equal(command);
       });
     }
     for (const cniVersion of bad) {
-      it(`cannot be ${command} of version "${cniVersion}"`, () => {
+      it(`refuses ${command} with cniVersion "${cniVersion}"`, () => {
         const { code, message } = refusalOf(command, {}, { cniVersion, prevResult: { ips: [] } });
         expect(code).to.equal(1);
         expect(message)
@@ -75,7 +75,7 @@ describe('a request of the plugin', () => {
     }
   }
 
-  it('asks for no more variables than its verb needs', () => {
+  it('requires only the variables that the verb needs', () => {
     const none = { CNI_NETNS: undefined, CNI_PATH: undefined, CNI_ARGS: undefined };
     expect(read('DEL', none)).to.deep.equal({ command: 'DEL', containerId: 'c1', interfaceName: 'net1' });
     const alone = { ...none, CNI_CONTAINERID: undefined, CNI_IFNAME: undefined };
@@ -91,7 +91,7 @@ describe('a request of the plugin', () => {
     { command: 'GC', names: ['CNI_PATH'] },
   ];
   for (const { command, names } of absent) {
-    it(`${command} names all variables that are absent or empty`, () => {
+    it(`names all variables of ${command} that are absent or empty`, () => {
       for (const value of [undefined, '']) {
         const { code, message } = refusalOf(command, Object.fromEntries(names.map((name) => [name, value])), {});
         expect(code).to.equal(4);
@@ -108,10 +108,15 @@ describe('a request of the plugin', () => {
     code: number;
     says: string[];
   }[] = [
-    { name: 'no verb', env: { CNI_COMMAND: undefined }, code: 4, says: ['CNI_COMMAND is absent', ...COMMANDS] },
-    { name: 'an unknown verb', command: 'add', code: 4, says: ['CNI_COMMAND is "add"'] },
     {
-      name: 'a container with odd characters',
+      name: 'a request without a command',
+      env: { CNI_COMMAND: undefined },
+      code: 4,
+      says: ['CNI_COMMAND is absent', ...COMMANDS],
+    },
+    { name: 'a request with an unknown command', command: 'add', code: 4, says: ['CNI_COMMAND is "add"'] },
+    {
+      name: 'a container ID with invalid characters',
       env: { CNI_CONTAINERID: '../c' },
       code: 4,
       says: ['CNI_CONTAINERID', '../c'],
@@ -120,26 +125,46 @@ describe('a request of the plugin', () => {
     { name: 'an interface name with a slash', env: { CNI_IFNAME: 'a/b' }, code: 4, says: ['CNI_IFNAME', 'a/b'] },
     { name: 'an interface named ..', env: { CNI_IFNAME: '..' }, code: 4, says: ['CNI_IFNAME'] },
     { name: 'CNI_ARGS without =', env: { CNI_ARGS: 'K8S_POD_NAME' }, code: 4, says: ['CNI_ARGS', '"K8S_POD_NAME"'] },
-    { name: 'no pod', env: { CNI_ARGS: '' }, code: 4, says: ['CNI_ARGS', 'K8S_POD_NAMESPACE and K8S_POD_NAME'] },
+    {
+      name: 'an ADD without a pod',
+      env: { CNI_ARGS: '' },
+      code: 4,
+      says: ['CNI_ARGS', 'K8S_POD_NAMESPACE and K8S_POD_NAME'],
+    },
     { name: 'a pod without its namespace', env: { CNI_ARGS: 'K8S_POD_NAME=a' }, code: 4, says: ['K8S_POD_NAMESPACE'] },
     {
-      name: 'two pods',
+      name: 'an ADD with two pod names',
       env: { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;K8S_POD_NAME=c' },
       code: 4,
       says: ['K8S_POD_NAME', '"b"', '"c"'],
     },
-    { name: 'two faults', env: { CNI_ARGS: 'x', CNI_IFNAME: '' }, code: 4, says: ['CNI_ARGS', 'CNI_IFNAME'] },
-    { name: 'what is no JSON', config: '{', code: 6, says: ['stdin', 'not JSON'] },
-    { name: 'nothing on stdin', config: '', code: 6, says: ['stdin'] },
-    { name: 'a list on stdin', config: '[]', code: 6, says: ['a list'] },
-    { name: 'a DEL with what is no JSON', command: 'DEL', config: 'x', code: 6, says: ['not JSON'] },
-    { name: 'no version', config: { cniVersion: undefined }, code: 1, says: ['absent', '0.1.0', '1.1.0'] },
-    { name: 'no network', config: { name: undefined }, code: 7, says: ['name: absent'] },
-    { name: 'a network that cannot be', config: { name: 'a/b' }, code: 7, says: ['name: "a/b"'] },
-    { name: 'no ipam', config: { ipam: undefined }, code: 7, says: ['ipam.type: absent'] },
-    { name: 'the ipam of somebody else', config: { ipam: { type: 'static' } }, code: 7, says: ['ipam.type: "static"'] },
     {
-      name: 'ips that are no list',
+      name: 'two invalid variables, and names both',
+      env: { CNI_ARGS: 'x', CNI_IFNAME: '' },
+      code: 4,
+      says: ['CNI_ARGS', 'CNI_IFNAME'],
+    },
+    { name: 'a config that is not JSON', config: '{', code: 6, says: ['stdin', 'not JSON'] },
+    { name: 'an empty config', config: '', code: 6, says: ['stdin'] },
+    { name: 'a config that is a list', config: '[]', code: 6, says: ['a list'] },
+    { name: 'a DEL with a config that is not JSON', command: 'DEL', config: 'x', code: 6, says: ['not JSON'] },
+    {
+      name: 'a config without a version',
+      config: { cniVersion: undefined },
+      code: 1,
+      says: ['absent', '0.1.0', '1.1.0'],
+    },
+    { name: 'a config without a network name', config: { name: undefined }, code: 7, says: ['name: absent'] },
+    { name: 'an invalid network name', config: { name: 'a/b' }, code: 7, says: ['name: "a/b"'] },
+    { name: 'a config without ipam', config: { ipam: undefined }, code: 7, says: ['ipam.type: absent'] },
+    {
+      name: 'a config for another IPAM plugin',
+      config: { ipam: { type: 'static' } },
+      code: 7,
+      says: ['ipam.type: "static"'],
+    },
+    {
+      name: 'ips that are not a list',
       config: { runtimeConfig: { ips: 'x' } },
       code: 7,
       says: ['runtimeConfig.ips: "x"'],
@@ -151,40 +176,40 @@ describe('a request of the plugin', () => {
       says: ['runtimeConfig.ips[0]: 1'],
     },
     {
-      name: 'an ip that is none',
+      name: 'an ip that is not an address',
       config: { runtimeConfig: { ips: ['10.0.0.1', '010.0.0.1'] } },
       code: 7,
       says: ['runtimeConfig.ips[1]', '"010.0.0.1"'],
     },
     {
-      name: 'two of a family',
+      name: 'two addresses of one family',
       config: { args: { cni: { ips: ['10.0.0.1/24', '10.0.0.2/24'] } } },
       code: 7,
       says: ['args.cni.ips[1]', '10.0.0.2/24', 'second IPv4'],
     },
     {
-      name: 'an impossible IP in CNI_ARGS',
+      name: 'an invalid IP in CNI_ARGS',
       env: { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;IP=10.0.0.256' },
       code: 4,
       says: ['CNI_ARGS: IP[0]', '10.0.0.256'],
     },
     {
-      name: 'a MAC that is none',
+      name: 'an invalid MAC address',
       config: { runtimeConfig: { mac: '02:00' } },
       code: 7,
       says: ['runtimeConfig.mac', '"02:00"'],
     },
-    { name: 'args that are no object', config: { args: 1 }, code: 7, says: ['args: 1'] },
+    { name: 'args that are not an object', config: { args: 1 }, code: 7, says: ['args: 1'] },
     { name: 'a CHECK without a result', command: 'CHECK', code: 7, says: ['prevResult'] },
     {
-      name: 'a CHECK of a result with a bad address',
+      name: 'a CHECK whose result has an invalid address',
       command: 'CHECK',
       config: { prevResult: { ips: [{ address: 'x' }] } },
       code: 7,
       says: ['prevResult.ips[0].address', '"x"'],
     },
     {
-      name: 'a GC with a bad list',
+      name: 'a GC with an invalid list',
       command: 'GC',
       config: { cniVersion: '1.1.0', 'cni.dev/valid-attachments': [{ containerID: 'a' }] },
       code: 7,
@@ -192,19 +217,19 @@ describe('a request of the plugin', () => {
     },
   ];
   for (const { name, command = 'ADD', env = {}, config = {}, code, says } of refusals) {
-    it(`is refused with ${name}`, () => {
+    it(`refuses ${name}`, () => {
       const refusal = refusalOf(command, env, config);
       expect(refusal.code, refusal.message).to.equal(code);
       for (const words of says) expect(refusal.message).to.include(words);
     });
   }
 
-  it('is not refused as a DEL for what an ADD is refused for', () => {
+  it('accepts a DEL with a config that would be refused for an ADD', () => {
     const odd = { name: '', ipam: { type: 'static' }, runtimeConfig: { ips: 'x' }, prevResult: 1 };
     expect(read('DEL', { CNI_ARGS: 'odd' }, odd)).to.include({ command: 'DEL', containerId: 'c1' });
   });
 
-  it('asks for addresses with or without prefix length, IPv4 first', () => {
+  it('returns requested addresses with or without prefix length, IPv4 first', () => {
     expect(requestedIn({ runtimeConfig: { ips: ['fd00::5/64', '10.0.0.5'] } })).to.deep.equal(['10.0.0.5', 'fd00::5']);
     expect(requestedIn({ args: { cni: { ips: ['10.0.0.5/24'] } } })).to.deep.equal(['10.0.0.5']);
     expect(requestedIn({}, { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;IP=10.0.0.5/24,fd00::5' })).to.deep.equal([
@@ -213,7 +238,7 @@ describe('a request of the plugin', () => {
     ]);
   });
 
-  it('asks in one of three ways, of which the newest counts', () => {
+  it('reads requested addresses from three places, of which the newest counts', () => {
     const env = { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;IP=10.0.0.1;MAC=02-00-00-00-00-0A' };
     const args = { cni: { ips: ['10.0.0.2'] } };
     expect(requestedIn({ args, runtimeConfig: { ips: ['10.0.0.3'] } }, env)).to.deep.equal(['10.0.0.3']);
@@ -223,7 +248,7 @@ describe('a request of the plugin', () => {
     expect(read('ADD', env, { runtimeConfig: { mac: '02:00:00:00:00:0B' } }).mac).to.equal('02:00:00:00:00:0b');
   });
 
-  it('brings to a CHECK the addresses of its interface only', () => {
+  it('returns for a CHECK only the addresses of its interface', () => {
     const interfaces = [{ name: 'br1' }, { name: 'net1', sandbox: '/run/netns/p1' }, { name: 'net2', sandbox: 'x' }];
     const ips = [
       { version: '4', interface: 1, address: '10.0.0.5/24' },
@@ -234,7 +259,7 @@ describe('a request of the plugin', () => {
     expect(addresses.map(formatAddress)).to.deep.equal(['10.0.0.5', 'fd00::5']);
   });
 
-  it('tells no list of valid attachments from an empty one', () => {
+  it('distinguishes a GC without a list of attachments from one with an empty list', () => {
     const gc = (config: object) => read('GC', {}, { cniVersion: '1.1.0', ...config }).valid;
     expect(gc({})).to.equal(undefined);
     expect(gc({ 'cni.dev/valid-attachments': [] })).to.deep.equal(new Set());

@@ -18,7 +18,7 @@ import type { PodRef } from './pods/node-pods.js';
 import { requestedAddresses, requestedMac } from './runtime-config.js';
 import { type ResultExtras, readResultExtras } from './result.js';
 
-/** One interface of one container. */
+/** Identifies one interface of one sandbox. */
 export interface InterfaceRef {
   readonly containerId: string;
   readonly interfaceName: string;
@@ -29,13 +29,13 @@ export interface AddRequest extends InterfaceRef {
   readonly version: CniVersion;
   readonly network: string;
   readonly pod: PodRef;
-  /** At most one of a family. */
+  /** At most one per family. */
   readonly requested: readonly Address[];
   /** Lower case, with colons. */
   readonly mac: string | undefined;
-  /** Tells the config from those of other NADs; undefined if it is too deep for any of them. */
+  /** Fingerprint of the config, compared with that of the NAD; undefined if the config is nested too deeply. */
   readonly fingerprint: string | undefined;
-  /** Of the config, for the result. */
+  /** Routes and DNS of the config, for the result. */
   readonly extras: ResultExtras;
 }
 
@@ -47,14 +47,14 @@ export interface CheckRequest extends InterfaceRef {
   readonly command: 'CHECK';
   readonly network: string;
   readonly pod: PodRef;
-  /** What the interface has, says the runtime. */
+  /** The addresses of the interface according to the runtime. */
   readonly addresses: readonly Address[];
 }
 
 export interface GcRequest {
   readonly command: 'GC';
   readonly network: string;
-  /** Keys of {@link sandboxInterfaceKey} that are still in use; undefined where the runtime does not say. */
+  /** Keys of {@link sandboxInterfaceKey} that are still in use; undefined if the runtime sent no list. */
   readonly valid: ReadonlySet<string> | undefined;
 }
 
@@ -65,19 +65,19 @@ export interface StatusRequest {
 
 export interface VersionRequest {
   readonly command: 'VERSION';
-  /** What the runtime speaks. */
+  /** The CNI version of the runtime. */
   readonly version: string;
 }
 
 export type CniRequest = AddRequest | DelRequest | CheckRequest | GcRequest | StatusRequest | VersionRequest;
 
-/** Tells one interface of one container from all others. */
+/** Returns the key of an interface of a sandbox. */
 export function sandboxInterfaceKey({ containerId, interfaceName }: InterfaceRef): string {
   return `${containerId} ${interfaceName}`;
 }
 
 /**
- * Reads a request of any verb and version, and no more of it than the verb needs: a DEL must not fail for what an ADD refused.
+ * Reads a request of any verb and version. Only what the verb needs is validated, because a DEL must not fail with the error of its ADD.
  * @throws {CniError} 1, 4, 6 or 7
  */
 export function readCniRequest(ask: PluginRequest): CniRequest {
@@ -137,14 +137,14 @@ function readPod(args: ReadonlyMap<string, string>): PodRef {
   ];
   throw new CniError(
     CniCode.InvalidEnvironment,
-    `CNI_ARGS: ${absent.join(' and ')} absent: addresses are for pods of Kubernetes, whose runtimes say which`,
+    `CNI_ARGS: ${absent.join(' and ')} absent: Holdfast serves only Kubernetes pods, whose runtime sets them`,
   );
 }
 
-/** The addresses of the interface: those that say that they are another one's do not count. */
+/** Returns the addresses of the interface, without those that belong to another one. */
 function readPrevResult(config: JsonObject, interfaceName: string): Address[] {
   if (config.prevResult === undefined || config.prevResult === null) {
-    throw invalidConfig('prevResult', 'it is absent: CHECK compares it with what is leased');
+    throw invalidConfig('prevResult', 'it is absent: CHECK compares it with the leases');
   }
   const result = objectAt(config, 'prevResult');
   const interfaces = listAt(result, 'interfaces', 'prevResult.interfaces');
@@ -154,7 +154,7 @@ function readPrevResult(config: JsonObject, interfaceName: string): Address[] {
     const owner = typeof ip.interface === 'number' ? interfaces[ip.interface] : undefined;
     if (isRecord(owner) && owner.name !== interfaceName) return [];
     if (typeof ip.address !== 'string')
-      throw invalidConfig(`${path}.address`, `${describeValue(ip.address)} is no address`);
+      throw invalidConfig(`${path}.address`, `${describeValue(ip.address)} is not an address`);
     try {
       return [parseAddressOrPrefix(ip.address).address];
     } catch (error) {
@@ -163,7 +163,7 @@ function readPrevResult(config: JsonObject, interfaceName: string): Address[] {
   });
 }
 
-/** No list is not an empty list: without one nothing may be collected. The second key is what runtimes wrote before CNI 1.1 was final. */
+/** Returns undefined if there is no list, because nothing may be collected then. Runtimes used the second key before CNI 1.1 was final. */
 function readValidAttachments(config: JsonObject): ReadonlySet<string> | undefined {
   const key = ['cni.dev/valid-attachments', 'cni.dev/attachments'].find((each) => (config[each] ?? null) !== null);
   if (key === undefined) return undefined;

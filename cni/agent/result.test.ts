@@ -13,7 +13,7 @@ const NOTHING = { routes: [], dns: {} };
 
 describe('the result of an ADD', () => {
   for (const version of SUPPORTED_VERSIONS) {
-    it(`is abbreviated, and as version ${version} wants it`, () => {
+    it(`has the abbreviated form of version ${version}`, () => {
       const family = (name: string) => (version.startsWith('0.') ? { version: name } : {});
       expect(addResult(version, GRANT, NOTHING)).to.deep.equal({
         cniVersion: version,
@@ -26,7 +26,7 @@ describe('the result of an ADD', () => {
     });
   }
 
-  it("carries the routes and DNS of the network's config, and nothing else of it", () => {
+  it("contains routes and DNS of the network's config, and nothing else of it", () => {
     const ipam = {
       type: 'holdfast',
       routes: [
@@ -59,7 +59,7 @@ describe('the result of an ADD', () => {
     { ipam: { dns: { domain: 1 } }, says: ['ipam.dns.domain', '1'] },
   ];
   for (const { ipam, says } of refusals) {
-    it(`is refused with ${JSON.stringify(ipam)}`, () => {
+    it(`is an error for the invalid setting ${JSON.stringify(ipam)}`, () => {
       expect(() => readResultExtras(ipam as Record<string, unknown>))
         .to.throw(CniError)
         .with.property('code', 7);

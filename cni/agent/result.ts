@@ -5,16 +5,16 @@ import { messageOf } from '../../kube/errors.js';
 import type { Grant } from './attachment.js';
 import { type CniVersion, type JsonObject, invalidConfig, listAt, objectAt } from './stdin-config.js';
 
-/** The result of an ADD, abbreviated as that of a delegate (CNI spec 1.1, section 5.1.3): the interface is the caller's business. */
+/** The abbreviated result of an IPAM plugin (CNI spec 1.1, section 5.1.3), without interfaces: those belong to the calling plugin. */
 
 export interface Route {
   readonly dst: string;
   readonly gw?: string;
-  /** What CNI 1.1 adds: mtu, advmss, priority, table, scope. */
+  /** Added by CNI 1.1: mtu, advmss, priority, table, scope. */
   readonly [option: string]: string | number | undefined;
 }
 
-/** Lists that are not empty. */
+/** DNS settings. Empty ones are left out. */
 export interface Dns {
   readonly nameservers?: readonly string[];
   readonly domain?: string;
@@ -22,7 +22,7 @@ export interface Dns {
   readonly options?: readonly string[];
 }
 
-/** What a network's config says besides addresses. */
+/** The settings of a network's config that go into the result. */
 export interface ResultExtras {
   readonly routes: readonly Route[];
   readonly dns: Dns;
@@ -30,7 +30,7 @@ export interface ResultExtras {
 
 const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
 
-/** Reads `ipam.routes` and `ipam.dns`. @throws {CniError} 7, which names key and value */
+/** Reads `ipam.routes` and `ipam.dns`. @throws {CniError} 7, naming key and value */
 export function readResultExtras(ipam: JsonObject): ResultExtras {
   const routes = listAt(ipam, 'routes', 'ipam.routes').map((route, index) => readRoute(route, `ipam.routes[${index}]`));
   return { routes, dns: readDns(objectAt(ipam, 'dns', 'ipam.dns')) };
@@ -54,7 +54,7 @@ function readRoute(value: unknown, path: string): Route {
     const number = value[key] ?? undefined;
     if (number === undefined) return [];
     if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return [[key, number] as const];
-    throw invalidConfig(`${path}.${key}`, `${describeValue(number)} is no whole number`);
+    throw invalidConfig(`${path}.${key}`, `${describeValue(number)} is not a whole number`);
   });
   const route = { dst: formatCidr(dst), ...Object.fromEntries(numbers) };
   if ((value.gw ?? '') === '') return route;
@@ -62,7 +62,7 @@ function readRoute(value: unknown, path: string): Route {
   if (gw.family !== dst.family) {
     throw invalidConfig(
       `${path}.gw`,
-      `${describeValue(value.gw)} is of another family than ${formatCidr(dst)}: correct one`,
+      `${describeValue(value.gw)} is not of the same family as ${formatCidr(dst)}: correct one of them`,
     );
   }
   return { ...route, gw: formatAddress(gw) };
@@ -74,7 +74,7 @@ function readDns(dns: JsonObject): Dns {
   );
   const [search, options] = [readStrings(dns, 'search'), readStrings(dns, 'options')];
   const domain = dns.domain ?? '';
-  if (typeof domain !== 'string') throw invalidConfig('ipam.dns.domain', `${describeValue(domain)} is no text`);
+  if (typeof domain !== 'string') throw invalidConfig('ipam.dns.domain', `${describeValue(domain)} is not a string`);
   return {
     ...(nameservers.length > 0 && { nameservers }),
     ...(domain !== '' && { domain }),
@@ -87,12 +87,13 @@ function readStrings(dns: JsonObject, key: string): string[] {
   const path = `ipam.dns.${key}`;
   return listAt(dns, key, path).map((value, index) => {
     if (typeof value === 'string' && value !== '') return value;
-    throw invalidConfig(`${path}[${index}]`, `${describeValue(value)} is no text: write one, or remove it`);
+    throw invalidConfig(`${path}[${index}]`, `${describeValue(value)} is not a non-empty string: correct or remove it`);
   });
 }
 
 function parseString<T>(value: unknown, path: string, parse: (text: string) => T): T {
-  if (typeof value !== 'string') throw invalidConfig(path, `${describeValue(value)} is no text: write it in quotes`);
+  if (typeof value !== 'string')
+    throw invalidConfig(path, `${describeValue(value)} is not a string: write it in quotes`);
   try {
     return parse(value);
   } catch (error) {

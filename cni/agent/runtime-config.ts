@@ -4,15 +4,15 @@ import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
 import { type JsonObject, invalidConfig, listAt, objectAt } from './stdin-config.js';
 
-/** What an attachment asks for: addresses, a MAC address. */
+/** The addresses and the MAC address that the runtime requests for an attachment. */
 
-/** Says what is wrong with a value. */
+/** Builds the error for an invalid value. */
 type CreateError = (path: string, problem: string) => CniError;
 
 /**
- * The first of `runtimeConfig.ips`, `args.cni.ips` and IP in CNI_ARGS that says something: they are three ways to say the same.
- * @returns at most one of a family, IPv4 first
- * @throws {CniError} 7, or 4 about CNI_ARGS; both name key and value
+ * Returns the requested addresses: the first that is set of `runtimeConfig.ips`, `args.cni.ips` and IP in CNI_ARGS.
+ * @returns at most one per family, IPv4 first
+ * @throws {CniError} 7, or 4 for CNI_ARGS; both name key and value
  */
 export function requestedAddresses(config: JsonObject, args: ReadonlyMap<string, string>): Address[] {
   const given = listAt(objectAt(config, 'runtimeConfig'), 'ips', 'runtimeConfig.ips');
@@ -23,7 +23,7 @@ export function requestedAddresses(config: JsonObject, args: ReadonlyMap<string,
   return parseRequestedAddresses(args.get('IP')?.split(',') ?? [], 'CNI_ARGS: IP', invalidVariable);
 }
 
-/** `runtimeConfig.mac`, else MAC in CNI_ARGS: lower case, with colons. @throws {CniError} as above */
+/** Returns `runtimeConfig.mac`, else MAC in CNI_ARGS, in lower case with colons. @throws {CniError} as {@link requestedAddresses} */
 export function requestedMac(config: JsonObject, args: ReadonlyMap<string, string>): string | undefined {
   const given = objectAt(config, 'runtimeConfig').mac || undefined;
   if (given !== undefined) return readMac(given, 'runtimeConfig.mac', invalidConfig);
@@ -41,14 +41,15 @@ function parseRequestedAddresses(values: readonly unknown[], path: string, compl
       found.push(address);
     } else if (!sameAddress(other, address)) {
       const family = formatFamily(address.family);
-      throw complain(place, `${describeValue(value)} is a second ${family} address: ask for one of each family`);
+      throw complain(place, `${describeValue(value)} is a second ${family} address: request at most one per family`);
     }
   }
   return found.sort((a, b) => a.family - b.family);
 }
 
 function readAddress(value: unknown, place: string, complain: CreateError): Address {
-  if (typeof value !== 'string') throw complain(place, `${describeValue(value)} is no address: write it in quotes`);
+  if (typeof value !== 'string')
+    throw complain(place, `${describeValue(value)} is not a string: write the address in quotes`);
   try {
     return parseAddressOrPrefix(value).address;
   } catch (error) {
@@ -60,7 +61,7 @@ function readMac(value: unknown, place: string, complain: CreateError): string {
   if (typeof value === 'string' && /^[0-9a-f]{2}([:-][0-9a-f]{2}){5}$/i.test(value)) {
     return value.toLowerCase().replaceAll('-', ':');
   }
-  throw complain(place, `${describeValue(value)} is no MAC address: write it like 02:00:00:00:00:01`);
+  throw complain(place, `${describeValue(value)} is not a MAC address: write it like 02:00:00:00:00:01`);
 }
 
 function invalidVariable(path: string, problem: string): CniError {

@@ -12,7 +12,7 @@ import { SocketServer } from './server.js';
 
 const ECHO = (text: string): Promise<PluginResponse> => Promise.resolve({ exit: 0, output: text });
 
-describe('the agent on its socket', () => {
+describe('the socket of the agent', () => {
   let folder: string;
   let path: string;
   const servers: SocketServer[] = [];
@@ -51,13 +51,13 @@ describe('the agent on its socket', () => {
   const read = (text: string) => JSON.parse(text) as PluginResponse;
   const codeOf = (text: string) => (JSON.parse(read(text).output) as { code: number }).code;
 
-  it('is for root only, and so is its folder', async () => {
+  it('is accessible to root only, as is its folder', async () => {
     await start();
     expect((await stat(path)).mode & 0o777).to.equal(0o600);
     expect((await stat(join(path, '..'))).mode & 0o777).to.equal(0o700);
   });
 
-  it('answers a line, and a request that ends with its side of the connection', async () => {
+  it('answers a request that ends with a newline or with a half-closed connection', async () => {
     await start();
     expect(read(await ask('{"a":1}\n'))).to.deep.equal({ exit: 0, output: '{"a":1}' });
     expect(read(await ask('{\n}', { end: true })).output).to.equal('{');
@@ -65,18 +65,18 @@ describe('the agent on its socket', () => {
     expect(read(await ask('{"b":2}\n', { end: true })).output).to.equal('{"b":2}');
   });
 
-  it('puts together what comes in pieces', async () => {
+  it('reassembles a request that arrives in several chunks', async () => {
     await start();
     const text = `"${'ä'.repeat(200_000)}"`;
     expect(read(await ask(`${text}\n`)).output).to.equal(text);
   });
 
-  it('refuses a request over 1 MiB with code 6, and the caller can read that', async () => {
+  it('refuses a request over 1 MiB with code 6, and the caller receives the error', async () => {
     await start();
     expect(codeOf(await ask(Buffer.alloc(8 * 1024 * 1024, 'x')))).to.equal(6);
   });
 
-  it('refuses a request that does not come to its end with code 5', async () => {
+  it('refuses a request that stays incomplete with code 5', async () => {
     const clock = new ManualClock(0);
     await start(ECHO, clock);
     const answer = ask('{"half":');
@@ -85,7 +85,7 @@ describe('the agent on its socket', () => {
     expect(codeOf(await answer)).to.equal(5);
   });
 
-  it('gives up work for which nobody waits any more', async () => {
+  it('cancels a request when its caller has disconnected', async () => {
     let begin: () => void = () => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
     const aborted = new Promise<string>((resolve) => {
@@ -98,10 +98,10 @@ describe('the agent on its socket', () => {
         void begun.then(() => socket.destroy());
       });
     });
-    expect(await aborted).to.equal('the caller is gone');
+    expect(await aborted).to.equal('the caller closed the connection');
   });
 
-  it('does not give up for a caller that only writes no more', async () => {
+  it('keeps working for a caller that has only half-closed the connection', async () => {
     let answer: (given: PluginResponse) => void = () => undefined;
     let isAborted = false;
     await start((text, signal) => {
@@ -117,7 +117,7 @@ describe('the agent on its socket', () => {
     expect(isAborted).to.equal(false);
   });
 
-  it('takes the place of an agent that is dead, and leaves nothing of it', async () => {
+  it('replaces the socket of an agent that has exited, and leaves no other file', async () => {
     await start();
     const dead = createServer();
     path = join(folder, 'run', 'dead.sock');
@@ -129,23 +129,23 @@ describe('the agent on its socket', () => {
     expect((await readdir(join(folder, 'run'))).sort()).to.deep.equal(['agent.sock', 'dead.sock']);
   });
 
-  it('never takes the place of one that lives, and says so', async () => {
+  it('refuses to start while another agent listens on the socket', async () => {
     await start((text) => Promise.resolve({ exit: 0, output: `first ${text}` }));
     const failure = await start().catch((error: unknown) => (error as Error).message);
-    expect(failure).to.include('another agent answers').and.to.include(path).and.to.include('--run-dir');
+    expect(failure).to.include('another agent listens').and.to.include(path).and.to.include('--run-dir');
     servers.pop();
     expect(read(await ask('{}\n')).output).to.equal('first {}');
     expect(await readdir(join(folder, 'run'))).to.deep.equal(['agent.sock']);
   });
 
-  it('says what is in its way', async () => {
+  it('names the path if it cannot listen', async () => {
     await writeFile(join(folder, 'run'), '');
     const failure = await start().catch((error: unknown) => (error as Error).message);
     expect(failure).to.include(join(folder, 'run'));
     servers.pop();
   });
 
-  it('stops: takes nothing new, finishes what runs, and removes its socket at once', async () => {
+  it('stops by refusing new requests, finishing the running ones and removing the socket at once', async () => {
     let answer: (given: PluginResponse) => void = () => undefined;
     let begin: () => void = () => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
@@ -165,7 +165,7 @@ describe('the agent on its socket', () => {
     expect(read(await ask('{}\n')).output).to.equal('{}');
   });
 
-  it('hears out whoever still writes, so that the answer is not lost with the connection', async () => {
+  it('reads the rest of a refused request, so that the caller receives the answer', async () => {
     await start();
     // no error is forgiven here: neither EPIPE nor ECONNRESET
     const answers = Array.from({ length: 20 }, async () => {
@@ -178,7 +178,7 @@ describe('the agent on its socket', () => {
     for (const code of await Promise.all(answers)) expect(code).to.equal(6);
   });
 
-  it('hangs up on whoever has his answer and does not', async () => {
+  it('closes the connection if the caller has its answer and keeps it open', async () => {
     const clock = new ManualClock(0);
     await start(ECHO, clock);
     const socket = createConnection({ path, allowHalfOpen: true });
@@ -194,7 +194,7 @@ describe('the agent on its socket', () => {
     socket.destroy();
   });
 
-  it('gives up what still runs some time after it was told to stop', async () => {
+  it('cancels requests that still run some time after the stop', async () => {
     const clock = new ManualClock(0);
     let begin: () => void = () => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
@@ -208,11 +208,11 @@ describe('the agent on its socket', () => {
     const stopped = server.stop();
     await clock.untilAlarmsSet();
     clock.advanceTo(10_000);
-    expect(read(await got).output).to.equal('the agent stops');
+    expect(read(await got).output).to.equal('the agent is stopping');
     await stopped;
   });
 
-  it('lives on whatever bytes come', async () => {
+  it('survives any bytes that a caller sends', async () => {
     await start();
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), fc.boolean(), async (bytes, end) => {

@@ -6,21 +6,21 @@ import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { Connection, type ConnectionOptions } from './connection.js';
 
-/** What still runs then is given up: the process has 25 s to stop. */
+/** Requests that still run after this are cancelled: the process has 25 s to stop. */
 const STOP_MS = 10_000;
-/** Linux cuts it down to what the host allows (net.core.somaxconn). */
+/** Linux limits it to net.core.somaxconn. */
 const BACKLOG = 4096;
 
 export interface SocketServerOptions {
-  /** Of the unix socket. */
+  /** Path of the unix socket. */
   readonly path: string;
-  /** Never rejects. The signal aborts where nobody waits for the answer any more, and where the server stops. */
+  /** Never rejects. The signal aborts when the caller no longer waits for the answer, and when the server stops. */
   readonly answer: ConnectionOptions['answer'];
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Answers requests on a unix socket, to which only root may connect. */
+/** Answers requests on a unix socket to which only root can connect. */
 export class SocketServer {
   readonly #options: SocketServerOptions;
   readonly #server: Server;
@@ -36,8 +36,8 @@ export class SocketServer {
   }
 
   /**
-   * Takes the place of an agent that is dead, never of one that lives.
-   * @throws {Error} which says what is in the way
+   * Starts to listen. Replaces the socket of an agent that has exited, never that of one that runs.
+   * @throws {Error} if it cannot listen; the message says why
    */
   async listen(): Promise<void> {
     const { path } = this.#options;
@@ -54,13 +54,13 @@ export class SocketServer {
     this.#server.on('error', (error) => this.#options.log.error({ err: error }, `socket: ${error.message}`));
   }
 
-  /** Takes nothing new, finishes what runs, and removes the socket. */
+  /** Stops accepting requests, finishes the running ones, and removes the socket. */
   async stop(): Promise<void> {
     const { clock } = this.#options;
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const cancel = clock.setTimer(STOP_MS, () => {
-      for (const connection of this.#connections) connection.abort('the agent stops');
+      for (const connection of this.#connections) connection.abort('the agent is stopping');
     });
     await closed;
     cancel();
@@ -69,7 +69,7 @@ export class SocketServer {
   #bind(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      // the file is made within this call, and is nobody else's from its first moment on
+      // the file is created within this call, so it never has wider permissions
       const before = process.umask(0o177);
       try {
         this.#server.listen({ path: this.#options.path, backlog: BACKLOG }, () => {
@@ -85,7 +85,7 @@ export class SocketServer {
   async #clearAway(): Promise<void> {
     const { path, log } = this.#options;
     if (await hasListener(path)) throw otherAgentError(path);
-    // another agent may be doing the same: what is moved away is looked at again before it is removed
+    // another agent may do the same now: check the renamed socket again before removing it
     const aside = `${path}.${process.pid}.old`;
     await rename(path, aside);
     if (await hasListener(aside)) {
@@ -93,7 +93,7 @@ export class SocketServer {
       throw otherAgentError(path);
     }
     await rm(aside);
-    log.info({ path }, 'removed the socket of an agent that is gone');
+    log.info({ path }, 'removed the socket of an agent that has exited');
   }
 
   #serve(socket: Socket): void {
@@ -110,13 +110,13 @@ function hasListener(path: string): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    // whatever else it is: only a refusal proves that nobody is there
+    // only a refused connection proves that no process listens
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
 }
 
 function otherAgentError(path: string): Error {
   return new Error(
-    `another agent answers on ${path}: a node has one. Stop the other one, or give this one a --run-dir of its own`,
+    `another agent listens on ${path}, and a node can have only one: stop the other agent, or set a different --run-dir`,
   );
 }

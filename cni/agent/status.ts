@@ -1,10 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { PoolDirectory } from '../../ipam/directory/directory.js';
 
-/**
- * For STATUS: why no pod can get an address of a network.
- * @returns undefined where one can, as far as is known
- */
+/** Returns why no pod can get an address of the network, for STATUS; undefined if a pod can, as far as is known. */
 export function unavailableReason(
   network: string,
   {

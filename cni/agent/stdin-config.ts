@@ -4,14 +4,14 @@ import { CniCode, CniError } from './cni-error.js';
 import { type Command } from './environment.js';
 import { parseJson } from './plugin-protocol.js';
 
-/** What stands on stdin: the config of the plugin that delegates to us (CNI spec 1.1, section 1). */
+/** The config on stdin: that of the plugin that delegates IPAM to Holdfast (CNI spec 1.1, section 1). */
 
 export const SUPPORTED_VERSIONS = ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
 
 export type JsonObject = Record<string, unknown>;
 
-/** A config whose version and network are known; the rest is read by those who need it. */
+/** A config with validated version and network. Other keys are read where they are needed. */
 export interface StdinConfig {
   readonly version: CniVersion;
   /** The CNI network. */
@@ -20,19 +20,19 @@ export interface StdinConfig {
   readonly all: JsonObject;
 }
 
-/** Commands that came later than the oldest version. */
+/** The CNI versions that introduced the newer commands. */
 const MIN_VERSIONS: Readonly<Partial<Record<Command, CniVersion>>> = { CHECK: '0.4.0', GC: '1.1.0', STATUS: '1.1.0' };
 
 const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 
-/** @throws {CniError} 6 */
+/** Parses the JSON text. @throws {CniError} 6 */
 export function parseConfig(text: string): JsonObject {
   const config = parseJson(text, 'the network config on stdin');
   if (isRecord(config)) return config;
   throw new CniError(CniCode.Decode, `the network config on stdin is ${describeValue(config)}, not an object`);
 }
 
-/** @throws {CniError} 1, and 7 naming the key */
+/** Reads and validates the config. @throws {CniError} 1, or 7 naming the key */
 export function readStdinConfig(command: Command, text: string): StdinConfig {
   const all = parseConfig(text);
   const version = readVersion(command, all.cniVersion);
@@ -40,32 +40,32 @@ export function readStdinConfig(command: Command, text: string): StdinConfig {
   if (typeof name !== 'string' || !NETWORK_NAME.test(name)) {
     throw invalidConfig(
       'name',
-      `${describeValue(name)} is no name of a network: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
+      `${describeValue(name)} is not a valid network name: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
     );
   }
   const type = isRecord(ipam) ? ipam.type : undefined;
   if (!isRecord(ipam) || type !== HOLDFAST_IPAM) {
     throw invalidConfig(
       'ipam.type',
-      `${describeValue(type)} is not "${HOLDFAST_IPAM}": this is the plugin for that type`,
+      `${describeValue(type)} is not "${HOLDFAST_IPAM}": this plugin serves only that type`,
     );
   }
   return { version, name, ipam, all };
 }
 
-/** The error of a key of the config. */
+/** Builds the error for a key of the config. */
 export function invalidConfig(key: string, problem: string): CniError {
   return new CniError(CniCode.InvalidConfig, `${key}: ${problem}`);
 }
 
-/** The object of a key, empty where there is none. @throws {CniError} 7 */
+/** Returns the object of a key, empty if the key is absent. @throws {CniError} 7 */
 export function objectAt(parent: JsonObject, key: string, path = key): JsonObject {
   const value = parent[key] ?? {};
   if (isRecord(value)) return value;
   throw invalidConfig(path, `${describeValue(value)} is not an object`);
 }
 
-/** The list of a key, empty where there is none. @throws {CniError} 7 */
+/** Returns the list of a key, empty if the key is absent. @throws {CniError} 7 */
 export function listAt(parent: JsonObject, key: string, path = key): unknown[] {
   const value = parent[key] ?? [];
   if (Array.isArray(value)) return value;
@@ -75,11 +75,11 @@ export function listAt(parent: JsonObject, key: string, path = key): unknown[] {
 function readVersion(command: Command, given: unknown): CniVersion {
   const version = SUPPORTED_VERSIONS.find((each) => each === given);
   if (version === undefined) {
-    // the spec's own default
+    // the default of the CNI spec
     const shown = given === undefined || given === '' ? 'absent, which means "0.1.0"' : describeValue(given);
     throw new CniError(
       CniCode.IncompatibleVersion,
-      `cniVersion is ${shown}: write one of ${SUPPORTED_VERSIONS.join(', ')} into the network's config`,
+      `cniVersion is ${shown}: set it to one of ${SUPPORTED_VERSIONS.join(', ')} in the network's config`,
     );
   }
   const since = MIN_VERSIONS[command];

@@ -110,7 +110,7 @@ function pod(networks: string) {
   };
 }
 
-describe('the verbs of CNI', () => {
+describe('the CNI verbs', () => {
   let world: World;
 
   beforeEach(() => {
@@ -118,18 +118,18 @@ describe('the verbs of CNI', () => {
   });
 
   describe('ADD', () => {
-    it("gives a claim's addresses to who has one", async () => {
+    it('returns the addresses of the claim that the pod may use', async () => {
       world.claim = claimOf('vms/vm1.data', 'vms/blue');
       expect(await world.perform('ADD')).to.deep.include({ cniVersion: '1.0.0', ips: [{ address: '10.0.0.7/24' }] });
       expect(world.steps).to.deep.equal(['grant claimed']);
     });
 
-    it('leases an address to who has no claim', async () => {
+    it('leases an address to a pod without a claim', async () => {
       expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.9/24' }] });
       expect(world.steps).to.deep.equal(['grant own']);
     });
 
-    it('chooses the pool again if the caches turn out to be behind the API server', async () => {
+    it('chooses the pool again if the caches were stale', async () => {
       const confirmed: string[] = [];
       world.confirm = () => {
         confirmed.push(world.claim === undefined ? 'pod' : 'claim');
@@ -142,13 +142,13 @@ describe('the verbs of CNI', () => {
       expect(world.steps).to.deep.equal(['grant claimed']);
     });
 
-    it('leases nothing to who is refused', async () => {
+    it('leases nothing to a pod that may not use its claim', async () => {
       world.entitlementFails = new CniError(CniCode.Refused, 'not yours');
       expect(await world.refusalOf('ADD')).to.include({ code: 100, message: 'not yours' });
       expect(world.steps).to.deep.equal([]);
     });
 
-    it('refuses requested addresses beside a claim, however they are asked for', async () => {
+    it('refuses requested addresses together with a claim', async () => {
       world.claim = claimOf('vms/vm1.data', 'vms/blue');
       const { code, message } = await world.refusalOf('ADD', { runtimeConfig: { ips: ['10.0.0.8'] } });
       expect(code).to.equal(100);
@@ -160,14 +160,14 @@ describe('the verbs of CNI', () => {
       expect(world.steps).to.deep.equal([]);
     });
 
-    it('says so where no pool serves', async () => {
+    it('names the network if no pool serves it', async () => {
       world.pools = [];
       const refusal = await world.refusalOf('ADD');
       expect(refusal.code).to.equal(11);
       expect(refusal.message).to.include('no AddressPool serves network blue');
     });
 
-    it('waits for the caches, and says what is missing when time is up', async () => {
+    it('waits for the caches, and names the missing ones at the deadline', async () => {
       world.missing = 'not listed yet: pods';
       let sync: () => void = () => undefined;
       world.synced = new Promise((resolve) => (sync = resolve));
@@ -188,14 +188,14 @@ describe('the verbs of CNI', () => {
         .and.to.include('pods');
     });
 
-    it('first makes good what was noted for the same interface', async () => {
+    it('carries out the pending delete of the same interface first', async () => {
       world.notes.add('c1 net1').add('c1 net2');
       await world.perform('ADD');
       expect(world.steps).to.deep.equal(['release c1 net1', 'grant own']);
       expect([...world.notes]).to.deep.equal(['c1 net2']);
     });
 
-    it('gives nothing while that cannot be made good', async () => {
+    it('fails while the pending delete of the interface cannot be carried out', async () => {
       world.notes.add('c1 net1');
       world.releaseFails = new Error('away');
       expect(await world.perform('ADD').catch((error: unknown) => (error as Error).message)).to.equal('away');
@@ -204,14 +204,14 @@ describe('the verbs of CNI', () => {
     });
   });
 
-  it('DEL releases what container and interface have, and strikes the note', async () => {
+  it('DEL releases the leases of the interface and removes its pending delete', async () => {
     world.notes.add('c1 net1');
     expect(await world.perform('DEL', { name: '' })).to.equal(undefined);
     expect(world.steps).to.deep.equal(['release c1 net1']);
     expect([...world.notes]).to.deep.equal([]);
   });
 
-  it('DEL does not wait for caches', async () => {
+  it('DEL does not wait for the caches', async () => {
     world.missing = 'not listed yet: pods';
     world.synced = new Promise(() => undefined);
     await world.perform('DEL');
@@ -221,19 +221,19 @@ describe('the verbs of CNI', () => {
   describe('CHECK', () => {
     const result = (...addresses: string[]) => ({ prevResult: { ips: addresses.map((address) => ({ address })) } });
 
-    it('is content with own leases without asking anybody', async () => {
+    it('succeeds for leases of the pod without any request', async () => {
       world.held = [parseAddress('10.0.0.9'), parseAddress('fd00::9')];
       await world.perform('CHECK', result('10.0.0.9/24', 'fd00::9/64'));
       expect(world.steps).to.deep.equal([]);
     });
 
-    it("asks about a claim's addresses", async () => {
+    it('checks the addresses of a claim', async () => {
       world.checked = 'held';
       await world.perform('CHECK', result('10.0.0.7/24'));
       expect(world.steps).to.deep.equal(['check p1 10.0.0.7']);
     });
 
-    it('fails where an address is lost, where nothing is known of it, and where there is none', async () => {
+    it('fails if an address is lost or cannot be checked, and if there is none', async () => {
       world.checked = 'lost';
       expect(await world.refusalOf('CHECK', result('10.0.0.7/24'))).to.include({ code: 100 });
       world.checked = 'unknown';
@@ -244,7 +244,7 @@ describe('the verbs of CNI', () => {
     });
   });
 
-  it('GC collects what the runtime does not name, and nothing where it names no list', async () => {
+  it('GC releases the attachments that the runtime does not name, and nothing if it sends no list', async () => {
     await world.perform('GC', { ...V11, 'cni.dev/valid-attachments': [{ containerID: 'c2', ifname: 'net1' }] });
     await world.perform('GC', V11);
     expect(world.steps).to.deep.equal(['collect blue c2 net1']);
@@ -256,28 +256,32 @@ describe('the verbs of CNI', () => {
       status: { capacity: 254, leased: 254 - free, heldByStopped: 0, cooling: 0, free, reserved: 0 },
     });
 
-    it('has nothing to say where an address can be had', async () => {
+    it('succeeds if the network has free addresses', async () => {
       expect(await world.perform('STATUS', V11)).to.equal(undefined);
       world.pools = [filled(1)];
       expect(await world.perform('STATUS', V11)).to.equal(undefined);
     });
 
     const reasons: { name: string; change: () => void; says: string }[] = [
-      { name: 'caches are not filled', change: () => (world.missing = 'not listed yet: pods'), says: 'pods' },
-      { name: 'no pool serves', change: () => (world.pools = []), says: 'no AddressPool serves network blue' },
+      { name: 'the caches are not filled', change: () => (world.missing = 'not listed yet: pods'), says: 'pods' },
+      {
+        name: 'no pool serves the network',
+        change: () => (world.pools = []),
+        says: 'no AddressPool serves network blue',
+      },
       {
         name: 'the pool is full',
         change: () => (world.pools = [filled(0)]),
         says: 'pool blue is full: 254 of 254 leased',
       },
       {
-        name: 'the pool cannot be served',
+        name: 'the pool is invalid',
         change: () => (world.pools = [adminPool('blue', { cidr: '10.0.0.1/24' })]),
         says: 'no AddressPool serves network blue: ',
       },
     ];
     for (const { name, change, says } of reasons) {
-      it(`says 50 where ${name}`, async () => {
+      it(`fails with code 50 if ${name}`, async () => {
         change();
         const refusal = await world.refusalOf('STATUS', V11);
         expect(refusal.code).to.equal(50);
@@ -286,7 +290,7 @@ describe('the verbs of CNI', () => {
     }
   });
 
-  it('VERSION says what is supported', async () => {
+  it('VERSION returns the supported versions', async () => {
     expect(await world.perform('VERSION')).to.deep.equal({
       cniVersion: '1.0.0',
       supportedVersions: ['0.3.1', '0.4.0', '1.0.0', '1.1.0'],

@@ -21,7 +21,7 @@ import { unavailableReason } from './status.js';
 export interface VerbsDeps {
   readonly pods: { find(ref: PodRef, call: RequestContext): Promise<NodePod> };
   readonly resolver: Pick<AttachmentResolver, 'resolve' | 'selectionFor'>;
-  /** Addresses of claims. Writes nothing. */
+  /** Addresses of claims. It never writes. */
   readonly claims: {
     authorize(
       attachment: Attachment,
@@ -34,7 +34,7 @@ export interface VerbsDeps {
       call: RequestContext,
     ): Promise<'held' | 'lost' | 'unknown'>;
   };
-  /** Addresses of pods. */
+  /** Addresses of pods without a claim. */
   readonly leases: {
     grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant>;
     release(containerId: string, interfaceName: string, call: RequestContext): Promise<void>;
@@ -42,14 +42,14 @@ export interface VerbsDeps {
     collect(network: string, valid: ReadonlySet<string>, call: RequestContext): Promise<void>;
   };
   readonly directory: Pick<PoolDirectory, 'resolveUser' | 'poolsOf'>;
-  /** False: the directory was behind the API server, and has caught up. */
+  /** Returns false if the directory was stale and has caught up. */
   readonly freshness: { confirm(attachment: Attachment, pool: string, call: RequestContext): Promise<boolean> };
   readonly pools: Parameters<typeof unavailableReason>[1]['pools'];
   readonly pendingDeletes: { has(at: InterfaceRef): Promise<boolean>; remove(at: InterfaceRef): Promise<void> };
   readonly readiness: Readiness;
 }
 
-/** What the verbs of CNI do, each on one request that is well-formed. */
+/** Carries out the CNI verbs for validated requests. */
 export class Verbs {
   readonly #deps: VerbsDeps;
 
@@ -58,8 +58,9 @@ export class Verbs {
   }
 
   /**
-   * @returns the result, where the verb has one
-   * @throws {CniError}, and what the API server's client throws
+   * Carries out a request.
+   * @returns the result, if the verb has one
+   * @throws {CniError}, and errors of the API client
    */
   async perform(request: CniRequest, call: RequestContext): Promise<object | undefined> {
     switch (request.command) {
@@ -84,7 +85,7 @@ export class Verbs {
     }
   }
 
-  /** Releases what the interface has of its own, and strikes the note that says to do so. */
+  /** Releases the leases of the interface that no claim owns, and removes its pending delete. */
   async delete(at: InterfaceRef, call: RequestContext): Promise<void> {
     await this.#deps.leases.release(at.containerId, at.interfaceName, call);
     await this.#deps.pendingDeletes.remove(at);
@@ -92,7 +93,7 @@ export class Verbs {
 
   async #add(request: AddRequest, call: RequestContext): Promise<object> {
     await this.#caughtUp(call);
-    // unplugged while nothing could be written, and plugged again: made good later, it would take the new one's address
+    // unplugged during an outage and plugged again: a later retry would release the new address
     if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
     const attachment = await this.#deps.resolver.resolve(request, call);
     return addResult(request.version, await this.#grant(attachment, call), request.extras);
@@ -114,8 +115,8 @@ export class Verbs {
       const asked = requested.length > 0 ? ` (${requested.map(formatAddress).join(', ')})` : '';
       throw new CniError(
         CniCode.Refused,
-        `interface ${interfaceName} of pod ${objectKey(pod)} has "ips"${asked}, which cannot stand together with its IPAMClaim ` +
-          `${claim.metadata.name} (multi-net-spec 4.1.2.1.11): leave "ips" out, and ask for addresses by the annotation ` +
+        `interface ${interfaceName} of pod ${objectKey(pod)} has "ips"${asked}, which is not allowed together with its IPAMClaim ` +
+          `${claim.metadata.name} (multi-net-spec 4.1.2.1.11): remove "ips", and request addresses with the annotation ` +
           'network.kubevirt.io/addresses of the VM',
       );
     }
@@ -136,7 +137,7 @@ export class Verbs {
       case 'foreign':
         throw new CniError(
           CniCode.InvalidConfig,
-          `name: network ${network} is not Holdfast's: ${resolution.message}: correct the NAD, or create a pool`,
+          `name: Holdfast does not serve network ${network}: ${resolution.message}: correct the NAD, or create a pool`,
         );
     }
   }
@@ -156,8 +157,8 @@ export class Verbs {
     const shown = others.map(formatAddress).join(', ') || 'no address';
     const subject = `interface ${request.interfaceName} of pod ${objectKey(pod)} has ${shown}`;
     if (verdict === 'lost')
-      throw new CniError(CniCode.Refused, `${subject}, which is not what it is leased: start the pod anew`);
-    throw new CniError(CniCode.TryAgain, `${subject}, and nothing is known of a lease of it: try again`);
+      throw new CniError(CniCode.Refused, `${subject} but holds no lease for it: recreate the pod`);
+    throw new CniError(CniCode.TryAgain, `${subject}, and its lease could not be checked: try again`);
   }
 
   async #collect({ network, valid }: GcRequest, call: RequestContext): Promise<void> {
@@ -166,7 +167,7 @@ export class Verbs {
     await this.#deps.leases.collect(network, valid, call);
   }
 
-  /** Before the caches are filled, nothing that they say would be true. */
+  /** Waits until the caches are filled, because they are incomplete before. */
   async #caughtUp({ signal }: RequestContext): Promise<void> {
     const { readiness } = this.#deps;
     if (readiness.missing() === undefined) return;
@@ -175,7 +176,7 @@ export class Verbs {
     } catch {
       throw new CniError(
         CniCode.TryAgain,
-        `the agent is starting: ${readiness.missing() ?? 'now it is ready'}: try again`,
+        `the agent is starting: ${readiness.missing() ?? 'it is ready now'}: try again`,
       );
     }
   }

@@ -1,5 +1,5 @@
 // Compiles the CNI plugin for the nodes' architectures: `node cni/plugin/build.js [folder]`, by default into dist/cni/.
-// Compiled once for each state of the sources; then it is copied from the cache.
+// It compiles once for each version of the sources, and then copies from the cache.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -32,7 +32,9 @@ async function goVersion() {
   try {
     return (await run('go', ['env', 'GOVERSION'], { env: { ...process.env, ...SETTINGS } })).stdout.trim();
   } catch (error) {
-    throw new Error('Go 1.24 or newer compiles the CNI plugin (https://go.dev/dl); "go" did not run', { cause: error });
+    throw new Error('cannot run "go", which compiles the CNI plugin: install Go 1.24 or newer (https://go.dev/dl)', {
+      cause: error,
+    });
   }
 }
 
@@ -42,14 +44,14 @@ async function hashOfSources(version) {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Compiles elsewhere and renames, so that builders running at once never see half a folder. */
+/** Compiles in a temporary folder and renames it, so that parallel builds never see an incomplete folder. */
 async function compileInto(folder) {
   await mkdir(dirname(folder), { recursive: true });
   const scratch = await mkdtemp(join(dirname(folder), '.build-'));
   try {
     await Promise.all(ARCHITECTURES.map((architecture) => compile(architecture, scratch)));
     await rename(scratch, folder).catch((error) => {
-      if (!existsSync(folder)) throw error; // else somebody else has compiled the same in the meantime
+      if (!existsSync(folder)) throw error; // else a parallel build has compiled the same
     });
   } finally {
     await rm(scratch, { recursive: true, force: true });
@@ -61,7 +63,7 @@ async function compile(architecture, folder) {
   await run('go', args, { cwd: SOURCES, env: { ...process.env, ...SETTINGS, GOARCH: architecture } });
 }
 
-/** Renamed, for what is there may be running. */
+/** Installs by renaming, because the old file may be running. */
 async function install(from, to) {
   const scratch = `${to}.${process.pid}`;
   await copyFile(from, scratch);

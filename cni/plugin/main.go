@@ -1,5 +1,5 @@
-// Command holdfast is the CNI plugin: it hands the runtime's request to the agent of its node and prints the agent's
-// answer. It decides nothing. Where no agent answers it says "try again", and leaves a note of what is to be released.
+// Command holdfast is the CNI plugin. It passes the runtime's request to the agent of the node and prints the answer.
+// If no agent answers, it fails with "try again", or stores a DEL as a pending delete.
 package main
 
 import (
@@ -18,20 +18,20 @@ import (
 
 const (
 	defaultSocket = "/run/holdfast/agent.sock"
-	// Runtimes give a sandbox two minutes and more.
+	// Runtimes allow two minutes or more for a sandbox.
 	defaultTimeout = 110 * time.Second
-	// The agent refuses requests over 1 MiB: what is cut off here is refused there.
+	// The agent refuses requests over 1 MiB, so it also refuses a config that was cut off here.
 	maxConfig = 1<<20 + 1
 	maxAnswer = 1 << 20
-	// Of the agent, too. Notes are in memory: this many take about 20 MiB.
-	maxNotes = 4096
-	// How soon to come back while the agent's line of connections is full.
-	lineRetry = 10 * time.Millisecond
+	// The agent has the same limit. The files are in memory: this many take about 20 MiB.
+	maxPendingDeletes = 4096
+	// Retry interval while the backlog of the agent's socket is full.
+	backlogRetry = 10 * time.Millisecond
 	// Codes of CNI errors.
 	invalidEnvironment, tryAgain, notAvailable = 4, 11, 50
 )
 
-// request is what the agent is asked. A note is the shortest DEL.
+// request is the message to the agent. A pending delete contains the shortest DEL.
 type request struct {
 	Env    map[string]string `json:"env"`
 	Config string            `json:"config"`
@@ -57,7 +57,7 @@ func main() {
 		}
 	}
 	if asked.Env["CNI_COMMAND"] == "" {
-		fail(asked, invalidEnvironment, "CNI_COMMAND is absent: container runtimes call this program, and set it", "")
+		fail(asked, invalidEnvironment, "CNI_COMMAND is absent: this program is a CNI plugin, to be called by container runtimes", "")
 	}
 	socket := os.Getenv("HOLDFAST_SOCKET")
 	if socket == "" {
@@ -75,11 +75,11 @@ func main() {
 	})
 	asked.Config = string(config)
 	if err != nil {
-		away(asked, socket, err)
+		answerWithoutAgent(asked, socket, err)
 	}
 	got, err := within(deadline, late, func() (answer, error) { return ask(socket, asked) })
 	if err != nil {
-		away(asked, socket, err)
+		answerWithoutAgent(asked, socket, err)
 	}
 	finish(*got.Output, *got.Exit)
 }
@@ -101,25 +101,25 @@ func within[T any](deadline <-chan time.Time, late error, work func() (T, error)
 	}
 }
 
-// ask sends one line of JSON and reads one JSON object. The connection stays open both ways meanwhile: its end tells the
-// agent that nobody waits any more.
+// ask sends one line of JSON and reads one JSON object. The connection stays open in both directions meanwhile, because
+// its end tells the agent that the caller no longer waits.
 func ask(socket string, asked request) (got answer, err error) {
 	conn, err := net.Dial("unix", socket)
 	for errors.Is(err, syscall.EAGAIN) {
-		time.Sleep(lineRetry)
+		time.Sleep(backlogRetry)
 		conn, err = net.Dial("unix", socket)
 	}
 	if err != nil {
 		return got, err
 	}
-	// An agent that refuses does not read to the end: what it says counts.
+	// A write may fail because the agent has refused the request without reading all of it. Its answer counts.
 	_, writeErr := conn.Write(encode(asked))
 	text, err := io.ReadAll(io.LimitReader(conn, maxAnswer))
 	if err != nil || len(text) == 0 {
-		return got, errors.Join(errors.New("the agent hung up"), writeErr, err)
+		return got, errors.Join(errors.New("the agent closed the connection without an answer"), writeErr, err)
 	}
 	if err := json.Unmarshal(text, &got); err != nil {
-		return got, errors.New("the agent's answer cannot be read: " + err.Error())
+		return got, errors.New("the agent's answer is invalid: " + err.Error())
 	}
 	if got.Exit == nil || got.Output == nil {
 		return got, errors.New("the agent's answer has no exit code or no output")
@@ -127,47 +127,47 @@ func ask(socket string, asked request) (got answer, err error) {
 	return got, nil
 }
 
-// away answers in place of the agent, and never returns. A pod's end does not wait for it.
-func away(asked request, socket string, cause error) {
+// answerWithoutAgent answers in place of the agent, and never returns. A DEL does not wait for the agent.
+func answerWithoutAgent(asked request, socket string, cause error) {
 	os.Stderr.WriteString("holdfast: " + cause.Error() + "\n")
 	code, details := tryAgain, cause.Error()
 	switch asked.Env["CNI_COMMAND"] {
 	case "DEL":
-		err := leaveNote(asked, filepath.Join(filepath.Dir(socket), "deletions"))
+		err := storePendingDelete(asked, filepath.Join(filepath.Dir(socket), "deletions"))
 		if err == nil {
 			finish("", 0)
 		}
-		details += "; no note could be left either: " + err.Error()
+		details += "; the pending delete could not be stored either: " + err.Error()
 	case "STATUS":
 		code = notAvailable
 	}
-	fail(asked, code, "the agent of this node does not answer at "+socket+": it is retried until the agent runs", details)
+	fail(asked, code, "the agent of this node does not answer at "+socket+": check that its pod is running; the runtime retries", details)
 }
 
-// leaveNote writes down for the agent what is to be released. A note is there as a whole or not at all. If there are too many,
-// it leaves none: the agent releases the addresses after the pod is gone.
-func leaveNote(asked request, folder string) error {
+// storePendingDelete atomically writes the file of a DEL that the agent has to carry out later. If there are too many,
+// it writes none, and the agent releases the addresses after the pod is deleted.
+func storePendingDelete(asked request, folder string) error {
 	container, name := asked.Env["CNI_CONTAINERID"], asked.Env["CNI_IFNAME"]
 	if container == "" || name == "" {
 		return errors.New("CNI_CONTAINERID or CNI_IFNAME is absent")
 	}
 	err := os.MkdirAll(folder, 0o700)
-	notes, listErr := os.ReadDir(folder)
+	files, listErr := os.ReadDir(folder)
 	if err = errors.Join(err, listErr); err != nil {
 		return err
 	}
-	if len(notes) >= maxNotes {
-		os.Stderr.WriteString("holdfast: " + folder + " has too many notes for one more\n")
+	if len(files) >= maxPendingDeletes {
+		os.Stderr.WriteString("holdfast: too many pending deletes in " + folder + "\n")
 		return nil
 	}
-	note := request{Env: map[string]string{"CNI_COMMAND": "DEL", "CNI_CONTAINERID": container, "CNI_IFNAME": name}}
+	pending := request{Env: map[string]string{"CNI_COMMAND": "DEL", "CNI_CONTAINERID": container, "CNI_IFNAME": name}}
 	file, err := os.CreateTemp(folder, ".note-*")
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(encode(note))
+	_, err = file.Write(encode(pending))
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(folder, noteName(container, name)))
+		err = os.Rename(file.Name(), filepath.Join(folder, fileName(container, name)))
 	}
 	if err != nil {
 		os.Remove(file.Name())
@@ -175,8 +175,8 @@ func leaveNote(asked request, folder string) error {
 	return err
 }
 
-// noteName is the agent's, too: one name for each interface of a container, whatever characters these have.
-func noteName(container, name string) string {
+// fileName returns the file name for an interface of a container; the agent has the same function. Other characters are hashed.
+func fileName(container, name string) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	isPlain := strings.Trim(container, letters) == "" && strings.Trim(name, letters+"._-") == ""
 	if isPlain && len(container)+len(name) <= 160 {
@@ -194,7 +194,7 @@ func fail(asked request, code int, msg, details string) {
 	finish(string(encode(cniError{config.CNIVersion, code, msg, details})), 1)
 }
 
-// finish never returns.
+// finish prints the output and exits. It never returns.
 func finish(output string, exit int) {
 	if _, err := os.Stdout.WriteString(output); err != nil {
 		exit = 1
@@ -202,8 +202,8 @@ func finish(output string, exit int) {
 	os.Exit(exit)
 }
 
-// encode gives one line.
+// encode returns one line of JSON.
 func encode(value any) []byte {
-	text, _ := json.Marshal(value) // texts and numbers only: it cannot fail
+	text, _ := json.Marshal(value) // only strings and numbers: it cannot fail
 	return append(text, '\n')
 }

@@ -22,7 +22,7 @@ interface Outcome {
   stderr: string;
 }
 
-describe('the CNI plugin', () => {
+describe('the CNI plugin binary', () => {
   let binaries: string;
   let folder: string;
   let socket: string;
@@ -88,7 +88,7 @@ describe('the CNI plugin', () => {
     return JSON.parse(stdout) as { code: number; msg: string; cniVersion: string };
   }
 
-  it('needs nothing on the host', async () => {
+  it('is statically linked and needs nothing on the host', async () => {
     const path = join(binaries, `holdfast-linux-${ARCHITECTURE}`);
     const binary = await readFile(path);
     // the section that names a dynamic linker
@@ -98,7 +98,7 @@ describe('the CNI plugin', () => {
     expect((await readdir(binaries)).sort()).to.deep.equal(['holdfast-linux-amd64', 'holdfast-linux-arm64']);
   });
 
-  it("hands over the runtime's variables and stdin, and prints the answer as it is", async () => {
+  it("passes on the runtime's variables and stdin, and prints the agent's answer unchanged", async () => {
     const seen: PluginRequest[] = [];
     await serve((text) => {
       seen.push(readPluginRequest(text));
@@ -109,27 +109,27 @@ describe('the CNI plugin', () => {
     expect(seen).to.deep.equal([ask]);
   });
 
-  it('fails as it is told', async () => {
+  it("exits with the code of the agent's answer", async () => {
     await serve(() => Promise.resolve({ exit: 1, output: '{"code": 7}' }));
     expect(await call(pluginRequest('DEL'))).to.deep.equal({ exit: 1, stdout: '{"code": 7}', stderr: '' });
     expect(await readdir(folder)).to.deep.equal(['agent.sock']);
   });
 
-  it('brings the refusal of a config that is too long', async () => {
+  it("returns the agent's refusal of a config that is too long", async () => {
     await serve(() => Promise.reject(new Error('it is not asked')));
     expect(errorIn(await call({ ...pluginRequest('ADD'), config: 'x'.repeat(8 * 1024 * 1024) }))).to.include({
       code: 6,
     });
   });
 
-  it('serves many at once', async () => {
+  it('serves many parallel calls', async () => {
     await serve((text) => Promise.resolve({ exit: 0, output: readPluginRequest(text).env.CNI_CONTAINERID ?? '' }));
     const ids = Array.from({ length: 100 }, (_, index) => `c${index}`);
     const outcomes = await Promise.all(ids.map((id) => call(pluginRequest('ADD', { CNI_CONTAINERID: id }))));
     expect(outcomes.map(({ stdout }) => stdout)).to.deep.equal(ids);
   });
 
-  it('lets the agent know when it is killed', async () => {
+  it('closes its connection to the agent when it is killed', async () => {
     let begin: () => void = () => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
     const aborted = new Promise<void>((resolve) => {
@@ -147,35 +147,39 @@ describe('the CNI plugin', () => {
     await aborted;
   });
 
-  it('says by itself that CNI_COMMAND is absent, without waiting for stdin', async () => {
+  it('reports that CNI_COMMAND is absent without waiting for stdin', async () => {
     const outcome = errorIn(await call({ env: {}, config: '' }));
     expect(outcome).to.include({ code: 4, cniVersion: '1.1.0' });
     expect(outcome.msg).to.include('CNI_COMMAND');
   });
 
   const unwell: { name: string; behave: (socket: Socket) => void; says: string }[] = [
-    { name: 'hangs up', behave: (each) => each.end(), says: 'hung up' },
-    { name: 'breaks off', behave: (each) => each.end('{"exit":0,'), says: 'cannot be read' },
-    { name: 'talks nonsense', behave: (each) => each.end('HTTP/1.1 400 Bad Request\r\n\r\n'), says: 'cannot be read' },
-    { name: 'leaves out the exit code', behave: (each) => each.end('{"output":"{}"}'), says: 'no exit code' },
-    { name: 'leaves out the output', behave: (each) => each.end('{"exit":0}'), says: 'no output' },
-    { name: 'says nothing', behave: () => undefined, says: 'no answer within 200ms' },
+    { name: 'closes the connection', behave: (each) => each.end(), says: 'closed the connection without an answer' },
+    { name: 'stops in the middle of its answer', behave: (each) => each.end('{"exit":0,'), says: 'answer is invalid' },
     {
-      name: 'does not come to an end',
+      name: 'does not speak the protocol',
+      behave: (each) => each.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+      says: 'answer is invalid',
+    },
+    { name: 'omits the exit code', behave: (each) => each.end('{"output":"{}"}'), says: 'no exit code' },
+    { name: 'omits the output', behave: (each) => each.end('{"exit":0}'), says: 'no output' },
+    { name: 'does not answer', behave: () => undefined, says: 'no answer within 200ms' },
+    {
+      name: 'sends an endless answer',
       behave: (each) => each.write('{"exit":0,"output":""}'),
       says: 'no answer within',
     },
   ];
   const agents: { name: string; prepare: () => Promise<void>; says: string }[] = [
-    { name: 'is not there', prepare: () => Promise.resolve(), says: 'no such file' },
-    { name: 'is dead', prepare: () => writeFile(socket, ''), says: 'refused' },
+    { name: 'does not exist', prepare: () => Promise.resolve(), says: 'no such file' },
+    { name: 'has exited', prepare: () => writeFile(socket, ''), says: 'refused' },
     ...unwell.map(({ name, behave, says }) => ({ name, prepare: () => serveOddly(behave), says })),
   ];
   for (const { name, prepare, says } of agents) {
     describe(`while the agent ${name}`, () => {
       const SOON = { HOLDFAST_TIMEOUT: '200ms' };
 
-      it('asks to try again', async () => {
+      it('fails with code 11, so that the runtime tries again', async () => {
         await prepare();
         for (const command of ['ADD', 'CHECK', 'GC', 'VERSION']) {
           const outcome = await call(pluginRequest(command), SOON);
@@ -187,16 +191,17 @@ describe('the CNI plugin', () => {
         expect(errorIn(await call({ ...pluginRequest('ADD'), config: 'x' }, SOON)).cniVersion).to.equal('1.1.0');
       });
 
-      it('lets a pod end, and leaves a note of it that the agent can read', async () => {
+      it('lets a DEL succeed and stores a pending delete that the agent can read', async () => {
         await prepare();
         const ask = pluginRequest('DEL', { CNI_CONTAINERID: 'sb-1' }, { name: '<ä>' });
         expect(await call(ask, SOON)).to.include({ exit: 0, stdout: '' });
         const deletions = join(folder, 'deletions');
-        const notes = new PendingDeletes({ folder: deletions, clock: systemClock, log: silentLogger });
-        const at = { containerId: 'sb-1', interfaceName: 'net1' };
-        expect(await notes.list()).to.deep.equal([{ name: pendingDeleteFileName(at), at: { command: 'DEL', ...at } }]);
+        const pendingDeletes = new PendingDeletes({ folder: deletions, clock: systemClock, log: silentLogger });
+        const target = { containerId: 'sb-1', interfaceName: 'net1' };
+        const name = pendingDeleteFileName(target);
+        expect(await pendingDeletes.list()).to.deep.equal([{ name, target: { command: 'DEL', ...target } }]);
         const env = { CNI_COMMAND: 'DEL', CNI_CONTAINERID: 'sb-1', CNI_IFNAME: 'net1' };
-        expect(readPluginRequest(await readFile(join(deletions, pendingDeleteFileName(at)), 'utf8'))).to.deep.equal({
+        expect(readPluginRequest(await readFile(join(deletions, name), 'utf8'))).to.deep.equal({
           env,
           config: '',
         });
@@ -206,7 +211,7 @@ describe('the CNI plugin', () => {
     });
   }
 
-  it('lets a pod end without a note if there are too many', async function () {
+  it('lets a DEL succeed without a pending delete if there are too many', async function () {
     this.timeout(30_000);
     const deletions = join(folder, 'deletions');
     await mkdir(deletions);
@@ -214,7 +219,7 @@ describe('the CNI plugin', () => {
     await Promise.all(paths.map((path) => writeFile(path, '')));
     const { exit, stderr } = await call(pluginRequest('DEL'));
     expect(exit).to.equal(0);
-    expect(stderr).to.include('too many notes');
+    expect(stderr).to.include('too many pending deletes');
     expect(await readdir(deletions)).to.have.length(MAX_PENDING_DELETES);
     await rm(paths[0]!);
     expect(await call(pluginRequest('DEL'))).to.include({ exit: 0 });
@@ -222,22 +227,22 @@ describe('the CNI plugin', () => {
     await rm(deletions, { recursive: true });
   });
 
-  it('makes the folder of notes, as after a reboot', async () => {
+  it('creates the folder of pending deletes, as after a reboot', async () => {
     socket = join(folder, 'run', 'agent.sock');
     expect(await call(pluginRequest('DEL'))).to.include({ exit: 0 });
     expect(await readdir(join(dirname(socket), 'deletions'))).to.deep.equal(['c1-net1.json']);
   });
 
-  it('fails a DEL with code 11 where it can leave no note', async () => {
+  it('fails a DEL with code 11 if it cannot store a pending delete', async () => {
     await writeFile(join(folder, 'deletions'), '');
     const outcome = errorIn(await call(pluginRequest('DEL')));
     expect(outcome).to.include({ code: 11 });
-    expect(outcome.details).to.include('no note could be left');
+    expect(outcome.details).to.include('the pending delete could not be stored');
     await rm(join(folder, 'deletions'));
     expect(errorIn(await call(pluginRequest('DEL', { CNI_IFNAME: undefined }))).code).to.equal(11);
   });
 
-  it('gives up after its time also where stdin does not end', async () => {
+  it('gives up at its deadline even if stdin does not end', async () => {
     const child = spawn(join(binaries, `holdfast-linux-${ARCHITECTURE}`), [], {
       env: { ...pluginRequest('DEL').env, HOLDFAST_SOCKET: socket, HOLDFAST_TIMEOUT: '200ms' },
       stdio: ['pipe', 'ignore', 'ignore'],
@@ -247,7 +252,7 @@ describe('the CNI plugin', () => {
     expect(await readdir(join(folder, 'deletions'))).to.deep.equal(['c1-net1.json']);
   });
 
-  it('names notes as the agent does', async function () {
+  it('uses the same file names for pending deletes as the agent', async function () {
     this.timeout(60_000);
     const text = fc.oneof(
       fc.string({ minLength: 1, maxLength: 20 }),

@@ -1,9 +1,9 @@
-// Command caller runs CNI plugins as container runtimes do, as many at once as it is told, and says how long each took: to start
-// processes costs a Go program much less than it costs Node.js, which has other things to measure.
+// Command caller runs CNI plugins in parallel, as container runtimes do, and reports how long each call took. It is a Go program
+// because starting processes is much cheaper for it than for Node.js.
 //
 //	caller PLUGIN
 //
-// A call is a line of JSON on standard input, its outcome one on standard output, in the order in which the calls end.
+// A call is a line of JSON on standard input. Its outcome is a line on standard output, in the order in which the calls end.
 package main
 
 import (

@@ -11,7 +11,7 @@ import { LentBlocks } from './lent-blocks.js';
 const POOL = compiledPool({ subnets: [{ cidr: '10.0.0.0/27', gateway: '10.0.0.1' }, { cidr: 'fd00::/64' }] });
 const MARKED = { release: BlockRelease.Marked };
 
-describe('addresses of the blocks of a node', () => {
+describe('candidates from the blocks of a node', () => {
   let lent: LentBlocks;
   let candidates: BlockCandidates;
   let version: number;
@@ -45,7 +45,7 @@ describe('addresses of the blocks of a node', () => {
   };
   const SECOND = ['10.0.0.4', '10.0.0.5', '10.0.0.6', '10.0.0.7'];
 
-  it('are those of usable blocks that the pool leases to anybody', () => {
+  it('are the open addresses of usable blocks', () => {
     expect(all()).to.deep.equal([]);
     show('10.0.0.0/30');
     expect(all()).to.deep.equal(['10.0.0.2', '10.0.0.3']);
@@ -56,7 +56,7 @@ describe('addresses of the blocks of a node', () => {
     expect(pick(0, POOL, 6)).to.match(/^fd00::[4-7]/);
   });
 
-  it('are none of a block from the turn on in which it is asked for', () => {
+  it('exclude a block as soon as the event that marks it arrives', () => {
     show('10.0.0.4/30');
     expect(all()).to.deep.equal(SECOND);
     show('10.0.0.4/30', MARKED);
@@ -67,7 +67,7 @@ describe('addresses of the blocks of a node', () => {
     expect(pick()).to.equal(undefined);
   });
 
-  it('are none that the pool does not have any more', () => {
+  it('exclude addresses that were removed from the pool', () => {
     show('10.0.0.4/30');
     expect(all()).to.deep.equal(SECOND);
     expect(all(0, compiledPool({ subnets: [{ cidr: '10.0.0.0/27', exclude: ['10.0.0.4/31'] }] }))).to.deep.equal([
@@ -78,7 +78,7 @@ describe('addresses of the blocks of a node', () => {
     expect(all(0, moved)).to.deep.equal(SECOND);
   });
 
-  it('are none that is leased on this node, is being tried, or was found taken', () => {
+  it('exclude addresses that are leased on this node, being tried, or found taken', () => {
     show('10.0.0.4/30');
     candidates.addLease('blue', parseAddress('10.0.0.4'));
     candidates.addLease('red', parseAddress('10.0.0.5'));
@@ -93,7 +93,7 @@ describe('addresses of the blocks of a node', () => {
     expect(all()).to.deep.equal(['10.0.0.4', '10.0.0.5', '10.0.0.7']);
   });
 
-  it('that were found taken are tried again after minutes, or once a lease of this node has come and gone', () => {
+  it('include addresses found taken after minutes, or after a lease of this node came and went', () => {
     show('10.0.0.4/30');
     const [one, two] = [pick(), pick()];
     settle(one, true, 0);
@@ -105,7 +105,7 @@ describe('addresses of the blocks of a node', () => {
     expect(all(BLOCK_TAKEN_TTL_MS)).to.deep.equal(SECOND);
   });
 
-  it('that are tried stay so though a lease of them comes and goes, and those leased though a try ends', () => {
+  it('exclude an address until its attempt has ended and its lease is gone', () => {
     show('10.0.0.4/30');
     const picked = pick();
     candidates.addLease('blue', parseAddress(picked!));
@@ -116,7 +116,7 @@ describe('addresses of the blocks of a node', () => {
     expect(all()).to.have.length(3);
   });
 
-  it('that are being tried make their block one that is in use', () => {
+  it('count as a use of their block while they are tried', () => {
     show('10.0.0.4/30');
     const picked = pick();
     const block = show('10.0.0.4/30', MARKED);
@@ -125,7 +125,7 @@ describe('addresses of the blocks of a node', () => {
     expect(lent.isInUse(block)).to.equal(false);
   });
 
-  it('are drawn at random', () => {
+  it('are picked at random', () => {
     show('10.0.0.4/30');
     const first = new Set<string | undefined>();
     for (let n = 0; n < 20; n++) {
@@ -136,7 +136,7 @@ describe('addresses of the blocks of a node', () => {
     expect(first.size).to.equal(4);
   });
 
-  it('are told by place, too', () => {
+  it('report whether an address lies in a usable block', () => {
     show('10.0.0.4/30');
     show('10.0.0.8/30', MARKED);
     const usable = ['10.0.0.3', '10.0.0.4', '10.0.0.7', '10.0.0.8', '10.1.0.1'].filter((text) =>
@@ -145,7 +145,7 @@ describe('addresses of the blocks of a node', () => {
     expect(usable).to.deep.equal(['10.0.0.4', '10.0.0.7']);
   });
 
-  it('that are asked for, or given back, are nowhere to be picked by this node', () => {
+  it('exclude blocks that are marked or released from picks anywhere in the pool', () => {
     expect(candidates.withoutWithheld(POOL)).to.equal(POOL);
     show('10.0.0.4/30');
     expect(candidates.withoutWithheld(POOL)).to.equal(POOL);
@@ -159,7 +159,7 @@ describe('addresses of the blocks of a node', () => {
     expect(candidates.withoutWithheld(POOL)).to.equal(POOL);
   });
 
-  it('cost no memory for pools that came and went, and are picked of a pool of long ago', function () {
+  it('free the memory of deleted pools, and still serve a pool that was used long ago', function () {
     this.timeout(10_000);
     show('10.0.0.4/30');
     expect(all()).to.deep.equal(SECOND);

@@ -6,29 +6,29 @@ import type { Random } from '../../../kube/clock.js';
 import type { LentBlocks } from './lent-blocks.js';
 import { restrictPool } from './restrict-pool.js';
 
-/** What became of a try. `lost`: somebody else has the address; `failed`: nothing is known of it. */
+/** The result of an attempt. `lost`: another owner has the address; `failed`: the result is unknown. */
 export type PickOutcome = 'ours' | 'lost' | 'failed';
 
-/** A pool as it was last asked about, cut to the blocks that there were then. */
+/** A pool restricted to the blocks of the node at one revision. */
 interface RestrictedPool {
   readonly pool: Pool;
   readonly revision: number;
-  /** What may be picked of the node's own blocks. */
+  /** The addresses of the node's own blocks that may be picked. */
   readonly usable: Pool;
-  /** What may be picked anywhere: all but the blocks that are being given back. */
+  /** The addresses that may be picked anywhere: all but those of blocks that go back to the pool. */
   readonly elsewhere: Pool;
 }
 
-/** No watch tells when an address that somebody outside this node has is free again. He has it for long, mostly: it is tried again after so long. */
+/** When to retry an address that another node or a claim has. No watch tells when it is free, and most are held for a long time. */
 export const BLOCK_TAKEN_TTL_MS = 30 * 60_000;
-/** Vacated addresses of an address space and family that are picked last. */
+/** How many recently vacated addresses per address space and family are picked last. */
 const MAX_RECENTLY_VACATED = 4_096;
-/** Pools that are remembered as cut: tenants make new ones, and cutting one again is cheap. */
+/** How many restricted pools are cached. Tenants create pools, and restricting one again is cheap. */
 const MAX_RESTRICTED_POOLS = 256;
 
 /**
- * Which addresses of a node's own blocks may be free: neither leased on this node, nor being tried, nor found taken lately. Pure, as
- * {@link LentBlocks} is. Whether an address is free, the write decides.
+ * The addresses of a node's own blocks that may be free: not leased on this node, not being tried, and not found taken recently.
+ * Pure, as {@link LentBlocks} is. The write decides whether an address is free.
  */
 export class BlockCandidates {
   readonly #lent: LentBlocks;
@@ -36,11 +36,11 @@ export class BlockCandidates {
   readonly #spaces = new Map<string, AddressSpace>();
   /** By name of the pool. */
   readonly #cuts = new Map<string, RestrictedPool>();
-  /** Names of leases of this node, in whatever state. */
+  /** Names of leases of this node, in any state. */
   readonly #leased = new Set<string>();
-  /** Names of leases of which a write is under way. */
+  /** Names of leases that are being written. */
   readonly #tried = new Set<string>();
-  /** By name of the lease; those that were found taken first come first. */
+  /** By name of the lease, in the order in which they were found taken. */
   readonly #noted = new Map<string, { addressSpace: string; address: Address; until: number }>();
 
   constructor(lent: LentBlocks) {
@@ -48,7 +48,7 @@ export class BlockCandidates {
   }
 
   /**
-   * An address of a usable block that nobody is known to have. It is being tried from now on, and counts as used; {@link settle} must follow.
+   * Picks an address of a usable block that is not known to be taken. It counts as used until {@link settle}, which must follow.
    * @param now in the clock's ms
    */
   pick(pool: Pool, family: Family, { now, random }: { now: number; random: Random }): Address | undefined {
@@ -60,8 +60,8 @@ export class BlockCandidates {
   }
 
   /**
-   * Nobody else of this agent picks it, and its block counts as used; {@link settle} must follow.
-   * @returns false where somebody tries it already, or it was found taken lately
+   * Reserves the address for one attempt. Its block counts as used until {@link settle}, which must follow.
+   * @returns false if another attempt is under way, or the address was found taken recently
    */
   try(pool: Pool, address: Address): boolean {
     const name = leaseName(pool.addressSpace, address);
@@ -72,7 +72,7 @@ export class BlockCandidates {
     return true;
   }
 
-  /** @param outcome `ours`: its lease has been told of */
+  /** Ends an attempt. @param outcome `ours`: {@link addLease} was called for its lease */
   settle({ addressSpace }: Pool, address: Address, { outcome, now }: { outcome: PickOutcome; now: number }): void {
     const name = leaseName(addressSpace, address);
     this.#tried.delete(name);
@@ -82,7 +82,7 @@ export class BlockCandidates {
     this.#vacate(addressSpace, address);
   }
 
-  /** This node has a lease of the address, in whatever state. */
+  /** Records that this node has a lease of the address, in any state. */
   addLease(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
     this.#leased.add(name);
@@ -90,28 +90,28 @@ export class BlockCandidates {
     this.#spaceOf(addressSpace).occupy(address);
   }
 
-  /** It has none any more. */
+  /** Records that this node has no lease of the address any more. */
   removeLease(addressSpace: string, address: Address): void {
     this.#leased.delete(leaseName(addressSpace, address));
     this.#vacate(addressSpace, address);
   }
 
-  /** The address is leased on this node, is being tried, or was found taken: there is no use in trying it. */
+  /** Whether the address is leased on this node, is being tried, or was found taken recently. */
   isKnown({ addressSpace }: Pool, address: Address): boolean {
     return this.#spaces.get(addressSpace)?.isOccupied(address) === true;
   }
 
-  /** It lies in a block from which may be picked. */
+  /** Whether the address lies in a block from which addresses may be picked. */
   isUsable(pool: Pool, address: Address): boolean {
     return subnetOf(this.#cutOf(pool).usable, address)?.open.has(address.value) === true;
   }
 
-  /** The pool without the blocks that this node is asked for, or has given back: for picks that are not of a block. The same object until that changes. */
+  /** Returns the pool without blocks that go back to it, for picks outside of blocks. It is the same object until that changes. */
   withoutWithheld(pool: Pool): Pool {
     return this.#cutOf(pool).elsewhere;
   }
 
-  /** As the blocks are now: one that is withdrawn is not picked from, however long ago somebody asked. */
+  /** Restricts the pool to the current blocks, so that no address of a withdrawn block is picked. */
   #cutOf(pool: Pool): RestrictedPool {
     const { name } = pool;
     const known = this.#cuts.get(name);

@@ -11,7 +11,7 @@ const INTERVAL_MS = 15_000;
 const MARKED = { release: BlockRelease.Marked, reason: ReleaseReason.Excess };
 const PRESSED = { release: BlockRelease.Marked, reason: ReleaseReason.Pressure };
 
-describe('the blocks of a node', () => {
+describe('the blocks lent to a node', () => {
   let lent: LentBlocks;
   let version = 0;
 
@@ -56,7 +56,7 @@ describe('the blocks of a node', () => {
     });
   }
 
-  it('are not picked from once they are being deleted, or gone', () => {
+  it('are not usable while they are being deleted, or after that', () => {
     const block = blockRecord(ONE, 1);
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     lent.observe({ type: 'added', object: { ...block, metadata: { ...block.metadata, deletionTimestamp } } });
@@ -66,13 +66,13 @@ describe('the blocks of a node', () => {
     expect([isUsable('10.0.0.1'), isWithheld('10.0.0.1'), isUsable('10.0.0.64')]).to.deep.equal([false, false, true]);
   });
 
-  it('are not picked from where one that is given back lies over one that is not', () => {
+  it('are not usable where a released block overlaps them', () => {
     show('10.0.0.0/25');
     show(ONE, MARKED);
     expect([isUsable('10.0.0.1'), isUsable('10.0.0.64')]).to.deep.equal([false, true]);
   });
 
-  it('are told apart by pool and family', () => {
+  it('are separated by pool and family', () => {
     show(ONE, { pool: 'red' });
     show('fd00::/122');
     expect(lent.usable('blue', 4).isEmpty).to.equal(true);
@@ -80,7 +80,7 @@ describe('the blocks of a node', () => {
     expect(lent.usable('blue', 6).size).to.equal(64n);
   });
 
-  it('that say something else have another revision', () => {
+  it('get another revision when their state changes', () => {
     const before = lent.revisionOf('blue');
     show(ONE, MARKED);
     const then = lent.revisionOf('blue');
@@ -88,7 +88,7 @@ describe('the blocks of a node', () => {
     expect(new Set([before, then, lent.revisionOf('blue')]).size).to.equal(3);
   });
 
-  it('are given back where nothing of them is used, and kept where a lease is held or a write is under way', () => {
+  it('are released if unused, and kept if a lease is held or a write is under way', () => {
     expect(answer(show(ONE, MARKED))).to.deep.equal(READY);
     hold('lease', '10.0.0.63');
     expect(answer(show(ONE, MARKED))).to.deep.equal(REFUSED);
@@ -99,26 +99,26 @@ describe('the blocks of a node', () => {
     expect(answer(show(ONE, MARKED))).to.deep.equal(READY);
   });
 
-  it('are kept as long as one of several reasons is left', () => {
+  it('are kept until the last of several uses ends', () => {
     hold('lease', '10.0.0.1');
     hold('write', '10.0.0.1');
     lent.removeUse('lease');
     expect(answer(show(ONE, MARKED))).to.deep.equal(REFUSED);
   });
 
-  it('are not used by what is leased from another pool', () => {
+  it('are not kept by leases of another pool', () => {
     hold('lease', '10.0.0.1', 'red');
     expect(answer(show(ONE, MARKED))).to.deep.equal(READY);
   });
 
-  it('are answered for by what is used when the answer is written, not when they were asked for', () => {
+  it('are answered by their uses at the time of the answer, not of the request', () => {
     const block = show(ONE, MARKED);
     expect(due(0)).to.have.length(1);
     hold('write', '10.0.0.1');
     expect(answer(block)).to.deep.equal(REFUSED);
   });
 
-  it('are answered for by compare-and-swap on what was shown', () => {
+  it('are answered by a compare-and-swap on the version that the watch showed', () => {
     expect(lent.answer(show(ONE, MARKED), 0)).to.deep.equal({
       verb: 'patch-status',
       name: 'blue.10-0-0-0-26',
@@ -126,7 +126,7 @@ describe('the blocks of a node', () => {
     });
   });
 
-  it('all count as used until the leases of the node are known, and none is answered for', () => {
+  it('count as used and are not answered until the leases of the node are known', () => {
     lent = new LentBlocks(INTERVAL_MS);
     const block = show(ONE, PRESSED);
     expect([lent.isInUse(block), due(0), lent.nextAnswerAt(), answer(block)]).to.deep.equal([
@@ -139,14 +139,14 @@ describe('the blocks of a node', () => {
     expect([lent.isInUse(block), due(0), lent.nextAnswerAt()]).to.deep.equal([false, [block.metadata.name], 0]);
   });
 
-  it('that nobody asks for are not answered for', () => {
+  it('are not answered unless they are marked for release', () => {
     for (const { release } of words.filter((word) => word.release !== BlockRelease.Marked)) {
       const block = show(ONE, release === undefined ? {} : { release });
       expect([due(0), lent.nextAnswerAt(), answer(block)]).to.deep.equal([[], undefined, undefined]);
     }
   });
 
-  it('are answered for once while an answer is under way, and not for what they said before', () => {
+  it('are answered once while an answer is under way, and never for an old version', () => {
     const first = show(ONE, MARKED);
     const second = show(ONE, MARKED);
     expect(answer(first)).to.equal(undefined);
@@ -154,7 +154,7 @@ describe('the blocks of a node', () => {
     expect([answer(second), due(99_000), lent.nextAnswerAt()]).to.deep.equal([undefined, [], undefined]);
   });
 
-  it('are answered for in rounds that are some time apart, all that wait in one', () => {
+  it('are answered in rounds with an interval, all waiting ones in one round', () => {
     const one = show(ONE, MARKED);
     answer(one, 1_000);
     lent.answered(one, 'done', 1_100);
@@ -181,7 +181,7 @@ describe('the blocks of a node', () => {
     });
   }
 
-  it('are answered for again where there was no reply, later each time, and are not picked from meanwhile', () => {
+  it('are answered again with back-off if there was no reply, and are not used meanwhile', () => {
     const block = show(ONE, PRESSED);
     const waits = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000];
     let now = 0;
@@ -193,7 +193,7 @@ describe('the blocks of a node', () => {
     }
   });
 
-  it('are decided upon anew after an answer without a reply', () => {
+  it('are decided again after an answer without a reply', () => {
     const block = show(ONE, PRESSED);
     answer(block, 0);
     lent.answered(block, 'unknown', 0);
@@ -201,7 +201,7 @@ describe('the blocks of a node', () => {
     expect(answer(block, 1_000)).to.deep.equal(REFUSED);
   });
 
-  it('are not picked from after any answer until the watch tells of it', () => {
+  it('are not usable after any answer until the watch shows the result', () => {
     for (const outcome of ['done', 'lost', 'unknown'] as const) {
       hold('lease', '10.0.0.1');
       const block = show(ONE, PRESSED);
@@ -213,7 +213,7 @@ describe('the blocks of a node', () => {
     }
   });
 
-  it('whose answers are done or lost are left to the watch, and asked about again where it says nothing', () => {
+  it('are left to the watch after an answer, and answered again if it shows nothing', () => {
     for (const outcome of ['done', 'lost'] as const) {
       for (const status of [PRESSED, MARKED]) {
         const block = show(ONE, status);
@@ -224,7 +224,7 @@ describe('the blocks of a node', () => {
     }
   });
 
-  it('that are asked for anew are not held up by an answer to what was asked before', () => {
+  it('are answered for a new request even if an answer to the previous one is delayed', () => {
     const first = show(ONE, PRESSED);
     answer(first, 0);
     const second = show(ONE, PRESSED);

@@ -5,59 +5,55 @@ import { containsAddress, rangesOf } from '../../../ipam/core/cidr.js';
 import type { RangeSet } from '../../../ipam/core/ranges.js';
 import type { ObjectChange } from '../../../kube/informer.js';
 
-/** An address that a pod of this node has, or may come to have. */
+/** An address that a pod of this node has, or may get by a write under way. */
 export interface AddressUse {
-  /** Of the lease, by name. */
+  /** Name of the lease's pool. */
   readonly pool: string;
   readonly address: Address;
 }
 
-/** What the watch told last of a block, and what is being said of it. */
+/** A block as the watch last showed it, and the state of the answer to it. */
 interface LentBlock {
   readonly record: BlockRecord;
   isBeingAnswered: boolean;
-  /** Not to be answered, again, before this; in the clock's ms. */
+  /** The earliest time of the next answer, in the clock's ms. */
   notBefore: number;
   failures: number;
 }
 
-/**
- * What became of an answer: `done`; `lost`: the block had changed, or was gone; `unknown`: there was no reply, or the API server did not
- * take it for now.
- */
+/** The result of writing an answer. `lost`: the block has changed or is deleted; `unknown`: no reply, or a temporary error. */
 export type AnswerOutcome = 'done' | 'lost' | 'unknown';
 
-/** After an answer that was done or lost the watch tells of it: only where that fails for so long is the block answered for again. */
+/** How long to wait for the watch after an answer that was done or lost. If it shows no change by then, the answer is repeated. */
 const WATCH_GRACE_MS = 60_000;
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
 /**
- * The blocks of a node, and its half of the handshake by which they go back to their pools. Pure: it is told of time, of what the watch
- * shows and of what is leased, and says what may be picked from and what is to be answered.
+ * The blocks of a node, and the node's half of the release handshake. Pure: time, watch events and leases come in by method calls; it
+ * returns the ranges to pick from and the answers to write.
  *
- * From which blocks addresses are picked depends on nothing but what the watch told last: a block that is asked for drops out in the very
- * turn in which it is told of, and whatever becomes of the answers to it, it comes back only with a later word of the API server's. So the
- * answer, which is decided in the turn in which it is written, cannot be overtaken by a pick.
+ * Only the last watch event decides from which blocks addresses are picked. A block that is marked for release drops out as soon as its
+ * event is delivered, and comes back only with a later event. The answer is decided when it is written, so no pick can overtake it.
  */
 export class LentBlocks {
   readonly #answerIntervalMs: number;
   /** By name. */
   readonly #blocks = new Map<string, LentBlock>();
-  /** By what makes an address one that is used: its lease, a write that is under way, a doubt. */
+  /** By the reason of the use: a lease, a write under way, or a write with an unknown result. */
   readonly #uses = new Map<string, AddressUse>();
-  /** By pool: grows whenever one of its blocks is another, or says something else. */
+  /** By pool: incremented when one of its blocks changes. */
   readonly #revisions = new Map<string, number>();
   #areLeasesKnown = false;
-  /** When the last round of answers began. */
+  /** Start of the last round of answers. */
   #roundAt = Number.NEGATIVE_INFINITY;
 
-  /** @param answerIntervalMs between rounds of answers that have time */
+  /** @param answerIntervalMs between two rounds of answers that are not urgent */
   constructor(answerIntervalMs: number) {
     this.#answerIntervalMs = answerIntervalMs;
   }
 
-  /** To be told of in the order in which the API server has it, beginning with a consistent list. */
+  /** Takes a change of a block. Call it in the order of the API server, beginning with a consistent list. */
   observe({ type, object }: Pick<ObjectChange<BlockRecord>, 'type' | 'object'>): void {
     const { name } = object.metadata;
     if (type === 'removed') this.#blocks.delete(name);
@@ -65,14 +61,14 @@ export class LentBlocks {
     this.#revisions.set(object.pool, this.revisionOf(object.pool) + 1);
   }
 
-  /** All leases of pods of this node have been told of as uses. Until then every block counts as used, and nothing is answered. */
+  /** Records that all leases of the node's pods were added as uses. Before this every block counts as used, and none is answered. */
   setLeasesKnown(): void {
     this.#areLeasesKnown = true;
   }
 
   /**
-   * The address is used, or may come to be.
-   * @param by what makes it so, until {@link removeUse}: a held lease, a write under way or in doubt. Told again, it replaces what was told.
+   * Marks an address as used until {@link removeUse}.
+   * @param by the reason: a held lease, a write under way, or a write with an unknown result. A second call replaces the first.
    */
   addUse(by: string, use: AddressUse): void {
     this.#uses.set(by, use);
@@ -82,7 +78,7 @@ export class LentBlocks {
     this.#uses.delete(by);
   }
 
-  /** A pod of this node has an address of the block, or may come to have one. */
+  /** Whether a pod of this node has an address of the block, or may get one by a write under way. */
   isInUse({ pool, cidr }: Pick<BlockRecord, 'pool' | 'cidr'>): boolean {
     if (!this.#areLeasesKnown) return true;
     return [...this.#uses.values()].some((use) => use.pool === pool && containsAddress(cidr, use.address));
@@ -92,38 +88,38 @@ export class LentBlocks {
     return [...this.#blocks.values()].map(({ record }) => record);
   }
 
-  /** Other for each change of what {@link usable} and {@link withheld} say of the pool. */
+  /** Returns a number that changes with the results of {@link usable} and {@link withheld} for the pool. */
   revisionOf(pool: string): number {
     return this.#revisions.get(pool) ?? 0;
   }
 
-  /** What may be picked from, now. */
+  /** Returns the ranges from which addresses may be picked now. */
   usable(pool: string, family: Family): RangeSet {
     return this.#rangesOf(pool, family, isUsable).subtract(this.withheld(pool, family));
   }
 
-  /** What this node must leave alone though it is its own: it is asked for, or given back, or says what nobody here understands. */
+  /** Returns the ranges of the node's blocks that must not be used: marked for release, released, or in an unknown state. */
   withheld(pool: string, family: Family): RangeSet {
     return this.#rangesOf(pool, family, (block) => !isUsable(block));
   }
 
   /**
-   * The blocks that are to be answered for now. Those that have time come in rounds, the others at once.
+   * Returns the blocks to answer now. Urgent ones come at once, the others in rounds.
    * @param now in the clock's ms
    */
   answersDue(now: number): readonly BlockRecord[] {
     return this.#unanswered().flatMap((lent) => (this.#dueAt(lent) <= now ? [lent.record] : []));
   }
 
-  /** When {@link answersDue} next has something, as things are; in the clock's ms. */
+  /** Returns when {@link answersDue} next returns a block, in the clock's ms, as far as is known now. */
   nextAnswerAt(): number | undefined {
     const times = this.#unanswered().map((lent) => this.#dueAt(lent));
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
   /**
-   * Decides on the answer to a block, by what is used at this moment: it is to be written in the same turn, and {@link answered} must follow.
-   * @returns undefined where there is nothing to answer any more
+   * Decides the answer for a block by the current uses. Send the write without awaiting anything before it, then call {@link answered}.
+   * @returns undefined if there is nothing to answer any more
    */
   answer({ metadata }: BlockRecord, now: number): BlockWrite | undefined {
     const lent = this.#unanswered().find(({ record }) => record.metadata.name === metadata.name);
@@ -133,7 +129,7 @@ export class LentBlocks {
     return answerBlock(lent.record, !this.isInUse(lent.record));
   }
 
-  /** @param block as it was when {@link answer} decided; what is known of it since stands */
+  /** Records the result of an answer. It is ignored if the block has changed since {@link answer}. */
   answered({ metadata: { name, resourceVersion } }: BlockRecord, outcome: AnswerOutcome, now: number): void {
     const lent = this.#blocks.get(name);
     if (lent?.record.metadata.resourceVersion !== resourceVersion) return;
@@ -167,7 +163,7 @@ export class LentBlocks {
   }
 }
 
-/** Somebody waits for it. */
+/** Whether somebody waits for the block. */
 function isUrgent({ reason }: BlockRecord): boolean {
   return reason !== ReleaseReason.Excess;
 }

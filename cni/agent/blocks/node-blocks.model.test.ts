@@ -40,10 +40,10 @@ async function happens(world: AgentModel, current: ModelEvent | BlockEvent): Pro
   }
 }
 
-describe('blocks of nodes and the leases of their pods, whatever happens', function () {
+describe('blocks of nodes and the leases of their pods, in any order of events', function () {
   this.timeout(120_000);
 
-  it('are never picked from once they are given back, are all answered for, and cost no pod its address', async () => {
+  it('are never used after their release, are all answered, and no pod loses its address', async () => {
     const seen = { grants: 0, returns: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(anyEvent, { minLength: 40, maxLength: 200, size: 'max' }), async (events) => {

@@ -21,8 +21,8 @@ const CONFLICT = {
   applied: false,
 };
 
-describe('a block that its pool wants back', () => {
-  it('is given back where no pod has an address of it, and none is picked from it, or blindly in it', async () => {
+describe('a block that is marked for release', () => {
+  it('is released if no pod has an address of it, and none is picked from it any more', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     await scene.setStatus(ONE, MARKED);
     expect(scene.releaseStateOf(ONE)).to.equal('ready-for-release');
@@ -38,7 +38,7 @@ describe('a block that its pool wants back', () => {
     expect((await scene.add({ pod: 'one more' })).filter(isIn(ONE))).to.have.length(1);
   });
 
-  it('is kept, and picked from again once ipam or the watch says so, where a pod has an address of it', async () => {
+  it('is kept if a pod has an address of it, and used again once the mark is removed', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     await scene.add({ pod: 'first' });
     await scene.setStatus(ONE, MARKED);
@@ -50,7 +50,7 @@ describe('a block that its pool wants back', () => {
     expect((await scene.add({ pod: 'fourth' })).filter(isIn(ONE))).to.have.length(1);
   });
 
-  it('is given back where what its pods had is released', async () => {
+  it('is released if all its leases are released', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     await scene.add();
     await scene.del();
@@ -58,14 +58,14 @@ describe('a block that its pool wants back', () => {
     expect(scene.releaseStateOf(ONE)).to.equal('ready-for-release');
   });
 
-  it('is kept where an address of it was asked for by name', async () => {
+  it('is kept if a requested address lies in it', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     await scene.add({ requested: ['10.0.0.9'] });
     await scene.setStatus(ONE, MARKED);
     expect(scene.releaseStateOf(ONE)).to.equal('do-not-release');
   });
 
-  it('is kept while a lease of it is being written', async () => {
+  it('is kept while a lease in it is being written', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     let goOn: () => void = () => undefined;
     scene.agent.api.before = ({ method }) =>
@@ -78,7 +78,7 @@ describe('a block that its pool wants back', () => {
     expect(await granted).to.deep.equal(['10.0.0.9']);
   });
 
-  it('is kept while it is not known whether a lease of it was written, and no longer', async () => {
+  it('is kept while the result of a write in it is unknown, and no longer', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     scene.fail({ ...BROKEN, applied: false }, UNSENT);
     expect(await scene.refused()).to.match(/^11 /);
@@ -90,7 +90,7 @@ describe('a block that its pool wants back', () => {
     expect(scene.releaseStateOf(ONE)).to.equal('ready-for-release');
   });
 
-  it('is not answered for before the leases of the node are known', async () => {
+  it('is not answered before the leases of the node are known', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     scene.start();
     scene.agent.feeds.get(BLOCK_FEED)?.list();
@@ -102,14 +102,14 @@ describe('a block that its pool wants back', () => {
     expect(scene.releaseStateOf(ONE)).to.equal('ready-for-release');
   });
 
-  it('is not picked from by a later life of the agent either', async () => {
+  it('is not used after a restart of the agent', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     await scene.setStatus(ONE, MARKED);
     scene.restart();
     expect((await scene.add()).filter(isIn(ONE))).to.deep.equal([]);
   });
 
-  it('is answered for again, and not picked from, where the answer had no reply', async () => {
+  it('is answered again and not used if the answer got no reply', async () => {
     for (const fault of [BROKEN, UNSENT]) {
       const scene = new BlockAgentWorld(POOL, ONE);
       scene.fail(fault);
@@ -122,7 +122,7 @@ describe('a block that its pool wants back', () => {
     }
   });
 
-  it('is left to the watch where ipam was faster', async () => {
+  it('is left to the watch if ipam has changed it first', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     scene.fail(CONFLICT);
     await scene.setStatus(ONE, PRESSED);
@@ -136,7 +136,7 @@ describe('a block that its pool wants back', () => {
     ]);
   });
 
-  it('is answered for in the next round, where there was one just now, unless somebody waits for it', async () => {
+  it('is answered in the next round, or at once if somebody waits for it', async () => {
     const scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30');
     await scene.setStatus(ONE, MARKED);
     await scene.setStatus(TWO, MARKED);
@@ -150,7 +150,7 @@ describe('a block that its pool wants back', () => {
     expect(scene.releaseStateOf(TWO)).to.equal('ready-for-release');
   });
 
-  it('is one of a few that are answered for at once', async () => {
+  it('is answered in parallel with only a few others', async () => {
     const cidrs = [0, 4, 8, 12, 16, 20, 24].map((last) => `10.0.0.${last}/30`);
     const scene = new BlockAgentWorld(POOL, ...cidrs);
     const waiting: (() => void)[] = [];
@@ -166,7 +166,7 @@ describe('a block that its pool wants back', () => {
     expect(cidrs.map((cidr) => scene.releaseStateOf(cidr))).to.deep.equal(Array(7).fill('ready-for-release'));
   });
 
-  it('is counted', async () => {
+  it('is counted by state in the metrics', async () => {
     const scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30', '10.0.0.24/30');
     await scene.add();
     await scene.setStatus(scene.held.some(isIn(ONE)) ? TWO : ONE, MARKED);
@@ -180,7 +180,7 @@ describe('a block that its pool wants back', () => {
     ]);
   });
 
-  it('is not answered for any more once the agent stops, even one that has never known its leases', async () => {
+  it('is not answered any more after the agent stops, even if its leases were never known', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     await scene.agent.leases.stop();
     await scene.setStatus(ONE, PRESSED);

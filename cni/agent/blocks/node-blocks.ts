@@ -21,13 +21,13 @@ import type { NodeBlockMetrics } from './metrics.js';
 
 export type { PickOutcome } from './block-candidates.js';
 
-/** What an ADD asks of the blocks of its node. */
+/** The methods that an ADD uses. */
 export type BlockPicker = Pick<NodeBlocks, 'pick' | 'try' | 'settle' | 'isKnown' | 'isUsable' | 'withoutWithheld'>;
 
 export interface NodeBlocksDeps {
   readonly informers: Pick<InformerRegistry, 'get'>;
   readonly client: Pick<Client, 'patch'>;
-  /** Nothing is known of them yet. */
+  /** Must not have any lease yet. */
   readonly own: NodeLeases;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -36,17 +36,17 @@ export interface NodeBlocksDeps {
   readonly metrics: NodeBlockMetrics;
 }
 
-/** Of answers that have time: what was asked meanwhile is answered together. */
+/** Interval between rounds of answers that are not urgent. */
 export const ANSWER_INTERVAL_MS = 15_000;
-/** Answers that are written at once. */
+/** Number of parallel writes of answers. */
 const WRITERS = 4;
 const WRITE_MS = 10_000;
-/** Where nothing is to be answered, it is looked for anyway. */
+/** Longest sleep between two checks for blocks to answer. */
 const MAX_SLEEP_MS = 60 * 60_000;
 
-/** The blocks of pools that this node is lent: follows them and what is leased of them, lets ADDs pick from them, and answers for them. */
+/** The blocks that this node is lent: watches them and their leases, lets ADDs pick from them, and answers requests to release them. */
 export class NodeBlocks {
-  /** What writers of leases tell. */
+  /** Used by lease writers to mark addresses that are being written. */
   readonly uses: Pick<LentBlocks, 'addUse' | 'removeUse'>;
   readonly #deps: NodeBlocksDeps;
   readonly #lent = new LentBlocks(ANSWER_INTERVAL_MS);
@@ -65,7 +65,7 @@ export class NodeBlocks {
       resource: ADDRESS_BLOCKS,
       fieldSelector: nodeFieldSelector(deps.nodeName),
       shrink: readBlock,
-      // no manifest of it: no block either
+      // without the CRD there are no blocks
       optional: true,
     };
     const feed = deps.informers.get(watched);
@@ -78,7 +78,7 @@ export class NodeBlocks {
     deps.own.setListener(this.#listener());
   }
 
-  /** The first list is there, which is consistent: no block is as it was before an earlier life of this agent answered for it. */
+  /** Whether the first list has arrived. It is consistent, so it includes the answers of earlier processes of this agent. */
   get hasSynced(): boolean {
     return this.#feed.hasSynced;
   }
@@ -91,7 +91,7 @@ export class NodeBlocks {
     this.#running ??= this.#answerForEver(this.#stop.signal);
   }
 
-  /** Resolves when no answer is written any more. */
+  /** Resolves when no more answers are written. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#nap.wake();
@@ -157,14 +157,14 @@ export class NodeBlocks {
     try {
       await abortable(own.synced(), signal);
     } catch {
-      return; // it ends before its leases are known
+      return; // stopped before its leases are known
     }
     this.#lent.setLeasesKnown();
     while (!signal.aborted) {
       try {
         await this.#answerAll(signal);
       } catch (error) {
-        log.error({ err: error }, `answering for blocks failed: ${messageOf(error)}`);
+        log.error({ err: error }, `cannot answer requests to release blocks: ${messageOf(error)}`);
       }
       const nextAt = this.#lent.nextAnswerAt() ?? Number.POSITIVE_INFINITY;
       await this.#nap.sleep(Math.min(Math.max(nextAt - clock.now(), 0), MAX_SLEEP_MS));
@@ -187,11 +187,14 @@ export class NodeBlocks {
     try {
       await client.patch(ADDRESS_BLOCKS, { name }, { type: 'merge', body: write.body }, options);
       outcome = 'done';
-      log.info({ block: name, reason: block.reason, answer: release }, 'answered for a block that its pool wants back');
+      log.info({ block: name, reason: block.reason, answer: release }, 'answered the request to release a block');
     } catch (error) {
       if (isConflict(error) || isNotFound(error)) outcome = 'lost';
       else if (!signal.aborted)
-        log.warn({ block: name, answer: release, err: error }, `cannot answer for a block yet: ${messageOf(error)}`);
+        log.warn(
+          { block: name, answer: release, err: error },
+          `cannot answer the request to release a block, retrying: ${messageOf(error)}`,
+        );
     } finally {
       this.#lent.answered(block, outcome, clock.now());
       metrics.answered(release, outcome);

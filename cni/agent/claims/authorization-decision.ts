@@ -3,23 +3,23 @@ import type { NetworkSelection } from '../../../api/network-selection.js';
 import type { ClusterView, Recheck } from '../../../cluster/cluster-view.js';
 import type { Attachment } from '../attachment.js';
 
-/** An interface that Multus attaches, of a pod that may have a claim for it. */
+/** An attachment for which a claim is looked up. */
 export interface AttachmentRequest extends Pick<Attachment, 'pod' | 'network'> {
   readonly selection: NetworkSelection;
 }
 
-/** What a judgement is made from. `doubt` is told of each object that a younger look could show differently. */
+/** The input of a decision. `doubt` collects the objects to read live before a refusal. */
 export interface AuthorizationInput {
   readonly view: ClusterView;
   readonly doubt: (doubt: Recheck) => void;
 }
 
-/** Whose addresses an interface may have. */
+/** Which claim an interface may use. */
 export type AuthorizationDecision =
   | { readonly kind: 'claim'; readonly claim: IPAMClaim }
-  /** Its own. */
+  /** No claim: the interface gets its own addresses. */
   | { readonly kind: 'none' }
-  /** `isOnItsWay`: it is about to change, and worth waiting for. `isPredicted`: the claim is not there, and will be unless the namespace has opted out. */
+  /** `isOnItsWay`: worth waiting for. `isPredicted`: the claim will be created unless the namespace has opted out. */
   | { readonly kind: 'pending'; readonly reason: string; readonly isOnItsWay?: boolean; readonly isPredicted?: boolean }
-  /** Nobody's, until somebody changes something. */
+  /** Refused until an object is changed. */
   | { readonly kind: 'refused'; readonly reason: string };

@@ -21,16 +21,16 @@ function sandbox(world: AgentWorld, pod: Pod) {
   return { containerId, interfaceName };
 }
 
-describe('the check of addresses that a sandbox has by a claim', () => {
-  it('finds them held by one read of each lease', async () => {
+describe('CHECK of the addresses of a claim', () => {
+  it('succeeds with one read per lease', async () => {
     const { world, pod } = await attached();
     expect(await world.claimed.check(sandbox(world, pod), FIVE, world.call())).to.equal('held');
     expect(world.reads).to.deep.equal(['addressleases blue.10-0-0-5']);
   });
 
   const losses: { name: string; lose: (world: AgentWorld) => void }[] = [
-    { name: 'gone', lose: (world) => world.remove('addressleases', 'blue.10-0-0-5') },
-    { name: 'that of another claim', lose: (world) => void world.addLease('10.0.0.5/24', makeClaim('vm2', 'data')) },
+    { name: 'deleted', lose: (world) => world.remove('addressleases', 'blue.10-0-0-5') },
+    { name: 'held by another claim', lose: (world) => void world.addLease('10.0.0.5/24', makeClaim('vm2', 'data')) },
     {
       name: 'released',
       lose: (world) => {
@@ -39,45 +39,45 @@ describe('the check of addresses that a sandbox has by a claim', () => {
     },
   ];
   for (const { name, lose } of losses) {
-    it(`finds them lost where the lease is ${name}`, async () => {
+    it(`fails if the lease is ${name}`, async () => {
       const { world, pod } = await attached();
       lose(world);
       expect(await world.claimed.check(sandbox(world, pod), FIVE, world.call())).to.equal('lost');
     });
   }
 
-  it('finds an address lost that was never given out', async () => {
+  it('fails for an address that the sandbox never got', async () => {
     const { world, pod } = await attached();
     const answer = await world.claimed.check(sandbox(world, pod), [parseAddress('10.0.0.6')], world.call());
     expect(answer).to.equal('lost');
   });
 
-  it('knows nothing of a sandbox that it gave nothing', async () => {
+  it("returns unknown for a sandbox without a claim's addresses", async () => {
     const { world, pod } = await attached();
     const other = { ...sandbox(world, pod), containerId: 'c2' };
     expect(await world.claimed.check(other, FIVE, world.call())).to.equal('unknown');
   });
 
-  it('finds them held after a start of the agent, where the pod is told', async () => {
+  it('succeeds after a restart of the agent if the pod is known', async () => {
     const world = worldWithVm();
     const attachment = world.attachment(world.launcher());
     expect(await world.claimed.check(attachment, FIVE, world.call())).to.equal('held');
     expect(await world.claimed.check(attachment, [parseAddress('10.0.0.6')], world.call())).to.equal('lost');
   });
 
-  it('knows nothing of a pod without a claim', async () => {
+  it('returns unknown for a pod without a claim', async () => {
     const world = worldWithVm();
     const attachment = world.attachment(world.tenantPod());
     expect(await world.claimed.check(attachment, FIVE, world.call())).to.equal('unknown');
   });
 
-  it('knows nothing while the API server is away', async () => {
+  it('returns unknown while the API server is not available', async () => {
     const { world, pod } = await attached();
     world.disconnect();
     expect(await world.claimed.check(sandbox(world, pod), FIVE, world.call())).to.equal('unknown');
   });
 
-  it('forgets the sandboxes of a pod that is gone', async () => {
+  it('forgets the sandboxes of a deleted pod', async () => {
     const { world, pod } = await attached();
     world.podInformer.delete(`vms/${pod.metadata.name}`);
     expect(await world.claimed.check(sandbox(world, pod), FIVE, world.call())).to.equal('unknown');

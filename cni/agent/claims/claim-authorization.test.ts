@@ -7,7 +7,7 @@ import { NAMESPACE, vmReference, vmiReference } from '../../../test/workload-obj
 
 const GRANTED = '10.0.0.5/24';
 
-describe('the entitlement of an interface', () => {
+describe('claim authorization', () => {
   interface Case {
     name: string;
     run: (world: AgentWorld) => Promise<string>;
@@ -16,17 +16,17 @@ describe('the entitlement of an interface', () => {
 
   const launchers: Case[] = [
     {
-      name: 'is the claim of its VM, to which the element refers',
+      name: "authorizes the claim of the launcher's VM that the element refers to",
       run: (world) => world.add(world.launcher('vm1', { references: { data: 'vm1.data' } })),
       expect: GRANTED,
     },
     {
-      name: 'is the claim of its VM where virt-controller stripped the reference',
+      name: "authorizes the claim of the launcher's VM after virt-controller has removed the reference",
       run: (world) => world.add(world.launcher()),
       expect: GRANTED,
     },
     {
-      name: 'is the claim of a VMI that has no VM',
+      name: 'authorizes the claim of a VMI without a VM',
       run: (world) => {
         world.put('virtualmachineinstances', makeVmi('vm1', { data: 'blue' }, { vm: null }));
         world.addClaim(makeClaim('vm1', 'data', { ownerUid: 'vm1-vmi-uid' }), ['10.0.0.5/24']);
@@ -35,7 +35,7 @@ describe('the entitlement of an interface', () => {
       expect: GRANTED,
     },
     {
-      name: 'is the claim of its VM after the flag has gone from the NAD',
+      name: 'authorizes an existing claim after the flag was removed from the NAD',
       run: (world) => {
         world.addNad('blue', false);
         return world.add(world.launcher());
@@ -43,7 +43,7 @@ describe('the entitlement of an interface', () => {
       expect: GRANTED,
     },
     {
-      name: 'is the second claim where the first is for the network of before',
+      name: 'authorizes the second claim if the first one is for the previous network',
       run: (world) => {
         world.put('ipamclaims', makeClaim('vm1', 'data', { network: 'green', nad: `${NAMESPACE}/green` }));
         const name = swappedClaimName('vm1', 'data', 'blue');
@@ -53,7 +53,7 @@ describe('the entitlement of an interface', () => {
       expect: '10.0.0.6/24',
     },
     {
-      name: 'is not the claim to which another interface of the same VM has a right',
+      name: 'does not authorize the claim of another interface of the same VM',
       run: (world) => {
         world.addVm('vm1', { data: 'blue', more: 'blue' });
         world.addClaim(makeClaim('vm1', 'more'), ['10.0.0.6/24']);
@@ -63,7 +63,7 @@ describe('the entitlement of an interface', () => {
       expect: '10.0.0.6/24',
     },
     {
-      name: 'is none where the NAD does not allow it and there is no claim',
+      name: 'returns no claim if there is none and the NAD does not allow claims',
       run: (world) => {
         world.addNad('blue', false);
         world.remove('ipamclaims', 'vms/vm1.data');
@@ -72,16 +72,16 @@ describe('the entitlement of an interface', () => {
       expect: 'none',
     },
     {
-      name: 'is an error where the element refers to a claim that cannot be',
+      name: 'refuses a reference to a claim if the NAD does not allow claims',
       run: (world) => {
         world.addNad('blue', false);
         world.remove('ipamclaims', 'vms/vm1.data');
         return world.add(world.launcher('vm1', { references: { data: 'vm1.data' } }));
       },
-      expect: /^100 .*there is no claim for it: .* does not allow persistent addresses; leave the key out/,
+      expect: /^100 .*there is no claim for it: .* does not allow persistent addresses; remove the key/,
     },
     {
-      name: 'is none where the namespace has opted out and there is no claim',
+      name: 'returns no claim if there is none and the namespace has opted out',
       run: (world) => {
         world.remove('ipamclaims', 'vms/vm1.data');
         const labels = { 'ipam.holdfast.dev/persistent-ips': 'disabled' };
@@ -91,7 +91,7 @@ describe('the entitlement of an interface', () => {
       expect: 'none',
     },
     {
-      name: 'is none while the gate is closed and there is no claim',
+      name: 'returns no claim if there is none and the feature gate is off',
       run: (world) => {
         world.gateOpen = false;
         world.remove('ipamclaims', 'vms/vm1.data');
@@ -100,7 +100,7 @@ describe('the entitlement of an interface', () => {
       expect: 'none',
     },
     {
-      name: 'has to wait for the claim of a predecessor to go',
+      name: 'delays a launcher until the claim of a deleted VM of the same name is gone',
       run: (world) => {
         world.addClaim(makeClaim('vm1', 'data', { ownerUid: 'old-uid' }), ['10.0.0.5/24']);
         return world.add(world.launcher());
@@ -108,7 +108,7 @@ describe('the entitlement of an interface', () => {
       expect: /^11 IPAMClaim vms.vm1\.data belongs to another VirtualMachine vm1; the VM starts once it is gone/,
     },
     {
-      name: 'is never the claim of a predecessor, though the element refers to it',
+      name: 'never authorizes the claim of a deleted VM of the same name, even if the element refers to it',
       run: (world) => {
         world.addClaim(makeClaim('vm1', 'data', { ownerUid: 'old-uid' }), ['10.0.0.5/24']);
         return world.add(world.launcher('vm1', { references: { data: 'vm1.data' } }));
@@ -116,15 +116,15 @@ describe('the entitlement of an interface', () => {
       expect: /^11 IPAMClaim vms.vm1\.data belongs to another VirtualMachine vm1/,
     },
     {
-      name: 'is refused where the element refers to the claim of another VM',
+      name: 'refuses a reference to the claim of another VM',
       run: (world) => {
         world.addVm('vm2', { data: 'blue' }, ['10.0.0.9/24']);
         return world.add(world.launcher('vm1', { references: { data: 'vm2.data' } }));
       },
-      expect: /^100 .* is "vm2.data", which belongs to VirtualMachine vm2, expected "vm1.data": leave the key out/,
+      expect: /^100 .* is "vm2.data", which belongs to VirtualMachine vm2, expected "vm1.data": remove the key/,
     },
     {
-      name: 'is refused where the VMI is another one of that name',
+      name: 'refuses a launcher of another VMI of the same name',
       run: (world) => {
         const pod = world.launcher();
         pod.metadata.ownerReferences = [vmiReference('forged')];
@@ -133,7 +133,7 @@ describe('the entitlement of an interface', () => {
       expect: /^100 pod vms.virt-launcher-vm1-a is controlled by .* another object has that name now/,
     },
     {
-      name: 'is refused where the VMI says that a VM controls it which is another one',
+      name: 'refuses a launcher whose VMI claims to be controlled by another VM of that name',
       run: (world) => {
         const vmi = makeVmi('vm1', { data: 'blue' });
         vmi.metadata.ownerReferences = [vmReference('forged')];
@@ -143,7 +143,7 @@ describe('the entitlement of an interface', () => {
       expect: /^100 .* controlled by VirtualMachine vms.vm1, but another object has that name now/,
     },
     {
-      name: 'is refused where VMI and VM have other names, though the UID is that of the VM',
+      name: 'refuses a launcher whose VMI and VM have different names, even if the UID is that of the VM',
       run: (world) => {
         const vmi = makeVmi('evil', { data: 'blue' });
         vmi.metadata.ownerReferences = [vmReference('vm1-vm-uid', 'vm1')];
@@ -153,31 +153,35 @@ describe('the entitlement of an interface', () => {
       expect: /^100 .* is "vm1.data", which belongs to VirtualMachine vm1, expected "evil.data"/,
     },
     {
-      name: 'has to wait while the NAD names another network than the runtime was given',
+      name: 'delays a launcher while the NAD names another network than the config of the runtime',
       run: (world) => {
         world.addNad('blue', true, 'green');
         world.addClaim(makeClaim('vm1', 'data', { network: 'green' }), ['10.0.0.5/24']);
         return world.add(world.launcher());
       },
       expect:
-        /^11 IPAMClaim vms.vm1.data is for network "green", and .* is attached to network "blue", though its NAD names "green"/,
+        /^11 IPAMClaim vms.vm1.data is for network "green", but .* is attached to network "blue", while its NAD names "green"/,
     },
   ];
 
   const pods: Case[] = [
-    { name: 'is none where it refers to nothing', run: (world) => world.add(world.tenantPod()), expect: 'none' },
     {
-      name: 'is refused where it imitates the labels of a launcher',
+      name: 'returns no claim for a pod without a reference',
+      run: (world) => world.add(world.tenantPod()),
+      expect: 'none',
+    },
+    {
+      name: 'refuses a pod that imitates the labels of a launcher',
       run: (world) => world.add(world.tenantPod(undefined, { labels: { 'kubevirt.io': 'virt-launcher' } })),
       expect: /^100 pod vms.p1 has the label kubevirt.io=virt-launcher, but no VirtualMachineInstance controls it/,
     },
     {
-      name: 'is refused where it names the claim of a VM',
+      name: 'refuses a pod that refers to the claim of a VM',
       run: (world) => world.add(world.tenantPod('vm1.data')),
-      expect: /^100 .*pod vms.p1 is "vm1.data", which belongs to VirtualMachine vm1: only the pods of its VM may have/,
+      expect: /^100 .*pod vms.p1 is "vm1.data", which belongs to VirtualMachine vm1: only the pods of its VM may use/,
     },
     {
-      name: 'is refused where it names the claim of a VM whose owner the garbage collector took away',
+      name: 'refuses a pod that refers to the claim of a VM whose ownerReference was removed',
       run: (world) => {
         world.addClaim(makeClaim('vm1', 'data', { orphaned: true }), ['10.0.0.5/24']);
         return world.add(world.tenantPod('vm1.data'));
@@ -185,7 +189,7 @@ describe('the entitlement of an interface', () => {
       expect: /^100 /,
     },
     {
-      name: 'is refused where it names a claim that has lost all that says whose it is, but the finalizer',
+      name: "refuses a pod that refers to a claim of which only the finalizer shows that it is a VM's",
       run: (world) => {
         world.addClaim(makeClaim('vm1', 'data', { ownerUid: null }), ['10.0.0.5/24']);
         return world.add(world.tenantPod('vm1.data'));
@@ -193,7 +197,7 @@ describe('the entitlement of an interface', () => {
       expect: /^100 .*belongs to nobody/,
     },
     {
-      name: 'is refused where the claim that it names has addresses of another address space than its NAD',
+      name: 'refuses a pod that refers to a claim in another address space than its NAD',
       run: (world) => {
         world.poolCache.set(adminPool('other', { addressSpace: 'fabric', namespaces: ['elsewhere'], born: 2 }));
         const pod = withOwnClaim(world, { ownerPod: 'p1' });
@@ -202,35 +206,35 @@ describe('the entitlement of an interface', () => {
         return world.add(pod);
       },
       expect:
-        /^100 IPAMClaim vms.mine has addresses of address space fabric, and network element 0 .* in address space blue/,
+        /^100 IPAMClaim vms.mine has addresses in address space fabric, but network element 0 .* in address space blue/,
     },
     {
-      name: 'has to wait where the claim that it names does not exist',
+      name: 'delays a pod that refers to a missing claim',
       run: (world) => world.add(world.tenantPod('mine')),
-      expect: /^11 .* is "mine", which does not exist: create it, or leave the key out/,
+      expect: /^11 .* is "mine", which does not exist: create it, or remove the key/,
     },
     {
-      name: 'is the claim that it names, where the IPAM has given it to the pod',
+      name: 'authorizes a pod that is the owner pod of the claim it refers to',
       run: (world) => world.add(withOwnClaim(world, { ownerPod: 'p1' })),
       expect: '10.0.0.7/24',
     },
     {
-      name: 'has to wait for a claim that the IPAM has given to another pod',
+      name: 'delays a pod that refers to a claim with another owner pod',
       run: (world) => world.add(withOwnClaim(world, { ownerPod: 'p0' })),
       expect: /^11 IPAMClaim vms.mine is used by pod vms.p0/,
     },
     {
-      name: 'waits for the IPAM to say who has the claim',
+      name: 'waits until the claim has an owner pod',
       run: (world) => world.add(withOwnClaim(world, {}), 0, world.call(2_000)),
-      expect: /^11 IPAMClaim vms.mine has not been given to a pod yet; time is up/,
+      expect: /^11 IPAMClaim vms.mine has no owner pod yet; time is up/,
     },
     {
-      name: 'is refused where the claim that it names is for another network',
+      name: 'refuses a pod that refers to a claim for another network',
       run: (world) => world.add(withOwnClaim(world, { ownerPod: 'p1', network: 'green' })),
       expect: /^100 .* is for network "green", but the interface is attached to network "blue"/,
     },
     {
-      name: 'is refused where the network does not allow claims',
+      name: 'refuses a pod that refers to a claim on a network that does not allow claims',
       run: (world) => {
         world.addNad('blue', false);
         return world.add(withOwnClaim(world, { ownerPod: 'p1' }));
@@ -238,7 +242,7 @@ describe('the entitlement of an interface', () => {
       expect: /^100 .*NetworkAttachmentDefinition vms.blue does not allow persistent addresses/,
     },
     {
-      name: 'has to wait where the claim that it names is being deleted',
+      name: 'delays a pod that refers to a claim that is being deleted',
       run: (world) => world.add(withOwnClaim(world, { ownerPod: 'p1', deleting: true })),
       expect: /^11 .* is being deleted/,
     },
@@ -256,7 +260,7 @@ describe('the entitlement of an interface', () => {
     });
   }
 
-  it('waits for the claim that the controller is about to make', async () => {
+  it('waits for a claim that the controller is about to create', async () => {
     const clock = new SelfAdvancingClock();
     const world = new AgentWorld(clock);
     world.addVm();
@@ -271,7 +275,7 @@ describe('the entitlement of an interface', () => {
     expect(steps).to.equal(3);
   });
 
-  it('is not asked of the API server for a pod without a reference', async () => {
+  it('sends no request for a pod without a reference', async () => {
     const world = worldWithVm();
     await world.add(world.tenantPod());
     expect(world.reads).to.deep.equal([]);
@@ -282,13 +286,9 @@ function withOwnClaim(
   world: AgentWorld,
   { ownerPod, network = 'blue', deleting }: { ownerPod?: string; network?: string; deleting?: boolean },
 ) {
+  const deletion = deleting && { deletionTimestamp: '2026-01-01T00:00:00Z' };
   const claim = {
-    metadata: {
-      name: 'mine',
-      namespace: NAMESPACE,
-      uid: 'mine-uid',
-      ...(deleting && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
-    },
+    metadata: { name: 'mine', namespace: NAMESPACE, uid: 'mine-uid', ...deletion },
     spec: { network, interface: 'net1' },
     status: { ips: [], ...(ownerPod !== undefined && { ownerPod: { name: ownerPod } }) },
   };

@@ -21,7 +21,7 @@ import { authorizePod } from './pod-claim.js';
 import { ReadCacheView } from './read-cache-view.js';
 import type { ReadCache } from './read-cache.js';
 
-/** Whether an attachment has the addresses of a claim, or its own. */
+/** The claim whose addresses an attachment gets; `none`: it gets its own. */
 export type AuthorizedClaim = { readonly kind: 'claim'; readonly claim: IPAMClaim } | { readonly kind: 'none' };
 
 export interface ClaimAuthorizationDeps extends BoundedWaitDeps {
@@ -32,7 +32,7 @@ export interface ClaimAuthorizationDeps extends BoundedWaitDeps {
   readonly maxStalenessMs: number;
 }
 
-/** What an interface has a right to is decided on what was seen lately; what speaks against a right is looked at again, live. */
+/** Decides which claim a pod may use. It trusts recent cached reads, and reads objects live before it refuses. */
 export class ClaimAuthorization {
   readonly #deps: ClaimAuthorizationDeps;
 
@@ -41,8 +41,8 @@ export class ClaimAuthorization {
   }
 
   /**
-   * Waits for a claim that is about to be made.
-   * @throws {CniError} 11 where the answer may be another one later, 100 where somebody has to change something
+   * Authorizes an attachment. Waits for a claim that is about to be created.
+   * @throws {CniError} 11 if a retry may succeed, 100 if an object must be changed first
    */
   async authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
     const { clock, maxStalenessMs } = this.#deps;
@@ -63,9 +63,9 @@ export class ClaimAuthorization {
   }
 
   /**
-   * One look, without waiting.
-   * @param since in the clock's ms: what was seen before does not count
-   * @throws {CniError} 11 where the API server could not be asked
+   * Decides once, without waiting.
+   * @param since ignores reads before this time, in the clock's ms
+   * @throws {CniError} 11 if a read failed
    */
   async decide(
     { pod, selection, network }: Attachment,
@@ -76,17 +76,17 @@ export class ClaimAuthorization {
     const judgement = await this.#settle({ pod, selection, network }, since, call);
     const isPredicted = judgement.kind === 'pending' && judgement.isPredicted === true;
     if (judgement.kind === 'claim') return this.#refuseCreator(pod) ?? judgement;
-    // the webhook has seen that a pod with a reference shall have a claim
+    // the webhook has already checked the namespace of a pod with a reference
     if (!isPredicted || selection.claimReference !== undefined) return judgement;
     return (await this.#hasOptedOut(pod.metadata.namespace, call)) ? { kind: 'none' } : judgement;
   }
 
-  /** Owner references are tenant-writable: they prove nothing about a launcher that KubeVirt's controller did not create. */
+  /** Refuses launchers that KubeVirt's controller did not create, because tenants can write owner references. */
   #refuseCreator(pod: NodePod): AuthorizationDecision | undefined {
     const controller = this.#deps.kubevirt.controller();
     const problem = controllingVmi(pod) === undefined ? undefined : describeUntrustedCreator(pod, controller);
     if (problem === undefined) return undefined;
-    const reason = `pod ${objectKey(pod)} gets no address of an IPAMClaim: ${problem}`;
+    const reason = `pod ${objectKey(pod)} may not use an IPAMClaim: ${problem}`;
     return { kind: controller.problem === undefined ? 'refused' : 'pending', reason };
   }
 

@@ -8,8 +8,8 @@ import { adminPool } from '../../../test/pool-objects.js';
 const LEASE = 'addressleases blue.10-0-0-5';
 const GRANTED = '10.0.0.5/24';
 
-describe('the grant of a claim', () => {
-  it('has both families, IPv4 first, with prefix length and gateway of the pool', async () => {
+describe('the addresses of a claim', () => {
+  it('come with prefix length and gateway of the pool, IPv4 first', async () => {
     const world = new AgentWorld();
     world.poolCache.set(
       adminPool('blue', { subnets: [{ cidr: 'fd00::/64' }, { cidr: '10.0.0.0/23', gateway: '10.0.1.1' }] }),
@@ -24,7 +24,7 @@ describe('the grant of a claim', () => {
     ]);
   });
 
-  it('finds the lease in the address space of another pool of the network, of which it was', async () => {
+  it('are found in the address space of another pool of the network, to which the lease belongs', async () => {
     const world = worldWithVm();
     world.poolCache.set(adminPool('blue', { addressSpace: 'fabric' }));
     world.poolCache.set(adminPool('older', { namespaces: ['elsewhere'], born: 2 }));
@@ -37,7 +37,7 @@ describe('the grant of a claim', () => {
 
   const obstacles: { name: string; spoil: (world: AgentWorld) => void; expect: RegExp }[] = [
     {
-      name: 'the claim has none yet',
+      name: 'the claim has no addresses yet',
       spoil: (world) => {
         world.put('ipamclaims', makeClaim('vm1', 'data'));
       },
@@ -52,12 +52,12 @@ describe('the grant of a claim', () => {
       expect: /^11 IPAMClaim vms.vm1.data has no addresses yet: pool blue is full; time is up/,
     },
     {
-      name: 'the lease is gone',
+      name: 'the lease was deleted',
       spoil: (world) => world.remove('addressleases', 'blue.10-0-0-5'),
-      expect: /^11 .* does not have its addresses: nobody has a lease of 10.0.0.5; time is up/,
+      expect: /^11 .* does not hold its addresses: there is no lease of 10.0.0.5; time is up/,
     },
     {
-      name: 'the lease is that of another claim',
+      name: 'another claim holds the lease',
       spoil: (world) => void world.addLease('10.0.0.5/24', makeClaim('vm2', 'data')),
       expect: /^11 .* 10.0.0.5 is held by IPAMClaim vms.vm2.data; time/,
     },
@@ -70,7 +70,7 @@ describe('the grant of a claim', () => {
       expect: /^11 .* AddressLease blue.10-0-0-5 was released at 2026-01-01T00:00:00.000Z/,
     },
     {
-      name: 'the lease is that of an earlier claim of the same name',
+      name: 'a deleted claim of the same name holds the lease',
       spoil: (world) => {
         const claim = makeClaim('vm1', 'data');
         world.put('ipamclaims', {
@@ -78,18 +78,18 @@ describe('the grant of a claim', () => {
           metadata: { ...claim.metadata, uid: 'new-uid' },
         });
       },
-      expect: /^11 .* 10.0.0.5 is held by IPAMClaim vms.vm1.data, an earlier one of that name/,
+      expect: /^11 .* 10.0.0.5 is held by IPAMClaim vms.vm1.data, a deleted claim of the same name/,
     },
   ];
   for (const { name, spoil, expect: expected } of obstacles) {
-    it(`is not given where ${name}`, async () => {
+    it(`are not returned if ${name}`, async () => {
       const world = worldWithVm();
       spoil(world);
       expect(await world.add(world.launcher(), 0, world.call(2_000))).to.match(expected);
     });
   }
 
-  it('is that of the claim as it is now, where it was made anew since it was seen', async () => {
+  it('are those of the current claim if it was recreated since it was read', async () => {
     const world = worldWithVm();
     const pod = world.launcher();
     expect(await world.add(pod)).to.equal(GRANTED);
@@ -100,7 +100,7 @@ describe('the grant of a claim', () => {
     expect(await world.add(pod)).to.equal('10.0.0.8/24');
   });
 
-  it('is not that of a stranger who has made a claim of the same name', async () => {
+  it('are refused if another owner has recreated the claim', async () => {
     const world = worldWithVm();
     const pod = world.launcher();
     expect(await world.add(pod)).to.equal(GRANTED);
@@ -110,18 +110,18 @@ describe('the grant of a claim', () => {
     expect(await world.add(pod)).to.match(/^11 .*belongs to another VirtualMachine vm1; the VM starts/);
   });
 
-  it('costs a cold agent no more than one read of each object', async () => {
+  it('cost an agent without cached reads one read per object', async () => {
     const world = worldWithVm();
     await world.add(world.launcher('vm1', { references: { data: 'vm1.data' } }));
     expect(world.reads).to.deep.equal([...new Set(world.reads)]);
     expect(world.reads).to.include(LEASE);
   });
 
-  it('is refused with what the API server said, where that was no sign of absence', async () => {
+  it('fail with the message of the API server if a read is forbidden', async () => {
     const world = worldWithVm();
     const pod = world.launcher();
     await world.add(pod);
     world.fault = new StatusError({ request: 'GET x', status: 403, reason: 'Forbidden', message: 'no' });
-    expect(await world.add(pod)).to.match(/^11 the API server has not said what is needed.*403 Forbidden/);
+    expect(await world.add(pod)).to.match(/^11 a read from the API server failed.*403 Forbidden/);
   });
 });

@@ -14,11 +14,11 @@ import type { OtherUsers } from './other-users.js';
 import { BoundedWait, type BoundedWaitDeps } from '../bounded-wait.js';
 import type { ReadCache } from './read-cache.js';
 
-/** What an attachment was given, and by which claim and leases. */
+/** The addresses that an attachment got, and their claim and leases. */
 export interface ClaimGrant {
   readonly grant: Grant;
   readonly claim: IPAMClaim;
-  /** Their names. */
+  /** Names of the leases. */
   readonly leases: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface ClaimGrantsDeps extends BoundedWaitDeps {
   readonly maxStalenessMs: number;
 }
 
-/** Gives out the addresses of claims. Writes nothing: the leases are there, and the IPAM notes who uses them. */
+/** Returns the addresses of claims to attachments. It never writes: the leases exist already, and ipam records who uses them. */
 export class ClaimGrants {
   readonly #deps: ClaimGrantsDeps;
 
@@ -40,9 +40,9 @@ export class ClaimGrants {
   }
 
   /**
-   * Waits until the claim's addresses are its own.
-   * @param claim what the attachment has a right to, as it was seen lately
-   * @throws {CniError} 11 with what is in the way; 100 where the right is lost meanwhile
+   * Returns the addresses of a claim. Waits until the claim holds their leases.
+   * @param claim the authorized claim, as read recently
+   * @throws {CniError} 11 with the reason of the wait; 100 if the attachment is not authorized any more
    */
   async grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<ClaimGrant> {
     const patience = new BoundedWait(this.#deps, attachment, call);
@@ -50,7 +50,7 @@ export class ClaimGrants {
     for (let attempts = 0; ; attempts++) {
       const granted = await this.attempt(attachment, current, call);
       if (typeof granted !== 'string') return granted;
-      // what was seen lately may have changed since: the first look at it anew does not wait
+      // the cached read may be stale, so the first retry does not wait
       if (attempts === 0) patience.check(granted);
       else await patience.wait(granted);
       current = await this.#lookAgain(attachment, current, call);
@@ -58,9 +58,9 @@ export class ClaimGrants {
   }
 
   /**
-   * One try, without waiting.
-   * @returns what is in the way, in words
-   * @throws {CniError} 11 where nobody says, or another pod has the addresses; 100 if they are of another address space than the interface
+   * Tries once, without waiting.
+   * @returns a message if the addresses cannot be used yet
+   * @throws {CniError} 11 if a read failed or another pod has the addresses; 100 if they are in another address space than the interface
    */
   async attempt(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<ClaimGrant | string> {
     const shown = readStatusAddresses(claim);
@@ -74,7 +74,7 @@ export class ClaimGrants {
     if (obstacle !== undefined) throw new CniError(CniCode.TryAgain, obstacle.reason);
     const seen: VerifiedLease[] = [];
     for (const lease of held) {
-      if (typeof lease === 'string') return `IPAMClaim ${objectKey(claim)} does not have its addresses: ${lease}`;
+      if (typeof lease === 'string') return `IPAMClaim ${objectKey(claim)} does not hold its addresses: ${lease}`;
       seen.push(lease);
     }
     this.#requireFresh(claim, seen);
@@ -82,17 +82,17 @@ export class ClaimGrants {
     return this.#grantOf(claim, shown, seen);
   }
 
-  /** All that was asked took its time: whatever was recalled must be young enough when it is answered. */
+  /** Checks the age of cached reads at the end, because the other reads took time. */
   #requireFresh(claim: IPAMClaim, seen: readonly VerifiedLease[]): void {
     const { clock, maxStalenessMs } = this.#deps;
     const ageMs = clock.now() - Math.min(...seen.map(({ readAt }) => readAt));
     if (ageMs > maxStalenessMs) {
-      const message = `IPAMClaim ${objectKey(claim)}: the API server is away, and the leases were last seen ${ageMs} ms ago: try again`;
+      const message = `IPAMClaim ${objectKey(claim)}: the API server is not available, and its leases were last read ${ageMs} ms ago: try again`;
       throw new CniError(CniCode.TryAgain, message);
     }
   }
 
-  /** One network may have a NAD and an address space in each of several namespaces: a claim that was not made for this NAD proves nothing. */
+  /** Checks the address space, because a network may have a NAD and an address space in each of several namespaces. */
   #requireSpace({ pod, network, selection }: Attachment, claim: IPAMClaim, seen: readonly VerifiedLease[]): void {
     const nad = joinKey(selection.nad.namespace, selection.nad.name);
     if (claimNadOf(claim) === nad) return;
@@ -107,8 +107,8 @@ export class ClaimGrants {
     const spaces = [...new Set(seen.map(({ record }) => record.addressSpace))].join(', ');
     throw new CniError(
       CniCode.Refused,
-      `IPAMClaim ${objectKey(claim)} has addresses of address space ${spaces}, and ${describeSelection(selection)} of pod ` +
-        `${objectKey(pod)} is on another NAD than it was made for, ${why}: use the NAD of the claim, or a claim for this NAD`,
+      `IPAMClaim ${objectKey(claim)} has addresses in address space ${spaces}, but ${describeSelection(selection)} of pod ` +
+        `${objectKey(pod)} uses a NAD for which it was not created, ${why}: use the NAD of the claim, or a claim for this NAD`,
     );
   }
 
@@ -120,7 +120,7 @@ export class ClaimGrants {
     return { grant, claim, leases: seen.map(({ record }) => record.metadata.name) };
   }
 
-  /** The claim as it is now; another one of its name has to be the pod's, too. */
+  /** Reads the claim again. A new claim of the same name must be authorized again. */
   async #lookAgain(attachment: Attachment, { metadata }: IPAMClaim, call: RequestContext): Promise<IPAMClaim> {
     const key = objectKey({ metadata });
     try {
@@ -130,6 +130,6 @@ export class ClaimGrants {
     }
     const entitlement = await this.#deps.authorization.authorize(attachment, call);
     if (entitlement.kind === 'claim') return entitlement.claim;
-    throw new CniError(CniCode.TryAgain, `IPAMClaim ${key} was there a moment ago, and is gone: try again`);
+    throw new CniError(CniCode.TryAgain, `IPAMClaim ${key} was deleted just now: try again`);
   }
 }

@@ -11,7 +11,7 @@ import type { RequestContext } from '../request-context.js';
 import { readHeldLease } from './lease-checks.js';
 import type { CachedRead, ReadCache } from './read-cache.js';
 
-/** A lease that is the claim's, and when it was seen to be, in the clock's ms. */
+/** A lease that the claim held at the time of the read, in the clock's ms. */
 export interface VerifiedLease {
   readonly record: LeaseRecord;
   readonly readAt: number;
@@ -24,7 +24,7 @@ export interface ClaimLeaseReaderDeps {
   readonly maxStalenessMs: number;
 }
 
-/** Reads the leases of claims, each by its name. */
+/** Reads the leases of claims by name. */
 export class ClaimLeaseReader {
   readonly #deps: ClaimLeaseReaderDeps;
 
@@ -33,8 +33,8 @@ export class ClaimLeaseReader {
   }
 
   /**
-   * @returns why the address is not the claim's, in words, where it is not
-   * @throws {CniError} 11 where nobody says, and it was not seen lately either
+   * Returns the claim's lease of an address, or a message if the claim holds none.
+   * @throws {CniError} 11 if the read failed and there is no recent cached read
    */
   async held(address: Address, claim: IPAMClaim, call: RequestContext): Promise<VerifiedLease | string> {
     const spaces = this.#spacesOf(claim);
@@ -46,10 +46,10 @@ export class ClaimLeaseReader {
       if (held !== undefined && typeof held !== 'string') return { record: held, readAt: at };
       why ??= held;
     }
-    return why ?? `nobody has a lease of ${formatAddress(address)}`;
+    return why ?? `there is no lease of ${formatAddress(address)}`;
   }
 
-  /** Where the address may be leased: what the claim's pool says, then what other pools of the network say, of which it may have been. */
+  /** Returns the address spaces to search: that of the claim's pool, then those of other pools of the network. */
   #spacesOf(claim: IPAMClaim): readonly string[] | string {
     const { directory } = this.#deps;
     const resolution = directory.resolve(claim);

@@ -30,7 +30,7 @@ export interface ClaimedAddressesDeps {
   readonly client: Pick<Client, 'get'>;
   readonly informers: Pick<InformerRegistry, 'get'>;
   readonly directory: PoolDirectory;
-  /** Whether interfaces without a claim shall get one. */
+  /** Whether the controller creates claims for interfaces without one. */
   readonly gate: PersistentIPsGate;
   readonly kubevirt: KubeVirtControllerSource;
   readonly clock: Clock;
@@ -39,10 +39,10 @@ export interface ClaimedAddressesDeps {
   readonly config: { readonly maxStalenessMs: number };
 }
 
-/** One interface of one sandbox, and what else is known of it. */
+/** An interface of a sandbox, with the rest of its attachment if that is known. */
 export type CheckedInterface = Pick<Attachment, 'containerId' | 'interfaceName'> & Partial<Attachment>;
 
-/** Addresses that attachments have by a claim. Reads the API server, and never writes to it. */
+/** The addresses that attachments have by a claim. It reads from the API server and never writes. */
 export class ClaimedAddresses {
   readonly #sightings: ReadCache;
   readonly #entitlements: ClaimAuthorization;
@@ -53,7 +53,7 @@ export class ClaimedAddresses {
   readonly #maxStalenessMs: number;
   readonly #abort = new AbortController();
   #forgetting: Promise<void> = Promise.resolve();
-  /** By the pod's UID, then by sandbox and interface. */
+  /** By UID of the pod, then by sandbox and interface. */
   readonly #granted = new Map<string, Map<string, ClaimGrant>>();
 
   constructor({ pods, client, informers, directory, config, ...rest }: ClaimedAddressesDeps) {
@@ -92,16 +92,16 @@ export class ClaimedAddresses {
   }
 
   /**
-   * Whether the attachment has the addresses of a claim, or its own. Waits for a claim that is about to be made.
-   * @throws {CniError} 11 where the answer may be another one later, 100 where somebody has to change something
+   * Returns the claim that the attachment may use, or none. Waits for a claim that is about to be created.
+   * @throws {CniError} 11 if a retry may succeed, 100 if an object must be changed first
    */
   authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
     return this.#entitlements.authorize(attachment, call);
   }
 
   /**
-   * The addresses of a claim to which {@link authorize} says the attachment has a right. Waits until they are the claim's own.
-   * @throws {CniError} 11 with what is in the way, 100 where the right is lost meanwhile
+   * Returns the addresses of a claim that {@link authorize} has returned. Waits until the claim holds their leases.
+   * @throws {CniError} 11 with the reason of the wait, 100 if the attachment is not authorized any more
    */
   async grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant> {
     const granted = await this.#grants.grant(attachment, claim, call);
@@ -112,9 +112,9 @@ export class ClaimedAddresses {
   }
 
   /**
-   * Whether addresses that the sandbox has by a claim are still the claim's. Changes nothing.
-   * @param checked with pod, network and selection also what an agent granted before its start can be checked
-   * @returns `unknown` where the sandbox has no claim, or nobody says
+   * Checks whether the claim of a sandbox still holds its addresses. It changes nothing.
+   * @param checked with pod, network and selection, grants of an earlier process of the agent can be checked, too
+   * @returns `unknown` if the sandbox has no claim, or a read failed
    */
   async check(
     checked: CheckedInterface,
@@ -168,7 +168,7 @@ export class ClaimedAddresses {
     return [...keys].some((key) => key.endsWith(` ${interfaceName}`));
   }
 
-  /** Reads what an ADD will ask for. All is looked at anew, as if nothing were known. */
+  /** Reads everything that an ADD will need, without using cached reads. */
   async #rehearse(attachment: Attachment, signal: AbortSignal): Promise<void> {
     const judgement = await this.#entitlements.decide(attachment, this.#clock.now(), { signal });
     if (judgement.kind === 'claim') await this.#grants.attempt(attachment, judgement.claim, { signal });
@@ -179,7 +179,7 @@ export class ClaimedAddresses {
     while (!signal.aborted) {
       await this.#clock.sleep(this.#maxStalenessMs, signal);
       this.#sightings.evictBefore(this.#clock.now() - this.#maxStalenessMs);
-      // a grant may end after its pod has gone
+      // a grant may complete after its pod was deleted
       for (const uid of this.#granted.keys()) if (this.#pods.get(uid) === undefined) this.#granted.delete(uid);
     }
   }

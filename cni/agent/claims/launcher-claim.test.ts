@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
-describe('a launcher whose claim is not as it should be', () => {
-  it('waits for a claim that nobody owns to be adopted', async () => {
+describe('a launcher whose claim is missing, deleted or without owner', () => {
+  it('waits until a claim without owner is adopted', async () => {
     const clock = new SelfAdvancingClock();
     const world = worldWithVm(clock);
     const owned = world.claim();
@@ -14,7 +14,7 @@ describe('a launcher whose claim is not as it should be', () => {
     expect(await world.add(world.launcher())).to.equal('10.0.0.5/24');
   });
 
-  it('is given nothing by a claim that nobody adopts', async () => {
+  it('gets no address from a claim that is not adopted in time', async () => {
     const world = worldWithVm();
     world.addClaim(makeClaim('vm1', 'data', { ownerUid: null }), ['10.0.0.5/24']);
     expect(await world.add(world.launcher(), 0, world.call(1_000))).to.match(
@@ -22,31 +22,31 @@ describe('a launcher whose claim is not as it should be', () => {
     );
   });
 
-  it('keeps a claim that a user has deleted while the VM runs', async () => {
+  it('keeps using a claim that a user has deleted while the VM runs', async () => {
     const world = worldWithVm();
     world.addClaim(makeClaim('vm1', 'data', { terminating: true }), ['10.0.0.5/24']);
     expect(await world.add(world.launcher())).to.equal('10.0.0.5/24');
   });
 
-  it('gets the claim of its VM where the reference names nothing', async () => {
+  it('gets the claim of its VM if its reference names a missing claim', async () => {
     const world = worldWithVm();
     expect(await world.add(world.launcher('vm1', { references: { data: 'nothing' } }))).to.equal('10.0.0.5/24');
   });
 
-  it('keeps the one of two claims for one network to which it refers', async () => {
+  it('gets the claim that it refers to, of two for one network', async () => {
     const world = worldWithVm();
     world.addClaim(makeClaim('vm1', 'data', { name: 'vm1.data-old' }), ['10.0.0.6/24']);
     const pod = world.launcher('vm1', { references: { data: 'vm1.data-old' } });
     expect(await world.add(pod)).to.equal('10.0.0.6/24');
   });
 
-  it('is told of a missing NAD without losing a claim that was made for it', async () => {
+  it('gets the claim that was created for its NAD even if the NAD is missing', async () => {
     const world = worldWithVm();
     world.nads.delete('vms/blue');
     expect(await world.add(world.launcher())).to.equal('10.0.0.5/24');
   });
 
-  it('has to wait while nobody says whether there is a claim', async () => {
+  it('has to wait while the API server cannot say whether its claim exists', async () => {
     const world = new AgentWorld();
     world.addVm();
     world.before = (read) => {

@@ -10,13 +10,13 @@ import type { AuthorizationDecision, AttachmentRequest, AuthorizationInput } fro
 
 interface LauncherRequest extends AttachmentRequest {
   readonly workload: Workload;
-  /** The VM's name of the network; undefined where the interface is none of the VM's. */
+  /** Name of the network in the VM's spec; undefined if the VM has no such interface. */
   readonly vmNetwork: string | undefined;
 }
 
 /**
- * Finds the claim of a launcher's interface: by VM and network, for virt-controller strips references from running pods. A reference is
- * heeded only where it names a claim of the same VM and network. Pure.
+ * Finds the claim of a launcher's interface. It searches by VM and network, because virt-controller removes references from running pods.
+ * A reference counts only if it names a claim of the same VM and network. Pure.
  */
 export function authorizeLauncher(seeker: AttachmentRequest, sight: AuthorizationInput): AuthorizationDecision {
   const { pod, selection } = seeker;
@@ -46,7 +46,7 @@ export function authorizeLauncher(seeker: AttachmentRequest, sight: Authorizatio
 function decideWithoutClaim({ pod, selection }: AttachmentRequest, why: string): AuthorizationDecision {
   const { claimReference } = selection;
   if (claimReference === undefined) return { kind: 'none' };
-  const reason = `${describeReference(selection, pod)}, but there is no claim for it: ${why}; leave the key out`;
+  const reason = `${describeReference(selection, pod)}, but there is no claim for it: ${why}; remove the key`;
   return { kind: 'refused', reason };
 }
 
@@ -66,7 +66,7 @@ function authorizeClaim(launcher: LauncherRequest, claim: IPAMClaim, sight: Auth
   return decideOnNetworkMismatch(launcher, claim, sight);
 }
 
-/** The NAD says another network than the config that the runtime was given, or the claim is for the network of before. */
+/** Decides if the claim is for another network: the NAD was changed after the runtime read it, or after the claim was created. */
 function decideOnNetworkMismatch(
   { selection, network }: LauncherRequest,
   claim: IPAMClaim,
@@ -78,14 +78,17 @@ function decideOnNetworkMismatch(
   const config = view.network(nad);
   const isSwapped = config?.ok === true && config.network.name !== network;
   const reason =
-    `IPAMClaim ${objectKey(claim)} is for network "${claim.spec.network}", and ${describeSelection(selection)} is attached to ` +
+    `IPAMClaim ${objectKey(claim)} is for network "${claim.spec.network}", but ${describeSelection(selection)} is attached to ` +
     `network "${network}"`;
   return isSwapped
-    ? { kind: 'pending', reason: `${reason}, though its NAD names "${config.network.name}": it has just been changed` }
-    : { kind: 'refused', reason: `${reason}: restart the VM, or give its NAD the network's name back` };
+    ? {
+        kind: 'pending',
+        reason: `${reason}, while its NAD names "${config.network.name}": the NAD was changed just now`,
+      }
+    : { kind: 'refused', reason: `${reason}: restart the VM, or restore the network's name in its NAD` };
 }
 
-/** A reference to what is somebody else's; one that names nothing takes nothing from anybody. */
+/** Refuses a reference to a claim of another owner. A reference to a missing claim is harmless. */
 function refuseForeignReference(
   launcher: LauncherRequest,
   expected: string,
@@ -100,11 +103,11 @@ function refuseForeignReference(
   if (referred === undefined) return undefined;
   const reason =
     `${describeReference(selection, pod)}, which ${describeClaimOwner(referred)}, expected ${JSON.stringify(expected)}: ` +
-    'leave the key out, the webhook sets it';
+    'remove the key, the webhook sets it';
   return { kind: 'refused', reason };
 }
 
-/** Of two claims for one network the pod keeps the one that it refers to. */
+/** Returns the reference if it is valid. It decides between two claims for one network. */
 function validReference(
   { selection, workload, vmNetwork, network }: LauncherRequest,
   { view }: AuthorizationInput,
@@ -120,7 +123,7 @@ function validReference(
   return isOwn ? claimReference : undefined;
 }
 
-/** A claim is sought by its names before it is said that there is none. */
+/** Requests live reads of all possible names before the decision that there is no claim. */
 function recheckClaims(
   { selection, workload, vmNetwork, network }: LauncherRequest,
   { doubt }: AuthorizationInput,
@@ -132,7 +135,7 @@ function recheckClaims(
   }
 }
 
-/** Its annotation has been read before: the interface is an element of it. */
+/** Returns the interface names in the annotation, which was validated before. */
 function requestedInterfaces(pod: NodePod): ReadonlySet<string | undefined> {
   return new Set(networkSelectionsOf(pod).map((selection) => selection.interface));
 }

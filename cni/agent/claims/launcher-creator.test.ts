@@ -4,7 +4,7 @@ import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 
 const GRANTED = '10.0.0.5/24';
 
-describe('the entitlement of a launcher whose creator is in doubt', () => {
+describe('claim authorization by the creator of a launcher', () => {
   const elsewhere = 'system:serviceaccount:vms:kubevirt-controller';
   const launcherOf = (world: AgentWorld, creator: string) => {
     const pod = world.launcher();
@@ -12,15 +12,15 @@ describe('the entitlement of a launcher whose creator is in doubt', () => {
     return world.addPod(pod);
   };
 
-  it('has to wait while nobody knows who creates launchers', async () => {
+  it("delays the launcher while KubeVirt's service account is unknown", async () => {
     const world = worldWithVm();
     world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
     expect(await world.add(world.launcher())).to.match(
-      /^11 pod vms.virt-launcher-vm1-a gets no address of an IPAMClaim: kubevirtNamespace is wrong/,
+      /^11 pod vms.virt-launcher-vm1-a may not use an IPAMClaim: kubevirtNamespace is wrong/,
     );
   });
 
-  it('is its own if it has no claim, whoever creates launchers', async () => {
+  it('gives a launcher without a claim its own address even if the creator is unknown', async () => {
     const world = worldWithVm();
     world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
     world.addNad('blue', false);
@@ -28,26 +28,26 @@ describe('the entitlement of a launcher whose creator is in doubt', () => {
     expect(await world.add(world.launcher())).to.equal('none');
   });
 
-  it('is refused if somebody else created it, after KubeVirt is known as well', async () => {
+  it('refuses a launcher that another user created, even if KubeVirt becomes known later', async () => {
     const world = worldWithVm();
     expect(await world.add(launcherOf(world, elsewhere))).to.match(
       /^100 .*it was created by .*vms:kubevirt-controller/,
     );
   });
 
-  it('is the claim of its VM if KubeVirt created it', async () => {
+  it('authorizes a launcher that KubeVirt created', async () => {
     const world = worldWithVm();
     expect(await world.add(launcherOf(world, world.kubevirt.username ?? ''))).to.equal(GRANTED);
   });
 
-  it('is not kept from the VM by a launcher that somebody else created', async () => {
+  it('ignores a launcher that another user created when it looks for other users of the claim', async () => {
     const world = worldWithVm();
     launcherOf(world, elsewhere);
     world.claim().status!.ownerPod = { name: 'virt-launcher-vm1-a' };
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
   });
 
-  it('has to wait beside another launcher if KubeVirt becomes unknown after the pod was judged', async () => {
+  it("delays a second launcher if KubeVirt's service account becomes unknown after authorization", async () => {
     const world = worldWithVm();
     world.launcher('vm1', { node: 'node2', phase: 'Running' });
     world.claim().status!.ownerPod = { name: 'virt-launcher-vm1-a' };
@@ -55,6 +55,6 @@ describe('the entitlement of a launcher whose creator is in doubt', () => {
     const states = [world.kubevirt];
     const unknown = { problem: 'kubevirtNamespace is wrong' };
     Object.defineProperty(world, 'kubevirt', { get: () => states.shift() ?? unknown });
-    expect(await world.add(pod)).to.match(/^11 IPAMClaim vms.vm1.data gives no addresses: kubevirtNamespace is wrong/);
+    expect(await world.add(pod)).to.match(/^11 IPAMClaim vms.vm1.data cannot be used: kubevirtNamespace is wrong/);
   });
 });

@@ -9,13 +9,13 @@ import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import { heldByMessage } from '../../../ipam/core/refusal-messages.js';
 import type { GrantedAddress } from '../attachment.js';
 
-/** An address that a claim's status shows. */
+/** An address in the status of a claim. */
 export interface StatusAddress {
   readonly address: Address;
   readonly prefixLength: number;
 }
 
-/** @returns why there are none yet, in words, where the claim does not show its addresses */
+/** Returns the addresses in the claim's status, or a message if there are none yet. */
 export function readStatusAddresses(claim: IPAMClaim): readonly StatusAddress[] | string {
   const ips = claim.status?.ips ?? [];
   const conditions = claim.status?.conditions ?? [];
@@ -31,11 +31,11 @@ export function readStatusAddresses(claim: IPAMClaim): readonly StatusAddress[] 
       prefixLength,
     }));
   } catch (error) {
-    return `${subject}: status.ips cannot be read: ${messageOf(error)}`;
+    return `${subject}: status.ips is invalid: ${messageOf(error)}`;
   }
 }
 
-/** @returns the lease, read; or why the address is not the claim's, in words: `status.ips` is a mirror, the lease is what counts */
+/** Returns the parsed lease, or a message if the claim does not hold it. The lease is the authority; `status.ips` mirrors it. */
 export function readHeldLease(lease: AddressLease, claim: IPAMClaim): LeaseRecord | string {
   let record: LeaseRecord;
   try {
@@ -56,10 +56,10 @@ function describeOtherHolder(lease: LeaseRecord, { metadata: { namespace = '', n
   const { owner } = lease;
   const words = heldByMessage(lease, owner ?? 'reserved', { namespace });
   const isNamesake = owner?.kind === 'IPAMClaim' && owner.namespace === namespace && owner.name === name;
-  return isNamesake ? `${words}, an earlier one of that name` : words;
+  return isNamesake ? `${words}, a deleted claim of the same name` : words;
 }
 
-/** @param pool the lease's; undefined where it is unknown: the claim's prefix length stands, and nobody knows a gateway */
+/** Adds prefix length and gateway. @param pool that of the lease; if unknown, the claim's prefix length counts and there is no gateway */
 export function grantedAddress({ address, prefixLength }: StatusAddress, pool: Pool | undefined): GrantedAddress {
   const subnet = pool && subnetOf(pool, address);
   if (subnet === undefined) return { address, prefixLength };

@@ -4,15 +4,15 @@ import { FORGED_OWNERS } from '../../../test/forged-owners.js';
 
 const GRANTED = '10.0.0.5/24';
 const USED =
-  /^11 IPAMClaim vms.vm1.data is used by pod vms.virt-launcher-vm1-a: the addresses are free for another pod once/;
+  /^11 IPAMClaim vms.vm1.data is used by pod vms.virt-launcher-vm1-a: another pod can use it once that pod has ended/;
 
 /** The IPAM has noted who has the claim's addresses. */
 function ownedBy(world: AgentWorld, pod: string): void {
   world.claim().status!.ownerPod = { name: pod };
 }
 
-describe('a second pod of a claim', () => {
-  it('gets the addresses where the other one is gone', async () => {
+describe('a second pod that uses a claim', () => {
+  it('gets the addresses if the first pod was deleted', async () => {
     const world = worldWithVm();
     ownedBy(world, 'virt-launcher-vm1-old');
     expect(await world.add(world.launcher())).to.equal(GRANTED);
@@ -20,7 +20,7 @@ describe('a second pod of a claim', () => {
   });
 
   for (const phase of ['Succeeded', 'Failed']) {
-    it(`gets the addresses where the other one is ${phase}`, async () => {
+    it(`gets the addresses if the first pod is ${phase}`, async () => {
       const world = worldWithVm();
       world.launcher('vm1', { node: 'node2', phase });
       ownedBy(world, 'virt-launcher-vm1-a');
@@ -28,7 +28,7 @@ describe('a second pod of a claim', () => {
     });
   }
 
-  it('has to wait while the other one lives', async () => {
+  it('has to wait while the first pod runs', async () => {
     const world = worldWithVm();
     world.launcher('vm1', { node: 'node2' });
     ownedBy(world, 'virt-launcher-vm1-a');
@@ -47,7 +47,7 @@ describe('a second pod of a claim', () => {
     });
   }
 
-  it('gets the addresses while the other one is a launcher of another VM', async () => {
+  it('gets the addresses if the first pod is a launcher of another VM', async () => {
     const world = worldWithVm();
     world.addVm('vm2', { data: 'blue' }, ['10.0.0.9/24']);
     world.launcher('vm2', { node: 'node2', phase: 'Running' });
@@ -55,7 +55,7 @@ describe('a second pod of a claim', () => {
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
   });
 
-  it('has to wait while the other one is being deleted, for its containers may run', async () => {
+  it('has to wait while the first pod is being deleted, because its containers may run', async () => {
     const world = worldWithVm();
     const other = world.launcher('vm1', { node: 'node2', phase: 'Running' });
     other.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
@@ -63,7 +63,7 @@ describe('a second pod of a claim', () => {
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.match(USED);
   });
 
-  it('gets the addresses as target of a migration', async () => {
+  it('gets the addresses as the target of a migration', async () => {
     const world = worldWithVm();
     world.launcher('vm1', { node: 'node2', phase: 'Running' });
     ownedBy(world, 'virt-launcher-vm1-a');
@@ -71,7 +71,7 @@ describe('a second pod of a claim', () => {
     expect(await world.add(target)).to.equal(GRANTED);
   });
 
-  it('has to wait with the label of a migration, where the other one runs another VMI', async () => {
+  it('has to wait with a migration label if the first pod runs another VMI', async () => {
     const world = worldWithVm();
     const other = world.launcher('vm1', { node: 'node2', phase: 'Running' });
     other.metadata.ownerReferences![0]!.uid = 'earlier-vmi';
@@ -80,7 +80,7 @@ describe('a second pod of a claim', () => {
     expect(await world.add(target)).to.match(USED);
   });
 
-  it('has to wait as the source whose VM has moved on, though it was a target once', async () => {
+  it('has to wait as a former migration target whose VM has moved on', async () => {
     const world = worldWithVm();
     world.launcher('vm1', { node: 'node2', phase: 'Running', migration: 'm2', born: '2026-01-01T02:00:00Z' });
     ownedBy(world, 'virt-launcher-vm1-a');
@@ -88,7 +88,7 @@ describe('a second pod of a claim', () => {
     expect(await world.add(source)).to.match(USED);
   });
 
-  it('has to wait for a launcher on the same node that the IPAM has not noted yet', async () => {
+  it('has to wait for a launcher on the same node that is not the owner pod yet', async () => {
     const world = worldWithVm();
     const other = world.launcher();
     other.metadata.ownerReferences![0]!.uid = 'earlier-vmi';
@@ -97,7 +97,7 @@ describe('a second pod of a claim', () => {
     expect(answer).to.match(USED);
   });
 
-  it('does not wait for a launcher on the same node that has ended since the watch told of it', async () => {
+  it('gets the addresses if a live read shows that a launcher on the same node has ended', async () => {
     const world = worldWithVm();
     const other = world.launcher();
     world.put('pods', { ...other, status: { phase: 'Succeeded' } });
@@ -105,7 +105,7 @@ describe('a second pod of a claim', () => {
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
   });
 
-  it('is not asked for where the pod itself has the addresses: its sandbox is made anew', async () => {
+  it('is not looked for if the pod itself is the owner pod and its sandbox is recreated', async () => {
     const world = worldWithVm();
     const pod = world.launcher();
     ownedBy(world, pod.metadata.name);
@@ -113,13 +113,13 @@ describe('a second pod of a claim', () => {
     expect(world.reads.filter((read) => read.startsWith('pods'))).to.deep.equal([]);
   });
 
-  it('does not stand in the way of a VM where it is the pod of a tenant, and only names the claim', async () => {
+  it("does not block the VM if it is a tenant's pod that only refers to the claim", async () => {
     const world = worldWithVm();
     world.tenantPod('vm1.data');
     expect(await world.add(world.launcher())).to.equal(GRANTED);
   });
 
-  it('has to wait while the API server does not say whether the other one lives', async () => {
+  it('has to wait while the API server cannot say whether the first pod runs', async () => {
     const world = worldWithVm();
     const pod = world.launcher();
     expect(await world.add(pod)).to.equal(GRANTED);
@@ -131,6 +131,6 @@ describe('a second pod of a claim', () => {
       .grant(world.attachment(pod), claim, world.call())
       .then(() => 'granted')
       .catch((error: unknown) => String(error));
-    expect(answer).to.include('the API server is away');
+    expect(answer).to.include('the API server is not available');
   });
 });

@@ -23,21 +23,21 @@ export interface OtherUsersDeps {
   readonly maxStalenessMs: number;
 }
 
-/** Why a pod cannot have the addresses now. */
+/** Another use of the claim, which keeps the pod from using it now. */
 export interface ClaimUseConflict {
   readonly reason: string;
-  /** It goes by itself in a moment. */
+  /** Whether the conflict is expected to end by itself soon. */
   readonly isOnItsWay: boolean;
 }
 
 interface RequestingPod {
   readonly pod: NodePod;
-  /** Name of the claim's owner, which its VMI shares. */
+  /** Name of the claim's owner, which is also that of its VMI. */
   readonly owner: string | undefined;
   readonly controller: KubeVirtController;
 }
 
-/** Two pods with the same addresses: only while a VM moves from one to the other. */
+/** Prevents that two pods use a claim, except during a live migration. */
 export class OtherUsers {
   readonly #deps: OtherUsersDeps;
 
@@ -46,16 +46,17 @@ export class OtherUsers {
   }
 
   /**
-   * @returns undefined where the addresses may be its
-   * @throws {CniError} 11 where nobody says whether the other pod lives
+   * Finds another pod that uses the claim.
+   * @returns undefined if the pod may use the claim
+   * @throws {CniError} 11 if the state of the other pod cannot be read
    */
   async standingInTheWay(pod: NodePod, claim: IPAMClaim, call: RequestContext): Promise<ClaimUseConflict | undefined> {
     const named = claim.status?.ownerPod?.name;
     if (controllingVmi(pod) === undefined) return conflictOfOwnerPod(pod, claim);
     const controller = this.#deps.kubevirt.controller();
-    // it was known when the pod was judged; now no pod would count as a launcher, and none would stand in the way
+    // it was known during authorization; without it no pod would count as a launcher and every conflict would be missed
     if (controller.problem !== undefined) {
-      return { reason: `IPAMClaim ${objectKey(claim)} gives no addresses: ${controller.problem}`, isOnItsWay: false };
+      return { reason: `IPAMClaim ${objectKey(claim)} cannot be used: ${controller.problem}`, isOnItsWay: false };
     }
     const others = this.#launchersHere(pod, claim, controller).map(({ metadata }) => metadata.name);
     const suspects = new Set([...(named === undefined ? [] : [named]), ...others]);
@@ -76,7 +77,7 @@ export class OtherUsers {
     return usedBy(objectKey(other));
   }
 
-  /** @param cached a watch lags, so that who lives in it may have ended */
+  /** @param cached may be stale: the pod may have ended since */
   async #readOrRecall(key: string, cached: Pod | undefined, { signal }: RequestContext): Promise<Pod | undefined> {
     const { sightings, clock, maxStalenessMs } = this.#deps;
     try {
@@ -89,7 +90,7 @@ export class OtherUsers {
     }
   }
 
-  /** What `status.ownerPod` does not say yet. */
+  /** Returns launchers on this node that `status.ownerPod` may not name yet. */
   #launchersHere(pod: NodePod, claim: IPAMClaim, controller: KubeVirtController): readonly NodePod[] {
     const { namespace, uid } = pod.metadata;
     const owner = claimOwnerOf(claim)?.name;
@@ -105,28 +106,28 @@ export class OtherUsers {
   }
 }
 
-/** A claim that is no VM's may be named by any pod of its namespace: the IPAM says which of them has it. */
+/** Any pod of the namespace may name a claim without a VM. `status.ownerPod`, which ipam sets, says which pod may use it. */
 function conflictOfOwnerPod({ metadata }: NodePod, claim: IPAMClaim): ClaimUseConflict | undefined {
   const named = claim.status?.ownerPod?.name;
   if (named === metadata.name) return undefined;
   const subject = `IPAMClaim ${objectKey(claim)}`;
   return named === undefined
-    ? { reason: `${subject} has not been given to a pod yet`, isOnItsWay: true }
+    ? { reason: `${subject} has no owner pod yet`, isOnItsWay: true }
     : { reason: `${subject} ${usedBy(joinKey(metadata.namespace, named))}`, isOnItsWay: false };
 }
 
 function usedBy(key: string): string {
-  return `is used by pod ${key}: the addresses are free for another pod once that one has ended`;
+  return `is used by pod ${key}: another pod can use it once that pod has ended`;
 }
 
-/** A pod that no VMI of the claim's owner controls has none of its addresses, whatever the status says. */
+/** Whether the other pod uses the claim. Only launchers of the claim's owner can, even if the status names another pod. */
 function isConflicting({ pod, owner, controller }: RequestingPod, other: Pod): boolean {
   return (
     vmiOfTrustedLauncher(other, controller)?.name === owner && !isTerminal(other) && !isMigrationTarget(pod, other)
   );
 }
 
-/** The label alone proves nothing, and a launcher that was a target once keeps it: a target is younger than its source. */
+/** Whether the pod is the migration target. Former targets keep the label, so the target must also be younger than the source. */
 function isMigrationTarget(pod: NodePod, source: Pod): boolean {
   const vmi = controllingVmi(pod);
   if (vmi === undefined || vmi.uid !== controllingVmi(source)?.uid) return false;

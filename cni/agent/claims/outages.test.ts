@@ -5,7 +5,7 @@ import { type AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/age
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
 const GRANTED = '10.0.0.5/24';
-const AWAY = /^11 the API server is away, try again: /;
+const AWAY = /^11 the API server is not available, try again: /;
 
 /** An ADD has shown the agent all that another one needs. */
 async function seen(): Promise<{ world: AgentWorld; clock: SelfAdvancingClock; pod: Pod }> {
@@ -24,16 +24,16 @@ const ANSWERS = {
   'is overloaded': new StatusError({ request: 'GET', status: 429, reason: 'TooManyRequests', message: 'later' }),
 };
 
-describe('the grant of a claim while the API server is away', () => {
+describe('the addresses of a claim while the API server is not available', () => {
   for (const [what, fault] of Object.entries(ANSWERS)) {
-    it(`is answered from what was seen lately where the server ${what}`, async () => {
+    it(`are returned from recent reads if the server ${what}`, async () => {
       const { world, clock, pod } = await seen();
       world.fault = fault;
       clock.advance(world.maxStalenessMs);
       expect(await world.add(pod)).to.equal(GRANTED);
     });
 
-    it(`is not answered from what was seen too long ago where the server ${what}`, async () => {
+    it(`are not returned from reads that are too old if the server ${what}`, async () => {
       const { world, clock, pod } = await seen();
       world.fault = fault;
       clock.advance(world.maxStalenessMs + 1);
@@ -41,7 +41,7 @@ describe('the grant of a claim while the API server is away', () => {
     });
   }
 
-  it('is not answered by what was seen before the clock was set back', async () => {
+  it('are not returned from old reads after the wall clock was set back', async () => {
     const { world, clock, pod } = await seen();
     clock.setWall(-300_000);
     world.addLease('10.0.0.5/24', makeClaim('vm2', 'data'));
@@ -51,13 +51,13 @@ describe('the grant of a claim while the API server is away', () => {
     expect(await world.add(pod)).to.match(AWAY);
   });
 
-  it('is not answered where nothing was seen', async () => {
+  it('are not returned without a recent read', async () => {
     const world = worldWithVm();
     world.disconnect();
     expect(await world.add(world.launcher())).to.match(AWAY);
   });
 
-  it('is not answered by a lease that another claim had when it was seen', async () => {
+  it('are not returned if another claim held the lease when it was read', async () => {
     const { world, pod } = await seen();
     world.addLease('10.0.0.5/24', makeClaim('vm2', 'data'));
     expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is held by IPAMClaim vms.vm2.data/);
@@ -65,7 +65,7 @@ describe('the grant of a claim while the API server is away', () => {
     expect(await world.add(pod)).to.match(AWAY);
   });
 
-  it('is not answered by what got too old while the server was waited for', async () => {
+  it('are not returned from reads that became too old during the wait', async () => {
     const { world, clock, pod } = await seen();
     clock.advance(world.maxStalenessMs - 1_000);
     world.disconnect();
@@ -73,25 +73,25 @@ describe('the grant of a claim while the API server is away', () => {
     expect(await world.add(pod)).to.match(AWAY);
   });
 
-  it('does not take a refusal for an outage', async () => {
+  it('are not returned from recent reads if the API server denies the read', async () => {
     const { world, pod } = await seen();
     world.fault = new StatusError({ request: 'GET', status: 401, reason: 'Unauthorized', message: 'who?' });
-    expect(await world.add(pod)).to.match(/^11 the API server has not said what is needed/);
+    expect(await world.add(pod)).to.match(/^11 a read from the API server failed/);
   });
 
-  it('does not take what the runtime gives up for an outage', async () => {
+  it('are not returned from recent reads if the runtime cancels the request', async () => {
     const { world, pod } = await seen();
     world.fault = new TransportError('aborted', 'given up by the caller');
     expect(await world.add(pod)).to.match(/^11 .*given up by the caller/);
   });
 
-  it('is as ever for interfaces without a claim', async () => {
+  it('are not needed for pods without a claim, which are served as usual', async () => {
     const { world } = await seen();
     world.disconnect();
     expect(await world.add(world.tenantPod())).to.equal('none');
   });
 
-  it('is not given to a pod that names a claim by itself, for nobody guards that', async () => {
+  it('are never returned from recent reads to a pod that refers to a claim without a VM', async () => {
     const { world } = await seen();
     world.disconnect();
     expect(await world.add(world.tenantPod('mine'))).to.match(AWAY);

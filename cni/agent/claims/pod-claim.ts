@@ -8,8 +8,8 @@ import { describeReference } from './launcher-claim.js';
 import type { AuthorizationDecision, AttachmentRequest, AuthorizationInput } from './authorization-decision.js';
 
 /**
- * A pod that no VMI controls has a claim where it refers to one that is no VM's (multi-net-spec 8). Anybody may write a reference, and the
- * labels of a launcher: neither gives a right to what is a VM's. Pure.
+ * Authorizes a pod that no VMI controls. It may refer to a claim that does not belong to a VM (multi-net-spec 8). Tenants can write
+ * references and the labels of launchers, so neither authorizes a pod to use the claim of a VM. Pure.
  */
 export function authorizePod(seeker: AttachmentRequest, sight: AuthorizationInput): AuthorizationDecision {
   const { pod, selection } = seeker;
@@ -19,27 +19,27 @@ export function authorizePod(seeker: AttachmentRequest, sight: AuthorizationInpu
   }
   const { claimReference } = selection;
   if (claimReference === undefined) return { kind: 'none' };
-  // nothing is prefetched for such pods, and their claims are guarded by nobody: each look is a live one
+  // such claims are neither prefetched nor protected by a policy, so every decision needs a live read
   sight.doubt({ kind: 'claim', key: claimReference });
   const shown = describeReference(selection, pod);
   const claim = sight.view.claim(claimReference);
   if (claim === undefined)
-    return { kind: 'pending', reason: `${shown}, which does not exist: create it, or leave the key out` };
+    return { kind: 'pending', reason: `${shown}, which does not exist: create it, or remove the key` };
   if (isVmClaim(claim)) {
     return refused(
-      `${shown}, which ${describeClaimOwner(claim)}: only the pods of its VM may have its addresses; leave the key out, ` +
-        'or name a claim that no VM has',
+      `${shown}, which ${describeClaimOwner(claim)}: only the pods of its VM may use it; remove the key, or ` +
+        'name a claim without a VM',
     );
   }
   return checkClaimNetwork(seeker, claim, sight) ?? checkClaimDeletion(shown, claim);
 }
 
-/** One that has lost its owner may still be known by what its maker wrote. */
+/** Whether the claim belongs to a VM. Claims that lost their owner are recognized by the finalizer. */
 function isVmClaim(claim: IPAMClaim): boolean {
   return isWorkloadClaim(claim) || claim.metadata.finalizers?.includes(CLAIM_FINALIZER) === true;
 }
 
-/** @returns undefined where the claim is for the network, and the network for claims */
+/** Checks claim and NAD. @returns undefined if the claim is for the network and the NAD allows claims */
 function checkClaimNetwork(
   { pod, selection, network }: AttachmentRequest,
   claim: IPAMClaim,
@@ -49,26 +49,27 @@ function checkClaimNetwork(
   if (claim.spec.network !== network) {
     const wanted = `the interface is attached to network "${network}"`;
     return refused(
-      `${shown}, which is for network "${claim.spec.network}", but ${wanted}: name a claim that is for this one`,
+      `${shown}, which is for network "${claim.spec.network}", but ${wanted}: name a claim for that network`,
     );
   }
   const key = joinKey(selection.nad.namespace, selection.nad.name);
   const config = sight.view.network(key);
   if (config === undefined) sight.doubt({ kind: 'network', key });
   if (config?.ok !== true) {
-    const why = config === undefined ? 'is gone' : `cannot be used: ${config.problem.field} ${config.problem.message}`;
+    const why =
+      config === undefined ? 'does not exist' : `is invalid: ${config.problem.field} ${config.problem.message}`;
     return { kind: 'pending', reason: `${shown}, but NetworkAttachmentDefinition ${key} ${why}` };
   }
   if (config.network.allowPersistentIPs) return undefined;
   return refused(
     `${shown}, but NetworkAttachmentDefinition ${key} does not allow persistent addresses: set "allowPersistentIPs" there, ` +
-      'or leave the key out',
+      'or remove the key',
   );
 }
 
 function checkClaimDeletion(shown: string, claim: IPAMClaim): AuthorizationDecision {
   return isBeingDeleted(claim)
-    ? { kind: 'pending', reason: `${shown}, which is being deleted: name another claim, or create it anew` }
+    ? { kind: 'pending', reason: `${shown}, which is being deleted: name another claim, or recreate it` }
     : { kind: 'claim', claim };
 }
 

@@ -7,7 +7,7 @@ const GRANTED = '10.0.0.5/24';
 const LEASE = 'addressleases blue.10-0-0-5';
 const THIRD_MS = 10_000;
 
-describe('prefetch', () => {
+describe('the prefetch of claims', () => {
   let clock: ManualClock;
   let world: AgentWorld;
   beforeEach(() => {
@@ -28,7 +28,7 @@ describe('prefetch', () => {
     return settled();
   }
 
-  it('leaves the ADD of a launcher no more than one read of each lease', async () => {
+  it('leaves one read per lease to the ADD of a launcher', async () => {
     world.addVm('vm1', { data: 'blue' }, ['10.0.0.5/24', 'fd00::5/64']);
     const pod = world.launcher();
     expect(await settled()).to.include.members([LEASE, 'ipamclaims vms/vm1.data']);
@@ -36,7 +36,7 @@ describe('prefetch', () => {
     expect(world.reads).to.deep.equal([LEASE, 'addressleases blue.fd00-0000-0000-0000-0000-0000-0000-0005']);
   });
 
-  it('leaves it one more read where another pod is noted to have the addresses', async () => {
+  it('leaves one more read to the ADD if the claim has another owner pod', async () => {
     world.claim().status!.ownerPod = { name: 'earlier' };
     const pod = world.launcher();
     await settled();
@@ -44,7 +44,7 @@ describe('prefetch', () => {
     expect(world.reads.sort()).to.deep.equal([LEASE, 'pods vms/earlier']);
   });
 
-  it('brings a pod up that was bound just before the API server went away', async () => {
+  it('lets an ADD succeed if the API server became unavailable after the pod was bound', async () => {
     world.claim().status!.ownerPod = { name: 'earlier' };
     const pod = world.launcher();
     await settled();
@@ -53,24 +53,24 @@ describe('prefetch', () => {
     await later(2 * THIRD_MS);
     expect(await world.add(pod)).to.equal(GRANTED);
     clock.advanceTo(clock.now() + 1);
-    expect(await world.add(pod)).to.match(/^11 the API server is away/);
+    expect(await world.add(pod)).to.match(/^11 the API server is not available/);
   });
 
-  it('looks again while the ADD has not come', async () => {
+  it('reads again until the ADD comes', async () => {
     world.launcher();
     await settled();
     expect(await later(THIRD_MS)).to.include(LEASE);
     expect(await later(THIRD_MS)).to.include(LEASE);
   });
 
-  it('looks no more at a pod whose ADD does not come for minutes', async () => {
+  it('stops reading for a pod whose ADD does not come for minutes', async () => {
     world.launcher();
     let looks = 0;
     for (let round = 0; round < 60; round++) if ((await later(THIRD_MS)).includes(LEASE)) looks++;
     expect(looks).to.equal(30);
   });
 
-  it('looks once the network is known, which may be later than the pod', async () => {
+  it('reads as soon as the NAD is cached, which may be later than the pod', async () => {
     const network = world.nads.cache.get('vms/blue')!;
     world.nads.delete('vms/blue');
     world.launcher();
@@ -83,10 +83,10 @@ describe('prefetch', () => {
     { name: 'has had its ADD', end: (pod) => world.add(pod) },
     { name: 'runs', end: (pod) => world.addPod({ ...pod, status: { phase: 'Running' } }) },
     { name: 'has ended', end: (pod) => world.addPod({ ...pod, status: { phase: 'Failed' } }) },
-    { name: 'is gone', end: (pod) => world.podInformer.delete(`vms/${pod.metadata.name}`) },
+    { name: 'was deleted', end: (pod) => world.podInformer.delete(`vms/${pod.metadata.name}`) },
   ];
   for (const { name, end } of ends) {
-    it(`looks no more once the pod ${name}`, async () => {
+    it(`stops reading once the pod ${name}`, async () => {
       const pod = world.launcher();
       await settled();
       await end(pod);
@@ -97,7 +97,7 @@ describe('prefetch', () => {
     });
   }
 
-  it('looks at what is plugged into a pod that runs', async () => {
+  it('reads the claim of an interface that is hotplugged into a running pod', async () => {
     world.addVm('vm1', { data: 'blue', more: 'blue' });
     world.launcher('vm1', { phase: 'Running' });
     expect(await settled()).to.deep.equal([]);
@@ -106,17 +106,20 @@ describe('prefetch', () => {
   });
 
   const strangers: { name: string; add: () => void }[] = [
-    { name: 'pods that are no launchers', add: () => void world.tenantPod('vm1.data') },
-    { name: 'launchers that ran before the agent did', add: () => void world.launcher('vm1', { phase: 'Running' }) },
+    { name: 'pods that are not launchers', add: () => void world.tenantPod('vm1.data') },
     {
-      name: 'networks that leave their addresses to others',
+      name: 'launchers that ran before the agent started',
+      add: () => void world.launcher('vm1', { phase: 'Running' }),
+    },
+    {
+      name: 'networks with another IPAM',
       add: () => {
         world.nads.delete('vms/blue');
         world.launcher();
       },
     },
     {
-      name: 'pods whose annotation cannot be read',
+      name: 'pods with an invalid annotation',
       add: () => {
         const pod = world.launcher('vm1', { phase: 'Running' });
         pod.metadata.annotations = { 'k8s.v1.cni.cncf.io/networks': '{' };
@@ -125,13 +128,13 @@ describe('prefetch', () => {
     },
   ];
   for (const { name, add } of strangers) {
-    it(`asks nothing for ${name}`, async () => {
+    it(`reads nothing for ${name}`, async () => {
       add();
       expect(await settled()).to.deep.equal([]);
     });
   }
 
-  it('goes on with other pods where one cannot be looked at', async () => {
+  it('continues with other pods if the reads for one fail', async () => {
     world.before = (read) => {
       if (read.includes('vm1')) throw new Error('broken');
     };

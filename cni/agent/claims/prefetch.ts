@@ -17,17 +17,17 @@ import type { Attachment } from '../attachment.js';
 import type { NodePod } from '../pods/node-pod.js';
 import type { NodePods } from '../pods/node-pods.js';
 
-/** Of a node that starts many VMs at once; an ADD does not wait for them. */
+/** Number of parallel prefetches. An ADD does not wait for them. */
 const WORKERS = 4;
-/** A pod whose ADD has not come by then waits for something else, or had it from an agent before this one. */
+/** After this many rounds the pod waits for something else, or an earlier process of the agent has served its ADD. */
 const MAX_PREFETCH_ROUNDS = 30;
 
 export interface PrefetchDeps {
   readonly pods: Pick<NodePods, 'get' | 'onChange'>;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;
-  /** Reads all that an ADD will ask for. */
+  /** Reads everything that an ADD will need. */
   readonly prefetch: (attachment: Attachment, signal: AbortSignal) => Promise<void>;
-  /** The interface has its addresses: no ADD is to come. */
+  /** Whether the interface has its addresses, so that no ADD will follow. */
   readonly isGranted: (pod: NodePod, interfaceName: string) => boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -36,14 +36,14 @@ export interface PrefetchDeps {
 }
 
 /**
- * Looks at what a launcher will ask for as soon as it is bound to the node, and again while it has not asked: its ADD is one read for each
- * lease, and comes up even where the API server went away a moment before.
+ * Reads the objects that a launcher's ADD will need as soon as the pod is bound to the node, and again until the ADD comes. Its ADD then
+ * needs one read per lease, and succeeds even if the API server became unavailable just before.
  */
 export class Prefetch {
   readonly #deps: PrefetchDeps;
   readonly #queue: WorkQueue;
   readonly #loop: ControllerLoop;
-  /** The networks annotation of each launcher, and how often it was looked at with that, by its UID. */
+  /** By UID of the launcher: its networks annotation, and the number of prefetches for that value. */
   readonly #known = new Map<string, { readonly value: string; looks: number }>();
 
   constructor(deps: PrefetchDeps) {
@@ -73,7 +73,7 @@ export class Prefetch {
     const before = this.#known.get(uid);
     if (before?.value === value) return;
     this.#known.set(uid, { value, looks: 0 });
-    // after a start of the agent, pods that run already ask for nothing
+    // pods that ran before the agent started need no ADD
     if (before !== undefined || isPending(pod)) this.#queue.add(uid);
   }
 
@@ -88,24 +88,24 @@ export class Prefetch {
       try {
         await rehearse(attachment, signal);
       } catch (error) {
-        // the ADD will say it, to whom it concerns
+        // the ADD will report the error
         log.debug({ pod: joinKey(pod.metadata.namespace, pod.metadata.name), err: error }, 'prefetch failed');
       }
     }
-    // a pod that runs has been asked for, or is by its hotplug in a moment
+    // a running pod has had its ADD, or a hotplug brings it soon
     const isAwaited = expected.length > 0 || this.#hasUnknownNetwork(pod);
     return isAwaited && isPending(pod) && known.looks < MAX_PREFETCH_ROUNDS
       ? { retryAfterMs: maxStalenessMs / 3 }
       : undefined;
   }
 
-  /** After a start of the agent its pods may be known before their networks are. */
+  /** Whether a NAD is not cached yet: after the start, pods may be cached before NADs. */
   #hasUnknownNetwork(pod: NodePod): boolean {
     const { networks } = this.#deps;
     return readableSelectionsOf(pod).some(({ nad }) => networks.get(joinKey(nad.namespace, nad.name)) === undefined);
   }
 
-  /** Those for which our plugin will be called. */
+  /** Returns the attachments for which Holdfast's plugin will be called. */
   #attachmentsOf(pod: NodePod): Attachment[] {
     return readableSelectionsOf(pod).flatMap((selection): Attachment[] => {
       const nad = this.#deps.networks.get(joinKey(selection.nad.namespace, selection.nad.name));
@@ -121,7 +121,7 @@ function isPending({ status }: NodePod): boolean {
   return (status?.phase ?? 'Pending') === 'Pending';
 }
 
-/** Multus gives a pod whose annotation cannot be read no network. */
+/** Returns no selections if the annotation is invalid, because Multus attaches none then. */
 function readableSelectionsOf(pod: NodePod): readonly NetworkSelection[] {
   try {
     return networkSelectionsOf(pod);

@@ -21,13 +21,13 @@ export interface ReadCacheViewOptions {
   readonly sightings: ReadCache;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;
   readonly gate: PersistentIPsGate;
-  /** What was seen before does not count, in the clock's ms. */
+  /** Ignores reads before this time, in the clock's ms. */
   readonly since: number;
-  /** What is doubted must have been seen since then. */
+  /** Rechecked objects must have been read at or after this time, in the clock's ms. */
   readonly now: number;
 }
 
-/** A namespace as live reads have shown it a moment ago; NADs as they are watched. For one judgement. */
+/** A namespace as recent live reads have shown it, with NADs from the watch. Create one for each decision. */
 export class ReadCacheView implements ClusterView {
   lookupFailure: string | undefined;
   readonly #options: ReadCacheViewOptions;
@@ -37,7 +37,7 @@ export class ReadCacheView implements ClusterView {
     this.#options = options;
   }
 
-  /** Whether the namespace has opted out is asked only where all hangs on it. */
+  /** Ignores the opt-out of the namespace, which is read only if the decision depends on it. */
   get allowsNewClaims(): boolean {
     const { namespace, gate } = this.#options;
     return isNamespaceServed(namespace, gate, '');
@@ -55,7 +55,7 @@ export class ReadCacheView implements ClusterView {
     return this.#recall(IPAM_CLAIMS, this.#key(name));
   }
 
-  /** Those that were seen: who needs a claim to be among them doubts its name. */
+  /** Returns the claims that were read. If a certain claim is needed, recheck its name. */
   claimsOf(ownerUid: string): readonly IPAMClaim[] {
     const { sightings, since, namespace } = this.#options;
     const claims = sightings.list(IPAM_CLAIMS, since);
@@ -69,7 +69,7 @@ export class ReadCacheView implements ClusterView {
     return seen && parseNetworkConfig(seen);
   }
 
-  /** True once the object was looked for, found or not, or could not be. */
+  /** Whether the object was read, found or not, or the read failed. */
   hasRead(doubt: Recheck): boolean {
     const { resource, key } = this.#target(doubt);
     const { sightings, now } = this.#options;
@@ -87,7 +87,7 @@ export class ReadCacheView implements ClusterView {
     }
   }
 
-  /** Why one of the doubts stays. */
+  /** Returns the error of a recheck that failed. */
   failureOf(doubts: readonly Recheck[]): unknown {
     const failed = doubts.find((doubt) => this.#failures.has(recheckKey(doubt)));
     return failed && this.#failures.get(recheckKey(failed));

@@ -4,18 +4,18 @@ import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { Resource } from '../../../kube/resource.js';
 
-/** What a live read has shown of an object. */
+/** The result of a live read. */
 export interface CachedRead<T> {
-  /** Undefined where there was none. */
+  /** Undefined if the object did not exist. */
   readonly object: T | undefined;
-  /** When the read was sent, in the clock's ms: what it shows is at least as young. */
+  /** When the read was sent, in the clock's ms. The result is at least as new. */
   readonly at: number;
 }
 
-/** An ADD that cannot ask in this time answers from what was seen, while there is time for that. */
+/** After this time an ADD uses a cached read, while there is still time for the answer. */
 const READ_MS = 3_000;
 
-/** What was read live of single objects, and when. Nothing is watched: an agent needs few of a cluster's objects, each for a moment. */
+/** Recent live reads of single objects. Nothing is watched, because an agent needs few objects of the cluster, each for a short time. */
 export class ReadCache {
   readonly #client: Pick<Client, 'get'>;
   readonly #clock: Clock;
@@ -26,14 +26,14 @@ export class ReadCache {
     this.#clock = clock;
   }
 
-  /** @param key `namespace/name`, or the name; @param since the clock's ms: what was seen before does not count */
+  /** Returns the last read of an object. @param key `namespace/name`, or the name; @param since ignores reads before, in the clock's ms */
   get<T extends KubeObject>(resource: Resource<T>, key: string, since: number): CachedRead<T> | undefined {
     const found = this.#seen.get(cacheKey(resource, key));
-    // the resource is part of the key, and it alone decides T
+    // the resource, which determines T, is part of the key
     return found !== undefined && found.at >= since ? (found as CachedRead<T>) : undefined;
   }
 
-  /** All objects of a kind that were seen, and were there. */
+  /** Returns all objects of a kind that were read and existed. */
   list<T extends KubeObject>(resource: Resource<T>, since: number): readonly T[] {
     const prefix = cacheKey(resource, '');
     const found: T[] = [];
@@ -43,13 +43,13 @@ export class ReadCache {
     return found;
   }
 
-  /** @throws {StatusError | TransportError} where nobody says whether there is such an object */
+  /** Reads an object live. @throws {StatusError | TransportError} if the read failed; a missing object is no error */
   async read<T extends KubeObject>(resource: Resource<T>, key: string, signal: AbortSignal): Promise<CachedRead<T>> {
     const at = this.#clock.now();
     const object = await findUnlessGone(this.#client, resource, splitKey(key), { signal, deadlineMs: READ_MS });
     const sighting = { object, at };
     const id = cacheKey(resource, key);
-    // a read that was overtaken shows what was before
+    // a slower read that was sent earlier must not replace a newer result
     if ((this.#seen.get(id)?.at ?? at) <= at) this.#seen.set(id, sighting);
     return sighting;
   }

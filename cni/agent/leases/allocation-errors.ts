@@ -14,31 +14,31 @@ import type { Subnet } from '../../../ipam/core/subnet.js';
 import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';
 import { CniCode, CniError } from '../cni-error.js';
 
-/** Why a pod has no address, as its runtime is told. */
+/** The CNI errors of allocations. */
 
-/** Who asks for the address, and the times of the pool. */
+/** The owner of the request, and the lease times of the pool. */
 interface AllocationRequester {
   readonly times: LeaseTimes;
   readonly owner: { readonly namespace: string };
 }
 
-/** The config, or the pod, asks for what the pool never leases. */
+/** Builds the error for a requested address that the pool does not lease. */
 export function notLeasableError(address: Address, pool: Pool, subnet: Subnet | undefined): CniError {
   const words = subnet === undefined ? notInPoolMessage(address, pool) : notLeasableMessage(address, subnet, pool);
   return new CniError(CniCode.InvalidConfig, `ips: ${words}`);
 }
 
-/** @param answer not true */
+/** Builds the error for a requested address that is not available. */
 export function addressTakenError(
   lease: LeaseRecord,
   answer: Exclude<Availability, true>,
   asker: AllocationRequester,
 ): CniError {
   const words = describeHolderOrWait(lease, answer, asker);
-  return new CniError(CniCode.TryAgain, `ips: ${words}: ask for another address, or try again once it is free`);
+  return new CniError(CniCode.TryAgain, `ips: ${words}: request another address, or try again once it is free`);
 }
 
-/** The static table promises the pod the address. @param answer undefined: somebody is taking it */
+/** Builds the error for a reserved address that is not available. @param answer undefined if it is being leased now */
 export function reservationTakenError(
   lease: LeaseRecord,
   answer: Exclude<Availability, true> | undefined,
@@ -53,28 +53,27 @@ export function leasedMeanwhileError(address: Address): CniError {
   return new CniError(CniCode.TryAgain, `ips: ${pendingWriteMessage(address)}: try again`);
 }
 
-/** @param cooling how many of the pool's addresses cool down */
+/** Builds the error for a full pool. @param cooling number of addresses that are cooling down */
 export function poolFullError(pool: Pool, family: Family, cooling: number): CniError {
   const size = addressesOf(pool, family, 'open').size;
   const words = poolFullMessage(pool, family, { size, cooling, heldByStopped: 0 });
-  return new CniError(CniCode.TryAgain, `${words}: try again once an address is free, or widen the pool`);
+  return new CniError(CniCode.TryAgain, `${words}: try again once an address is free, or add a range to the pool`);
 }
 
 export function contentionError(pool: Pool, attempts: number): CniError {
-  const words = `pool ${pool.name}: others were faster ${attempts} times in a row`;
-  return new CniError(CniCode.TryAgain, `${words}: try again, or widen the pool if it is nearly full`);
+  const words = `pool ${pool.name}: other owners leased the picked address first, ${attempts} times in a row`;
+  return new CniError(CniCode.TryAgain, `${words}: try again, or add a range to the pool if it is nearly full`);
 }
 
 export function supersededError(containerId: string): CniError {
-  const words = `sandbox ${containerId} is not the latest one of its pod`;
-  return new CniError(CniCode.TryAgain, `${words}: set up the latest one`);
+  const words = `sandbox ${containerId} is not the latest sandbox of its pod`;
+  return new CniError(CniCode.TryAgain, `${words}: only the latest one gets addresses`);
 }
 
-/** What a runtime is told of anything that went wrong while an address was reserved. Faults of our own are not excused. */
+/** Returns the CNI error for an error of an allocation. Unexpected errors are returned unchanged. */
 export function asAllocationError(error: unknown, what: string, signal: AbortSignal): unknown {
   if (error instanceof CniError) return error;
-  if (signal.aborted)
-    return new CniError(CniCode.TryAgain, `there was no time left to ${what}: try again`, { cause: error });
+  if (signal.aborted) return new CniError(CniCode.TryAgain, `no time was left to ${what}: try again`, { cause: error });
   const message = messageOf(error);
   if (isForbidden(error) || isInvalid(error)) {
     return new CniError(CniCode.Refused, `cannot ${what}: the API server refuses the lease: ${message}`, {
@@ -82,7 +81,7 @@ export function asAllocationError(error: unknown, what: string, signal: AbortSig
     });
   }
   if (!(error instanceof TransportError || error instanceof StatusError)) return error;
-  return new CniError(CniCode.TryAgain, `cannot ${what}: the API server cannot do it now: ${message}`, {
+  return new CniError(CniCode.TryAgain, `cannot ${what}: the API server did not write the lease: ${message}`, {
     cause: error,
   });
 }

@@ -8,16 +8,16 @@ import { type LeaseSummary, SpaceCandidates, type SpaceInformer, transformToLeas
 export interface CandidateRegistryDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** A space is followed from the first ADD on, and not only once guessing at its addresses has failed. */
+  /** Whether to watch an address space from the first ADD, and not only after random attempts have failed. */
   readonly isEager: boolean;
-  /** Makes what follows leases; it is started and stopped here. */
+  /** Creates an informer of leases, which is started and stopped here. */
   readonly createInformer: (watched: WatchSpec<AddressLease, LeaseSummary>) => SpaceInformer;
 }
 
-/** A node whose pods do not ask for a network any more need not follow its leases. */
+/** How long the leases of an address space are watched after the last ADD that used it. */
 const IDLE_MS = 15 * 60_000;
 
-/** The address spaces from which pods of this node draw. */
+/** The candidates of each address space that pods of this node use. */
 export class CandidateRegistry {
   readonly #deps: CandidateRegistryDeps;
   readonly #spaces = new Map<string, SpaceCandidates>();
@@ -26,7 +26,7 @@ export class CandidateRegistry {
     this.#deps = deps;
   }
 
-  /** All leases of the space: those of other pools stand in the way, too. */
+  /** Returns the candidates of the pool's address space, which other pools may share. */
   forPool(pool: Pool): SpaceCandidates {
     const { addressSpace } = pool;
     const space = this.#spaces.get(addressSpace) ?? this.#open(addressSpace);
@@ -35,7 +35,7 @@ export class CandidateRegistry {
     return space;
   }
 
-  /** Follows no more what nobody has asked for in a long time. */
+  /** Stops the watches of address spaces that were not used for a long time. */
   async prune(): Promise<void> {
     const now = this.#deps.clock.now();
     const idle = [...this.#spaces].filter(([, { usedAt }]) => now - usedAt >= IDLE_MS);

@@ -13,8 +13,8 @@ const ONE = '10.0.0.8/30';
 const TWO = '10.0.0.16/30';
 const COOLDOWN_MS = 60_000;
 
-describe('addresses from the blocks of a node', () => {
-  it('cost one create each, and nobody follows the leases of others', async () => {
+describe('addresses from the blocks of the node', () => {
+  it('cost one create each, without a watch of other leases', async () => {
     const scene = new BlockAgentWorld(POOL, ONE, TWO);
     const found: string[] = [];
     for (let n = 0; n < 8; n++) found.push(...(await scene.add({ pod: `p${n}` })));
@@ -24,7 +24,7 @@ describe('addresses from the blocks of a node', () => {
     expect([...scene.agent.feeds.keys()].sort()).to.deep.equal([BLOCK_FEED, `spec.node=${NODE}`]);
   });
 
-  it('are followed by blind picks elsewhere, still without a watch, once the blocks are used up', async () => {
+  it('are followed by random picks outside, without a watch, once the blocks are exhausted', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     for (let n = 0; n < 8; n++) await scene.add({ pod: `p${n}` });
     expect(scene.held.filter(isIn(ONE))).to.have.length(4);
@@ -37,7 +37,7 @@ describe('addresses from the blocks of a node', () => {
     ]);
   });
 
-  it('are followed by those that a watch shows to be free once guessing has failed', async () => {
+  it('are followed by addresses that a watch shows as free, once random picks have failed', async () => {
     const scene = new BlockAgentWorld(POOL);
     for (let last = 1; last <= 30; last++) if (last !== 7) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const granted = scene.add();
@@ -48,7 +48,7 @@ describe('addresses from the blocks of a node', () => {
     expect(await granted).to.deep.equal(['10.0.0.7']);
   });
 
-  it('that somebody outside has are tried once in half an hour', async () => {
+  it('are tried once per half hour if an owner outside of the node has them', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     for (const last of [8, 9, 10]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     expect(await scene.add({ pod: 'first' })).to.deep.equal(['10.0.0.11']);
@@ -63,7 +63,7 @@ describe('addresses from the blocks of a node', () => {
     expect((await scene.add({ pod: 'third' })).filter(isIn(ONE))).to.have.length(1);
   });
 
-  it('are passed over where the leases of all are followed, and show that others have them', async () => {
+  it('are skipped if the watch of all leases shows that they are taken', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     for (let last = 1; last <= 30; last++) {
       if (last !== 7 && !isIn(ONE)(`10.0.0.${last}`)) await scene.leaseTo(OTHER, `10.0.0.${last}`);
@@ -81,14 +81,14 @@ describe('addresses from the blocks of a node', () => {
     expect(scene.requests()).to.have.length(1);
   });
 
-  it('are given up after a few that others have', async () => {
+  it('are given up after a few that are taken', async () => {
     const scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30');
     for (const last of [8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     await scene.add();
     expect(scene.requests().length).to.be.within(9, 12);
   });
 
-  it('are those that this node has released, once they have cooled down, before any other', async () => {
+  it('include those that this node has released and that have cooled down', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     for (let n = 0; n < 4; n++) await scene.add({ pod: `p${n}` });
     await scene.del({ pod: 'p2' });
@@ -103,7 +103,7 @@ describe('addresses from the blocks of a node', () => {
     expect(third).to.not.equal(undefined);
   });
 
-  it('are not those that have cooled down outside of the blocks, or in one that is given back', async () => {
+  it('exclude leases that have cooled down outside of the blocks, or in a released block', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     for (let n = 0; n < 5; n++) await scene.add({ pod: `p${n}` });
     for (const pod of ['p2', 'p4']) await scene.del({ pod });
@@ -116,7 +116,7 @@ describe('addresses from the blocks of a node', () => {
       .and.not.to.include('PATCH');
   });
 
-  it('that have cooled down and were taken by somebody else are tried once', async () => {
+  it('are tried once if they have cooled down and another owner was faster', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     for (let n = 0; n < 4; n++) await scene.add({ pod: `p${n}` });
     const gone = (await scene.add({ pod: 'p0' }))[0]!;
@@ -129,7 +129,7 @@ describe('addresses from the blocks of a node', () => {
     expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['PATCH', 'POST']);
   });
 
-  it('are waited for until the blocks are known', async () => {
+  it('wait until the blocks are known', async () => {
     const scene = new BlockAgentWorld(POOL, ONE);
     scene.start();
     scene.agent.feeds.get(`spec.node=${NODE}`)?.list();
@@ -140,7 +140,7 @@ describe('addresses from the blocks of a node', () => {
     expect((await granted).filter(isIn(ONE))).to.have.length(1);
   });
 
-  it('are none while nodes are lent no blocks: all is as if there were none', async () => {
+  it('are not used while the feature gate NodeBlocks is off', async () => {
     const scene = new LeaseAgentWorld(POOL);
     scene.cluster.blocks.set(ONE, NODE);
     await scene.add();

@@ -17,34 +17,34 @@ export interface FreeAddressSearchDeps {
   readonly metrics: PodLeaseMetrics;
 }
 
-/** What is searched, and for whom. */
+/** The pool to search, and the lease to create. */
 export interface FreeAddressRequest {
   readonly pool: Pool;
   readonly candidates: SpaceCandidates;
-  /** Those of the node; absent: nodes are lent none. */
+  /** Blocks of the node; absent if the feature gate NodeBlocks is off. */
   readonly blocks: BlockPicker | undefined;
   readonly times: LeaseTimes;
   readonly requestFor: (address: Address) => PodLeaseRequest;
   readonly call: RequestContext;
 }
 
-/** Of one family, until there is an address or none can be had. */
+/** Counters of the search for one family. */
 interface SearchProgress {
   attempts: number;
-  /** Released leases that nobody may have yet, or that were tried in vain. */
+  /** Released leases that are cooling down, or could not be allocated. */
   cooling: number;
 }
 
-/** Addresses of one family that are tried. */
+/** Limit of attempts per family. */
 export const MAX_ALLOCATION_ATTEMPTS = 64;
-/** So many are picked blindly before the first list of leases is there: in a pool that is not full one is enough. */
+/** Random attempts before the first list of leases has arrived. One is enough if the pool is not nearly full. */
 export const MAX_BLIND_ATTEMPTS = 4;
-/** So many of the node's own blocks: where more of them are taken, claims have come to live there. */
+/** Attempts in the node's own blocks. If so many addresses are taken, claims use the blocks. */
 export const MAX_BLOCK_ATTEMPTS = 8;
 
 /**
- * An address for a pod that asks for none in particular. The node's own blocks come first; then the whole pool, a few times blindly. Only
- * where that gives nothing are the leases of the address space listed and followed, and the choice is among what is free.
+ * Leases an address to a pod that requests none. It tries the node's own blocks first, then a few random addresses of the pool. Only if
+ * these fail, it watches the leases of the address space and picks among the free addresses.
  */
 export class FreeAddressSearch {
   readonly #deps: FreeAddressSearchDeps;
@@ -56,8 +56,9 @@ export class FreeAddressSearch {
   }
 
   /**
-   * @throws {CniError} where none can be had
-   * @throws {Error} where the API server cannot be asked
+   * Leases one address of a family.
+   * @throws {CniError} if no address is available
+   * @throws {Error} if a request to the API server failed
    */
   async lease(family: Family): Promise<LeaseRecord> {
     const { pool } = this.#search;
@@ -76,7 +77,7 @@ export class FreeAddressSearch {
     }
   }
 
-  /** Free as far as this node knows; else what it has released itself, and has cooled down. */
+  /** Tries addresses of the node's blocks: free ones, else those that the node has released and that have cooled down. */
   async #ofBlocks(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
     const { pool, blocks, call } = this.#search;
     const { writer } = this.#deps;
@@ -98,7 +99,7 @@ export class FreeAddressSearch {
     return undefined;
   }
 
-  /** It is being tried from now on. Where the space is followed anyway, what others have of the node's blocks is passed over. */
+  /** Picks an address to try. If the leases of the address space are watched, addresses that others hold are skipped. */
   #freeOfBlocks(family: Family, blocks: BlockPicker): Address | undefined {
     const { pool, candidates } = this.#search;
     for (;;) {
@@ -108,7 +109,7 @@ export class FreeAddressSearch {
     }
   }
 
-  /** It is being tried from now on. */
+  /** Picks a released lease to try. */
   #cooledOfBlocks(family: Family, blocks: BlockPicker): LeaseRecord | undefined {
     const { pool } = this.#search;
     const released = this.#deps.own
@@ -138,8 +139,8 @@ export class FreeAddressSearch {
   }
 
   /**
-   * No address is free: of those that have cooled down, and are not deleted yet, the one that has done so first; those that wait for a MAC address
-   * last. There may be very many, so they are looked through once.
+   * Tries leases that have cooled down and are not deleted yet, the one released first at the beginning and sticky ones at the end. There
+   * may be very many, so they are listed once.
    */
   async #cooled(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
     const { times } = this.#search;
@@ -162,21 +163,21 @@ export class FreeAddressSearch {
     return undefined;
   }
 
-  /** As things are in this very turn. @returns false where it is not to be picked any more, or somebody tries it */
+  /** Starts an attempt. @returns false if the pool no longer has the address, or another attempt is under way */
   #tryCooled({ address }: LeaseRecord): boolean {
     return (
       subnetOf(this.#elsewhere(), address)?.open.has(address.value) === true && this.#search.candidates.try(address)
     );
   }
 
-  /** The pool may have been narrowed since. */
+  /** Returns released leases whose addresses the pool still has. */
   #coolingOf(family: Family): LeaseRecord[] {
     const pool = this.#elsewhere();
     const isOpen = ({ address }: LeaseRecord) => subnetOf(pool, address)?.open.has(address.value) === true;
     return this.#search.candidates.releasedOf(pool, family).filter(isOpen);
   }
 
-  /** Of what a node gives back nothing is picked, not even blindly: as things are in this very turn. */
+  /** Returns the pool without blocks that go back to it, as known now: no address of them may be picked. */
   #elsewhere(): Pool {
     const { pool, blocks, candidates } = this.#search;
     const elsewhere = blocks?.withoutWithheld(pool) ?? pool;

@@ -30,8 +30,8 @@ async function looks(scene: LeaseAgentWorld): Promise<void> {
   for (let look = 0; look < 4; look++) await scene.pass(COLLECT_AFTER_MS / 2);
 }
 
-describe('leases that nobody gave back', () => {
-  it('are released once their pod is gone, though no DEL ever came', async () => {
+describe('leaked leases', () => {
+  it('are released after their pod was deleted, even without a DEL', async () => {
     const scene = await sceneWithPod();
     scene.cluster.pods.clear();
     scene.agent.seePods();
@@ -46,12 +46,12 @@ describe('leases that nobody gave back', () => {
     { name: 'has ended', pod: podOf('web', { status: { phase: 'Succeeded' } }) },
     { name: 'has failed', pod: podOf('web', { status: { phase: 'Failed' } }) },
     {
-      name: 'has given its name to another',
+      name: 'was replaced by another pod of the same name',
       pod: podOf('web', { metadata: { name: 'web', namespace: 'apps', uid: 'other' } }),
     },
   ];
   for (const { name, pod } of ends) {
-    it(`are released where the pod ${name}`, async () => {
+    it(`are released if the pod ${name}`, async () => {
       const scene = await sceneWithPod();
       scene.cluster.setPod(pod);
       scene.agent.seePods();
@@ -60,7 +60,7 @@ describe('leases that nobody gave back', () => {
     });
   }
 
-  it('are those of a node that was started anew, too', async () => {
+  it('are released after a restart of the node, too', async () => {
     const scene = await sceneWithPod();
     scene.cluster.pods.clear();
     scene.start().catchUp();
@@ -68,7 +68,7 @@ describe('leases that nobody gave back', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('are not those of a pod that the cache of pods does not know yet', async () => {
+  it('are not assumed for a pod that is not cached yet', async () => {
     const scene = await sceneWithPod();
     scene.agent.pods.known.clear();
     await looks(scene);
@@ -76,7 +76,7 @@ describe('leases that nobody gave back', () => {
     expect(scene.held).to.have.length(1);
   });
 
-  it('are kept while a cache is not filled, or the API server is away, which begins the looking anew', async () => {
+  it('are kept while a cache is empty or the API server is not available, and the time starts again', async () => {
     const scene = await sceneWithPod();
     scene.cluster.pods.clear();
     scene.agent.pods.known.clear();
@@ -92,7 +92,7 @@ describe('leases that nobody gave back', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('are kept where the lease has moved to a new sandbox meanwhile', async () => {
+  it('are kept if they have moved to a new sandbox meanwhile', async () => {
     const scene = await sceneWithPod();
     scene.agent.pods.known.clear();
     await scene.pass(COLLECT_AFTER_MS / 2);
@@ -103,7 +103,7 @@ describe('leases that nobody gave back', () => {
     expect(scene.held).to.have.length(1);
   });
 
-  it('are looked at anew where somebody has changed the lease meanwhile', async () => {
+  it('are checked again from the start if another writer has changed them', async () => {
     const scene = await sceneWithPod();
     scene.cluster.pods.clear();
     scene.agent.seePods();
@@ -117,7 +117,7 @@ describe('leases that nobody gave back', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('are never those of claims', async () => {
+  it('are never assumed for claims', async () => {
     const scene = await sceneWithPod();
     await scene.leaseTo(OTHER, '10.0.0.9');
     Object.assign(scene.lease('10.0.0.9')!.spec, { node: 'n1' });
@@ -126,7 +126,7 @@ describe('leases that nobody gave back', () => {
     expect(scene.held).to.include('10.0.0.9');
   });
 
-  it('are forgotten where they were deleted before any watch has shown them', async () => {
+  it('are forgotten if they were deleted before any watch has shown them', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     scene.cluster.server.leases.delete(`blue.${address.replaceAll('.', '-')}`);
@@ -141,7 +141,7 @@ describe('GC of a network', () => {
     await scene.agent.leases.collect('blue', new Set(valid), callOf());
   }
 
-  it('releases what sandboxes that are no more have of this network on this node', async () => {
+  it('releases the leases of this network and node whose sandboxes do not exist any more', async () => {
     const scene = new LeaseAgentWorld(POOL, GREEN);
     const kept = await scene.add({ pod: 'kept' });
     const green = await scene.add({ pod: 'green' }, GREEN);
@@ -153,7 +153,7 @@ describe('GC of a network', () => {
     expect(scene.held).to.deep.equal([...kept, ...green, '10.0.0.9'].sort());
   });
 
-  it('goes on where one release fails, and says so', async () => {
+  it('continues after one release has failed, and returns the error', async () => {
     const scene = new LeaseAgentWorld(POOL);
     for (const pod of ['a', 'b', 'c']) await scene.add({ pod });
     scene.fail(UNSENT);
@@ -163,7 +163,7 @@ describe('GC of a network', () => {
     expect(scene.held).to.have.length(1);
   });
 
-  it('waits for an agent that has just started', async () => {
+  it('fails with code 11 while the agent starts', async () => {
     const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     scene.start();
@@ -185,7 +185,7 @@ describe('the address of a static pod', () => {
     return scene;
   }
 
-  it('stays when its mirror pod is created again', async () => {
+  it('is kept when its mirror pod is recreated', async () => {
     const scene = await sceneWithStaticPod();
     scene.cluster.setPod(mirrorPod('mirror-2'));
     scene.agent.seePods();
@@ -197,17 +197,17 @@ describe('the address of a static pod', () => {
   });
 
   const ends: { name: string; pods: Pod[] }[] = [
-    { name: 'its mirror pod is gone for good', pods: [] },
+    { name: 'its mirror pod was deleted for good', pods: [] },
     { name: 'its manifest has changed', pods: [mirrorPod('mirror-2', { mirrored: 'other' })] },
-    { name: 'a pod of another name says that it mirrors it', pods: [mirrorPod('u', { name: 'forged' })] },
-    { name: 'a pod in another namespace says that it mirrors it', pods: [mirrorPod('u', { namespace: 'evil' })] },
+    { name: 'a pod of another name claims to be its mirror pod', pods: [mirrorPod('u', { name: 'forged' })] },
+    { name: 'a pod in another namespace claims to be its mirror pod', pods: [mirrorPod('u', { namespace: 'evil' })] },
     {
-      name: 'the pod that says that it mirrors it was not made by the kubelet',
+      name: 'the kubelet did not create the pod that claims to be its mirror pod',
       pods: [mirrorPod('u', { controller: { kind: 'VirtualMachineInstance' } })],
     },
   ];
   for (const { name, pods } of ends) {
-    it(`is released when ${name}`, async () => {
+    it(`is released if ${name}`, async () => {
       const scene = await sceneWithStaticPod();
       scene.cluster.pods.clear();
       for (const pod of pods) scene.cluster.setPod(pod);
@@ -217,7 +217,7 @@ describe('the address of a static pod', () => {
     });
   }
 
-  it('is not given to a pod of another name for which the runtime says the same UID', async () => {
+  it('is not given to a pod of another name with the same runtime UID', async () => {
     const scene = await sceneWithStaticPod();
     const [before] = scene.held;
     const [got] = await scene.add({ pod: 'other', staticUid: STATIC_UID });

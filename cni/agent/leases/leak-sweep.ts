@@ -11,7 +11,7 @@ import type { LeaseWriter } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
 import type { NodeLeases } from '../node-leases.js';
 
-/** The pods of this node, as they are cached. */
+/** The cached pods of this node. */
 export interface CachedPods {
   readonly hasSynced: boolean;
   named(namespace: string, name: string): NodePod | undefined;
@@ -28,19 +28,19 @@ export interface LeakSweepDeps {
   readonly collectAfterMs: number;
 }
 
-/** A lease that looks leaked, in the state in which it was first seen so. */
+/** A lease that looks leaked, with the version and the time when it was first seen. */
 interface SweepCandidate {
   readonly version: string;
   /** In the clock's ms. */
   readonly since: number;
 }
 
-/** Each costs two requests; the others are seen again in the next round. */
+/** Each costs two requests; the rest waits for the next round. */
 const MAX_RELEASES_A_ROUND = 100;
 
 /**
- * Releases what pods that are gone have left behind: a DEL was lost, the node went down, the agent ended between a write and its answer. Caches
- * say which leases look so, twice; the API server says whether the pod is gone, and the write whether the lease is still the same.
+ * Releases leases of pods that no longer exist: a DEL was lost, the node went down, or the agent stopped between a write and its answer.
+ * Caches choose candidates in two rounds, a live read confirms that the pod is gone, and the write fails if the lease has changed.
  */
 export class LeakSweep {
   readonly #deps: LeakSweepDeps;
@@ -51,11 +51,11 @@ export class LeakSweep {
     this.#deps = deps;
   }
 
-  /** One look. What fails is logged, and looked at anew. */
+  /** Runs one round. Failures are logged and retried in the next round. */
   async round(signal: AbortSignal): Promise<void> {
     const { own, pods, clock, collectAfterMs } = this.#deps;
     if (!own.hasSynced || !pods.hasSynced) {
-      // two looks count only where nobody was blind between them
+      // the two rounds must have had complete caches
       this.#suspects.clear();
       return;
     }
@@ -95,22 +95,25 @@ export class LeakSweep {
         metadata.uid === uid && metadata.resourceVersion === resourceVersion;
       if (!(await writer.release(lease, isSame, { signal }))) return;
       metrics.swept();
-      log.info({ lease: name, owner: lease.owner }, `released a lease that nobody gave back: its pod ${proof}`);
+      log.info({ lease: name, owner: lease.owner }, `released a leaked lease: its pod ${proof}`);
     } catch (error) {
       if (!signal.aborted)
-        log.warn({ lease: name, err: error }, `a lease that looks leaked is kept: ${messageOf(error)}`);
+        log.warn(
+          { lease: name, err: error },
+          `cannot check a lease that looks leaked, keeping it: ${messageOf(error)}`,
+        );
     }
   }
 
-  /** @returns why the pod needs no address any more; undefined where it does */
+  /** Returns why the pod no longer needs its address; undefined if it does. */
   async #proof({ owner }: LeaseRecord, signal: AbortSignal): Promise<string | undefined> {
     const { namespace = '', name = '', uid = '' } = owner ?? {};
     const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
-    if (pod === undefined || !hasUid(pod, uid)) return 'is gone';
+    if (pod === undefined || !hasUid(pod, uid)) return 'was deleted';
     return isTerminal(pod) ? 'has ended' : undefined;
   }
 
-  /** No DEL has asked about them: by now such a write is done, or never will be. */
+  /** Resolves uncertain writes without a DEL. After this time they are applied or never will be. */
   async #endDoubts(now: number, signal: AbortSignal): Promise<void> {
     const { own, writer, log, collectAfterMs } = this.#deps;
     for (const { leaseName, target, since } of own.uncertainWrites()) {
@@ -119,12 +122,12 @@ export class LeakSweep {
         await writer.read(leaseName, { signal });
         own.resolve(leaseName, target);
       } catch (error) {
-        log.debug({ lease: leaseName, err: error }, `a lease in doubt cannot be read: ${messageOf(error)}`);
+        log.debug({ lease: leaseName, err: error }, `cannot read the lease of an uncertain write: ${messageOf(error)}`);
       }
     }
   }
 
-  /** What we wrote long ago, and no watch has shown, may have been deleted while none ran. */
+  /** Reads old writes that the watch has not shown, because they may have been deleted while the watch was down. */
   async #lookForUnseen(now: number, signal: AbortSignal): Promise<void> {
     const { own, writer, log, collectAfterMs } = this.#deps;
     for (const { record, since } of own.unconfirmed()) {
@@ -133,7 +136,7 @@ export class LeakSweep {
       try {
         await writer.read(name, { signal });
       } catch (error) {
-        log.debug({ lease: name, err: error }, `a lease cannot be read: ${messageOf(error)}`);
+        log.debug({ lease: name, err: error }, `cannot read a lease: ${messageOf(error)}`);
       }
     }
   }

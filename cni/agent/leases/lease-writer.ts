@@ -21,10 +21,10 @@ import type { LentBlocks } from '../blocks/lent-blocks.js';
 import type { PodLeaseMetrics, WriteKind } from './metrics.js';
 import { type NodeLeases, type SandboxInterface, isHeldAt } from '../node-leases.js';
 
-/** Of a write that gives somebody an address: he has it; or somebody else was faster. */
+/** The result of an allocation: the pod has the lease, or another owner was faster. */
 export type LeaseWriteResult = { readonly kind: 'ours'; readonly lease: LeaseRecord } | { readonly kind: 'lost' };
 
-/** What a lease of a pod on this node says. */
+/** The content of a lease for a pod on this node. */
 export interface PodLeaseRequest extends LeaseRequest {
   readonly containerID: string;
   readonly interface: string;
@@ -33,20 +33,20 @@ export interface PodLeaseRequest extends LeaseRequest {
 export interface LeaseWriterDeps {
   readonly client: LeaseClient & Pick<Client, 'get'>;
   readonly own: NodeLeases;
-  /** Is told of writes under way that give addresses; absent: nobody asks. */
+  /** Tracks the addresses of writes under way; absent if the feature gate NodeBlocks is off. */
   readonly uses?: Pick<LentBlocks, 'addUse' | 'removeUse'> | undefined;
   readonly clock: Pick<Clock, 'wall' | 'sleep'>;
   readonly metrics: PodLeaseMetrics;
 }
 
 const LOST: LeaseWriteResult = { kind: 'lost' };
-/** A write that got no answer, and did nothing, is tried so often. */
+/** Attempts of a write that got no answer and was not applied. */
 const WRITE_ATTEMPTS = 3;
 const RETRY_MS = 50;
-/** A lease that changes more often while it is being released is left to a later attempt. */
+/** Attempts to release a lease that other writers change. */
 const RELEASE_ATTEMPTS = 5;
 
-/** Writes leases of pods of this node. Where there is no answer, the lease itself says what has become of the write. */
+/** Writes leases of pods of this node. If a write gets no answer, the lease is read to learn whether it was applied. */
 export class LeaseWriter {
   readonly #deps: LeaseWriterDeps;
   #writes = 0;
@@ -55,22 +55,22 @@ export class LeaseWriter {
     this.#deps = deps;
   }
 
-  /** @throws {Error} where nothing can be written, or nobody knows whether it was: the lease is in doubt then */
+  /** Creates a lease. @throws {Error} if the write failed, or its result is unknown: it is recorded as uncertain then */
   create(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
     return this.#give('create', request, { write: createLease(request), call });
   }
 
-  /** @param lease released, and the request may have it */
+  /** Allocates a released lease. @param lease one that the request may have */
   reallocate(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
     return this.#give('take', request, { write: reallocateLease(lease, request), call });
   }
 
-  /** @param lease held by the same pod in an earlier sandbox */
+  /** Moves a lease to the pod's new sandbox. @param lease held by the same pod */
   move(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
     return this.#give('move', request, { write: updateLeaseUsage(lease, request), call });
   }
 
-  /** @returns undefined where there is no such lease, or nothing that can be read as one */
+  /** Reads a lease live. @returns undefined if it does not exist or is invalid */
   async read(name: string, call: CallOptions): Promise<LeaseRecord | undefined> {
     const { client, own } = this.#deps;
     const known = own.get(name);
@@ -81,7 +81,7 @@ export class LeaseWriter {
     return record;
   }
 
-  /** Finds out what nobody knows of the place: writes that got no answer. */
+  /** Reads the leases of the interface whose writes got no answer. */
   async resolveUncertain(place: SandboxInterface, call: CallOptions): Promise<void> {
     const { own } = this.#deps;
     for (const name of own.uncertainLeasesOf(place)) {
@@ -91,9 +91,9 @@ export class LeaseWriter {
   }
 
   /**
-   * Ends what is held, whoever else changes the lease meanwhile.
-   * @param still whether the lease as it is by then is to be released
-   * @returns whether it was released by this
+   * Releases a held lease, with retries if another writer changes it first.
+   * @param still whether to release the lease in its current version
+   * @returns whether this call has released it
    */
   async release(lease: LeaseRecord, still: (lease: LeaseRecord) => boolean, call: CallOptions): Promise<boolean> {
     const { client, own, clock, metrics } = this.#deps;
@@ -114,7 +114,7 @@ export class LeaseWriter {
     return false;
   }
 
-  /** From before the first request until its end is known, or is a doubt, the address counts as used. */
+  /** Writes the lease. Its address counts as used until the result is known or recorded as uncertain. */
   async #give(kind: WriteKind, request: PodLeaseRequest, attempt: LeaseWriteAttempt): Promise<LeaseWriteResult> {
     const { uses } = this.#deps;
     const by = `write ${++this.#writes}`;
@@ -135,7 +135,7 @@ export class LeaseWriter {
     for (let attempt = 1; ; attempt++) {
       try {
         const written = await writeLease(client, write, call);
-        if (written === undefined) throw new TypeError(`${kind} of a lease gave none`);
+        if (written === undefined) throw new TypeError(`${kind} returned no lease`);
         const lease = readLease(written);
         own.update(lease);
         metrics.wrote(kind, 'done');
@@ -143,7 +143,7 @@ export class LeaseWriter {
       } catch (error) {
         const isLost = isLostRace(kind, error);
         metrics.wrote(kind, isLost ? 'lost' : 'failed');
-        // where an earlier attempt got no answer, it may be our own that is in the way
+        // after an attempt without an answer, the conflicting lease may be our own
         if (isLost && attempt === 1) return LOST;
         const found = isLost ? await this.#lookAt(request, call) : await this.#lookAfter(error, request, call);
         if (found !== undefined) return found;
@@ -154,17 +154,17 @@ export class LeaseWriter {
     }
   }
 
-  /** @throws {Error} that very error, where it says that nothing was done, or there is no time to find out */
+  /** Reads the lease after a failed write. @throws the same error if nothing was written, or there is no time to check */
   async #lookAfter(error: unknown, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
     const isAborted = error instanceof TransportError && error.fault === 'aborted';
     if (!isAborted && !mayHaveActed(error)) throw error;
     this.#deps.own.addUncertain({ ...request, name: leaseNameOf(request) }, interfaceOfRequest(request));
-    // a request that was given up may be on its way all the same
+    // an aborted request may still arrive
     if (isAborted) throw error;
     return this.#lookAt(request, call);
   }
 
-  /** @returns undefined where the write was not done: it may be tried again */
+  /** Reads the lease. @returns undefined if the write was not applied and may be repeated */
   async #lookAt(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
     const found = await this.read(leaseNameOf(request), call);
     if (found === undefined) return undefined;
@@ -190,7 +190,7 @@ function isLostRace(kind: WriteKind, error: unknown): boolean {
   return isAlreadyExists(error) || isConflict(error) || (kind !== 'create' && isNotFound(error));
 }
 
-/** @returns undefined where the object is no lease that Holdfast could have made */
+/** Parses a lease. @returns undefined if the object is not a valid lease */
 export function tryReadLease(lease: AddressLease): LeaseRecord | undefined {
   try {
     return readLease(lease);

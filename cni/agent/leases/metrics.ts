@@ -1,37 +1,39 @@
 import type { Metrics } from '../../../process/metrics.js';
 
-/** What is done to a lease, and why it is. */
+/** The kinds of writes. */
 export type WriteKind = 'create' | 'take' | 'move' | 'release';
 
-/** Where an address for a pod that asked for none was found: kept for its MAC address, in a block of the node, by guessing, or among what the leases leave free. */
+/** How an address was found for a pod that requested none: sticky for its MAC address, in a block, at random, or by the watch. */
 export type PickSource = 'kept' | 'block' | 'blind' | 'watched';
 
-/** What is measured of the leases of pods. */
+/** Metrics of the leases of pods. */
 export interface PodLeaseMetrics {
-  /** @param attempts to get one address, until there was one or none could be had */
+  /** Counts the search for one address. @param attempts until it succeeded or failed */
   allocated(attempts: number): void;
   picked(source: PickSource): void;
-  /** `lost`: somebody else was faster. */
+  /** Counts a write. `lost`: another writer was faster. */
   wrote(kind: WriteKind, outcome: 'done' | 'lost' | 'failed'): void;
   held(count: number): void;
-  /** A lease of a pod that is gone was released. */
+  /** Counts a released lease of a deleted pod. */
   swept(): void;
 }
 
-/** To be made once in a process: its metrics have their names for themselves. */
+/** Creates the metrics. Call it once in a process, because metric names are unique. */
 export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge' | 'histogram'>): PodLeaseMetrics {
-  const attempts = metrics.histogram('agent_reserve_attempts', 'Attempts to get one address for a pod.', {
+  const attempts = metrics.histogram('agent_allocation_attempts', 'Attempts to allocate one address to a pod.', {
     buckets: [1, 2, 3, 4, 8, 16, 32, 64],
   });
-  const picks = metrics.counter('agent_picks_total', 'Addresses that were picked for pods, by where they were found.', [
-    'source',
-  ]);
-  const writes = metrics.counter('agent_lease_writes_total', 'Writes of leases of pods, by what they do and outcome.', [
-    'write',
-    'outcome',
-  ]);
-  const held = metrics.gauge('agent_leases_held', 'Leases that are held on this node.');
-  const swept = metrics.counter('agent_leases_swept_total', 'Leases of pods that are gone that were released.');
+  const picks = metrics.counter('agent_picks_total', 'Addresses picked for pods, by source.', ['source']);
+  const writes = metrics.counter(
+    'agent_lease_writes_total',
+    'Writes of leases of pods, by kind of write and outcome.',
+    ['write', 'outcome'],
+  );
+  const held = metrics.gauge('agent_leases_held', 'Number of leases held on this node.');
+  const swept = metrics.counter(
+    'agent_leases_swept_total',
+    'Leases released because their pod was deleted without a DEL.',
+  );
   return {
     allocated: (count) => attempts.observe(count),
     picked: (source) => picks.inc({ source }),

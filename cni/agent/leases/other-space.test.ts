@@ -20,10 +20,10 @@ async function reserve(scene: LeaseAgentWorld, address: string, addressSpace: st
   await new Client(scene.cluster.server).create(ADDRESS_LEASES, { metadata, spec });
 }
 
-describe('an ADD of a pool whose name stands in leases of two address spaces', () => {
+describe('an ADD from a pool whose name occurs in leases of two address spaces', () => {
   for (const isFollowed of [false, true]) {
     const known = isFollowed ? 'followed' : 'listed';
-    it(`passes over the lease of another address space if leases are ${known}`, async () => {
+    it(`ignores the lease of another address space if leases are ${known}`, async () => {
       const scene = new LeaseAgentWorld(STICKY);
       await scene.add({ mac: MAC });
       await scene.del();
@@ -34,7 +34,7 @@ describe('an ADD of a pool whose name stands in leases of two address spaces', (
       for (const { spec } of scene.cluster.held()) expect(spec.addressSpace).to.equal('green');
     });
 
-    it(`passes over a reservation in an address space that is not the pool's if leases are ${known}`, async () => {
+    it(`ignores a reservation in another address space than the pool's if leases are ${known}`, async () => {
       const scene = new LeaseAgentWorld(PLAIN);
       await reserve(scene, '10.0.0.6', 'bleu');
       if (isFollowed) await scene.add({ pod: 'first' });
@@ -43,7 +43,7 @@ describe('an ADD of a pool whose name stands in leases of two address spaces', (
     });
   }
 
-  it('passes over the lease that the pod had in another address space', async () => {
+  it('ignores the lease that the pod had in another address space', async () => {
     const scene = new LeaseAgentWorld(PLAIN);
     await scene.add({ requested: ['10.0.0.6'] });
     await scene.del();
@@ -52,7 +52,7 @@ describe('an ADD of a pool whose name stands in leases of two address spaces', (
     expect(scene.cluster.held().map(({ metadata }) => metadata.name)).to.deep.equal(['green.10-0-0-6']);
   });
 
-  it('leaves the lease that the pod holds in another address space to the DEL of that sandbox', async () => {
+  it("leaves the pod's lease in another address space to the DEL of its sandbox", async () => {
     const scene = new LeaseAgentWorld(PLAIN);
     await scene.add({ requested: ['10.0.0.6'] });
     const [address] = await scene.add({ container: 'c2' }, PLAIN_MOVED);

@@ -31,37 +31,40 @@ export interface PodAllocationDeps {
   readonly rules: LeaseRules;
 }
 
-/** What one ADD wants. */
+/** The request of one ADD. */
 export interface PodAllocationRequest {
   readonly attachment: Attachment;
   readonly pool: Pool;
   readonly candidates: SpaceCandidates;
-  /** Those of the node; absent: nodes are lent none. */
+  /** Blocks of the node; absent if the feature gate NodeBlocks is off. */
   readonly blocks: BlockPicker | undefined;
-  /** False once an ADD of a later sandbox of the pod has come in: that one, or its DEL, may have changed any lease that was read before. */
+  /** Returns false after an ADD of a later sandbox of the pod, because that ADD or its DEL may have changed any lease read before. */
   readonly isLatest: () => boolean;
   readonly call: RequestContext;
 }
 
-/** An address that the pod has. `isNew`: by this very ADD. */
+/** A lease of the pod. `isNew`: this ADD has allocated it. */
 interface AllocatedLease {
   readonly lease: LeaseRecord;
   readonly isNew: boolean;
 }
 
-/** What others do to the very lease that is wanted is met so often. */
+/** How often to retry when another writer changes the lease first. */
 const MAX_CONFLICTS = 4;
-/** For taking back what a failed ADD has got, when its own time may be over. */
+/** The roll-back of a failed ADD has its own deadline, because that of the ADD may be over. */
 const ROLLBACK_CALL = { deadlineMs: 3_000 };
 
-/** One ADD's way to its leases: those that the pod has already, those it asks for, those kept for its MAC address, else any. All families, or none. */
+/**
+ * Allocates the leases of one ADD, for all families or none. In this order: leases that the pod has already, requested addresses, sticky and
+ * reserved ones for its MAC address, any free address.
+ */
 export class PodAllocation {
   readonly #deps: PodAllocationDeps;
   readonly #wish: PodAllocationRequest;
   readonly #place: SandboxInterface;
   readonly #times: LeaseTimes;
   readonly #any: FreeAddressSearch;
-  /** Absent: the pod asks for no MAC address, or none counts. */
+  /** Absent if the pod requests no MAC address, or the feature gate StickyMAC is off. */
   readonly #kept: StickyAddressSearch | undefined;
 
   constructor(deps: PodAllocationDeps, wish: PodAllocationRequest) {
@@ -80,9 +83,10 @@ export class PodAllocation {
   }
 
   /**
+   * Allocates the leases.
    * @returns a lease of each family, IPv4 first
-   * @throws {CniError} where an address cannot be had
-   * @throws {Error} where the API server cannot be asked
+   * @throws {CniError} if an address is not available
+   * @throws {Error} if a request to the API server failed
    */
   async run(): Promise<LeaseRecord[]> {
     const { pool, attachment, isLatest, call } = this.#wish;
@@ -108,7 +112,7 @@ export class PodAllocation {
     return { lease, isNew: true };
   }
 
-  /** What the interface has, or had until its last sandbox ended: those held here first, then those held, then those released. */
+  /** Returns the leases of the interface: first those held by this sandbox, then other held ones, then released ones. */
   #ownOf(family: Family, wanted: Address | undefined): LeaseRecord[] {
     const { attachment } = this.#wish;
     const rank = (lease: LeaseRecord) => (isHeldAt(lease, this.#place) ? 0 : stateOf(lease) === 'held' ? 1 : 2);
@@ -119,7 +123,7 @@ export class PodAllocation {
       .sort((a, b) => rank(a) - rank(b));
   }
 
-  /** A lease that the pod has for this interface, or had. Caches choose it; what is answered was read or written. */
+  /** Uses a lease that the interface has or had. The cache chooses it, but the answer is always a lease that was read or written. */
   async #again(known: LeaseRecord): Promise<AllocatedLease | undefined> {
     const { writer } = this.#deps;
     const { name } = known.metadata;
@@ -134,12 +138,12 @@ export class PodAllocation {
     return undefined;
   }
 
-  /** To this sandbox. @returns undefined where the pod cannot have the lease any more */
+  /** Moves a lease to this sandbox. @returns undefined if the pod cannot have the lease any more */
   async #bring(lease: LeaseRecord): Promise<LeaseWriteResult | undefined> {
     const { writer, clock } = this.#deps;
     const { pool, call } = this.#wish;
     this.#refuseEarlier();
-    // the pool may have been narrowed since
+    // the pool may have lost the address since
     if (subnetOf(pool, lease.address)?.requestable.has(lease.address.value) !== true) return undefined;
     const request = this.#requestFor(lease.address);
     if (stateOf(lease) === 'held') return writer.move(lease, request, call);
@@ -147,17 +151,17 @@ export class PodAllocation {
     return writer.reallocate(lease, request, call);
   }
 
-  /** @throws {CniError} if the pod has a later sandbox */
+  /** Refuses the ADD of an earlier sandbox. @throws {CniError} if the pod has a later sandbox */
   #refuseEarlier(): void {
     if (!this.#wish.isLatest()) throw supersededError(this.#place.containerId);
   }
 
-  /** The interface has, or had, the lease, and the pool is still the one that it is of. */
+  /** Whether the lease is, or was, of this interface and of this pool. */
   #isItsOwn({ owner, interface: interfaceName, pool: poolName, addressSpace }: LeaseRecord): boolean {
     const { attachment, pool } = this.#wish;
     if (poolName !== pool.name || addressSpace !== pool.addressSpace) return false;
     const { namespace, name } = attachment.pod.metadata;
-    // a UID that a manifest of a static pod names may stand in the owner of another pod's lease
+    // the manifest of a static pod may contain the UID of another pod
     const isOfPod = owner?.kind === 'Pod' && owner.namespace === namespace && owner.name === name;
     return isOfPod && owner.uid === runtimeUidOf(attachment.pod) && interfaceName === this.#place.interfaceName;
   }
@@ -198,9 +202,9 @@ export class PodAllocation {
     try {
       await this.#deps.writer.release(lease, (each) => isHeldAt(each, this.#place), ROLLBACK_CALL);
     } catch (error) {
-      // the DEL that follows a failed ADD, or the sweep, does it
+      // the DEL after the failed ADD, or the leak sweep, releases it
       const fields = { lease: lease.metadata.name, err: error };
-      this.#deps.log.warn(fields, `lease of a failed ADD is not released yet: ${messageOf(error)}`);
+      this.#deps.log.warn(fields, `cannot release the lease of a failed ADD yet: ${messageOf(error)}`);
     }
   }
 
@@ -226,7 +230,7 @@ export class PodAllocation {
   }
 }
 
-/** @throws {CniError} where the pool never leases the address to anybody */
+/** Checks that the pool leases the address. @throws {CniError} if it does not */
 function requireLeasable(address: Address, pool: Pool): void {
   const subnet = subnetOf(pool, address);
   if (subnet?.requestable.has(address.value) !== true) throw notLeasableError(address, pool, subnet);

@@ -18,8 +18,8 @@ async function refusalOf(answer: Promise<unknown>): Promise<string> {
   throw new Error('it succeeded');
 }
 
-describe('an address for a pod, when requests fail', () => {
-  it('is the pod’s where the create went through and its answer was lost', async () => {
+describe('the address of a pod when requests fail', () => {
+  it('is allocated if the create succeeded and its answer was lost', async () => {
     const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true });
     const granted = await scene.add();
@@ -27,7 +27,7 @@ describe('an address for a pod, when requests fail', () => {
     expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['POST', 'GET']);
   });
 
-  it('is asked for again, the same one, where it did not go through', async () => {
+  it('is allocated by a second create of the same lease if the first was not applied', async () => {
     const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: status(500, 'InternalError'), applied: false });
     const granted = scene.add();
@@ -38,7 +38,7 @@ describe('an address for a pod, when requests fail', () => {
     expect(get?.split(' ')).to.deep.equal(['GET', post?.split(' ')[1]]);
   });
 
-  it('is the pod’s where the second create finds that the first one was only late', async () => {
+  it('is allocated if the second create finds that the first one arrived late', async () => {
     const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: false }, undefined);
     const granted = scene.add();
@@ -52,7 +52,7 @@ describe('an address for a pod, when requests fail', () => {
     expect(await granted).to.deep.equal([address]);
   });
 
-  it('is another one where somebody else has got it meanwhile', async () => {
+  it('is another one if another owner has leased it meanwhile', async () => {
     const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: false });
     const granted = scene.add();
@@ -64,13 +64,13 @@ describe('an address for a pod, when requests fail', () => {
   });
 
   const refusals = [
-    { name: 'nobody answers', error: UNSENT, code: 11 },
-    { name: 'the server has too much to do', error: status(429, 'TooManyRequests'), code: 11 },
-    { name: 'the agent may not', error: status(403, 'Forbidden'), code: 100 },
-    { name: 'the lease cannot be', error: status(422, 'Invalid'), code: 100 },
+    { name: 'the API server does not answer', error: UNSENT, code: 11 },
+    { name: 'the API server is overloaded', error: status(429, 'TooManyRequests'), code: 11 },
+    { name: 'the agent is not authorized', error: status(403, 'Forbidden'), code: 100 },
+    { name: 'the lease is invalid', error: status(422, 'Invalid'), code: 100 },
   ];
   for (const { name, error, code } of refusals) {
-    it(`is refused with code ${code} where ${name}, after one request`, async () => {
+    it(`is refused with code ${code} after one request if ${name}`, async () => {
       const scene = new LeaseAgentWorld(POOL);
       scene.fail({ error, applied: false });
       const refusal = await scene.refused();
@@ -80,7 +80,7 @@ describe('an address for a pod, when requests fail', () => {
     });
   }
 
-  it('that nobody knows to be leased is found by the DEL, before any watch tells of it', async () => {
+  it('is released by the DEL if its write had an unknown result, before any watch event', async () => {
     const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
     expect(await scene.refused()).to.match(/^11 /);
@@ -89,7 +89,7 @@ describe('an address for a pod, when requests fail', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('that nobody knows to have moved is found by the DEL, though the watch tells of earlier states of it', async () => {
+  it('is released by the DEL if its move had an unknown result, even if the watch shows older versions', async () => {
     const scene = new LeaseAgentWorld(POOL);
     await scene.add({ container: 'c1' });
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
@@ -99,14 +99,14 @@ describe('an address for a pod, when requests fail', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('that nobody knows to be leased is the pod’s at the next ADD', async () => {
+  it('is returned by the next ADD if its write had an unknown result', async () => {
     const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
     await scene.refused();
     expect(await scene.add()).to.deep.equal(scene.held);
   });
 
-  it('is given up in time, and the request under way is remembered', async () => {
+  it('is given up at the deadline, and the request under way is recorded', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const aborted = new TransportError('aborted', 'given up by the caller');
     const controller = new AbortController();
@@ -116,13 +116,13 @@ describe('an address for a pod, when requests fail', () => {
       return { error: aborted, applied: true };
     };
     const granted = scene.grant({}, { call: callOf(controller.signal) });
-    expect(await refusalOf(granted)).to.include('no time left to lease an address of pool blue');
+    expect(await refusalOf(granted)).to.include('no time was left to lease an address of pool blue');
     expect(scene.held).to.have.length(1);
     await scene.del();
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('moves to the new sandbox though somebody has changed the lease meanwhile', async () => {
+  it('moves to the new sandbox even if another writer has changed the lease', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const first = await scene.add({ container: 'c1' });
     scene.lease(first[0]!)!.metadata.resourceVersion = '77';
@@ -130,7 +130,7 @@ describe('an address for a pod, when requests fail', () => {
     expect(scene.held).to.deep.equal(first);
   });
 
-  it('is not taken from the latest sandbox by an ADD of an earlier one that is still under way', async () => {
+  it('stays with the latest sandbox while an ADD of an earlier one is still under way', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const first = await scene.add({ container: 'c1' });
     let goOn: () => void = () => undefined;
@@ -140,11 +140,11 @@ describe('an address for a pod, when requests fail', () => {
     scene.fail();
     expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
     goOn();
-    expect(await late).to.include('11 sandbox c1 is not the latest one of its pod');
+    expect(await late).to.include('11 sandbox c1 is not the latest sandbox of its pod');
     expect(scene.lease(first[0]!)?.spec.containerID).to.equal('c2');
   });
 
-  it('is refused to an earlier sandbox if a later one had and released it while the ADD of the earlier one was under way', async () => {
+  it('is refused to an earlier sandbox if a later one had and released it meanwhile', async () => {
     const dual = compiledPool({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] });
     const scene = new LeaseAgentWorld(dual);
     const [, ipv6 = ''] = await scene.add({ container: 'c1' });
@@ -159,12 +159,12 @@ describe('an address for a pod, when requests fail', () => {
     scene.cluster.server.leases.delete(scene.lease(ipv6)!.metadata.name);
     scene.requests();
     waiting[1]!();
-    expect(await late).to.include('11 sandbox c1 is not the latest one of its pod');
+    expect(await late).to.include('11 sandbox c1 is not the latest sandbox of its pod');
     expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['GET']);
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('is refused, and what was leased is released, if a later sandbox comes in during the last write', async () => {
+  it('is refused and rolled back if a later sandbox comes in during the last write', async () => {
     const scene = new LeaseAgentWorld(POOL);
     let goOn: () => void = () => undefined;
     scene.agent.api.before = () => new Promise((resolve) => (goOn = () => resolve(undefined)));
@@ -173,11 +173,11 @@ describe('an address for a pod, when requests fail', () => {
     scene.fail();
     const granted = await scene.add({ container: 'c2' });
     goOn();
-    expect(await late).to.include('11 sandbox c1 is not the latest one of its pod');
+    expect(await late).to.include('11 sandbox c1 is not the latest sandbox of its pod');
     expect(scene.held).to.deep.equal(granted);
   });
 
-  it('is waited for while the agent has just started, and no longer than the call may last', async () => {
+  it('is waited for while the agent starts, until the deadline of the request', async () => {
     const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     scene.start();
@@ -186,12 +186,12 @@ describe('an address for a pod, when requests fail', () => {
     const granted = scene.add();
     await scene.turn();
     controller.abort();
-    expect(await refused).to.include('no time left');
+    expect(await refused).to.include('no time was left');
     scene.follow();
     expect(await granted).to.deep.equal(scene.held);
   });
 
-  it('is rolled back by the DEL where the roll-back fails', async () => {
+  it('is released by the DEL if the roll-back fails', async () => {
     const dual = compiledPool({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] });
     const scene = new LeaseAgentWorld(dual);
     const refused = { error: status(403, 'Forbidden'), applied: false };
@@ -203,8 +203,8 @@ describe('an address for a pod, when requests fail', () => {
   });
 });
 
-describe('the end of a pod’s interface, when requests fail', () => {
-  it('fails while the API server is away, and succeeds when it is asked again', async () => {
+describe("the release of a pod's address when requests fail", () => {
+  it('fails while the API server is not available, and succeeds on a retry', async () => {
     const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     scene.fail({ error: UNSENT, applied: false });
@@ -213,7 +213,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('is done once, though the answer was lost', async () => {
+  it('is done once, even if the answer was lost', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     scene.fail({ error: BROKEN, applied: true });
@@ -224,7 +224,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
     expect(scene.lease(address)!.spec.releasedAt).to.equal(releasedAt);
   });
 
-  it('is decided again where somebody has changed the lease', async () => {
+  it('is decided again if another writer has changed the lease', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     scene.lease(address)!.metadata.resourceVersion = '77';
@@ -233,7 +233,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
     expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['POST', 'PATCH', 'GET', 'PATCH']);
   });
 
-  it('changes nothing of a lease that has passed to somebody else', async () => {
+  it('does not change a lease that another owner holds now', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     const name = `blue.${address.replaceAll('.', '-')}`;
@@ -243,7 +243,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
     expect(scene.held).to.deep.equal([address]);
   });
 
-  it('is a success where there is nothing, or the lease is gone', async () => {
+  it('succeeds if there is no lease, or it was deleted', async () => {
     const scene = new LeaseAgentWorld(POOL);
     await scene.del();
     const [address = ''] = await scene.add();
@@ -253,7 +253,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('does not rest on a 404 that is not about the lease', async () => {
+  it('fails with a 404 that is not about the lease', async () => {
     const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     const proxy = { error: status(404, 'Not Found'), applied: false };
@@ -263,7 +263,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('reads the leases of the node, where the agent has just started', async () => {
+  it('lists the leases of the node if the agent has just started', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const kept = await scene.add({ pod: 'kept' });
     await scene.add();
@@ -275,7 +275,7 @@ describe('the end of a pod’s interface, when requests fail', () => {
     expect(await refusalOf(scene.del({ pod: 'kept' }))).to.include('nobody listens');
   });
 
-  it('never frees what a claim holds, whatever its lease says', async () => {
+  it('never releases the lease of a claim', async () => {
     const scene = new LeaseAgentWorld(POOL);
     await scene.leaseTo(OTHER, '10.0.0.9');
     Object.assign(scene.lease('10.0.0.9')!.spec, { node: 'n1', containerID: 'web-c1', interface: 'net1' });

@@ -8,8 +8,8 @@ const SMALL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1
 const DUAL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/126', gateway: 'fd00::1' }] });
 const COOLDOWN_MS = 60_000;
 
-describe('an address for a pod', () => {
-  it('costs one create, and comes with what its subnet says', async () => {
+describe('the address of a pod', () => {
+  it('costs one create, and comes with prefix length and gateway of its subnet', async () => {
     const scene = new LeaseAgentWorld(SMALL);
     const grant = await scene.grant();
     expect(grant).to.have.length(1);
@@ -27,7 +27,7 @@ describe('an address for a pod', () => {
     });
   });
 
-  it('is one create, too, with the list of the others there, and the last one is found at once', async () => {
+  it('costs one create if the other leases are watched, even for the last free address', async () => {
     const scene = new LeaseAgentWorld(SMALL);
     for (const last of [2, 3, 4]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const first = await scene.add({ pod: 'first' });
@@ -38,7 +38,7 @@ describe('an address for a pod', () => {
     expect(scene.requests()).to.have.length(1);
   });
 
-  it('is the same for the same interface of the same sandbox, and was read', async () => {
+  it('is the same for the same interface of the same sandbox, after a live read', async () => {
     const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add();
     scene.requests();
@@ -46,7 +46,7 @@ describe('an address for a pod', () => {
     expect(scene.requests()).to.deep.equal([`GET blue.${first[0]?.replaceAll('.', '-')}`]);
   });
 
-  it('is another one where an admin has deleted the lease meanwhile', async () => {
+  it('is another one if an administrator has deleted the lease meanwhile', async () => {
     const scene = new LeaseAgentWorld(SMALL);
     const [first = ''] = await scene.add();
     scene.cluster.server.leases.delete(`blue.${first.replaceAll('.', '-')}`);
@@ -54,7 +54,7 @@ describe('an address for a pod', () => {
     expect(scene.held).to.deep.equal([again]);
   });
 
-  it('differs for two interfaces of one pod on one network', async () => {
+  it('differs for two interfaces of a pod on one network', async () => {
     const scene = new LeaseAgentWorld(SMALL);
     const one = await scene.add({ interface: 'net1' });
     const two = await scene.add({ interface: 'net2' });
@@ -63,7 +63,7 @@ describe('an address for a pod', () => {
     expect(scene.held).to.deep.equal(two);
   });
 
-  it('moves with its pod to a new sandbox, and a late DEL of the old one leaves it alone', async () => {
+  it("moves to the pod's new sandbox, and a late DEL of the old one does not release it", async () => {
     const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add({ container: 'c1', mac: '02:00:00:00:00:01' });
     expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
@@ -74,7 +74,7 @@ describe('an address for a pod', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
-  it('comes back to its pod after the DEL of the old sandbox, before it has cooled down', async () => {
+  it('is allocated to the same pod again after a DEL, without a cool-down', async () => {
     const scene = new LeaseAgentWorld(compiledPool({ subnets: [{ cidr: '10.0.0.4/30', ranges: ['10.0.0.5'] }] }));
     const first = await scene.add({ container: 'c1' });
     await scene.del({ container: 'c1' });
@@ -83,14 +83,14 @@ describe('an address for a pod', () => {
     expect(scene.held).to.deep.equal(first);
   });
 
-  it('does not come back to another pod of the same name', async () => {
+  it('is not allocated to another pod of the same name', async () => {
     const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add({ uid: 'one' });
     await scene.del();
     expect(await scene.add({ uid: 'two' })).not.to.deep.equal(first);
   });
 
-  it('is tried blindly before the first list of leases is there, a few times; then the list is waited for', async () => {
+  it('is picked at random a few times before the first list of leases, and then waits for the list', async () => {
     const scene = new LeaseAgentWorld(compiledPool({ cidr: '10.0.0.0/24' }));
     for (let last = 1; last < 254; last++) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const granted = scene.add();
@@ -101,7 +101,7 @@ describe('an address for a pod', () => {
     expect(scene.requests()).to.deep.equal(['POST blue.10-0-0-254']);
   });
 
-  it('is none that is leased from another pool of the address space', async () => {
+  it('is never one that another pool of the address space has leased', async () => {
     const other = compiledPool({ addressSpace: 'blue', cidr: '10.0.0.0/29' }, 'other');
     const scene = new LeaseAgentWorld(SMALL, other);
     for (const last of [2, 3, 4, 5]) await scene.leaseTo(OTHER, `10.0.0.${last}`, other);
@@ -112,7 +112,7 @@ describe('an address for a pod', () => {
     expect(scene.requests()).to.deep.equal([]);
   });
 
-  it('is not picked twice by two that ask at once', async () => {
+  it('is not picked twice by two parallel requests', async () => {
     const scene = new LeaseAgentWorld(SMALL);
     const granted = await Promise.all([1, 2, 3, 4, 5].map((n) => scene.add({ pod: `p${n}` })));
     expect(new Set(granted.flat()).size).to.equal(5);
@@ -131,13 +131,13 @@ describe('an address for a pod', () => {
       return scene;
     }
 
-    it('is refused without a request once the leases are known', async () => {
+    it('is refused without a request once all leases are known', async () => {
       const scene = await fullScene();
       await scene.refused();
       expect(scene.requests()).to.deep.equal([]);
     });
 
-    it('is one that has cooled down, not one that still does, those released first come first', async () => {
+    it('is the one released first of those that have cooled down', async () => {
       const scene = await fullScene();
       await scene.free('10.0.0.4');
       await scene.pass(1);
@@ -152,7 +152,7 @@ describe('an address for a pod', () => {
       expect(scene.requests()).to.have.length(1);
     });
 
-    it('is the next one that has cooled down where somebody else took the first', async () => {
+    it('is the next one that has cooled down if another owner was faster', async () => {
       const scene = await fullScene();
       for (const address of ['10.0.0.4', '10.0.0.3']) await scene.free(address);
       scene.follow();
@@ -163,13 +163,13 @@ describe('an address for a pod', () => {
     });
   });
 
-  describe('that is asked for', () => {
-    it('is leased, also where it is reserved for those who ask', async () => {
+  describe('that is requested', () => {
+    it('is leased, even if it may only be leased on request', async () => {
       const scene = new LeaseAgentWorld(compiledPool({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] }));
       expect(await scene.add({ requested: ['10.0.0.6'] })).to.deep.equal(['10.0.0.6']);
     });
 
-    it('is refused with the key and the reason where the pool never leases it', async () => {
+    it('is refused with key and reason if the pool does not lease it', async () => {
       const scene = new LeaseAgentWorld(SMALL);
       expect(await scene.refused({ requested: ['10.9.0.1'] })).to.equal(
         '7 ips: 10.9.0.1 is not in pool blue (10.0.0.0/29): ask for one of 10.0.0.2-10.0.0.6',
@@ -181,7 +181,7 @@ describe('an address for a pod', () => {
       expect(scene.requests()).to.deep.equal([]);
     });
 
-    it('is waited for while somebody holds it, or it cools down', async () => {
+    it('is refused with code 11 while another owner holds it, or it cools down', async () => {
       const scene = new LeaseAgentWorld(SMALL);
       await scene.leaseTo(OTHER, '10.0.0.4');
       expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include(
@@ -193,7 +193,7 @@ describe('an address for a pod', () => {
       expect(await scene.add({ requested: ['10.0.0.4'] })).to.deep.equal(['10.0.0.4']);
     });
 
-    it('is leased though the pod has another one from its last sandbox', async () => {
+    it('is leased even if the pod has another one from its last sandbox', async () => {
       const scene = new LeaseAgentWorld(SMALL);
       const [first = ''] = await scene.add({ container: 'c1' });
       const wanted = first === '10.0.0.5' ? '10.0.0.6' : '10.0.0.5';
@@ -203,8 +203,8 @@ describe('an address for a pod', () => {
     });
   });
 
-  describe('of both families', () => {
-    it('is one of each, IPv4 first, for a create each', async () => {
+  describe('of two families', () => {
+    it('is one of each family, IPv4 first, with one create each', async () => {
       const scene = new LeaseAgentWorld(DUAL);
       const grant = await scene.grant();
       expect(grant.map(({ address }) => address.family)).to.deep.equal([4, 6]);
@@ -212,7 +212,7 @@ describe('an address for a pod', () => {
       expect(scene.requests()).to.have.length(2);
     });
 
-    it('is none where one family is full: what was leased is released', async () => {
+    it('is refused if one family is full, and the other lease is released', async () => {
       const scene = new LeaseAgentWorld(DUAL);
       for (const last of [2, 3]) await scene.leaseTo(OTHER, `fd00::${last}`);
       const waiting = scene.refused();
@@ -222,7 +222,7 @@ describe('an address for a pod', () => {
       expect(scene.held).to.deep.equal(['fd00::2', 'fd00::3']);
     });
 
-    it('completes what an earlier life of the agent has begun', async () => {
+    it('completes an allocation that an earlier process of the agent has begun', async () => {
       const scene = new LeaseAgentWorld(DUAL);
       const call = new AbortController();
       scene.agent.api.before = ({ body }) => {
@@ -239,7 +239,7 @@ describe('an address for a pod', () => {
     });
   });
 
-  it('is measured', async () => {
+  it('is counted in the metrics', async () => {
     const scene = new LeaseAgentWorld(SMALL);
     await scene.add();
     await scene.add({ pod: 'p2' });

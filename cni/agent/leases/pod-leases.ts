@@ -31,7 +31,7 @@ export interface PodLeasesDeps {
   readonly client: Client;
   readonly informers: Pick<InformerRegistry, 'get' | 'start'>;
   readonly directory: Pick<PoolDirectory, 'pool'>;
-  /** {@link NodePods} are. */
+  /** Normally {@link NodePods}. */
   readonly pods: CachedPods;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -39,21 +39,21 @@ export interface PodLeasesDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly config: Pick<AgentConfig, 'maxStalenessMs' | 'collectAfterMs' | 'featureGates'>;
-  /** Default: informers of its own. */
+  /** Default: creates informers. */
   readonly createInformer?: CandidateRegistryDeps['createInformer'];
 }
 
-/** The addresses of pods without a claim: each is leased by the agent of the pod's node. */
+/** The addresses of pods without a claim. The agent of the pod's node leases them. */
 export class PodLeases {
   readonly #deps: PodLeasesDeps;
   readonly #own: NodeLeases;
   readonly #writer: LeaseWriter;
   readonly #candidates: CandidateRegistry;
-  /** Absent: nodes are lent none. */
+  /** Absent if the feature gate NodeBlocks is off. */
   readonly #blocks: NodeBlocks | undefined;
   readonly #sweep: LeakSweep;
   readonly #metrics: PodLeaseMetrics;
-  /** By pod and interface, of those that are under way the ADD that came last. */
+  /** By pod and interface: the latest ADD that is under way. */
   readonly #latest = new Map<string, Attachment>();
   readonly #abort = new AbortController();
   #rounds: Promise<void> | undefined;
@@ -79,7 +79,7 @@ export class PodLeases {
     this.#sweep = new LeakSweep({ ...parts, pods, client, clock, log, collectAfterMs });
   }
 
-  /** The leases of this node are known. */
+  /** Whether the leases of this node are known. */
   get hasSynced(): boolean {
     return this.#own.hasSynced;
   }
@@ -90,7 +90,7 @@ export class PodLeases {
     this.#rounds ??= this.#sweepForEver(this.#abort.signal);
   }
 
-  /** Resolves when nothing is written any more, but for requests whose calls go on. */
+  /** Resolves when nothing more is written, except by requests that still run. */
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#rounds;
@@ -99,9 +99,9 @@ export class PodLeases {
   }
 
   /**
-   * An address of each family of the pool: that which the interface has already, the one that is asked for, or any that is free.
-   * @throws {CniError} 7 where the pool never leases what is asked for; 11 where it is full, somebody else has the address, or the API server
-   *   cannot be asked; 100 where the API server refuses the lease
+   * Leases an address of each family of the pool: the one that the interface has already, the requested one, or any free one.
+   * @throws {CniError} 7 if the pool does not lease the requested address; 11 if the pool is full, another owner has the address, or a
+   *   request to the API server failed; 100 if the API server refuses the lease
    */
   async grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant> {
     const { client, nodeName, clock, log, config } = this.#deps;
@@ -127,8 +127,8 @@ export class PodLeases {
   }
 
   /**
-   * Frees what pods hold there; nothing else, and nothing twice.
-   * @throws {TransportError | StatusError} where the API server could not be asked, or did not do it: to be asked again later
+   * Releases the leases that pods hold on the interface.
+   * @throws {TransportError | StatusError} if a request failed; retry later
    */
   async release(containerId: string, interfaceName: string, call: RequestContext): Promise<void> {
     const place = { containerId, interfaceName };
@@ -138,20 +138,20 @@ export class PodLeases {
     await this.#releaseAll([...leases.values()], (lease) => isHeldAt(lease, place), call);
   }
 
-  /** As far as this agent knows. */
+  /** Returns the leases of the interface that this agent knows. */
   held(containerId: string, interfaceName: string): readonly LeaseRecord[] {
     return this.#own.heldAt({ containerId, interfaceName });
   }
 
   /**
-   * Frees what pods of this node hold of the network in sandboxes that are no more.
-   * @param valid `<container ID> <interface>` of each that is
-   * @throws {CniError} 11 where this agent has just started
-   * @throws {TransportError | StatusError} where one could not be freed; the others are
+   * Releases the leases of the network on this node whose sandboxes do not exist any more.
+   * @param valid `<container ID> <interface>` of each sandbox interface that exists
+   * @throws {CniError} 11 if this agent has just started
+   * @throws {TransportError | StatusError} if one release failed; the others are still done
    */
   async collect(network: string, valid: ReadonlySet<string>, call: RequestContext): Promise<void> {
     if (!this.hasSynced)
-      throw new CniError(CniCode.TryAgain, 'the agent has just started, and reads its leases: try again');
+      throw new CniError(CniCode.TryAgain, 'the agent has just started and is still reading its leases: try again');
     const isOver = (lease: LeaseRecord) =>
       lease.containerID !== undefined &&
       lease.interface !== undefined &&
@@ -172,7 +172,7 @@ export class PodLeases {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Before the first list is there: read for this one DEL, which may be about a sandbox of an earlier life of the agent. */
+  /** Lists the leases of the node if the first list has not arrived yet, because a DEL may concern an earlier process of the agent. */
   async #leasesOfNode(call: CallOptions): Promise<readonly LeaseRecord[]> {
     if (this.hasSynced) return [];
     const { client, nodeName } = this.#deps;
@@ -194,7 +194,7 @@ export class PodLeases {
         await this.#sweep.round(signal);
         await this.#candidates.prune();
       } catch (error) {
-        log.error({ err: error }, `looking for leaked leases failed: ${messageOf(error)}`);
+        log.error({ err: error }, `cannot search for leaked leases: ${messageOf(error)}`);
       }
       this.#metrics.held(this.#own.held);
       await clock.sleep(roundMs, signal);

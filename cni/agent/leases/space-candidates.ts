@@ -9,32 +9,32 @@ import type { Clock, Random } from '../../../kube/clock.js';
 import { abortable } from '../../../kube/abortable.js';
 import type { ObjectChange, Informer } from '../../../kube/informer.js';
 
-/** Of a lease of an address space, whoever has it, no more than that its address is taken: there may be very many. */
+/** A lease of any owner. Only its address is kept, because there may be very many. */
 export interface LeaseSummary extends KubeObject {
   address: Address;
-  /** All of it, where it is released, or of the static table. */
+  /** The whole lease, if it is released or a reservation. */
   record?: LeaseRecord;
 }
 
-/** What follows the leases of an address space; an Informer does. */
+/** The part of an Informer that is used here. */
 export type SpaceInformer = Pick<
   Informer<AddressLease, LeaseSummary>,
   'hasSynced' | 'synced' | 'onChange' | 'start' | 'stop'
 >;
 
 export interface SpaceCandidatesDeps {
-  /** Makes what follows the leases of the space, when it is needed. */
+  /** Creates the informer of the address space when it is needed. */
   readonly open: () => SpaceInformer;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** An address that was found taken is not tried again for so long; by then the watch shows it, or it is free. */
+/** How long an address that was found taken is not tried again. After this time the watch shows it, or it is free. */
 export const SPACE_TAKEN_TTL_MS = 10_000;
 
 /**
- * Which addresses of an address space may be free: neither leased, as far as the watch has told, nor being tried by this agent. Before the first
- * list it knows next to nothing; whether an address is free, the write decides in any case. Nothing is watched before somebody asks for it.
+ * The addresses of an address space that may be free: not leased according to the watch, and not being tried by this agent. Before the
+ * first list almost nothing is known. The write decides whether an address is free. The watch starts when it is first needed.
  */
 export class SpaceCandidates {
   readonly #name: string;
@@ -43,11 +43,11 @@ export class SpaceCandidates {
   readonly #pools = new Map<string, Pool>();
   /** Names of leases that the watch has shown. */
   readonly #leased = new Set<string>();
-  /** Those that are released, or of the static table. */
+  /** Released leases and reservations. */
   readonly #whole = new Map<string, LeaseRecord>();
-  /** Names of leases of which a write is under way. */
+  /** Names of leases that are being written. */
   readonly #tried = new Set<string>();
-  /** By name; those that were found taken first come first. */
+  /** By name, in the order in which they were found taken. */
   readonly #noted = new Map<string, { address: Address; until: number }>();
   #feed: SpaceInformer | undefined;
   /** In the clock's ms. */
@@ -63,7 +63,7 @@ export class SpaceCandidates {
     return this.#feed?.hasSynced === true;
   }
 
-  /** Lists the leases of the space and follows them from now on. */
+  /** Starts to list and watch the leases of the address space. */
   watch(): SpaceInformer {
     if (this.#feed !== undefined) return this.#feed;
     this.#feed = this.#deps.open();
@@ -72,12 +72,12 @@ export class SpaceCandidates {
     return this.#feed;
   }
 
-  /** When somebody last asked, in the clock's ms. */
+  /** Time of the last use, in the clock's ms. */
   get usedAt(): number {
     return this.#usedAt;
   }
 
-  /** Follows the space, and waits for the first list. @throws {Error} where the signal aborts first, or the following ends */
+  /** Starts the watch and waits for the first list. @throws {Error} if the signal aborts first, or the watch is stopped */
   synced(signal: AbortSignal): Promise<void> {
     return abortable(this.watch().synced(), signal);
   }
@@ -86,7 +86,7 @@ export class SpaceCandidates {
     await this.#feed?.stop();
   }
 
-  /** To be told of a pool before it is asked about. */
+  /** Sets a pool. Call it before other methods use the pool. */
   setPool(pool: Pool): void {
     this.#usedAt = this.#deps.clock.now();
     if (this.#pools.get(pool.name) === pool) return;
@@ -94,7 +94,7 @@ export class SpaceCandidates {
     this.#space.setPool(pool);
   }
 
-  /** An address that anybody may have, and that nobody is known to have. It is being tried from now on; {@link settle} must follow. */
+  /** Picks an open address that is not known to be taken, and starts an attempt; {@link settle} must follow. */
   pick(pool: Pool, family: Family): Address | undefined {
     this.#forgetNotes();
     const address = this.#space.random(pool.name, family, this.#deps.random);
@@ -102,13 +102,13 @@ export class SpaceCandidates {
     return address;
   }
 
-  /** The address is leased, is being tried, or was found taken: there is no use in trying it. */
+  /** Whether the address is leased, is being tried, or was found taken recently. */
   isKnown(address: Address): boolean {
     this.#forgetNotes();
     return this.#space.isOccupied(address);
   }
 
-  /** Nobody else of this agent picks it; {@link settle} must follow. @returns false where somebody tries it already */
+  /** Starts an attempt; {@link settle} must follow. @returns false if another attempt is under way */
   try(address: Address): boolean {
     const name = leaseName(this.#name, address);
     if (this.#tried.has(name)) return false;
@@ -117,7 +117,7 @@ export class SpaceCandidates {
     return true;
   }
 
-  /** @param isTaken by whomever */
+  /** Ends an attempt. @param isTaken by this pod or another owner */
   settle(address: Address, isTaken: boolean): void {
     const name = leaseName(this.#name, address);
     this.#tried.delete(name);
@@ -126,7 +126,7 @@ export class SpaceCandidates {
     this.#vacate(name, address);
   }
 
-  /** Released leases of the pool that anybody may have in time, and nobody of this agent tries to take; those released first come first. */
+  /** Returns released leases of the pool that are neither reserved nor being tried, the one released first at the beginning. */
   releasedOf(pool: Pool, family: Family): readonly LeaseRecord[] {
     this.#forgetNotes();
     const isOne = (lease: LeaseRecord) => lease.pool === pool.name && lease.address.family === family;
@@ -136,7 +136,7 @@ export class SpaceCandidates {
     return found.sort((a, b) => (a.releasedAt ?? 0) - (b.releasedAt ?? 0));
   }
 
-  /** Leases of the pool with this MAC address that are released, and nobody of this agent tries to take; and those of the static table, in whatever state. */
+  /** Returns leases of the pool with this MAC address: released ones that are not being tried, and reservations in any state. */
   stickyFor(pool: Pool, mac: string): readonly LeaseRecord[] {
     this.#forgetNotes();
     const isHere = (lease: LeaseRecord) => isReservation(lease) || this.#isLeftAlone(lease);
@@ -155,7 +155,7 @@ export class SpaceCandidates {
       this.#vacate(name, object.address);
       return;
     }
-    // what the watch shows need not be noted any more
+    // the watch shows the lease now
     this.#noted.delete(name);
     this.#leased.add(name);
     this.#space.occupy(object.address);
@@ -177,7 +177,7 @@ export class SpaceCandidates {
   }
 }
 
-/** @throws {TypeError} where the object is no lease that Holdfast could have made */
+/** Projects a lease before it is cached. @throws {TypeError} if the object is not a valid lease */
 export function transformToLeaseSummary(lease: AddressLease): LeaseSummary {
   const record = readLease(lease);
   const { name, uid } = record.metadata;

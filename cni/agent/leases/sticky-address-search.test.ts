@@ -35,8 +35,8 @@ const released = (scene: LeaseAgentWorld, msAgo = 1, more: Partial<AddressLeaseS
   ...more,
 });
 
-describe('an address that is kept for a MAC address', () => {
-  it('comes back on another node at once, for one look at what is kept', async () => {
+describe('a sticky address', () => {
+  it('is allocated on another node at once, with one list request', async () => {
     const scene = new LeaseAgentWorld(STICKY);
     const first = await scene.add({ mac: MAC });
     await scene.del();
@@ -49,7 +49,7 @@ describe('an address that is kept for a MAC address', () => {
       .and.not.to.have.property('releasedAt');
   });
 
-  it('comes back on the same node, too, whatever the API server’s cache says of it', async () => {
+  it("is allocated on the same node, even if the API server's cache is stale", async () => {
     const scene = new LeaseAgentWorld(STICKY);
     const first = await scene.add({ mac: MAC });
     await scene.del();
@@ -58,7 +58,7 @@ describe('an address that is kept for a MAC address', () => {
     expect(scene.requests()).to.deep.equal([LOOK, `PATCH ${leaseName('blue', parseAddress(first[0]!))}`]);
   });
 
-  it('is found without a look where the leases of the network are followed', async () => {
+  it('is found without a list request if the leases of the address space are watched', async () => {
     const scene = new LeaseAgentWorld(STICKY);
     await scene.add({ pod: 'first' });
     await leased(scene, '10.0.0.6', released(scene));
@@ -68,7 +68,7 @@ describe('an address that is kept for a MAC address', () => {
     expect(scene.requests()).to.deep.equal(['PATCH blue.10-0-0-6']);
   });
 
-  it('is looked for once, of both families', async () => {
+  it('is found with one list request for both families', async () => {
     const scene = new LeaseAgentWorld(DUAL);
     await leased(scene, '10.0.0.6', released(scene));
     await leased(scene, 'fd00::6', released(scene));
@@ -76,7 +76,7 @@ describe('an address that is kept for a MAC address', () => {
     expect(scene.requests().filter((text) => text.startsWith('GET'))).to.deep.equal([LOOK]);
   });
 
-  it('is the one of the static table first, then the one released last', async () => {
+  it('is the reserved one first, then the one released last', async () => {
     const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.4', released(scene, 10));
     await leased(scene, '10.0.0.5', released(scene, 5));
@@ -88,7 +88,7 @@ describe('an address that is kept for a MAC address', () => {
     expect(await scene.add({ pod: 'c', mac: MAC })).to.deep.equal(['10.0.0.6']);
   });
 
-  it('is that of its namespace, though pods of another one had its MAC address since', async () => {
+  it("is that of the pod's own namespace, even if pods of another one had the MAC address since", async () => {
     const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.5', released(scene, 2 * COOLDOWN_MS));
     await leased(scene, '10.0.0.6', released(scene, COOLDOWN_MS, { owner: { ...POD, namespace: 'others' } }));
@@ -97,31 +97,31 @@ describe('an address that is kept for a MAC address', () => {
 
   const others: { name: string; pool?: typeof STICKY; given: (scene: LeaseAgentWorld) => Partial<AddressLeaseSpec> }[] =
     [
-      { name: 'it is another one’s', given: (scene) => released(scene, 1, { mac: OTHER_MAC }) },
-      { name: 'somebody has it', given: () => ({ owner: POD }) },
+      { name: 'it has another MAC address', given: (scene) => released(scene, 1, { mac: OTHER_MAC }) },
+      { name: 'another pod holds it', given: () => ({ owner: POD }) },
       { name: 'the pool is not sticky', pool: PLAIN, given: (scene) => released(scene) },
       {
-        name: 'it cools down from a pod of another namespace',
+        name: 'it cools down after a pod of another namespace',
         given: (scene) => released(scene, 1, { owner: { ...POD, namespace: 'others' } }),
       },
       {
-        name: 'it cools down from a claim',
+        name: 'it cools down after a claim',
         pool: compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h', retain: true } }),
         given: (scene) => released(scene, 1, { owner: OTHER }),
       },
       {
-        name: 'the pool does not keep those of claims',
+        name: 'the pool is not sticky for claims',
         given: (scene) => released(scene, COOLDOWN_MS, { owner: OTHER }),
       },
-      { name: 'it is of another pool', given: (scene) => released(scene, 1, { pool: 'red' }) },
+      { name: 'it belongs to another pool', given: (scene) => released(scene, 1, { pool: 'red' }) },
       {
-        name: 'the pool leases it no more',
+        name: 'the pool does not lease it any more',
         pool: compiledPool({ subnets: [{ ...SUBNETS[0]!, exclude: ['10.0.0.6'] }], stickyMAC: { ttl: '1h' } }),
         given: (scene) => released(scene),
       },
     ];
   for (const { name, pool = STICKY, given } of others) {
-    it(`is not given where ${name}`, async () => {
+    it(`is not allocated if ${name}`, async () => {
       const scene = new LeaseAgentWorld(pool);
       await leased(scene, '10.0.0.6', given(scene));
       expect(await scene.add({ mac: MAC })).not.to.include('10.0.0.6');
@@ -129,14 +129,14 @@ describe('an address that is kept for a MAC address', () => {
     });
   }
 
-  it('yields to an address that the pod asks for', async () => {
+  it('is not used if the pod requests another address', async () => {
     const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.6', released(scene));
     expect(await scene.add({ mac: MAC, requested: ['10.0.0.3'] })).to.deep.equal(['10.0.0.3']);
     expect(scene.requests()).to.deep.equal(['POST blue.10-0-0-3']);
   });
 
-  it('is not looked for where the pod asks for no MAC address, or the gate is closed', async () => {
+  it('is not searched if the pod requests no MAC address, or the feature gate is off', async () => {
     const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.6', released(scene));
     await scene.add();
@@ -147,7 +147,7 @@ describe('an address that is kept for a MAC address', () => {
     expect(scene.requests().filter((text) => text.startsWith('GET'))).to.deep.equal([]);
   });
 
-  it('is read anew where the lease has changed a little since, and another one where somebody else has it', async () => {
+  it('is read again if its lease has changed, and replaced if another owner holds it', async () => {
     const scene = new LeaseAgentWorld(STICKY);
     const first = await scene.add({ mac: MAC });
     await scene.del();
@@ -163,7 +163,7 @@ describe('an address that is kept for a MAC address', () => {
     expect(scene.held).to.have.members([first[0], second]);
   });
 
-  it('is waited for where the API server cannot say what is kept', async () => {
+  it('is waited for while the API server cannot list the sticky leases', async () => {
     const scene = new LeaseAgentWorld(STICKY);
     const error = new StatusError({ request: 'GET', status: 503, reason: 'ServiceUnavailable', message: 'later' });
     scene.fail({ error, applied: false });
@@ -172,8 +172,8 @@ describe('an address that is kept for a MAC address', () => {
   });
 });
 
-describe('an address of the static table', () => {
-  it('is given to its MAC address in any pool, at once and again, and stays reserved for it', async () => {
+describe('a reserved address', () => {
+  it('is allocated to its MAC address in any pool, again and again, and stays reserved', async () => {
     const scene = new LeaseAgentWorld(PLAIN);
     await leased(scene, '10.0.0.6');
     expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.6']);
@@ -182,7 +182,7 @@ describe('an address of the static table', () => {
     expect(await scene.add({ uid: 'again', mac: MAC })).to.deep.equal(['10.0.0.6']);
   });
 
-  it('comes before what the node itself has released for that MAC address', async () => {
+  it('is preferred to a lease that the node has released for the same MAC address', async () => {
     const scene = new LeaseAgentWorld(STICKY);
     await scene.leaseTo(OTHER, '10.0.0.6');
     const [first] = await scene.add({ mac: MAC });
@@ -193,7 +193,7 @@ describe('an address of the static table', () => {
   });
 
   for (const isFollowed of [false, true]) {
-    it(`is waited for while somebody else has it, though others are free; leases ${isFollowed ? 'are' : 'are not'} followed`, async () => {
+    it(`is waited for while another owner has it, even if others are free; leases ${isFollowed ? 'are' : 'are not'} watched`, async () => {
       const scene = new LeaseAgentWorld(PLAIN);
       await scene.add({ pod: 'first' });
       await leased(scene, '10.0.0.6', { owner: { ...POD, namespace: 'others' }, reserved: true });
@@ -204,7 +204,7 @@ describe('an address of the static table', () => {
     });
   }
 
-  it('is given to nobody else, be the pool full and it released', async () => {
+  it('is never allocated to another MAC address, even if the pool is full and the lease released', async () => {
     const scene = new LeaseAgentWorld(PLAIN);
     for (const last of [2, 3, 4, 5]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     await leased(scene, '10.0.0.6', released(scene, 10 * COOLDOWN_MS, { reserved: true }));
@@ -217,7 +217,7 @@ describe('an address of the static table', () => {
   });
 });
 
-describe('addresses that are kept for MAC addresses, in a pool that fills up', () => {
+describe('sticky addresses in a pool that fills up', () => {
   /** .2 is free, .3 was released without a MAC address, .4 to .6 with one; the last ones first. */
   async function filling(): Promise<LeaseAgentWorld> {
     const scene = new LeaseAgentWorld(STICKY);
@@ -229,7 +229,7 @@ describe('addresses that are kept for MAC addresses, in a pool that fills up', (
     return scene;
   }
 
-  it('are given to others last, the oldest first, and only once they have cooled down', async () => {
+  it('are allocated to other pods last, the oldest first, and only after their cool-down', async () => {
     const scene = await filling();
     const got = [];
     for (const pod of ['two', 'three', 'four', 'five']) got.push(...(await scene.add({ pod, mac: OTHER_MAC })));
@@ -242,7 +242,7 @@ describe('addresses that are kept for MAC addresses, in a pool that fills up', (
     expect(await scene.add({ pod: 'six' })).to.deep.equal(['10.0.0.3']);
   });
 
-  it('are looked through once for an ADD, though others are faster again and again', async () => {
+  it('are searched once per ADD, even if other owners are faster again and again', async () => {
     const scene = await filling();
     const admin = new Client(scene.cluster.server);
     for (const last of [3, 6, 5]) {
@@ -260,7 +260,7 @@ describe('addresses that are kept for MAC addresses, in a pool that fills up', (
     expect(new Set(scene.requests())).to.have.length(4);
   });
 
-  it('stay theirs while anything else is free, as long as the pool says', async () => {
+  it('are not allocated to other pods before their sticky time ends while other addresses are free', async () => {
     const scene = await filling();
     await scene.add({ pod: 'two' });
     await scene.del({ pod: 'one' });

@@ -30,10 +30,10 @@ export interface StickyAddressSearchDeps {
   readonly metrics: PodLeaseMetrics;
 }
 
-/** For whom it is looked, and where. */
+/** The pool and the MAC address to search, and the lease to create. */
 export interface StickyAddressRequest {
   readonly pool: Pool;
-  /** That the pod asks for: lower case, with colons. */
+  /** The pod's MAC address: lower case, with colons. */
   readonly mac: string;
   readonly candidates: SpaceCandidates;
   readonly times: LeaseTimes;
@@ -42,17 +42,18 @@ export interface StickyAddressRequest {
   readonly call: RequestContext;
 }
 
-/** What others do to the very lease that is wanted is met so often. */
+/** How often to retry when another writer changes the lease first. */
 const MAX_CONFLICTS = 3;
 
 /**
- * The addresses that are kept for the MAC address of a pod: it had them, or an admin reserved them, in a pool that is sticky or not. Caches choose,
- * writes decide; where nobody follows the leases of the space, the API server's cache is asked once, by the MAC address itself.
+ * Leases the addresses that are sticky or reserved for the MAC address of a pod. Reservations count in pools that are not sticky, too.
+ * Caches choose candidates, writes decide. If the leases of the address space are not watched, they are listed once by MAC address from
+ * the API server's cache.
  */
 export class StickyAddressSearch {
   readonly #deps: StickyAddressSearchDeps;
   readonly #search: StickyAddressRequest;
-  /** Of all families. */
+  /** Leases of both families. */
   #listed: Promise<readonly LeaseRecord[]> | undefined;
 
   constructor(deps: StickyAddressSearchDeps, search: StickyAddressRequest) {
@@ -61,9 +62,10 @@ export class StickyAddressSearch {
   }
 
   /**
-   * @returns undefined where none is kept, or somebody else was faster: any will do then
-   * @throws {CniError} where the static table has one for it, and somebody else does
-   * @throws {Error} where the API server cannot be asked
+   * Leases the address of a family. Waits for a reserved address; never substitutes another one.
+   * @returns undefined if there is none, or another owner was faster: the pod may get any address then
+   * @throws {CniError} if an address is reserved for the MAC address, but another owner holds it
+   * @throws {Error} if a request to the API server failed
    */
   async lease(family: Family): Promise<LeaseRecord | undefined> {
     const { candidates } = this.#search;
@@ -95,7 +97,7 @@ export class StickyAddressSearch {
       if (answer === true) {
         const written: LeaseWriteResult = await writer.reallocate(lease, requestFor(lease.address), call);
         if (written.kind === 'ours') return written.lease;
-        // what caches say is no reason to refuse
+        // never refuse by cached leases: the first round continues with a live read
       } else if (race > 0) throw reservationTakenError(lease, answer, this.#search);
       lease = await writer.read(kept.metadata.name, call);
     }
@@ -104,13 +106,13 @@ export class StickyAddressSearch {
     return undefined;
   }
 
-  /** Those that it may have now, and those of the static table, the best first. */
+  /** Returns the leases that may be allocated now, and reservations, in order of preference. */
   async #keptOf(family: Family): Promise<LeaseRecord[]> {
     const { own } = this.#deps;
     const { pool, mac, candidates } = this.#search;
     const known = [...candidates.stickyFor(pool, mac), ...own.stickyFor(pool, mac)];
     const here = this.#fitting(known, family);
-    // what the node has released itself says nothing of the static table
+    // leases released by this node do not show whether there is a reservation
     if (candidates.hasSynced || here.some(isReservation)) return here;
     this.#listed ??= this.#list();
     return this.#fitting([...(await this.#listed), ...known], family);
@@ -125,9 +127,9 @@ export class StickyAddressSearch {
   #isFor(lease: LeaseRecord): boolean {
     const { pool, mac, times } = this.#search;
     const { address, addressSpace, metadata } = lease;
-    // a reservation may name another address space, and a pool of this name may have been in one
+    // a reservation may be in another address space, and an earlier pool of this name may have been, too
     if (lease.pool !== pool.name || addressSpace !== pool.addressSpace) return false;
-    // the pool may have been narrowed since
+    // the pool may have lost the address since
     if (subnetOf(pool, address)?.requestable.has(address.value) !== true) return false;
     if (isReservation(lease)) return lease.mac === mac && metadata.deletionTimestamp === undefined;
     return stateOf(lease) !== 'held' && isSticky(lease, times) && this.#answerOf(lease) === true;
@@ -141,14 +143,14 @@ export class StickyAddressSearch {
   async #list(): Promise<readonly LeaseRecord[]> {
     const { pool, mac, call } = this.#search;
     const fieldSelector = `spec.mac=${mac},spec.pool=${pool.name},spec.addressSpace=${pool.addressSpace}`;
-    // from the API server's cache, however old: the write decides
+    // from the API server's cache, even if it is stale: the write decides
     const options = { fieldSelector, resourceVersion: '0', signal: call.signal };
     const { items } = await this.#deps.client.listAs(ADDRESS_LEASES, tryReadLease, options);
     return items.filter((lease) => lease !== undefined);
   }
 }
 
-/** Each lease once, as it was last. */
+/** Returns the newest version of each lease. */
 function newestVersionsOf(leases: Iterable<LeaseRecord>): Iterable<LeaseRecord> {
   const found = new Map<string, LeaseRecord>();
   for (const lease of leases) {

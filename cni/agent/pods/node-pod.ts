@@ -9,7 +9,7 @@ import {
 import { type Pod, staticPodUidOf } from '../../../api/pod.js';
 import { pickKeys } from '../../../cluster/transforms.js';
 
-/** A pod of this node, as far as an agent remembers it. */
+/** A pod of this node, with the fields that the agent keeps. */
 export interface NodePod extends Pod {
   metadata: Pick<ObjectMeta, 'name' | 'creationTimestamp' | 'deletionTimestamp' | 'labels' | 'annotations'> & {
     namespace: string;
@@ -50,17 +50,17 @@ function transformPodMetadata(metadata: ObjectMeta): NodePod['metadata'] {
   };
 }
 
-/** A runtime knows a static pod by another UID than the API server. */
+/** Whether the runtime knows the pod by this UID. For a static pod it differs from that of the API server. */
 export function isKnownAs({ metadata, staticUid }: NodePod, uid: string): boolean {
   return metadata.uid === uid || staticUid === uid;
 }
 
-/** The UID by which the runtime knows the pod, as {@link NodePods.find} has found it: the owner of its leases. */
+/** Returns the UID by which the runtime knows the pod. It owns the pod's leases. */
 export function runtimeUidOf({ metadata, staticUid }: NodePod): string {
   return staticUid ?? metadata.uid;
 }
 
-/** The pod for which the runtime says this UID. Only the runtime can say that it is a static pod: tenants write annotations, too. */
+/** Drops an unconfirmed static UID. Only the runtime proves that a pod is static, because tenants can write the annotation. */
 export function withConfirmedStaticUid(pod: NodePod, uid: string | undefined): NodePod {
   if (pod.staticUid === undefined || pod.staticUid === uid) return pod;
   const { staticUid: _unconfirmed, ...rest } = pod;

@@ -17,22 +17,22 @@ async function find(world: AgentWorld, ref: PodRef): Promise<string> {
   }
 }
 
-describe('the pods of a node', () => {
-  it('are found in the cache', async () => {
+describe('the cached pods of a node', () => {
+  it('are found in the cache by name and UID', async () => {
     const world = new AgentWorld();
     world.tenantPod();
     expect(await find(world, REF)).to.equal('p1-uid');
     expect(world.reads).to.deep.equal([]);
   });
 
-  it('are read live where the watch is behind the runtime', async () => {
+  it('are read live if the watch lags behind the runtime', async () => {
     const world = new AgentWorld();
     world.tenantPod();
     world.podInformer.delete('vms/p1');
     expect(await find(world, REF)).to.equal('p1-uid');
   });
 
-  it('are read live where the cache still has the predecessor of that name', async () => {
+  it('are read live if the cache still has an earlier pod of that name', async () => {
     const world = new AgentWorld();
     world.tenantPod(undefined, { uid: 'earlier' });
     world.put('pods', { ...world.tenantPod() });
@@ -40,34 +40,34 @@ describe('the pods of a node', () => {
     expect(await find(world, REF)).to.equal('p1-uid');
   });
 
-  it('are read live where the runtime does not say the UID', async () => {
+  it('are read live if the runtime does not pass on the UID', async () => {
     const world = new AgentWorld();
     world.tenantPod();
     expect(await find(world, { namespace: 'vms', name: 'p1' })).to.equal('p1-uid');
     expect(world.reads).to.deep.equal(['pods vms/p1']);
   });
 
-  it('are asked for again where they are not there', async () => {
+  it('are retried if they do not exist', async () => {
     expect(await find(new AgentWorld(), REF)).to.match(
-      /^11 pod vms.p1 does not exist: it was deleted, or is not there yet/,
+      /^11 pod vms.p1 does not exist: it was deleted, or the API server does not show it yet/,
     );
   });
 
-  it('are not mistaken for another pod of that name', async () => {
+  it('are refused if another pod has the name now', async () => {
     const world = new AgentWorld();
     world.tenantPod();
     expect(await find(world, { ...REF, uid: 'earlier' })).to.match(
-      /^100 pod vms.p1 has uid p1-uid, and the runtime asks for the one with uid earlier: that one is gone/,
+      /^100 pod vms.p1 has uid p1-uid, but the runtime requests uid earlier: that pod was deleted/,
     );
   });
 
-  it('are those of this node alone', async () => {
+  it('are refused if they are bound to another node', async () => {
     const world = new AgentWorld();
     world.addPod({ metadata: { name: 'p1', namespace: 'vms', uid: 'p1-uid' } }, 'node2');
-    expect(await find(world, REF)).to.equal('100 pod vms/p1 is bound to node node2, and this is node node1');
+    expect(await find(world, REF)).to.equal('100 pod vms/p1 is bound to node node2, but this is node node1');
   });
 
-  it('are known by the UID that the kubelet gave a static pod', async () => {
+  it('are found by the UID that the kubelet gave a static pod', async () => {
     const world = new AgentWorld();
     world.addPod(mirrorPod('p1-uid', { namespace: 'vms', name: 'p1', nodeName: 'node1' }));
     const uids = [STATIC_UID, 'p1-uid', undefined].map(async (uid) => {
@@ -78,23 +78,25 @@ describe('the pods of a node', () => {
     expect(await Promise.all(uids)).to.deep.equal([['p1-uid', STATIC_UID], known, known]);
   });
 
-  it('are not known by an annotation that the kubelet has not written', async () => {
+  it('are not found by an annotation that the kubelet has not written', async () => {
     const world = new AgentWorld();
     world.tenantPod(undefined, { annotations: { 'kubernetes.io/config.mirror': 'hash' } });
-    expect(await find(world, { ...REF, uid: 'hash' })).to.match(/^100 pod vms.p1 has uid p1-uid, and the runtime asks/);
+    expect(await find(world, { ...REF, uid: 'hash' })).to.match(
+      /^100 pod vms.p1 has uid p1-uid, but the runtime requests/,
+    );
   });
 
-  it('are found in the cache while the API server is away, and nowhere else', async () => {
+  it('are found only in the cache while the API server is not available', async () => {
     const world = new AgentWorld();
     world.tenantPod();
     world.disconnect();
     expect(await find(world, REF)).to.equal('p1-uid');
     expect(await find(world, { ...REF, name: 'p2' })).to.match(
-      /^11 the API server is away, try again: connection refused/,
+      /^11 the API server is not available, try again: connection refused/,
     );
   });
 
-  it('tell of changes and ends', () => {
+  it('notify handlers of changes and deletions', () => {
     const world = new AgentWorld();
     const told: string[] = [];
     world.pods.onChange((pod: NodePod, gone) => told.push(`${pod.metadata.name} ${String(gone)}`));
@@ -104,7 +106,7 @@ describe('the pods of a node', () => {
     expect(world.pods.get('p1-uid')).to.equal(undefined);
   });
 
-  it('are remembered by what is asked of them, and nothing else', () => {
+  it('are cached with only the fields that are used', () => {
     const pod = {
       metadata: {
         name: 'p1',

@@ -12,11 +12,11 @@ import type { RequestContext } from '../request-context.js';
 import { CniCode, CniError } from '../cni-error.js';
 import { type NodePod, withConfirmedStaticUid, isKnownAs, transformNodePod } from './node-pod.js';
 
-/** The pod that a runtime means. */
+/** Identifies the pod of a request. */
 export interface PodRef {
   readonly namespace: string;
   readonly name: string;
-  /** As the runtime knows it; old versions of Multus do not say it. */
+  /** The runtime's UID of the pod. Old versions of Multus do not pass it on. */
   readonly uid?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface NodePodsDeps {
 
 const BY_UID = 'uid';
 
-/** The pods of the agent's node: followed, and read live where the watch is behind the runtime. */
+/** The pods of the agent's node, from a watch, or read live if the watch lags behind the runtime. */
 export class NodePods {
   readonly #informer: Informer<Pod, NodePod>;
   readonly #deps: NodePodsDeps;
@@ -50,12 +50,12 @@ export class NodePods {
     return this.#informer.hasSynced;
   }
 
-  /** From the cache. */
+  /** Returns a pod from the cache. */
   get(uid: string): NodePod | undefined {
     return this.#informer.cache.byIndex(BY_UID, uid)[0];
   }
 
-  /** From the cache. */
+  /** Returns a pod from the cache. */
   named(namespace: string, name: string): NodePod | undefined {
     return this.#informer.cache.get(joinKey(namespace, name));
   }
@@ -64,14 +64,14 @@ export class NodePods {
     return this.#informer.cache.list();
   }
 
-  /** The handler only takes note. Pods that are known already are told at once. */
+  /** Adds a handler, which must be fast. It is called at once for cached pods. */
   onChange(handler: (pod: NodePod, gone: boolean) => void): void {
     this.#informer.onChange(({ type, object }) => handler(object, type === 'removed'));
   }
 
   /**
-   * A name alone proves nothing, for a pod of a StatefulSet has that of its predecessor: without a UID the cache is not asked.
-   * @throws {CniError} 11 where there is no such pod, or the API server could not be asked; 100 where the name stands for another pod now
+   * Returns the pod of a request. Without a UID the cache is not used, because a pod of a StatefulSet has the name of its predecessor.
+   * @throws {CniError} 11 if the pod does not exist or the read failed; 100 if another pod has the name now
    */
   async find(ref: PodRef, call: RequestContext): Promise<NodePod> {
     const cached = this.named(ref.namespace, ref.name);
@@ -80,26 +80,29 @@ export class NodePods {
     return this.read(ref, call);
   }
 
-  /** As {@link find}, past the cache. */
+  /** Returns the pod as {@link find} does, without the cache. */
   async read(ref: PodRef, call: RequestContext): Promise<NodePod> {
     const pod = await this.#read(ref, call);
     const subject = `pod ${joinKey(ref.namespace, ref.name)}`;
     if (pod === undefined) {
-      throw new CniError(CniCode.TryAgain, `${subject} does not exist: it was deleted, or is not there yet`);
+      throw new CniError(
+        CniCode.TryAgain,
+        `${subject} does not exist: it was deleted, or the API server does not show it yet`,
+      );
     }
     if (ref.uid !== undefined && !isKnownAs(pod, ref.uid)) {
-      const message = `${subject} has uid ${pod.metadata.uid}, and the runtime asks for the one with uid ${ref.uid}: that one is gone`;
+      const message = `${subject} has uid ${pod.metadata.uid}, but the runtime requests uid ${ref.uid}: that pod was deleted`;
       throw new CniError(CniCode.Refused, message);
     }
     const { nodeName } = this.#deps;
     if (pod.spec?.nodeName === nodeName) return withConfirmedStaticUid(pod, ref.uid);
     const bound = pod.spec?.nodeName ?? 'none';
-    throw new CniError(CniCode.Refused, `${subject} is bound to node ${bound}, and this is node ${nodeName}`);
+    throw new CniError(CniCode.Refused, `${subject} is bound to node ${bound}, but this is node ${nodeName}`);
   }
 
   async #read({ namespace, name }: PodRef, { signal }: RequestContext): Promise<NodePod | undefined> {
     try {
-      this.#deps.log.debug({ pod: joinKey(namespace, name) }, 'pod is read live');
+      this.#deps.log.debug({ pod: joinKey(namespace, name) }, 'reading the pod live');
       const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
       return pod && transformNodePod(pod);
     } catch (error) {

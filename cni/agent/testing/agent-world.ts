@@ -26,7 +26,7 @@ import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from '../.
 import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-objects.js';
 import { NAMESPACE, type Networks } from '../../../test/workload-objects.js';
 
-/** A clock that nobody waits for: who sleeps makes it go on, and what is due rings. */
+/** A clock without real waiting: a sleep advances the time and fires the timers that are due. */
 export class SelfAdvancingClock implements Clock {
   readonly #alarms = new Set<{ at: number; run: () => void }>();
   /** Called after each step. */
@@ -42,7 +42,7 @@ export class SelfAdvancingClock implements Clock {
     return this.#now + this.#set;
   }
 
-  /** Somebody sets the wall clock by so many milliseconds. */
+  /** Shifts the wall clock. */
   setWall(ms: number): void {
     this.#set += ms;
   }
@@ -67,7 +67,7 @@ export class SelfAdvancingClock implements Clock {
   }
 }
 
-/** A cache that is told of its objects, as an informer. */
+/** An informer whose cache is filled by the test. */
 class FakeInformer<S extends KubeObject> {
   readonly cache: Cache<S>;
   readonly hasSynced = true;
@@ -97,13 +97,13 @@ class FakeInformer<S extends KubeObject> {
 
 const NODE = 'node1';
 
-/** What one agent sees of a cluster: an API server that can go away, the pods of node1, NADs and pools. */
+/** The cluster of one agent: an API server that can become unavailable, the pods of node1, NADs and pools. */
 export class AgentWorld {
   /** By `<plural> <key>`. */
   readonly objects = new Map<string, KubeObject>();
   /** `<plural> <key>` of each read. */
   readonly reads: string[] = [];
-  /** The API server is away: what it does instead of an answer. */
+  /** The error of all reads while the API server is not available. */
   fault: Error | undefined;
   /** Awaited before each answer. */
   before: (read: string) => Promise<void> | void = () => undefined;
@@ -144,7 +144,7 @@ export class AgentWorld {
     this.fault = new TransportError('unsent', 'connection refused');
   }
 
-  /** @param persistent whether it allows persistent addresses */
+  /** Adds a NAD. @param persistent whether it allows persistent addresses */
   addNad(name: string, persistent = true, network = name): void {
     const config = { ...holdfastConfig({}, network), allowPersistentIPs: persistent };
     this.nads.set(nad(`${NAMESPACE}/${name}`, config));
@@ -165,14 +165,14 @@ export class AgentWorld {
     return found as IPAMClaim;
   }
 
-  /** VM, VMI, and a claim with its lease for each network. */
+  /** Adds a VM, its VMI, and a claim with leases for each network. */
   addVm(name = 'vm1', networks: Networks = { data: 'blue' }, ips = ['10.0.0.5/24']): void {
     this.put('virtualmachines', makeVm(name));
     this.put('virtualmachineinstances', makeVmi(name, networks));
     for (const vmNetwork of Object.keys(networks)) this.addClaim(makeClaim(name, vmNetwork), ips);
   }
 
-  /** A claim that has its addresses, by leases of its own. */
+  /** Adds a claim with addresses and leases. */
   addClaim(claim: IPAMClaim, ips: string[]): IPAMClaim {
     const condition = { type: IPS_ALLOCATED, status: 'True' as const, reason: 'SuccessfulAllocation', message: '' };
     const conditions = [{ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }];
@@ -198,7 +198,7 @@ export class AgentWorld {
     return this.put('addressleases', { ...write.lease, metadata });
   }
 
-  /** A pod that runs on node1, in the cache and on the API server. */
+  /** Adds a pod on node1, in the cache and on the API server. */
   addPod(pod: Pod, onNode = NODE): Pod {
     const bound: Pod = { ...pod, spec: { nodeName: onNode }, status: pod.status ?? { phase: 'Pending' } };
     this.put('pods', bound);
@@ -206,7 +206,7 @@ export class AgentWorld {
     return bound;
   }
 
-  /** The launcher of a VM. @param migration UID of the migration whose target it is */
+  /** Adds a launcher of a VM. */
   launcher(vm = 'vm1', given: LauncherOptions = {}): Pod {
     const { networks = { data: 'blue' }, references, migration, node = NODE, phase = 'Pending' } = given;
     const vmi = makeVmi(vm, networks);
@@ -218,7 +218,7 @@ export class AgentWorld {
     return this.addPod(pod, node);
   }
 
-  /** A tenant's pod. */
+  /** Adds a tenant's pod. */
   tenantPod(reference?: string, more: Partial<Pod['metadata']> = {}): Pod {
     const element = {
       name: 'blue',
@@ -229,7 +229,7 @@ export class AgentWorld {
     return this.addPod({ metadata: { name: 'p1', namespace: NAMESPACE, uid: 'p1-uid', annotations, ...more } });
   }
 
-  /** The first interface of a pod, as a runtime asks for it. */
+  /** Returns the attachment of an interface of a pod. */
   attachment(pod: Pod, index = 0, network = 'blue'): Attachment {
     const selections = parseNetworkSelections(
       pod.metadata.annotations?.['k8s.v1.cni.cncf.io/networks'] ?? '',
@@ -248,7 +248,7 @@ export class AgentWorld {
     return { signal: controller.signal };
   }
 
-  /** Both halves of an ADD. @returns the addresses with prefix, `none`, or the error's code and message */
+  /** Runs an ADD. @returns the addresses with prefix, `none`, or the error's code and message */
   async add(pod: Pod, index = 0, call: RequestContext = this.call()): Promise<string> {
     const attachment = this.attachment(pod, index);
     try {
@@ -290,7 +290,7 @@ interface LauncherOptions {
   born?: string;
 }
 
-/** A launcher of vm1 may be attached: VM, VMI, claim and lease are there. */
+/** Returns a world with VM vm1, its VMI, claim and lease. */
 export function worldWithVm(clock?: Clock): AgentWorld {
   const world = new AgentWorld(clock);
   world.addVm();

@@ -2,7 +2,7 @@ import type { PluginRequest } from '../plugin-protocol.js';
 
 /** Requests of the CNI plugin for tests. */
 
-/** The config on stdin, which is that of the NAD, too. */
+/** The config on stdin and in the NAD. */
 export const NETWORK_CONFIG = {
   cniVersion: '1.0.0',
   name: 'blue',
@@ -11,12 +11,12 @@ export const NETWORK_CONFIG = {
   ipam: { type: 'holdfast' },
 };
 
-/** As Multus writes it: all twice. */
+/** CNI_ARGS as Multus writes them, with all keys repeated. */
 const POD_ARGS =
   'IgnoreUnknown=true;K8S_POD_NAMESPACE=vms;K8S_POD_NAME=p1;K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=p1-uid';
 const CNI_ARGS = `${POD_ARGS};${POD_ARGS}`;
 
-/** A request that is as it must be, but for what a test is about. `undefined` leaves a variable or key out. */
+/** Returns a valid request with the given changes. `undefined` removes a variable or key. */
 export function pluginRequest(
   command: string,
   env: Record<string, string | undefined> = {},

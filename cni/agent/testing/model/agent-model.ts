@@ -14,42 +14,42 @@ import { attachmentOf } from './lease-agent-world.js';
 
 export const NODES = ['n1', 'n2'] as const;
 const INTERFACES = ['net1', 'net2'] as const;
-/** Few addresses for many pods. */
+/** A pool with fewer addresses than pods. */
 const SPEC = {
   subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }],
   stickyMAC: { ttl: `${TIMES.stickyMs / 1_000}s` },
 };
 const POOL = compiledPool(SPEC);
-/** What the pool says after it was made anew in another address space: every third pod is served from there. */
+/** The pool after it was recreated in another address space, which serves every third pod. */
 const MOVED = compiledPool({ ...SPEC, addressSpace: 'green' });
 
-/** An interface of a sandbox of a pod. */
+/** An interface of a pod's sandbox. */
 interface Interface {
   readonly pod: ModelPod;
   readonly container: string;
   readonly name: string;
-  /** An ADD or DEL is under way: runtimes, and the agent, do one at a time. */
+  /** Whether an ADD or DEL is under way: runtimes and the agent run one at a time. */
   isBusy: boolean;
-  /** What the last ADD was answered. */
+  /** The addresses of the last ADD. */
   grant: readonly string[] | undefined;
-  /** The last thing that was answered well was a DEL. */
+  /** Whether the last successful request was a DEL. */
   isDeleted: boolean;
-  /** Ends the ADD or DEL that is under way. */
+  /** Aborts the ADD or DEL under way. */
   abort: AbortController;
 }
 
 interface ModelPod {
   readonly name: string;
   readonly node: number;
-  /** That it asks for; several have the same. */
+  /** The requested MAC address, which several pods share. */
   readonly mac: string | undefined;
   readonly pool: Pool;
   isAlive: boolean;
-  /** Of its current sandbox. */
+  /** ID of its current sandbox. */
   container: string;
 }
 
-/** Two nodes with an agent each, their pods, and ipam, on one API server; whoever breaks a promise is noted. */
+/** Two nodes with an agent each, their pods, and ipam, on one API server. It records violated invariants. */
 export class AgentModel {
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
   readonly cluster: LeaseCluster = new LeaseCluster(
@@ -72,7 +72,7 @@ export class AgentModel {
   #count = 0;
   #draws = 0;
 
-  /** @param nodeBlocks nodes may be lent blocks */
+  /** @param nodeBlocks the feature gate NodeBlocks */
   constructor(nodeBlocks = false) {
     this.#nodeBlocks = nodeBlocks;
     void this.ipam.reserve();
@@ -89,7 +89,7 @@ export class AgentModel {
     this.startSandbox(this.#pods.length - 1);
   }
 
-  /** Of what the last one had, nothing lives any more. */
+  /** Starts a new sandbox of a pod, which replaces the previous one. */
   startSandbox(pick: number): void {
     const pod = choose(
       this.#pods.filter(({ isAlive }) => isAlive),
@@ -118,7 +118,7 @@ export class AgentModel {
     else this.cluster.setPod({ ...object, status: { phase: 'Failed' } });
   }
 
-  /** The runtime sets up an interface of a current sandbox, perhaps once more. */
+  /** Sends an ADD, perhaps a repeated one, for an interface of a current sandbox. */
   add(pick: number): void {
     const each = choose(
       this.#interfaces.filter((one) => isCurrent(one) && !one.isBusy),
@@ -126,7 +126,7 @@ export class AgentModel {
     );
     if (each === undefined) return;
     const { pod, container, name } = each;
-    // one of its interfaces: a MAC address is one interface's
+    // only one interface of a pod can have the MAC address
     const mac = name === 'net1' ? pod.mac : undefined;
     const attachment = attachmentOf({ pod: pod.name, container, interface: name, ...(mac !== undefined && { mac }) });
     const agent = this.#agentOf(each);
@@ -136,7 +136,7 @@ export class AgentModel {
     });
   }
 
-  /** The runtime tears down an interface of any sandbox, however old, perhaps once more. */
+  /** Sends a DEL, perhaps a repeated one, for an interface of any sandbox. */
   del(pick: number): void {
     const each = choose(
       this.#interfaces.filter(({ isBusy }) => !isBusy),
@@ -151,7 +151,7 @@ export class AgentModel {
     });
   }
 
-  /** A runtime has no more time for what is under way. */
+  /** Aborts a request under way. */
   giveUp(pick: number): void {
     choose(
       this.#interfaces.filter(({ isBusy }) => isBusy),
@@ -159,7 +159,7 @@ export class AgentModel {
     )?.abort.abort();
   }
 
-  /** An agent ends, with all that is under way, and starts anew. */
+  /** Stops an agent with all its requests, and restarts it. */
   crash(node: number, isApplied: boolean): void {
     this.agents[node]!.crash(isApplied);
     for (const each of this.#interfaces) if (each.pod.node === node) each.isBusy = false;
@@ -170,7 +170,7 @@ export class AgentModel {
     this.clock.advanceTo(this.clock.now() + ms);
   }
 
-  /** @throws {Error} where a promise was broken: also that whatever was answered for what lives still holds */
+  /** Checks that running pods hold the addresses that they got. @throws {Error} if any invariant was violated */
   check(): void {
     for (const each of this.#interfaces.filter(isCurrent)) {
       for (const address of each.grant ?? []) {
@@ -180,7 +180,7 @@ export class AgentModel {
     if (this.#wrongs.length > 0) throw new Error(this.#describe());
   }
 
-  /** All that is under way comes to its end, and everybody hears of everything. */
+  /** Completes all requests and delivers all events. */
   async settle(): Promise<void> {
     for (let idle = 0; idle < 3;) {
       await this.turn();
@@ -191,7 +191,7 @@ export class AgentModel {
     await this.turn();
   }
 
-  /** What was torn down holds nothing. To be asked at rest. */
+  /** Checks that no lease is left after a DEL. Call it when nothing is under way. */
   checkDeleted(): void {
     for (const each of this.#interfaces.filter(({ isDeleted, isBusy }) => isDeleted && !isBusy)) {
       const left = this.#leasesAt(each).map(({ spec }) => spec.address);
@@ -199,7 +199,7 @@ export class AgentModel {
     }
   }
 
-  /** All pods end, and nobody tears anything down. */
+  /** Ends all pods without a DEL, and checks that their leases are released. */
   async endAll(): Promise<void> {
     for (const _ of this.#pods) this.endPod(0, true);
     for (let look = 0; look < 5; look++) {
@@ -208,7 +208,7 @@ export class AgentModel {
     }
     await this.settle();
     const left = this.cluster.held().filter(({ spec }) => spec.owner?.kind === 'Pod');
-    for (const { metadata } of left) this.#wrong(`${metadata.name} is held by a pod that is gone`);
+    for (const { metadata } of left) this.#wrong(`${metadata.name} is held by a deleted pod`);
     this.check();
   }
 
@@ -221,7 +221,7 @@ export class AgentModel {
     return [...this.#wrongs, 'leases:', ...leases, 'last requests:', ...asked].join('\n');
   }
 
-  /** Whoever can go on does, until all wait for the API server or for time. */
+  /** Runs pending work until everything waits for the API server or for time. */
   turn(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
   }
@@ -279,7 +279,7 @@ export class AgentModel {
   }
 }
 
-/** It belongs to the sandbox that its pod has, and the pod lives. */
+/** Whether the interface belongs to the current sandbox of a running pod. */
 function isCurrent({ pod, container }: Interface): boolean {
   return pod.isAlive && pod.container === container;
 }

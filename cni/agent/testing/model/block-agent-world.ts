@@ -1,7 +1,7 @@
 import { LeaseAgentWorld, NODE } from './lease-agent-world.js';
 import type { Pool } from '../../../../ipam/core/pool.js';
 
-/** A node that is lent blocks of a pool, and knows it. */
+/** A node that is lent blocks of a pool, with an agent that knows them. */
 export class BlockAgentWorld extends LeaseAgentWorld {
   constructor(pool: Pool, ...cidrs: readonly string[]) {
     super(pool);
@@ -10,13 +10,13 @@ export class BlockAgentWorld extends LeaseAgentWorld {
     this.restart();
   }
 
-  /** A new life of the agent, which knows all. */
+  /** Restarts the agent with complete caches. */
   restart(): void {
     this.start();
     this.agent.catchUp();
   }
 
-  /** ipam writes, and the agent hears of it. */
+  /** Lets ipam write the status, and delivers the event. */
   async setStatus(cidr: string, status: object): Promise<void> {
     this.cluster.blocks.set(cidr, NODE, status);
     await this.deliver();

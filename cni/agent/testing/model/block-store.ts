@@ -7,13 +7,13 @@ import type { ObjectChange } from '../../../../kube/informer.js';
 import { blockOf } from '../../../../test/block-objects.js';
 import { mergePatch } from '../../../../test/merge-patch.js';
 
-/** Blocks of pool blue on the API server. */
+/** The blocks of pool blue on the API server. */
 export class BlockStore {
   /** By name. */
   readonly blocks = new Map<string, AddressBlock>();
   #version = 0;
 
-  /** ipam lends a slice, or says something of one that is lent. */
+  /** Lends a slice, or changes the status of its block. */
   set(cidr: string, node: string, status: AddressBlockStatus = {}): void {
     const known = this.blocks.get(nameOf(cidr));
     const block = blockOf(cidr, ++this.#version, { node, ...status });
@@ -21,7 +21,7 @@ export class BlockStore {
     this.blocks.set(block.metadata.name, { ...block, metadata: { ...block.metadata, uid } });
   }
 
-  /** The slice is its pool's again. */
+  /** Deletes the block of a slice. */
   delete(cidr: string): void {
     this.blocks.delete(nameOf(cidr));
   }
@@ -30,7 +30,7 @@ export class BlockStore {
     return this.blocks.get(nameOf(cidr));
   }
 
-  /** A merge patch of the status, with preconditions. */
+  /** Applies a merge patch of the status, with preconditions. */
   patch(name: string, body: { metadata: { uid: string; resourceVersion: string }; status: object }): AddressBlock {
     const found = this.blocks.get(name);
     if (found === undefined) throw refusal(404, 'NotFound', name);
@@ -46,7 +46,7 @@ export class BlockStore {
   }
 }
 
-/** An informer of the blocks of a node that looks when it is told to. */
+/** An informer of the blocks of a node that lists on request. */
 export class BlockFeed {
   hasSynced = false;
   isRunning = false;
@@ -73,7 +73,7 @@ export class BlockFeed {
     this.#handlers.push(handler);
   }
 
-  /** Tells how things are; what came and went meanwhile is never told. */
+  /** Lists the blocks; those that were created and deleted since the last list are never shown. */
   list(): void {
     if (!this.isRunning) return;
     const own = [...this.#store.blocks.values()].filter(({ spec }) => spec.node === this.#node).map(readBlock);

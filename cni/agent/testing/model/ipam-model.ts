@@ -19,12 +19,12 @@ import { MAX_STALENESS_MS } from './lease-agent.js';
 import type { LeaseCluster } from './lease-api.js';
 
 export const TIMES = { cooldownMs: 2 * MAX_STALENESS_MS, stickyMs: 600_000 };
-/** The static table. */
+/** Reservations. */
 const RESERVED = ['10.0.0.6', 'fd00::6'];
 const RESERVED_FOR = '02:00:00:00:00:01';
 const CLAIMED = ['10.0.0.2', '10.0.0.3', 'fd00::2', 'fd00::3'];
 
-/** ipam, which leases from the same pool to claims and deletes what has cooled down; and what agents must never do to a lease. */
+/** The part of ipam that leases to claims and expires leases of the same pool, with checks of what agents must never do to a lease. */
 export class IpamModel {
   readonly #cluster: LeaseCluster;
   readonly #pool: Pool;
@@ -46,14 +46,14 @@ export class IpamModel {
     this.#client = new Client(cluster.server);
   }
 
-  /** An admin fills the static table. */
+  /** Creates the reservations. */
   async reserve(): Promise<void> {
     await this.#write(async () => {
       for (const address of RESERVED) await this.#client.create(ADDRESS_LEASES, reservation(address, this.#pool));
     });
   }
 
-  /** What is released for long enough is deleted. */
+  /** Expires released leases whose time is over. */
   async expire(): Promise<void> {
     await this.#write(async () => {
       for (const lease of this.#records()) {
@@ -62,7 +62,7 @@ export class IpamModel {
     });
   }
 
-  /** A claim gets an address, if it can. */
+  /** Creates a claim and leases an address to it, if possible. */
   async claim(pick: number): Promise<void> {
     const address = parseAddress(CLAIMED[pick % CLAIMED.length]!);
     const uid = `claim${++this.#count}`;
@@ -75,7 +75,7 @@ export class IpamModel {
     await this.#write(() => writeLease(this.#client, write));
   }
 
-  /** The claims go, and their leases with them. */
+  /** Deletes the claims and releases their leases. */
   async endClaims(): Promise<void> {
     const releasedAt = new Date(this.#clock.wall()).toISOString();
     await this.#write(async () => {
@@ -86,7 +86,7 @@ export class IpamModel {
     });
   }
 
-  /** Looks at each write of an agent that the API server makes. */
+  /** Checks a write of an agent. */
   checkWrite(before: AddressLease | undefined, after: AddressLease | undefined): void {
     if (before === undefined || this.#isWriting) return;
     const was = readLease(before);
@@ -109,7 +109,7 @@ export class IpamModel {
     const { name } = was.metadata;
     const wasOfTable = was.owner === undefined || was.reserved === true;
     if (wasOfTable && was.mac !== is.mac) this.#wrong(`${name} is reserved for another MAC address now`);
-    if (wasOfTable !== (is.reserved === true)) this.#wrong(`${name} was put into the static table, or taken out of it`);
+    if (wasOfTable !== (is.reserved === true)) this.#wrong(`${name} became a reservation, or is none any more`);
   }
 
   async #write(work: () => Promise<unknown>): Promise<void> {

@@ -20,7 +20,7 @@ export interface AttachmentOptions {
   interface?: string;
   requested?: string[];
   mac?: string;
-  /** Of a static pod: the UID that the runtime says. */
+  /** The runtime's UID of a static pod. */
   staticUid?: string;
 }
 
@@ -40,17 +40,17 @@ export function attachmentOf(given: AttachmentOptions = {}): Attachment {
   };
 }
 
-/** A cluster with one agent under test, whose caches know all unless a test says otherwise. */
+/** A cluster with one agent under test, whose caches are complete unless a test changes that. */
 export class LeaseAgentWorld {
   readonly cluster = new LeaseCluster();
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
   readonly pool: Pool;
   readonly #pools: readonly Pool[];
   readonly #admin = new Client(this.cluster.server);
-  /** Set before a life of the agent begins. */
+  /** The feature gate of agents that start from now on. */
   nodeBlocks = false;
   agent: LeaseAgent;
-  /** Of the agents that start from now on. */
+  /** The feature gate of agents that start from now on. */
   stickyMAC = true;
   #draws = 0;
 
@@ -61,7 +61,7 @@ export class LeaseAgentWorld {
     this.agent.catchUp();
   }
 
-  /** A new life of the agent, which knows nothing. */
+  /** Restarts the agent with empty caches. */
   start(nodeName = NODE): LeaseAgent {
     // evenly spread, and the same each time
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
@@ -78,7 +78,7 @@ export class LeaseAgentWorld {
     return this.agent;
   }
 
-  /** All its caches know all, and follow the pool. */
+  /** Brings all caches up to date, and those of the pool's address space, too. */
   follow(pool = this.pool): void {
     this.agent.catchUp();
     this.agent.feeds.get(`spec.addressSpace=${pool.addressSpace}`)?.list();
@@ -109,12 +109,12 @@ export class LeaseAgentWorld {
     return this.agent.leases.release(containerId, interfaceName, callOf());
   }
 
-  /** What the agent has asked since the last time. */
+  /** Returns the requests of the agent since the last call. */
   requests(): string[] {
     return this.agent.api.seen.splice(0);
   }
 
-  /** The n-th request from now on, counted from 0, fails; undefined: goes well. */
+  /** Sets the faults of the next requests, in order; undefined: the request succeeds. */
   fail(...faults: Fault[]): void {
     this.agent.api.before = () => faults.shift();
   }
@@ -123,7 +123,7 @@ export class LeaseAgentWorld {
     return [...this.cluster.server.leases.values()].find(({ spec }) => spec.address === address);
   }
 
-  /** Addresses that are held, in order. */
+  /** The held addresses, sorted. */
   get held(): string[] {
     return this.cluster
       .held()
@@ -131,19 +131,19 @@ export class LeaseAgentWorld {
       .sort();
   }
 
-  /** Somebody else leases an address. */
+  /** Leases an address to another owner. */
   async leaseTo(owner: LeaseOwner, address: string, pool = this.pool): Promise<void> {
     const { addressSpace, name } = pool;
     const request = { address: parseAddress(address), addressSpace, pool: name, owner, node: 'n2' };
     await writeLease(this.#admin, createLease(request));
   }
 
-  /** Whoever has it lets it go. */
+  /** Releases an address. */
   async free(address: string): Promise<void> {
     await writeLease(this.#admin, releaseLease(readLease(this.lease(address)!), this.clock.wall()));
   }
 
-  /** What is under way goes on until it waits for time or a list. */
+  /** Runs pending work until it waits for time or a list. */
   async turn(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
   }

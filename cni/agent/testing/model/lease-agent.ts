@@ -23,19 +23,19 @@ export interface LeaseAgentOptions {
   readonly pools: readonly Pool[];
   readonly clock: Clock;
   readonly random: Random;
-  /** Addresses are kept for MAC addresses. Default: they are. */
+  /** The feature gate StickyMAC. Default: on. */
   readonly stickyMAC?: boolean;
-  /** Nodes are lent blocks. Default: they are not. */
+  /** The feature gate NodeBlocks. Default: off. */
   readonly nodeBlocks?: boolean | undefined;
 }
 
-/** What a test has in hand of a cache. */
+/** The methods of a feed that tests use. */
 type TestFeed = Pick<LeaseFeed<KubeObject>, 'hasSynced' | 'start' | 'list' | 'deliver'>;
 
 /** Key of the feed of blocks. */
 export const BLOCK_FEED = 'blocks';
 
-/** One life of the agent of a node, as far as the leases of pods go: its caches are as old as a test wants them. */
+/** One process of the agent of a node, restricted to leases of pods. Tests decide how stale its caches are. */
 export class LeaseAgent {
   readonly leases: PodLeases;
   readonly api: LeaseApi;
@@ -75,7 +75,7 @@ export class LeaseAgent {
     this.leases.start();
   }
 
-  /** All its caches know all. */
+  /** Brings all caches up to date. */
   catchUp(): void {
     for (const feed of this.feeds.values()) {
       if (feed.hasSynced) feed.deliver();
@@ -89,7 +89,7 @@ export class LeaseAgent {
     this.pods.known = new Map([...this.#cluster.pods].map(([key, pod]) => [key, transformNodePod(pod)]));
   }
 
-  /** @returns of a metric of the agent, summed over its labels */
+  /** Returns the value of a metric, summed over its labels. */
   async metric(name: string): Promise<number> {
     const found = await this.metrics.registry.getSingleMetric(name)?.get();
     return (found?.values ?? []).reduce((sum, { value }) => sum + value, 0);

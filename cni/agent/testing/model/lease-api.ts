@@ -6,10 +6,10 @@ import type { ApiRequest, ClientTransport } from '../../../../kube/transport.js'
 import { LeaseServer } from '../../../../test/lease-server.js';
 import { BlockStore } from './block-store.js';
 
-/** What goes wrong with a request: nothing of it happens, or all of it, and there is this error in place of an answer. */
+/** A fault of a request: it fails with this error, and was applied or not. */
 export type Fault = { readonly error: Error; readonly applied: boolean } | undefined;
 
-/** What the API server has: leases under the rules of their CRD, blocks, and pods. */
+/** The objects of the API server: leases under the rules of their CRD, blocks, and pods. */
 export class LeaseCluster {
   readonly blocks = new BlockStore();
   readonly server: LeaseServer;
@@ -32,11 +32,11 @@ export class LeaseCluster {
 
 const PATH = /\/(?:namespaces\/([^/]+)\/)?(addressleases|addressblocks|pods)(?:\/([^/]+)(?:\/status)?)?$/;
 
-/** One agent's way to the API server. */
+/** The connection of one agent to the API server. */
 export class LeaseApi implements ClientTransport {
-  /** `POST blue.10-0-0-1`, and each LIST with its selector; those that the server has seen. */
+  /** The requests that the server has received: `POST blue.10-0-0-1`, or `GET` with the selector of a list. */
   readonly seen: string[] = [];
-  /** Awaited before each request; what it throws is the answer. */
+  /** Awaited before each request; an error that it throws is the answer. */
   before: (request: ApiRequest) => Fault | Promise<Fault> = () => undefined;
   readonly #cluster: LeaseCluster;
 
@@ -55,7 +55,7 @@ export class LeaseApi implements ClientTransport {
   }
 
   stream(): never {
-    throw new TypeError('nothing is watched through this API: feeds read the log');
+    throw new TypeError('this API has no watch: feeds read the log');
   }
 
   close(): Promise<void> {

@@ -5,7 +5,7 @@ import type { WatchSpec } from '../../../../kube/informers.js';
 import type { LeaseServer } from '../../../../test/lease-server.js';
 import { isSelected } from './lease-api.js';
 
-/** An informer of leases that lists, and hears what happened next, when it is told to. */
+/** An informer of leases that lists and delivers events on request. */
 export class LeaseFeed<S extends KubeObject> {
   hasSynced = false;
   isRunning = false;
@@ -39,7 +39,7 @@ export class LeaseFeed<S extends KubeObject> {
     for (const object of this.#cache.values()) handler({ type: 'added', object });
   }
 
-  /** The first list, or another one: what came and went meanwhile is never told. */
+  /** Lists the leases; those that were created and deleted since the last list are never shown. */
   list(): void {
     if (!this.isRunning) return;
     for (const name of [...this.#cache.keys()]) if (!this.#server.leases.has(name)) this.#remove(name);
@@ -49,7 +49,7 @@ export class LeaseFeed<S extends KubeObject> {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** @param count of events; none: all that there are */
+  /** Delivers events. @param count number of events; default: all */
   deliver(count = Number.POSITIVE_INFINITY): void {
     if (!this.isRunning || !this.hasSynced) return;
     const events = this.#server.log.slice(this.#position, this.#position + count);

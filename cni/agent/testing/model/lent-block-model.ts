@@ -7,11 +7,11 @@ import type { BlockStore } from './block-store.js';
 const SLICES = ['10.0.0.0/30', '10.0.0.4/30', 'fd00::/126', 'fd00::4/126'];
 const REASONS = [ReleaseReason.Excess, ReleaseReason.Pressure];
 
-/** ipam, which lends slices of the pool to nodes and wants them back; and what agents must never do about that. */
+/** The part of ipam that lends slices of the pool and marks them for release, with checks of what agents must never do. */
 export class LentBlockModel {
   readonly #store: BlockStore;
   readonly #wrong: (text: string) => void;
-  /** How often a block was taken back. */
+  /** Number of blocks that were taken back. */
   returns = 0;
 
   constructor(store: BlockStore, wrong: (text: string) => void) {
@@ -31,7 +31,7 @@ export class LentBlockModel {
     this.#store.set(block.spec.cidr, block.spec.node, { release: BlockRelease.Marked, reason });
   }
 
-  /** It stays its node's after all. */
+  /** Removes the mark of a block. */
   keep(pick: number): void {
     const block = this.#choose(pick, [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused]);
     if (block !== undefined) this.#store.set(block.spec.cidr, block.spec.node);
@@ -44,7 +44,7 @@ export class LentBlockModel {
     this.returns++;
   }
 
-  /** Looks at each write of a lease: what an agent picks is not of a block that it has given back. */
+  /** Checks a write of a lease: an agent must not pick an address of a block that it has released. */
   checkWrite(before: AddressLease | undefined, after: AddressLease | undefined): void {
     if (after?.spec.owner?.kind !== 'Pod' || after.spec.releasedAt !== undefined || isBack(before, after)) return;
     const { address, node = '' } = after.spec;
@@ -53,14 +53,14 @@ export class LentBlockModel {
     );
     for (const { spec } of givenBack) {
       if (containsAddress(parseCidr(spec.cidr), parseAddress(address)))
-        this.#wrong(`${address} was picked on ${node} from ${spec.cidr}, which it has given back`);
+        this.#wrong(`${address} was picked on ${node} from ${spec.cidr}, which the node has released`);
     }
   }
 
-  /** No question is left without an answer. To be asked at rest. */
+  /** Checks that every marked block is answered. Call it when nothing is under way. */
   checkAnswered(): void {
     for (const { spec, status } of this.#store.blocks.values()) {
-      if (status?.release === BlockRelease.Marked) this.#wrong(`nobody answers for ${spec.cidr}`);
+      if (status?.release === BlockRelease.Marked) this.#wrong(`${spec.cidr} was marked for release and not answered`);
     }
   }
 
@@ -70,7 +70,7 @@ export class LentBlockModel {
   }
 }
 
-/** Nothing is picked: a pod comes back to what it had, or its MAC address to what is kept for it. */
+/** Whether the write picks nothing new: the pod had the address before, or it is sticky for its MAC address. */
 function isBack(before: AddressLease | undefined, { spec }: AddressLease): boolean {
   if (before === undefined) return false;
   return before.spec.owner?.uid === spec.owner?.uid || (spec.mac !== undefined && before.spec.mac === spec.mac);

@@ -3,7 +3,7 @@ import type { ApiRequest } from '../../../../kube/transport.js';
 import { LeaseAgent, type LeaseAgentOptions } from './lease-agent.js';
 import type { Fault } from './lease-api.js';
 
-/** How a request ends. `lost`: it is done, and nobody says so; `failed`: it may have been done, and was not; `refused`: it was not done. */
+/** The outcome of a request. `lost`: applied, without an answer; `failed`: not applied, without an answer; `refused`: rejected. */
 export type RequestOutcome = 'answered' | 'lost' | 'failed' | 'refused';
 
 interface PendingApiRequest {
@@ -21,7 +21,7 @@ const FAULTS: Readonly<Record<RequestOutcome, Fault>> = {
   },
 };
 
-/** An agent whose requests wait until somebody says how they end. */
+/** An agent whose requests wait until the model decides their outcome. */
 export class ModelAgent extends LeaseAgent {
   readonly #pending: PendingApiRequest[] = [];
   #isDead = false;
@@ -37,14 +37,14 @@ export class ModelAgent extends LeaseAgent {
     next?.end(FAULTS[ending]);
   }
 
-  /** Nobody hears of its answers. @param isApplied what is under way is done all the same */
+  /** Stops the agent without answering its requests. @param isApplied whether the requests under way are applied */
   crash(isApplied: boolean): void {
     this.#isDead = true;
-    const error = new TransportError('aborted', 'the agent is no more');
+    const error = new TransportError('aborted', 'the agent has stopped');
     for (const { end } of this.#pending.splice(0)) if (isApplied) end({ error, applied: true });
   }
 
-  /** Serves what waits, and tells all that is new. @returns whether there was nothing to serve */
+  /** Serves all waiting requests and delivers all events. @returns whether no request was waiting */
   settle(): boolean {
     const isIdle = this.#pending.length === 0;
     while (this.#pending.length > 0) this.serve(0, 'answered');
@@ -57,7 +57,7 @@ export class ModelAgent extends LeaseAgent {
       if (this.#isDead) return;
       const giveUp = () => {
         this.#pending.splice(this.#pending.indexOf(pending), 1);
-        // every other request that is given up is on its way, and is done
+        // every second aborted request has left already, and is applied
         const error = new TransportError('aborted', 'given up by the caller');
         pending.end({ error, applied: this.#pending.length % 2 === 0 });
       };

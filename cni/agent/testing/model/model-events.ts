@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { RequestOutcome } from './model-agent.js';
 import { type AgentModel, NODES } from './agent-model.js';
 
-/** What happens in an {@link AgentModel}. */
+/** The events of an {@link AgentModel}. */
 export type ModelEvent =
   | { what: 'pod'; node: number }
   | { what: 'sandbox' | 'add' | 'del' | 'giveUp' | 'claim'; pick: number }
