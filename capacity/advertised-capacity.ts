@@ -2,41 +2,41 @@ import { isNewer } from '../kube/resource-version.js';
 
 interface FormerCapacity {
   readonly capacity: number;
-  /** In the clock's ms. */
+  /** Clock time in ms. */
   readonly until: number;
 }
 
 interface CapacityWrite extends FormerCapacity {
-  /** Of the node with it, once the API server has answered. */
+  /** The resourceVersion of the node after the write, once the API server has answered. */
   readonly resourceVersion?: string;
 }
 
-/** What was sent and neither answered nor seen is forgotten after this: it never arrived. */
+/** A write without an answer that the watch does not show counts as lost after this time. */
 const WRITE_LOST_MS = 60_000;
 
 /**
- * What one node shows of one pool, as this process and as schedulers may know it: they hear of a write when we do, or a little later, and
- * bind pods by what they knew. A number counts until it is seen to be replaced, and for the settle time after that.
+ * The capacity that one node advertises for one pool, as this process and schedulers may see it. A scheduler may see a write later than this
+ * process and bind pods by the old value. So an old value counts until the watch shows a newer one, and for the settle time after that.
  */
 export class AdvertisedCapacity {
   readonly #settleMs: number;
   #seen: number | undefined;
   #past: FormerCapacity[] = [];
-  /** In the order of sending. */
+  /** In the order of the writes. */
   #sent: CapacityWrite[] = [];
 
   constructor(settleMs: number) {
     this.#settleMs = settleMs;
   }
 
-  /** What it shows, or will once the watch has come so far. Nothing is taken as shown that the API server has not answered. */
+  /** The value of the last write that the API server has answered, else the value that the watch shows. */
   get expected(): number | undefined {
     const last = this.#sent.findLast(({ resourceVersion }) => resourceVersion !== undefined);
     return last === undefined ? this.#seen : last.capacity;
   }
 
   /**
-   * What the watch shows.
+   * Records the value that the watch shows.
    * @param resourceVersion of the node
    */
   observe(capacity: number | undefined, resourceVersion: string, now: number): void {
@@ -49,25 +49,25 @@ export class AdvertisedCapacity {
       this.#sent.findLastIndex(isOver),
       capacity === this.#seen ? -1 : this.#sent.findIndex((sent) => sent.capacity === capacity),
     );
-    // what was there, whether the watch has shown it or not, and is not any more
+    // values that were stored before, even if the watch has not shown them
     for (const sent of this.#sent.slice(0, arrived + 1)) this.#past.push({ capacity: sent.capacity, until });
     this.#sent = this.#sent.slice(arrived + 1);
     if (capacity !== this.#seen && this.#seen !== undefined) this.#past.push({ capacity: this.#seen, until });
     this.#seen = capacity;
   }
 
-  /** Before the write. */
+  /** To be called before a write. */
   beginWrite(capacity: number, now: number): void {
     this.#sent.push({ capacity, until: now + WRITE_LOST_MS });
   }
 
-  /** The API server has taken what was sent last. */
+  /** Records that the last write succeeded. */
   writeSucceeded(resourceVersion: string): void {
     const last = this.#sent.pop();
     if (last !== undefined) this.#sent.push({ ...last, resourceVersion });
   }
 
-  /** The API server has said that it did not take what was sent last. */
+  /** Records that the API server rejected the last write. */
   writeRejected(): void {
     this.#sent.pop();
   }
@@ -78,7 +78,7 @@ export class AdvertisedCapacity {
     return Math.max(this.#seen ?? 0, 0, ...[...this.#past, ...this.#sent].map(({ capacity }) => capacity));
   }
 
-  /** Nothing but what is seen can be believed, as nearly always: there are as many of these as nodes times pools. */
+  /** Whether schedulers can only see the current value. Usually true, and checked first: there is one object per node and pool. */
   get #isCalm(): boolean {
     return this.#past.length === 0 && this.#sent.length === 0;
   }

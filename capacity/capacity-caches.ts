@@ -24,13 +24,13 @@ const BLOCK_RECORDS: WatchSpec<AddressBlock, BlockRecord> = {
 
 export interface CapacityCachesOptions {
   readonly context: ProcessContext;
-  /** Blocks are looked at. */
+  /** Whether blocks are watched. */
   readonly hasNodeBlocks: boolean;
-  /** Something may have to be shown differently. */
+  /** Called when nodes may have to show other values. */
   readonly onChange: () => void;
 }
 
-/** All that shares are made of, as this process knows it. Leases are followed of those address spaces alone that somebody publishes. */
+/** The caches of this process. It watches only leases in address spaces of published pools. */
 export class CapacityCaches {
   readonly #options: CapacityCachesOptions;
   readonly #pods = new Map<string, PodRecord>();
@@ -56,7 +56,7 @@ export class CapacityCaches {
     this.#blocks?.onChange(onChange);
     const pools = informers.get(ADDRESS_POOL_WATCH);
     this.#pools = pools;
-    // whom a pool serves is not asked here, so NADs need not be known
+    // NADs decide which namespaces a pool serves, which is not needed here
     this.#directory = new PoolDirectory({ pools: pools.cache, networks: { list: () => [], get: () => undefined } });
     this.#directory.follow({ pools, networks: { onChange: () => undefined } });
     this.#directory.onChange(onChange);
@@ -71,7 +71,7 @@ export class CapacityCaches {
     await Promise.all([this.#podFeed.stop(), this.#leaseFeed?.stop(), this.#stopping]);
   }
 
-  /** Pools that serve and say that they show what is free. */
+  /** The serving pools with publishCapacity. */
   publishingPools(): readonly PublishingPool[] {
     return this.#pools.cache.list().flatMap((object) => {
       const { name, creationTimestamp: createdAt = '' } = object.metadata;
@@ -82,8 +82,8 @@ export class CapacityCaches {
   }
 
   /**
-   * Makes sure that the leases of the pools' address spaces are followed.
-   * @returns false until all is known that is to be known of them
+   * Watches the leases in the address spaces of the pools.
+   * @returns false until the caches have synced
    */
   followLeasesOf(pools: readonly Pool[]): boolean {
     const wanted = new Set(pools.map(({ addressSpace }) => addressSpace));
@@ -135,7 +135,7 @@ export class CapacityCaches {
     this.#leaseFeed = undefined;
     if (spaces.size === 0) return;
     const { context, onChange } = this.#options;
-    // its own: what an older feed still tells is of no use to it
+    // each watch has its own inventory, so that late events of an older watch do not change it
     let stock = this.#stock;
     this.#leaseFeed = new FilteredInformer<AddressLease, InventoryEntry>({
       context,

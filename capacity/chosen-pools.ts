@@ -2,23 +2,23 @@ import { capacityResource } from '../api/capacity.js';
 import type { Pool } from '../ipam/core/pool.js';
 import type { NodeRecord } from './node-record.js';
 
-/** A pool that says that it publishes its capacity. */
+/** A pool with publishCapacity. */
 export interface PublishingPool {
   readonly pool: Pool;
   readonly createdAt: string;
-  /** Made from NADs; not by an administrator. */
+  /** Whether the pool is derived from NADs. */
   readonly isDerived: boolean;
 }
 
 export interface ChosenPools {
   readonly chosen: readonly Pool[];
-  /** Names of pools beyond the limit, of which nodes show nothing. */
+  /** Names of the pools beyond the limit, which nodes do not show. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * The pools whose capacity nodes show: each adds a key to every node, so there is a limit. Pools that nodes show already come first, then
- * administrators' pools, then the oldest.
+ * Chooses the pools whose capacity nodes show. Each pool adds a key to every node, so their number is limited. Pools that nodes already show
+ * come first, then pools of administrators, then older pools.
  */
 export function choosePools(
   pools: readonly PublishingPool[],

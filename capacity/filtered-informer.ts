@@ -8,13 +8,13 @@ import type { ProcessContext } from '../process/context.js';
 export interface FilteredInformerOptions<T extends KubeObject, P> {
   readonly context: Pick<ProcessContext, 'client' | 'clock' | 'random' | 'log' | 'metrics'>;
   readonly resource: Resource<T>;
-  /** What is kept of an object; undefined: nothing at all. */
+  /** Returns what to store of an object; undefined to ignore it. */
   readonly select: (object: T) => P | undefined;
   readonly upsert: (selected: P, key: string) => void;
   readonly remove: (selected: P | undefined, key: string) => void;
-  /** Before a list is told, all of it. */
+  /** Called before the objects of a new list. */
   readonly clear: () => void;
-  /** After each list. */
+  /** Called after the objects of a list. */
   readonly onListed: () => void;
 }
 
@@ -23,7 +23,7 @@ interface SelectedObject<P> {
   readonly selected: P | undefined;
 }
 
-/** Follows a kind of which most objects are of no interest: of those nothing is remembered, not even that they are there. */
+/** Watches a kind most of whose objects are ignored. Ignored objects need no memory. */
 export class FilteredInformer<T extends KubeObject, P> {
   readonly #reflector: Reflector<T, SelectedObject<P>>;
   readonly #options: FilteredInformerOptions<T, P>;
@@ -51,7 +51,7 @@ export class FilteredInformer<T extends KubeObject, P> {
     });
   }
 
-  /** The first full list is known. */
+  /** Whether the first list is complete. */
   get hasSynced(): boolean {
     return this.#hasSynced;
   }
@@ -82,8 +82,11 @@ export class FilteredInformer<T extends KubeObject, P> {
     try {
       return this.#options.select(object);
     } catch (error) {
-      // one that cannot be read must not stop the others
-      this.#log.error({ key: objectKey(object), err: error }, `object cannot be read: ${messageOf(error)}`);
+      // an invalid object must not stop the others
+      this.#log.error(
+        { key: objectKey(object), err: error },
+        `ignored an object that cannot be read: ${messageOf(error)}`,
+      );
       return undefined;
     }
   }

@@ -8,24 +8,24 @@ import { type Pool, addressesOf } from '../ipam/core/pool.js';
 import type { RangeSet } from '../ipam/core/ranges.js';
 import { type AddressCounter, ReleasedAddresses } from './released-addresses.js';
 
-/** Of a lease, no more than where it is, which pod holds it, and since when nobody does: there may be very many. */
+/** The few fields of a lease that are cached, because there can be very many leases. */
 export interface InventoryEntry {
   readonly name: string;
   readonly space: string;
   readonly family: Family;
   readonly value: bigint;
   readonly pool: string;
-  /** The UID of the pod that holds it. */
+  /** The UID of the pod that holds the lease. */
   readonly pod?: string;
-  /** Of one that somebody else may have once it has cooled down: when it was released, in milliseconds since the epoch. */
+  /** When the lease was released, in milliseconds since the epoch. Absent if another owner cannot get it after its cool-down. */
   readonly releasedAt?: number;
 }
 
-/** What of a pool and family may be leased now. */
+/** The free addresses of a pool and family. */
 export interface FreeAddresses {
-  /** By whomever. */
+  /** All free addresses. */
   readonly total: number;
-  /** By node: in the blocks that it is lent and may use. */
+  /** Free addresses in the usable blocks of each node. */
   readonly byNode: ReadonlyMap<string, number>;
 }
 
@@ -35,7 +35,7 @@ interface PodHolding {
   readonly pod: string;
 }
 
-/** @throws {TypeError} where the object is no lease that Holdfast could have made */
+/** @throws {TypeError} if the object is not a valid lease */
 export function readInventoryEntry(lease: AddressLease): InventoryEntry {
   const record = readLease(lease);
   const { owner } = record;
@@ -46,21 +46,21 @@ export function readInventoryEntry(lease: AddressLease): InventoryEntry {
     value: record.address.value,
     pool: record.pool,
     ...(owner !== undefined && isHeldByPod(record) && { pod: owner.uid }),
-    // of the static table: reserved again for its MAC address
+    // a reserved lease is reserved again after its cool-down
     ...(record.releasedAt !== undefined && !isReservation(record) && { releasedAt: record.releasedAt }),
   };
 }
 
 /**
- * The addresses that are leased, and how many of them each pod holds. What has cooled down is free, though it may wait for its MAC
- * address: in a pool that is full otherwise whoever comes has it.
+ * The leased addresses, and how many of them each pod holds. A released address counts as free after its cool-down, even if it is kept for its
+ * MAC address: an exhausted pool allocates it to any owner.
  */
 export class Inventory {
   readonly #spaces = new Map<string, Record<Family, OccupiedSet>>();
-  /** By name of the lease; those of pods alone. */
+  /** The leases of pods, by name. */
   readonly #held = new Map<string, PodHolding>();
   readonly #counts = new Map<string, number>();
-  /** By address space, pool and family: pools never change, and another one of the address space takes none of them. */
+  /** By address space, pool and family, because a lease never changes its pool. */
   readonly #released = new Map<string, ReleasedAddresses>();
 
   add(entry: InventoryEntry): void {
@@ -79,14 +79,14 @@ export class Inventory {
     this.#space(entry.space)[entry.family].delete(entry.value);
   }
 
-  /** How many addresses of the pool and family a pod holds. */
+  /** The number of addresses of the pool and family that a pod holds. */
   heldBy(pod: string, pool: string, family: Family): number {
     return this.#counts.get(podCountKey({ pod, pool, family })) ?? 0;
   }
 
   /**
-   * @param blocks those of the pool. What lies in one that its node may not use now is nobody's.
-   * @param cooledSince what was released then or before has cooled down; in milliseconds since the epoch
+   * @param blocks of the pool; addresses in a block that its node may not use now are not free
+   * @param cooledSince addresses released at or before this time have cooled down; in milliseconds since the epoch
    */
   free(
     pool: Pool,
@@ -146,7 +146,7 @@ function countIn(ranges: RangeSet, addresses: AddressCounter): number {
   return ranges.ranges.reduce((sum, { first, last }) => sum + addresses.countIn(first, last), 0);
 }
 
-/** Capped: nobody tells so many apart. */
+/** Returns the number of free addresses, capped because larger numbers make no difference. */
 function countFree(ranges: RangeSet, occupied: AddressCounter): number {
   const free = ranges.size - BigInt(countIn(ranges, occupied));
   return Number(free > COUNT_LIMIT ? COUNT_LIMIT : free);

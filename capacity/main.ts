@@ -12,18 +12,18 @@ import { Publisher } from './publisher.js';
 import { CapacityCaches } from './capacity-caches.js';
 
 const NAME = 'holdfast-capacity';
-/** There is one thing to do, over and over. */
+/** The only key of the work queue. */
 const ROUND = 'round';
-/** Changes come in swarms. */
+/** Delay that collects changes which come together. */
 const BATCH_MS = 50;
-/** Pools that a warning names. */
+/** How many pools a warning names. */
 const MAX_NAMED_POOLS = 5;
-/** So often all is looked at, whatever was heard. */
+/** Interval of rounds without a change. */
 const RESYNC_MS = 10_000;
 
 /**
- * Shows on nodes how many addresses of a pool are free, as extended resources that the scheduler counts. Of several replicas one works.
- * @param identity unique among the candidates for leadership
+ * Shows the free addresses of pools on nodes, as extended resources that the scheduler counts. Only the leader of several replicas works.
+ * @param identity unique among the candidates of the leader election
  */
 export function createCapacity(
   context: ProcessContext,
@@ -49,7 +49,7 @@ class Capacity implements Component {
   #term: LeadershipTerm | undefined;
   #roundAt = -Infinity;
   #measured: ReadonlySet<string> = new Set();
-  /** Pools that the last warning named. */
+  /** The pools in the last warning. */
   #leftOut = '';
 
   constructor(shared: ProcessContext, config: CapacityConfig, identity: string) {
@@ -88,7 +88,7 @@ class Capacity implements Component {
     await this.#sources.stop();
   }
 
-  /** Soon, but not before the interval since the last round is over. */
+  /** Starts a round soon, but not before the publish interval since the last round is over. */
   #look(): void {
     const { clock } = this.#context;
     const pause = this.#roundAt + this.#config.publishIntervalMs - clock.now();
@@ -96,7 +96,7 @@ class Capacity implements Component {
   }
 
   #beginTerm(signal: AbortSignal): void {
-    // every request under way listens to it: Node would take that for a leak
+    // every pending request listens to the signal, which Node would report as a leak
     setMaxListeners(0, signal);
     const { client, clock, random, log, metrics } = this.#context;
     const { settleMs, offerTimeoutMs } = this.#config;
@@ -128,7 +128,7 @@ class Capacity implements Component {
   async #round(publisher: Publisher): Promise<SyncResult> {
     const sources = this.#sources;
     const pools = this.#choose();
-    // as long as something is not known, what is shown stays as it is
+    // until all caches have synced, nodes stay unchanged
     if (!sources.followLeasesOf(pools)) return { retryAfterMs: RESYNC_MS };
     const { clock } = this.#context;
     this.#roundAt = clock.now();
@@ -155,7 +155,7 @@ class Capacity implements Component {
     if (names !== '' && names !== this.#leftOut) {
       this.#context.log.warn(
         { pools: leftOut.length },
-        `nodes show ${most} pools (--max-published-pools) and not AddressPools ${names}: take publishCapacity out of pools that do not need it, or raise the limit`,
+        `nodes show only ${most} pools (--max-published-pools), and not AddressPools ${names}: remove publishCapacity from pools that do not need it, or raise the limit`,
       );
     }
     this.#leftOut = names;

@@ -1,24 +1,33 @@
 import type { Metrics } from '../process/metrics.js';
 
-/** What is measured of free addresses that nodes show. */
+/** The metrics of the addresses that nodes show. */
 export interface CapacityMetrics {
   setLeading(leader: boolean): void;
-  /** Of a pool: addresses that nobody has or waits for, and pods for which no node has room. */
+  /** Free addresses of a pool that no bound pod waits for, and pods that no node has room for. */
   observed(pool: string, counts: { free: number; waiting: number }): void;
-  /** No such pool is published any more. */
+  /** The pool is no longer published. */
   forget(pool: string): void;
-  /** Pools that publish their capacity and are beyond the limit. */
+  /** The number of pools with publishCapacity beyond the limit. */
   leftOut(pools: number): void;
-  /** One write to a node. */
+  /** A write to a node ended. */
   written(result: 'done' | 'failed'): void;
 }
 
 export function createCapacityMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>): CapacityMetrics {
-  const leader = metrics.gauge('capacity_leads', '1 where this process is the one that works.');
-  const free = metrics.gauge('capacity_free', 'Addresses of a pool that nodes show, all together at most.', ['pool']);
-  const waiting = metrics.gauge('capacity_waiting_pods', 'Pods that no node had room for.', ['pool']);
-  const leftOut = metrics.gauge('capacity_pools_left_out', 'Pools that publish their capacity beyond the limit.');
-  const writes = metrics.counter('capacity_writes_total', 'Writes to nodes, by how they ended.', ['result']);
+  const leader = metrics.gauge('capacity_leads', '1 if this process is the leader.');
+  const free = metrics.gauge(
+    'capacity_free',
+    'Free addresses of a pool that no bound pod waits for: the most that all nodes together show.',
+    ['pool'],
+  );
+  const waiting = metrics.gauge('capacity_waiting_pods', 'Unschedulable pods that wait for addresses of the pool.', [
+    'pool',
+  ]);
+  const leftOut = metrics.gauge(
+    'capacity_pools_left_out',
+    'Pools with publishCapacity that nodes do not show because of --max-published-pools.',
+  );
+  const writes = metrics.counter('capacity_writes_total', 'Writes to nodes, by result.', ['result']);
   return {
     setLeading: (leads) => leader.set(leads ? 1 : 0),
     observed: (pool, counts) => {

@@ -6,12 +6,12 @@ import type {
   Toleration,
 } from './scheduling-constraints.js';
 
-/** What of a node decides who may run on it. */
+/** The fields of a node that decide which pods can run on it. */
 export interface SchedulingTraits {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly unschedulable: boolean;
-  /** Those that keep pods away: NoSchedule and NoExecute. */
+  /** Taints with the effects NoSchedule and NoExecute. */
   readonly taints: readonly Taint[];
 }
 
@@ -21,12 +21,12 @@ export interface Taint {
   readonly effect: string;
 }
 
-/** As the scheduler sees a cordoned node, whether the taint is there yet or not. */
+/** The taint of a cordoned node. The scheduler assumes it even before it is set. */
 const UNSCHEDULABLE: Taint = { key: 'node.kubernetes.io/unschedulable', value: '', effect: 'NoSchedule' };
 
 /**
- * Whether a pod may run on a node as far as its node selector, its required node affinity and its tolerations go: where it can be
- * scheduled at all, whatever else the scheduler looks at.
+ * Whether the node selector, the required node affinity and the tolerations of a pod allow it to run on a node. The scheduler checks more than
+ * that.
  */
 export function canRun(constraints: SchedulingConstraints, node: SchedulingTraits): boolean {
   return (
@@ -37,7 +37,7 @@ export function canRun(constraints: SchedulingConstraints, node: SchedulingTrait
   );
 }
 
-/** Pods that ask for nothing special may run there. */
+/** Whether pods without tolerations can run on the node. */
 export function isUntainted(node: SchedulingTraits): boolean {
   return taintsOf(node).length === 0;
 }
@@ -46,12 +46,12 @@ function taintsOf({ unschedulable, taints }: SchedulingTraits): readonly Taint[]
   return unschedulable ? [...taints, UNSCHEDULABLE] : taints;
 }
 
-/** A term that says nothing matches nothing. */
+/** An empty term matches no node. */
 function matchesTerm({ labels, fields }: NodeSelectorTerm, node: SchedulingTraits): boolean {
   if (labels.length === 0 && fields.length === 0) return false;
   return (
     labels.every((requirement) => meetsRequirement(node.labels[requirement.key], requirement)) &&
-    // a node has one field that can be asked for
+    // Kubernetes supports only this field
     fields.every((requirement) => requirement.key === 'metadata.name' && meetsRequirement(node.name, requirement))
   );
 }
@@ -84,7 +84,7 @@ function compares(
   return value !== undefined && isNumber(value) && isNumber(bound) && holds(Number(value), Number(bound));
 }
 
-/** Without a key it is for all taints, without an effect for all effects. */
+/** A toleration without a key matches all taints, one without an effect matches all effects. */
 function tolerates({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
   if (effect !== '' && effect !== taint.effect) return false;
   if (key === '') return operator === 'Exists';

@@ -7,14 +7,14 @@ import { identityMetadataOf } from '../cluster/transforms.js';
 import { hasNetwork } from '../ipam/core/pool-nodes.js';
 import type { SchedulingTraits, Taint } from './node-fit.js';
 
-/** A node as far as shares go. */
+/** The cached fields of a node. */
 export interface NodeRecord extends KubeObject {
   readonly traits: SchedulingTraits;
-  /** By extended resource of ours: what it shows. */
+  /** What the node shows, by extended resource of Holdfast. */
   readonly shown: ReadonlyMap<string, ShownCapacity>;
 }
 
-/** What stands in a node's status; schedulers go by what is allocatable. Absent: the key is not there, or no number. */
+/** Values in the status of a node. The scheduler uses allocatable. Absent if the key is absent or is not a number. */
 export interface ShownCapacity {
   readonly capacity?: number;
   readonly allocatable?: number;
@@ -37,12 +37,12 @@ export function transformNode(node: KubeObject): NodeRecord {
   };
 }
 
-/** Whether it has the network. */
+/** Whether the node has the network of a pool with this nodeSelector. */
 export function hasPoolNetwork(node: NodeRecord, selector: Readonly<Record<string, string>> = {}): boolean {
   return hasNetwork(node, node.traits.labels, selector);
 }
 
-/** Heartbeats are many, and change nothing of this. */
+/** Whether two versions of a node are equal in all that matters here. Heartbeats are frequent and change none of it. */
 export function isSameNodeState(one: NodeRecord, other: NodeRecord): boolean {
   return fingerprintOf(one) === fingerprintOf(other);
 }

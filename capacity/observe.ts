@@ -11,36 +11,36 @@ import type { ShareNode } from './shares.js';
 import type { Inventory } from './inventory.js';
 import { type ShownPool, servesNamespace, groupPendingPods } from './pending-pods.js';
 
-/** What one round is about. */
+/** The input of one round. */
 export interface CapacityInputs {
   readonly pools: readonly Pool[];
   readonly nodes: readonly NodeRecord[];
   readonly pods: Iterable<PodRecord>;
   readonly inventory: Pick<Inventory, 'heldBy' | 'free'>;
   readonly blocksOf: (pool: Pool) => readonly BlockRecord[];
-  /** Milliseconds since the epoch. */
+  /** In milliseconds since the epoch. */
   readonly now: number;
-  /** For how long agents may answer from their caches. */
+  /** How long agents may answer from their caches. */
   readonly maxStalenessMs: number;
 }
 
-/** A pool, and what pods ask of it. */
+/** A pool and the requests of pods for its addresses. */
 export interface PoolDemand {
   readonly resource: string;
   readonly pool: Pool;
-  /** Free addresses that no bound pod waits for; below 0 where more pods are bound than there are addresses. */
+  /** Free addresses that no bound pod waits for; negative if bound pods wait for more addresses than are free. */
   readonly budget: number;
-  /** Those that may show it. */
+  /** The nodes that may show the pool. */
   readonly nodes: readonly Omit<ShareNode, 'shown' | 'most'>[];
-  /** By node, whether it may show it or not. */
+  /** Requested addresses by node, even if the node may not show the pool. */
   readonly requested: ReadonlyMap<string, number>;
   readonly waiting: readonly PendingPodGroup[];
-  /** Keys of kinds that wait, perhaps for this pool, and could not be looked at as well. */
+  /** Keys of pending pod groups that this round did not examine, perhaps groups for this pool. */
   readonly unseen: ReadonlySet<string>;
   readonly waitingPods: number;
 }
 
-/** @param turn where too many kinds of pods wait, others are looked at in each turn */
+/** @param turn if there are too many groups of pending pods, each turn examines other groups */
 export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
   const { asking: requesting, waitingPods } = groupPods(inputs.pods);
   const pools = [...inputs.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -79,7 +79,7 @@ export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
   });
 }
 
-/** Looks at each pod once. @returns by resource, those that ask for it; and those that no node had room for */
+/** Visits each pod once. @returns the pods that request each resource, and the pending pods */
 function groupPods(pods: Iterable<PodRecord>) {
   const requesting = new Map<string, PodRecord[]>();
   const waitingPods: PodRecord[] = [];
@@ -105,7 +105,7 @@ function countRequests(pods: readonly PodRecord[], resource: string) {
   return { staying, leaving };
 }
 
-/** Of two families the scarcer one counts. A pod that is being deleted may be about to get its addresses all the same. */
+/** Counts the scarcer of two families. A pod that is being deleted can still get its addresses, so it counts too. */
 function freeAddresses(
   pool: Pool,
   pods: readonly PodRecord[],
@@ -132,7 +132,7 @@ function missingAddresses(
   { uid, namespace, requests, attached }: PodRecord,
   { sight, resource, pool, family }: { sight: CapacityInputs; resource: string; pool: Pool; family: Family },
 ): number {
-  // whatever it asks for
+  // a pod that is attached gets no more addresses, and a pod of another namespace gets none
   if (attached || !servesNamespace(pool, namespace)) return 0;
   return Math.max(0, (requests.get(resource) ?? 0) - sight.inventory.heldBy(uid, pool.name, family));
 }

@@ -1,59 +1,59 @@
-/** Pods that no node had enough for, and that are alike: they need the same, and may run on the same nodes. */
+/** Pending pods that request the same addresses and can run on the same nodes. */
 export interface PendingPodGroup {
-  /** The same for the same kind in every round, and in every pool that it needs addresses of. */
+  /** Identifies the group in all rounds and for all pools that it requests. */
   readonly key: string;
   readonly pods: number;
-  /** How many addresses of the pool each of them needs. */
+  /** How many addresses of the pool each pod requests. */
   readonly requested: number;
-  /** Nodes that they may run on. */
+  /** The nodes on which the pods can run. */
   readonly nodes: readonly string[];
-  /** The node that is given what they need of another pool: a pod can be bound only where it finds all. */
+  /** The node chosen for another pool of the same pods, because a pod needs all its addresses on one node. */
   readonly prefers?: string | undefined;
 }
 
-/** What a kind is offered. Times are the clock's ms. */
+/** The addresses that a group is offered on a node. Times are clock times in ms. */
 export interface Offer {
   readonly node?: string;
   /** When the node was chosen. */
   readonly at: number;
-  /** Since when a pod of the kind could be bound there, and nothing of it was used. */
+  /** Since when a pod of the group could be bound to the node and no address was used. */
   readonly since?: number;
-  /** What the node had then. */
+  /** The share of the node at that time. */
   readonly share: number;
-  /** By node: when it was found that no pod of the kind uses what is there. The scheduler has reasons that are not looked at here. */
+  /** When the group left the offer of a node unused, by node. The scheduler has reasons that are not checked here. */
   readonly declined: ReadonlyMap<string, number>;
 }
 
 export interface Placement {
-  /** What nodes need for pods that wait: at least. */
+  /** The least share of each node for pending pods. */
   readonly needed: ReadonlyMap<string, number>;
-  /** By the kind's key: the node. */
+  /** The chosen node by key of the group. */
   readonly placed: ReadonlyMap<string, string>;
   readonly offers: ReadonlyMap<string, Offer>;
 }
 
 export interface PlacementInput {
   readonly budget: number;
-  /** What pods that come now find on each node. */
+  /** The addresses that a new pod can use on each node. */
   readonly usable: ReadonlyMap<string, number>;
   readonly waiting: readonly PendingPodGroup[];
-  /** Keys of kinds that wait, too, and get nothing in this round: what they have declined is not forgotten. */
+  /** Keys of groups that were not examined in this round. The nodes that they have declined are remembered. */
   readonly skippedGroups?: ReadonlySet<string>;
   readonly offers: ReadonlyMap<string, Offer>;
   readonly now: number;
-  /** For how long a kind may leave what it is offered unused. */
+  /** How long a group may leave an offer unused. */
   readonly offerTimeoutMs: number;
 }
 
-/** What is offered comes late where others have to lose it first; after so many times the patience it is taken not to come at all. */
+/** An offer is late if other nodes must lose addresses first. It counts as failed after this many offer timeouts. */
 const LATE_FACTOR = 4;
 const NONE_DECLINED: ReadonlyMap<string, number> = new Map();
 const NO_GROUPS: ReadonlySet<string> = new Set();
 
 /**
- * Chooses for waiting pods the nodes that are to have what they need. Each kind keeps its node until pods of it are bound, or have declined
- * it by staying away for long; then it comes after all other kinds, and tries the node next that it has never declined, or longest ago. So
- * each kind has its turn on each node on which it may run, and none keeps the last address from those that could use it.
+ * Chooses the nodes that get addresses for pending pods. Each group keeps its node until its pods are bound, or until it has left the offer
+ * unused for the offer timeout. Then all other groups come first, and the group next tries the node that it never declined or declined longest
+ * ago. So each group tries every node on which it can run, and none blocks the last address.
  */
 export function placePendingPods(input: PlacementInput): Placement {
   const { waiting, budget, skippedGroups = NO_GROUPS, now } = input;
@@ -72,7 +72,7 @@ export function placePendingPods(input: PlacementInput): Placement {
   for (const kind of inTurn) {
     if (kind.requested > left) {
       withdrawOffer(offers, kind);
-      // what is left is kept for it: kinds that need less would take it for ever, one after the other
+      // the rest is kept for this group: groups that need less would otherwise always use it first
       left = 0;
       continue;
     }
@@ -80,7 +80,7 @@ export function placePendingPods(input: PlacementInput): Placement {
     placement.placed.set(kind.key, node);
     give(kind, node, 1);
   }
-  // one of each kind comes before many of one
+  // one pod of each group comes before more pods of one group
   for (const kind of inTurn) {
     const node = placement.placed.get(kind.key);
     if (node !== undefined) give(kind, node, kind.pods - 1);
@@ -88,7 +88,7 @@ export function placePendingPods(input: PlacementInput): Placement {
   return placement;
 }
 
-/** Is what the kind was offered still to be left to it? */
+/** Returns the offer if the group keeps it, else an offer without a node. */
 function reviewOffer(kind: PendingPodGroup, { offers, usable, now, offerTimeoutMs }: PlacementInput): Offer {
   const before = offers.get(kind.key) ?? { at: now, share: 0, declined: NONE_DECLINED };
   const { node, declined } = before;
@@ -103,14 +103,14 @@ function refreshOffer(
   before: Offer,
   { share, requested, now }: { share: number; requested: number; now: number },
 ): Offer {
-  // somebody has used of it: it is good for others, too
+  // a pod has used addresses of the offer, so other pods can too
   const fresh = share < before.share;
   const { since = now, ...kept } = before;
   const offer = { ...kept, share, at: fresh ? now : before.at };
   return share < requested ? offer : { ...offer, since: fresh ? now : since };
 }
 
-/** Nothing is left for it: it has not declined anything. */
+/** Takes back an offer because no address is left. The group has not declined the node. */
 function withdrawOffer(offers: Map<string, Offer>, { key }: PendingPodGroup): void {
   const { at = 0, declined = NONE_DECLINED } = offers.get(key) ?? {};
   offers.set(key, { at, share: 0, declined });
@@ -130,7 +130,7 @@ function chooseNode(
   return node;
 }
 
-/** Those that have something keep it; then those that have declined nothing, or nothing lately. */
+/** Sorts groups with an offer first, then groups that declined no node, then groups that declined longest ago. */
 function lastDeclinedAt(offer: Offer | undefined): number {
   if (offer?.node !== undefined) return -1;
   return Math.max(0, ...(offer?.declined.values() ?? []));

@@ -6,12 +6,12 @@ import type { PendingPodGroup } from './offers.js';
 import type { SchedulingConstraints } from './scheduling-constraints.js';
 import type { PodRecord } from './pod-record.js';
 
-/** Kinds that are given something in a round. */
+/** The most groups that get an offer in a round. */
 const MAX_GROUPS = 500;
-/** Kinds that are looked at for it, those included that can run nowhere. */
+/** The most groups that are examined in a round, including groups that can run on no node. */
 const MAX_EXAMINED_GROUPS = 5_000;
 
-/** A pool, and the nodes that may show it. */
+/** A pool and the nodes that may show it. */
 export interface ShownPool {
   readonly pool: Pool;
   readonly nodes: readonly NodeRecord[];
@@ -23,17 +23,17 @@ export interface RequestingPodGroup extends Omit<PendingPodGroup, 'requested'> {
 
 export interface PendingPodGroups {
   readonly groups: readonly RequestingPodGroup[];
-  /** Keys of those that could not be looked at as well. */
+  /** Keys of the groups that were not examined. */
   readonly skipped: ReadonlySet<string>;
 }
 
 type PodGroupConstraints = Omit<RequestingPodGroup, 'nodes'> & { readonly needs: SchedulingConstraints };
 
 /**
- * Pods that ask for the same and may run on the same nodes are one kind; those that nobody publishes for, and those that may run nowhere, wait
- * for somebody else. Where there are too many kinds, namespaces take turns: none keeps another's from being looked at.
- * @param pools by resource
- * @param turn where there are too many kinds, others are looked at in each turn
+ * Groups pending pods that request the same addresses and can run on the same nodes. Ignores pods that request an unpublished pool or can run
+ * on no node. If there are too many groups, namespaces take turns, so that no namespace blocks another one.
+ * @param pools by extended resource
+ * @param turn if there are too many groups, each turn examines other groups
  */
 export function groupPendingPods(
   pods: readonly PodRecord[],
@@ -71,19 +71,19 @@ export function groupPendingPods(
   return { groups: found, skipped: unseen };
 }
 
-/** Whether pods of the namespace ever get addresses of it. */
+/** Whether pods of the namespace can get addresses of the pool. */
 export function servesNamespace(pool: Pool | undefined, namespace: string): boolean {
   return pool !== undefined && (pool.namespaces?.has(namespace) ?? true);
 }
 
-/** In another order in each turn, and the same for all rounds of it, whoever comes or goes meanwhile. */
+/** Shuffles the ids by turn. Added or removed ids do not change the order of the others in a turn. */
 function shuffledByTurn(ids: readonly string[], turn: number): string[] {
   const lots = new Map(ids.map((id) => [id, shortHash(`${turn}/${id}`, 16)]));
   const lotOf = (id: string) => lots.get(id) ?? '';
   return [...ids].sort((a, b) => (lotOf(a) < lotOf(b) ? -1 : 1));
 }
 
-/** The first of each, then the second of each, and so on; each key once, and no more than are looked at. */
+/** Returns the first of each list, then the second of each, and so on: each key once, up to the limit. */
 function interleaved(lists: readonly (readonly string[])[]): string[] {
   const keys = new Set<string>();
   const longest = Math.max(0, ...lists.map(({ length }) => length));
@@ -93,7 +93,7 @@ function interleaved(lists: readonly (readonly string[])[]): string[] {
   return [...keys].slice(0, MAX_EXAMINED_GROUPS);
 }
 
-/** @param sets of the nodes that show each of the resources */
+/** @param sets the nodes that show each of the resources */
 function nodesThatFit(needs: SchedulingConstraints, sets: readonly ReadonlySet<NodeRecord>[]): string[] {
   const [first = new Set<NodeRecord>(), ...others] = sets;
   return [...first]

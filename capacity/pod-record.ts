@@ -4,23 +4,23 @@ import { isBeingDeleted } from '../api/meta.js';
 import { type Pod, isTerminal } from '../api/pod.js';
 import { type SchedulingConstraints, readSchedulingConstraints } from './scheduling-constraints.js';
 
-/** A pod that asks for addresses, as far as shares go. */
+/** The cached fields of a pod that requests addresses. */
 export interface PodRecord {
   readonly uid: string;
   readonly namespace: string;
-  /** By extended resource: how many addresses. */
+  /** The number of addresses by extended resource. */
   readonly requests: ReadonlyMap<string, number>;
-  /** Where it is bound. */
+  /** The node to which the pod is bound. */
   readonly node?: string;
-  /** Its network is there: it has all the addresses that it will ever have. */
+  /** Whether the interfaces of the pod exist, so that it gets no more addresses. */
   readonly attached: boolean;
-  /** It is being deleted. */
+  /** Whether the pod is being deleted. */
   readonly leaving: boolean;
-  /** Of a pod for which no node had room, where it may run. */
+  /** Set for an unschedulable pod only. */
   readonly needs?: SchedulingConstraints;
 }
 
-/** @returns undefined for a pod that has ended, or asks for none */
+/** @returns undefined if the pod has ended or requests no addresses */
 export function readPodRecord(pod: Pod): PodRecord | undefined {
   if (isTerminal(pod)) return undefined;
   const requests = requestsOf(pod.spec);
@@ -39,7 +39,7 @@ export function readPodRecord(pod: Pod): PodRecord | undefined {
   };
 }
 
-/** The runtime has told of its sandbox, which it does not before every interface is there. */
+/** The runtime reports a sandbox only after all its interfaces exist. */
 function isAttached({ status }: Pod): boolean {
   return status?.phase === 'Running' || !!status?.podIP;
 }
@@ -54,8 +54,8 @@ function isUnschedulable({ status }: Pod): boolean {
 }
 
 /**
- * As the scheduler counts: containers that run together are added up, with the init containers that go on beside them; an init container
- * that ends before needs its own for that time.
+ * Adds up the requests of a pod as the scheduler does: the sum of all containers and restartable init containers, or the largest sum while an
+ * ordinary init container runs.
  */
 export function requestsOf(spec: unknown): Map<string, number> {
   const { containers, initContainers } = asRecord(spec);

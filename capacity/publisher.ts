@@ -12,11 +12,11 @@ import { type PoolDemand, type CapacityInputs, observeDemand } from './observe.j
 import type { Offer } from './offers.js';
 import { type ShareNode, planShares } from './shares.js';
 
-/** So often what nobody has is given out though nobody needs it yet. */
+/** Interval in which unused addresses are distributed even if no node needs them. */
 const REBALANCE_INTERVAL_MS = 10_000;
-/** Where too many kinds of pods wait to be looked at, others are after so many times the patience: some are offered something meanwhile. */
+/** If there are too many groups of pending pods, other groups are examined after this many offer timeouts. */
 const OFFER_TIMEOUTS_PER_TURN = 16;
-/** Writes under way at once. */
+/** The number of concurrent writes. */
 const MAX_PARALLEL_WRITES = 8;
 
 export interface PublisherOptions {
@@ -26,22 +26,22 @@ export interface PublisherOptions {
   readonly metrics: Pick<CapacityMetrics, 'observed' | 'written'>;
   readonly settleMs: number;
   readonly offerTimeoutMs: number;
-  /** From then on somebody else may publish: nothing more is written. */
+  /** After its abort another leader may publish, so nothing is written. */
   readonly signal: AbortSignal;
 }
 
-/** By extended resource; null: the key goes. */
+/** New values by extended resource; null removes the key. */
 type NodeChanges = Map<string, number | null>;
 
-/** Shows on nodes what is free: one round looks at everything, plans, and writes at most once to each node. */
+/** Shows the free addresses on nodes. A round observes everything, plans, and writes each node at most once. */
 export class Publisher {
   readonly #options: PublisherOptions;
-  /** By resource, then by node. */
+  /** By extended resource and node. */
   readonly #beliefs = new Map<string, Map<string, AdvertisedCapacity>>();
   readonly #offers = new Map<string, ReadonlyMap<string, Offer>>();
-  /** By resource: when shares were made even last. */
+  /** When shares were last levelled, by extended resource. */
   readonly #evenAt = new Map<string, number>();
-  /** Until then somebody who published before may still be believed: nothing is raised. */
+  /** Until then schedulers may see values of a former leader, so no value is raised. */
   readonly #calmAt: number;
 
   constructor(options: PublisherOptions) {
@@ -50,8 +50,8 @@ export class Publisher {
   }
 
   /**
-   * @returns whether more is to be done soon, though nothing changes
-   * @throws {Error} where a node could not be written to, after all others were
+   * @returns whether another round is due soon even without a change
+   * @throws {Error} if a write of a node failed, after all nodes have been tried
    */
   async publish(inputs: CapacityInputs): Promise<boolean> {
     const { nodes } = inputs;
@@ -75,7 +75,7 @@ export class Publisher {
       if (plan.unfinished || pool.waitingPods > 0) isUnfinished = true;
     }
     this.#repair(nodes, pools, (node, resource, count) => {
-      // what was planned is right already
+      // planned values are correct already
       if (changes.get(node)?.has(resource) !== true) change(node, resource, count);
     });
     await this.#writeAll(changes, new Map(nodes.map(({ traits, metadata }) => [traits.name, metadata.uid])));
@@ -129,7 +129,7 @@ export class Publisher {
     );
     const plan = planShares({
       budget,
-      // spelled out, for there are as many as nodes times pools: made by spreading they take a round twice as long
+      // no object spread: with one object per node and pool it doubles the time of a round
       nodes: nodes.map(({ name, requested, leaving, own, ordinary }): ShareNode => {
         const belief = this.#belief(resource, name);
         return { name, requested, leaving, own, ordinary, shown: belief.expected, most: belief.highest(now) };
@@ -152,7 +152,7 @@ export class Publisher {
     return isDue;
   }
 
-  /** What somebody else has changed, or left behind. */
+  /** Corrects values that other software has changed, or a former leader has left. */
   #repair(
     nodes: readonly NodeRecord[],
     pools: readonly PoolDemand[],
@@ -165,14 +165,14 @@ export class Publisher {
       for (const [resource, { capacity, allocatable }] of shown) {
         if (wanted.get(resource)?.has(traits.name) !== true) change(traits.name, resource, null);
         else if (capacity !== allocatable && allocatable !== undefined) {
-          // as it was planned, or as it is: both numbers say the same
+          // makes both values equal: the planned value, else the current one
           change(traits.name, resource, this.#belief(resource, traits.name).expected ?? allocatable);
         }
       }
     }
   }
 
-  /** @param uids of the nodes, by name: one that was made anew meanwhile is another */
+  /** @param uids of the nodes by name, so that a new node of the same name is not written */
   async #writeAll(
     changes: ReadonlyMap<string, NodeChanges>,
     uids: ReadonlyMap<string, string | undefined>,
@@ -195,7 +195,7 @@ export class Publisher {
     const [first] = failures;
     throw failures.length === 1
       ? first
-      : new Error(`${failures.length} nodes could not be written to: ${messageOf(first)}`, { cause: first });
+      : new Error(`writing ${failures.length} nodes failed, the first with: ${messageOf(first)}`, { cause: first });
   }
 
   async #write({ name, uid }: { name: string; uid: string | undefined }, changes: NodeChanges): Promise<void> {
@@ -212,11 +212,11 @@ export class Publisher {
       const written = await client.patch(NODES, { name }, { type: 'merge', body }, options);
       for (const { belief } of beliefs) belief.writeSucceeded(written.metadata.resourceVersion ?? '');
       metrics.written('done');
-      log.debug({ node: name, counts }, 'what is free is shown');
+      log.debug({ node: name, counts }, 'wrote the free addresses of the node');
     } catch (error) {
       metrics.written('failed');
       if (!mayHaveActed(error)) for (const { belief } of beliefs) belief.writeRejected();
-      // gone meanwhile: nobody runs there any more
+      // a deleted node needs no write
       if (!isNotFound(error)) throw error;
     }
   }

@@ -1,12 +1,12 @@
 import { OccupiedSet } from '../ipam/core/occupied-set.js';
 
-/** A set of addresses as far as it is counted. */
+/** A set of addresses that can be counted. */
 export interface AddressCounter {
-  /** How many from `first` to `last`, both included, are in it. */
+  /** The number of addresses from `first` to `last`, both included. */
   countIn(first: bigint, last: bigint): number;
 }
 
-/** Addresses of one pool and family that nobody has, and since when: somebody else may have them once they have cooled down. */
+/** The released addresses of one pool and family, and when they were released. They are free after their cool-down. */
 export class ReleasedAddresses {
   readonly #all = new OccupiedSet();
   /** In milliseconds since the epoch. */
@@ -22,8 +22,8 @@ export class ReleasedAddresses {
   }
 
   /**
-   * As they are now. Most have cooled down long ago, and wait for their MAC addresses: the others are looked at one by one.
-   * @param cooledSince what was released then or before has cooled down; in milliseconds since the epoch
+   * Returns the addresses that have cooled down. Most of them are only kept for their MAC addresses, so the few others are subtracted.
+   * @param cooledSince addresses released at or before this time have cooled down; in milliseconds since the epoch
    */
   cooled(cooledSince: number): AddressCounter {
     const cooling = new OccupiedSet();

@@ -1,15 +1,15 @@
 import { MAX_POD_CONSTRAINTS } from '../api/limits.js';
 import { isRecord, asList, asRecord, asString } from '../api/json.js';
 
-/** Where a pod may run, as its spec says; what cannot be read says nothing. */
+/** The fields of a pod's spec that limit where it can run. Invalid fields are ignored. */
 export interface SchedulingConstraints {
   readonly nodeSelector: Readonly<Record<string, string>>;
-  /** Of the required node affinity: one of them must match; absent: any node does. */
+  /** The terms of the required node affinity. One of them must match; absent if every node matches. */
   readonly nodeSelectorTerms?: readonly NodeSelectorTerm[];
   readonly tolerations: readonly Toleration[];
 }
 
-/** All of them must hold. */
+/** All requirements must match. */
 export interface NodeSelectorTerm {
   readonly labels: readonly NodeSelectorRequirement[];
   readonly fields: readonly NodeSelectorRequirement[];
@@ -21,7 +21,7 @@ export interface NodeSelectorRequirement {
   readonly values: readonly string[];
 }
 
-/** `''` where the pod says nothing. */
+/** Fields are `''` if the pod does not set them. */
 export interface Toleration {
   readonly key: string;
   readonly operator: string;
@@ -29,7 +29,7 @@ export interface Toleration {
   readonly effect: string;
 }
 
-/** @returns undefined if there is more than is compared with each node: nobody looks for a node for such a pod */
+/** @returns undefined if the constraints are too large to compare with each node; such a pod gets no offer */
 export function readSchedulingConstraints(spec: unknown): SchedulingConstraints | undefined {
   const { nodeSelector, affinity, tolerations } = asRecord(spec);
   const required = asRecord(asRecord(affinity).nodeAffinity).requiredDuringSchedulingIgnoredDuringExecution;

@@ -1,19 +1,19 @@
-/** Evening out of shares, by name. */
+/** Levels shares: reduces the largest and raises the smallest. */
 
 export interface ReduceOptions {
-  /** Below this a share is not cut. */
+  /** A share is not reduced below this value. */
   floor: (name: string) => number;
   isReduced: (name: string) => boolean;
 }
 
-/** Makes all shares together no more than the limit, as far as they may be cut: always from those that have most above their floor. */
+/** Reduces shares until their sum is at most the limit, if their floors allow it. Reduces first the shares that are most above their floor. */
 export function reduceShares(shares: Map<string, number>, limit: number, { floor, isReduced }: ReduceOptions): void {
   let excess = [...shares.values()].reduce((sum, share) => sum + share, 0) - limit;
   if (excess <= 0) return;
   const room = new Map<string, number>();
   for (const [name, share] of shares) if (isReduced(name) && share > floor(name)) room.set(name, share - floor(name));
   const level = lowestLevel([...room.values()], excess);
-  // all that is above the level, and then one by one
+  // first everything above the level, then single addresses
   for (const [name, above] of largestFirst(room)) {
     const less = Math.min(excess, Math.max(0, above - level));
     shares.set(name, (shares.get(name) ?? 0) - less);
@@ -28,7 +28,7 @@ export function reduceShares(shares: Map<string, number>, limit: number, { floor
   }
 }
 
-/** @returns the lowest level to which all may be cut without cutting more than the excess */
+/** @returns the lowest level to which all values can be reduced without removing more than the excess */
 function lowestLevel(values: readonly number[], excess: number): number {
   let low = 0;
   let high = Math.max(0, ...values);
@@ -41,7 +41,7 @@ function lowestLevel(values: readonly number[], excess: number): number {
   return low;
 }
 
-/** Gives the amount to the named, always to those that have least, up to a ceiling. */
+/** Distributes the amount among the named shares, to the smallest first, up to a ceiling. */
 export function raiseShares(
   shares: Map<string, number>,
   amount: number,
@@ -64,7 +64,7 @@ export function raiseShares(
   for (const [name, share] of given) shares.set(name, share);
 }
 
-/** @returns the highest level to which all can be filled with the amount */
+/** @returns the highest level to which all values can be raised with the amount */
 function highestLevel(values: readonly number[], amount: number, ceiling: number): number {
   let low = 0;
   let high = ceiling;

@@ -1,62 +1,62 @@
 import { reduceShares, raiseShares } from './share-leveling.js';
 import { type Offer, type Placement, type PendingPodGroup, placePendingPods } from './offers.js';
 
-/** More than this is never shown as free: whoever has a big IPv6 network does not run out. */
+/** The most addresses that a node shows as free. Larger IPv6 pools do not run out. */
 export const MAX_SHARE = 10_000;
-/** A pool that has this many addresses for each node keeps some back, so that not every pod that ends makes somebody write. */
+/** A pool with this many addresses for each node keeps some back, so that not every deleted pod causes a write. */
 const PLENTY_PER_NODE = 8;
 const KEPT_BACK_DIVISOR = 8;
 
-/** A node that may show a pool. Counts are of addresses that each interface needs one of. */
+/** A node that may show a pool. Counts are of addresses in one family. */
 export interface ShareNode {
   readonly name: string;
-  /** What pods that are bound to it, and stay, ask for. */
+  /** Addresses requested by bound pods that are not being deleted. */
   readonly requested: number;
-  /** What pods ask for that are being deleted: to a scheduler they are still there. */
+  /** Addresses requested by pods that are being deleted. The scheduler still counts them. */
   readonly leaving: number;
-  /** What it shows, or was told last to show; absent: nothing. */
+  /** The value that the node shows or will show after the last write; absent if none. */
   readonly shown?: number | undefined;
-  /** The most that a scheduler may believe that it shows. */
+  /** The highest value that a scheduler may see. */
   readonly most: number;
-  /** Free in the blocks that it is lent, and for nobody else. */
+  /** Free addresses in the blocks of the node, which no other node uses. */
   readonly own: number;
-  /** Pods that ask for nothing special may run there. */
+  /** Whether pods without tolerations can run on the node. */
   readonly ordinary: boolean;
 }
 
 export interface ShareInput {
-  /** Free addresses that nobody waits for whose pod is bound: all shares together are never more. */
+  /** Free addresses that no bound pod waits for. The sum of all shares never exceeds it. */
   readonly budget: number;
   readonly nodes: readonly ShareNode[];
-  /** What a scheduler may believe of nodes that are not among these any more. */
+  /** Addresses that a scheduler may still see as free on nodes that are no longer eligible. */
   readonly elsewhere: number;
-  /** Shares have not been made even for long: what nobody has is given out though nobody needs it yet. */
+  /** Whether unused addresses are distributed even if no node needs them. */
   readonly isDue: boolean;
-  /** Pods that no node had enough for. */
+  /** Groups of pending pods. */
   readonly waiting: readonly PendingPodGroup[];
-  /** Keys of kinds of such pods that get nothing in this round. */
+  /** Keys of groups that were not examined in this round. */
   readonly skippedGroups?: ReadonlySet<string>;
-  /** What this function made of the last round. */
+  /** The offers of the last round. */
   readonly offers: ReadonlyMap<string, Offer>;
   readonly now: number;
-  /** For how long a node is given what a waiting pod needs before another node is. */
+  /** How long a node keeps the addresses for pending pods before another node gets them. */
   readonly offerTimeoutMs: number;
 }
 
 export interface SharePlan {
-  /** What nodes shall show that show something else. */
+  /** The new values of nodes whose value changes. */
   readonly caps: ReadonlyMap<string, number>;
   readonly offers: ReadonlyMap<string, Offer>;
-  /** By the key of a kind: the node that is given what it needs. */
+  /** The chosen node by key of the group. */
   readonly placed: ReadonlyMap<string, string>;
-  /** Somebody is to get more, once others are known to have less. */
+  /** Whether a share is to be raised once schedulers see that others were reduced. */
   readonly unfinished: boolean;
 }
 
 /**
- * Shares the free addresses of a pool out among nodes: a node shows what is requested on it already, and its share. What schedulers may
- * believe is free, on all nodes together, is never made more than what is free: a share grows only by what others are known to have lost.
- * Shares stay as they are while that does no harm: a pod that is bound makes them smaller by itself.
+ * Divides the free addresses of a pool among nodes. A node shows the addresses that its pods request, plus its share. The addresses that
+ * schedulers may see as free on all nodes never exceed the free addresses: a share grows only after others were reduced. Shares do not change
+ * without need: a pod that is bound reduces the share of its node by itself.
  */
 export function planShares(input: ShareInput): SharePlan {
   const budget = Math.max(0, input.budget);
@@ -71,7 +71,7 @@ function shareOf({ shown = 0, requested }: ShareNode): number {
   return Math.max(0, shown - requested);
 }
 
-/** What each node should have, if all could be written at once. */
+/** The share that each node should have if all writes took effect at once. */
 function wantedShares(
   { budget, nodes, isDue }: Pick<ShareInput, 'budget' | 'nodes' | 'isDue'>,
   shares: ReadonlyMap<string, number>,
@@ -89,7 +89,7 @@ function wantedShares(
   const kept = (name: string) => Math.max(needed.get(name) ?? 0, owns.get(name) ?? 0);
   const leaving = new Map(nodes.map(({ name, leaving: count }) => [name, count]));
   const usable = (name: string) => (shares.get(name) ?? 0) - (leaving.get(name) ?? 0);
-  // what nobody can use yet first, then where few can run; what a block holds, and what a pod waits for, last
+  // reduces first addresses of pods that are being deleted, then tainted nodes, then others; blocks and offers last
   reduceShares(wanted, budget, {
     floor: (name) => Math.max(kept(name), usable(name)),
     isReduced: (name) => (leaving.get(name) ?? 0) > 0,
@@ -107,7 +107,7 @@ interface TopUpOptions {
   isDue: boolean;
 }
 
-/** Nodes that run low get an even share again: of what nobody has, else of what others have more of. */
+/** Raises small shares to the average, from unused addresses or else from larger shares. */
 function topUp(wanted: Map<string, number>, budget: number, { floor, isServed, isDue }: TopUpOptions): void {
   const served = [...wanted.keys()].filter(isServed);
   if (served.length === 0) return;
@@ -121,12 +121,12 @@ function topUp(wanted: Map<string, number>, budget: number, { floor, isServed, i
     reduceShares(wanted, budget - missing, { floor: richest, isReduced: () => true });
   }
   if (low.length > 0) raiseShares(wanted, budget - sum(), { names: low, ceiling: keptBack > 0 ? even : even + 1 });
-  // few addresses, and most of them nowhere to be seen
+  // few addresses, and nodes show less than half of them
   const isSparse = 2 * sum() < budget && even < MAX_SHARE;
   if (isSparse || (isDue && keptBack === 0)) raiseShares(wanted, budget - sum(), { names: served, ceiling: even + 1 });
 }
 
-/** Less is written at once, more only as far as all that may be believed allows. */
+/** Writes lower values at once, and higher values only as far as the sum that schedulers may see allows. */
 function plannedWrites(
   { nodes, elsewhere }: ShareInput,
   budget: number,
@@ -152,7 +152,7 @@ function plannedWrites(
   return { caps, unfinished };
 }
 
-/** A node that shows less than what is requested on it gives nobody anything: it need not be told so again. */
+/** Whether the node needs no write. A node that shows less than its pods request has no free addresses anyway. */
 function isSettled({ shown = 0, requested }: ShareNode, cap: number): boolean {
   return shown === cap || (cap === requested && shown < requested);
 }

@@ -10,13 +10,13 @@ import {
 } from '../core/block.js';
 import type { Cidr } from '../core/cidr.js';
 
-/** One write, and why. */
+/** One write of a block, and the reason for the log. */
 export type BlockAction =
   | { readonly kind: 'lend'; readonly pool: string; readonly slice: Cidr; readonly node: string; readonly why: string }
   | { readonly kind: 'mark'; readonly block: BlockRecord; readonly reason: ReleaseReason; readonly why: string }
-  /** It stays its node's, whatever was asked or answered. */
+  /** Aborts a release: the node keeps the block. */
   | { readonly kind: 'keep'; readonly block: BlockRecord; readonly why: string }
-  /** `isNodeGone`: nobody has answered; only where the API server, too, knows no such node. */
+  /** `isNodeGone`: the node did not answer because it no longer exists. A live read must confirm that first. */
   | {
       readonly kind: 'take-back';
       readonly block: BlockRecord;
@@ -24,10 +24,10 @@ export type BlockAction =
       readonly isNodeGone: boolean;
       readonly why: string;
     }
-  /** Its node picks from it no more, and the finalizer holds it until no pod uses it. */
+  /** Deletes a block that is in use: its node stops picking from it, and the finalizer keeps it until no pod uses it. */
   | { readonly kind: 'withdraw'; readonly block: BlockRecord; readonly why: string }
   | { readonly kind: 'delete'; readonly block: BlockRecord; readonly why: string }
-  /** The finalizer goes, and the object with it. */
+  /** Removes the finalizer, so that the API server deletes the block. */
   | { readonly kind: 'let-go'; readonly block: BlockRecord; readonly why: string };
 
 export function writeOf(action: BlockAction): BlockWrite {

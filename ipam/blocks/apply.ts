@@ -16,17 +16,17 @@ export interface BlockApplyContext {
 }
 
 /**
- * - `done`: what is there now is known
- * - `lost`: somebody was faster, and what is there now is known
- * - `node-there`: the node that the cache does not know of is there
- * - `pool-there`: the pool that the cache does not know of, or not like this, is there
- * - `unreadable`: what has the name is no block that Holdfast could have made
+ * - `done`: the write succeeded, and the cached block is current
+ * - `lost`: another writer changed the block first, and the cached block is current
+ * - `node-there`: the node exists although the cache does not have it
+ * - `pool-there`: the pool serves although the cache does not have it, or shows it as deleted
+ * - `unreadable`: an object that is not a valid block has the name
  */
 export type BlockOutcome = 'done' | 'lost' | 'node-there' | 'pool-there' | 'unreadable';
 
 /**
- * Performs one write. Its precondition is the block as it was judged, and so is its loss no failure: the next plan is made of what is there.
- * @throws {Error} where it cannot be known whether anything was written
+ * Performs one write, with the planned resourceVersion as precondition. A conflict is not an error, because the next plan sees the new state.
+ * @throws {Error} if it is unknown whether the write was made
  */
 export async function applyBlockAction(action: BlockAction, context: BlockApplyContext): Promise<BlockOutcome> {
   const objection = await recheck(action, context);
@@ -39,13 +39,13 @@ export async function applyBlockAction(action: BlockAction, context: BlockApplyC
     if (!isAlreadyExists(error) && !isConflict(error) && !isNotFound(error)) throw error;
     return (await readBack(write, action, context)) ? 'lost' : 'unreadable';
   }
-  // a finalizer may hold what was deleted
+  // a finalizer can keep the deleted block
   if (write.verb === 'delete') await readBack(write, action, context);
   if (action.kind === 'let-go') context.blocks.forget(action.block);
   return 'done';
 }
 
-/** What is taken without an answer is taken on the API server's own word. */
+/** Reads the node or pool live before a block is reclaimed or deleted without an answer of its agent. */
 async function recheck(action: BlockAction, context: BlockApplyContext): Promise<BlockOutcome | undefined> {
   if (action.kind === 'take-back' && action.isNodeGone) {
     return (await nodeExists(action.block.node, context)) ? 'node-there' : undefined;
@@ -57,7 +57,7 @@ async function nodeExists(node: string, { client, call }: BlockApplyContext): Pr
   return (await findUnlessGone(client, NODES, { name: node }, call)) !== undefined;
 }
 
-/** Its node has not given it back: caches of pools and of blocks lag behind by different times, so that the block may be of a later pool of the name. */
+/** Whether the block is deleted because its pool is. Caches of pools and blocks lag differently: the block may be of a newer pool of the name. */
 function deletesUnreleased(action: BlockAction): action is Extract<BlockAction, { kind: 'delete' | 'let-go' }> {
   const isEnd = action.kind === 'delete' || action.kind === 'let-go';
   return isEnd && action.block.release !== BlockRelease.Released;
@@ -87,7 +87,7 @@ async function perform(write: BlockWrite, { client, call }: BlockApplyContext): 
   }
 }
 
-/** Looks at what has the name now. @returns false where it cannot be read */
+/** Reads the block live and caches it. @returns false if the object is not a valid block */
 async function readBack(
   write: BlockWrite,
   action: BlockAction,

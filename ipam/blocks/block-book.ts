@@ -7,7 +7,7 @@ import { rangesOf } from '../core/cidr.js';
 import { RangeSet } from '../core/ranges.js';
 import { Tombstones } from '../../kube/tombstones.js';
 
-/** What happened to one block of a pool. */
+/** A change of one block. */
 export interface BlockChange {
   readonly pool: string;
   readonly before?: BlockRecord;
@@ -16,30 +16,30 @@ export interface BlockChange {
 
 interface PoolBlockSet {
   readonly byName: Map<string, BlockRecord>;
-  /** Made when it is asked for. */
+  /** Computed on first use. */
   lent?: LentAddresses;
 }
 
 const NO_RANGES: LentAddresses = { 4: RangeSet.EMPTY, 6: RangeSet.EMPTY };
 
-/** All blocks as this process knows them: what the watch has told, and what it wrote itself since. */
+/** All blocks from the watch, with the newer writes of this process. */
 export class BlockBook {
   readonly #pools = new Map<string, PoolBlockSet>();
   readonly #byNode = new Map<string, Set<BlockRecord>>();
   readonly #gone = new Tombstones();
   readonly #changed: ((change: BlockChange) => void)[] = [];
 
-  /** Follows the watch from now on; what it knows already is told. */
+  /** Subscribes to the watch, which also delivers the blocks that it already has. */
   attach(informer: Pick<Informer<AddressBlock, BlockRecord>, 'onChange'>): void {
     informer.onChange((change) => this.#observe(change));
   }
 
-  /** Called in the same turn in which a block comes, changes or goes. Handlers only enqueue. */
+  /** Handlers are called synchronously for each added, changed or removed block. They may only enqueue. */
   onChange(handler: (change: BlockChange) => void): void {
     this.#changed.push(handler);
   }
 
-  /** Names of pools, of those that are gone, too. */
+  /** The names of all pools that have blocks, even of deleted pools. */
   pools(): readonly string[] {
     return [...this.#pools.keys()];
   }
@@ -48,7 +48,7 @@ export class BlockBook {
     return [...(this.#pools.get(pool)?.byName.values() ?? [])];
   }
 
-  /** Names of the pools that have lent a node something. */
+  /** The names of the pools of a node's blocks. */
   poolsOf(node: string): string[] {
     return [...new Set([...(this.#byNode.get(node) ?? [])].map(({ pool }) => pool))];
   }
@@ -57,7 +57,7 @@ export class BlockBook {
     return this.#pools.get(pool)?.byName.size ?? 0;
   }
 
-  /** What of the pool has a block, in whatever state; the same object until that changes. */
+  /** The addresses of all blocks of the pool, in any state. Returns the same object until they change. */
   lentOf(pool: string): LentAddresses {
     const blocks = this.#pools.get(pool);
     if (blocks === undefined) return NO_RANGES;
@@ -68,13 +68,13 @@ export class BlockBook {
     return blocks.lent;
   }
 
-  /** The answer to a write of ours: visible at once. */
+  /** Stores the API server's answer to a write of this process. */
   wrote(block: AddressBlock): void {
     const record = readBlock(block);
     if (!this.#gone.isStaleAnswer(record.metadata)) this.#store(record);
   }
 
-  /** We deleted it, or found that it is gone. */
+  /** Removes a block that this process deleted or did not find by a live read. */
   forget(block: BlockRecord): void {
     const { name, uid } = block.metadata;
     const known = this.#remove(block);
@@ -96,7 +96,7 @@ export class BlockBook {
     const before = blocks.byName.get(name);
     if (before !== undefined && !isNewer(resourceVersion, before.metadata.resourceVersion)) return;
     blocks.byName.set(name, record);
-    // a name says which slice
+    // the name determines the slice
     if (before === undefined) delete blocks.lent;
     this.#pools.set(pool, blocks);
     this.#index(before, record);
@@ -108,7 +108,7 @@ export class BlockBook {
     }
   }
 
-  /** @returns what was known of the same block */
+  /** @returns the block that was stored, if its UID is the same */
   #remove({ pool, metadata: { name, uid } }: BlockRecord): BlockRecord | undefined {
     const blocks = this.#pools.get(pool);
     const before = blocks?.byName.get(name);

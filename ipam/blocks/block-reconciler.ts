@@ -34,7 +34,7 @@ export interface BlockReconcilerDependencies {
   gate: PersistentIPsGate;
 }
 
-/** The blocks of all pools. There is one where nodes are lent such; else nothing of blocks is known. */
+/** Reconciles the blocks of all pools. It exists only if the gate NodeBlocks is enabled. */
 export class BlockReconciler {
   readonly #dependencies: BlockReconcilerDependencies;
   readonly #book = new BlockBook();
@@ -56,7 +56,7 @@ export class BlockReconciler {
     views.book.preferUnlent((pool) => this.#book.lentOf(pool));
   }
 
-  /** @param add is told the pools whose blocks are to be synced. */
+  /** @param add called with the names of pools whose blocks need a sync */
   watch(add: (pools: readonly string[]) => void): void {
     const { watched, book, directory } = this.#dependencies.views;
     watchBlockSources(
@@ -74,7 +74,7 @@ export class BlockReconciler {
     );
   }
 
-  /** Told the pools of which {@link statusOf} or {@link holdingUp} says something else by a block's change: not every word of a handshake. */
+  /** Calls the handler with pools whose {@link statusOf} or {@link countDelayingDeletion} changed, but not for each step of a handshake. */
   onChange(handler: (pools: readonly string[]) => void): void {
     this.#book.onChange(({ pool, before, after }) => {
       const isThereAsBefore = before !== undefined && after !== undefined;
@@ -82,18 +82,18 @@ export class BlockReconciler {
     });
   }
 
-  /** Every pool that there is, and those that are gone and have blocks. */
+  /** The names of all pools, and of deleted pools that still have blocks. */
   allPools(): string[] {
     const pools = this.#dependencies.views.watched.pools.cache.list();
     return [...new Set([...pools.map(({ metadata }) => metadata.name), ...this.#book.pools()])];
   }
 
-  /** A claim found nothing free outside of blocks. */
+  /** Records that a claim found no free address outside of blocks. */
   press(pool: string, family: Family): void {
     this.#pressure.noteShortage(pool, family, this.#dependencies.context.clock.now());
   }
 
-  /** For one term of leadership. */
+  /** Returns the sync for one term of leadership. */
   createSync(): Sync {
     const { context, config, views, gate } = this.#dependencies;
     const { watched, directory, usage } = views;
@@ -119,7 +119,7 @@ export class BlockReconciler {
     });
   }
 
-  /** What the status of a pool says of them. */
+  /** The part of a pool's status that describes its blocks. */
   statusOf(pool: Pool): PoolBlocks {
     const use = this.#slices.of(pool);
     const current = this.#currentOf(pool);
@@ -131,13 +131,13 @@ export class BlockReconciler {
     };
   }
 
-  /** How many of them go before the pool can, once no address of it is leased. */
+  /** The number of blocks that must be deleted before the pool, once none of its addresses is leased. */
   holdingUp(pool: string): number {
     if (!this.#dependencies.gate.isOpen()) return 0;
     return this.#book.ofPool(pool).filter(delaysDeletion).length;
   }
 
-  /** The slice of which a claim would get an address now, of the first family that has one. */
+  /** The slice from which the next claim gets an address, of the first family that has one. */
   #currentOf(pool: Pool): string | undefined {
     const { space } = this.#dependencies.views.book.view(pool);
     for (const family of pool.families) {
@@ -149,7 +149,7 @@ export class BlockReconciler {
   }
 }
 
-/** Of what another version says nobody here knows when it goes. */
+/** A block with a release state of another version does not delay: it is unknown when it is deleted. */
 function delaysDeletion({ release }: BlockRecord): boolean {
   return release !== 'unknown';
 }

@@ -1,6 +1,6 @@
 import type { Family } from '../core/address.js';
 
-/** When claims found no free address outside of blocks: they never wait for blocks, but want some back. */
+/** When claims last found no free address outside of blocks. They then get an address of a block, and ipam reclaims unused blocks. */
 export class ClaimShortages {
   readonly #pressedAt = new Map<string, Partial<Record<Family, number>>>();
   readonly #handlers: ((pool: string) => void)[] = [];
@@ -9,7 +9,7 @@ export class ClaimShortages {
     this.#handlers.push(handler);
   }
 
-  /** @param at the clock's ms */
+  /** @param at clock time in ms */
   noteShortage(pool: string, family: Family, at: number): void {
     this.#pressedAt.set(pool, { ...this.#pressedAt.get(pool), [family]: at });
     for (const handler of this.#handlers) handler(pool);

@@ -4,28 +4,37 @@ import type { BlockRecord } from '../core/block.js';
 import type { BlockAction } from './action.js';
 import type { BlockChange } from './block-book.js';
 
-/** What is measured of blocks. */
+/** The metrics of blocks. */
 export interface BlockMetrics {
   changed(change: BlockChange): void;
   did(action: BlockAction): void;
-  /** Somebody was faster, or what was read was old. */
+  /** A write had a conflict, or a recheck prevented it. */
   lost(kind: BlockAction['kind']): void;
 }
 
-/** To be made once in a process: its metrics have their names for themselves. */
+/** To be called once in a process, because it registers the names of the metrics. */
 export function createBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): BlockMetrics {
-  const blocks = metrics.gauge('ipam_blocks', 'Blocks of pools that nodes have, by how far their way back is.', [
+  const blocks = metrics.gauge('ipam_blocks', 'Blocks assigned to nodes, by state of the release handshake.', [
     'state',
   ]);
-  const lent = metrics.counter('ipam_blocks_lent_total', 'Blocks that were lent to nodes.');
-  const marked = metrics.counter('ipam_blocks_marked_total', 'Blocks that nodes were asked for, by why.', ['reason']);
-  const kept = metrics.counter('ipam_blocks_kept_total', 'Blocks that were asked for, and left to their nodes.');
-  const returned = metrics.counter('ipam_blocks_returned_total', 'Blocks that are the pool’s again, by why.', [
+  const lent = metrics.counter('ipam_blocks_lent_total', 'Blocks that were assigned to nodes.');
+  const marked = metrics.counter('ipam_blocks_marked_total', 'Blocks that were marked for release, by reason.', [
     'reason',
   ]);
-  const losses = metrics.counter('ipam_block_writes_lost_total', 'Writes of blocks that had changed meanwhile.', [
-    'write',
-  ]);
+  const kept = metrics.counter(
+    'ipam_blocks_kept_total',
+    'Blocks whose release was aborted, so that their nodes keep them.',
+  );
+  const returned = metrics.counter(
+    'ipam_blocks_returned_total',
+    'Blocks that were returned to their pools, by reason.',
+    ['reason'],
+  );
+  const losses = metrics.counter(
+    'ipam_block_writes_lost_total',
+    'Writes of blocks that failed because of a conflict or a recheck, by action.',
+    ['write'],
+  );
   blocks.set({ state: stateOf(undefined) }, 0);
   return {
     changed: ({ before, after }) => {

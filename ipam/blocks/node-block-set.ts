@@ -2,31 +2,31 @@ import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import type { Family } from '../core/address.js';
 import type { BlockPolicy, ObservedBlock, ObservedNode, ObservedPool } from './observed-pool.js';
 
-/** What one node has of a pool's blocks, of one family; nothing, perhaps, though it needs some. */
+/** The blocks of one pool and family that one node has. The set is empty if the node needs blocks and has none. */
 export interface NodeBlockSet {
   readonly name: string;
   readonly node: ObservedNode;
   readonly family: Family;
-  /** Pods of it have addresses, and it may have more. */
+  /** The node is eligible, and its pods hold addresses of the pool. */
   readonly hasDemand: boolean;
-  /** Those of whose way back to the pool there is something to decide; the ones that are on it already come first. */
+  /** Blocks that may be marked or reclaimed. Blocks that are being released come first. */
   readonly blocks: readonly NodeBlock[];
-  /** Free addresses in the blocks that it has and keeps, for all that is decided so far. */
+  /** Free addresses in the blocks that the node keeps, by the decisions made so far. */
   keptFree: number;
 }
 
 export interface NodeBlock {
   readonly observed: ObservedBlock;
   readonly blockSet: NodeBlockSet;
-  /** What its node has by it: nothing where it is withdrawn. */
+  /** Free addresses that the node has by this block: 0 if it is withdrawn. */
   readonly free: number;
-  /** Why its node does not need it; undefined: it does, or its pods have addresses of it. */
+  /** Why the node does not need the block; undefined if it does, or if its pods use addresses of it. */
   readonly reclaimReason?: ReleaseReason;
 }
 
 const MISSING_NODE: ObservedNode = { isThere: false, isEligible: false, leases: { 4: 0, 6: 0 } };
 
-/** @returns one for each node and family that has blocks, or needs some */
+/** @returns one set for each node and family that has blocks or needs some */
 export function nodeBlockSetsOf(pool: ObservedPool, policy: BlockPolicy): NodeBlockSet[] {
   return ([4, 6] as const).flatMap((family) => {
     const blocks = groupByNode(pool, family);
@@ -37,7 +37,7 @@ export function nodeBlockSetsOf(pool: ObservedPool, policy: BlockPolicy): NodeBl
   });
 }
 
-/** Asked for, and given back or not yet answered: its node picks nothing from it. */
+/** Whether the block is marked or ready for release, so that its node does not pick from it. */
 export function isBeingReleased({ record: { release } }: ObservedBlock): boolean {
   return release === BlockRelease.Marked || release === BlockRelease.Ready;
 }
@@ -81,7 +81,7 @@ function makeNodeBlockSet(
   return holding;
 }
 
-/** @param left free addresses in all blocks that the node has not been found to have too much of */
+/** @param left free addresses in the node's blocks that are not found to be in excess */
 function reclaimReasonOf(
   block: ObservedBlock,
   { holding, pool, policy, left }: { holding: NodeBlockSet; pool: ObservedPool; policy: BlockPolicy; left: number },
@@ -93,12 +93,12 @@ function reclaimReasonOf(
   return isSpare || !holding.hasDemand ? ReleaseReason.Excess : undefined;
 }
 
-/** The pool does not want it to be picked from any more, or does not have such a block. */
+/** Whether the block or its pool is being deleted, or the pool no longer has this slice. */
 function isWithdrawn({ record, isSlice }: ObservedBlock, { phase }: Pick<ObservedPool, 'phase'>): boolean {
   return phase === 'ending' || !isSlice || record.metadata.deletionTimestamp !== undefined;
 }
 
-/** It is its node's, or on its way back; nothing is known of those that say a word of another version. */
+/** Whether the node still has the block. Release states of other versions are not known. */
 function isLent({ record: { release } }: ObservedBlock): boolean {
   return release !== BlockRelease.Released && release !== 'unknown';
 }

@@ -4,21 +4,21 @@ import { containsAddress } from '../core/cidr.js';
 import { type LeaseRecord, isHeldByPod } from '../core/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 
-/** What of the book of leases is read here. */
+/** The part of LeaseBook that is used here. */
 export interface LeaseSource {
   all(): Iterable<LeaseRecord>;
   onChange(handler: (change: LeaseChange) => void): void;
 }
 
-/** The leases that the pods of one node have of one pool. */
+/** The leases of one pool that pods of one node hold. */
 class NodePoolLeases {
   readonly leases = new Set<LeaseRecord>();
   readonly counts: Record<Family, number> = { 4: 0, 6: 0 };
-  /** By UID of a block, for as long as nothing changes. */
+  /** Cached numbers of leases by UID of the block, cleared by each change. */
   readonly countsByBlock = new Map<string, number>();
 }
 
-/** Held leases of pods, by pool and node, change by change: nodes that have such need addresses. */
+/** Counts the held leases of pods by pool and node. A node with at least one needs addresses. */
 export class NodeLeaseCounts {
   readonly #pools = new Map<string, Map<string, NodePoolLeases>>();
 
@@ -34,7 +34,7 @@ export class NodeLeaseCounts {
     return this.#pools.get(pool)?.keys() ?? [];
   }
 
-  /** From which its pods have addresses. */
+  /** The pools whose addresses pods of the node hold. */
   poolsOf(node: string): string[] {
     return [...this.#pools].flatMap(([pool, nodes]) => (nodes.has(node) ? [pool] : []));
   }
@@ -43,7 +43,7 @@ export class NodeLeaseCounts {
     return this.#pools.get(pool)?.get(node)?.counts ?? NO_LEASES;
   }
 
-  /** How many of them lie in a block of that node. */
+  /** How many leases of the node's pods are in the block. */
   usedIn({ pool, node, cidr, metadata: { uid } }: BlockRecord): number {
     const use = this.#pools.get(pool)?.get(node);
     if (use === undefined) return 0;

@@ -16,7 +16,7 @@ import type { ObservedBlock, ObservedNode, ObservedPool, PoolPhase } from './obs
 import type { PoolSlices } from './pool-slices.js';
 import type { SliceOccupancy } from './slice-occupancy.js';
 
-/** All that the blocks of a pool depend on. */
+/** The caches from which a pool's blocks are observed. */
 export interface BlockViews {
   pools: Pick<Lister<AddressPool>, 'get'>;
   directory: Pick<PoolDirectory, 'pool' | 'stateOf'>;
@@ -29,7 +29,7 @@ export interface BlockViews {
   pressure: Pick<ClaimShortages, 'of'>;
 }
 
-/** @param quarantined what cannot be lent, for something that is no block has its name */
+/** @param quarantined slices that cannot be assigned, because an object that is not a valid block has their name */
 export function observeBlocks(name: string, views: BlockViews, quarantined: LentAddresses): ObservedPool {
   const { directory, blocks, slices, pressure } = views;
   const pool = directory.pool(name);

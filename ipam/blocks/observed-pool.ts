@@ -2,46 +2,46 @@ import type { Family } from '../core/address.js';
 import type { BlockRecord } from '../core/block.js';
 import type { Cidr } from '../core/cidr.js';
 
-/** What is known of a pool's blocks at one moment: plain data, which a plan is made of. Counts are capped at 2^53 - 1. */
+/** A snapshot of a pool's blocks, the input of a plan. Counts are capped at 2^53 - 1. */
 export interface ObservedPool {
   readonly name: string;
   readonly phase: PoolPhase;
-  /** All that there are, in any state. */
+  /** All blocks of the pool, in any state. */
   readonly blocks: readonly ObservedBlock[];
-  /** Who is missing is no node of the cluster, and no lease names it. */
+  /** By name. A missing node does not exist, and no lease names it. */
   readonly nodes: ReadonlyMap<string, ObservedNode>;
-  /** What may be lent, best first; none of it overlaps a block of the pool or is without free addresses. Read as far as it is needed. */
+  /** Slices that may be assigned, best first. They have free addresses and overlap no block of the pool. Computed lazily. */
   readonly unlent: Readonly<Record<Family, Iterable<UnlentSlice>>>;
-  /** When a claim found no free address outside of blocks last, in the clock's ms; absent: never. */
+  /** When a claim last found no free address outside of blocks, clock time in ms; absent if never. */
   readonly claimsPressedAt: Readonly<Partial<Record<Family, number>>>;
 }
 
 /**
- * - `serving`: it lends
- * - `idle`: it serves nobody now, or nothing can be said of it: blocks stay as they are
- * - `ending`: it is being deleted, and addresses of it are leased
- * - `ended`: it is no more, or goes now: nobody picks from its blocks
+ * - `serving`: blocks are assigned
+ * - `idle`: the pool does not serve, or its state is unknown; blocks stay unchanged
+ * - `ending`: the pool is being deleted, and addresses of it are leased
+ * - `ended`: the pool is deleted, or is being deleted without leases; agents do not pick from its blocks
  */
 export type PoolPhase = 'serving' | 'idle' | 'ending' | 'ended';
 
 export interface ObservedBlock {
   readonly record: BlockRecord;
-  /** Held leases of its pool at addresses of it, of pods of its node. */
+  /** The number of leases in the block that pods of its node hold. */
   readonly used: number;
-  /** Its addresses that anybody may have, and nobody has a lease of. */
+  /** Its addresses that any claim or pod may get and that have no lease. */
   readonly free: number;
-  /** Its addresses that anybody may have. */
+  /** Its addresses that any claim or pod may get, leased or not. */
   readonly size: number;
-  /** It is what the pool would lend now: the pool's spec may have changed. */
+  /** Whether the pool would still assign this slice; false after a change of its spec. */
   readonly isSlice: boolean;
 }
 
 export interface ObservedNode {
-  /** There is an object of it. */
+  /** Whether the Node object exists. */
   readonly isThere: boolean;
-  /** It may be lent blocks: it is there, is not being deleted, and is one of the pool's nodes. */
+  /** Whether the node may get blocks: it exists, is not being deleted, and matches the pool's nodeSelector. */
   readonly isEligible: boolean;
-  /** Held leases of the pool that pods of it have. */
+  /** The number of leases of the pool that its pods hold. */
   readonly leases: Readonly<Record<Family, number>>;
 }
 
@@ -50,7 +50,7 @@ export interface UnlentSlice {
   readonly free: number;
 }
 
-/** How many free addresses a node shall have in its blocks, and how long it may have more than that. */
+/** How many free addresses a node should have in its blocks, and how long it may have more. */
 export interface BlockPolicy {
   readonly minFree: number;
   readonly maxFree: number;

@@ -4,7 +4,7 @@ import type { NodeBlock } from './node-block-set.js';
 import type { BlockPolicy, ObservedBlock } from './observed-pool.js';
 import type { BlockState, PlanState } from './plan-state.js';
 
-/** A plan in the making: what is written, what is remembered, and when to look again. */
+/** Collects the actions of a plan, the state for the next plan, and the time of the next sync. */
 export class PlanBuilder {
   readonly actions: BlockAction[] = [];
   readonly now: number;
@@ -23,7 +23,7 @@ export class PlanBuilder {
     return this.#after;
   }
 
-  /** In the clock's ms; undefined: only a change calls for another look. */
+  /** Clock time in ms; undefined if only a change requires another sync. */
   get requeueAt(): number | undefined {
     return this.#lookAt === Number.POSITIVE_INFINITY ? undefined : this.#lookAt;
   }
@@ -32,25 +32,25 @@ export class PlanBuilder {
     this.#lookAt = Math.min(this.#lookAt, at);
   }
 
-  /** What is remembered of it stays as it is. */
+  /** Keeps the state of the block for the next plan. */
   keepState({ record: { metadata } }: ObservedBlock): void {
     const before = this.#before.get(metadata.uid);
     if (before !== undefined) this.#after.set(metadata.uid, before);
   }
 
-  /** Its node has refused: it is cleared at once, and not asked for again before the delay has passed. */
+  /** Accepts the refusal of a node: clears the release state now, and marks the block again only after the delay. */
   acceptRefusal({ record }: ObservedBlock): void {
     this.#after.set(record.metadata.uid, { refusedAt: this.now });
-    this.actions.push({ kind: 'keep', block: record, why: 'its node has pods that use it' });
+    this.actions.push({ kind: 'keep', block: record, why: 'the node refused, because its pods use the block' });
   }
 
-  /** What was asked of its node is asked no more. */
+  /** Aborts the release of a block, so that its node keeps it. */
   abortRelease({ observed, blockSet, free }: NodeBlock, why: string): void {
     this.actions.push({ kind: 'keep', block: observed.record, why });
     blockSet.keptFree += free;
   }
 
-  /** To be called once for every block of which there is something to decide. */
+  /** Updates the state of a block. To be called once for each block of {@link nodeBlockSetsOf}. */
   updateState({ observed, reclaimReason: reason }: NodeBlock): void {
     const { uid } = observed.record.metadata;
     const { unwanted: before, refusedAt } = this.#before.get(uid) ?? {};
@@ -63,21 +63,21 @@ export class PlanBuilder {
     if (reason !== undefined || isStillSore) this.#after.set(uid, memory);
   }
 
-  /** It may be asked for now, for this reason; where it may not yet, it is looked at when it may. */
+  /** Whether the block may be marked now for this reason. If not yet, requeues the pool for the time when it may. */
   mayMark({ observed }: NodeBlock, reason: ReleaseReason): boolean {
     const { unwanted, refusedAt } = this.#after.get(observed.record.metadata.uid) ?? {};
     const since = reason === ReleaseReason.Excess ? unwanted?.since : refusedAt;
     return since === undefined || this.#isDue(this.#whenDue(since));
   }
 
-  /** Writes the next step of its way back, if it is time for it. */
+  /** Adds the next write of the release handshake, if its time has come. */
   advanceRelease(held: NodeBlock, reason: ReleaseReason, why: string): void {
     const { record: block } = held.observed;
     if (block.release === undefined) {
       if (this.mayMark(held, reason)) this.actions.push({ kind: 'mark', block, reason, why });
       return;
     }
-    // whoever was there to answer may have answered
+    // an agent that exists can still answer
     const isNodeGone = block.release === BlockRelease.Marked;
     if (isNodeGone && held.blockSet.node.isThere) return;
     if (this.#mayTake(held, reason)) this.actions.push({ kind: 'take-back', block, reason, isNodeGone, why });

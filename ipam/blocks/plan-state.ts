@@ -1,17 +1,17 @@
 import type { ReleaseReason } from '../../api/address-block.js';
 
-/** What of a block is remembered from look to look, and lost with the process: then all delays begin anew. */
+/** The state of a block between two plans. It is lost if the process restarts; then all delays start anew. */
 export interface BlockState {
-  /** The block is unwanted since, in the clock's ms, for this reason. */
+  /** Since when (clock time in ms) and why the node does not need the block. */
   readonly unwanted?: { readonly since: number; readonly reason: ReleaseReason };
-  /** When its node's refusal was seen, in the clock's ms. */
+  /** When the refusal of the node was seen, clock time in ms. */
   readonly refusedAt?: number;
 }
 
-/** By the blocks' UIDs. */
+/** By UID of the block. */
 export type PlanState = ReadonlyMap<string, BlockState>;
 
-/** The memories of one term of leadership, by pool. */
+/** The states of one term of leadership, by pool. */
 export class PlanStates {
   readonly #ofPool = new Map<string, PlanState>();
 
@@ -19,7 +19,7 @@ export class PlanStates {
     return this.#ofPool.get(pool) ?? EMPTY_STATE;
   }
 
-  /** @param state as the last plan has them */
+  /** @param state of the last plan */
   set(pool: string, state: PlanState): void {
     if (state.size === 0) this.#ofPool.delete(pool);
     else this.#ofPool.set(pool, state);

@@ -10,13 +10,13 @@ import type { PlanState } from './plan-state.js';
 
 export interface BlockPlan {
   readonly actions: readonly BlockAction[];
-  /** For the next plan of the pool. */
+  /** The input of the next plan of the pool. */
   readonly state: PlanState;
-  /** When to look again though nothing has changed, in the clock's ms. */
+  /** When the next sync is due even without a change, clock time in ms. */
   readonly requeueAt?: number;
 }
 
-/** By which rules is planned, and when. */
+/** The policy and the time of a plan. */
 export interface BlockPlanOptions {
   readonly policy: BlockPolicy;
   /** In the clock's ms. */
@@ -24,8 +24,8 @@ export interface BlockPlanOptions {
 }
 
 /**
- * Lends a pool's slices to nodes that need addresses, and has those back that they do not: the pool's side of the handshake. At most one write of
- * each block; whatever becomes of it, the next plan is made of what is there then.
+ * Plans the blocks of a pool: assigns slices to nodes that need addresses, and reclaims blocks that nodes do not need. This is ipam's side of the
+ * release handshake. A plan has at most one write for each block; the next plan starts from the result.
  */
 export function planBlocks(pool: ObservedPool, state: PlanState, { policy, now }: BlockPlanOptions): BlockPlan {
   const draft = new PlanBuilder(state, policy, now);
@@ -35,24 +35,24 @@ export function planBlocks(pool: ObservedPool, state: PlanState, { policy, now }
   return { actions, state: draft.state, ...(requeueAt !== undefined && { requeueAt }) };
 }
 
-/** Whatever does not depend on what else its node has. */
+/** Plans what does not depend on the other blocks of the node. */
 function planBlock(block: ObservedBlock, { phase }: ObservedPool, draft: PlanBuilder): void {
   const { record } = block;
   if (record.release === 'unknown') return;
-  if (record.release === BlockRelease.Released) planDeletion(block, 'it is the pool’s again', draft);
-  else if (phase === 'ended') planDeletion(block, 'its pool is no more', draft);
+  if (record.release === BlockRelease.Released) planDeletion(block, 'the block is released', draft);
+  else if (phase === 'ended') planDeletion(block, 'the pool no longer exists', draft);
   else if (record.release === BlockRelease.Refused) draft.acceptRefusal(block);
   else if (phase === 'idle') draft.keepState(block);
   else if (phase === 'serving' && mustDrain(block)) {
     draft.actions.push({
       kind: 'withdraw',
       block: record,
-      why: 'the pool has no such block any more, and pods use it',
+      why: 'the pool no longer has this slice, and pods use it',
     });
   }
 }
 
-/** New pods would come into it for ever, were it not withdrawn before the last one has left. */
+/** Whether a block that is no slice any more must be deleted while it is in use. Otherwise new pods could use it forever. */
 function mustDrain({ record: { release, metadata }, isSlice, used }: ObservedBlock): boolean {
   const isHeldBack = metadata.finalizers?.includes(BLOCK_FINALIZER) === true;
   return !isSlice && used > 0 && release === undefined && metadata.deletionTimestamp === undefined && isHeldBack;
@@ -61,7 +61,7 @@ function mustDrain({ record: { release, metadata }, isSlice, used }: ObservedBlo
 function planDeletion({ record: block }: ObservedBlock, why: string, { actions }: PlanBuilder): void {
   const { deletionTimestamp, finalizers = [] } = block.metadata;
   if (deletionTimestamp === undefined) actions.push({ kind: 'delete', block, why });
-  // else only others hold it
+  // otherwise only finalizers of other software keep it
   else if (finalizers.includes(BLOCK_FINALIZER)) actions.push({ kind: 'let-go', block, why });
 }
 
@@ -87,7 +87,7 @@ function planFamily(pool: ObservedPool, family: Family, holdings: readonly NodeB
   if (pool.phase !== 'serving') {
     reclaim(open, { missingSlices: 0, isForClaims: false }, draft);
   } else if (isPressed) {
-    // what is left is for claims until they have found enough for a while
+    // free slices are left for claims until the shortage has ended for the whole delay
     draft.requeueBy(pressedUntil);
     reclaim(open, { missingSlices: unlent.next().done === true ? 1 : 0, isForClaims: true }, draft);
   } else {
@@ -96,17 +96,17 @@ function planFamily(pool: ObservedPool, family: Family, holdings: readonly NodeB
   }
 }
 
-/** What nobody will pick from any more goes back, whatever others need. */
+/** Plans the release of a block from which no node will pick any more. */
 function planForcedRelease(held: NodeBlock, draft: PlanBuilder): boolean {
   switch (held.reclaimReason) {
     case ReleaseReason.NodeGone:
-      draft.advanceRelease(held, held.reclaimReason, 'its node is no more');
+      draft.advanceRelease(held, held.reclaimReason, 'the node no longer exists');
       return true;
     case ReleaseReason.Withdrawn:
       draft.advanceRelease(
         held,
         held.reclaimReason,
-        'it or its pool is being deleted, or the pool has no such block any more',
+        'the block or its pool is being deleted, or the pool no longer has this slice',
       );
       return true;
     default:
@@ -114,18 +114,18 @@ function planForcedRelease(held: NodeBlock, draft: PlanBuilder): boolean {
   }
 }
 
-/** It is on its way back, and is left to its node, which uses it or has too few addresses without it. */
+/** Aborts the release of a block that its node uses or needs. */
 function planKeep(held: NodeBlock, isPressed: boolean, draft: PlanBuilder): boolean {
   const { observed, reclaimReason, blockSet } = held;
   if (reclaimReason !== undefined || !isBeingReleased(observed)) return false;
-  if (observed.used > 0) draft.abortRelease(held, `pods of its node have ${observed.used} addresses of it`);
+  if (observed.used > 0) draft.abortRelease(held, `pods of the node hold ${observed.used} addresses of the block`);
   else if (!isPressed && blockSet.hasDemand && blockSet.keptFree < draft.policy.minFree)
-    draft.abortRelease(held, 'its node needs it again');
+    draft.abortRelease(held, 'the node needs it again');
   else return false;
   return true;
 }
 
-/** @returns how many nodes go without */
+/** @returns how many nodes get too few addresses */
 function lendTo(
   needy: readonly NodeBlockSet[],
   { name: pool }: ObservedPool,
@@ -141,7 +141,7 @@ function lendTo(
         break;
       }
       const { cidr: slice, free } = next.value;
-      const why = `its blocks have ${holding.keptFree} free addresses, fewer than ${minFree}`;
+      const why = `the blocks of the node have ${holding.keptFree} free addresses, fewer than ${minFree}`;
       actions.push({ kind: 'lend', pool, slice, node: holding.name, why });
       holding.keptFree += free;
     }
@@ -149,7 +149,7 @@ function lendTo(
   return shortage;
 }
 
-/** Those with nothing first. */
+/** Sorts sets with the fewest free addresses first. */
 function poorestFirst(one: NodeBlockSet, other: NodeBlockSet): number {
   return one.keptFree - other.keptFree || (one.name < other.name ? -1 : 1);
 }

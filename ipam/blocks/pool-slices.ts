@@ -1,7 +1,7 @@
 import type { Pool } from '../core/pool.js';
 import { type OccupiedAddresses, SliceOccupancy } from './slice-occupancy.js';
 
-/** The slices of each pool that is asked about, as its spec is now. */
+/** The slices of each pool by its current spec, computed on first use. */
 export class PoolSlices {
   readonly #spaceOf: (name: string) => OccupiedAddresses;
   readonly #uses = new Map<string, SliceOccupancy>();
@@ -10,7 +10,7 @@ export class PoolSlices {
     this.#spaceOf = (name) => book.space(name);
   }
 
-  /** @param pool as the directory has it: compared by identity */
+  /** @param pool from the directory, compared by identity */
   of(pool: Pool): SliceOccupancy {
     const known = this.#uses.get(pool.name);
     if (known?.pool === pool) return known;

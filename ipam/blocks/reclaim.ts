@@ -3,15 +3,15 @@ import type { PlanBuilder } from './plan-builder.js';
 import { type NodeBlock, isBeingReleased } from './node-block-set.js';
 
 export interface SliceShortage {
-  /** How many slices others lack, and nobody finds. */
+  /** How many slices are missing for claims or other nodes. */
   readonly missingSlices: number;
-  /** Whether nodes give what they may soon need themselves: to claims, not to each other, or a block would never come to rest. */
+  /** Whether blocks that a node may need soon are reclaimed too: for claims, but not for other nodes, or blocks would move forever. */
   readonly isForClaims: boolean;
 }
 
 /**
- * Decides on blocks that no pod of their nodes uses: as many as others lack are asked for, and taken back, without delay; first those that
- * are on their way back. Others of these are left to their nodes, unless they have too much.
+ * Plans blocks that no pod of their node uses. Releases as many as are missing without delay, first those that are being released already.
+ * Aborts the other releases, unless the node has too many addresses.
  */
 export function reclaim(
   blocks: readonly NodeBlock[],
@@ -27,7 +27,7 @@ export function reclaim(
       draft.advanceRelease(held, ReleaseReason.Pressure, SHORTAGE);
     } else if (held.reclaimReason !== undefined)
       draft.advanceRelease(held, held.reclaimReason, surplusReason(held, draft));
-    else draft.abortRelease(held, 'nobody needs it more than its node');
+    else draft.abortRelease(held, 'no claim or other node needs it more than its node');
   }
   const gives = (held: NodeBlock): boolean =>
     canBeReclaimed(held) && (isForClaims || canBeSpared(held, draft)) && draft.mayMark(held, ReleaseReason.Pressure);
@@ -40,27 +40,27 @@ export function reclaim(
   }
 }
 
-/** Others would have something by it, and no pod loses it. */
+/** Whether the block is unused and has free addresses. */
 function canBeReclaimed({ observed, free }: NodeBlock): boolean {
   return observed.used === 0 && free > 0;
 }
 
-/** It has not been asked for, and has been too much for the whole delay. */
+/** Whether the block is not needed and may be marked now. */
 export function isDue(held: NodeBlock, draft: PlanBuilder): boolean {
   return held.reclaimReason !== undefined && draft.mayMark(held, held.reclaimReason);
 }
 
-const SHORTAGE = 'others find no free address outside of blocks';
+const SHORTAGE = 'claims or other nodes find no free address outside of blocks';
 
 function surplusReason({ blockSet }: NodeBlock, { policy: { maxFree } }: PlanBuilder): string {
-  return blockSet.hasDemand ? `its node has more than ${maxFree} free addresses` : 'no pod of its node needs it';
+  return blockSet.hasDemand ? `the node has more than ${maxFree} free addresses` : 'the node does not need it';
 }
 
 function canBeSpared({ free, blockSet }: NodeBlock, { policy: { minFree } }: PlanBuilder): boolean {
   return !blockSet.hasDemand || blockSet.keptFree - free >= minFree;
 }
 
-/** Who needs least gives first. */
+/** Sorts blocks of the nodes that need them least first. */
 function leastNeededFirst(
   { blockSet: one, observed: first }: NodeBlock,
   { blockSet: other, observed: second }: NodeBlock,

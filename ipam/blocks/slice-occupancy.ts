@@ -7,18 +7,18 @@ import type { RangeSet } from '../core/ranges.js';
 import { Slices } from '../core/slices.js';
 import type { UnlentSlice } from './observed-pool.js';
 
-/** What of an address space is read here. */
+/** The part of an address space that is used here. */
 export type OccupiedAddresses = Pick<AddressSpace, 'occupiedIn' | 'onChange'>;
 
-/** Slices of a pool that are compared before the best of those is lent of which addresses are in use. */
+/** How many slices are compared to find the partly used slice with most free addresses. */
 const MAX_COMPARED_SLICES = 65_536;
 
-/** How many addresses of each slice of a pool are occupied, change by change; of those alone where any is. */
+/** Counts the occupied addresses of each slice of a pool. Slices without occupied addresses need no memory. */
 export class SliceOccupancy {
   readonly pool: Pool;
   readonly slices: Readonly<Record<Family, Slices>>;
   readonly #space: OccupiedAddresses;
-  /** By the slice's first address. */
+  /** By first address of the slice. */
   readonly #occupied: Readonly<Record<Family, Map<bigint, number>>> = { 4: new Map(), 6: new Map() };
   readonly #end: () => void;
   #full = 0;
@@ -37,7 +37,7 @@ export class SliceOccupancy {
     });
   }
 
-  /** Follows no longer. */
+  /** Unsubscribes from the address space. */
   stop(): void {
     this.#end();
   }
@@ -46,34 +46,34 @@ export class SliceOccupancy {
     return this.slices[4].count + this.slices[6].count;
   }
 
-  /** How many slices have no free address. */
+  /** The number of slices without a free address. */
   get full(): number {
     return this.#full;
   }
 
-  /** How many addresses of it anybody may have, and nobody has; of any CIDR, capped at 2^53 - 1. */
+  /** The number of free addresses in any CIDR that any claim or pod may get, capped at 2^53 - 1. */
   freeIn(cidr: Cidr): number {
     const occupied = this.slices[cidr.family].has(cidr) ? this.#occupiedOf(cidr) : this.#countIn(cidr);
     return this.sizeOf(cidr) - occupied;
   }
 
-  /** How many addresses of it anybody may have, in use or not; capped. */
+  /** The number of addresses that any claim or pod may get, free or not; capped. */
   sizeOf(cidr: Cidr): number {
     return toSafeNumber(this.slices[cidr.family].countOpen(rangeOf(cidr)));
   }
 
-  /** It is a slice of those that may be lent. */
+  /** Whether the CIDR is a slice that may be assigned. */
   canLend(cidr: Cidr): boolean {
     const slices = this.slices[cidr.family];
-    // whoever would have all of a pool would keep all others from it
+    // a node with the only slice would keep the whole pool from other nodes
     return slices.count >= 2n && slices.has(cidr);
   }
 
-  /** What may be lent, best first: whole slices that nobody has an address of in order, then others, those with most free addresses first. */
+  /** The slices that may be assigned, best first: unused whole slices in order, then others by number of free addresses. */
   *unlent(family: Family, lent: RangeSet): Iterable<UnlentSlice> {
     const slices = this.slices[family];
     if (slices.count < 2n) return;
-    // none has more: a subnet that is smaller than a slice has less
+    // a slice of a smaller subnet has fewer addresses
     const most = toSafeNumber(1n << BigInt(BITS[family] - this.pool.blockSize[family]));
     const others: UnlentSlice[] = [];
     let compared = 0;

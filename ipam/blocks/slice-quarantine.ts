@@ -1,10 +1,10 @@
 import type { LentAddresses } from '../core/address-space.js';
 import { type Cidr, rangesOf } from '../core/cidr.js';
 
-/** Until it is tried again. */
+/** Time until the slice is tried again. */
 const QUARANTINE_MS = 300_000;
 
-/** Slices that cannot be lent, for something that is no block has their name. */
+/** Slices that are not assigned for some time, because an object that is not a valid block has their name. */
 export class SliceQuarantine {
   readonly #ofPool = new Map<string, { slice: Cidr; until: number }[]>();
 

@@ -30,7 +30,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
     expect(world.writes).to.deep.equal([`create ${FIRST} n1`]);
     expect(world.logged).to.have.lengthOf(1);
-    expect(world.logged[0]).to.include('its blocks have 0 free addresses, fewer than 8');
+    expect(world.logged[0]).to.include('the blocks of the node have 0 free addresses, fewer than 8');
   });
 
   it('lends nothing for claims, nor to nodes that the pool does not have', async () => {
@@ -129,7 +129,7 @@ describe('the sync of blocks', () => {
     const { spec, ...rest } = blockOf(FIRST, 0);
     world.create({ ...rest, spec: { ...spec, cidr: '10.0.0.128/26' } });
     expect(await world.sync()).to.deep.equal({ retryAfterMs: 5_000 });
-    expect(world.logged.join()).to.include('no block that could be read');
+    expect(world.logged.join()).to.include('is not a valid AddressBlock');
     await world.sync();
     expect(world.lent.sort()).to.deep.equal(['10.0.0.128/26 n1', '10.0.0.128/26 n1']);
   });

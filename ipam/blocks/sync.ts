@@ -19,27 +19,27 @@ export interface BlockSyncDependencies extends BlockViews {
   blocks: BlockViews['blocks'] & Pick<BlockBook, 'wrote' | 'forget'>;
   client: BlockClient;
   policy: BlockPolicy;
-  /** Closed: nothing is lent, and nothing asked for or taken back. */
+  /** While it is closed, no block is assigned, marked or reclaimed. */
   gate: PersistentIPsGate;
   clock: Pick<Clock, 'now'>;
   metrics: Pick<BlockMetrics, 'did' | 'lost'>;
   log: Logger;
 }
 
-/** Between looks at one pool, each of which counts all its nodes: after one that found something to do, and after any other. */
+/** Least time between two syncs of a pool, each of which visits all its nodes: after a sync with writes, and after one without. */
 const BUSY_MS = 200;
 const CALM_MS = 1_000;
 const MAX_PARALLEL_WRITES = 8;
-/** A cache that lags behind the API server. */
+/** Retry after a recheck found that a cache is stale. */
 const STALE_CACHE_RETRY_MS = 5_000;
 
-/** The sync of one term of leadership. Its keys: names of pools, of such, too, as are gone and have blocks. */
+/** Returns the sync for one term of leadership. Its keys are names of pools, including deleted pools that still have blocks. */
 export function createBlockSync(
   dependencies: BlockSyncDependencies,
 ): (pool: string, signal?: AbortSignal) => Promise<SyncResult> {
   const states = new PlanStates();
   const quarantine = new SliceQuarantine();
-  /** By pool. */
+  /** Clock time in ms, by pool. */
   const nextSyncAt = new Map<string, number>();
   const { gate, clock, policy } = dependencies;
   return async (pool, signal) => {
@@ -59,9 +59,9 @@ export function createBlockSync(
   };
 }
 
-/** The writes of one plan. Each is told to the book of blocks, which calls for the next look. */
+/** Performs the writes of one plan. Each result is stored in the book of blocks, whose change triggers the next sync. */
 class PlanExecution {
-  /** When to look again, though nobody may tell of a change. */
+  /** Delay until the next sync if no change triggers it. */
   retryMs: number | undefined;
   readonly #dependencies: BlockSyncDependencies;
   readonly #spoiled: SliceQuarantine;
@@ -74,7 +74,7 @@ class PlanExecution {
     this.#signal = signal;
   }
 
-  /** @throws {unknown} the first error, after all have been tried */
+  /** @throws {unknown} the first error, after all actions have been tried */
   async run(actions: readonly BlockAction[]): Promise<void> {
     await forEachParallel(actions, MAX_PARALLEL_WRITES, (action) => this.#try(action), this.#signal);
     if (this.#errors.length > 0) throw this.#errors[0];
@@ -82,7 +82,7 @@ class PlanExecution {
 
   async #try(action: BlockAction): Promise<void> {
     const { client, blocks, gate } = this.#dependencies;
-    // it may have closed while others were written
+    // the gate can close during the other writes
     if (!gate.isOpen()) return;
     const call: CallOptions = this.#signal === undefined ? {} : { signal: this.#signal };
     try {
@@ -101,10 +101,12 @@ class PlanExecution {
       return;
     }
     metrics.lost(action.kind);
-    if (outcome === 'lost') log.debug(fields, 'somebody was faster');
-    else if (outcome === 'node-there') log.debug(fields, 'the node is there, says the API server');
-    else if (outcome === 'pool-there') log.debug(fields, 'the pool is there, says the API server');
-    else log.warn(fields, 'what has its name is no block that could be read: it is not lent');
+    if (outcome === 'lost') log.debug(fields, 'another writer changed the block first');
+    else if (outcome === 'node-there')
+      log.debug(fields, 'the node exists on the API server: its block is not reclaimed without an answer');
+    else if (outcome === 'pool-there') log.debug(fields, 'the pool exists on the API server: its block is not deleted');
+    else
+      log.warn(fields, 'the object with the name of this block is not a valid AddressBlock: the slice is not assigned');
     if (outcome === 'unreadable' && action.kind === 'lend') this.#spoiled.add(action.pool, action.slice, clock.now());
     this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? BUSY_MS : STALE_CACHE_RETRY_MS);
   }

@@ -9,7 +9,7 @@ import type { ClaimShortages } from './claim-shortages.js';
 import type { NodeLeaseCounts } from './node-lease-counts.js';
 import type { PoolSlices } from './pool-slices.js';
 
-/** Which pools' blocks a change concerns. */
+/** Maps changes to the pools whose blocks they affect. */
 
 interface ChangeSource<C> {
   onChange(handler: (change: C) => void): void;
@@ -26,7 +26,7 @@ export interface BlockTriggerSources {
   slices: Pick<PoolSlices, 'forget'>;
 }
 
-/** Tells the names of pools whose blocks are to be synced; `add` does nothing while another process leads. */
+/** Calls `add` with the names of pools whose blocks need a sync. `add` does nothing while another process is the leader. */
 export function watchBlockSources(sources: BlockTriggerSources, add: (pools: readonly string[]) => void): void {
   const { pools, nodes, book, blocks, directory, pressure, slices } = sources;
   directory.onChange((networks) => add(poolsOfNetworks(networks, directory)));
@@ -35,7 +35,7 @@ export function watchBlockSources(sources: BlockTriggerSources, add: (pools: rea
       slices.forget(metadata.name);
       pressure.forget(metadata.name);
     }
-    // a deletion may wait for nothing but blocks
+    // blocks may be all that delays the deletion
     if (type === 'removed' || metadata.deletionTimestamp !== undefined) add([metadata.name]);
   });
   nodes.onChange((change) => {
@@ -50,7 +50,7 @@ function poolsOfNetworks(networks: Iterable<string>, directory: Pick<PoolDirecto
   return [...networks].flatMap((network) => directory.poolsOf(network).map(({ name }) => name));
 }
 
-/** Its pool, where another node has it now; and where an address came into use or is free again, those that have lent it, too. */
+/** The pool of a lease that was allocated, released or moved. If the lease was created or deleted, also other pools with blocks at its address. */
 function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: BlockTriggerSources): readonly string[] {
   const lease = after ?? before;
   if (lease === undefined) return [];
@@ -62,12 +62,12 @@ function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: Blo
   return isSame ? [] : [lease.pool];
 }
 
-/** Those from which it has something. */
+/** The pools of the node's blocks and leases. */
 function poolsOfNode(node: string, { blocks, nodeUse }: BlockTriggerSources): string[] {
   return [...new Set([...nodeUse.poolsOf(node), ...blocks.poolsOf(node)])];
 }
 
-/** Its heartbeats are none. */
+/** Whether a change of a node affects its blocks: heartbeats do not. */
 function isRelevant({ type, object, before }: ObjectChange<KubeObject>): boolean {
   return type !== 'changed' || before === undefined || relevantFields(object) !== relevantFields(before);
 }
