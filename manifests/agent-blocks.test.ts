@@ -13,10 +13,10 @@ const MARKED: AddressBlockStatus = { release: BlockRelease.Marked, reason: Relea
 const READY = { status: { release: BlockRelease.Ready } };
 const REFUSED = { status: { release: BlockRelease.Refused } };
 
-const NO_WRITE = 'an agent makes, changes and deletes no block';
-const FOREIGN = 'block 10.0.0.64/26 is lent to node node-2: the agent of node node-1 does not answer for it';
-const WORDS = 'an agent answers marked-for-release, by ready-for-release or do-not-release';
-const REASON = 'leave status.reason as it is';
+const NO_WRITE = 'an agent does not create, change or delete blocks';
+const FOREIGN = 'block 10.0.0.64/26 is assigned to node node-2: the agent of node node-1 cannot answer for it';
+const WORDS = 'an agent answers marked-for-release with ready-for-release or do-not-release';
+const REASON = 'only ipam writes status.reason of a block';
 
 function block(node = NODE): AddressBlock {
   const write = lendBlock('blue', parseCidr('10.0.0.64/26'), node);
@@ -24,7 +24,7 @@ function block(node = NODE): AddressBlock {
   return write.block;
 }
 
-describe('the admission policy for blocks that agents answer for, on a kube-apiserver', function () {
+describe('the admission policy for answers of agents about blocks, on a kube-apiserver', function () {
   this.timeout(20_000);
   let cluster: PolicyCluster;
   let agent: Client;
@@ -60,60 +60,74 @@ describe('the admission policy for blocks that agents answer for, on a kube-apis
     client.patch(ADDRESS_BLOCKS, block().metadata, merge(body), { subresource: 'status', dryRun });
 
   const answers: { name: string; from?: AddressBlockStatus; node?: string; to: object; expect?: string }[] = [
-    { name: 'that it gives a block of its node back', from: MARKED, to: READY },
-    { name: 'that it keeps one', from: MARKED, to: REFUSED },
-    { name: 'whatever the reason', from: { release: BlockRelease.Marked }, to: READY },
-    { name: 'not for another node', from: MARKED, node: 'node-2', to: READY, expect: FOREIGN },
-    { name: 'not for another node that it keeps it', from: MARKED, node: 'node-2', to: REFUSED, expect: FOREIGN },
-    { name: 'not unless it is asked', to: READY, expect: `would go from "" to "ready-for-release": ${WORDS}` },
-    { name: 'not that it keeps what nobody wants', to: REFUSED, expect: WORDS },
+    { name: 'may release a block of its node', from: MARKED, to: READY },
+    { name: 'may keep a block of its node', from: MARKED, to: REFUSED },
+    { name: 'may release a block that was marked for any reason', from: { release: BlockRelease.Marked }, to: READY },
+    { name: 'may not release a block of another node', from: MARKED, node: 'node-2', to: READY, expect: FOREIGN },
+    { name: 'may not keep a block of another node', from: MARKED, node: 'node-2', to: REFUSED, expect: FOREIGN },
+    {
+      name: 'may not release a block that is not marked',
+      to: READY,
+      expect: `would change from "" to "ready-for-release": ${WORDS}`,
+    },
+    { name: 'may not refuse to release a block that is not marked', to: REFUSED, expect: WORDS },
     ...[BlockRelease.Ready, BlockRelease.Refused, BlockRelease.Released, 'asked-politely'].flatMap((release) =>
       [READY, REFUSED]
         .filter(({ status }) => status.release !== release)
         .map((to) => ({
-          name: `not ${to.status.release} where it says ${release}`,
+          name: `may not write ${to.status.release} if the release state is ${release}`,
           from: { ...MARKED, release },
           to,
           expect: `from "${release}" to "${to.status.release}"`,
         })),
     ),
-    { name: 'not by asking itself', to: { status: MARKED }, expect: WORDS },
-    { name: 'not in the words of ipam', from: MARKED, to: { status: { release: 'released' } }, expect: WORDS },
+    { name: 'may not mark a block', to: { status: MARKED }, expect: WORDS },
     {
-      name: 'not by forgetting the question',
+      name: 'may not write a release state of ipam',
+      from: MARKED,
+      to: { status: { release: 'released' } },
+      expect: WORDS,
+    },
+    {
+      name: 'may not clear the release state',
       from: MARKED,
       to: { status: { release: null } },
       expect: `to "": ${WORDS}`,
     },
-    { name: 'not in words of its own', from: MARKED, to: { status: { release: 'perhaps' } }, expect: WORDS },
-    { name: 'not by repeating the question', from: MARKED, to: { status: { reason: 'x' } }, expect: WORDS },
     {
-      name: 'and gives no other reason',
+      name: 'may not write an unknown release state',
+      from: MARKED,
+      to: { status: { release: 'perhaps' } },
+      expect: WORDS,
+    },
+    { name: 'may not write marked-for-release again', from: MARKED, to: { status: { reason: 'x' } }, expect: WORDS },
+    {
+      name: 'may not change the reason',
       from: MARKED,
       to: { status: { ...READY.status, reason: 'PoolExhausted' } },
       expect: REASON,
     },
     {
-      name: 'and takes no reason away',
+      name: 'may not remove the reason',
       from: MARKED,
       to: { status: { ...READY.status, reason: null } },
       expect: REASON,
     },
     {
-      name: 'and makes no reason up',
+      name: 'may not add a reason',
       from: { release: BlockRelease.Marked },
       to: { status: { ...READY.status, reason: 'x' } },
       expect: REASON,
     },
   ];
   for (const { name, from, node, to, expect: words } of answers) {
-    it(`an agent says ${name}`, async () => {
+    it(`an agent ${name}`, async () => {
       await lent(from, node);
       await expectDenial(answer(agent, to), words);
     });
   }
 
-  it('an agent answers as the life of a block says, and nothing else of it changes with the answer', async () => {
+  it('an agent answers as answerBlock writes it, and other fields of the block stay unchanged', async () => {
     const made = readBlock(await lent());
     const mark = markBlock(made, ReleaseReason.Pressure);
     if (mark.verb !== 'patch-status') throw new TypeError(mark.verb);
@@ -135,7 +149,7 @@ describe('the admission policy for blocks that agents answer for, on a kube-apis
     });
   });
 
-  it('an agent is told of a conflict, not of a policy, where ipam was faster', async () => {
+  it('an agent gets a conflict, not a denial by the policy, if ipam changed the block first', async () => {
     const marked = readBlock(await lent(MARKED));
     await answer(cluster.admin, { status: { release: null, reason: null } });
     const write = answerBlock(marked, true);
@@ -143,7 +157,7 @@ describe('the admission policy for blocks that agents answer for, on a kube-apis
     expect(await requestErrorOf(answer(agent, write.body))).to.include({ status: 409, reason: 'Conflict' });
   });
 
-  it('an agent makes, changes and deletes none, though it might by mistake', async () => {
+  it('an agent cannot create, change or delete blocks even if RBAC allows it by mistake', async () => {
     const mighty = await cluster.as(AGENT_USER, NODE);
     await expectDenial(mighty.create(ADDRESS_BLOCKS, block()), NO_WRITE);
     const { metadata } = await lent(MARKED);
@@ -151,7 +165,7 @@ describe('the admission policy for blocks that agents answer for, on a kube-apis
     await expectDenial(mighty.delete(ADDRESS_BLOCKS, metadata), NO_WRITE);
   });
 
-  it('RBAC lets an agent make, change and delete none', async () => {
+  it('RBAC does not allow an agent to create, change or delete blocks', async () => {
     const { metadata } = await lent(MARKED);
     const other = { ...block(), metadata: { ...block().metadata, name: 'other' } };
     await expectDenial(agent.create(ADDRESS_BLOCKS, other), 'cannot create resource "addressblocks"');
@@ -159,13 +173,13 @@ describe('the admission policy for blocks that agents answer for, on a kube-apis
     await expectDenial(agent.delete(ADDRESS_BLOCKS, metadata), 'cannot delete resource "addressblocks"');
   });
 
-  it('an agent whose token names no node answers for none', async () => {
+  it('an agent whose token names no node cannot answer for any block', async () => {
     await lent(MARKED);
     const nowhere = await cluster.as(AGENT_USER);
     await expectDenial(answer(nowhere, READY), `the token of ${AGENT_USER} names no node`);
   });
 
-  it('a namesake of another namespace is held to the same, and others are not', async () => {
+  it('the policy applies to a service account of the same name in another namespace, and to no other user', async () => {
     await lent(MARKED, 'node-2');
     const namesake = await cluster.as('system:serviceaccount:other:holdfast-agent', NODE);
     await expectDenial(answer(namesake, READY), FOREIGN);

@@ -22,7 +22,7 @@ const LONG = [1, 2].map((last) => `${'node-with-a-name-that-is-longer-than-a-lab
 const [LONG_1, LONG_2] = LONG as [string, string];
 
 const RELEASED_AT = { spec: { releasedAt: '2020-01-01T00:00:00Z' } };
-const OWN_NODE = 'leases addresses on that node only, and spec.node is';
+const OWN_NODE = 'allocates addresses to pods of that node only, and spec.node is';
 const NO_NODE = `the token of ${AGENT_USER} names no node, and an agent leases on its own node only: run it as the DaemonSet`;
 
 interface Workload {
@@ -62,7 +62,7 @@ describe('the identity of agents, on a kube-apiserver', function () {
     return found;
   }
 
-  it('an agent whose token names no node writes no lease, and is told what to do', async () => {
+  it('an agent whose token names no node cannot write leases, and the message says what to do', async () => {
     const lost = await cluster.withToken(AGENT);
     await expectDenial(lost.create(ADDRESS_LEASES, lease()), NO_NODE);
     await expectDenial(lost.create(ADDRESS_LEASES, lease({ owner: WEB })), '--bound-object-kind Node');
@@ -71,18 +71,18 @@ describe('the identity of agents, on a kube-apiserver', function () {
     await cluster.admin.delete(ADDRESS_LEASES, metadata);
   });
 
-  it('a namesake in another namespace is held to the same', async () => {
+  it('the policy applies to a service account of the same name in another namespace', async () => {
     const namesake = await cluster.as('system:serviceaccount:elsewhere:holdfast-agent', 'node-1');
     await expectDenial(namesake.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }), OWN_NODE);
   });
 
-  it('all others are not asked for a node', async () => {
+  it('the policy requires a node of agents only', async () => {
     const ipam = await cluster.asRestricted('system:serviceaccount:holdfast-system:holdfast-ipam');
     await expectDenial(ipam.create(ADDRESS_LEASES, lease({ ...ON_NODE_2, owner: CLAIM }), { dryRun: true }), undefined);
     await expectDenial(cluster.admin.create(ADDRESS_LEASES, RESERVED, { dryRun: true }), undefined);
   });
 
-  it('nodes whose names are too long for a label are told apart', async () => {
+  it('the policy distinguishes nodes whose names are too long for a label', async () => {
     const longAgent = await cluster.withToken(AGENT, { node: LONG_1 });
     const own = lease({ ...ON_NODE_1, node: LONG_1 });
     await expectDenial(longAgent.create(ADDRESS_LEASES, own, { dryRun: true }), undefined);
@@ -92,7 +92,7 @@ describe('the identity of agents, on a kube-apiserver', function () {
       const forged = changed(own, { labels: { [LEASE_NODE]: label } });
       await expectDenial(
         longAgent.create(ADDRESS_LEASES, forged, { dryRun: true }),
-        'labels of a lease say what its spec says, and these do not: ipam.holdfast.dev/node;',
+        'labels of a lease must match its spec, and these do not: ipam.holdfast.dev/node;',
       );
     }
   });
@@ -101,10 +101,10 @@ describe('the identity of agents, on a kube-apiserver', function () {
     const { metadata } = await cluster.admin.create(PODS, podOf(agents()));
     const inPod = await cluster.withToken(AGENT, { pod: metadata.name });
     await expectDenial(inPod.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }), undefined);
-    await expectDenial(inPod.create(ADDRESS_LEASES, lease(), { dryRun: true }), 'the agent of node node-2 leases');
+    await expectDenial(inPod.create(ADDRESS_LEASES, lease(), { dryRun: true }), 'the agent of node node-2 allocates');
   });
 
-  it('all pods of Holdfast may run where they are put, and agents nowhere else', async () => {
+  it('Pod Security admits all pods of Holdfast in their namespaces, and agents in no other namespace', async () => {
     // controller, webhook, ipam, capacity, agent
     expect(workloads).to.have.length(5);
     for (const workload of workloads) {

@@ -36,12 +36,12 @@ const RELEASED_AT = { spec: { releasedAt: new Date(RELEASED).toISOString() } };
 const NAME = 'blue.10-0-0-5';
 
 const FOREIGN =
-  'changes leases of pods of that node, and takes released ones, or those reserved for the MAC address that it writes;';
-const PODS_ONLY = 'an agent leases addresses to pods, and spec.owner.kind is';
-const OWN_NODE = 'the agent of node node-1 leases addresses on that node only, and spec.node is';
-const NO_DELETE = 'an agent deletes no lease: release it (set spec.releasedAt)';
-const NO_END = 'leave metadata.finalizers and metadata.ownerReferences out';
-const LABELS = 'labels of a lease say what its spec says, and these do not: ipam.holdfast.dev/';
+  'may only change leases of pods of that node, and allocate released addresses or those reserved for the MAC address of the pod;';
+const PODS_ONLY = 'an agent allocates addresses to pods only, and spec.owner.kind is';
+const OWN_NODE = 'the agent of node node-1 allocates addresses to pods of that node only, and spec.node is';
+const NO_DELETE = 'an agent does not delete leases: release it (set spec.releasedAt)';
+const NO_END = 'omit metadata.finalizers and metadata.ownerReferences';
+const LABELS = 'labels of a lease must match its spec, and these do not: ipam.holdfast.dev/';
 
 describe('the admission policy for leases that agents write, on a kube-apiserver', function () {
   this.timeout(20_000);
@@ -58,35 +58,43 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
 
   after(() => cluster.stop());
 
-  describe('of an agent whose token names its node', () => {
+  describe('for an agent whose token names its node', () => {
     const creations: { name: string; given: AddressLease; expect?: string }[] = [
-      { name: 'it leases to a pod of its node', given: lease() },
-      { name: 'an IPv6 address too', given: lease({ ...ON_NODE_1, address: parseAddress('fd00::5') }) },
-      { name: 'without a MAC address too', given: lease({ owner: WEB, node: 'node-1' }) },
+      { name: 'it may lease an address to a pod of its node', given: lease() },
+      { name: 'it may lease an IPv6 address', given: lease({ ...ON_NODE_1, address: parseAddress('fd00::5') }) },
+      { name: 'it may lease an address without a MAC address', given: lease({ owner: WEB, node: 'node-1' }) },
       {
-        name: 'to a pod with a long name',
+        name: 'it may lease an address to a pod with a long name',
         given: lease({ ...ON_NODE_1, owner: { ...WEB, name: `w${'eb'.repeat(40)}` } }),
       },
       {
-        name: 'not to a pod of another node',
+        name: 'it may not lease an address to a pod of another node',
         given: lease(ON_NODE_2),
-        expect: `${OWN_NODE} "node-2": let the agent there do it`,
+        expect: `${OWN_NODE} "node-2": only the agent of that node may write this lease`,
       },
-      { name: 'not to a pod of no node', given: lease({ owner: WEB }), expect: `${OWN_NODE} ""` },
       {
-        name: 'not to a claim',
+        name: 'it may not lease an address to a pod without a node',
+        given: lease({ owner: WEB }),
+        expect: `${OWN_NODE} ""`,
+      },
+      {
+        name: 'it may not lease an address to a claim',
         given: lease({ ...ON_NODE_1, owner: CLAIM }),
-        expect: `${PODS_ONLY} "IPAMClaim": ipam leases those of claims`,
+        expect: `${PODS_ONLY} "IPAMClaim": ipam allocates those of claims`,
       },
-      { name: 'it reserves nothing', given: RESERVED, expect: `${PODS_ONLY} ""` },
-      { name: 'nothing that is released', given: changed(lease(), RELEASED_AT), expect: 'makes no lease that is' },
+      { name: 'it may not reserve an address', given: RESERVED, expect: `${PODS_ONLY} ""` },
       {
-        name: 'nothing that cannot be deleted',
+        name: 'it may not create a released lease',
+        given: changed(lease(), RELEASED_AT),
+        expect: 'does not create released leases',
+      },
+      {
+        name: 'it may not create a lease with a finalizer',
         given: changed(lease(), { metadata: { finalizers: ['a.b/c'] } }),
         expect: NO_END,
       },
       {
-        name: 'nothing that goes with another object',
+        name: 'it may not create a lease with an owner reference',
         given: changed(lease(), {
           metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n' }] },
         }),
@@ -102,21 +110,21 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         [LEASE_MAC]: '02-00-00-00-00-02',
         [LEASE_OWNER_NAME]: `web-${'0'.repeat(10)}`,
       }).map(([label, value]) => ({
-        name: `nothing with a label ${label} of something else`,
+        name: `it may not create a lease with a wrong label ${label}`,
         given: changed(lease(), { labels: { [label]: value } }),
         expect: `${LABELS}${label.slice(18)};`,
       })),
       {
-        name: 'nothing with a label of what its spec does not say',
+        name: 'it may not create a lease with a label for a field that its spec lacks',
         given: changed(lease({ owner: WEB, node: 'node-1' }), { labels: { [LEASE_MAC]: '02-00-00-00-00-01' } }),
         expect: `${LABELS}mac;`,
       },
       {
-        name: 'nothing without labels',
+        name: 'it may not create a lease without labels',
         given: { ...lease(), metadata: { name: NAME } },
         expect: `${LABELS}pool, ipam.holdfast.dev/family, `,
       },
-      { name: 'labels of others are theirs', given: changed(lease(), { labels: { mine: 'yes' } }) },
+      { name: 'it may set labels of other software', given: changed(lease(), { labels: { mine: 'yes' } }) },
     ];
     for (const { name, given, expect: words } of creations) {
       it(name, () => expectDenial(agent.create(ADDRESS_LEASES, given, { dryRun: true }), words));
@@ -124,7 +132,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
 
     const changes: { name: string; from: AddressLease; to: object; expect?: string }[] = [
       {
-        name: 'it moves one to the new sandbox of the pod',
+        name: 'it may move a lease to the new sandbox of the pod',
         from: lease(),
         to: {
           metadata: { labels: { [LEASE_MAC]: '02-00-00-00-00-02' } },
@@ -132,72 +140,72 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         },
       },
       {
-        name: 'not without the label that goes with it',
+        name: 'it may not change a field without its label',
         from: lease(),
         to: { spec: { mac: '02:00:00:00:00:02' } },
         expect: `${LABELS}mac;`,
       },
       {
-        name: 'it gives none to another node',
+        name: 'it may not move a lease to another node',
         from: lease(),
         to: { metadata: { labels: { [LEASE_NODE]: 'node-2' } }, spec: { node: 'node-2' } },
         expect: OWN_NODE,
       },
       {
-        name: 'it releases none of another node',
+        name: 'it may not release a lease of another node',
         from: lease(ON_NODE_2),
         to: RELEASED_AT,
         expect: `10.0.0.5 belongs to Pod a/db on node node-2: the agent of node node-1 ${FOREIGN}`,
       },
       {
-        name: 'it takes none of another node',
+        name: 'it may not take over a held lease of another node',
         from: lease(ON_NODE_2),
         to: { metadata: { labels: { [LEASE_NODE]: 'node-1' } }, spec: { node: 'node-1' } },
         expect: FOREIGN,
       },
       {
-        name: 'it touches none of another node',
+        name: 'it may not change a lease of another node',
         from: lease(ON_NODE_2),
         to: { metadata: { labels: { mine: 'yes' } } },
         expect: FOREIGN,
       },
       {
-        name: 'it releases none of a claim',
+        name: 'it may not release a lease of a claim',
         from: lease({ owner: CLAIM }),
         to: RELEASED_AT,
         expect: `belongs to IPAMClaim a/vm1.blue: the agent of node node-1 ${FOREIGN}`,
       },
       {
-        name: 'not even of a claim that is used on its node',
+        name: 'it may not release a lease of a claim that is used on its node',
         from: lease({ ...ON_NODE_1, owner: CLAIM }),
         to: RELEASED_AT,
         expect: `belongs to IPAMClaim a/vm1.blue on node node-1: the agent of node node-1 ${FOREIGN}`,
       },
       {
-        name: 'it takes none for a claim',
+        name: 'it may not allocate a released lease to a claim',
         from: changed(lease({ owner: CLAIM }), RELEASED_AT),
         to: { spec: { releasedAt: null, node: 'node-1' }, metadata: { labels: { [LEASE_NODE]: 'node-1' } } },
         expect: PODS_ONLY,
       },
       {
-        name: 'it does not move the release of one of another node here',
+        name: 'it may not move a released lease of another node to its node',
         from: changed(lease(ON_NODE_2), RELEASED_AT),
         to: { metadata: { labels: { [LEASE_NODE]: 'node-1' } }, spec: { node: 'node-1' } },
-        expect: 'leaves a released one alone or takes it',
+        expect: 'changes a released lease only to allocate it',
       },
       {
-        name: 'it adds no finalizer',
+        name: 'it may not add a finalizer',
         from: lease(),
         to: { metadata: { finalizers: ['a.b/c'] } },
         expect: NO_END,
       },
       {
-        name: 'it keeps a finalizer of others, and releases all the same',
+        name: 'it may release a lease that has a finalizer of other software',
         from: changed(lease(), { metadata: { finalizers: ['a.b/c'] } }),
         to: RELEASED_AT,
       },
       {
-        name: 'it removes no finalizer of others',
+        name: 'it may not remove a finalizer of other software',
         from: changed(lease(), { metadata: { finalizers: ['a.b/c'] } }),
         to: { metadata: { finalizers: null } },
         expect: NO_END,
@@ -218,7 +226,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
       });
     }
 
-    it('all that the life of a lease is made of passes: made, released, taken over from another node and from a claim', async () => {
+    it('it may create and release a lease, and allocate leases that another node or a claim released', async () => {
       const steps = [request(ON_NODE_1), request({ ...ON_NODE_1, owner: DB })];
       let current = await writeLease(agent, createLease(steps[0]!));
       for (const former of [undefined, request(ON_NODE_2), request({ owner: CLAIM })]) {
@@ -233,7 +241,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
       await cluster.admin.delete(ADDRESS_LEASES, { name: NAME });
     });
 
-    it('is told of a conflict, not of a policy, where somebody else was faster', async () => {
+    it('it gets a conflict, not a denial by the policy, if another writer changed the lease first', async () => {
       const seen = readLease(await cluster.admin.create(ADDRESS_LEASES, changed(lease(), RELEASED_AT)));
       await writeLease(cluster.admin, reallocateLease(seen, request({ owner: CLAIM })));
       const late = await requestErrorOf(writeLease(agent, reallocateLease(seen, request(ON_NODE_1))));
@@ -243,7 +251,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
       await cluster.admin.delete(ADDRESS_LEASES, { name: NAME });
     });
 
-    it('RBAC lets it delete and replace none', async () => {
+    it('RBAC does not allow it to delete or replace leases', async () => {
       const created = await cluster.admin.create(ADDRESS_LEASES, lease());
       await expectDenial(agent.delete(ADDRESS_LEASES, created.metadata), 'cannot delete resource "addressleases"');
       await expectDenial(agent.replace(ADDRESS_LEASES, created), 'cannot update resource "addressleases"');
@@ -251,7 +259,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
     });
   });
 
-  it('of an agent that may delete by mistake: it deletes none, not even its own', async () => {
+  it('an agent cannot delete leases, even its own, if RBAC allows it by mistake', async () => {
     const mighty = await cluster.as(AGENT_USER, 'node-1');
     for (const given of [lease(), changed(lease(), RELEASED_AT), RESERVED]) {
       await cluster.admin.create(ADDRESS_LEASES, given);

@@ -5,8 +5,8 @@ import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-clust
 import { AGENT, ON_NODE_2, changed, lease } from './testing/node-leases.js';
 
 const MINUTE_MS = 60_000;
-const LATE = 'is more than an hour ahead of the time at which the API server writes it';
-const UNTRACKED = 'leave metadata.managedFields to the API server';
+const LATE = 'more than one hour after the current time of the API server';
+const UNTRACKED = 'an agent does not remove metadata.managedFields';
 
 /** @param ahead minutes from now */
 function release(ahead: number): { spec: { releasedAt: string } } {
@@ -52,29 +52,45 @@ describe('the admission policy for the times that agents write, on a kube-apiser
   });
 
   const releases: { name: string; steps: Patch[]; expect?: string }[] = [
-    { name: 'it releases now', steps: [patch(release(0))] },
-    { name: 'with a clock that is behind', steps: [patch(release(-600))] },
-    { name: 'with a clock that is somewhat ahead', steps: [patch(release(50))] },
-    { name: 'not for later', steps: [patch(release(70))], expect: LATE },
-    { name: 'not for years', steps: [patch({ spec: { releasedAt: '2099-01-01T00:00:00Z' } })], expect: LATE },
-    { name: 'it applies a release', steps: [applied(release(0))] },
-    { name: 'and none for later', steps: [applied(release(70))], expect: LATE },
+    { name: 'an agent may set releasedAt to the current time', steps: [patch(release(0))] },
+    { name: 'an agent whose clock is slow may release a lease', steps: [patch(release(-600))] },
+    { name: 'an agent whose clock is less than one hour fast may release a lease', steps: [patch(release(50))] },
     {
-      name: 'also where it says that it was written later',
+      name: 'an agent may not set releasedAt to a time more than one hour ahead',
+      steps: [patch(release(70))],
+      expect: LATE,
+    },
+    {
+      name: 'an agent may not set releasedAt to a time years ahead',
+      steps: [patch({ spec: { releasedAt: '2099-01-01T00:00:00Z' } })],
+      expect: LATE,
+    },
+    { name: 'an agent may release a lease by server-side apply', steps: [applied(release(0))] },
+    {
+      name: 'an agent may not apply a releasedAt more than one hour ahead',
+      steps: [applied(release(70))],
+      expect: LATE,
+    },
+    {
+      name: 'an agent may not justify a later releasedAt with forged managedFields',
       steps: [patch(withFields([FORGED], release(70)))],
       expect: LATE,
     },
     {
-      name: 'also where it has said so before',
+      name: 'an agent may not justify a later releasedAt with managedFields that it forged before',
       steps: [patch(withFields([FORGED])), applied(release(70))],
       expect: LATE,
     },
     {
-      name: 'also where it wants nobody to know when it was written',
+      name: 'an agent may not remove managedFields together with a release',
       steps: [patch(withFields([{}], release(70)))],
       expect: UNTRACKED,
     },
-    { name: 'nor beforehand', steps: [patch(withFields([{}]))], expect: UNTRACKED },
+    {
+      name: 'an agent may not remove managedFields before a release',
+      steps: [patch(withFields([{}]))],
+      expect: UNTRACKED,
+    },
   ];
   for (const { name, steps, expect: words } of releases) {
     it(name, async () => {
@@ -88,14 +104,14 @@ describe('the admission policy for the times that agents write, on a kube-apiser
     });
   }
 
-  it('whenever it likes, where an administrator has the API server keep no times', async () => {
+  it('an agent may set any releasedAt if an administrator has removed managedFields', async () => {
     const ref = (await cluster.admin.create(ADDRESS_LEASES, lease())).metadata;
     await cluster.admin.patch(ADDRESS_LEASES, ref, patch(withFields([{}])));
     await agent.patch(ADDRESS_LEASES, ref, patch(release(70)));
     await cluster.admin.delete(ADDRESS_LEASES, ref);
   });
 
-  it('a lease of its own has a time, whatever it says', async () => {
+  it('the API server records managedFields for a lease that an agent creates without them', async () => {
     const ref = (await agent.create(ADDRESS_LEASES, changed(lease(), { metadata: { managedFields: [{}] } }))).metadata;
     await expectDenial(agent.patch(ADDRESS_LEASES, ref, patch(release(70))), LATE);
     await cluster.admin.delete(ADDRESS_LEASES, ref);

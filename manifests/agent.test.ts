@@ -58,7 +58,7 @@ describe('the manifests of the agent', () => {
     return found;
   }
 
-  it('start it with flags that it knows, on the node where it is', () => {
+  it('start it with valid flags and the name of its node', () => {
     const [{ args, env }] = pod.containers;
     expect(env).to.deep.equal([{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]);
     const request = readCommandLine(args, { NODE_NAME: 'node-1' });
@@ -66,7 +66,7 @@ describe('the manifests of the agent', () => {
     expect(request?.config).to.include({ nodeName: 'node-1', runDir: '/run/holdfast' });
   });
 
-  it('give it the folders that its flags name, and no others of the node', () => {
+  it('mount the folders that its flags name, and no others of the node', () => {
     const [{ args, volumeMounts }] = pod.containers;
     expect(pod.volumes.map(({ hostPath }) => hostPath.path)).to.deep.equal(HOST_FOLDERS);
     const request = readCommandLine(args, { NODE_NAME: 'node-1' });
@@ -76,7 +76,7 @@ describe('the manifests of the agent', () => {
     expect(volumeMounts.map(({ name }) => name)).to.deep.equal(pod.volumes.map(({ name }) => name));
   });
 
-  it('harden it: root owns what it writes, and more than an owner it is not', () => {
+  it('run it as root without capabilities, because root owns the files that it writes', () => {
     expect(pod.securityContext).to.deep.equal({
       runAsUser: 0,
       runAsGroup: 0,
@@ -93,7 +93,7 @@ describe('the manifests of the agent', () => {
     }
   });
 
-  it('run it on every node, whatever its taints', () => {
+  it('run it on every node, even on tainted nodes', () => {
     expect(pod.tolerations).to.deep.equal([{ operator: 'Exists' }]);
   });
 
@@ -105,7 +105,7 @@ describe('the manifests of the agent', () => {
     expect(subjects).to.deep.equal([{ kind: 'ServiceAccount', name: NAME, namespace }]);
   });
 
-  it('let it write leases, and what it says of its blocks, and nothing else', () => {
+  it('grant it writes of leases and of the status of blocks, and no other writes', () => {
     const { rules } = find('ClusterRole', NAME);
     const reading = ['get', 'list', 'watch'];
     const writing = rules.filter(({ verbs }) => verbs.some((verb) => !reading.includes(verb)));
@@ -116,7 +116,7 @@ describe('the manifests of the agent', () => {
     expect(objects.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === NAME)).to.deep.equal([]);
   });
 
-  it('lead to its pods: the DaemonSet, the Service of its metrics and the network policy', () => {
+  it('select its pods by the DaemonSet, the metrics Service and the network policy', () => {
     expect(find('DaemonSet', NAME).spec.selector).to.deep.equal({ matchLabels: labels });
     expect(find('NetworkPolicy', NAME).spec.podSelector).to.deep.equal({ matchLabels: labels });
     const service = find('Service', `${NAME}-metrics`).spec;

@@ -25,21 +25,25 @@ const CASES: { name: string; given: AddressBlock; expect?: string[] }[] = [
     given: block({ pool: POOL, node: 'n'.repeat(253) }, blockName(POOL, parseCidr('2001:db8::40/122'))),
   },
   {
-    name: 'no host bits',
+    name: 'not a CIDR with host bits',
     given: block({ cidr: '10.1.0.65/26' }),
-    expect: ['spec.cidr', '"10.1.0.65/26" is no CIDR without host bits: write it like 10.1.0.64/26'],
+    expect: ['spec.cidr', '"10.1.0.65/26" is not a CIDR without host bits: write it like 10.1.0.64/26'],
   },
-  { name: 'no address', given: block({ cidr: '10.1.0.64' }), expect: ['"10.1.0.64" is no CIDR without host bits'] },
-  { name: 'no text for a CIDR', given: block({ cidr: 'blue' }), expect: ['spec.cidr', '"blue" is no CIDR'] },
-  { name: 'no slice of nothing', given: block({ cidr: '' }), expect: ['spec.cidr', 'at least 1 chars'] },
-  { name: 'no pool without a name', given: block({ pool: '' }), expect: ['spec.pool', 'at least 1 chars'] },
-  { name: 'no node without a name', given: block({ node: '' }), expect: ['spec.node', 'at least 1 chars'] },
   {
-    name: 'no slice without a node',
+    name: 'not an address instead of a CIDR',
+    given: block({ cidr: '10.1.0.64' }),
+    expect: ['"10.1.0.64" is not a CIDR without host bits'],
+  },
+  { name: 'not text instead of a CIDR', given: block({ cidr: 'blue' }), expect: ['spec.cidr', '"blue" is not a CIDR'] },
+  { name: 'not an empty CIDR', given: block({ cidr: '' }), expect: ['spec.cidr', 'at least 1 chars'] },
+  { name: 'not an empty name of the pool', given: block({ pool: '' }), expect: ['spec.pool', 'at least 1 chars'] },
+  { name: 'not an empty name of the node', given: block({ node: '' }), expect: ['spec.node', 'at least 1 chars'] },
+  {
+    name: 'not a missing node',
     given: { metadata: { name: 'b' }, spec: { pool: 'blue', cidr: '10.1.0.64/26' } as AddressBlockSpec },
     expect: ['spec.node', 'Required value'],
   },
-  { name: 'no block without a spec', given: { metadata: { name: 'b' } } as AddressBlock, expect: ['spec', 'Required'] },
+  { name: 'not a missing spec', given: { metadata: { name: 'b' } } as AddressBlock, expect: ['spec', 'Required'] },
 ];
 
 describe('AddressBlocks, on a kube-apiserver', function () {
@@ -59,33 +63,33 @@ describe('AddressBlocks, on a kube-apiserver', function () {
     }
   });
 
-  describe('in their life', () => {
+  describe('after they are created', () => {
     const ref = { name: 'blue.10-1-0-64-26' };
     beforeEach(() => plane.client.create(ADDRESS_BLOCKS, block()));
     afterEach(() => plane.client.delete(ADDRESS_BLOCKS, ref));
 
     for (const to of [{ node: 'n2' }, { cidr: '10.1.0.64/27' }, { pool: 'green' }]) {
-      it(`keep their ${Object.keys(to).join()}`, async () => {
+      it(`keep the field ${Object.keys(to).join()} of their spec`, async () => {
         const attempt = plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body: { spec: to } });
-        await expectSchemaResult(attempt, ['spec of a block never changes', 'delete the block']);
+        await expectSchemaResult(attempt, ['spec of a block cannot be changed', 'delete the block']);
       });
     }
 
     for (const release of [...Object.values(BlockRelease), 'asked-politely']) {
-      it(`may say ${release}`, async () => {
+      it(`accept the release state ${release}`, async () => {
         const body = { status: { release, reason: 'SomeOther' } };
         const after = await plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body }, { subresource: 'status' });
         expect(after.status).to.deep.equal(body.status);
       });
     }
 
-    it('say no more than a word', async () => {
+    it('reject a release state longer than one word', async () => {
       const body = { status: { release: 'x'.repeat(64) } };
       const attempt = plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body }, { subresource: 'status' });
       await expectSchemaResult(attempt, ['status.release', 'Too long']);
     });
 
-    it('are shown with their way back, and found by pool and node', async () => {
+    it('show their release state, and can be selected by pool and node', async () => {
       for (const fieldSelector of ['spec.pool=blue', 'spec.node=n1']) {
         const { items } = await plane.client.list(ADDRESS_BLOCKS, { fieldSelector });
         expect(items.map(({ metadata }) => metadata.name)).to.deep.equal([ref.name]);
@@ -96,7 +100,7 @@ describe('AddressBlocks, on a kube-apiserver', function () {
     });
   });
 
-  describe('are written by ipam', () => {
+  describe('written by ipam', () => {
     const blocks = new BlockBook();
     const slice = parseCidr('10.2.0.0/26');
     const known = () => blocks.ofPool('red')[0];
@@ -110,7 +114,7 @@ describe('AddressBlocks, on a kube-apiserver', function () {
       blocks.wrote(await plane.client.patch(ADDRESS_BLOCKS, { name }, patch, { subresource: 'status' }));
     }
 
-    it('all the way to a node and back', async () => {
+    it('are assigned to a node, marked, released and deleted', async () => {
       expect(await applyBlockAction({ kind: 'lend', pool: 'red', slice, node: 'n1', why }, context())).to.equal('done');
       expect(known()?.metadata.finalizers).to.deep.equal([BLOCK_FINALIZER]);
       const stale = known()!;
@@ -134,7 +138,7 @@ describe('AddressBlocks, on a kube-apiserver', function () {
       expect(items).to.deep.equal([]);
     });
 
-    it('without an answer only where the API server knows no such node', async () => {
+    it('are reclaimed without an answer only if the API server has no such node', async () => {
       const metadata = { name: 'n5' };
       await plane.client.create(NODES, { metadata });
       await applyBlockAction({ kind: 'lend', pool: 'red', slice, node: 'n5', why }, context());

@@ -17,7 +17,7 @@ import type { StructuralSchema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
 
 describe('the bounds of a pool in the code', () => {
-  it('are those of the CustomResourceDefinition', async () => {
+  it('equal the bounds in the CustomResourceDefinition', async () => {
     const [definition] = await readManifests(join(MANIFESTS, 'crds/addresspools.yaml'));
     const { versions } = (
       definition as unknown as { spec: { versions: { schema: { openAPIV3Schema: StructuralSchema } }[] } }
@@ -45,7 +45,7 @@ describe('the bounds of a pool in the code', () => {
     }
   });
 
-  it('are those of the documentation, with the others', () => {
+  it('are documented together with all other bounds', () => {
     const text = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8');
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, nodeSelector, namespaces } = POOL_LIMITS;

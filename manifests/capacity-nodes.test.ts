@@ -11,10 +11,10 @@ const NODE = { name: 'node-1' };
 const BLUE = 'ipam.holdfast.dev/blue';
 const CPU = { cpu: '4', memory: '8Gi', pods: '110' };
 
-const STATUS_ONLY = 'shows free addresses in the status of nodes, and does nothing else to nodes';
-const OUR_KEYS = 'writes keys that begin with ipam.holdfast.dev/ only';
-const OUR_FIELDS = 'writes status.capacity and status.allocatable of nodes only';
-const NO_METADATA = 'writes the status of nodes only, and this changes metadata.';
+const STATUS_ONLY = 'may only write free addresses to the status of nodes';
+const OUR_KEYS = 'may only write keys that begin with ipam.holdfast.dev/';
+const OUR_FIELDS = 'may only write status.capacity and status.allocatable of nodes';
+const NO_METADATA = 'may only write the status of nodes, and this request changes metadata.';
 
 interface Node extends KubeObject {
   status: { capacity: Record<string, string>; allocatable: Record<string, string> };
@@ -55,7 +55,7 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
     return (await client.patch(NODES, NODE, merge(status), { subresource: 'status' })) as Node;
   }
 
-  it('lets its keys come, change and go, and leaves all others as they are', async () => {
+  it('allows to add, change and remove keys of Holdfast, and other keys stay unchanged', async () => {
     const written = await writeStatus(own, { capacity: { [BLUE]: '5' }, allocatable: { [BLUE]: '5' } });
     expect(written.status.capacity).to.deep.equal({ ...CPU, [BLUE]: '5' });
     expect(written.status.allocatable).to.deep.equal({ ...CPU, [BLUE]: '5' });
@@ -64,7 +64,7 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
     expect(removed.status.capacity).to.deep.equal(CPU);
   });
 
-  it('lets them come on the node that is meant, and on none that was made anew under its name', async () => {
+  it('allows a write to the intended node, but not to a new node with the same name', async () => {
     const { metadata } = await cluster.admin.get(NODES, NODE);
     const write = (uid: string | undefined) => {
       const body = { metadata: { uid }, status: { capacity: { [BLUE]: '1' }, allocatable: { [BLUE]: '1' } } };
@@ -79,11 +79,15 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
   const refused: { name: string; status: object; expect: string }[] = [
     { name: 'another capacity', status: { capacity: { cpu: '1' } }, expect: OUR_KEYS },
     { name: 'another allocatable', status: { allocatable: { cpu: '1' } }, expect: OUR_KEYS },
-    { name: 'no capacity of another kind', status: { capacity: { memory: null } }, expect: OUR_KEYS },
-    { name: 'nothing allocatable of another kind', status: { allocatable: { memory: null } }, expect: OUR_KEYS },
-    { name: 'a capacity that is new', status: { capacity: { 'devices.kubevirt.io/kvm': '1' } }, expect: OUR_KEYS },
+    { name: 'no capacity of another resource', status: { capacity: { memory: null } }, expect: OUR_KEYS },
+    { name: 'no allocatable amount of another resource', status: { allocatable: { memory: null } }, expect: OUR_KEYS },
     {
-      name: 'a name that only looks like ours',
+      name: 'a new capacity of another resource',
+      status: { capacity: { 'devices.kubevirt.io/kvm': '1' } },
+      expect: OUR_KEYS,
+    },
+    {
+      name: 'a key that only resembles a key of Holdfast',
       status: { capacity: { 'ipam.holdfast.developer/blue': '1' } },
       expect: OUR_KEYS,
     },
@@ -98,11 +102,15 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
       status: { addresses: [{ type: 'InternalIP', address: '192.0.2.2' }] },
       expect: OUR_FIELDS,
     },
-    { name: 'what it had not', status: { volumesInUse: ['kubernetes.io/csi/x'] }, expect: OUR_FIELDS },
-    { name: 'another kubelet', status: { nodeInfo: { kubeletVersion: 'v9' } }, expect: OUR_FIELDS },
+    {
+      name: 'a field that the status did not have',
+      status: { volumesInUse: ['kubernetes.io/csi/x'] },
+      expect: OUR_FIELDS,
+    },
+    { name: 'another kubelet version', status: { nodeInfo: { kubeletVersion: 'v9' } }, expect: OUR_FIELDS },
   ];
   for (const { name, status, expect: words } of refused) {
-    it(`lets it write ${name} to no node, with keys of ours beside it or without`, async () => {
+    it(`denies to write ${name}, with or without keys of Holdfast in the same write`, async () => {
       await expectDenial(writeStatus(own, status), words);
       const ours = { capacity: { [BLUE]: '5' }, allocatable: { [BLUE]: '5' } };
       const both = Object.entries(status).map(([field, value]) =>
@@ -121,13 +129,13 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
     { name: 'finalizer', metadata: { finalizers: ['a.b/c'] } },
   ];
   for (const { name, metadata: changed } of metadata) {
-    it(`lets it change no ${name} by way of the status`, async () => {
+    it(`denies to change ${name} by a write of the status`, async () => {
       const patch = { type: 'merge', body: { metadata: changed } } as const;
       await expectDenial(own.patch(NODES, NODE, patch, { subresource: 'status' }), NO_METADATA);
     });
   }
 
-  it('lets it do nothing else to nodes, whatever RBAC lets it', async () => {
+  it('denies all other writes to nodes, even if RBAC allows them', async () => {
     await expectDenial(
       mighty.patch(NODES, NODE, { type: 'merge', body: { spec: { unschedulable: true } } }),
       STATUS_ONLY,
@@ -137,12 +145,12 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
     await expectDenial(mighty.delete(NODES, NODE), STATUS_ONLY);
   });
 
-  it('is for a namesake elsewhere, too', async () => {
+  it('applies to a service account of the same name in another namespace', async () => {
     const namesake = await cluster.as('system:serviceaccount:tenant:holdfast-capacity');
     await expectDenial(writeStatus(namesake, { capacity: { cpu: '1' } }), OUR_KEYS);
   });
 
-  it('is for nobody else', async () => {
+  it('does not apply to other users', async () => {
     const kubelet = await cluster.as('system:serviceaccount:kube-system:kubelet-of-a-test');
     await expectDenial(writeStatus(kubelet, { capacity: { cpu: '3' } }), undefined);
     await expectDenial(writeStatus(kubelet, { capacity: { cpu: '4' } }), undefined);

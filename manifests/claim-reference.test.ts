@@ -9,7 +9,7 @@ const KUBEVIRT = 'system:serviceaccount:kubevirt:kubevirt-controller';
 const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
 const LAUNCHER = { 'kubevirt.io': 'virt-launcher' };
 const VMI: OwnerReference = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm1', uid: 'u-1' };
-const REFUSAL = 'only launcher pods of VirtualMachines refer to IPAMClaims';
+const REFUSAL = 'only launcher pods of VirtualMachines may refer to IPAMClaims';
 
 function referTo(claim: string, key = NETWORKS_ANNOTATION): Record<string, string> {
   return { [key]: JSON.stringify([{ name: 'blue', 'ipam-claim-reference': claim }]) };
@@ -33,39 +33,39 @@ describe('the admission policy for references to claims, on a kube-apiserver', f
   }
 
   const creations: { name: string; as?: string; given: Partial<ObjectMeta>; expect?: string }[] = [
-    { name: 'a pod has networks', given: { annotations: { [NETWORKS_ANNOTATION]: 'blue, red' } } },
-    { name: 'a pod refers to no claim', given: { annotations: referTo('vm1.data') }, expect: REFUSAL },
+    { name: 'a pod may have networks', given: { annotations: { [NETWORKS_ANNOTATION]: 'blue, red' } } },
+    { name: 'a pod may not refer to a claim', given: { annotations: referTo('vm1.data') }, expect: REFUSAL },
     {
-      name: 'nor by its default network',
+      name: 'a pod may not refer to a claim in its default network',
       given: { annotations: referTo('vm1.data', DEFAULT_NETWORK_ANNOTATION) },
       expect: REFUSAL,
     },
     {
-      name: 'nor under another value of the label of launchers',
+      name: 'a pod with another value of the launcher label may not refer to a claim',
       given: { annotations: referTo('vm1.data'), labels: { 'kubevirt.io': 'virt-handler' } },
       expect: REFUSAL,
     },
     {
-      name: 'nor in capitals, which Multus reads as well',
+      name: 'a pod may not refer to a claim by a key in capitals, which Multus reads too',
       given: { annotations: { [NETWORKS_ANNOTATION]: '[{"name":"blue","IPAM-Claim-Reference":"vm1.data"}]' } },
       expect: REFUSAL,
     },
     {
-      name: 'nor behind escapes of JSON',
+      name: 'a pod may not hide a reference in JSON escapes',
       given: { annotations: { [NETWORKS_ANNOTATION]: '[{"name":"blue","ipam\\u002dclaim-reference":"vm1.data"}]' } },
       expect: REFUSAL,
     },
     {
-      name: 'other escapes are nobody’s business here',
+      name: 'a pod may use other JSON escapes',
       given: { annotations: { [NETWORKS_ANNOTATION]: '[{"name":"blue","cni-args":{"a":"\\u003c"}}]' } },
     },
     {
-      name: 'nor with the label of launchers alone',
+      name: 'a pod that has the launcher label but no VMI as owner may not refer to a claim',
       given: { annotations: referTo('vm1.data', DEFAULT_NETWORK_ANNOTATION), labels: LAUNCHER },
       expect: REFUSAL,
     },
     {
-      name: 'launchers are left to the webhook',
+      name: 'the policy does not check launchers, because the webhook does',
       as: KUBEVIRT,
       given: { annotations: referTo('vm1.data'), labels: LAUNCHER, ownerReferences: [VMI] },
     },
@@ -75,14 +75,14 @@ describe('the admission policy for references to claims, on a kube-apiserver', f
   }
 
   for (const subresource of [undefined, 'status']) {
-    it(`a pod gets no reference later, in a write of ${subresource ?? 'the pod'}`, async () => {
+    it(`a pod may not get a reference later by a write of ${subresource ?? 'the pod'}`, async () => {
       const pod = await cluster.createPod(TENANT, { annotations: { [NETWORKS_ANNOTATION]: 'blue' } });
       const body = { metadata: { annotations: referTo('vm1.data') } };
       await expectDenial(cluster.patchPod(TENANT, pod, body, subresource), REFUSAL);
     });
   }
 
-  it('a namespace may allow references, and a pod that has one then keeps it', async () => {
+  it('pods may refer to claims in a namespace that allows it, and keep the reference if the namespace no longer allows it', async () => {
     await setNamespaceLabel('allowed');
     const annotations = referTo('vm1.data');
     const pod = await until('the label is seen', () => cluster.createPod(TENANT, { annotations }));

@@ -11,7 +11,7 @@ import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources
 
 const NETWORKS_CRD = join(MANIFESTS, '..', 'e2e', 'bed', 'manifests', 'network-attachment-definitions.yaml');
 
-describe('the manifests, applied for trial to a kube-apiserver', function () {
+describe('the manifests, applied to a kube-apiserver with dry-run', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
 
@@ -29,7 +29,7 @@ describe('the manifests, applied for trial to a kube-apiserver', function () {
     await plane.client.patch(resourceOf(object), { name, namespace }, patch, { dryRun: true });
   }
 
-  it('are accepted, every field of them', async () => {
+  it('are accepted with all their fields', async () => {
     const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
     for (const object of [...crds, ...(await readKustomization())]) {
       // what has a namespace is refused where the namespace is not there
@@ -38,14 +38,14 @@ describe('the manifests, applied for trial to a kube-apiserver', function () {
     }
   });
 
-  it('are not accepted with a field that the kind does not have', async () => {
+  it('are rejected if a field is unknown', async () => {
     const [budget] = await readManifests(join(MANIFESTS, 'webhook', 'pdb.yaml'));
     const misspelt = { ...budget!, spec: { minimumAvailable: 1 } };
     const outcome = await tryOut(misspelt).catch(messageOf);
     expect(outcome).to.include('minimumAvailable');
   });
 
-  it('show networks and a pool that are accepted', async () => {
+  it('contain samples of networks and a pool that are accepted', async () => {
     await createAll(plane.client, await readManifests(NETWORKS_CRD));
     await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addresspools.yaml')));
     await until('networks are served', () => plane.client.list(NETWORK_ATTACHMENT_DEFINITIONS));

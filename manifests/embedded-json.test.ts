@@ -36,8 +36,8 @@ async function conditionOf(file: string, name: string): Promise<string> {
   return found!.expression;
 }
 
-describe('a match condition on JSON inside a text', () => {
-  it('sends every spelling of "holdfast" in the config of a NAD to the webhook', async () => {
+describe('a match condition on JSON in a string', () => {
+  it('matches every JSON spelling of "holdfast" in the config of a NAD', async () => {
     const expression = await conditionOf('ipam/validating-webhook.yaml', 'names-holdfast');
     const parts = [...expression.matchAll(/contains\('([^']+)'\)/g)].map(([, text = '']) => text.replace('\\\\', '\\'));
     expect(parts).to.have.length(2);
@@ -53,7 +53,7 @@ describe('a match condition on JSON inside a text', () => {
     );
   });
 
-  it('finds every spelling that Go takes for the key of a claim reference', async () => {
+  it('matches every spelling that Go accepts as the key of a claim reference', async () => {
     const expression = await conditionOf('policies/claim-reference.yaml', 'refers-to-a-claim-anew');
     const source = /matches\(r'\(\?i\)(.+?)'\)/.exec(expression)?.[1] ?? '';
     const pattern = new RegExp(source, 'iu');

@@ -59,7 +59,7 @@ function isBounded({ type, maxLength, maxItems, maximum, enum: values, format, .
   }
 }
 
-describe('the kinds that are ours', () => {
+describe('the kinds of Holdfast', () => {
   for (const { resource, file, shortName } of KINDS) {
     describe(resource.kind, () => {
       let definition: Definition['spec'];
@@ -73,7 +73,7 @@ describe('the kinds that are ours', () => {
         schema = version!.schema.openAPIV3Schema;
       });
 
-      it('are named as in the code', () => {
+      it('have the names that the code uses', () => {
         const { group, scope, names } = definition;
         expect({ group, scope }).to.deep.equal({ group: resource.group, scope: 'Cluster' });
         expect(names).to.deep.include({
@@ -83,14 +83,14 @@ describe('the kinds that are ours', () => {
         });
       });
 
-      it('have the fields of the TypeScript definition, and no others', function () {
+      it('have exactly the fields of the TypeScript definition', function () {
         this.timeout(60_000);
         const defined = withoutTypeFields(shapeOfInterface(join(ROOT, file), resource.kind));
         expect(withoutTypeFields(shapeOfSchema(schema))).to.deep.equal(defined);
         expect(defined).to.have.nested.property('fields.spec.fields');
       });
 
-      it('explain each field', () => {
+      it('describe every field', () => {
         const silent = fieldsOf(schema)
           .filter(([path, { description }]) => !path.endsWith('[]') && (description ?? '').length < 10)
           .map(([path]) => path)
@@ -98,7 +98,7 @@ describe('the kinds that are ours', () => {
         expect(silent).to.deep.equal([]);
       });
 
-      it('bound each text and list', () => {
+      it('limit the length of every string and list', () => {
         const open = fieldsOf(schema).filter(([, field]) => !isBounded(field));
         const own = open.map(([path]) => path).filter((path) => !/^\.(apiVersion|kind|metadata)$/.test(path));
         expect(own).to.deep.equal([]);
@@ -106,7 +106,7 @@ describe('the kinds that are ours', () => {
     });
   }
 
-  it('would show a field of another name, type or need', () => {
+  it('are compared by the names and types of fields, and by which fields are required', () => {
     const schema: StructuralSchema = {
       type: 'object',
       required: ['a'],

@@ -71,7 +71,7 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
       unmarked: { kubevirt: true, elsewhere: false },
     },
     {
-      name: 'of another namespace',
+      name: 'set to another namespace',
       set: () => setNamespace('openshift-cnv'),
       settled: refusedTo('kubevirt'),
       unmarked: { kubevirt: false, elsewhere: true },
@@ -89,7 +89,7 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
       unmarked: { kubevirt: false, elsewhere: false },
     },
     {
-      name: 'in a ConfigMap that is missing',
+      name: 'missing with its ConfigMap',
       set: () => cluster.admin.delete(CONFIG_MAPS, REF),
       settled: allowedTo('elsewhere'),
       unmarked: { kubevirt: true, elsewhere: true },
@@ -104,27 +104,27 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
       });
 
       for (const person of ['kubevirt', 'elsewhere'] as const) {
-        it(`admit launchers that ${WHO[person]} creates with its name, or without networks`, async () => {
+        it(`admit launchers that ${WHO[person]} creates, if the annotation names it or they have no networks`, async () => {
           await cluster.createPod(WHO[person], launcher(WHO[person]));
           await cluster.createPod(WHO[person], launcher(undefined, false));
         });
 
         const isAdmitted = state.unmarked[person];
-        it(`${isAdmitted ? 'admit' : 'refuse'} launchers that ${WHO[person]} creates without its name`, () =>
+        it(`${isAdmitted ? 'admit' : 'deny'} launchers that ${WHO[person]} creates without the annotation`, () =>
           expectDenial(cluster.createPod(WHO[person], launcher()), isAdmitted ? undefined : ONLY));
       }
 
-      it('refuse launchers that a tenant creates, whatever the annotation says', async () => {
+      it('deny launchers that a tenant creates, with any annotation', async () => {
         for (const creator of [undefined, WHO.tenant, WHO.kubevirt]) {
           await expectDenial(cluster.createPod(WHO.tenant, launcher(creator)), ONLY);
           await expectDenial(cluster.createPod(WHO.tenant, launcher(creator, false)), ONLY);
         }
       });
 
-      it('refuse a creator who is somebody else', () =>
+      it('deny an annotation that names another user', () =>
         expectDenial(cluster.createPod(WHO.elsewhere, launcher(WHO.kubevirt, false)), FIXED));
 
-      it('keep the creator as it is, in a write of the pod and of its status', async () => {
+      it('deny changes of the creator by writes of the pod and of its status', async () => {
         const pod = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
         for (const value of [null, '', WHO.kubevirt, WHO.tenant]) {
           const body = { metadata: { annotations: { [LAUNCHER_CREATOR]: value } } };
@@ -135,7 +135,7 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
         }
       });
 
-      it('let nobody make a VMI the owner of a pod that exists', async () => {
+      it('deny every user to make a VMI the owner of an existing pod', async () => {
         const pod = await cluster.createPod(WHO.tenant, { labels: LAUNCHER });
         for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
           const body = { metadata: { ownerReferences: [VMI] } };
@@ -143,7 +143,7 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
         }
       });
 
-      it('take as creator whoever gives a launcher its first networks', async () => {
+      it('accept as creator the user who sets the first networks of a launcher', async () => {
         const pod = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
         // of either policy, whichever the API server names first
         await expectDenial(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.kubevirt)), 'holdfast-launcher-');
@@ -152,15 +152,15 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
 
       for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
         const mayGive = person === 'tenant' ? state.isMissing === true : state.unmarked[person];
-        it(`${mayGive ? 'let' : 'do not let'} ${WHO[person]} give a launcher its first networks without its name`, async () => {
+        it(`${mayGive ? 'allow' : 'deny'} ${WHO[person]} to set the first networks of a launcher without the annotation`, async () => {
           const pod = await cluster.createPod(WHO.elsewhere, launcher(undefined, false));
-          const refusal = mayGive ? undefined : 'gives a launcher its first networks';
+          const refusal = mayGive ? undefined : 'sets the first networks of a launcher';
           await expectDenial(cluster.patchPod(WHO[person], pod, networks('blue')), refusal);
           if (mayGive) await expectDenial(cluster.patchPod(WHO.tenant, pod, networks('blue', WHO.tenant)), FIXED);
         });
       }
 
-      it('let only launchers of KubeVirt refer to claims', async () => {
+      it('allow only launchers of KubeVirt to refer to claims', async () => {
         const refusal = state.unmarked.elsewhere ? undefined : 'only launchers that KubeVirt';
         const created = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
         await expectDenial(cluster.patchPod(WHO.elsewhere, created, networks(REFERENCE)), refusal);
@@ -168,21 +168,21 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
         await expectDenial(cluster.createPod(WHO.elsewhere, { ...launcher(), ...metadata }), refusal);
       });
 
-      it('let nobody take all networks from a launcher, because it would count as no user of a claim', async () => {
+      it('deny to remove all networks of a launcher, because it would no longer count as a user of a claim', async () => {
         const pod = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
         for (const person of ['tenant', 'kubevirt', 'elsewhere'] as const) {
-          await expectDenial(cluster.patchPod(WHO[person], pod, networks(null)), 'never all taken away');
+          await expectDenial(cluster.patchPod(WHO[person], pod, networks(null)), 'cannot all be removed');
         }
         await expectDenial(cluster.patchPod(WHO.kubevirt, pod, networks('')), undefined);
       });
     });
   }
 
-  it('refuse a creator in a binding', async () => {
+  it('deny a creator in a binding', async () => {
     const pod = await cluster.createPod(WHO.tenant, {});
     await expectDenial(
       cluster.bindPod(WHO.tenant, pod, { annotations: { [LAUNCHER_CREATOR]: 'x' } }),
-      'who created it',
+      'the recorded creator of a pod',
     );
   });
 });

@@ -35,48 +35,48 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
   after(() => cluster.stop());
 
   const creations: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
-    { name: 'KubeVirt makes launchers', as: 'kubevirt', given: { labels: LAUNCHER, ownerReferences: [VMI] } },
+    { name: 'KubeVirt creates launchers', as: 'kubevirt', given: { labels: LAUNCHER, ownerReferences: [VMI] } },
     {
-      name: 'a tenant makes none',
+      name: 'a tenant cannot create a launcher',
       as: 'tenant',
       given: { labels: LAUNCHER, ownerReferences: [VMI] },
       // of either policy, whichever the API server names first
       expect: 'only KubeVirt (',
     },
     {
-      name: 'nor one without the label',
+      name: 'a tenant cannot create a launcher without the label',
       as: 'tenant',
       given: { ownerReferences: [VMI] },
       // of either policy, whichever the API server names first
       expect: 'kubevirt-controller',
     },
     {
-      name: 'nor one of another version of the group',
+      name: 'a tenant cannot create a launcher with another version of the group',
       as: 'tenant',
       given: { labels: LAUNCHER, ownerReferences: [{ ...VMI, apiVersion: 'kubevirt.io/v1alpha3' }] },
       expect: 'only KubeVirt',
     },
     {
-      name: 'nor one with another owner before it',
+      name: 'a tenant cannot create a launcher with another owner first',
       as: 'tenant',
       given: { labels: LAUNCHER, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n' }, VMI] },
       expect: 'only KubeVirt',
     },
     {
-      name: 'a service account of the right name in another namespace makes none with networks',
+      name: 'a service account of the same name in another namespace cannot create a launcher with networks',
       as: 'namesake',
       given: { labels: LAUNCHER, ownerReferences: [VMI], annotations: { [NETWORKS_ANNOTATION]: 'blue' } },
       expect: 'only KubeVirt (system:serviceaccount:kubevirt:kubevirt-controller)',
     },
     {
-      name: 'Holdfast itself makes none',
+      name: 'Holdfast cannot create a launcher',
       as: 'controller',
       given: { labels: LAUNCHER, ownerReferences: [VMI] },
       expect: 'only KubeVirt',
     },
-    { name: 'a tenant makes pods that nobody owns, whatever their label', as: 'tenant', given: { labels: LAUNCHER } },
+    { name: 'a tenant creates pods without an owner, with any label', as: 'tenant', given: { labels: LAUNCHER } },
     {
-      name: 'a kind of the same name in another group is nobody',
+      name: 'a tenant creates a pod that is owned by a kind of the same name in another group',
       as: 'tenant',
       given: { ownerReferences: [{ ...VMI, apiVersion: 'example.com/v1' }] },
     },
@@ -103,7 +103,7 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     }
   }
 
-  it('compare the API group by the same expression as the code, wherever they name a VirtualMachineInstance', async () => {
+  it('compare the API group with the same expression as the code in every place', async () => {
     for (const name of ['claim-reference', 'launcher-creator', 'launcher-label', 'launcher-owner']) {
       const text = await readFile(join(MANIFESTS, 'policies', `${name}.yaml`), 'utf8');
       const compared = [
@@ -116,7 +116,7 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     }
   });
 
-  it('let a pod with a malformed owner from before them lose its finalizers, and gain no other malformed owner', async () => {
+  it('allow to remove finalizers from a pod with an older malformed owner, but not to add another malformed owner', async () => {
     const old = { ...VMI, apiVersion: 'kubevirt.io' };
     const binding = 'holdfast-launcher-label';
     const pod = await cluster.withoutPolicy(binding, () => cluster.createPod(WHO.tenant, { ownerReferences: [old] }));
@@ -139,97 +139,97 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
   }
   const changes: Change[] = [
     {
-      name: 'anybody changes other fields of a launcher',
+      name: 'a tenant changes other fields of a launcher',
       from: launcher,
       as: 'tenant',
       to: { annotations: { a: 'b' } },
     },
-    { name: 'the collector takes the owner away', from: launcher, as: 'collector', to: { ownerReferences: [] } },
+    { name: 'the garbage collector removes the owner', from: launcher, as: 'collector', to: { ownerReferences: [] } },
     {
-      name: 'a tenant adds no second VMI to a launcher',
+      name: 'a tenant cannot add a second VMI as owner of a launcher',
       from: launcher,
       as: 'tenant',
       to: { ownerReferences: [VMI, OTHER_VMI] },
       expect: 'only KubeVirt',
     },
     {
-      name: 'a tenant does not rename an owner of a launcher',
+      name: 'a tenant cannot rename an owner of a launcher',
       from: launcher,
       as: 'tenant',
       to: { ownerReferences: [{ ...VMI, name: 'vm2' }] },
       expect: 'only KubeVirt',
     },
     {
-      name: 'a tenant makes no VMI of an owner of another group',
+      name: 'a tenant cannot turn an owner of another group into a VMI',
       from: { labels: LAUNCHER, ownerReferences: [{ ...VMI, apiVersion: 'example.com/v1' }] },
       as: 'tenant',
       to: { ownerReferences: [VMI] },
       expect: 'only KubeVirt',
     },
     {
-      name: 'a tenant does not make a VMI that owns a launcher its controller',
+      name: 'a tenant cannot make the VMI that owns a launcher its controller',
       from: { labels: LAUNCHER, ownerReferences: [OTHER_VMI] },
       as: 'tenant',
       to: { ownerReferences: [{ ...OTHER_VMI, controller: true }] },
       expect: 'only KubeVirt',
     },
     {
-      name: 'a tenant takes no VMI from its launcher',
+      name: 'a tenant cannot remove the VMI from the owners of a launcher',
       from: launcher,
       as: 'tenant',
       to: { ownerReferences: [] },
-      expect: 'a launcher stays its VirtualMachineInstance',
+      expect: 'the garbage collector may remove the VirtualMachineInstance',
     },
     {
-      name: 'nor Holdfast',
+      name: 'Holdfast cannot remove the VMI from the owners of a launcher',
       from: launcher,
       as: 'controller',
       to: { ownerReferences: null },
-      expect: 'a launcher stays its VirtualMachineInstance',
+      expect: 'the garbage collector may remove the VirtualMachineInstance',
     },
     {
-      name: 'nor is a VMI put in the place of another',
+      name: 'a tenant cannot replace the VMI of a launcher by another one',
       from: launcher,
       as: 'collector',
       to: { ownerReferences: [OTHER_VMI] },
       expect: 'only KubeVirt',
     },
     {
-      name: 'a tenant does not say that it is not its controller',
+      name: 'a tenant cannot set controller to false for the VMI of a launcher',
       from: launcher,
       as: 'tenant',
       to: { ownerReferences: [{ ...VMI, controller: false }] },
       expect: 'VirtualMachineInstance',
     },
     {
-      name: 'nor that it is of another group',
+      name: 'a tenant cannot change the group of the VMI of a launcher',
       from: launcher,
       as: 'tenant',
       to: { ownerReferences: [{ ...VMI, apiVersion: 'example.com/v1' }] },
-      expect: 'a launcher stays its VirtualMachineInstance',
+      expect: 'the garbage collector may remove the VirtualMachineInstance',
     },
     {
-      name: 'a tenant adds owners of other kinds, and takes them away',
+      name: 'a tenant adds and removes owners of other kinds',
       from: { ...launcher, ownerReferences: [VMI, { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'c' }] },
       as: 'tenant',
       to: { ownerReferences: [{ apiVersion: 'v1', kind: 'Secret', name: 's', uid: 's' }, VMI] },
     },
-    { name: 'KubeVirt takes the owner away', from: launcher, as: 'kubevirt', to: { ownerReferences: [] } },
+    { name: 'KubeVirt removes the owner', from: launcher, as: 'kubevirt', to: { ownerReferences: [] } },
     {
-      name: 'the collector no longer blocks the deletion of an owner',
+      name: 'the garbage collector clears blockOwnerDeletion',
       from: { labels: LAUNCHER, ownerReferences: [{ ...VMI, blockOwnerDeletion: true }] },
       as: 'collector',
       to: { ownerReferences: [{ ...VMI, blockOwnerDeletion: false }] },
     },
     {
-      name: 'a tenant does not take the label of a launcher away',
+      name: 'a tenant cannot remove the label of a launcher',
       from: launcher,
       as: 'tenant',
       to: { labels: { 'kubevirt.io': null } },
-      expect: 'leave the label in place',
+      expect: 'keep the label',
     },
     {
-      name: 'nor together with the owner',
+      name: 'a tenant cannot remove the label of a launcher together with the owner',
       from: launcher,
       as: 'tenant',
       to: { labels: { 'kubevirt.io': null }, ownerReferences: [] },
@@ -237,40 +237,45 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
       expect: 'VirtualMachineInstance',
     },
     {
-      name: 'a tenant does not change it',
+      name: 'a tenant cannot change the label of a launcher',
       from: launcher,
       as: 'tenant',
       to: { labels: { 'kubevirt.io': 'web' } },
-      expect: 'leave the label in place',
+      expect: 'keep the label',
     },
     {
-      name: 'a tenant gives the label to no plain pod',
+      name: 'a tenant cannot add the label to an ordinary pod',
       as: 'tenant',
       to: { labels: LAUNCHER },
-      expect: 'a pod that is there gets the label',
+      expect: 'an existing pod may get the label',
     },
     {
-      name: 'a tenant takes it from a pod that no VMI owns',
+      name: 'a tenant removes the label from a pod that no VMI owns',
       from: { labels: LAUNCHER },
       as: 'tenant',
       to: { labels: { 'kubevirt.io': null } },
     },
     {
-      name: 'other values of the label are nobody’s business here',
+      name: 'a tenant sets other values of the label',
       from: { labels: { 'kubevirt.io': 'hotplug-disk' } },
       as: 'tenant',
       to: { labels: { 'kubevirt.io': 'web' } },
     },
-    { name: 'KubeVirt makes no launcher of a plain pod', as: 'kubevirt', to: launcher, expect: 'only KubeVirt' },
     {
-      name: 'a tenant adds no VMI to a plain pod',
+      name: 'KubeVirt cannot turn an ordinary pod into a launcher',
+      as: 'kubevirt',
+      to: launcher,
+      expect: 'only KubeVirt',
+    },
+    {
+      name: 'a tenant cannot add a VMI as owner of an ordinary pod',
       as: 'tenant',
       to: { ownerReferences: [VMI] },
       // of either policy, whichever the API server names first
       expect: 'VirtualMachineInstance',
     },
     {
-      name: 'nor with the label in the same write',
+      name: 'a tenant cannot add a VMI and the label to an ordinary pod in one write',
       as: 'tenant',
       to: { labels: LAUNCHER, ownerReferences: [VMI] },
       expect: 'only KubeVirt',

@@ -11,7 +11,7 @@ const WHO = {
 } as const;
 type Person = keyof typeof WHO;
 
-describe('the admission policies for what is written past a pod itself, on a kube-apiserver', function () {
+describe('the admission policies for writes of subresources of pods, on a kube-apiserver', function () {
   this.timeout(20_000);
   let cluster: PolicyCluster;
   const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
@@ -27,7 +27,7 @@ describe('the admission policies for what is written past a pod itself, on a kub
 
   after(() => cluster.stop());
 
-  describe('by the status of a pod', () => {
+  describe('for the status of a pod', () => {
     const networks = { [NETWORKS_ANNOTATION]: 'blue', [DEFAULT_NETWORK_ANNOTATION]: 'red' };
     const given = { ...launcher, annotations: networks };
     interface Write {
@@ -41,53 +41,53 @@ describe('the admission policies for what is written past a pod itself, on a kub
     }
     const writes: Write[] = [
       {
-        name: 'Multus notes what a launcher got',
+        name: 'Multus writes the network status of a launcher',
         from: given,
         as: 'multus',
         to: { annotations: { [NETWORK_STATUS_ANNOTATION]: '[]' } },
       },
       {
-        name: 'the label stays on a launcher',
+        name: 'a tenant cannot remove the label of a launcher',
         from: given,
         as: 'tenant',
         to: { labels: null },
-        expect: 'leave the label',
+        expect: 'keep the label',
       },
       {
-        name: 'a plain pod gets no label',
+        name: 'a tenant cannot add the label to an ordinary pod',
         as: 'tenant',
         to: { labels: LAUNCHER },
-        expect: 'a pod that is there gets the label',
+        expect: 'an existing pod may get the label',
       },
       {
-        name: 'nobody changes the networks of a launcher',
+        name: 'KubeVirt cannot change the networks of a launcher',
         from: given,
         as: 'kubevirt',
         to: { annotations: { [NETWORKS_ANNOTATION]: 'green' } },
         expect: 'the networks of a launcher',
       },
       {
-        name: 'a tenant removes none',
+        name: 'a tenant cannot remove the networks of a launcher',
         from: given,
         as: 'tenant',
         to: { annotations: { [NETWORKS_ANNOTATION]: null } },
         expect: 'the networks of a launcher',
       },
       {
-        name: 'a tenant adds none',
+        name: 'a tenant cannot add networks to a launcher',
         from: launcher,
         as: 'tenant',
         to: { annotations: { [NETWORKS_ANNOTATION]: 'green' } },
         expect: 'the networks of a launcher',
       },
       {
-        name: 'a tenant changes no default network of a launcher',
+        name: 'a tenant cannot change the default network of a launcher',
         from: given,
         as: 'tenant',
         to: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'green' } },
         expect: 'the networks of a launcher',
       },
-      { name: 'other pods are nobody’s business here', as: 'tenant', to: { annotations: networks } },
+      { name: 'a tenant changes the networks of other pods', as: 'tenant', to: { annotations: networks } },
     ];
     for (const write of writes) {
       it(write.name, async () => {
@@ -98,27 +98,32 @@ describe('the admission policies for what is written past a pod itself, on a kub
     }
   });
 
-  describe('by its binding to a node', () => {
+  describe('for the binding of a pod to a node', () => {
     const bindings: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
-      { name: 'the scheduler binds', as: 'scheduler', given: {} },
+      { name: 'the scheduler binds a pod', as: 'scheduler', given: {} },
       {
-        name: 'with notes and labels of its own',
+        name: 'the scheduler binds a pod with annotations and labels of its own',
         as: 'scheduler',
         given: { annotations: { note: 'a' }, labels: { 'topology.kubernetes.io/zone': 'z' } },
       },
       {
-        name: 'nobody adds networks',
+        name: 'the scheduler cannot add networks',
         as: 'scheduler',
         given: { annotations: { [NETWORKS_ANNOTATION]: 'blue' } },
         expect: 'a binding does not change the networks',
       },
       {
-        name: 'nobody sets the default network',
+        name: 'a tenant cannot set the default network',
         as: 'tenant',
         given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } },
         expect: 'a binding does not change the networks',
       },
-      { name: 'nobody sets the label', as: 'tenant', given: { labels: LAUNCHER }, expect: 'does not change the label' },
+      {
+        name: 'a tenant cannot set the label',
+        as: 'tenant',
+        given: { labels: LAUNCHER },
+        expect: 'does not change the label',
+      },
     ];
     for (const binding of bindings) {
       it(binding.name, async () => {

@@ -20,24 +20,24 @@ function lease(name: string, spec: Partial<AddressLeaseSpec> = {}): AddressLease
 }
 
 const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
-  { name: 'a held one', given: lease(NAME, { owner: VM1 }) },
-  { name: 'one that is reserved for a MAC address', given: lease(NAME, { mac: '02:00:00:00:00:ab' }) },
+  { name: 'held', given: lease(NAME, { owner: VM1 }) },
+  { name: 'reserved for a MAC address', given: lease(NAME, { mac: '02:00:00:00:00:ab' }) },
   {
-    name: 'one that is reserved for it again',
+    name: 'reserved again after a release',
     given: lease(NAME, { mac: '02:00:00:00:00:ab', reserved: true }),
   },
   {
-    name: 'not one that is reserved so for nobody',
+    name: 'not marked as reserved without a MAC address',
     given: lease(NAME, { reserved: true }),
-    expect: ['spec.reserved', 'set mac as well'],
+    expect: ['spec.reserved', 'set mac too'],
   },
   {
-    name: 'nothing but true in reserved',
+    name: 'not marked with reserved: false',
     given: lease(NAME, { mac: '02:00:00:00:00:ab', reserved: false as unknown as true }),
-    expect: ['spec.reserved', 'reserved is true or absent'],
+    expect: ['spec.reserved', 'reserved must be true or absent'],
   },
   {
-    name: 'all that is known of its use',
+    name: 'created with all fields about their use',
     given: lease(NAME, {
       owner: VM2,
       node: 'n1',
@@ -46,78 +46,89 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
       mac: '02:00:00:00:00:ab',
     }),
   },
-  { name: 'an IPv6 address in full', given: lease(V6_NAME, { address: 'fd00:1::5' }) },
+  { name: 'created for an IPv6 address', given: lease(V6_NAME, { address: 'fd00:1::5' }) },
   {
-    name: 'no address that is none',
+    name: 'not created for an invalid address',
     given: lease('blue.10-1-0-300', { address: '10.1.0.300' }),
-    expect: ['spec.address', '"10.1.0.300" is no IP address'],
+    expect: ['spec.address', '"10.1.0.300" is not an IP address'],
   },
   {
-    name: 'no leading zeros',
+    name: 'not created for an address with leading zeros',
     given: lease('blue.10-1-0-017', { address: '10.1.0.017' }),
     expect: ['without prefix length, leading zeros'],
   },
   {
-    name: 'no prefix length',
+    name: 'not created for an address with a prefix length',
     given: lease(NAME, { address: '10.1.0.17/24' }),
     expect: ['spec.address', 'without prefix length'],
   },
   {
-    name: 'no IPv4-mapped address',
+    name: 'not created for an IPv4-mapped address',
     given: lease('blue.x', { address: '::ffff:10.1.0.17' }),
     expect: ['IPv4-mapped addresses are not supported'],
   },
   {
-    name: 'no second way to write an address',
+    name: 'not created for an address that is not canonical',
     given: lease(V6_NAME, { address: 'FD00:1:0::5' }),
     expect: ['spec.address', 'FD00:1:0::5 is not canonical'],
   },
   {
-    name: 'no name of another address',
+    name: 'not created under the name of another address',
     given: lease('blue.10-1-0-18'),
     expect: ['metadata.name blue.10-1-0-18 does not end in spec.address 10.1.0.17, name the lease blue.10-1-0-17'],
   },
   {
-    name: 'no second name of an IPv6 address',
+    name: 'not created under another name of an IPv6 address',
     given: lease('blue.fd00-1--5', { address: 'fd00:1::5' }),
     expect: ['does not end in spec.address fd00:1::5', 'in full, eight groups'],
   },
-  { name: 'no name of an address alone', given: lease('10-1-0-17'), expect: ['does not end in spec.address'] },
   {
-    name: 'no name of another address space',
+    name: 'not created under a name without address space',
+    given: lease('10-1-0-17'),
+    expect: ['does not end in spec.address'],
+  },
+  {
+    name: 'not created under the name of another address space',
     given: lease('red.10-1-0-17'),
-    expect: ['metadata.name red.10-1-0-17 is not of spec.addressSpace blue', 'begin it with the address space'],
+    expect: [
+      'metadata.name red.10-1-0-17 does not begin with spec.addressSpace blue',
+      'begin it with the address space',
+    ],
   },
   {
-    name: 'no name of an address space below',
+    name: 'not created under the name of a longer address space',
     given: lease('blue.a.10-1-0-17'),
-    expect: ['is not of spec.addressSpace blue'],
+    expect: ['does not begin with spec.addressSpace blue'],
   },
   {
-    name: 'no plain name where the address space is none',
+    name: 'not created under the plain name of an address space that needs a hash',
     given: lease('blue-net.10-1-0-17', { addressSpace: 'Blue_Net' }),
-    expect: ['is not of spec.addressSpace Blue_Net', 'with a hash'],
+    expect: ['does not begin with spec.addressSpace Blue_Net', 'with a hash'],
   },
   {
-    name: 'no release without an owner',
+    name: 'not released without an owner',
     given: lease(NAME, { releasedAt: RELEASED }),
-    expect: ['spec.releasedAt', 'set owner as well'],
+    expect: ['spec.releasedAt', 'set owner too'],
   },
   {
-    name: 'no release at no time',
+    name: 'not released at an invalid time',
     given: lease(NAME, { owner: VM1, releasedAt: 'today' }),
     expect: ['spec.releasedAt'],
   },
   {
-    name: 'no owner of another kind',
+    name: 'not allocated to an owner of another kind',
     given: lease(NAME, { owner: { ...VM1, kind: 'VirtualMachine' as 'Pod' } }),
     expect: ['spec.owner.kind', '"IPAMClaim", "Pod"'],
   },
-  { name: 'no owner without a UID', given: lease(NAME, { owner: { ...VM1, uid: '' } }), expect: ['spec.owner.uid'] },
   {
-    name: 'no MAC address in capitals',
+    name: 'not allocated to an owner without a UID',
+    given: lease(NAME, { owner: { ...VM1, uid: '' } }),
+    expect: ['spec.owner.uid'],
+  },
+  {
+    name: 'not created with a MAC address in capitals',
     given: lease(NAME, { mac: '02:00:00:00:00:AB' }),
-    expect: ['spec.mac', '"02:00:00:00:00:AB" is no MAC address', 'lower case'],
+    expect: ['spec.mac', '"02:00:00:00:00:AB" is not a MAC address', 'lower case'],
   },
 ];
 
@@ -163,7 +174,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
       it(name, () => expectSchemaResult(plane.client.create(ADDRESS_LEASES, given, { dryRun: true }), words));
     }
 
-    it('whatever we name them: our names and texts are those that the server knows', async () => {
+    it('created under every name that the code computes, with every text that it writes', async () => {
       const random = Array.from({ length: 50 }, (_, i): Address => ({ family: 6, value: spread(i) }));
       const leases = SPACES.flatMap((addressSpace) =>
         [...ADDRESSES.map(parseAddress), ...random].map((address) =>
@@ -177,7 +188,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
     });
   });
 
-  describe('when they are written again', () => {
+  describe('when they are updated', () => {
     for (const { name, from, to, expect: words } of LEASE_CHANGES) {
       it(name, async () => {
         await plane.client.create(ADDRESS_LEASES, lease(NAME, from));
@@ -191,7 +202,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
     }
   });
 
-  it('are found by field and label, and show who has what', async () => {
+  it('can be selected by field and label, and show their owners in a table', async () => {
     const address = parseAddress('10.1.0.40');
     await writeLease(
       plane.client,

@@ -77,7 +77,7 @@ describe('the manifests', () => {
     return ['ClusterRole', 'Role'].flatMap((kind) => find(kind, name).rules);
   }
 
-  it('are all in the kustomization, but for the CRD that is not ours and the samples', async () => {
+  it('are all in the kustomization, except the upstream CRD and the samples', async () => {
     const { resources } = parse(await readFile(join(MANIFESTS, 'kustomization.yaml'), 'utf8')) as {
       resources: string[];
     };
@@ -85,7 +85,7 @@ describe('the manifests', () => {
     expect([...resources, ...apart, 'kustomization.yaml'].sort()).to.deep.equal([...files].sort());
   });
 
-  it('are YAML of named objects', async () => {
+  it('contain only named objects', async () => {
     for (const file of files.filter((path) => path !== 'kustomization.yaml')) {
       const found = await readManifests(join(MANIFESTS, file));
       expect(found, file).not.to.be.empty;
@@ -95,12 +95,12 @@ describe('the manifests', () => {
     }
   });
 
-  it('name each object once', () => {
+  it('define each object once', () => {
     const keys = objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);
     expect(new Set(keys).size).to.equal(keys.length);
   });
 
-  it('put everything that has a namespace into those that they make: agents into one, all else into the other', () => {
+  it('put agents into one namespace and all other namespaced objects into the other, and create both', () => {
     const made = objects.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name);
     expect(made).to.have.members(['holdfast-system', 'holdfast-agents']);
     for (const { kind, metadata } of objects.filter((object) => object.metadata.namespace !== undefined)) {
@@ -110,10 +110,10 @@ describe('the manifests', () => {
   });
 
   for (const process of ['controller', 'webhook', 'ipam', 'capacity']) {
-    describe(`of the ${process}`, () => {
+    describe(`of the ${process} process`, () => {
       const name = `holdfast-${process}`;
 
-      it('run it under an identity of its own', () => {
+      it('run it under its own identity', () => {
         expect(template(name).spec.serviceAccountName).to.equal(name);
         find('ServiceAccount', name);
         for (const kind of ['ClusterRoleBinding', 'RoleBinding']) {
@@ -123,13 +123,13 @@ describe('the manifests', () => {
         }
       });
 
-      it('select the pods that they make', () => {
+      it('select the pods that they create', () => {
         const { labels } = template(name).metadata;
         const { selector } = find('Deployment', name).spec;
         expect(selector).to.deep.equal({ matchLabels: labels });
       });
 
-      it('lead a Service to its metrics', () => {
+      it('have a Service for its metrics', () => {
         const { metadata, spec } = template(name);
         const service = find('Service', `${name}-metrics`);
         expect(service.spec.selector).to.deep.equal(metadata.labels);
@@ -150,19 +150,19 @@ describe('the manifests', () => {
         }
       });
 
-      it('start it with flags that it knows', () => {
+      it('start it with valid flags', () => {
         for (const { args } of template(name).spec.containers)
           expect(readCommandLine(args, {})?.process).to.equal(process);
       });
 
-      it('probe ports that it opens', () => {
+      it('probe the ports that it opens', () => {
         for (const { ports, livenessProbe, readinessProbe } of template(name).spec.containers) {
           const names = ports.map((port) => port.name);
           expect(names).to.include(livenessProbe.httpGet.port).and.to.include(readinessProbe.httpGet.port);
         }
       });
 
-      it('grant nothing by wildcard', () => {
+      it('grant no rights by wildcard', () => {
         for (const { apiGroups, resources, verbs } of rulesOf(process)) {
           expect([...apiGroups, ...resources, ...verbs].filter((word) => word.includes('*'))).to.deep.equal([]);
         }
@@ -199,13 +199,13 @@ describe('the manifests', () => {
     ],
   };
   for (const [process, resources] of Object.entries(written)) {
-    it(`let the ${process} write ${resources.join(', ')}, and nothing else`, () => {
+    it(`allow the ${process} to write ${resources.join(', ')}, and nothing else`, () => {
       const rules = rulesOf(process).filter(({ verbs }) => verbs.some((verb) => WRITE_VERBS.includes(verb)));
       expect([...new Set(rules.flatMap((rule) => rule.resources))].sort()).to.deep.equal(resources);
     });
   }
 
-  it('add to the roles of people nothing but reading', () => {
+  it('add only read access to the aggregated roles of users', () => {
     const aggregated = objects.filter(({ metadata }) =>
       Object.keys(metadata.labels ?? {}).some((label) => label.startsWith('rbac.authorization.k8s.io/aggregate-to-')),
     );
@@ -218,7 +218,7 @@ describe('the manifests', () => {
     ['holdfast-webhook', 'MutatingWebhookConfiguration', ['holdfast-webhook', 'holdfast-webhook-capacity']],
     ['holdfast-ipam', 'ValidatingWebhookConfiguration', ['holdfast-ipam']],
   ] as const) {
-    it(`lead the Service, the disruption budget and the network policy to ${name}`, () => {
+    it(`select ${name} by its Service, disruption budget and network policy`, () => {
       const { labels } = template(name).metadata;
       const service = find('Service', name);
       expect(service.spec.selector).to.deep.equal(labels);
@@ -230,7 +230,7 @@ describe('the manifests', () => {
       expect(policy.spec.podSelector).to.deep.equal({ matchLabels: labels });
     });
 
-    it(`lead the API server to that Service, and let ${name} write the ${kind}`, () => {
+    it(`direct the API server to that Service, and allow ${name} to write the ${kind}`, () => {
       const webhooks = configurations.flatMap((configuration) => find(kind, configuration).webhooks);
       for (const { clientConfig } of webhooks) {
         expect(clientConfig.service).to.include({ name, namespace: 'holdfast-system' });
@@ -241,7 +241,7 @@ describe('the manifests', () => {
     });
   }
 
-  it('let nobody but API servers reach the HTTPS ports, and namespaces with a label the metrics; nobody the probes', () => {
+  it('allow only API servers to reach the HTTPS ports, only labelled namespaces to reach metrics, and no pod to reach probes', () => {
     const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy');
     const workloads = objects.filter(({ kind }) => ['Deployment', 'DaemonSet'].includes(kind));
     const matchLabels = { 'ipam.holdfast.dev/metrics': 'allowed' };
@@ -261,7 +261,7 @@ describe('the manifests', () => {
     }
   });
 
-  it('let ipam collect its garbage before the kernel ends it', () => {
+  it('limit the heap of ipam below its memory limit', () => {
     const [container] = template('holdfast-ipam').spec.containers;
     const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
     const heapMiB = Number(/^--max-old-space-size=(\d+)$/.exec(options)?.[1]);
@@ -269,7 +269,7 @@ describe('the manifests', () => {
     expect(heapMiB).to.equal(1024 * 0.75);
   });
 
-  it('bind each policy, to parameters that are there', () => {
+  it('bind each policy, to parameters that exist', () => {
     const policies = objects.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
     expect(policies).not.to.be.empty;
     for (const { metadata, spec } of policies) {

@@ -23,7 +23,7 @@ const RANGE = '10.74.0.0/24';
 const DRY: MigrateOptions = { apply: false, namespace: NAMESPACE, skipConflicts: false, json: false };
 const APPLY = { ...DRY, apply: true };
 
-describe('moving over from whereabouts, on a kube-apiserver, with the rights that are shipped', function () {
+describe('a migration from whereabouts, on a kube-apiserver, with the shipped rights', function () {
   this.timeout(20_000);
   let cluster: PolicyCluster;
   let migrator: Client;
@@ -87,13 +87,13 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
 
   after(() => cluster.stop());
 
-  it('plans without writing', async () => {
+  it('writes nothing when it plans', async () => {
     expect(await migrate(DRY)).to.equal(true);
     expect(await owners()).to.deep.equal({});
     expect((await cluster.admin.list(ADDRESS_POOLS)).items).to.deep.equal([]);
   });
 
-  it('makes pool and leases, as the API server takes them', async () => {
+  it('creates a pool and leases that the API server accepts', async () => {
     expect(await migrate(APPLY), printed.join('\n')).to.equal(true);
     const pool = await cluster.admin.get(ADDRESS_POOLS, { name: 'blue.default' });
     expect(pool.metadata.annotations).to.deep.equal({ [POOL_NAD_NAMESPACE]: 'default' });
@@ -106,7 +106,7 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
     expect(spec).to.deep.include({ containerID: 'c1', interface: 'net1', pool: 'blue.default' });
   });
 
-  it('gives an address that was released to the pod to which whereabouts gave it next', async () => {
+  it('allocates a released address to the pod to which whereabouts allocated it next', async () => {
     const lease = readLease(await cluster.admin.get(ADDRESS_LEASES, { name: 'blue.10-74-0-6' }));
     await writeLease(cluster.admin, releaseLease(lease, Date.now()));
     const [, second, third] = pods;
@@ -120,7 +120,7 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
     expect((await owners())['10.74.0.6']).to.equal(third?.metadata.name);
   });
 
-  it('leaves whereabouts, NADs and pods to others', async () => {
+  it('has no rights to change objects of whereabouts, NADs or pods', async () => {
     const ref = { namespace: NAMESPACE, name: '10.74.0.0-24' };
     const patch = { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } } as const;
     await expectDenial(migrator.delete(IP_POOLS, ref), 'cannot delete resource');
@@ -133,7 +133,7 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
     await expectDenial(migrator.delete(ADDRESS_POOLS, { name: 'blue.default' }), 'cannot delete resource');
   });
 
-  it('shows who has which addresses, as far as one may see that', async () => {
+  it('shows the owners of addresses that the user may see', async () => {
     const [first] = pods;
     const here = { allNamespaces: false, json: false };
     const lines = await listIps(here, await cluster.asRestricted('migrator'), 'default');
@@ -145,7 +145,7 @@ describe('moving over from whereabouts, on a kube-apiserver, with the rights tha
     );
   });
 
-  it('a pool’s administrator reserves an address for a MAC address, and lets it go', async () => {
+  it('allows an administrator of pools to reserve an address for a MAC address and to remove the reservation', async () => {
     const keeper = await cluster.asRestricted('keeper');
     const wanted = { pool: 'blue.default', address: '10.74.0.77', mac: '02:00:00:00:00:01' };
     expect(await reserve(wanted, keeper)).to.match(/reserved$/);

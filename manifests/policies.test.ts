@@ -44,33 +44,43 @@ describe('the admission policies on a kube-apiserver', function () {
     };
 
     const creations: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
-      { name: 'Holdfast makes them as it needs them', as: 'controller', given: ours },
-      { name: 'so do users whom the ConfigMap names', as: 'restorer', given: ours },
+      { name: 'Holdfast creates them with all fields', as: 'controller', given: ours },
+      { name: 'users whom the ConfigMap names create them with all fields', as: 'restorer', given: ours },
       {
-        name: 'a tenant makes a plain one',
+        name: 'a tenant creates a claim without protected fields',
         as: 'tenant',
         given: { annotations: { note: 'mine' }, finalizers: ['a.b/c'] },
       },
       {
-        name: 'a tenant makes none with our annotations',
+        name: 'a tenant cannot create one with annotations of Holdfast',
         as: 'tenant',
         given: { annotations: { [CLAIM_OWNER_UID]: 'u-1' } },
         expect: 'only Holdfast writes the annotations',
       },
       {
-        name: 'a tenant makes none with an owner',
+        name: 'a tenant cannot create one with an owner',
         as: 'tenant',
         given: { ownerReferences: [VM] },
         expect: 'only Holdfast writes the owner',
       },
       {
-        name: 'a tenant makes none with our finalizer',
+        name: 'a tenant cannot create one with the finalizer of Holdfast',
         as: 'tenant',
         given: { finalizers: [CLAIM_FINALIZER] },
         expect: 'only Holdfast sets and removes the finalizer',
       },
-      { name: 'the webhook makes none either', as: 'webhook', given: ours, expect: 'only Holdfast' },
-      { name: 'the collector makes none with our finalizer', as: 'collector', given: ours, expect: 'only Holdfast' },
+      {
+        name: 'the webhook cannot create one with protected fields',
+        as: 'webhook',
+        given: ours,
+        expect: 'only Holdfast',
+      },
+      {
+        name: 'the garbage collector cannot create one with the finalizer of Holdfast',
+        as: 'collector',
+        given: ours,
+        expect: 'only Holdfast',
+      },
     ];
     for (const creation of creations) {
       it(creation.name, () => expectDenial(cluster.createClaim(WHO[creation.as], creation.given), creation.expect));
@@ -78,63 +88,63 @@ describe('the admission policies on a kube-apiserver', function () {
 
     const annotate = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } });
     const changes: { name: string; as: Person; to: object; expect?: string }[] = [
-      { name: 'a tenant notes what he likes', as: 'tenant', to: annotate('note', 'mine') },
+      { name: 'a tenant writes other annotations', as: 'tenant', to: annotate('note', 'mine') },
       {
-        name: 'a tenant removes the finalizers of others',
+        name: 'a tenant removes finalizers of other software',
         as: 'tenant',
         to: { metadata: { finalizers: [CLAIM_FINALIZER] } },
       },
       {
-        name: 'a tenant adds no annotation of ours',
+        name: 'a tenant cannot add an annotation of Holdfast',
         as: 'tenant',
         to: annotate('ipam.holdfast.dev/requested-addresses', '[]'),
         expect: 'only Holdfast writes the annotations',
       },
       {
-        name: 'a tenant changes no annotation of ours',
+        name: 'a tenant cannot change an annotation of Holdfast',
         as: 'tenant',
         to: annotate(CLAIM_OWNER_UID, 'u-2'),
         expect: 'only Holdfast writes the annotations',
       },
       {
-        name: 'a tenant removes no annotation of ours',
+        name: 'a tenant cannot remove an annotation of Holdfast',
         as: 'tenant',
         to: annotate(CLAIM_OWNER_UID, null),
         expect: 'only Holdfast writes the annotations',
       },
       {
-        name: 'a tenant removes no owner',
+        name: 'a tenant cannot remove an owner',
         as: 'tenant',
         to: { metadata: { ownerReferences: [] } },
         expect: 'only Holdfast writes the owner',
       },
       {
-        name: 'a tenant changes no owner',
+        name: 'a tenant cannot change an owner',
         as: 'tenant',
         to: { metadata: { ownerReferences: [{ ...VM, blockOwnerDeletion: true }] } },
         expect: 'only Holdfast writes the owner',
       },
       {
-        name: 'a tenant removes no finalizer of ours',
+        name: 'a tenant cannot remove the finalizer of Holdfast',
         as: 'tenant',
         to: { metadata: { finalizers: [] } },
         expect: 'only Holdfast sets and removes the finalizer',
       },
       {
-        name: 'a tenant changes no network',
+        name: 'a tenant cannot change the network',
         as: 'tenant',
         to: { spec: { network: 'green' } },
         expect: 'only Holdfast changes the network',
       },
-      { name: 'the collector takes owners away', as: 'collector', to: { metadata: { ownerReferences: [] } } },
+      { name: 'the garbage collector removes owners', as: 'collector', to: { metadata: { ownerReferences: [] } } },
       {
-        name: 'the collector changes no annotation of ours',
+        name: 'the garbage collector cannot change an annotation of Holdfast',
         as: 'collector',
         to: annotate(CLAIM_OWNER_UID, 'u-2'),
         expect: 'only Holdfast writes the annotations',
       },
       {
-        name: 'Holdfast lets go',
+        name: 'Holdfast removes its finalizer',
         as: 'controller',
         to: { metadata: { annotations: null, finalizers: null, ownerReferences: null }, spec: { network: 'green' } },
       },
@@ -146,7 +156,7 @@ describe('the admission policies on a kube-apiserver', function () {
       });
     }
 
-    it('a cluster admin of the group system:masters may do all', async () => {
+    it('a user in the group system:masters may write all fields', async () => {
       const { metadata } = await cluster.createClaim(WHO.controller, ours);
       const body = { metadata: { finalizers: null, ownerReferences: null } };
       await expectDenial(cluster.admin.patch(IPAM_CLAIMS, metadata, { type: 'merge', body }), undefined);
@@ -157,23 +167,25 @@ describe('the admission policies on a kube-apiserver', function () {
       return cluster.patchClaim(user, claim, { status: { ips: ['10.0.0.1/24'] } }, 'status');
     };
 
-    it('whoever may by RBAC writes their status while nobody is named for it', () =>
+    it('users whom RBAC allows write their status while statusWriters is empty', () =>
       expectDenial(writeStatus(WHO.tenant), undefined));
 
-    it('a user whom the ConfigMap names for it alone writes their status', async () => {
+    it('only a user whom the ConfigMap names writes their status', async () => {
       const ref = { namespace: 'holdfast-system', name: 'holdfast-policies' };
       const body = { data: { statusWriters: `${WHO.ipam}\n` } };
       await cluster.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body });
       const words = await untilDenied(() => writeStatus(WHO.tenant));
-      expect(words).to.include('tenant is not among statusWriters in the ConfigMap holdfast-system/holdfast-policies');
-      await expectDenial(writeStatus(WHO.controller), 'not among statusWriters');
+      expect(words).to.include(
+        'tenant is not listed in statusWriters of the ConfigMap holdfast-system/holdfast-policies',
+      );
+      await expectDenial(writeStatus(WHO.controller), 'not listed in statusWriters');
       await expectDenial(writeStatus(WHO.ipam), undefined);
       const { metadata } = await cluster.createClaim(WHO.controller, ours);
       const patch = { type: 'merge', body: { status: { ips: [] } } } as const;
       await expectDenial(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
     });
 
-    it('a refusal names the remedy for software that must write claims', async () => {
+    it('a denial says what to do for software that must write claims', async () => {
       for (const given of [
         { annotations: { [CLAIM_OWNER_UID]: 'u-1' } },
         { ownerReferences: [VM] },
@@ -193,20 +205,20 @@ describe('the admission policies on a kube-apiserver', function () {
       await untilDenied(() => cluster.createClaim(WHO.tenant, {}));
     });
 
-    it('refuse claims, and say why', async () => {
+    it('deny claims, and say why', async () => {
       expect(await untilDenied(() => cluster.createClaim(WHO.controller, {}))).to.include('no params found');
     });
 
-    it('let launchers pass, which get no address of a claim meanwhile', async () => {
+    it('allow launchers, which get no address of a claim meanwhile', async () => {
       const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
       await expectDenial(cluster.createPod(WHO.kubevirt, launcher), undefined);
     });
 
-    it('let all other pods pass', async () => {
+    it('allow all other pods', async () => {
       await expectDenial(cluster.createPod(WHO.tenant, { labels: { app: 'web' } }), undefined);
     });
 
-    it('still refuse a pod that hides from them', async () => {
+    it('deny a pod that a VMI owns and that lacks the label', async () => {
       // of either policy, whichever the API server names first
       await expectDenial(cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }), 'holdfast-launcher-');
     });

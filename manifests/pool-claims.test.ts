@@ -111,23 +111,23 @@ describe('the admission policies for claims on the networks of pools, on a kube-
 
   describe('for the status of claims', () => {
     const cases: { name: string; network: string; nad?: string; guarded: boolean }[] = [
-      { name: 'on the network of a pool for all namespaces', network: 'blue', guarded: true },
-      { name: 'on that network, whatever their NAD', network: 'blue', nad: 'elsewhere/blue', guarded: true },
-      { name: 'on the network of a pool for their namespace', network: 'white', guarded: true },
-      { name: 'on the network of a pool for other namespaces', network: 'green', guarded: false },
+      { name: 'on the network of a pool that serves all namespaces', network: 'blue', guarded: true },
+      { name: 'on that network, with any NAD', network: 'blue', nad: 'elsewhere/blue', guarded: true },
+      { name: 'on the network of a pool that serves their namespace', network: 'white', guarded: true },
+      { name: 'on the network of a pool that serves other namespaces', network: 'green', guarded: false },
       {
-        name: 'whose NAD is in the namespace that a pool was derived from',
+        name: 'with a NAD in the namespace of a derived pool',
         network: 'red',
         nad: 'nads/b',
         guarded: true,
       },
-      { name: 'whose NAD is elsewhere', network: 'red', nad: 'nads2/b', guarded: false },
-      { name: 'without a NAD, in another namespace', network: 'red', guarded: false },
-      { name: 'without a NAD, in the namespace that a pool was derived from', network: 'grey', guarded: true },
-      { name: 'on a network that has no pool', network: 'black', guarded: false },
+      { name: 'with a NAD in another namespace', network: 'red', nad: 'nads2/b', guarded: false },
+      { name: 'without a NAD, in another namespace than the derived pool', network: 'red', guarded: false },
+      { name: 'without a NAD, in the namespace of a derived pool', network: 'grey', guarded: true },
+      { name: 'on a network without a pool', network: 'black', guarded: false },
     ];
     for (const { name, network, nad, guarded } of cases) {
-      it(`${name}: ${guarded ? 'only Holdfast writes it' : 'whoever may by RBAC writes it'}`, async () => {
+      it(`${name} is written by ${guarded ? 'Holdfast only' : 'users whom RBAC allows'}`, async () => {
         const words = `serves the network ${network}: only Holdfast writes the status`;
         if (guarded) await untilDenied(() => writeStatus('tenant', network, nad));
         for (const person of ['tenant', 'stranger', 'namesake'] as const) {
@@ -137,13 +137,13 @@ describe('the admission policies for claims on the networks of pools, on a kube-
       });
     }
 
-    it('a cluster admin may write it', async () => {
+    it('a cluster administrator may write it', async () => {
       const { metadata } = await createClaim('blue');
       const patch = { type: 'merge', body: { status: { ips: [] } } } as const;
       await expectDenial(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
     });
 
-    it('another IPAM writes it once RBAC lets it serve that pool, and no other', async () => {
+    it('another IPAM writes it only if RBAC allows it to serve that pool', async () => {
       const rules = [
         { apiGroups: ['ipam.holdfast.dev'], resources: ['addresspools'], resourceNames: ['blue'], verbs: ['serve'] },
       ];
@@ -154,11 +154,11 @@ describe('the admission policies for claims on the networks of pools, on a kube-
       await expectDenial(writeStatus('tenant', 'blue'), 'serves the network blue');
     });
 
-    it('Holdfast writes it on all networks, while the ConfigMap names others for it', async () => {
+    it('Holdfast writes it on all networks, even if statusWriters names other users', async () => {
       await nameStatusWriters(`${WHO.stranger}\n`);
       await untilDenied(() => writeStatus('tenant', 'black'));
       for (const network of ['black', 'white']) await expectDenial(writeStatus('ipam', network), undefined);
-      await expectDenial(writeStatus('namesake', 'black'), 'not among statusWriters');
+      await expectDenial(writeStatus('namesake', 'black'), 'not listed in statusWriters');
       await expectDenial(writeStatus('stranger', 'white'), 'serves the network white');
       await nameStatusWriters('');
       await until('the list is empty again', () => writeStatus('tenant', 'black'));
@@ -167,46 +167,46 @@ describe('the admission policies for claims on the networks of pools, on a kube-
 
   describe('for claims on the network of a pool', () => {
     const changes: { name: string; as: Person; to: object; expect?: string }[] = [
-      { name: 'a tenant notes what he likes', as: 'tenant', to: { metadata: { annotations: { note: 'mine' } } } },
+      { name: 'a tenant writes other annotations', as: 'tenant', to: { metadata: { annotations: { note: 'mine' } } } },
       {
-        name: 'a tenant removes no owner',
+        name: 'a tenant cannot remove an owner',
         as: 'tenant',
         to: { metadata: { ownerReferences: [] } },
         expect: 'only Holdfast writes the owner',
       },
       {
-        name: 'a tenant removes no finalizer of ours',
+        name: 'a tenant cannot remove the finalizer of Holdfast',
         as: 'tenant',
         to: { metadata: { finalizers: [] } },
         expect: 'only Holdfast sets and removes the finalizer',
       },
       {
-        name: 'a tenant changes no network',
+        name: 'a tenant cannot change the network',
         as: 'tenant',
         to: { spec: { network: 'black' } },
         expect: 'only Holdfast changes the network',
       },
       {
-        name: 'a tenant asks for no addresses in the claim',
+        name: 'a tenant cannot request addresses in the claim',
         as: 'tenant',
         to: { metadata: { annotations: { [CLAIM_REQUESTED_ADDRESSES]: '["10.0.0.9"]' } } },
         expect: 'only Holdfast writes the annotations',
       },
       {
-        name: 'a tenant moves no claim to another NAD',
+        name: 'a tenant cannot move a claim to another NAD',
         as: 'tenant',
         to: { metadata: { annotations: { [CLAIM_NAD]: 'elsewhere/blue' } } },
         expect: 'only Holdfast writes the annotations',
       },
-      { name: 'the collector takes owners away', as: 'collector', to: { metadata: { ownerReferences: [] } } },
+      { name: 'the garbage collector removes owners', as: 'collector', to: { metadata: { ownerReferences: [] } } },
       {
-        name: 'Holdfast’s IPAM writes no metadata',
+        name: 'the IPAM of Holdfast cannot write metadata',
         as: 'ipam',
         to: { metadata: { finalizers: [] } },
         expect: 'cannot patch resource "ipamclaims"',
       },
       {
-        name: 'Holdfast’s IPAM writes no spec',
+        name: 'the IPAM of Holdfast cannot write the spec',
         as: 'ipam',
         to: { spec: { interface: 'net2' } },
         expect: 'cannot patch resource "ipamclaims"',
@@ -219,7 +219,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
       });
     }
 
-    it('a write of the status changes nothing else', async () => {
+    it('a write of the status changes no other field', async () => {
       const claim = await createClaim('blue', 'default/blue');
       const body = { metadata: { finalizers: [] }, spec: { network: 'black' }, status: { ips: ['10.0.0.5/24'] } };
       await patchClaim('ipam', claim, body, 'status');
@@ -229,7 +229,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
       expect(written.status?.ips).to.deep.equal(['10.0.0.5/24']);
     });
 
-    it('the collector deletes them', async () => {
+    it('the garbage collector deletes them', async () => {
       const { metadata } = await createClaim('blue');
       await expectDenial((await as('collector')).delete(IPAM_CLAIMS, metadata), undefined);
       expect((await cluster.admin.get(IPAM_CLAIMS, metadata)).metadata.deletionTimestamp).to.be.a('string');

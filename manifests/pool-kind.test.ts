@@ -36,11 +36,11 @@ describe('AddressPools, on a kube-apiserver', function () {
       });
     }
 
-    it('as much as the schema allows, at a price that the server accepts', async () => {
+    it('all that the schema allows, at a CEL cost that the server accepts', async () => {
       await plane.client.create(ADDRESS_POOLS, pool('largest', LARGEST_POOL), { dryRun: true });
     });
 
-    it('texts of twice the length, as far as the price goes: servers of other versions may count more strictly', async () => {
+    it('texts of twice the length within the CEL cost limit, because other versions of the server may count differently', async () => {
       const [definition] = await readManifests(join(MANIFESTS, 'crds', 'addresspools.yaml'));
       const twice = JSON.parse(
         JSON.stringify(definition, (key, value: unknown) => (key === 'maxLength' ? Number(value) * 2 : value)),
@@ -54,23 +54,23 @@ describe('AddressPools, on a kube-apiserver', function () {
     });
   });
 
-  describe('in their life', () => {
+  describe('after they are created', () => {
     beforeEach(() => plane.client.create(ADDRESS_POOLS, pool('green', { network: 'green' })));
     afterEach(() => plane.client.delete(ADDRESS_POOLS, { name: 'green' }));
 
     const changes: { name: string; to: Partial<AddressPoolSpec>; expect?: string[] }[] = [
-      { name: 'get other subnets', to: { subnets: [V4, V6] } },
+      { name: 'accept other subnets', to: { subnets: [V4, V6] } },
       {
-        name: 'keep their network',
+        name: 'keep the name of their network',
         to: { network: 'red' },
-        expect: ['spec.network', 'network cannot change from green to red, create another pool'],
+        expect: ['spec.network', 'network cannot change from green to red: create another pool'],
       },
       {
-        name: 'keep their address space',
+        name: 'keep the name of their address space',
         to: { addressSpace: 'red' },
-        expect: ['spec.addressSpace', 'addressSpace cannot change from green to red, create another pool'],
+        expect: ['spec.addressSpace', 'addressSpace cannot change from green to red: create another pool'],
       },
-      { name: 'may say which address space they have anyway', to: { addressSpace: 'green' } },
+      { name: 'accept their default address space as an explicit value', to: { addressSpace: 'green' } },
     ];
     for (const { name, to, expect: words } of changes) {
       it(name, async () => {
@@ -80,7 +80,7 @@ describe('AddressPools, on a kube-apiserver', function () {
       });
     }
 
-    it('have a status that is written apart', async () => {
+    it('have a status subresource', async () => {
       const blocks = { total: 2 ** 53 - 1, full: 1, lent: 3, current: '10.1.0.64/26' };
       const counts = { capacity: 2 ** 53 - 1, leased: 1, heldByStopped: 0, cooling: 0, free: 5, reserved: 0 };
       const status = { ...counts, blocks };
@@ -93,7 +93,7 @@ describe('AddressPools, on a kube-apiserver', function () {
       expect(after.spec.cooldownSeconds).to.equal(5);
     });
 
-    it('show how full they are', async () => {
+    it('show in a table how full they are', async () => {
       await plane.client.patch(
         ADDRESS_POOLS,
         { name: 'green' },

@@ -60,7 +60,7 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
     };
     const body = { metadata: { labels: { mine: 'yes' } } };
 
-    it('a tenant neither makes, changes, deletes nor reads one', async () => {
+    it('a tenant cannot create, change, delete or read leases', async () => {
       const tenant = await as('tenant');
       const ref = lease.metadata;
       await expectDenial(tenant.create(ADDRESS_LEASES, lease), 'cannot create resource "addressleases"');
@@ -69,11 +69,11 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
       await expectDenial(tenant.list(ADDRESS_LEASES), 'cannot list resource');
     });
 
-    it('neither does Holdfast’s controller', async () => {
+    it('the controller of Holdfast cannot write leases', async () => {
       await expectDenial((await as('controller')).create(ADDRESS_LEASES, lease), 'cannot create resource');
     });
 
-    it('Holdfast’s IPAM makes, changes and deletes them', async () => {
+    it('the IPAM of Holdfast creates, changes and deletes leases', async () => {
       const ipam = await as('ipam');
       await ipam.create(ADDRESS_LEASES, lease);
       await ipam.patch(ADDRESS_LEASES, lease.metadata, { type: 'merge', body });
@@ -90,17 +90,18 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
 
     before(() => untilDenied(() => tryToCreate({ annotations: mark })));
 
-    it('an admin makes one', () => expectDenial(tryToCreate({ labels: { mine: 'yes' } }), undefined));
+    it('an administrator creates a pool', () => expectDenial(tryToCreate({ labels: { mine: 'yes' } }), undefined));
 
     for (const [field, metadata] of [
       ['annotation', { annotations: mark }],
       ['label', { labels: mark }],
       ['empty annotation', { annotations: { [POOL_NAD_NAMESPACE]: '' } }],
     ] as const) {
-      it(`an admin makes none with the ${field} of a derived one`, () => expectDenial(tryToCreate(metadata), REFUSAL));
+      it(`an administrator cannot create a pool with the ${field} of a derived pool`, () =>
+        expectDenial(tryToCreate(metadata), REFUSAL));
     }
 
-    it('who moves networks over makes one ahead of its NAD, and changes none', async () => {
+    it('a user who migrates networks creates derived pools before their NADs, and changes no pool', async () => {
       const derived = { annotations: mark, labels: mark };
       await expectDenial(tryToCreate(derived, 'migrator'), undefined);
       const patch = { type: 'merge', body: { metadata: derived } } as const;
@@ -109,21 +110,26 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
     });
 
     const changes: { name: string; of: string; to: object; expect?: string }[] = [
-      { name: 'makes no derived one of his own', of: 'blue', to: { annotations: mark }, expect: REFUSAL },
-      { name: 'gives his own no such label', of: 'blue', to: { labels: mark }, expect: REFUSAL },
-      { name: 'takes no annotation away', of: 'red.nads', to: { annotations: null }, expect: REFUSAL },
-      { name: 'takes no label away', of: 'red.nads', to: { labels: null }, expect: REFUSAL },
-      { name: 'labels a derived one otherwise', of: 'red.nads', to: { labels: { mine: 'yes' } } },
+      { name: 'cannot turn a pool into a derived pool', of: 'blue', to: { annotations: mark }, expect: REFUSAL },
+      { name: 'cannot add the label of derived pools', of: 'blue', to: { labels: mark }, expect: REFUSAL },
+      {
+        name: 'cannot remove the annotation of a derived pool',
+        of: 'red.nads',
+        to: { annotations: null },
+        expect: REFUSAL,
+      },
+      { name: 'cannot remove the label of a derived pool', of: 'red.nads', to: { labels: null }, expect: REFUSAL },
+      { name: 'adds other labels to a derived pool', of: 'red.nads', to: { labels: { mine: 'yes' } } },
     ];
     for (const change of changes) {
-      it(`an admin ${change.name}`, async () => {
+      it(`an administrator ${change.name}`, async () => {
         const patch = { type: 'merge', body: { metadata: change.to } } as const;
         const admin = await asAdmin();
         await expectDenial(admin.patch(ADDRESS_POOLS, { name: change.of }, patch, { dryRun: true }), change.expect);
       });
     }
 
-    it('a tenant reads none', async () => {
+    it('a tenant cannot read pools', async () => {
       await expectDenial((await as('tenant')).list(ADDRESS_POOLS), 'cannot list resource "addresspools"');
     });
   });

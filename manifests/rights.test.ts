@@ -264,7 +264,7 @@ describe('the rights of the identities of Holdfast, on a kube-apiserver', functi
 
   for (const [account, rights] of RIGHTS) {
     for (const [key, verbs] of Object.entries(rights)) {
-      it(`${account.name}: ${key}: ${verbs || 'nothing'}`, async () => {
+      it(`${account.name} has these verbs on ${key}: ${verbs || 'none'}`, async () => {
         const allowed: string[] = [];
         for (const verb of [...VERBS, 'serve']) {
           if (await can(account, attributesOf(key, verb))) allowed.push(verb);
@@ -274,7 +274,7 @@ describe('the rights of the identities of Holdfast, on a kube-apiserver', functi
     }
   }
 
-  it('no other identity of Holdfast leases addresses, serves pools or writes the status of claims', async () => {
+  it('only ipam and agents may lease addresses, and only ipam may serve pools or write the status of claims', async () => {
     for (const name of ['holdfast-controller', 'holdfast-webhook', 'holdfast-capacity', 'holdfast-agent', 'default']) {
       const account = { ...IPAM, name };
       for (const key of [

@@ -25,7 +25,7 @@ describe('the samples', () => {
     expect(JSON.stringify(vm)).to.include(`"networkName":"${network?.metadata.name ?? ''}"`);
   });
 
-  it('show a network that brings its addresses along, in place of the other', async () => {
+  it('show a network with addresses of its own, which replaces the other sample', async () => {
     const [network] = await sample('holdfast-network.yaml');
     const [other] = await sample('network.yaml');
     expect(network?.metadata.name).to.equal(other?.metadata.name);
@@ -37,7 +37,7 @@ describe('the samples', () => {
     expect(compilePool({ metadata: { name: 'blue' }, spec: { network: 'blue', subnets } })).to.include({ ok: true });
   });
 
-  it('show a pool of an admin, and the network that it serves', async () => {
+  it('show a pool of an administrator, and the network that it serves', async () => {
     const [pool, network] = await sample('pool.yaml');
     const { spec } = pool as unknown as AddressPool;
     expect(compilePool(pool as unknown as AddressPool)).to.include({ ok: true });
@@ -48,7 +48,7 @@ describe('the samples', () => {
     expect(spec.namespaces).to.include('default');
   });
 
-  it('show a table of MAC addresses, of addresses which that pool may lease', async () => {
+  it('show reservations for MAC addresses, of addresses in that pool', async () => {
     const [pool] = await sample('pool.yaml');
     const compiled = compilePool(pool as unknown as AddressPool);
     const [entry, ...others] = await sample('static-table.yaml');

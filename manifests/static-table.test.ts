@@ -21,12 +21,12 @@ const taking = (more: object = {}) => ({
 const AGAIN = { owner: null, node: null, containerID: null, interface: null, releasedAt: null };
 
 const FOREIGN =
-  'the agent of node node-1 changes leases of pods of that node, and takes released ones, or those reserved';
+  'the agent of node node-1 may only change leases of pods of that node, and allocate released addresses or those reserved';
 const { mac: _nobodys, ...printer } = RESERVED.spec;
 const FOR_NOBODY: AddressLease = { ...RESERVED, spec: printer };
 
 /** By kind and admission policy together: whichever refuses first. */
-describe('the static table of addresses, on a kube-apiserver', function () {
+describe('reserved addresses, on a kube-apiserver', function () {
   this.timeout(20_000);
   let cluster: PolicyCluster;
   let agent: Client;
@@ -45,76 +45,80 @@ describe('the static table of addresses, on a kube-apiserver', function () {
 
   describe('an agent', () => {
     const cases: { name: string; from: AddressLease; to: object; expect?: string }[] = [
-      { name: 'takes what is reserved for the MAC address of its pod', from: RESERVED, to: taking(TABLE) },
       {
-        name: 'does not use it up',
+        name: 'allocates an address that is reserved for the MAC address of its pod',
+        from: RESERVED,
+        to: taking(TABLE),
+      },
+      {
+        name: 'cannot remove the reservation when it allocates the address',
         from: RESERVED,
         to: taking(),
-        expect: 'who takes it keeps it, and sets reserved in the same write',
+        expect: 'to allocate it, keep mac and set reserved in the same write',
       },
       {
-        name: 'takes nothing that is reserved for another MAC address',
+        name: 'cannot allocate an address that is reserved for another MAC address',
         from: changed(RESERVED, { spec: { mac: OTHER_MAC } }),
         to: taking(TABLE),
-        expect: `the address is reserved for MAC address ${OTHER_MAC}: who takes it keeps it`,
+        expect: `the address is reserved for MAC address ${OTHER_MAC}: to allocate it, keep mac`,
       },
       {
-        name: 'takes nothing that is reserved for nobody',
+        name: 'cannot allocate an address that is reserved for nobody',
         from: FOR_NOBODY,
         to: taking(TABLE),
-        expect: 'the address is reserved for nobody: delete the lease to let it go',
+        expect: 'the address is reserved for nobody: delete the lease to make the address free',
       },
       {
-        name: 'changes no MAC address for which nobody has come yet',
+        name: 'cannot change the MAC address of a reservation',
         from: RESERVED,
         to: { spec: { mac: OTHER_MAC } },
         expect: `10.0.0.5 is reserved for ${MAC}: ${FOREIGN}`,
       },
       {
-        name: 'touches nothing that is reserved without taking it',
+        name: 'cannot change a reservation without allocating it',
         from: RESERVED,
         to: { metadata: { labels: { mine: 'yes' } } },
-        expect: 'an agent leases addresses to pods, and spec.owner.kind is ""',
+        expect: 'an agent allocates addresses to pods only, and spec.owner.kind is ""',
       },
       {
-        name: 'takes what a pod of another node has released, for its MAC address',
+        name: 'allocates a reserved address that a pod of another node released, for its MAC address',
         from: changed(lease(ON_NODE_2), { spec: { ...RELEASED_AT, ...TABLE } }),
         to: taking({ releasedAt: null }),
       },
       {
-        name: 'takes nothing that was released of the table for another MAC address',
+        name: 'cannot allocate a released reserved address to another MAC address',
         from: changed(lease({ ...ON_NODE_2, mac: OTHER_MAC }), { spec: { ...RELEASED_AT, ...TABLE } }),
         to: taking({ releasedAt: null }),
-        expect: `the address is reserved for MAC address ${OTHER_MAC}, and stays so`,
+        expect: `the address is reserved for MAC address ${OTHER_MAC}: leave reserved`,
       },
       {
-        name: 'takes nothing from a pod of another node',
+        name: 'cannot take over a reserved address from a pod of another node',
         from: changed(lease(ON_NODE_2), { spec: TABLE }),
         to: { metadata: taking().metadata, spec: { node: 'node-1' } },
         expect: `10.0.0.5 belongs to Pod a/db on node node-2: ${FOREIGN}`,
       },
       {
-        name: 'releases what a pod of its node has',
+        name: 'releases the reserved address of a pod of its node',
         from: changed(lease(), { spec: TABLE }),
         to: { spec: RELEASED_AT },
       },
       {
-        name: 'does not reserve it again: ipam does, once it has cooled down',
+        name: 'cannot make a released lease a reservation again, because ipam does so after the cool-down',
         from: changed(lease(), { spec: { ...RELEASED_AT, ...TABLE } }),
         to: { spec: AGAIN },
-        expect: 'an agent leases addresses to pods, and spec.owner.kind is ""',
+        expect: 'an agent allocates addresses to pods only, and spec.owner.kind is ""',
       },
       {
-        name: 'takes nothing out of the table',
+        name: 'cannot remove the reservation of a lease',
         from: changed(lease(), { spec: TABLE }),
         to: { spec: { reserved: null } },
-        expect: 'and stays so: keep reserved and mac, or delete the lease',
+        expect: 'leave reserved and mac unchanged, or delete the lease',
       },
       {
-        name: 'puts nothing into the table that it has',
+        name: 'cannot turn a held lease into a reservation',
         from: lease(),
         to: { spec: TABLE },
-        expect: 'a lease that somebody has is reserved for no MAC address afterwards',
+        expect: 'a lease that has an owner cannot become a reservation',
       },
     ];
     for (const { name, from, to, expect: words } of cases) {
@@ -128,14 +132,14 @@ describe('the static table of addresses, on a kube-apiserver', function () {
       });
     }
 
-    it('makes nothing that would be reserved afterwards', () =>
+    it('cannot create a lease that becomes a reservation', () =>
       expectWords(
         agent.create(ADDRESS_LEASES, changed(lease(), { spec: TABLE }), { dryRun: true }),
-        'an agent reserves nothing',
+        'an agent does not reserve addresses',
       ));
   });
 
-  it('gives an address to a pod, then to a VM, again and again, and is what the admin wrote in between', async () => {
+  it('are allocated to a pod, then to a VM, repeatedly, and become the original reservation in between', async () => {
     let current = await cluster.admin.create(ADDRESS_LEASES, RESERVED);
     const turns = [
       { client: agent, by: request(ON_NODE_1) },

@@ -127,16 +127,16 @@ async function granted(process: string): Promise<string[]> {
   );
 }
 
-describe('the rights that the roles grant', () => {
+describe('the rights of the roles', () => {
   for (const [process, main] of Object.entries(PROCESSES)) {
-    it(`are all used by the code of the ${process}`, async () => {
+    it(`are all used by the code of the ${process} process`, async () => {
       const { used } = rightsIn(await textsOf(main));
       const rights = await granted(process);
       expect(rights).not.to.be.empty;
       expect(rights.filter((right) => !used.has(right))).to.deep.equal([]);
     });
 
-    it(`are all that the code of the ${process} needs`, async () => {
+    it(`are sufficient for the code of the ${process} process`, async () => {
       const { used, unexplained } = rightsIn(await textsOf(main));
       const rights = [...(await granted(process)), ...(UNCALLED[process as keyof typeof PROCESSES] ?? [])];
       expect(unexplained, 'mentions of resources that no pattern of this test knows').to.deep.equal([]);

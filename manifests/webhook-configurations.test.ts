@@ -35,7 +35,7 @@ const ONE_MORE = {
   clientConfig: ELSEWHERE,
   rules: [ANYTHING],
 };
-const WEBHOOKS_ONLY = 'caBundle of the webhooks in a webhook configuration, and nothing else';
+const WEBHOOKS_ONLY = 'may only change clientConfig.caBundle of the webhooks in a webhook configuration';
 
 /** Changes that are refused to Holdfast's identities, whether or not they set a caBundle as well. */
 const MUTANTS: Record<string, { change: JsonPatchOperation[]; refusal?: string }> = {
@@ -106,7 +106,7 @@ describe('webhook configurations on a kube-apiserver', function () {
   for (const configuration of CONFIGURATIONS) {
     const [user, resource, name] = configuration;
     describe(`${resource.kind} ${name}`, () => {
-      it('gets its caBundle from the identity that serves it, again and again', async () => {
+      it('gets its caBundle from the identity that serves it, repeatedly', async () => {
         await change(user, configuration, [bundle(BUNDLE)]);
         await change(user, configuration, [{ op: 'remove', path: '/webhooks/0/clientConfig/caBundle' }]);
         await change(user, configuration, [bundle(BUNDLE)]);
@@ -114,7 +114,7 @@ describe('webhook configurations on a kube-apiserver', function () {
 
       for (const [what, { change: operations, refusal = WEBHOOKS_ONLY }] of Object.entries(MUTANTS)) {
         if (WITHOUT_EFFECT.has(`${name} ${what}`)) continue;
-        it(`does not get ${what} from that identity, nor from a namesake in another namespace`, async () => {
+        it(`does not get ${what} from that identity or from a service account of the same name in another namespace`, async () => {
           const namesake = user.replace(SYSTEM, 'tenant');
           for (const who of [user, namesake]) {
             await expectDenial(change(who, configuration, operations), refusal);
@@ -123,11 +123,11 @@ describe('webhook configurations on a kube-apiserver', function () {
         });
       }
 
-      it('is not deleted, and no other one is created, by that identity', async () => {
+      it('cannot be deleted by that identity, which cannot create another one either', async () => {
         const client = await cluster.as(user);
-        await expectDenial(client.delete(resource, { name }), 'create and delete none');
+        await expectDenial(client.delete(resource, { name }), 'not create or delete them');
         const mine = { metadata: { name: 'mine' }, webhooks: [] };
-        await expectDenial(client.create(resource, mine), 'create and delete none');
+        await expectDenial(client.create(resource, mine), 'not create or delete them');
       });
     });
   }
@@ -163,7 +163,7 @@ describe('webhook configurations on a kube-apiserver', function () {
   });
 
   describe('for administrators', () => {
-    it('are changed by administrators as they like', async () => {
+    it('can be changed without limits by administrators', async () => {
       const label: JsonPatchOperation = { op: 'add', path: '/metadata/labels/a', value: 'b' };
       const widened = MUTANTS['a wider rule']!.change;
       for (const configuration of CONFIGURATIONS) await change(ADMINISTRATOR, configuration, [...widened, label]);

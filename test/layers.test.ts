@@ -15,7 +15,7 @@ describe('the layers', () => {
     imports = (await Promise.all(files.map(read))).flat();
   });
 
-  it('are kept by every import', () => {
+  it('are respected by every import', () => {
     expect(imports.length).to.be.greaterThan(100);
     expect(imports.flatMap((found) => violationOf(found) ?? [])).to.deep.equal([]);
   });
@@ -41,7 +41,7 @@ describe('the layers', () => {
     expect(lost.map(({ file, specifier }) => `${file}: ${specifier}`)).to.deep.equal([]);
   });
 
-  it('name a home for every package that is shipped, and for no other', async () => {
+  it('list the importers of every shipped package, and of no other', async () => {
     const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
     expect(Object.keys(PACKAGE_IMPORTERS).sort()).to.deep.equal(Object.keys(dependencies).sort());
   });
@@ -55,19 +55,24 @@ describe('the layers', () => {
       expect: 'itself only',
     },
     {
-      name: 'types count too',
+      name: 'type imports count too',
       file: 'api/a.ts',
       text: `import type { X } from '../kube/x.js';`,
       expect: 'itself only',
     },
-    { name: 'so do re-exports', file: 'kube/a.ts', text: `export * from '../process/x.js';`, expect: 'may import api' },
     {
-      name: 'so do dynamic imports',
+      name: 're-exports count too',
+      file: 'kube/a.ts',
+      text: `export * from '../process/x.js';`,
+      expect: 'may import api',
+    },
+    {
+      name: 'dynamic imports count too',
       file: 'kube/a.ts',
       text: `await import('../webhook/x.js')`,
       expect: 'may import api',
     },
-    { name: 'processes share process/', file: 'controller/claims/a.ts', text: `import '../../process/x.js';` },
+    { name: 'processes may import process/', file: 'controller/claims/a.ts', text: `import '../../process/x.js';` },
     {
       name: 'processes do not import each other',
       file: 'controller/a.ts',
@@ -95,18 +100,18 @@ describe('the layers', () => {
     },
     { name: 'the agent may use the core', file: 'cni/agent/a.ts', text: `import '../../ipam/core/x.js';` },
     {
-      name: 'but not the rest of ipam',
+      name: 'the agent may not import the rest of ipam',
       file: 'cni/agent/a.ts',
       text: `import '../../ipam/x.js';`,
       expect: 'cni may import',
     },
     {
-      name: 'a package has its home',
+      name: 'a package may be imported by its importers',
       file: 'kube/credentials.ts',
       text: `import '@kubernetes/client-node/dist/config.js';`,
     },
     {
-      name: 'and no other',
+      name: 'a package may not be imported by other files',
       file: 'kube/client.ts',
       text: `import '@kubernetes/client-node';`,
       expect: 'kube/credentials.ts',
@@ -119,14 +124,19 @@ describe('the layers', () => {
     },
     { name: 'the executable starts processes', file: 'holdfast.ts', text: `import('./webhook/main.js')` },
     {
-      name: 'and knows no more of them',
+      name: 'the executable may not import other files of processes',
       file: 'holdfast.ts',
       text: `import('./webhook/x.js')`,
       expect: 'holdfast.ts may',
     },
-    { name: 'tests may look at all', file: 'kube/a.test.ts', text: `import '../webhook/x.js'; import 'chai';` },
+    { name: 'tests may import everything', file: 'kube/a.test.ts', text: `import '../webhook/x.js'; import 'chai';` },
     { name: 'sources import no tests', file: 'kube/a.ts', text: `import './b.test.js';`, expect: 'test code' },
-    { name: 'nor the test bed', file: 'kube/a.ts', text: `import '../e2e/bed/bed.js';`, expect: 'test code' },
+    {
+      name: 'sources do not import the test bed',
+      file: 'kube/a.ts',
+      text: `import '../e2e/bed/bed.js';`,
+      expect: 'test code',
+    },
     { name: 'a file outside of all folders has no layer', file: 'a.ts', text: `import './b.js';`, expect: 'no layer' },
   ];
   for (const { name, file, text, expect: complaint } of cases) {
@@ -137,7 +147,7 @@ describe('the layers', () => {
     });
   }
 
-  it('leave test code to itself', () => {
+  it('do not restrict test code', () => {
     expect(
       ['test/a.ts', 'e2e/a.ts', 'bench/a.ts', 'kube/a.test.ts', 'kube/testing/a.ts', 'kube/tests.ts'].map(isTestCode),
     ).to.deep.equal([true, true, true, true, true, false]);

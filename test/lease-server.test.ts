@@ -13,7 +13,7 @@ const LEASE: AddressLease = {
   spec: { address: '10.1.0.17', addressSpace: 'blue', pool: 'blue' },
 };
 
-describe("the model's API server of leases, as the real one, when leases are written again: they", () => {
+describe("leases on the model's API server, as on a real one,", () => {
   let client: Client;
 
   beforeEach(() => {
@@ -34,7 +34,7 @@ describe("the model's API server of leases, as the real one, when leases are wri
     });
   }
 
-  it('are made once, and changed and deleted only as they were read', async () => {
+  it('are created once, and changed and deleted only with the resourceVersion that was read', async () => {
     const { metadata } = await client.create(ADDRESS_LEASES, LEASE);
     expect(isAlreadyExists(await requestErrorOf(client.create(ADDRESS_LEASES, LEASE)))).to.equal(true);
     const { uid, resourceVersion } = metadata;

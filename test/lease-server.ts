@@ -109,8 +109,8 @@ function checkPreconditions({ metadata }: AddressLease, { uid, resourceVersion }
 /** The rules of the CRD about one state. */
 function refuseSpec(lease: AddressLease): string | undefined {
   const { owner, releasedAt, reserved, mac } = lease.spec;
-  if (owner === undefined && releasedAt !== undefined) return 'spec.releasedAt: set owner as well';
-  if (reserved !== undefined && mac === undefined) return 'spec.reserved: set mac as well';
+  if (owner === undefined && releasedAt !== undefined) return 'spec.releasedAt: set owner too';
+  if (reserved !== undefined && mac === undefined) return 'spec.reserved: set mac too';
   try {
     readLease(lease);
     return undefined;
@@ -123,11 +123,11 @@ function refuseSpec(lease: AddressLease): string | undefined {
 function refuseChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
   for (const field of ['address', 'addressSpace', 'pool'] as const) {
     if (before[field] !== after[field]) {
-      return `${field} of a lease never changes (${before[field]} to ${after[field]})`;
+      return `${field} of a lease cannot be changed (${before[field]} to ${after[field]})`;
     }
   }
   if (before.releasedAt !== undefined && after.releasedAt !== undefined && before.releasedAt !== after.releasedAt) {
-    return 'releasedAt never changes once it is set';
+    return 'releasedAt cannot be changed';
   }
   if (!mayHaveOwner(before, after)) return refuseOwner(before);
   return refuseReservationChange(before, after);
@@ -138,13 +138,11 @@ function refuseReservationChange(before: AddressLeaseSpec, after: AddressLeaseSp
   const keepsIt = after.reserved === true && before.mac !== undefined && after.mac === before.mac;
   if (before.owner === undefined) return keepsIt || after.owner === undefined ? undefined : refuseReallocation(before);
   if (before.reserved === true && !keepsIt)
-    return `spec.reserved: the address is reserved for MAC address ${before.mac}, and stays so`;
+    return `spec.reserved: the address is reserved for MAC address ${before.mac}: leave reserved and mac unchanged`;
   if (before.reserved !== after.reserved) {
-    return 'spec.reserved: a lease that somebody has is reserved for no MAC address afterwards: leave reserved out';
+    return 'spec.reserved: a lease that has an owner cannot become a reservation: omit reserved';
   }
-  return after.owner === undefined && isUsed(after)
-    ? 'spec.owner: a lease without an owner is used nowhere'
-    : undefined;
+  return after.owner === undefined && isUsed(after) ? 'spec.owner: a lease without an owner is not in use' : undefined;
 }
 
 function isUsed({ node, containerID, interface: podInterface }: AddressLeaseSpec): boolean {
@@ -153,8 +151,8 @@ function isUsed({ node, containerID, interface: podInterface }: AddressLeaseSpec
 
 function refuseReallocation({ mac }: AddressLeaseSpec): string {
   return mac === undefined
-    ? 'spec.owner: the address is reserved for nobody: delete the lease to let it go'
-    : `spec.owner: the address is reserved for MAC address ${mac}: who takes it keeps it, and sets reserved in the same write`;
+    ? 'spec.owner: the address is reserved for nobody: delete the lease to make the address free'
+    : `spec.owner: the address is reserved for MAC address ${mac}: to allocate it, keep mac and set reserved in the same write`;
 }
 
 function mayHaveOwner(before: AddressLeaseSpec, after: AddressLeaseSpec): boolean {
@@ -168,8 +166,8 @@ function mayHaveOwner(before: AddressLeaseSpec, after: AddressLeaseSpec): boolea
 function refuseOwner({ owner, releasedAt }: AddressLeaseSpec): string {
   const holder = `the address belongs to ${owner?.kind} ${owner?.namespace}/${owner?.name} (uid ${owner?.uid})`;
   return releasedAt === undefined
-    ? `spec.owner: ${holder}, release it first (set releasedAt)`
-    : `spec.owner: ${holder}, who released it: a new owner takes it by clearing releasedAt in the same write`;
+    ? `spec.owner: ${holder}, which has not released it: set releasedAt first`
+    : `spec.owner: ${holder}, which released it: to allocate it to another owner, clear releasedAt in the same write`;
 }
 
 function refusal(status: number, reason: string, message: string): StatusError {

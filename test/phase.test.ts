@@ -28,21 +28,21 @@ describe('a phase of the test run', function () {
   }
 
   const suites = [
-    { name: 'one that passes', given: `it('a', () => {}); it('b', () => {});`, expect: [2, 0, 0] },
+    { name: 'a phase that passes', given: `it('a', () => {}); it('b', () => {});`, expect: [2, 0, 0] },
     {
-      name: 'one that fails',
+      name: 'a phase that fails',
       given: `it('a', () => {}); it('b', () => { throw new Error('no') });`,
       expect: [1, 1, 0],
     },
-    { name: 'one that cannot run here', given: `it('a', function () { this.skip() });`, expect: [0, 0, 1] },
+    { name: 'a phase that cannot run here', given: `it('a', function () { this.skip() });`, expect: [0, 0, 1] },
     {
-      name: 'one whose hook fails',
+      name: 'a phase whose hook fails',
       given: `before(() => { throw new Error('no') }); it('a', () => {});`,
       expect: [0, 1, 0],
     },
-    { name: 'one that does not load', given: `throw new Error('no');`, expect: [0, 1, 0] },
-    { name: 'one whose process ends in the middle', given: `it('a', () => process.exit(0));`, expect: [0, 1, 0] },
-    { name: 'one with a test marked as the only one', given: `it.only('a', () => {});`, expect: [0, 1, 0] },
+    { name: 'a phase that does not load', given: `throw new Error('no');`, expect: [0, 1, 0] },
+    { name: 'a phase whose process exits early', given: `it('a', () => process.exit(0));`, expect: [0, 1, 0] },
+    { name: 'a phase with a test marked as the only one', given: `it.only('a', () => {});`, expect: [0, 1, 0] },
   ];
   for (const { name, given, expect: [passed, failed, skipped] = [] } of suites) {
     it(`counts the tests of ${name}`, async () => {
@@ -60,11 +60,11 @@ describe('a phase of the test run', function () {
     expect(await runPhase(phase, never())).to.include({ failed: 1 });
   });
 
-  it('ends what takes too long, and counts it as failed', async () => {
+  it('ends a phase that takes too long, and counts it as failed', async () => {
     expect(await runScript('setInterval(() => undefined, 1000)', never(), 200)).to.include({ passed: 0, failed: 1 });
   });
 
-  it('ends with an interrupt', async () => {
+  it('ends when it is interrupted', async () => {
     const interrupt = new AbortController();
     const running = runScript('setInterval(() => undefined, 1000)', interrupt.signal);
     interrupt.abort();

@@ -248,11 +248,11 @@ function cpuMicroseconds(work: () => unknown): number {
   return least;
 }
 
-describe('what a transform makes of the largest objects that a tenant can write', function () {
+describe('the memory that transformed objects of the largest allowed size need', function () {
   this.timeout(60_000);
 
   for (const { what, text, transform } of HOSTILE) {
-    it(`is in proportion to ${what}`, () => {
+    it(`is proportional to ${what}`, () => {
       const object = () => JSON.parse(text) as never;
       expect(countValues(transform(object()))).to.be.below(MOST_VALUES * text.length);
       const before = heapBytes();
