@@ -35,6 +35,8 @@ const WATCH = ['list', 'watch'];
 
 /** How code names a resource, and the verbs that this needs. Constants of watches count only if an informer uses them. */
 const USES: [pattern: string, verbs: string[]][] = [
+  // reads of the agent's read cache, or of the constant only; before the live lists
+  [String.raw`(?:#?\brecall|(?:sightings|[cC]ache)\.list|\bapiVersionOf)\(\s*(NAME)\b`, []],
   [String.raw`\.create\(\s*(NAME)\b`, ['create']],
   [String.raw`\.replace\(\s*(NAME)\b`, ['update']],
   [String.raw`\.patch\(\s*(NAME)\b`, ['patch']],
@@ -48,8 +50,6 @@ const USES: [pattern: string, verbs: string[]][] = [
   [String.raw`\{ resource: (NAME), name: config\.`, ['get', ...WATCH, 'patch']],
   // kinds of a lease's owner, which the collector reads live
   [String.raw`\b(?:IPAMClaim|Pod): (NAME)\b`, ['get']],
-  // what reads the agent's own memory, or only the constant
-  [String.raw`(?:\.recall|\.#recall|\.recallAll|\bapiVersionOf)\(\s*(NAME)\b`, []],
   [String.raw`\bisProofOfAbsence\(error, (NAME)\b`, []],
   [String.raw`\bconst \{ kind \} = (NAME);`, []],
 ];
