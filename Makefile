@@ -18,7 +18,7 @@ build: node_modules/.installed go ## Bundle the executable into dist/, and compi
 plugin: node go ## Compile the CNI plugin only
 	@node cni/plugin/build.js
 
-check: node_modules/.installed ## Compile, lint, check the formatting
+check: node_modules/.installed go ## Compile, lint, check the formatting and the prose
 	@npm run --silent check
 
 format: node_modules/.installed ## Format all sources
@@ -30,13 +30,13 @@ test: node_modules/.installed go ## Run all checks and tests; ends with "N passe
 unit: node_modules/.installed go ## Run the tests that need no KubeVirt
 	@npm run --silent test:unit
 
-e2e: node_modules/.installed go ## Run the user stories on a real KubeVirt control plane
+e2e: node_modules/.installed go ## Run the e2e tests on a real KubeVirt control plane
 	@npm run --silent test:e2e
 
-demo: node_modules/.installed go ## Watch a VM keep its claim and addresses through all it lives through (KEEP=1: leave it running)
+demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: leave everything running)
 	@npm run --silent demo
 
-bed: node_modules/.installed go ## Keep a KubeVirt control plane with simulated nodes up, for kubectl
+bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated nodes, for kubectl
 	@npm run --silent bed
 
 bench: node_modules/.installed go ## Measure speed and memory
@@ -45,10 +45,10 @@ bench: node_modules/.installed go ## Measure speed and memory
 image: build ## Build the container image holdfast:<version>
 	@docker build --tag "holdfast:$$(node -p 'require("./package.json").version')" .
 
-clean: ## Remove what was built and installed
+clean: ## Remove all builds and installed packages
 	@rm -rf dist node_modules
 
-# The stamp lies in what it speaks of: removing node_modules removes it too.
+# The stamp is in node_modules, so that removing the folder removes it too.
 node_modules/.installed: package-lock.json package.json | node
 	@npm ci --no-audit --no-fund
 	@touch $@
