@@ -27,6 +27,6 @@ export function createViews({ informers }: Pick<ProcessContext, 'informers'>) {
     areNetworksServed: () => networks.isServed,
   });
   const users = new ClaimPods(watched.pods, claims.cache);
-  const isUsed = claimUseCheck(claims.cache, (claim) => users.usersOf(claim));
+  const isUsed = claimUseCheck(claims.cache, (claim) => users.podsOf(claim));
   return { watched, book, directory, users, usage: new PoolUsage(book, isUsed) };
 }

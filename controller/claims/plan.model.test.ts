@@ -11,7 +11,7 @@ type Happening =
   | { what: 'operation'; operation: Operation }
   | { what: 'step'; step: KubeVirtStep }
   | { what: 'garbage'; count: number }
-  | { what: 'accident'; accident: 'migrate' | 'failMigration' | 'killLauncher' | 'forceVmi' }
+  | { what: 'accident'; accident: 'migrate' | 'failMigration' | 'killLauncher' | 'forceDeleteVmi' }
   | { what: 'watch'; kind: Kind; count: number };
 
 /** One thing that the controller does, or has done to it. */
@@ -24,7 +24,7 @@ type Event =
 const a = <W extends Event['what']>(what: W) => fc.constant(what);
 
 function happening(steps: readonly KubeVirtStep[]): fc.Arbitrary<Happening> {
-  const accident = fc.constantFrom('migrate', 'failMigration', 'killLauncher', 'forceVmi');
+  const accident = fc.constantFrom('migrate', 'failMigration', 'killLauncher', 'forceDeleteVmi');
   const count = fc.integer({ min: 1, max: 6 });
   return fc.oneof(
     { weight: 6, arbitrary: fc.record({ what: a('operation'), operation }) },

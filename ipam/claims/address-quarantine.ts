@@ -12,8 +12,8 @@ interface QuarantinedAddress {
 const QUARANTINE_MS = 60_000;
 
 /**
- * Addresses whose lease cannot be read. The book has no such lease, so they are held as if one were being made; not for good, since nobody is told
- * when the lease is mended or deleted.
+ * Addresses whose lease cannot be read. The lease book has no such lease, so the address stays marked as if a write were pending. The quarantine ends after a
+ * while, because no event tells that the lease was repaired or deleted.
  */
 export class AddressQuarantine {
   readonly #book: Pick<LeaseBook, 'unhold'>;
@@ -26,12 +26,12 @@ export class AddressQuarantine {
     this.#clock = clock;
   }
 
-  /** An address that is held stays so for a while. */
+  /** Keeps a pending address pending for a while. */
   add(addressSpace: string, address: Address): void {
     this.#spoiled = [...this.#spoiled, { addressSpace, address, until: this.#clock.now() + QUARANTINE_MS }];
   }
 
-  /** Lets go of those that may be looked at again. To be called before addresses are chosen. */
+  /** Ends quarantines that have lasted long enough. Call it before addresses are picked. */
   liftDue(): void {
     const now = this.#clock.now();
     const due = this.#spoiled.filter(({ until }) => until <= now);

@@ -21,55 +21,56 @@ export interface ApplyContext {
   book: Pick<LeaseBook, 'recordWrite' | 'forget' | 'hold' | 'unhold'>;
   clock: Pick<Clock, 'wall'>;
   call: CallOptions;
-  spoiled: Pick<AddressQuarantine, 'add'>;
-  /** UIDs of leases that this sync made and no status has shown. */
-  fresh: Set<string>;
+  quarantine: Pick<AddressQuarantine, 'add'>;
+  /** UIDs of leases that this sync created and no status has shown yet. */
+  unpublished: Set<string>;
 }
 
-/** `lost`: the next choice will be another one. */
-export type AllocationOutcome = { kind: 'taken' } | { kind: 'lost' } | { kind: 'refused'; refusal: AllocationRefusal };
+/** `lost`: another writer got the address first; the next attempt picks another one. */
+export type AllocationOutcome =
+  { kind: 'allocated' } | { kind: 'lost' } | { kind: 'refused'; refusal: AllocationRefusal };
 
-/** What the API server refuses is asked for again after this: only a change by somebody else can cure it. */
+/** Delay before a write that the API server rejected is tried again: only a change by another client can make it succeed. */
 const REJECTED_RETRY_MS = 60_000;
 
-/** Takes what was chosen, one after the other. Until each answer is there, nobody else in this process chooses the address. */
+/** Allocates the chosen addresses one after the other. Until all answers are in, this process picks none of them for another claim. */
 export async function allocateAll(
-  choices: readonly AllocationCandidate[],
+  candidates: readonly AllocationCandidate[],
   { claim, pool }: { claim: IPAMClaim; pool: Pool },
   context: ApplyContext,
 ): Promise<AllocationOutcome> {
   const { addressSpace } = pool;
-  const { book, fresh, clock, spoiled } = context;
-  const held = choices.filter((choice) => book.hold(addressSpace, addressOf(choice)));
-  const release = new Set(held);
+  const { book, unpublished, clock, quarantine } = context;
+  const marked = candidates.filter((candidate) => book.hold(addressSpace, addressOf(candidate)));
+  const pending = new Set(marked);
   try {
-    if (held.length < choices.length) return { kind: 'lost' };
-    for (const choice of choices) {
-      const result = await allocateLease(choice, { ...context, claim, pool });
+    if (marked.length < candidates.length) return { kind: 'lost' };
+    for (const candidate of candidates) {
+      const result = await allocateLease(candidate, { ...context, claim, pool });
       if (result.kind === 'lost') {
-        // no lease of the book will ever say that the address is not free
-        if (result.to === 'unreadable' && release.delete(choice)) spoiled.add(addressSpace, addressOf(choice));
+        // the lease book cannot hold an unreadable lease, so it would offer the address again
+        if (result.to === 'unreadable' && pending.delete(candidate)) quarantine.add(addressSpace, addressOf(candidate));
         return { kind: 'lost' };
       }
       if (result.kind === 'refused') {
         return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.wall() + REJECTED_RETRY_MS } };
       }
-      if (result.fresh) fresh.add(result.lease.metadata.uid);
+      if (result.fresh) unpublished.add(result.lease.metadata.uid);
     }
-    return { kind: 'taken' };
+    return { kind: 'allocated' };
   } finally {
-    for (const choice of release) book.unhold(addressSpace, addressOf(choice));
+    for (const candidate of pending) book.unhold(addressSpace, addressOf(candidate));
   }
 }
 
-/** @returns the claim as it is now; undefined where it is not what it was any more */
+/** @returns the claim as the API server stored it; undefined if it was changed or deleted meanwhile */
 export async function writeStatus(
   claim: IPAMClaim,
-  verdict: DesiredClaimStatus,
+  desired: DesiredClaimStatus,
   { client, clock, call }: Pick<ApplyContext, 'client' | 'clock' | 'call'>,
 ): Promise<IPAMClaim | undefined> {
   const { namespace, name } = claim.metadata;
-  const body = statusPatch(claim, verdict, clock.wall());
+  const body = statusPatch(claim, desired, clock.wall());
   try {
     const options = { ...call, subresource: 'status' };
     return transformServedClaim(await client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, options));
@@ -80,9 +81,8 @@ export async function writeStatus(
 }
 
 /**
- * Releases leases. One that this very sync has made and no status has shown was told to nobody: there is nothing to cool down, so it is deleted,
- * as if it had never been.
- * @throws {Error} the first one, after all have been tried
+ * Releases leases. A lease that this sync created and no status has shown is deleted: no pod can know its address, so it need not cool down.
+ * @throws {Error} the first error, after all leases have been tried
  */
 export async function releaseAll(leases: readonly LeaseRecord[], context: ApplyContext): Promise<void> {
   const errors: unknown[] = [];
@@ -98,7 +98,7 @@ export async function releaseAll(leases: readonly LeaseRecord[], context: ApplyC
 
 async function release(lease: LeaseRecord, context: ApplyContext): Promise<void> {
   const { name, uid, resourceVersion } = lease.metadata;
-  const isUnpublished = context.fresh.has(uid);
+  const isUnpublished = context.unpublished.has(uid);
   await writeChange(
     lease,
     isUnpublished ? { verb: 'delete', name, uid, resourceVersion } : releaseLease(lease, context.clock.wall()),
@@ -106,7 +106,7 @@ async function release(lease: LeaseRecord, context: ApplyContext): Promise<void>
   );
 }
 
-/** What the leases are kept for, once they are released. */
+/** Records the MAC address for which the leases will be sticky after their release. */
 export async function recordMac(leases: readonly LeaseRecord[], mac: string, context: ApplyContext): Promise<void> {
   for (const lease of leases) {
     const { interface: podInterface } = lease;
@@ -130,14 +130,14 @@ async function writeChange(
     else book.recordWrite(after);
   } catch (error) {
     if (!isConflict(error) && !isNotFound(error)) throw error;
-    // it is not what it was: the next plan is to know
+    // the lease has changed: the next plan must see its current state
     const found = await findUnlessGone(client, ADDRESS_LEASES, { name }, call);
     if (found === undefined) book.forget(name, uid);
     else book.recordWrite(found);
   }
 }
 
-/** Refusals by what claims can wait for. */
+/** Whether any free address of the pool would help. */
 export function isPoolExhausted(refusal: AllocationRefusal): boolean {
   return refusal.reason === AllocationReason.Exhausted;
 }

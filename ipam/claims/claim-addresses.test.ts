@@ -3,25 +3,8 @@ import { createClaim } from './testing/claim-observation.js';
 import { formatAddress } from '../core/address.js';
 import { readAddressRequest, readShownAddresses } from './claim-addresses.js';
 
-describe('what a claim asks for', () => {
-  const rows: { name: string; text: string | undefined; expect: string }[] = [
-    { name: 'is nothing without the annotation', text: undefined, expect: 'none' },
-    { name: 'is one address', text: '["10.0.0.5"]', expect: '10.0.0.5' },
-    { name: 'is IPv4 first', text: '["2001:DB8::5", "10.0.0.5"]', expect: '10.0.0.5, 2001:db8::5' },
-    { name: 'may have the prefix lengths of a predecessor', text: '["10.0.0.5/24"]', expect: '10.0.0.5' },
-    { name: 'is refused where it is no JSON', text: '10.0.0.5', expect: '"10.0.0.5" is no list of addresses' },
-    { name: 'is refused where it is no list', text: '{"a": 1}', expect: 'is no list of addresses' },
-    { name: 'is refused where the list is empty', text: '[]', expect: 'an empty list asks for nothing' },
-    { name: 'is refused where it is no text', text: '[5]', expect: '5 is no address' },
-    { name: 'is refused where it is no address', text: '["010.0.0.5"]', expect: '"010.0.0.5" is no IP address' },
-    { name: 'is refused with a zone', text: '["fe80::1%eth0"]', expect: '"fe80::1%eth0" is no IP address' },
-    {
-      name: 'is refused where it is two of a family',
-      text: '["10.0.0.5", "10.0.0.6"]',
-      expect: '"10.0.0.6" is a second IPv4 address',
-    },
-  ];
-  for (const { name, text, expect: expected } of rows) {
+describe('the address request of a claim', () => {
+  function check(name: string, text: string | undefined, expected: string): void {
     it(name, () => {
       const request = readAddressRequest(createClaim(text === undefined ? {} : { request: text }));
       if (request.kind === 'addresses') expect(request.addresses.map(formatAddress).join(', ')).to.equal(expected);
@@ -34,21 +17,37 @@ describe('what a claim asks for', () => {
       }
     });
   }
+
+  check('is empty without the annotation', undefined, 'none');
+  check('may be one address', '["10.0.0.5"]', '10.0.0.5');
+  check('is sorted with IPv4 first', '["2001:DB8::5", "10.0.0.5"]', '10.0.0.5, 2001:db8::5');
+  check('may have prefix lengths', '["10.0.0.5/24"]', '10.0.0.5');
+  check('is refused if it is not JSON', '10.0.0.5', '"10.0.0.5" is not a list of addresses');
+  check('is refused if it is not a list', '{"a": 1}', 'is not a list of addresses');
+  check('is refused if the list is empty', '[]', 'the list is empty');
+  check('is refused if an element is not a string', '[5]', '5 is not an address');
+  check('is refused if an element is not an address', '["010.0.0.5"]', '"010.0.0.5" is no IP address');
+  check('is refused if an address has a zone', '["fe80::1%eth0"]', '"fe80::1%eth0" is no IP address');
+  check(
+    'is refused if it names two addresses of one family',
+    '["10.0.0.5", "10.0.0.6"]',
+    '"10.0.0.6" is a second IPv4 address',
+  );
 });
 
-describe('what a claim’s status shows', () => {
-  it('is read without prefix lengths, IPv4 first', () => {
+describe("the addresses in a claim's status", () => {
+  it('are read without prefix lengths, IPv4 first', () => {
     const { addresses } = readShownAddresses(createClaim({ ips: ['2001:db8::5/64', '10.0.0.5/24'] }));
     expect(addresses.map(formatAddress)).to.deep.equal(['10.0.0.5', '2001:db8::5']);
   });
 
-  it('is nothing where there is no status, or an IPAM wrote one without addresses', () => {
+  it('are empty without a status, and if another IPAM wrote a status without addresses', () => {
     expect(readShownAddresses(createClaim()).addresses).to.deep.equal([]);
     const claim = { ...createClaim(), status: {} as { ips: string[] } };
     expect(readShownAddresses(claim).addresses).to.deep.equal([]);
   });
 
-  it('does not count where a part cannot be read', () => {
+  it('are ignored if one of them cannot be parsed', () => {
     const shown = readShownAddresses(createClaim({ ips: ['10.0.0.5/24', 'x'] }));
     expect(shown.addresses).to.deep.equal([]);
     expect(shown.problem).to.match(/^status\.ips: "x" is no IP address.*, or clear it$/);

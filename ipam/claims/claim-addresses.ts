@@ -4,7 +4,7 @@ import { describeValue } from '../../api/json.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { type Address, formatFamily, parseAddressOrPrefix } from '../core/address.js';
 
-/** What a claim asks for, and what its status says that it had: texts that others may have written. */
+/** Reads the requested addresses and the status of a claim. Other clients may have written both, so any text is possible. */
 
 /** Addresses are IPv4 first, at most one of each family. */
 export type ClaimRequest =
@@ -15,25 +15,24 @@ export type ClaimRequest =
 
 const EXAMPLE = '["10.0.0.5"]';
 
-/** Reads the annotation. The prefix length that a successor's addresses have says nothing: the pool gives it. Never throws. */
+/** Reads the annotation. Prefix lengths are ignored, because the pool defines them. Never throws. */
 export function readAddressRequest(claim: IPAMClaim): ClaimRequest {
   const text = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
   if (text === undefined) return { kind: 'none' };
   const list = parseJsonList(text);
   if (list === undefined) {
     return invalidRequest(
-      `${describeValue(text)} is no list of addresses: write a JSON list like ${EXAMPLE}, or remove it`,
+      `${describeValue(text)} is not a list of addresses: write a JSON list like ${EXAMPLE}, or remove it`,
     );
   }
-  if (list.length === 0)
-    return invalidRequest(`an empty list asks for nothing: write one like ${EXAMPLE}, or remove it`);
+  if (list.length === 0) return invalidRequest(`the list is empty: write one like ${EXAMPLE}, or remove it`);
   const read = parseAddressList(list);
   return read.ok
     ? { kind: 'addresses', addresses: read.addresses }
     : invalidRequest(`${read.problem}, or remove the annotation`);
 }
 
-/** What the status says. `problem` where a part of it cannot be read: then nothing of it counts. */
+/** Reads the addresses in the status. If one is unreadable, `problem` says so and no address is returned. */
 export function readShownAddresses(claim: IPAMClaim): { addresses: readonly Address[]; problem?: string } {
   const read = parseAddressList(claim.status?.ips ?? []);
   if (read.ok) return { addresses: read.addresses };
@@ -51,7 +50,7 @@ function parseAddressList(
       const family = formatFamily(address.family);
       return {
         ok: false,
-        problem: `${describeValue(element)} is a second ${family} address: name one of each family at most`,
+        problem: `${describeValue(element)} is a second ${family} address: write at most one of each family`,
       };
     }
     addresses.push(address);
@@ -59,9 +58,9 @@ function parseAddressList(
   return { ok: true, addresses: addresses.sort((a, b) => a.family - b.family) };
 }
 
-/** @returns what is wrong with it where it is no address */
+/** @returns an error message if the element is not an address */
 function parseListElement(element: unknown): Address | string {
-  if (typeof element !== 'string') return `${describeValue(element)} is no address: write a string like "10.0.0.5"`;
+  if (typeof element !== 'string') return `${describeValue(element)} is not an address: write a string like "10.0.0.5"`;
   try {
     return parseAddressOrPrefix(element).address;
   } catch (error) {

@@ -5,7 +5,7 @@ import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import { conditionOf, isEquivalent } from './status.js';
 import type { DesiredClaimStatus } from './step.js';
 
-/** What users are told when a claim's status changes. */
+/** An event about a change of a claim's status. */
 export interface ClaimEvent {
   type: EventType;
   reason: EventReason;
@@ -13,12 +13,12 @@ export interface ClaimEvent {
 }
 
 /**
- * What is worth an event: refusals, their end, and new addresses for old ones. That a new claim has its addresses is expected; thousands may
- * come at once, and their status says it.
+ * Returns the events for a new status: refusals, their end, and changed addresses. A first allocation gets no event: it is expected, thousands may happen at once,
+ * and the status shows it.
  */
-export function claimEventsOf(claim: IPAMClaim, verdict: DesiredClaimStatus): ClaimEvent[] {
-  const { request } = verdict;
-  const notices = [allocationEvent(claim, verdict)];
+export function claimEventsOf(claim: IPAMClaim, desired: DesiredClaimStatus): ClaimEvent[] {
+  const { request } = desired;
+  const notices = [allocationEvent(claim, desired)];
   if (request !== undefined && !isEquivalent(conditionOf(claim, REQUEST_HONOURED), request)) {
     notices.push(warningEvent(EventReason.RequestedAddressesPending, `${request.reason}: ${request.message}`));
   }
@@ -31,18 +31,18 @@ function allocationEvent(claim: IPAMClaim, { ips, allocated }: DesiredClaimStatu
     if (isEquivalent(before, allocated)) return undefined;
     return warningEvent(EventReason.AddressesNotAllocated, `${allocated.reason}: ${allocated.message}`);
   }
-  if (before?.status === 'False') return normalEvent(`${ips.join(', ')} ${allocated.message}`);
+  if (before?.status === 'False') return normalEvent(`Allocated ${ips.join(', ')}. ${allocated.message}`);
   const shown = claim.status?.ips ?? [];
   if (shown.length === 0 || shown.join() === ips.join()) return undefined;
-  return normalEvent(`${ips.join(', ')} in place of ${shown.join(', ')}`);
+  return normalEvent(`Changed from ${shown.join(', ')} to ${ips.join(', ')}`);
 }
 
 export function recordClaimEvents(
   claim: IPAMClaim,
-  verdict: DesiredClaimStatus,
+  desired: DesiredClaimStatus,
   events: Pick<EventRecorder, 'event'>,
 ): void {
-  for (const { type, reason, message } of claimEventsOf(claim, verdict)) {
+  for (const { type, reason, message } of claimEventsOf(claim, desired)) {
     for (const subject of claimEventSubjects(claim)) events.event(subject, type, reason, message);
   }
 }

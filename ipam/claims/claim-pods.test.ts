@@ -28,8 +28,8 @@ function pod(name: string, networks?: string): Pod {
 const element = (claim: string) => JSON.stringify({ name: 'blue', 'ipam-claim-reference': claim });
 const reference = (claim: string) => `[${element(claim)}]`;
 
-describe('the addresses that Multus reports of a pod', () => {
-  it('are read up to 256, and end with a text that is no address if there are more', () => {
+describe('the addresses that Multus reports for a pod', () => {
+  it('are cut after 256, with a last entry that is no address', () => {
     const ips = Array.from({ length: 20_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
     const reported = (count: number) => {
       const metadata = {
@@ -46,7 +46,7 @@ describe('the addresses that Multus reports of a pod', () => {
   });
 });
 
-/** An informer whose changes the test makes. */
+/** An informer whose changes come from the test. */
 class PodSource {
   readonly cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
   readonly #handlers: ((change: ObjectChange<ClaimPod>) => void)[] = [];
@@ -71,27 +71,27 @@ class PodSource {
   }
 }
 
-describe('the pods that the IPAM remembers', () => {
-  it('are nothing but an identity where they use no claim', () => {
+describe('a pod in the cache of the IPAM', () => {
+  it('has only its identity if it uses no claim', () => {
     expect(transformClaimPod(pod('web'))).to.deep.equal({
       metadata: { name: 'web', namespace: 'vms', uid: 'web-uid' },
-      terminal: false,
+      isTerminal: false,
       claims: [],
     });
   });
 
-  it('share the list of no claims', () => {
+  it('shares one empty list of claims with other pods', () => {
     expect(transformClaimPod(pod('a')).claims).to.equal(transformClaimPod(pod('b', 'blue')).claims);
   });
 
   const broken = ['[{', '[{"name": 3}]', 'a b/c', '[{"name":"blue","IPAM-claim-reference":"c"}]'];
   for (const value of broken) {
-    it(`refer to nothing where the annotation is ${value}`, () => {
+    it(`references no claim if its annotation is ${value}`, () => {
       expect(transformClaimPod(pod('web', value)).claims).to.deep.equal([]);
     });
   }
 
-  it('name each claim once, with when and where they started and what they have', () => {
+  it('names each claim once, and has the start time, node and addresses', () => {
     const raw = pod('web', `[${element('c')},${element('c')}]`);
     raw.metadata.annotations!['k8s.v1.cni.cncf.io/network-status'] =
       '[{"name":"vms/blue","interface":"net1","ips":["10.0.0.5",7]},{"name":"vms/red","ips":null}]';
@@ -101,20 +101,20 @@ describe('the pods that the IPAM remembers', () => {
     ];
     expect(transformClaimPod(raw)).to.deep.equal({
       metadata: { name: 'web', namespace: 'vms', uid: 'web-uid', creationTimestamp: '2026-01-01T00:00:00Z' },
-      terminal: false,
+      isTerminal: false,
       claims: ['c'],
-      running: true,
+      isRunning: true,
       nodeName: 'node1',
       scheduledAt: Date.parse('2026-01-01T00:00:05Z'),
       addresses: ['10.0.0.5'],
     });
   });
 
-  it('started when they were made, where they were made for a node', () => {
+  it('started at its creation if it was created with a node name', () => {
     expect(transformClaimPod(pod('web', reference('c'))).scheduledAt).to.equal(Date.parse('2026-01-01T00:00:00Z'));
   });
 
-  it('have not started while no node is chosen', () => {
+  it('has not started while it has no node', () => {
     const raw = { ...pod('web', reference('c')), spec: {} };
     raw.status!.conditions = [{ type: 'PodScheduled', status: 'False', lastTransitionTime: '2026-01-01T00:00:05Z' }];
     expect(transformClaimPod(raw)).not.to.have.property('scheduledAt');
@@ -127,40 +127,40 @@ describe('ClaimPods', () => {
   claims.set(claim({ name: 'vm1.extra', vmNetwork: 'extra' }));
   claims.set(claim({ name: 'vm2.data', owner: { ...vmiReference('u2', 'vm2') } }));
 
-  function usersOf(raw: Pod, ...given: Parameters<typeof claim>): string[] {
+  function podsOfClaim(raw: Pod, ...given: Parameters<typeof claim>): string[] {
     const informer = new PodSource();
     informer.set(raw);
-    return new ClaimPods(informer, claims).usersOf(claim(...given)).map(({ metadata }) => metadata.name);
+    return new ClaimPods(informer, claims).podsOf(claim(...given)).map(({ metadata }) => metadata.name);
   }
 
-  it('finds the pods that refer to a claim', () => {
-    expect(usersOf(pod('web', reference('vm1.data')))).to.deep.equal(['web']);
-    expect(usersOf(pod('web', reference('vm1.extra')))).to.deep.equal([]);
+  it('finds the pods that reference a claim', () => {
+    expect(podsOfClaim(pod('web', reference('vm1.data')))).to.deep.equal(['web']);
+    expect(podsOfClaim(pod('web', reference('vm1.extra')))).to.deep.equal([]);
   });
 
-  it('finds a launcher of its VM whose reference is stripped, once where it is not', () => {
-    expect(usersOf(launcher([{ nad: 'blue' }]))).to.have.length(1);
-    expect(usersOf(launcher([{ nad: 'blue', claim: 'vm1.data' }]))).to.have.length(1);
-    expect(usersOf(launcher('[{'))).to.have.length(1);
+  it("finds a launcher of the claim's VM whose reference was removed, and lists each launcher once", () => {
+    expect(podsOfClaim(launcher([{ nad: 'blue' }]))).to.have.length(1);
+    expect(podsOfClaim(launcher([{ nad: 'blue', claim: 'vm1.data' }]))).to.have.length(1);
+    expect(podsOfClaim(launcher('[{'))).to.have.length(1);
   });
 
-  it('finds no launcher of another VM, in another namespace, or that has ended', () => {
-    expect(usersOf(launcher([], { vmiName: 'vm2' }))).to.deep.equal([]);
+  it('finds no launcher of another VM or namespace, and none that has ended', () => {
+    expect(podsOfClaim(launcher([], { vmiName: 'vm2' }))).to.deep.equal([]);
     const elsewhere = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
     elsewhere.metadata.namespace = 'others';
-    expect(usersOf(elsewhere)).to.deep.equal([]);
+    expect(podsOfClaim(elsewhere)).to.deep.equal([]);
     for (const phase of ['Succeeded', 'Failed']) {
-      expect(usersOf(launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase }))).to.deep.equal([]);
+      expect(podsOfClaim(launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase }))).to.deep.equal([]);
     }
   });
 
-  it('finds by name alone the users of a claim that no KubeVirt object owns', () => {
+  it('finds the pods of a claim whose owner is no KubeVirt object only by their reference', () => {
     const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'vm1', uid: 'd', controller: true };
-    expect(usersOf(launcher([]), { owner })).to.deep.equal([]);
-    expect(usersOf(pod('web', reference('vm1.data')), { owner })).to.deep.equal(['web']);
+    expect(podsOfClaim(launcher([]), { owner })).to.deep.equal([]);
+    expect(podsOfClaim(pod('web', reference('vm1.data')), { owner })).to.deep.equal(['web']);
   });
 
-  it('tells the claims that a pod referred to and refers to, and those of its VM', () => {
+  it('reports the claims that a pod references or referenced, and those of its VM', () => {
     const informer = new PodSource();
     const pods = new ClaimPods(informer, claims);
     const told: string[] = [];
@@ -173,7 +173,7 @@ describe('ClaimPods', () => {
     expect(told).to.deep.equal(['vms/vm1.data', 'vms/vm1.extra']);
   });
 
-  it('tells nothing of pods without claims, and of writes that change nothing here', () => {
+  it('reports nothing for pods without claims and for changes that affect no claim', () => {
     const informer = new PodSource();
     const told: string[] = [];
     new ClaimPods(informer, new Cache(CLAIM_INDEXES)).onChange((key) => told.push(key));
@@ -186,13 +186,13 @@ describe('ClaimPods', () => {
     expect(told).to.deep.equal(['vms/a', 'vms/a']);
   });
 
-  it('serves a claim of ipam-extensions', () => {
+  it('finds the pods of a claim that ipam-extensions created', () => {
     const informer = new PodSource();
     informer.set(launcher([{ nad: 'blue', claim: 'vm1.data' }]));
-    const users = new ClaimPods(informer, claims);
-    expect(users.usersOf(claimOfIpamExtensions())).to.have.length(1);
+    const claimPods = new ClaimPods(informer, claims);
+    expect(claimPods.podsOf(claimOfIpamExtensions())).to.have.length(1);
     informer.set(launcher([{ nad: 'blue' }]));
-    expect(users.usersOf(claimOfIpamExtensions({ owner: null }))).to.have.length(1);
-    expect(users.usersOf(claimOfIpamExtensions({ owner: null, label: 'vm2' }))).to.have.length(0);
+    expect(claimPods.podsOf(claimOfIpamExtensions({ owner: null }))).to.have.length(1);
+    expect(claimPods.podsOf(claimOfIpamExtensions({ owner: null, label: 'vm2' }))).to.have.length(0);
   });
 });

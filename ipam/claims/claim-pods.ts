@@ -11,30 +11,30 @@ import type { WatchSpec } from '../../kube/informers.js';
 import { creatorOf, hasNetworks } from '../../cluster/kubevirt-controller.js';
 
 /**
- * A pod as the IPAM remembers it. A pod that neither refers to a claim nor belongs to a VMI is nothing but its identity: a cluster has
- * many of them, and a lease may be theirs.
+ * A pod as the IPAM caches it. Of a pod that neither references a claim nor belongs to a VMI, only the identity is cached: a cluster has many of them, and any of
+ * them may own a lease.
  */
 export interface ClaimPod extends KubeObject {
   metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'creationTimestamp' | 'deletionTimestamp'>;
-  /** Of a mirror pod: {@link staticPodUidOf}. */
+  /** Of a mirror pod: see {@link staticUidOf}. */
   staticUid?: string;
-  /** Its containers have ended for good. */
-  terminal: boolean;
-  /** Names of the claims that its networks annotation refers to. */
+  /** All its containers have terminated and will not restart. */
+  isTerminal: boolean;
+  /** Names of the claims that its networks annotation references. */
   claims: readonly string[];
   isRunning?: boolean;
   nodeName?: string;
-  /** The VMI that controls it; absent for a pod without networks, which has none of the claim's addresses. */
+  /** The VMI that controls the pod. Absent for a pod without networks, which cannot have a claim's addresses. */
   vmi?: { name: string; uid: string };
-  /** Who created it, if that is noted: see {@link creatorOf}. */
+  /** The user who created the pod, if recorded: see {@link creatorOf}. */
   creator?: string;
-  /** When it was bound to its node, in ms. */
+  /** When the pod was bound to its node, in ms since the epoch. */
   scheduledAt?: number;
-  /** What Multus reports of all its networks: addresses as the pod has them. */
+  /** Addresses on all its networks, as Multus reports them. */
   addresses?: readonly string[];
 }
 
-/** Shared, so that a pod without references costs no list. */
+/** Shared, so that a pod without references needs no array of its own. */
 const NO_STRINGS: readonly string[] = [];
 const BY_CLAIM = 'claim';
 const BY_VMI = 'vmi';
@@ -53,10 +53,9 @@ export function transformClaimPod(pod: Pod): ClaimPod {
   const { name, namespace = '', uid = '' } = pod.metadata;
   const claims = podClaimReferences(pod);
   const launcher = launcherOf(pod);
-  const terminal = isTerminal(pod);
   const identity = { name, namespace, uid };
   const staticUid = staticPodUidOf(pod);
-  const owner = { ...(staticUid !== undefined && { staticUid }), terminal, claims };
+  const owner = { ...(staticUid !== undefined && { staticUid }), isTerminal: isTerminal(pod), claims };
   if (claims.length === 0 && launcher.vmi === undefined) return { metadata: identity, ...owner };
   const nodeName = pod.spec?.nodeName;
   const scheduledAt = scheduledTime(pod);
@@ -85,7 +84,7 @@ function timesOf({ metadata }: Pod): Pick<ObjectMeta, 'creationTimestamp' | 'del
   };
 }
 
-/** An annotation that cannot be read refers to nothing: Multus gives such a pod no network either. */
+/** An unreadable annotation has no references: Multus attaches no network to such a pod either. */
 function podClaimReferences(pod: Pod): readonly string[] {
   try {
     const names = networkSelectionsOf(pod).flatMap(({ claimReference }) => claimReference ?? []);
@@ -97,18 +96,18 @@ function podClaimReferences(pod: Pod): readonly string[] {
 
 function scheduledTime(pod: Pod): number | undefined {
   const bound = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'True');
-  // a pod that was made for its node was never scheduled
+  // a pod that was created with a node name was never scheduled
   const text = bound?.lastTransitionTime ?? (pod.spec?.nodeName ? pod.metadata.creationTimestamp : undefined);
   const time = Date.parse(text ?? '');
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** Addresses that are read of one pod: Multus reports a few for each of at most 64 networks. */
+/** Addresses that are read per pod: Multus reports a few for each of at most 64 networks. */
 const MAX_REPORTED_ADDRESSES = 256;
-/** In place of those beyond: a list with a text that is no address proves nothing about any address. */
+/** Stands for the addresses beyond the limit: a list with an unreadable entry proves nothing about any address. */
 const TOO_MANY_ADDRESSES = 'more addresses than a pod has';
 
-/** What Multus reports of the pod's networks. */
+/** Returns the addresses that Multus reports for the pod's networks. */
 export function reportedAddressesOf(pod: Pod): readonly string[] {
   const found = networkStatuses(pod).flatMap((status) => {
     const { ips } = status as { ips?: unknown };
@@ -118,12 +117,12 @@ export function reportedAddressesOf(pod: Pod): readonly string[] {
   return found.length === 0 ? NO_STRINGS : found;
 }
 
-/** A claim that nobody controls any more may still say whose it was. */
+/** A claim without a controller may still name its former workload. */
 function claimWorkloads(claim: IPAMClaim): string[] {
   return isWorkloadClaim(claim) || controllerOf(claim) === undefined ? workloadOfClaim(claim) : [];
 }
 
-/** Whose pods use which claim. */
+/** Finds the pods that use a claim. */
 export class ClaimPods {
   readonly #informer: Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>;
   readonly #claims: Pick<Lister<IPAMClaim>, 'byIndex'>;
@@ -143,24 +142,24 @@ export class ClaimPods {
   }
 
   /**
-   * The pods that use the claim, or may: those that have not ended and refer to it, and the launchers of its VM, from which virt-controller
-   * may have stripped the reference.
+   * Returns the pods that use the claim or may use it: those that reference it, and the launchers of its VM, because virt-controller may have removed the
+   * reference. Pods that have ended are left out.
    */
-  usersOf(claim: IPAMClaim): readonly ClaimPod[] {
+  podsOf(claim: IPAMClaim): readonly ClaimPod[] {
     const { cache } = this.#informer;
-    const users = new Set(cache.byIndex(BY_CLAIM, objectKey(claim)));
-    for (const pod of claimWorkloads(claim).flatMap((workload) => cache.byIndex(BY_VMI, workload))) users.add(pod);
-    return [...users].filter(({ terminal }) => !terminal);
+    const pods = new Set(cache.byIndex(BY_CLAIM, objectKey(claim)));
+    for (const pod of claimWorkloads(claim).flatMap((workload) => cache.byIndex(BY_VMI, workload))) pods.add(pod);
+    return [...pods].filter((pod) => !pod.isTerminal);
   }
 
-  /** Tells the keys of the claims whose users have changed. */
+  /** Calls the handler with the key of each claim whose pods have changed. */
   onChange(handler: (claimKey: string) => void): void {
     this.#informer.onChange((change) => {
-      for (const key of this.#concerned(change)) handler(key);
+      for (const key of this.#affectedClaims(change)) handler(key);
     });
   }
 
-  #concerned({ type, object, before }: ObjectChange<ClaimPod>): Set<string> {
+  #affectedClaims({ type, object, before }: ObjectChange<ClaimPod>): Set<string> {
     const keys = new Set<string>();
     if (type === 'changed' && before !== undefined && isUnchanged(before, object)) return keys;
     for (const pod of before === undefined ? [object] : [before, object]) {
@@ -174,14 +173,14 @@ export class ClaimPods {
   }
 }
 
-/** Pods are written often: what nobody asks about is no change. */
+/** Pods are written often, so only fields that a decision reads count as a change. */
 function isUnchanged(one: ClaimPod, other: ClaimPod): boolean {
   return comparisonKey(one) === comparisonKey(other);
 }
 
 function comparisonKey({
   metadata,
-  terminal,
+  isTerminal,
   isRunning,
   vmi,
   scheduledAt,
@@ -190,5 +189,5 @@ function comparisonKey({
   creator,
 }: ClaimPod): string {
   const deleting = metadata.deletionTimestamp !== undefined;
-  return JSON.stringify([terminal, isRunning, deleting, vmi, scheduledAt, claims, addresses, creator]);
+  return JSON.stringify([isTerminal, isRunning, deleting, vmi, scheduledAt, claims, addresses, creator]);
 }

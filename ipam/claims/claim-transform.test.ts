@@ -40,16 +40,16 @@ describe('a claim as the IPAM caches it', () => {
     },
   };
 
-  it('has its whole status, for the conditions of others are written back with ours', () => {
+  it('has its whole status, because conditions of other writers are written back with ours', () => {
     expect(transformServedClaim(big).status).to.deep.equal(whole.status);
   });
 
-  it('has no status where there is none, which is not one without addresses', () => {
+  it('has no status if there is none, which differs from a status without addresses', () => {
     const { status: _status, ...rest } = whole;
     expect(transformServedClaim(rest)).to.not.have.property('status');
   });
 
-  it('has what its addresses depend on, and whose it is but once', () => {
+  it('has all fields that its addresses depend on, and its owner only once', () => {
     const small = transformServedClaim(big);
     expect(small.metadata).to.have.all.keys(
       ...['name', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp', 'generation'],
@@ -60,7 +60,7 @@ describe('a claim as the IPAM caches it', () => {
     expect(claimMacOf(small)).to.equal(MAC);
   });
 
-  it('is the same workload’s as before, whether owned, remembered or known by its label alone', () => {
+  it('has the same workload as before, whether owned, recorded in annotations or known by its label alone', () => {
     const { ownerReferences: _owner, ...orphaned } = big.metadata;
     const { annotations: _annotations, ...labelled } = orphaned;
     for (const each of [big, { ...big, metadata: orphaned }, { ...big, metadata: labelled }]) {

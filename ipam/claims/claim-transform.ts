@@ -12,11 +12,11 @@ import {
 import { pickKeys } from '../../cluster/transforms.js';
 import { intern } from './interned-strings.js';
 
-/** Objects are made small before they are cached: what is not named here is dropped. */
+/** Transforms claims before they are cached: fields that are not named here are dropped. */
 
 /**
- * The status is kept whole: its conditions are written back in one list. Objects are made by literals and assignments: one made
- * of many spreads is four times as big.
+ * Keeps the whole status, because its conditions are written back as one list. Objects are built by literals and assignments: one that is built from many spreads
+ * is four times as big.
  */
 export function transformServedClaim(claim: IPAMClaim): IPAMClaim {
   const { metadata, spec, status } = claim;
@@ -40,7 +40,7 @@ function transformMetadata(claim: IPAMClaim, metadata: ObjectMeta): ObjectMeta {
   return small;
 }
 
-/** Whose it is stands there once: in the reference, else in the annotations, else, for want of both, in label and finalizer. */
+/** Keeps the owner once: in the reference, else in the annotations, else in label and finalizer. */
 function addOwner(claim: IPAMClaim, small: ObjectMeta): void {
   const controller = controllerOf(claim);
   if (controller !== undefined) small.ownerReferences = [transformReference(controller)];

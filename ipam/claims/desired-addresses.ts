@@ -4,31 +4,31 @@ import type { LeaseRecord } from '../core/lease.js';
 import type { ClaimObservation } from './observe.js';
 import { readAddressRequest, readShownAddresses } from './claim-addresses.js';
 
-/** Which addresses a claim shall have, and what of it it has. */
+/** The addresses that a claim should have, and those that it already holds. */
 export interface DesiredAddresses {
-  /** Of what it has, what stays: at most one lease a family, IPv4 first. */
+  /** Held leases that stay: at most one of a family, IPv4 first. */
   keep: readonly LeaseRecord[];
-  /** Without these it is not served. `addresses` exactly, and any one address of each of `families`. */
+  /** What the claim lacks: exactly `addresses`, and any one address of each of `families`. */
   missing: { addresses: readonly Address[]; families: readonly Family[] };
-  /** What it asks for in place of, or besides, what it keeps. */
+  /** Requested addresses that are not those of the leases to keep. */
   pending: readonly Address[];
-  /** Of `pending`, what it has no lease of yet. */
+  /** Addresses of `pending` of which the claim has no lease yet. */
   unleased: readonly Address[];
-  /** Nothing uses the claim, so that its addresses may change. */
+  /** No pod uses the claim, so its addresses may change. */
   isMovable: boolean;
-  /** What it has and shall not keep. */
+  /** Held leases that the claim should not keep. */
   surplus: readonly LeaseRecord[];
-  /** What its status shows. */
+  /** Addresses in the claim's status. */
   shown: readonly Address[];
-  /** What in its texts cannot be read. */
+  /** Messages about texts of the claim that cannot be parsed. */
   problems: { request?: string; status?: string };
 }
 
 const FAMILIES: readonly Family[] = [4, 6];
 
 /**
- * What the status shows stays, or is taken back, for a pod may use it; what a request names instead takes its place once nothing uses the claim and
- * all of it is had. A claim that shows nothing gets what it asks for, and what is left to choose of each family of the pool.
+ * Returns the addresses that the claim should have. Addresses in the status stay, or are allocated again, because a pod may use them. Requested addresses replace
+ * them once no pod uses the claim and all of them are leased. A claim that shows none gets what it requests, and any address of each other family of the pool.
  */
 export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses {
   const { claim, held, pods } = observed;
@@ -71,7 +71,7 @@ interface RequestedAndShown {
   followsRequest: boolean;
 }
 
-/** A claim that has been served keeps its families: a VM's interface does not grow when its pool does. One that ends gets nothing new. */
+/** A claim that has been served keeps its families, even if its pool gets another one. A claim that is being deleted gets no new address. */
 function familiesOf(
   { claim, held, resolution }: ClaimObservation,
   { shown, requested, followsRequest }: RequestedAndShown,
@@ -88,12 +88,12 @@ function familiesOf(
 
 interface FamilyTarget {
   family: Family;
-  /** Undefined: any. */
+  /** Undefined: any address of the family. */
   address?: Address;
   lease?: LeaseRecord;
 }
 
-/** The address that the first of the sources names, else the oldest lease of the family. */
+/** The first address of the family that the sources name, else that of the oldest lease. */
 function targetOf(
   family: Family,
   sources: readonly (readonly Address[])[],

@@ -3,7 +3,7 @@ import { heapBytes } from '../../bench/heap.js';
 import { intern } from './interned-strings.js';
 
 describe('a text that many objects share', () => {
-  it('is the same text', () => {
+  it('is returned unchanged', () => {
     expect(intern('blue')).to.equal('blue');
   });
 

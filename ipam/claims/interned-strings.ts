@@ -1,11 +1,11 @@
-/** Texts that may be shared; more than these are hardly the same often. */
+/** Maximum number of shared texts: further ones are rarely equal. */
 const MAX_INTERNED = 4096;
-/** Longer ones are not remembered: they stay in memory for as long as the process runs. */
+/** Longer texts are not shared, because shared texts stay in memory as long as the process. */
 const MAX_LENGTH = 256;
 
 const known = new Map<string, string>();
 
-/** The same text as one string, where a hundred thousand objects say it each with their own. */
+/** Returns an equal string that is shared, because a hundred thousand objects would each have their own copy. */
 export function intern(text: string): string {
   if (text.length > MAX_LENGTH) return text;
   const found = known.get(text);

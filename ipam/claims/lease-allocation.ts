@@ -15,11 +15,11 @@ import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 
 /**
- * What became of one address: it is the claim's (`fresh`: by this very write); somebody was faster; or the API server does not want it.
- * `unreadable`: what has the name is no lease that could be read.
+ * The outcome for one address: the claim has it (`fresh`: this write created the lease), another writer got it first, or the API server rejected the write.
+ * `unreadable`: the object of that name is not a valid lease.
  */
 export type LeaseAllocation =
-  | { kind: 'taken'; lease: LeaseRecord; fresh: boolean }
+  | { kind: 'allocated'; lease: LeaseRecord; fresh: boolean }
   | { kind: 'lost'; to: 'somebody' | 'unreadable' }
   | { kind: 'refused'; refusal: AllocationRefusal };
 
@@ -32,15 +32,15 @@ export interface AllocateLeaseContext {
 }
 
 /**
- * Writes one lease. Whatever the answer is, or if there is none, the lease itself says whose it is.
- * @throws {Error} where that cannot be found out, or nothing can be written
+ * Writes one lease. After a conflict or a lost answer, the lease itself shows who owns it.
+ * @throws {Error} if the lease cannot be read, or nothing can be written
  */
 export async function allocateLease(
-  choice: AllocationCandidate,
+  candidate: AllocationCandidate,
   context: AllocateLeaseContext,
 ): Promise<LeaseAllocation> {
   const { claim, pool, client, book, call } = context;
-  const address = addressOf(choice);
+  const address = addressOf(candidate);
   const podInterface = claim.spec.interface;
   const mac = claimMacOf(claim);
   const request = {
@@ -51,36 +51,37 @@ export async function allocateLease(
     ...(podInterface && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
     ...(mac !== undefined && { mac }),
   };
-  const write: LeaseWrite = choice.kind === 'create' ? createLease(request) : reallocateLease(choice.lease, request);
+  const write: LeaseWrite =
+    candidate.kind === 'create' ? createLease(request) : reallocateLease(candidate.lease, request);
   try {
     const lease = await writeLease(client, write, call);
     if (lease === undefined) throw new TypeError(`${write.verb} of a lease gave none`);
     book.recordWrite(lease);
-    return { kind: 'taken', lease: readLease(lease), fresh: choice.kind === 'create' };
+    return { kind: 'allocated', lease: readLease(lease), fresh: candidate.kind === 'create' };
   } catch (error) {
-    return resolveFailedWrite(error, choice, context);
+    return resolveFailedWrite(error, candidate, context);
   }
 }
 
 async function resolveFailedWrite(
   error: unknown,
-  choice: AllocationCandidate,
+  candidate: AllocationCandidate,
   context: AllocateLeaseContext,
 ): Promise<LeaseAllocation> {
-  const name = leaseName(context.pool.addressSpace, addressOf(choice));
+  const name = leaseName(context.pool.addressSpace, addressOf(candidate));
   if (isInvalid(error) || isForbidden(error)) {
-    const message = `AddressLease ${name} is refused by the API server: ${messageOf(error)}`;
+    const message = `The API server rejected AddressLease ${name}: ${messageOf(error)}`;
     return { kind: 'refused', refusal: { reason: AllocationReason.Internal, message } };
   }
-  const lostRace = isAlreadyExists(error) || isConflict(error) || (choice.kind === 'take' && isNotFound(error));
+  const lostRace = isAlreadyExists(error) || isConflict(error) || (candidate.kind === 'take' && isNotFound(error));
   if (!lostRace && !mayHaveActed(error)) throw error;
   const found = await findUnlessGone(context.client, ADDRESS_LEASES, { name }, context.call);
   if (found === undefined) {
-    if (choice.kind === 'take') context.book.forget(name, choice.lease.metadata.uid);
+    if (candidate.kind === 'take') context.book.forget(name, candidate.lease.metadata.uid);
     if (!lostRace) throw error;
     return { kind: 'lost', to: 'somebody' };
   }
-  return classifyLease(found, { fresh: !lostRace && choice.kind === 'create' }, context);
+  return classifyLease(found, { fresh: !lostRace && candidate.kind === 'create' }, context);
 }
 
 function classifyLease(
@@ -96,5 +97,5 @@ function classifyLease(
   }
   book.recordWrite(found);
   const isOurs = stateOf(lease) === 'held' && lease.owner?.uid === claim.metadata.uid;
-  return isOurs ? { kind: 'taken', lease, fresh } : { kind: 'lost', to: 'somebody' };
+  return isOurs ? { kind: 'allocated', lease, fresh } : { kind: 'lost', to: 'somebody' };
 }

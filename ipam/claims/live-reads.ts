@@ -7,9 +7,9 @@ import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { transformServedClaim } from './claim-transform.js';
 import { CLAIM_PODS, type ClaimPod, ClaimPods, transformClaimPod } from './claim-pods.js';
 
-/** Reads from the API server, for what must not rest on caches. */
+/** Live reads, for decisions that must not be based on caches. */
 
-/** @returns undefined where the API server says that there is no such claim */
+/** @returns undefined if the API server answers that the claim does not exist */
 export async function readClaim(
   key: string,
   client: Pick<Client, 'get'>,
@@ -19,7 +19,7 @@ export async function readClaim(
   return claim && transformServedClaim(claim);
 }
 
-/** The pods that use a claim, or may. */
+/** Lists the pods that use the claim or may use it. */
 export async function listClaimPods(
   claim: IPAMClaim,
   client: Pick<Client, 'listAs'>,
@@ -29,5 +29,5 @@ export async function listClaimPods(
   const { items } = await client.listAs(PODS, transformClaimPod, { namespace, ...(signal && { signal }) });
   const cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
   for (const pod of items) cache.set(pod);
-  return new ClaimPods({ cache, onChange: () => undefined }, { byIndex: () => [] }).usersOf(claim);
+  return new ClaimPods({ cache, onChange: () => undefined }, { byIndex: () => [] }).podsOf(claim);
 }

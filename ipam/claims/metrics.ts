@@ -1,24 +1,24 @@
 import type { Metrics } from '../../process/metrics.js';
 import type { AllocationPurpose, ClaimStep } from './step.js';
 
-/** What is measured of the work on claims. */
+/** Metrics of the claim reconciler. */
 export interface ClaimMetrics {
   countStep(step: Exclude<ClaimStep['kind'], 'none'>): void;
-  /** `lost`: somebody was faster. */
-  countAllocation(purpose: AllocationPurpose, outcome: 'taken' | 'lost' | 'refused'): void;
+  /** `lost`: another writer got the address first. */
+  countAllocation(purpose: AllocationPurpose, outcome: 'allocated' | 'lost' | 'refused'): void;
   countReleases(count: number): void;
   setWaiting(count: number): void;
 }
 
-/** To be made once in a process: its metrics have their names for themselves. */
+/** Call it once in a process, because a metric name can be registered only once. */
 export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): ClaimMetrics {
-  const steps = metrics.counter('ipam_claim_steps_total', 'What was done about claims.', ['step']);
+  const steps = metrics.counter('ipam_claim_steps_total', 'Steps of the claim reconciler, by step.', ['step']);
   const allocations = metrics.counter(
-    'ipam_claim_takes_total',
-    'Addresses that were to be taken, by why and what came of it.',
+    'ipam_claim_allocations_total',
+    'Allocations for claims, by purpose and outcome.',
     ['purpose', 'outcome'],
   );
-  const releases = metrics.counter('ipam_claim_releases_total', 'Leases of claims that were released.');
+  const releases = metrics.counter('ipam_claim_releases_total', 'Released leases of claims.');
   const waitingClaims = metrics.gauge('ipam_claims_waiting', 'Claims that wait for an address.');
   return {
     countStep: (step) => steps.inc({ step }),

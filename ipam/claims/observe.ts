@@ -8,26 +8,26 @@ import type { Resolution } from '../directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './claim-pods.js';
 import type { LauncherVmis } from './vmi-owners.js';
 
-/** One claim and all that its addresses depend on. */
+/** A claim and everything that decides which addresses it gets. */
 export interface ClaimObservation {
   claim: IPAMClaim;
-  /** The leases that it has, the oldest first. */
+  /** Held leases of the claim, oldest first. */
   held: readonly LeaseRecord[];
   resolution: Resolution;
-  /** Those that serve it, or that its leases are of. */
+  /** The pool that serves the claim, and the pools of its leases. */
   pools: readonly Pool[];
-  /** The pods that use it, or may. */
+  /** Pods that use the claim or may use it. */
   pods: readonly ClaimPod[];
-  /** Whether the counts of a full pool may be written again. Absent: they may not. */
+  /** Whether the status may show new counts of a full pool now. Default: no. */
   canUpdateCounts?: () => boolean;
-  /** The VMIs that these name. */
+  /** What is known of the VMIs of these pods. */
   launcherVmis: LauncherVmis;
 }
 
 export interface ClaimViews {
   book: Pick<LeaseBook, 'ofOwner' | 'ofClaim'>;
   directory: Pick<PoolDirectory, 'resolve' | 'pool'>;
-  pods: Pick<ClaimPods, 'usersOf'>;
+  pods: Pick<ClaimPods, 'podsOf'>;
 }
 
 export function observe(
@@ -42,10 +42,10 @@ export function observe(
     ...(resolution.kind === 'served' ? [resolution.pool] : []),
     ...[...names].flatMap((name) => directory.pool(name) ?? []),
   ];
-  return { claim, held: [...held].sort(byAge), resolution, pools, pods: pods.usersOf(claim) };
+  return { claim, held: [...held].sort(byAge), resolution, pools, pods: pods.podsOf(claim) };
 }
 
-/** The leases of claims that had this name before: of every UID but that of the claim that has it now. */
+/** Held leases of earlier claims with this name, that is, with another UID than the current claim. */
 export function leasesOfEarlierClaims(
   key: string,
   claim: IPAMClaim | undefined,

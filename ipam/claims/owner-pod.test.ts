@@ -5,12 +5,12 @@ import { ownerPodOf } from './owner-pod.js';
 import type { ClaimPod } from './claim-pods.js';
 
 interface Given extends Partial<Omit<ClaimPod, 'metadata'>> {
-  /** Second of its creation. */
+  /** The second of its creation. */
   at?: number;
   leaving?: boolean;
 }
 
-/** A running launcher of `vm1` with the claim, unless said otherwise. */
+/** A running launcher of `vm1` that references the claim, unless a test says otherwise. */
 function pod(name: string, { at = 0, leaving = false, ...more }: Given = {}): ClaimPod {
   return {
     metadata: {
@@ -20,7 +20,7 @@ function pod(name: string, { at = 0, leaving = false, ...more }: Given = {}): Cl
       creationTimestamp: new Date(Date.UTC(2026, 0, 1, 0, 0, at)).toISOString(),
       ...(leaving && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
     },
-    terminal: false,
+    isTerminal: false,
     claims: ['vm1.data'],
     isRunning: true,
     vmi: { name: 'vm1', uid: 'vmi-uid' },
@@ -30,99 +30,76 @@ function pod(name: string, { at = 0, leaving = false, ...more }: Given = {}): Cl
 
 const ownedBy = (name: string): IPAMClaim => ({ ...claim(), status: { ips: [], ownerPod: { name } } });
 
-describe('the pod that owns a claim', () => {
+describe('the owner pod of a claim', () => {
   const forged = { vmi: { name: 'vm1', uid: 'forged' } };
-  const rows: { name: string; claim?: IPAMClaim; users: ClaimPod[]; expect: string | undefined }[] = [
-    {
-      name: 'is no pod whose VMI, by UID, is not shown to be of the owner',
-      users: [pod('thief', forged)],
-      expect: undefined,
-    },
-    {
-      name: 'is the launcher whose VMI is, rather than an older pod whose VMI is not',
-      users: [pod('thief', forged), pod('real', { at: 9, isRunning: false })],
-      expect: 'real',
-    },
-    {
-      name: 'stays one that was chosen while its VMI was there',
-      claim: ownedBy('old'),
-      users: [pod('old', { vmi: { name: 'vm1', uid: 'earlier' } }), pod('real', { at: 9 })],
-      expect: 'old',
-    },
-    { name: 'is nobody where no pod uses it', users: [], expect: undefined },
-    { name: 'is nobody any more once its pod is gone', claim: ownedBy('a'), users: [], expect: undefined },
-    { name: 'is its only user, before that runs, too', users: [pod('a', { isRunning: false })], expect: 'a' },
-    {
-      name: 'stays the source while a migration is under way',
-      claim: ownedBy('source'),
-      users: [pod('target', { at: 9 }), pod('source')],
-      expect: 'source',
-    },
-    {
-      name: 'stays the source that is being deleted, until it has ended',
-      claim: ownedBy('source'),
-      users: [pod('target', { at: 9 }), pod('source', { leaving: true })],
-      expect: 'source',
-    },
-    {
-      name: 'is the target once the source has ended',
-      claim: ownedBy('source'),
-      users: [pod('target', { at: 9 })],
-      expect: 'target',
-    },
-    {
-      name: 'is the source where nothing says so yet',
-      users: [pod('target', { at: 9 }), pod('source')],
-      expect: 'source',
-    },
-    {
-      name: 'is one that runs rather than an older one that does not',
-      users: [pod('pending', { isRunning: false }), pod('running', { at: 9 })],
-      expect: 'running',
-    },
-    {
-      name: 'is one that stays rather than one that leaves',
-      users: [pod('old', { leaving: true }), pod('new', { at: 9, isRunning: false })],
-      expect: 'new',
-    },
-    { name: 'is one and the same of two as old as each other', users: [pod('b'), pod('a')], expect: 'a' },
-    { name: 'is a launcher that was stripped of its reference', users: [pod('a', { claims: [] })], expect: 'a' },
-    {
-      name: 'is no launcher with other claims only',
-      users: [pod('a', { claims: ['vm1.old'] }), pod('b', { at: 9 })],
-      expect: 'b',
-    },
-    {
-      name: 'stays a launcher that is stripped of this reference alone',
-      claim: ownedBy('a'),
-      users: [pod('a', { claims: ['vm1.extra'] }), pod('b', { at: 9 })],
-      expect: 'a',
-    },
-    {
-      name: "is no pod that merely names a VM's claim, whatever the status says",
-      claim: ownedBy('thief'),
-      users: [{ metadata: pod('thief').metadata, terminal: false, claims: ['vm1.data'], isRunning: true }],
-      expect: undefined,
-    },
-    {
-      name: 'is no launcher of another VM',
-      users: [pod('other', { vmi: { name: 'vm2', uid: 'vmi-uid' } })],
-      expect: undefined,
-    },
-    {
-      name: 'of a claim that is nobody’s is any pod that names it',
-      claim: claim({ owner: null }),
-      users: [{ metadata: pod('web').metadata, terminal: false, claims: ['vm1.data'], isRunning: true }],
-      expect: 'web',
-    },
-  ];
   const isForged = ({ vmi }: ClaimPod) => vmi?.uid !== 'vmi-uid';
-  const vmisOf = (users: ClaimPod[]) => ({
-    proven: new Set(users.filter((each) => !isForged(each)).map(({ metadata }) => metadata.uid ?? '')),
+  const vmisOf = (pods: ClaimPod[]) => ({
+    verifiedPods: new Set(pods.filter((each) => !isForged(each)).map(({ metadata }) => metadata.uid ?? '')),
   });
-  for (const row of rows) {
-    it(row.name, () => expect(ownerPodOf(row.claim ?? claim(), row.users, vmisOf(row.users))).to.equal(row.expect));
-    it(`${row.name}, in whatever order they come`, () =>
-      expect(ownerPodOf(row.claim ?? claim(), [...row.users].reverse(), vmisOf(row.users))).to.equal(row.expect));
+  function check(name: string, pods: ClaimPod[], expected: string | undefined, given = claim()): void {
+    it(name, () => expect(ownerPodOf(given, pods, vmisOf(pods))).to.equal(expected));
+    it(`${name}, in any order of the pods`, () =>
+      expect(ownerPodOf(given, [...pods].reverse(), vmisOf(pods))).to.equal(expected));
   }
+
+  check('is no pod whose VMI, by UID, is not known to belong to the owner', [pod('thief', forged)], undefined);
+  check(
+    'is the launcher whose VMI belongs to the owner, even if a pod with a forged VMI is older',
+    [pod('thief', forged), pod('real', { at: 9, isRunning: false })],
+    'real',
+  );
+  check(
+    'stays the chosen pod after its VMI is gone',
+    [pod('old', { vmi: { name: 'vm1', uid: 'earlier' } }), pod('real', { at: 9 })],
+    'old',
+    ownedBy('old'),
+  );
+  check('is absent if no pod uses the claim', [], undefined);
+  check('is absent once the pod is gone', [], undefined, ownedBy('a'));
+  check('is the only pod that uses the claim, even before it runs', [pod('a', { isRunning: false })], 'a');
+  check('stays the source during a migration', [pod('target', { at: 9 }), pod('source')], 'source', ownedBy('source'));
+  check(
+    'stays a source that is being deleted until it has ended',
+    [pod('target', { at: 9 }), pod('source', { leaving: true })],
+    'source',
+    ownedBy('source'),
+  );
+  check('is the target once the source has ended', [pod('target', { at: 9 })], 'target', ownedBy('source'));
+  check('is the source if the status names no pod yet', [pod('target', { at: 9 }), pod('source')], 'source');
+  check(
+    'is a running pod rather than an older pending one',
+    [pod('pending', { isRunning: false }), pod('running', { at: 9 })],
+    'running',
+  );
+  check(
+    'is a pending pod rather than an older one that is being deleted',
+    [pod('old', { leaving: true }), pod('new', { at: 9, isRunning: false })],
+    'new',
+  );
+  check('is always the same of two pods of the same age', [pod('b'), pod('a')], 'a');
+  check('is a launcher whose reference was removed', [pod('a', { claims: [] })], 'a');
+  check(
+    'is no launcher that references other claims only',
+    [pod('a', { claims: ['vm1.old'] }), pod('b', { at: 9 })],
+    'b',
+  );
+  check(
+    'stays a launcher that lost only this reference',
+    [pod('a', { claims: ['vm1.extra'] }), pod('b', { at: 9 })],
+    'a',
+    ownedBy('a'),
+  );
+  check(
+    "is no pod without a VMI that names a VM's claim, even if the status names the pod",
+    [{ metadata: pod('thief').metadata, isTerminal: false, claims: ['vm1.data'], isRunning: true }],
+    undefined,
+    ownedBy('thief'),
+  );
+  check('is no launcher of another VM', [pod('other', { vmi: { name: 'vm2', uid: 'vmi-uid' } })], undefined);
+  check(
+    'is any pod that references a claim without an owner',
+    [{ metadata: pod('web').metadata, isTerminal: false, claims: ['vm1.data'], isRunning: true }],
+    'web',
+    claim({ owner: null }),
+  );
 });

@@ -4,43 +4,43 @@ import type { ClaimObservation } from './observe.js';
 import { type LauncherVmis, RECHECK_VMI_MS } from './vmi-owners.js';
 
 /**
- * The name of the pod that has the claim's addresses, for `status.ownerPod`; undefined if there is none. A pod keeps them until it has ended or
- * is gone: in a migration the source. Then they go to one that runs, else to one that will; the oldest first. A launcher is chosen only if the
- * API server has shown that its VMI, by UID, is of the claim's owner; one that was chosen may outlive its VMI.
- * @param pods as {@link ClaimPods.usersOf} gives them: none has ended
+ * Returns the name of the pod that has the claim's addresses, for `status.ownerPod`, or undefined. A pod keeps them until it ends or is gone; in a migration that
+ * is the source. Then a running pod is preferred to one that has not started, and the oldest of several. A launcher is chosen only after a live read has shown
+ * that its VMI (by UID) belongs to the claim's owner. A pod that was chosen may outlive its VMI.
+ * @param pods as {@link ClaimPods.podsOf} returns them: none has ended
  */
 export function ownerPodOf(
   claim: IPAMClaim,
   pods: readonly ClaimPod[],
-  { proven }: Pick<LauncherVmis, 'proven'>,
+  { verifiedPods }: Pick<LauncherVmis, 'verifiedPods'>,
 ): string | undefined {
   const eligible = pods.filter((pod) => isEligible(pod, claim));
   const current = claim.status?.ownerPod?.name;
   if (eligible.some(({ metadata }) => metadata.name === current)) return current;
-  const isVerified = ({ metadata }: ClaimPod) => !isWorkloadClaim(claim) || proven.has(metadata.uid ?? '');
+  const isVerified = ({ metadata }: ClaimPod) => !isWorkloadClaim(claim) || verifiedPods.has(metadata.uid ?? '');
   return eligible.filter((pod) => isVerified(pod) && mayOwnClaim(pod, claim)).sort(byPreference)[0]?.metadata.name;
 }
 
-/** The UIDs of the VMIs that must be read, because no pod can be chosen without. */
+/** UIDs of the VMIs that must be read before a pod can be chosen. */
 export function vmisToVerify(claim: IPAMClaim, pods: readonly ClaimPod[], vmis: LauncherVmis): readonly string[] {
-  if (vmis.due.size === 0 || ownerPodOf(claim, pods, vmis) !== undefined) return [];
-  return [...vmis.due];
+  if (vmis.vmisToRead.size === 0 || ownerPodOf(claim, pods, vmis) !== undefined) return [];
+  return [...vmis.vmisToRead];
 }
 
-/** After how many ms a claim is looked at again because of VMIs that proved nothing; 0: not because of them. */
+/** Milliseconds until the claim is synced again because the VMIs of its launchers are unverified; 0 if it need not be. */
 export function vmiRecheckDelayMs(
   observed: Pick<ClaimObservation, 'claim' | 'pods' | 'launcherVmis'> | undefined,
 ): number {
-  if (observed === undefined || observed.launcherVmis.unproven.size === 0) return 0;
+  if (observed === undefined || observed.launcherVmis.unverifiedVmis.size === 0) return 0;
   return ownerPodOf(observed.claim, observed.pods, observed.launcherVmis) === undefined ? RECHECK_VMI_MS : 0;
 }
 
-/** A VM's claim is for its launchers: anybody may write the name of a claim into a pod. */
+/** A VM's claim is for its launchers only, because any user can write a claim's name into a pod. */
 function isEligible(pod: ClaimPod, claim: IPAMClaim): boolean {
   return !isWorkloadClaim(claim) || (pod.vmi !== undefined && pod.vmi.name === claimOwnerOf(claim)?.name);
 }
 
-/** A launcher without any reference was stripped of them; one that has others carries other claims. */
+/** virt-controller may have removed all references of a launcher. If it has references to other claims only, it does not use this one. */
 function mayOwnClaim({ claims }: ClaimPod, { metadata }: IPAMClaim): boolean {
   return claims.length === 0 || claims.includes(metadata.name);
 }

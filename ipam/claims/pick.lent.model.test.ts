@@ -15,7 +15,7 @@ const TERMS = { cooldownMs: 0, stickyMs: 0, now: 0 };
 const POOL = compiledPool({ cidr: '10.0.0.0/27' });
 const BASE = parseAddress('10.0.0.0').value;
 const OPEN = addressesOf(POOL, 4, 'open');
-const EMPTY_WAIT_LIST = { ahead: () => 0 };
+const EMPTY_WAIT_LIST = { countOlder: () => 0 };
 
 type Step =
   | { readonly kind: 'claim' }
@@ -37,7 +37,7 @@ function lentOf(blocks: readonly number[]): LentAddresses {
   return { 4: RangeSet.of(ranges), 6: RangeSet.EMPTY };
 }
 
-/** A pool of which nodes are lent some, and claims that want addresses of it. */
+/** A pool with blocks that nodes have, and claims that need addresses of it. */
 class LentPool {
   readonly #book = new LeaseBook();
   readonly #taken = new Map<bigint, string>();
@@ -57,7 +57,7 @@ class LentPool {
     else this.claim();
   }
 
-  /** @returns false where there is no address */
+  /** @returns false if there is no address */
   claim(): boolean {
     const free = OPEN.ranges
       .flatMap(({ first, last }) => values(first, last))
@@ -67,8 +67,8 @@ class LentPool {
     const market = {
       view: this.#book.view(POOL),
       terms: TERMS,
-      waiters: EMPTY_WAIT_LIST,
-      pressed: () => (isPressed = true),
+      waitList: EMPTY_WAIT_LIST,
+      noteShortage: () => (isPressed = true),
     };
     const chosen = pick(CLAIM, POOL, { addresses: [], families: [4], owner: OWNER }, market);
     expect(isPressed, 'blocks are wanted back').to.equal(unlent.length === 0 && !this.#lent[4].isEmpty);
@@ -81,12 +81,12 @@ class LentPool {
     return true;
   }
 
-  /** What is asked for is had, lent or not, and nobody is short for that. */
+  /** A requested address is picked even from a block, and causes no shortage. */
   #ask(address: Address): void {
     const view = this.#book.view(POOL);
-    const pressed = () => expect.fail('nobody is short');
+    const noteShortage = () => expect.fail('there is no shortage');
     const wish = { addresses: [address], families: [], owner: OWNER };
-    const chosen = pick(CLAIM, POOL, wish, { view, terms: TERMS, waiters: EMPTY_WAIT_LIST, pressed });
+    const chosen = pick(CLAIM, POOL, wish, { view, terms: TERMS, waitList: EMPTY_WAIT_LIST, noteShortage });
     expect(chosen.ok).to.equal(OPEN.has(address.value) && !this.#taken.has(address.value));
     if (chosen.ok) this.#take(address);
   }
@@ -112,8 +112,8 @@ function values(first: bigint, last: bigint): bigint[] {
   return Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index));
 }
 
-describe('picking addresses for claims of a pool of which nodes are lent some', () => {
-  it('takes what is lent only where nothing else is free, and all of the pool in the end', () => {
+describe('picking addresses from a pool of which nodes have blocks', () => {
+  it('takes addresses of blocks only if no other is free, and in the end all addresses of the pool', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const lending = new LentPool();

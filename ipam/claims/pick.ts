@@ -15,52 +15,53 @@ import type { Pool } from '../core/pool.js';
 import { poolFullSubject } from '../core/refusal-messages.js';
 import type { ClaimWaitList } from './wait-list.js';
 
-/** Where addresses are picked from, and by which rules. */
+/** The leases to pick from, and the rules of picking. */
 export interface PickInput {
   view: SpaceView;
   terms: AllocationContext;
-  waiters: Pick<ClaimWaitList, 'ahead'>;
-  /** Told of a family of which nothing is free but what is lent to nodes. */
-  pressed?: (family: Family) => void;
+  waitList: Pick<ClaimWaitList, 'countOlder'>;
+  /** Called for a family of which all free addresses are in blocks of nodes. */
+  noteShortage?: (family: Family) => void;
 }
 
 /**
- * Addresses for a claim, or why there are none: of what is left, older claims that wait come first. Who wants one address in particular, or has
- * one kept for its MAC address, takes it from nobody who waits for any.
+ * Picks addresses for a claim, or says why there are none. Older waiting claims get free addresses first. Requested and sticky addresses are exempt, because no
+ * claim that waits for any address loses one by them.
  */
 export function pick(
   claim: IPAMClaim,
   pool: Pool,
   request: AllocationRequest,
-  { view, terms, waiters, pressed }: PickInput,
+  { view, terms, waitList, noteShortage }: PickInput,
 ): AllocationResult {
-  const chosen = findCandidates(pool, request, view, terms);
-  const needed = familiesNeedingFreeAddress(chosen, request);
-  for (const family of needed) if (view.space.isUnlentExhausted(pool.name, family)) pressed?.(family);
+  const result = findCandidates(pool, request, view, terms);
+  const needed = familiesNeedingFreeAddress(result, request);
+  for (const family of needed) if (view.space.isUnlentExhausted(pool.name, family)) noteShortage?.(family);
   const created = claim.metadata.creationTimestamp ?? '';
-  const ahead = request.families.length === 0 ? 0 : waiters.ahead(pool.name, { key: objectKey(claim), created });
-  if (ahead === 0) return chosen;
-  if (!chosen.ok) {
-    // the first in the line looks at the clock for all of them
-    const { retryAt: _first, ...refusal } = chosen.refusal;
-    return refusal.reason === AllocationReason.Exhausted ? { ok: false, refusal } : chosen;
+  const olderClaims =
+    request.families.length === 0 ? 0 : waitList.countOlder(pool.name, { key: objectKey(claim), created });
+  if (olderClaims === 0) return result;
+  if (!result.ok) {
+    // the oldest waiting claim is retried by time, and wakes the others
+    const { retryAt: _first, ...refusal } = result.refusal;
+    return refusal.reason === AllocationReason.Exhausted ? { ok: false, refusal } : result;
   }
-  const family = needed.find((each) => view.space.free(pool.name, each) <= BigInt(ahead));
-  if (family === undefined) return chosen;
-  const older = ahead === 1 ? '1 older claim waits' : `${ahead} older claims wait`;
-  const message = `${poolFullSubject(pool, family)}: ${older} for what is free`;
+  const family = needed.find((each) => view.space.free(pool.name, each) <= BigInt(olderClaims));
+  if (family === undefined) return result;
+  const older = olderClaims === 1 ? '1 older claim waits' : `${olderClaims} older claims wait`;
+  const message = `${poolFullSubject(pool, family)}: ${older} for the free addresses`;
   return { ok: false, refusal: { reason: AllocationReason.Exhausted, message, family } };
 }
 
-/** Of which it takes, or lacks, what anybody may have. */
-function familiesNeedingFreeAddress(chosen: AllocationResult, { mac, families }: AllocationRequest): readonly Family[] {
-  if (!chosen.ok) return chosen.refusal.reason === AllocationReason.Exhausted ? families : [];
-  const sticky = chosen.candidates
-    .filter((choice) => isStickyFor(mac, choice))
-    .map((choice) => addressOf(choice).family);
+/** Families for which the claim takes, or lacks, an address that any claim may get. */
+function familiesNeedingFreeAddress(result: AllocationResult, { mac, families }: AllocationRequest): readonly Family[] {
+  if (!result.ok) return result.refusal.reason === AllocationReason.Exhausted ? families : [];
+  const sticky = result.candidates
+    .filter((candidate) => isStickyFor(mac, candidate))
+    .map((candidate) => addressOf(candidate).family);
   return families.filter((family) => !sticky.includes(family));
 }
 
-function isStickyFor(mac: string | undefined, choice: AllocationCandidate): boolean {
-  return choice.kind === 'take' && mac !== undefined && choice.lease.mac === mac;
+function isStickyFor(mac: string | undefined, candidate: AllocationCandidate): boolean {
+  return candidate.kind === 'take' && mac !== undefined && candidate.lease.mac === mac;
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type ClaimScenario, ALLOCATED_CONDITION, observationOf, describeStep } from './testing/claim-observation.js';
 import { plan } from './plan.js';
 
-describe('the next step of a claim that has addresses of a pool that does not serve its namespace any more', () => {
+describe('the next step of a claim whose pool no longer serves its namespace', () => {
   const given: ClaimScenario = {
     pool: 'v4',
     held: ['10.0.0.5'],
@@ -20,14 +20,14 @@ describe('the next step of a claim that has addresses of a pool that does not se
     );
   }
 
-  it('is not to take another address, however often its owner asks for one', () => {
+  it('is not to allocate another address, even if the claim requests one', () => {
     expect(stepOf({ request: '["10.0.0.9"]' })).to.match(
       /^write \[10\.0\.0\.5\/24\] SuccessfulAllocation; .*PoolNotFound: AddressPool blue does not serve namespace vms: add it to "namespaces"/,
     );
-    expect(stepOf({ request: '["10.0.0.9"]' }, ['vms'])).to.equal('take for move: 10.0.0.9');
+    expect(stepOf({ request: '["10.0.0.9"]' }, ['vms'])).to.equal('allocate for move: 10.0.0.9');
   });
 
-  it('is to take back what it shows', () => {
-    expect(stepOf({ held: [] })).to.equal('take for need: 10.0.0.5');
+  it('is to allocate again the addresses that its status shows', () => {
+    expect(stepOf({ held: [] })).to.equal('allocate for need: 10.0.0.5');
   });
 });

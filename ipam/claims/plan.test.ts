@@ -17,202 +17,170 @@ const HELD_BY_OTHER: AllocationRefusal = {
 };
 const LIVE: Findings = { isLive: true, arePodsLive: true };
 
-interface Row {
-  name: string;
-  given: ClaimScenario;
-  found?: Partial<Findings>;
-  expect: string;
-}
-
-function checkRows(rows: Row[]): void {
-  for (const { name, given, found, expect: expected } of rows) {
-    it(name, () => {
-      const step = plan(observationOf(given), { isLive: false, arePodsLive: false, ...found });
-      expect(describeStep(step)).to.equal(expected);
-    });
-  }
+function check(name: string, given: ClaimScenario, expected: string, found: Partial<Findings> = {}): void {
+  it(name, () => {
+    const step = plan(observationOf(given), { isLive: false, arePodsLive: false, ...found });
+    expect(describeStep(step)).to.equal(expected);
+  });
 }
 
 describe('the next step of a claim', () => {
-  describe('that has no addresses yet', () => {
-    checkRows([
-      { name: 'is to take one of each family of the pool', given: {}, expect: 'take for need: any v4, any v6' },
-      { name: 'is to take the one family that the pool has', given: { pool: 'v4' }, expect: 'take for need: any v4' },
+  describe('without addresses in its status', () => {
+    check('is to allocate one address of each family of the pool', {}, 'allocate for need: any v4, any v6');
+    check('is to allocate an address of the only family of the pool', { pool: 'v4' }, 'allocate for need: any v4');
+    check(
+      'is to allocate the requested address, and any address of the other family',
+      { request: '["10.0.0.9"]' },
+      'allocate for need: 10.0.0.9, any v6',
+    );
+    check(
+      'is to allocate the requested address even if its prefix length is that of an earlier pool',
+      { pool: 'v4', request: '["10.0.0.9/16"]' },
+      'allocate for need: 10.0.0.9',
+    );
+    check(
+      'is to allocate the second family if a crash has left a lease of the first',
+      { held: ['10.0.0.5'] },
+      'allocate for need: any v6',
+    );
+    check(
+      'is to show the addresses that were leased before a crash',
+      { held: ['10.0.0.5', '2001:db8::5'] },
+      'write [10.0.0.5/24, 2001:db8::5/64] SuccessfulAllocation',
+    );
+    check(
+      'is to show the address of the oldest lease if two processes have allocated one each',
+      { pool: 'v4', held: ['10.0.0.7', '10.0.0.5'] },
+      'write [10.0.0.7/24] SuccessfulAllocation',
+    );
+    check('is to report a full pool without showing an address', {}, 'write [] SubnetExhausted', { need: FULL });
+    check(
+      'is to read the claim live before the lease of one family is released because the other family is full',
+      { held: ['10.0.0.5'], ips: [], conditions: [refused(FULL)] },
+      'read-claim',
+      { need: FULL },
+    );
+    check(
+      'is to release the lease of one family if the other family is full, even while a pod waits',
+      { held: ['10.0.0.5'], ips: [], conditions: [refused(FULL)], pods: ['p1'], ownerPod: 'p1' },
+      'release 10.0.0.5',
+      { need: FULL, isLive: true },
+    );
+    check('is to report that no pool serves the claim', { pool: null }, 'write [] PoolNotFound');
+    check(
+      'is none if the status already reports that no pool serves it',
       {
-        name: 'is to take what it asks for, and any of the other family',
-        given: { request: '["10.0.0.9"]' },
-        expect: 'take for need: 10.0.0.9, any v6',
+        pool: null,
+        ips: [],
+        conditions: [refused({ reason: AllocationReason.PoolNotFound, message: 'no AddressPool serves network blue' })],
       },
-      {
-        name: 'is to take what it asks for with the prefix length of an earlier pool',
-        given: { pool: 'v4', request: '["10.0.0.9/16"]' },
-        expect: 'take for need: 10.0.0.9',
-      },
-      {
-        name: 'is to take the other family where a crash has left it one',
-        given: { held: ['10.0.0.5'] },
-        expect: 'take for need: any v6',
-      },
-      {
-        name: 'is to show the addresses that a crash has left it',
-        given: { held: ['10.0.0.5', '2001:db8::5'] },
-        expect: 'write [10.0.0.5/24, 2001:db8::5/64] SuccessfulAllocation',
-      },
-      {
-        name: 'is to show the oldest of the addresses that two processes have taken for it',
-        given: { pool: 'v4', held: ['10.0.0.7', '10.0.0.5'] },
-        expect: 'write [10.0.0.7/24] SuccessfulAllocation',
-      },
-      {
-        name: 'is to say that there are none, without any addresses',
-        given: {},
-        found: { need: FULL },
-        expect: 'write [] SubnetExhausted',
-      },
-      {
-        name: 'is to look at it again before the one of two that could be had is released',
-        given: { held: ['10.0.0.5'], ips: [], conditions: [refused(FULL)] },
-        found: { need: FULL },
-        expect: 'look',
-      },
-      {
-        name: 'is to release the one of two that could be had, though its pod waits',
-        given: { held: ['10.0.0.5'], ips: [], conditions: [refused(FULL)], pods: ['p1'], ownerPod: 'p1' },
-        found: { need: FULL, isLive: true },
-        expect: 'release 10.0.0.5',
-      },
-      {
-        name: 'is to say that nobody serves it',
-        given: { pool: null },
-        expect: 'write [] PoolNotFound',
-      },
-      {
-        name: 'is nothing where that was said',
-        given: {
-          pool: null,
-          ips: [],
-          conditions: [
-            refused({ reason: AllocationReason.PoolNotFound, message: 'no AddressPool serves network blue' }),
-          ],
-        },
-        expect: 'none: all is as it shall be',
-      },
-      {
-        name: 'is to say that its request cannot be read',
-        given: { request: 'nonsense' },
-        expect: 'write [] InvalidRequest',
-      },
-      {
-        name: 'is nothing where the network is somebody else’s',
-        given: { isForeign: true, ips: ['10.0.0.5/24'] },
-        expect: 'none: NAD vms/blue delegates IPAM to host-local',
-      },
-      {
-        name: 'is nothing, not even a status, while nobody knows whose the network is',
-        given: { isUncertain: true, ips: ['10.0.0.5/24'] },
-        expect: 'none: the API server serves no NetworkAttachmentDefinitions',
-      },
-      {
-        name: 'is nothing where it is being deleted',
-        given: { deleting: true },
-        expect: 'none: it ends without ever having had an address',
-      },
-    ]);
+      'none: nothing to do',
+    );
+    check(
+      'is to report a request without addresses that cannot be parsed',
+      { request: 'nonsense' },
+      'write [] InvalidRequest',
+    );
+    check(
+      'is none if another IPAM serves the network',
+      { isForeign: true, ips: ['10.0.0.5/24'] },
+      'none: NAD vms/blue delegates IPAM to host-local',
+    );
+    check(
+      'is none, not even a status, while it is unknown which IPAM serves the network',
+      { isUncertain: true, ips: ['10.0.0.5/24'] },
+      'none: the API server serves no NetworkAttachmentDefinitions',
+    );
+    check(
+      'is nothing where it is being deleted',
+      { deleting: true },
+      'none: it is being deleted and never had an address',
+    );
   });
 
-  describe('that shows addresses', () => {
+  describe('with addresses in its status', () => {
     const served: ClaimScenario = {
       pool: 'v4',
       held: ['10.0.0.5'],
       ips: ['10.0.0.5/24'],
       conditions: [ALLOCATED_CONDITION],
     };
-    checkRows([
-      { name: 'is nothing where it has them', given: served, expect: 'none: all is as it shall be' },
-      {
-        name: 'is nothing where its pool has a second family by now',
-        given: { ...served, pool: 'dual' },
-        expect: 'none: all is as it shall be',
-      },
-      {
-        name: 'is nothing where no pool serves it any more',
-        given: { ...served, pool: null },
-        expect: 'none: all is as it shall be',
-      },
-      {
-        name: 'is to take exactly these where it has none: restored, or deleted by hand',
-        given: { ips: ['10.0.0.5/24'] },
-        expect: 'take for need: 10.0.0.5',
-      },
-      {
-        name: 'is to take exactly these though it is being deleted',
-        given: { ips: ['10.0.0.5/24'], deleting: true },
-        expect: 'take for need: 10.0.0.5',
-      },
-      {
-        name: 'is to go on showing them where they cannot be had',
-        given: { ips: ['10.0.0.5/24', '2001:db8::5/64'], held: ['2001:db8::5'] },
-        found: { need: HELD_BY_OTHER },
-        expect: 'write [10.0.0.5/24, 2001:db8::5/64] IPAddressConflict',
-      },
-      {
-        name: 'is to take them back first where it has lost them, whatever its annotation says',
-        given: { ips: ['10.0.0.5/24', '2001:db8::5/64'], request: '["10.0.0.9"]' },
-        expect: 'take for need: 10.0.0.5, 2001:db8::5',
-      },
-      {
-        name: 'is to look whether it may have what its annotation says where they cannot be had back',
-        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
-        found: { need: HELD_BY_OTHER },
-        expect: 'look',
-      },
-      {
-        name: 'is to take what its annotation says where they cannot be had back, and no pod uses it',
-        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
-        found: { ...LIVE, need: HELD_BY_OTHER },
-        expect: 'take for move: 10.0.0.9',
-      },
-      {
-        name: 'is to go on showing them where neither these nor others can be had',
-        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
-        found: { ...LIVE, need: HELD_BY_OTHER, move: HELD_BY_OTHER },
-        expect: 'write [10.0.0.5/24] IPAddressConflict',
-      },
-      {
-        name: 'is to go on showing them while a pod uses it, whatever its annotation says',
-        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', pods: ['p1'], ownerPod: 'p1' },
-        found: { ...LIVE, need: HELD_BY_OTHER },
-        expect: 'write [10.0.0.5/24] IPAddressConflict; owner p1',
-      },
-      {
-        name: 'is to take them back while a pod uses it, whatever its annotation says',
-        given: { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', pods: ['p1'] },
-        expect: 'take for need: 10.0.0.5',
-      },
-      {
-        name: 'is to say that its status cannot be read, and to leave it',
-        given: { ips: ['10.0.0.5/24', 'garbage'] },
-        expect: 'write [10.0.0.5/24, garbage] InternalError',
-      },
-      {
-        name: 'is to correct a status that cannot be read by what it has',
-        given: { pool: 'v4', held: ['10.0.0.5'], ips: ['garbage'] },
-        expect: 'write [10.0.0.5/24] SuccessfulAllocation',
-      },
-      {
-        name: 'is to name the pod that has them',
-        given: { ...served, pods: ['p1'] },
-        expect: 'write [10.0.0.5/24] SuccessfulAllocation; owner p1',
-      },
-      {
-        name: 'is to name no pod once it is gone',
-        given: { ...served, ownerPod: 'p1' },
-        expect: 'write [10.0.0.5/24] SuccessfulAllocation',
-      },
-    ]);
+    check('is none if the claim has leases of all of them', served, 'none: nothing to do');
+    check('is none if its pool has gained a second family', { ...served, pool: 'dual' }, 'none: nothing to do');
+    check('is none if no pool serves the claim any more', { ...served, pool: null }, 'none: nothing to do');
+    check(
+      'is to allocate exactly these if it has no lease: after a restore, or a deletion by hand',
+      { ips: ['10.0.0.5/24'] },
+      'allocate for need: 10.0.0.5',
+    );
+    check(
+      'is to allocate exactly these even while it is being deleted',
+      { ips: ['10.0.0.5/24'], deleting: true },
+      'allocate for need: 10.0.0.5',
+    );
+    check(
+      'is to keep showing them if they are not available',
+      { ips: ['10.0.0.5/24', '2001:db8::5/64'], held: ['2001:db8::5'] },
+      'write [10.0.0.5/24, 2001:db8::5/64] IPAddressConflict',
+      { need: HELD_BY_OTHER },
+    );
+    check(
+      'is to allocate them again first, whatever it requests',
+      { ips: ['10.0.0.5/24', '2001:db8::5/64'], request: '["10.0.0.9"]' },
+      'allocate for need: 10.0.0.5, 2001:db8::5',
+    );
+    check(
+      'is to read the claim live if they are not available and it requests others',
+      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
+      'read-claim',
+      { need: HELD_BY_OTHER },
+    );
+    check(
+      'is to allocate the requested address if they are not available and no pod uses the claim',
+      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
+      'allocate for move: 10.0.0.9',
+      { ...LIVE, need: HELD_BY_OTHER },
+    );
+    check(
+      'is to keep showing them if neither they nor the requested ones are available',
+      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
+      'write [10.0.0.5/24] IPAddressConflict',
+      { ...LIVE, need: HELD_BY_OTHER, move: HELD_BY_OTHER },
+    );
+    check(
+      'is to keep showing them while a pod uses the claim, whatever it requests',
+      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', pods: ['p1'], ownerPod: 'p1' },
+      'write [10.0.0.5/24] IPAddressConflict; owner p1',
+      { ...LIVE, need: HELD_BY_OTHER },
+    );
+    check(
+      'is to allocate them again while a pod uses the claim, whatever it requests',
+      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', pods: ['p1'] },
+      'allocate for need: 10.0.0.5',
+    );
+    check(
+      'is to report a status that cannot be parsed, and to keep it',
+      { ips: ['10.0.0.5/24', 'garbage'] },
+      'write [10.0.0.5/24, garbage] InternalError',
+    );
+    check(
+      'is to replace a status that cannot be parsed by the leased addresses',
+      { pool: 'v4', held: ['10.0.0.5'], ips: ['garbage'] },
+      'write [10.0.0.5/24] SuccessfulAllocation',
+    );
+    check(
+      'is to name the pod that has the addresses',
+      { ...served, pods: ['p1'] },
+      'write [10.0.0.5/24] SuccessfulAllocation; owner p1',
+    );
+    check(
+      'is to remove the name of a pod that is gone',
+      { ...served, ownerPod: 'p1' },
+      'write [10.0.0.5/24] SuccessfulAllocation',
+    );
   });
 
-  describe('that asks for others', () => {
+  describe('with a request for other addresses', () => {
     const moving: ClaimScenario = {
       pool: 'v4',
       held: ['10.0.0.5'],
@@ -221,94 +189,88 @@ describe('the next step of a claim', () => {
       request: '["10.0.0.9"]',
     };
     const inUse =
-      'ClaimInUse: 10.0.0.9 is asked for, and pod p1 uses 10.0.0.5: stop the VM to change its addresses, or take the request back';
-    checkRows([
-      { name: 'is to look whether it still does', given: moving, expect: 'look' },
-      { name: 'is to look whether a pod uses it', given: moving, found: { isLive: true }, expect: 'look-at-pods' },
-      { name: 'is to take them', given: moving, found: LIVE, expect: 'take for move: 10.0.0.9' },
+      'ClaimInUse: 10.0.0.9 is requested, but pod p1 uses 10.0.0.5: stop the VM to change its addresses, or remove the request';
+    check('is to read the claim live', moving, 'read-claim');
+    check('is to list its pods after the claim was read live', moving, 'list-pods', { isLive: true });
+    check('is to allocate them after live reads', moving, 'allocate for move: 10.0.0.9', LIVE);
+    check(
+      'is to show them once they are leased',
+      { ...moving, held: ['10.0.0.5', '10.0.0.9'] },
+      'write [10.0.0.9/24] SuccessfulAllocation',
+      LIVE,
+    );
+    check(
+      'is to release the old leases once the new addresses are shown',
+      { ...moving, held: ['10.0.0.5', '10.0.0.9'], ips: ['10.0.0.9/24'] },
+      'release 10.0.0.5',
+      LIVE,
+    );
+    check(
+      'is to keep the old leases while a pod may have them',
+      { ...moving, held: ['10.0.0.5', '10.0.0.9'], ips: ['10.0.0.9/24'], pods: ['p1'], ownerPod: 'p1' },
+      'none: a pod may use the surplus addresses',
+      LIVE,
+    );
+    check(
+      'is to report that the VM must be stopped first',
+      { ...moving, pods: ['p1'], ownerPod: 'p1' },
+      `write [10.0.0.5/24] SuccessfulAllocation; ${inUse}; owner p1`,
+    );
+    check(
+      'is to report who has them, and to keep the current address',
+      moving,
+      `write [10.0.0.5/24] SuccessfulAllocation; IPAddressConflict: ${HELD_BY_OTHER.message}`,
+      { ...LIVE, move: HELD_BY_OTHER },
+    );
+    check(
+      'is to release the new lease of one family if the other family is full',
       {
-        name: 'is to show them once it has them',
-        given: { ...moving, held: ['10.0.0.5', '10.0.0.9'] },
-        found: LIVE,
-        expect: 'write [10.0.0.9/24] SuccessfulAllocation',
+        ...moving,
+        pool: 'dual',
+        held: ['10.0.0.5', '10.0.0.9'],
+        request: '["10.0.0.9", "2001:db8::9"]',
+        conditions: [
+          ALLOCATED_CONDITION,
+          { type: 'RequestHonoured', status: 'False', reason: FULL.reason, message: FULL.message },
+        ],
       },
+      'release 10.0.0.9',
+      { ...LIVE, move: FULL },
+    );
+    check(
+      'is to allocate an address of a second family that it requests',
+      { ...moving, pool: 'dual', request: '["2001:db8::9"]' },
+      'allocate for move: 2001:db8::9',
+      LIVE,
+    );
+    check('is nothing where it is being deleted', { ...moving, deleting: true }, 'none: nothing to do');
+    check(
+      'is to report a request that cannot be parsed',
+      { ...moving, request: '[]' },
+      'write [10.0.0.5/24] SuccessfulAllocation; InvalidRequest: ipam.holdfast.dev/requested-addresses: the list is empty: write one like ["10.0.0.5"], or remove it',
+    );
+    check(
+      'is to remove the condition once the request is fulfilled',
       {
-        name: 'is to release the old ones once it shows the new ones',
-        given: { ...moving, held: ['10.0.0.5', '10.0.0.9'], ips: ['10.0.0.9/24'] },
-        found: LIVE,
-        expect: 'release 10.0.0.5',
+        ...moving,
+        request: '["10.0.0.5"]',
+        conditions: [ALLOCATED_CONDITION, { type: 'RequestHonoured', status: 'False', reason: 'x', message: 'y' }],
       },
-      {
-        name: 'is to keep the old ones, too, while a pod may have them',
-        given: { ...moving, held: ['10.0.0.5', '10.0.0.9'], ips: ['10.0.0.9/24'], pods: ['p1'], ownerPod: 'p1' },
-        found: LIVE,
-        expect: 'none: a pod may use what is too much',
-      },
-      {
-        name: 'is to say that it must be stopped first',
-        given: { ...moving, pods: ['p1'], ownerPod: 'p1' },
-        expect: `write [10.0.0.5/24] SuccessfulAllocation; ${inUse}; owner p1`,
-      },
-      {
-        name: 'is to say who has them, and to keep its own',
-        given: moving,
-        found: { ...LIVE, move: HELD_BY_OTHER },
-        expect: `write [10.0.0.5/24] SuccessfulAllocation; IPAddressConflict: ${HELD_BY_OTHER.message}`,
-      },
-      {
-        name: 'is to release the one of two that it has taken where the other one cannot be had',
-        given: {
-          ...moving,
-          pool: 'dual',
-          held: ['10.0.0.5', '10.0.0.9'],
-          request: '["10.0.0.9", "2001:db8::9"]',
-          conditions: [
-            ALLOCATED_CONDITION,
-            { type: 'RequestHonoured', status: 'False', reason: FULL.reason, message: FULL.message },
-          ],
-        },
-        found: { ...LIVE, move: FULL },
-        expect: 'release 10.0.0.9',
-      },
-      {
-        name: 'is to take a second family that it asks for',
-        given: { ...moving, pool: 'dual', request: '["2001:db8::9"]' },
-        found: LIVE,
-        expect: 'take for move: 2001:db8::9',
-      },
-      {
-        name: 'is nothing where it is being deleted',
-        given: { ...moving, deleting: true },
-        expect: 'none: all is as it shall be',
-      },
-      {
-        name: 'is to say that the request cannot be read',
-        given: { ...moving, request: '[]' },
-        expect:
-          'write [10.0.0.5/24] SuccessfulAllocation; InvalidRequest: ipam.holdfast.dev/requested-addresses: an empty list asks for nothing: write one like ["10.0.0.5"], or remove it',
-      },
-      {
-        name: 'is to take the complaint back once the request is',
-        given: {
-          ...moving,
-          request: '["10.0.0.5"]',
-          conditions: [ALLOCATED_CONDITION, { type: 'RequestHonoured', status: 'False', reason: 'x', message: 'y' }],
-        },
-        expect: 'write [10.0.0.5/24] SuccessfulAllocation',
-      },
-    ]);
+      'write [10.0.0.5/24] SuccessfulAllocation',
+    );
   });
 
-  describe('whose name others had before', () => {
-    it('is to look whether those are gone', () =>
-      expect(planEarlierClaims([lease('10.0.0.5')], new Set())?.kind).to.equal('look'));
-    it('is to release what those had that are gone, and nothing else', () => {
+  describe('after earlier claims of the same name', () => {
+    it('is to check live whether the earlier claim is gone', () =>
+      expect(planEarlierClaims([lease('10.0.0.5')], new Set())?.kind).to.equal('read-claim'));
+    it('is to release only the leases of claims that are gone', () => {
       const theirs = lease('10.0.0.5');
       const owner = { kind: 'IPAMClaim' as const, namespace: 'vms', name: 'vm1.data', uid: 'next' };
       const step = planEarlierClaims([theirs, { ...lease('10.0.0.6'), owner }], new Set(['c1']));
       expect(step).to.deep.include({ kind: 'release', leases: [theirs] });
     });
-    it('is its own where they had nothing', () => expect(planEarlierClaims([], new Set(['x']))).to.equal(undefined));
+    it('is its own if the earlier claims left no leases', () =>
+      expect(planEarlierClaims([], new Set(['x']))).to.equal(undefined));
   });
 });
 

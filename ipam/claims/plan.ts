@@ -13,20 +13,20 @@ import { statusChanges } from './status.js';
 import type { DesiredClaimStatus, ClaimStep, ConditionValue } from './step.js';
 import { type DesiredAddresses, desiredAddressesOf } from './desired-addresses.js';
 
-/** What has been found out in the course of this sync, beyond what the caches say. */
+/** What this sync has learned beyond the caches. */
 export interface Findings {
-  /** The claim is what the API server has answered. */
+  /** The claim was read live. */
   isLive: boolean;
-  /** So are its pods, since its status was last written. */
+  /** Its pods were listed live after its status was last written. */
   arePodsLive: boolean;
-  /** Why it cannot have the addresses that it needs, or those that it asks for. */
+  /** Why the claim cannot get the addresses that it lacks (`need`) or requests instead (`move`). */
   need?: AllocationRefusal;
   move?: AllocationRefusal;
 }
 
 /**
- * The next step of a claim. Pure; every step can be the last one that the process takes, since the next plan is made from what is left:
- * addresses are taken before the status shows them, and released after it has ceased to.
+ * Plans the next step for a claim. Pure. The process may stop after any step, because each plan starts from the stored state: addresses are allocated before the
+ * status shows them, and released after it has stopped showing them.
  */
 export function plan(observed: ClaimObservation, findings: Findings): ClaimStep {
   const { resolution } = observed;
@@ -34,30 +34,30 @@ export function plan(observed: ClaimObservation, findings: Findings): ClaimStep 
   if (reason !== undefined) return { kind: 'none', reason };
   const wanted = desiredAddressesOf(observed);
   if (isBeingDeleted(observed.claim) && observed.held.length + wanted.shown.length === 0) {
-    return { kind: 'none', reason: 'it ends without ever having had an address' };
+    return { kind: 'none', reason: 'it is being deleted and never had an address' };
   }
   const refusal = refusalOf(observed, wanted, findings);
   const { addresses, families } = wanted.missing;
   if (refusal === undefined && addresses.length + families.length > 0) {
-    return { kind: 'take', purpose: 'need', addresses, families, reason: 'it has not all of its addresses' };
+    return { kind: 'allocate', purpose: 'need', addresses, families, reason: 'it lacks some of its addresses' };
   }
-  // what it asks for may be had, too, where what it shows cannot be had back
-  const requestResult = evaluateRequest(observed, wanted, findings);
-  if (requestResult === 'take') return moveStep(wanted, findings);
+  // requested addresses may be free even if the shown ones are not
+  const requestCondition = evaluateRequest(observed, wanted, findings);
+  if (requestCondition === 'allocate') return moveStep(wanted, findings);
   const { claim, pods, launcherVmis } = observed;
   const uids = vmisToVerify(claim, pods, launcherVmis);
-  if (uids.length > 0)
-    return { kind: 'look-at-vmi', claim, uids, reason: 'is the VMI of its launcher that of its owner?' };
-  const verdict = desiredStatusOf(observed, wanted, {
+  if (uids.length > 0) return { kind: 'read-vmi', claim, uids, reason: 'the VMI of its launcher must be verified' };
+  const desired = desiredStatusOf(observed, wanted, {
     refusal,
-    request: refusal === undefined ? requestResult : undefined,
+    request: refusal === undefined ? requestCondition : undefined,
   });
-  const changes = statusChanges(observed.claim, verdict, observed.canUpdateCounts);
-  if (changes.length > 0) return { kind: 'write', verdict, reason: `its status differs in ${changes.join(', ')}` };
+  const changes = statusChanges(observed.claim, desired, observed.canUpdateCounts);
+  if (changes.length > 0)
+    return { kind: 'write-status', desired, reason: `its status differs in ${changes.join(', ')}` };
   return macStep(observed, wanted) ?? surplusStep(observed, { wanted, refusal }, findings);
 }
 
-/** The claim was not told its MAC address, or another one, when its leases were taken: once it is gone, nobody knows it. */
+/** The claim's MAC address is new or has changed since its leases were allocated. Once the claim is gone, only its leases know it. */
 function macStep({ claim, pools }: ClaimObservation, { keep }: DesiredAddresses): ClaimStep | undefined {
   const mac = claimMacOf(claim);
   if (mac === undefined) return undefined;
@@ -65,18 +65,18 @@ function macStep({ claim, pools }: ClaimObservation, { keep }: DesiredAddresses)
     pools.flatMap(({ name, stickyMs, retainsClaims }) => (stickyMs > 0 && retainsClaims ? [name] : [])),
   );
   const leases = keep.filter((lease) => lease.mac !== mac && !isReservation(lease) && stickyPools.has(lease.pool));
-  return leases.length === 0 ? undefined : { kind: 'note-mac', leases, mac, reason: 'its MAC address is a new one' };
+  return leases.length === 0 ? undefined : { kind: 'record-mac', leases, mac, reason: 'its MAC address has changed' };
 }
 
-/** @returns undefined where the claim is ours */
+/** @returns why the claim must not be touched; undefined if Holdfast serves it */
 function skipReason(resolution: Resolution): string | undefined {
   const isOurs = resolution.kind === 'served' || (resolution.kind === 'unserved' && !resolution.isUncertain);
   return isOurs ? undefined : resolution.message;
 }
 
 /**
- * Claims that had the name before are gone for sure only where the API server says so.
- * @param gone UIDs of those of which it has
+ * Plans the release of leases of earlier claims with the same name. Only a live read proves that such a claim is gone.
+ * @param gone UIDs of claims that a live read has proven gone
  */
 export function planEarlierClaims(
   leasesOfEarlier: readonly LeaseRecord[],
@@ -85,8 +85,8 @@ export function planEarlierClaims(
   if (leasesOfEarlier.length === 0) return undefined;
   const leases = leasesOfEarlier.filter(({ owner }) => owner !== undefined && gone.has(owner.uid));
   return leases.length > 0
-    ? { kind: 'release', leases, reason: 'their claim is gone' }
-    : { kind: 'look', reason: 'is it gone?' };
+    ? { kind: 'release', leases, reason: 'the claim of these leases is gone' }
+    : { kind: 'read-claim', reason: 'an earlier claim of this name has leases' };
 }
 
 function refusalOf(
@@ -96,7 +96,7 @@ function refusalOf(
 ): AllocationRefusal | undefined {
   const { missing, shown, problems } = wanted;
   const isComplete = missing.addresses.length + missing.families.length === 0;
-  // without a pool nobody knows how many families a claim shall have that shows none
+  // without a pool it is unknown which families a claim without addresses needs
   if (resolution.kind === 'unserved' && !(isComplete && shown.length > 0)) {
     return { reason: AllocationReason.PoolNotFound, message: resolution.message };
   }
@@ -107,33 +107,33 @@ function refusalOf(
   return { reason: AllocationReason.InvalidRequest, message: problems.request };
 }
 
-/** @returns what the claim is told about its request for other addresses than it has, or that they can be tried for */
+/** @returns the condition for a request that is not fulfilled, or `allocate` if the requested addresses can be tried */
 function evaluateRequest(
   observed: ClaimObservation,
   wanted: DesiredAddresses,
   { move }: Findings,
-): ConditionValue | 'take' | undefined {
+): ConditionValue | 'allocate' | undefined {
   const { claim, pods, resolution } = observed;
   const { pending, problems, isMovable, keep, unleased } = wanted;
   if (problems.request !== undefined) return falseCondition(AllocationReason.InvalidRequest, problems.request);
   if (pending.length === 0) return undefined;
   if (!isMovable) {
     const pod = pods[0]?.metadata.name ?? '';
-    const message = `${formatAddresses(pending)} is asked for, and pod ${pod} uses ${formatAddresses(keep.map(({ address }) => address))}: stop the VM to change its addresses, or take the request back`;
+    const message = `${formatAddresses(pending)} is requested, but pod ${pod} uses ${formatAddresses(keep.map(({ address }) => address))}: stop the VM to change its addresses, or remove the request`;
     return falseCondition(RequestReason.InUse, message);
   }
   if (resolution.kind !== 'served') return falseCondition(AllocationReason.PoolNotFound, resolution.message);
   const closed = unleased.length > 0 ? namespaceRefusal(claim, resolution.pool) : undefined;
   if (closed !== undefined) return falseCondition(AllocationReason.PoolNotFound, closed);
-  return move === undefined ? 'take' : falseCondition(move.reason, move.message);
+  return move === undefined ? 'allocate' : falseCondition(move.reason, move.message);
 }
 
-/** What a claim has is changed only on a fresh look: caches may not show yet that it is in use again, or that the request was taken back. */
+/** Addresses change only after live reads: caches may not show yet that a pod uses the claim again or that the request was withdrawn. */
 function moveStep({ unleased }: DesiredAddresses, { isLive, arePodsLive }: Findings): ClaimStep {
-  const reason = 'it asks for other addresses';
-  if (!isLive) return { kind: 'look', reason };
-  if (!arePodsLive) return { kind: 'look-at-pods', reason };
-  return { kind: 'take', purpose: 'move', addresses: unleased, families: [], reason };
+  const reason = 'it requests other addresses';
+  if (!isLive) return { kind: 'read-claim', reason };
+  if (!arePodsLive) return { kind: 'list-pods', reason };
+  return { kind: 'allocate', purpose: 'move', addresses: unleased, families: [], reason };
 }
 
 interface StatusInput {
@@ -165,12 +165,12 @@ function desiredStatusOf(
   const allocated: ConditionValue = {
     status: 'True',
     reason: AllocationReason.Success,
-    message: `leased from AddressPool ${pools}`,
+    message: `Leased from AddressPool ${pools}`,
   };
   return { ips: wanted.keep.map(({ address }) => formatStatusIp(address, observed)), allocated, ...rest };
 }
 
-/** What a claim that is refused still shows: what it has been given and still has a right to, which nothing else may remember. */
+/** The addresses that a refused claim keeps showing. It still has a right to them, and no other object may record it. */
 function ipsWhileRefused(
   observed: ClaimObservation,
   { keep, missing, shown, problems }: DesiredAddresses,
@@ -184,23 +184,23 @@ function ipsWhileRefused(
 }
 
 /**
- * Two processes may have taken addresses for one claim, a move leaves the old ones, and of two families one may be had alone. While a pod uses the
- * claim nobody knows which of them it has, unless the status shows none: then no pod was told any.
+ * Releases leases that the claim does not need: after a move, after two processes have allocated for it, or if it gets only one of two families. While a pod uses
+ * the claim, it may have any of these addresses, unless the status shows none.
  */
 function surplusStep(
-  { claim, pods: users, resolution }: ClaimObservation,
+  { claim, pods, resolution }: ClaimObservation,
   { wanted, refusal }: { wanted: DesiredAddresses; refusal: AllocationRefusal | undefined },
   { isLive, arePodsLive }: Findings,
 ): ClaimStep {
   const { surplus, shown, keep } = wanted;
   const incomplete = refusal !== undefined && shown.length === 0 && resolution.kind === 'served';
   const leases = incomplete ? [...keep, ...surplus] : surplus;
-  if (leases.length === 0) return { kind: 'none', reason: 'all is as it shall be' };
-  if (isBeingDeleted(claim)) return { kind: 'none', reason: 'it keeps what it has until it is gone' };
-  if (shown.length > 0 && users.length > 0) return { kind: 'none', reason: 'a pod may use what is too much' };
-  const reason = incomplete ? 'it cannot have all of its addresses' : `${objectKey(claim)} has others`;
-  if (!isLive) return { kind: 'look', reason };
-  if (shown.length > 0 && !arePodsLive) return { kind: 'look-at-pods', reason };
+  if (leases.length === 0) return { kind: 'none', reason: 'nothing to do' };
+  if (isBeingDeleted(claim)) return { kind: 'none', reason: 'it keeps its leases until it is deleted' };
+  if (shown.length > 0 && pods.length > 0) return { kind: 'none', reason: 'a pod may use the surplus addresses' };
+  const reason = incomplete ? 'some of its addresses are not available' : `${objectKey(claim)} has other addresses`;
+  if (!isLive) return { kind: 'read-claim', reason };
+  if (shown.length > 0 && !arePodsLive) return { kind: 'list-pods', reason };
   return { kind: 'release', leases, reason };
 }
 

@@ -15,33 +15,31 @@ describe('the next step of a claim whose launcher names a VMI', () => {
 
   function stepWith(vmis: Partial<LauncherVmis>): string {
     const observed = observationOf(given);
-    const users = [{ metadata: { name: 'p1', namespace: 'vms', uid: 'p1' }, terminal: false, claims: [], vmi }];
+    const pods = [{ metadata: { name: 'p1', namespace: 'vms', uid: 'p1' }, isTerminal: false, claims: [], vmi }];
     const none = new Set<string>();
     const claim = {
       ...observed.claim,
       metadata: { ...observed.claim.metadata, ownerReferences: [vmReference('vm-uid')] },
     };
-    const named = { proven: none, unproven: none, due: none, ...vmis };
-    return describeStep(
-      plan({ ...observed, claim, pods: users, launcherVmis: named }, { isLive: true, arePodsLive: true }),
-    );
+    const named = { verifiedPods: none, unverifiedVmis: none, vmisToRead: none, ...vmis };
+    return describeStep(plan({ ...observed, claim, pods, launcherVmis: named }, { isLive: true, arePodsLive: true }));
   }
 
-  it('is to read the VMI, before the pod becomes the owner of the claim', () => {
-    expect(stepWith({ unproven: new Set(['u1']), due: new Set(['u1']) })).to.equal('look-at-vmi');
+  it('is to read the VMI before the pod becomes the owner pod', () => {
+    expect(stepWith({ unverifiedVmis: new Set(['u1']), vmisToRead: new Set(['u1']) })).to.equal('read-vmi');
   });
 
-  it('is to write the pod once its VMI is shown to be of the owner', () => {
-    expect(stepWith({ proven: new Set(['p1']) })).to.equal('write [10.0.0.5/24] SuccessfulAllocation; owner p1');
+  it('is to write the owner pod once its VMI is verified', () => {
+    expect(stepWith({ verifiedPods: new Set(['p1']) })).to.equal('write [10.0.0.5/24] SuccessfulAllocation; owner p1');
   });
 
-  it('is to write that no pod gets the addresses, while nobody knows who creates launchers', () => {
+  it('is to report that no pod gets the addresses while the creator of launchers is unknown', () => {
     expect(stepWith({ problem: 'kubevirtNamespace is wrong' })).to.equal(
       'write [10.0.0.5/24] SuccessfulAllocation; KubeVirtNamespaceUnknown: kubevirtNamespace is wrong',
     );
   });
 
-  it('is none while the VMI proves nothing, and was read a moment ago', () => {
-    expect(stepWith({ unproven: new Set(['u1']) })).to.match(/^none/);
+  it('is none if the VMI was read a moment ago and could not be verified', () => {
+    expect(stepWith({ unverifiedVmis: new Set(['u1']) })).to.match(/^none/);
   });
 });

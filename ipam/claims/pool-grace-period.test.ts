@@ -5,8 +5,8 @@ import { PoolGracePeriods } from './pool-grace-period.js';
 const EXPECTED_POOL: Resolution = { kind: 'unserved', message: 'not there yet', isPoolPending: true };
 const MISSING_POOL: Resolution = { kind: 'unserved', message: 'there is none' };
 
-describe('patience with a pool that is on its way', () => {
-  it('leaves the claim alone for ten seconds, from when it was first seen to wait', () => {
+describe('the grace period of a pool that does not exist yet', () => {
+  it('lasts ten seconds from the first sync of the waiting claim', () => {
     const patience = new PoolGracePeriods();
     expect(patience.applyTo('vms/a', EXPECTED_POOL, 1_000)).to.deep.equal({ ...EXPECTED_POOL, isUncertain: true });
     expect(patience.applyTo('vms/a', EXPECTED_POOL, 10_999)).to.deep.equal({ ...EXPECTED_POOL, isUncertain: true });
@@ -15,7 +15,7 @@ describe('patience with a pool that is on its way', () => {
     expect(patience.remainingMs('vms/a', 11_000)).to.equal(0);
   });
 
-  it('begins anew after the pool was there, or the claim was gone', () => {
+  it('starts again after the pool existed or the claim was deleted', () => {
     const patience = new PoolGracePeriods();
     patience.applyTo('vms/a', EXPECTED_POOL, 0);
     expect(patience.applyTo('vms/a', MISSING_POOL, 20_000)).to.equal(MISSING_POOL);
@@ -26,7 +26,7 @@ describe('patience with a pool that is on its way', () => {
     expect(patience.remainingMs('vms/a', 60_000)).to.equal(10_000);
   });
 
-  it('waits for nothing that nobody will make', () => {
+  it('does not apply to a pool that no NAD describes', () => {
     const patience = new PoolGracePeriods();
     expect(patience.applyTo('vms/a', MISSING_POOL, 0)).to.equal(MISSING_POOL);
     expect(patience.remainingMs('vms/a', 0)).to.equal(0);

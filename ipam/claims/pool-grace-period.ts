@@ -1,14 +1,14 @@
 import type { Resolution } from '../directory/resolution.js';
 
-/** Longer than it takes to make a pool that its NAD describes. */
+/** Longer than it takes to create the pool that a NAD describes. */
 const GRACE_PERIOD_MS = 10_000;
 
-/** NAD and VM are often made together: that the NAD's pool is not there yet is no news for anybody. */
+/** Grace periods for pools that do not exist yet: NAD and VM are often created together, so a missing pool is not reported at once. */
 export class PoolGracePeriods {
-  /** By key of the claim: when it was seen to wait, in ms. */
+  /** By claim key: when the claim was first seen waiting, in ms. */
   readonly #since = new Map<string, number>();
 
-  /** @returns the resolution, uncertain for as long as its pool may still be on its way */
+  /** @returns the resolution, marked as uncertain during the grace period */
   applyTo(key: string, resolution: Resolution, now: number): Resolution {
     if (resolution.kind !== 'unserved' || resolution.isPoolPending !== true) {
       this.#since.delete(key);
@@ -18,7 +18,7 @@ export class PoolGracePeriods {
     return this.remainingMs(key, now) > 0 ? { ...resolution, isUncertain: true } : resolution;
   }
 
-  /** @returns for how many ms the claim is left alone; 0: it waits for no pool, or has done so for long enough */
+  /** @returns the ms left of the grace period; 0 if the claim waits for no pool or has waited long enough */
   remainingMs(key: string, now: number): number {
     const since = this.#since.get(key);
     return since === undefined ? 0 : Math.max(0, since + GRACE_PERIOD_MS - now);

@@ -6,7 +6,7 @@ import { KINDS, type Kind } from './testing/model/world.js';
 
 type Event =
   | { what: 'operation'; operation: Operation }
-  /** Somebody deletes leases by hand: of those that there are, the ones whose turn it is in this pattern. */
+  /** A user deletes the leases that the pattern selects. */
   | { what: 'loss'; pattern: readonly boolean[] }
   | { what: 'news'; process: number; kind: Kind; count: number }
   | { what: 'sync'; process: number }
@@ -23,7 +23,7 @@ const create = fc.record({
   do: op('create'),
   name,
   request: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, request),
-  // of two that show one address either may have it
+  // if two claims show one address, either may get it
   restored: fc.constant(undefined),
   owned: fc.boolean(),
 });
@@ -48,7 +48,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
 async function happen(cluster: IpamModelCluster, guard: ShownAddressCheck, current: Event): Promise<void> {
   switch (current.what) {
     case 'operation':
-      // who asks for another address may leave his own
+      // a claim that requests another address may leave its own
       if (current.operation.do === 'request') guard.allowRelease(current.operation.name);
       cluster.operate(current.operation);
       return;
@@ -73,10 +73,10 @@ function deleteLeases({ world }: IpamModelCluster, pattern: readonly boolean[]):
   }
 }
 
-describe('the addresses of living claims whose leases are lost', function () {
+describe('addresses of existing claims whose leases were deleted', function () {
   this.timeout(120_000);
 
-  it('are given to nobody else, whoever waits for any or asks for just these, and come back', async () => {
+  it('go to no other claim, even one that waits or requests them, and return to their claim', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(create, { minLength: 1, maxLength: 5 }),

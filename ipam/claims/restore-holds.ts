@@ -25,21 +25,21 @@ interface SpaceAddress {
   readonly address: Address;
 }
 
-/** By name of the lease that there would be. */
+/** By the name that a lease of the address has. */
 type AddressesByLease = ReadonlyMap<string, SpaceAddress>;
 const NO_ADDRESSES: AddressesByLease = new Map();
 
 /**
- * Addresses that claims show and have no lease of: restored ones, and those whose leases somebody has deleted. A VM may run with such an address, so
- * nobody else is given it before the claim has it back. Claims that show the same address may all try: a lease is the truth.
+ * Holds on addresses that claims show without having a lease of them: restored claims, and claims whose lease was deleted. A VM may run with such an address, so
+ * no other workload gets it before the claim has it back. If several claims show one address, each may try: the lease decides.
  *
- * What is promised follows from claims and leases as the caches have them. A cache may lag behind what this process wrote: so a lost lease is promised
- * whatever the status says, and a promise ends only with its claim, or when a sync has left the claim at rest.
+ * Holds follow from the cached claims and leases. The caches may lag behind our own writes. Therefore a lost lease creates a hold whatever the status says, and a
+ * hold ends only with its claim, or after a sync that left nothing to do.
  */
 export class RestoreHolds {
   readonly #dependencies: RestoreHoldDependencies;
   readonly #ofClaim = new Map<string, Map<string, SpaceAddress>>();
-  /** By name of the lease that there would be, then by the UID of the claim. */
+  /** By lease name, then by the UID of the claim. */
   readonly #byName = new Map<string, Map<string, RestoreHold>>();
   #isActive = false;
 
@@ -47,7 +47,7 @@ export class RestoreHolds {
     this.#dependencies = dependencies;
   }
 
-  /** A term of leadership begins; the caches are filled. */
+  /** Call it when this process becomes the leader and its caches have synced. */
   start(): void {
     this.#isActive = true;
     for (const claim of this.#dependencies.claims.list()) this.#promise(claim, this.#lackedBy(claim));
@@ -77,7 +77,7 @@ export class RestoreHolds {
     if (claim?.metadata.uid === had.uid) this.#promise(claim, new Map([[before.metadata.name, before]]), false);
   }
 
-  /** Pools and NADs have changed: claims may be served that were not. */
+  /** Pools and NADs have changed: more claims may be served now. */
   onNetworksChange(networks: Iterable<string>): void {
     if (!this.#isActive) return;
     for (const network of networks) {
@@ -87,19 +87,22 @@ export class RestoreHolds {
     }
   }
 
-  /** A sync has left the claim at rest. @param claim as the API server had it last, as far as the sync knows */
+  /**
+   * Call it after a sync that left nothing to do.
+   * @param claim the newest version that the sync knows
+   */
   onSynced(claim: IPAMClaim): void {
     if (!this.#isActive) return;
     const { uid = '' } = claim.metadata;
     const lacked = this.#lackedBy(claim);
     const promised = [...(this.#ofClaim.get(uid)?.keys() ?? [])];
-    // while nobody serves it, it can neither have its addresses back nor lose them
+    // without a pool, the claim can neither get its addresses back nor lose them
     const isServed = promised.length > 0 && this.#dependencies.directory.resolve(claim).kind !== 'unserved';
     if (isServed) for (const name of promised) if (!lacked.has(name)) this.#break(uid, name);
     this.#promise(claim, lacked);
   }
 
-  /** Who has a better right to the address than the claim. One that shows it, too, yields only where it was refused and the other one was not. */
+  /** Returns a hold that takes precedence over the claim. A claim that shows the address as well yields only if it was refused and the other was not. */
   holdAgainst(claim: IPAMClaim, addressSpace: string, address: Address): RestoreHold | undefined {
     const promisees = this.#byName.get(leaseName(addressSpace, address));
     if (promisees === undefined) return undefined;
@@ -120,7 +123,7 @@ export class RestoreHolds {
     if (resolution.kind !== 'served') return NO_ADDRESSES;
     const { pool } = resolution;
     const { addressSpace } = pool;
-    // a lease in the address space of an earlier pool guards nothing in this one
+    // a lease in the address space of an earlier pool does not protect the address in this one
     const held = book
       .ofOwner(claim.metadata.uid ?? '')
       .filter((lease) => stateOf(lease) === 'held' && lease.addressSpace === addressSpace);
@@ -148,7 +151,7 @@ export class RestoreHolds {
     for (const name of [...(this.#ofClaim.get(uid)?.keys() ?? [])]) this.#break(uid, name);
   }
 
-  /** Whoever waits for the address is told, also where others still show it. */
+  /** Waiting claims are notified, even if other claims still show the address. */
   #break(uid: string, name: string): void {
     const places = this.#ofClaim.get(uid);
     const place = places?.get(name);
@@ -170,7 +173,7 @@ function restoreHoldOf(claim: IPAMClaim, isWish = wasRefused(claim)): RestoreHol
   return { namespace, name, wasRefused: isWish };
 }
 
-/** Somebody else had the address. */
+/** The claim was refused because another owner had the address. */
 function wasRefused(claim: IPAMClaim): boolean {
   const allocated = conditionOf(claim, IPS_ALLOCATED);
   return allocated?.status === 'False' && allocated.reason === AllocationReason.Conflict;

@@ -3,8 +3,8 @@ import { subnetOf, withPrefix } from '../core/pool.js';
 import type { ClaimObservation } from './observe.js';
 
 /**
- * An address as a claim's status shows it. The prefix length is that of the pool that serves the claim or of one that it has leases of; where
- * none has a subnet of the address any more, what the status has shown so far.
+ * Formats an address for a claim's status. The prefix length comes from the pool that serves the claim or from a pool of its leases. If none of their subnets
+ * contains the address, the text that the status shows already is kept.
  */
 export function formatStatusIp(address: Address, { claim, pools }: Pick<ClaimObservation, 'claim' | 'pools'>): string {
   const pool = pools.find((candidate) => subnetOf(candidate, address) !== undefined);

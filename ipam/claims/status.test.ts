@@ -7,7 +7,7 @@ import type { DesiredClaimStatus } from './step.js';
 const NOW = Date.UTC(2026, 0, 5);
 const SERVED: DesiredClaimStatus = {
   ips: ['10.0.0.5/24'],
-  allocated: { status: 'True', reason: 'SuccessfulAllocation', message: 'leased from AddressPool blue' },
+  allocated: { status: 'True', reason: 'SuccessfulAllocation', message: 'Leased from AddressPool blue' },
 };
 const full = (counts: string): DesiredClaimStatus => ({
   ips: [],
@@ -19,14 +19,14 @@ describe('the status of a claim', () => {
     ...createClaim(given),
     metadata: { ...createClaim(given).metadata, generation: 3 },
   });
-  const patched = (given: ClaimScenario, verdict: DesiredClaimStatus) =>
-    statusPatch(claim(given), verdict, NOW) as { metadata: object; status: IPAMClaim['status'] };
+  const patched = (given: ClaimScenario, desired: DesiredClaimStatus) =>
+    statusPatch(claim(given), desired, NOW) as { metadata: object; status: IPAMClaim['status'] };
 
-  it('is written on condition that the claim is as it was read', () => {
+  it('is written with the version of the claim that was read as its precondition', () => {
     expect(patched({}, SERVED).metadata).to.deep.equal({ uid: 'c1', resourceVersion: '7' });
   });
 
-  it('always has its addresses, and when the condition became true', () => {
+  it('contains the addresses and the transition time of the condition', () => {
     expect(patched({}, SERVED).status).to.deep.equal({
       ips: ['10.0.0.5/24'],
       conditions: [
@@ -41,7 +41,7 @@ describe('the status of a claim', () => {
     expect(statusChanges(claim({}), full('4 of 4 leased'))).to.deep.equal(['ips', 'IPsAllocated']);
   });
 
-  it('keeps the time where only the reason changes', () => {
+  it('keeps the transition time if only the reason changes', () => {
     const before: ClaimScenario = {
       ips: [],
       conditions: [{ type: 'IPsAllocated', status: 'False', reason: 'InternalError', message: '' }],
@@ -50,7 +50,7 @@ describe('the status of a claim', () => {
     expect(condition).to.include({ reason: 'SubnetExhausted', lastTransitionTime: '2025-12-31T00:00:00Z' });
   });
 
-  it('is not written again where only the counts of a full pool change', () => {
+  it('is not written again if only the counts of a full pool change', () => {
     const before: ClaimScenario = {
       ips: [],
       conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }],
@@ -59,7 +59,7 @@ describe('the status of a claim', () => {
     expect(statusChanges(claim(before), { ...SERVED, ips: [] })).to.deep.equal(['IPsAllocated']);
   });
 
-  it('shows other counts of a full pool when they may be written again, and keeps the time', () => {
+  it('shows new counts of a full pool when they may be updated, and keeps the transition time', () => {
     const before: ClaimScenario = {
       ips: [],
       conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }],
@@ -71,7 +71,7 @@ describe('the status of a claim', () => {
     expect(condition).to.include({ ...after.allocated, lastTransitionTime: '2025-12-31T00:00:00Z' });
   });
 
-  it('keeps the conditions of others, and drops what is settled', () => {
+  it('keeps the conditions of other writers, and drops conditions that no longer apply', () => {
     const before: ClaimScenario = {
       ips: ['10.0.0.5/24'],
       conditions: [
@@ -87,7 +87,7 @@ describe('the status of a claim', () => {
     ]);
   });
 
-  it('names its pod, or takes the name away', () => {
+  it('names the owner pod, or removes its name', () => {
     const before: ClaimScenario = { ips: ['10.0.0.5/24'], conditions: [ALLOCATED_CONDITION], ownerPod: 'p1' };
     expect(statusChanges(claim(before), SERVED)).to.deep.equal(['ownerPod']);
     expect(patched(before, SERVED).status).to.have.property('ownerPod', null);
@@ -95,7 +95,7 @@ describe('the status of a claim', () => {
     expect(patched(before, { ...SERVED, ownerPod: 'p1' }).status).to.not.have.property('ownerPod');
   });
 
-  it('says that no pod gets the addresses for as long as that is so', () => {
+  it('reports that no pod gets the addresses for as long as that is so', () => {
     const launchers = { status: 'False' as const, reason: 'KubeVirtNamespaceUnknown', message: 'it is wrong' };
     const before: ClaimScenario = { ips: ['10.0.0.5/24'], conditions: [ALLOCATED_CONDITION] };
     expect(statusChanges(claim(before), { ...SERVED, launchers })).to.deep.equal(['LaunchersVerified']);

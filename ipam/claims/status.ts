@@ -4,11 +4,11 @@ import { AllocationReason, IPS_ALLOCATED, LAUNCHERS_VERIFIED, REQUEST_HONOURED }
 import type { DesiredClaimStatus, ConditionValue } from './step.js';
 
 /**
- * What of a claim's status would be written anew; empty if it says all that it should.
- * @param canUpdateCounts whether the counts in the message of a full pool may be written again; asked only if they differ
+ * Returns the parts of a claim's status that are out of date.
+ * @param canUpdateCounts whether the status may show new counts of a full pool; called only if they differ
  */
-export function statusChanges(claim: IPAMClaim, verdict: DesiredClaimStatus, canUpdateCounts = () => false): string[] {
-  const { ips, allocated, request, launchers, ownerPod } = verdict;
+export function statusChanges(claim: IPAMClaim, desired: DesiredClaimStatus, canUpdateCounts = () => false): string[] {
+  const { ips, allocated, request, launchers, ownerPod } = desired;
   const shown = claim.status?.ips;
   const shows = (condition: Condition | undefined, wanted: ConditionValue | undefined) =>
     isEquivalent(condition, wanted) && (condition?.message === wanted?.message || !canUpdateCounts());
@@ -22,27 +22,23 @@ export function statusChanges(claim: IPAMClaim, verdict: DesiredClaimStatus, can
 }
 
 /**
- * A merge patch (RFC 7386) of the status subresource, on condition that the claim is still as it was read. The conditions of others stay.
+ * Creates a merge patch (RFC 7386) of the status, with the version of the claim as its precondition. Conditions of other writers stay.
  * @param now milliseconds since the epoch
  */
-export function statusPatch(claim: IPAMClaim, verdict: DesiredClaimStatus, now: number): object {
+export function statusPatch(claim: IPAMClaim, desired: DesiredClaimStatus, now: number): object {
   const { uid, resourceVersion } = claim.metadata;
   const own = [IPS_ALLOCATED, REQUEST_HONOURED, LAUNCHERS_VERIFIED];
   const conditions = [
     ...(claim.status?.conditions ?? []).filter(({ type }) => !own.includes(type)),
-    toCondition(claim, IPS_ALLOCATED, { verdict: verdict.allocated, now }),
-    ...(verdict.request ? [toCondition(claim, REQUEST_HONOURED, { verdict: verdict.request, now })] : []),
-    ...(verdict.launchers ? [toCondition(claim, LAUNCHERS_VERIFIED, { verdict: verdict.launchers, now })] : []),
+    toCondition(claim, IPS_ALLOCATED, { desired: desired.allocated, now }),
+    ...(desired.request ? [toCondition(claim, REQUEST_HONOURED, { desired: desired.request, now })] : []),
+    ...(desired.launchers ? [toCondition(claim, LAUNCHERS_VERIFIED, { desired: desired.launchers, now })] : []),
   ];
-  const { ownerPod } = verdict;
+  const { ownerPod } = desired;
   const owner = ownerPod === undefined ? null : { name: ownerPod };
   return {
     metadata: { uid, resourceVersion },
-    status: {
-      ips: verdict.ips,
-      conditions,
-      ...(ownerPod !== claim.status?.ownerPod?.name && { ownerPod: owner }),
-    },
+    status: { ips: desired.ips, conditions, ...(ownerPod !== claim.status?.ownerPod?.name && { ownerPod: owner }) },
   };
 }
 
@@ -50,13 +46,13 @@ export function conditionOf(claim: IPAMClaim, type: string): Condition | undefin
   return claim.status?.conditions?.find((found) => found.type === type);
 }
 
-/** True if it says the same but for the counts of a full pool, which change all the time: they are no reason for an event. */
-export function isEquivalent(found: Condition | undefined, verdict: ConditionValue | undefined): boolean {
-  if (found === undefined || verdict === undefined) return found === verdict;
-  if (found.status !== verdict.status || found.reason !== verdict.reason) return false;
+/** Compares a condition without the counts of a full pool: they change all the time and must not cause events. */
+export function isEquivalent(found: Condition | undefined, desired: ConditionValue | undefined): boolean {
+  if (found === undefined || desired === undefined) return found === desired;
+  if (found.status !== desired.status || found.reason !== desired.reason) return false;
   return found.reason === AllocationReason.Exhausted
-    ? messagePrefix(found.message) === messagePrefix(verdict.message)
-    : found.message === verdict.message;
+    ? messagePrefix(found.message) === messagePrefix(desired.message)
+    : found.message === desired.message;
 }
 
 /** `pool blue is full` of `pool blue is full: 254 of 254 leased`. */
@@ -67,15 +63,15 @@ function messagePrefix(message: string): string {
 function toCondition(
   claim: IPAMClaim,
   type: string,
-  { verdict, now }: { verdict: ConditionValue; now: number },
+  { desired, now }: { desired: ConditionValue; now: number },
 ): Condition {
   const before = conditionOf(claim, type);
-  if (before !== undefined && isEquivalent(before, verdict) && before.message === verdict.message) return before;
+  if (before !== undefined && isEquivalent(before, desired) && before.message === desired.message) return before;
   const { generation } = claim.metadata;
-  const isSame = before?.status === verdict.status;
+  const isSame = before?.status === desired.status;
   return {
     type,
-    ...verdict,
+    ...desired,
     lastTransitionTime: isSame ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`,
     ...(generation !== undefined && { observedGeneration: generation }),
   };

@@ -3,41 +3,41 @@ import type { Condition } from '../../api/meta.js';
 import type { Address, Family } from '../core/address.js';
 import type { LeaseRecord } from '../core/lease.js';
 
-/** A condition without what depends on when it was written. */
+/** The part of a condition that does not depend on the time of the write. */
 export type ConditionValue = Pick<Condition, 'status' | 'reason' | 'message'>;
 
-/** What a claim's status shall say. */
+/** The desired status of a claim. */
 export interface DesiredClaimStatus {
   /** With prefix length, IPv4 first. */
   ips: readonly string[];
   allocated: ConditionValue;
-  /** Present while the claim asks for other addresses than it has. */
+  /** Present while the claim requests other addresses than it has. */
   request?: ConditionValue;
-  /** Present while nobody knows who creates launchers, so that no pod gets the addresses. */
+  /** Present while the user who creates launchers is unknown, so that no pod gets the addresses. */
   launchers?: ConditionValue;
   ownerPod?: string;
 }
 
-/** Why addresses are taken: the claim has none (of a family) yet, or it asks for others. */
+/** Why addresses are allocated: the claim lacks one of a family, or it requests others. */
 export type AllocationPurpose = 'need' | 'move';
 
-/** The next thing to do about a claim; `reason` is for the log. After a step it is looked at again. */
+/** The next step for a claim; `reason` is for the log. After each step the claim is observed and planned again. */
 export type ClaimStep =
   | { kind: 'none'; reason: string }
   /** Reads the claim from the API server. */
-  | { kind: 'look'; reason: string }
+  | { kind: 'read-claim'; reason: string }
   /** Lists the claim's pods from the API server. */
-  | { kind: 'look-at-pods'; reason: string }
-  /** Reads the VMI that has the name of the claim's owner: launchers name these UIDs. */
-  | { kind: 'look-at-vmi'; claim: IPAMClaim; uids: readonly string[]; reason: string }
+  | { kind: 'list-pods'; reason: string }
+  /** Reads the VMI that has the name of the claim's owner; `uids` are the UIDs that launchers name. */
+  | { kind: 'read-vmi'; claim: IPAMClaim; uids: readonly string[]; reason: string }
   | {
-      kind: 'take';
+      kind: 'allocate';
       purpose: AllocationPurpose;
       addresses: readonly Address[];
       families: readonly Family[];
       reason: string;
     }
-  /** Writes into leases for which MAC address they will be kept. */
-  | { kind: 'note-mac'; leases: readonly LeaseRecord[]; mac: string; reason: string }
-  | { kind: 'write'; verdict: DesiredClaimStatus; reason: string }
+  /** Records in leases the MAC address for which they will be sticky. */
+  | { kind: 'record-mac'; leases: readonly LeaseRecord[]; mac: string; reason: string }
+  | { kind: 'write-status'; desired: DesiredClaimStatus; reason: string }
   | { kind: 'release'; leases: readonly LeaseRecord[]; reason: string };

@@ -9,14 +9,14 @@ function loseAll({ cluster }: ClaimSyncScenario): void {
   }
 }
 
-describe('a claim whose lease is deleted by hand', () => {
+describe('a claim whose lease a user deletes', () => {
   let scene: ClaimSyncScenario;
 
   beforeEach(() => {
     scene = new ClaimSyncScenario();
   });
 
-  it('takes back what it shows though it asks for something else, which was refused', async () => {
+  it('gets the address in its status back, even though its request for another one was refused', async () => {
     scene.create('a', { owned: true });
     await scene.cluster.settle();
     scene.create('b', { request: '["10.0.0.5"]' });
@@ -29,7 +29,7 @@ describe('a claim whose lease is deleted by hand', () => {
     expect([scene.ipsOf('a'), scene.heldBy('a')]).to.deep.equal([['10.0.0.2'], ['10.0.0.2']]);
   });
 
-  it('gets it back before an older one that asks for just that address', async () => {
+  it('gets its address back before an older claim that requested exactly that address', async () => {
     scene.create('a', { owned: true });
     scene.create('b', { request: '["10.0.0.5"]' });
     await scene.cluster.settle();
@@ -42,7 +42,7 @@ describe('a claim whose lease is deleted by hand', () => {
     expect([scene.heldBy('a'), scene.heldBy('b')]).to.deep.equal([['10.0.0.2'], ['10.0.0.5']]);
   });
 
-  it('gets it back before those who wait for any address of its pool, also where all leases are lost', async () => {
+  it('gets its address back before claims that wait for any address, even if all leases are lost', async () => {
     for (const name of FOUR) scene.create(name);
     scene.create('e');
     await scene.cluster.settle();
@@ -57,7 +57,7 @@ describe('a claim whose lease is deleted by hand', () => {
     expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
   });
 
-  it('names itself to whoever asks for its address meanwhile', async () => {
+  it('is named to a claim that requests its address before it has the lease again', async () => {
     scene.create('a');
     await scene.cluster.settle();
     loseAll(scene);
@@ -70,7 +70,7 @@ describe('a claim whose lease is deleted by hand', () => {
     expect(scene.claim('b').status?.conditions?.[0]).to.include({ reason: 'IPAddressConflict', message: held });
   });
 
-  it('has a right to it until it is gone, though it is being deleted', async () => {
+  it('keeps the right to its address until it is gone, even while it is being deleted', async () => {
     for (const name of FOUR) scene.create(name);
     scene.create('e');
     await scene.cluster.settle();
@@ -84,7 +84,7 @@ describe('a claim whose lease is deleted by hand', () => {
     expect(scene.heldBy('e')).to.deep.equal(['10.0.0.2']);
   });
 
-  it('gets it back before one that was restored with the same address and was refused', async () => {
+  it('gets its address back before a claim that was restored with the same address and refused', async () => {
     scene.create('b', { restored: ['10.0.0.4/29'] });
     await scene.cluster.settle();
     scene.create('a', { restored: ['10.0.0.4/29'] });
@@ -98,7 +98,7 @@ describe('a claim whose lease is deleted by hand', () => {
     expect([scene.heldBy('a'), scene.heldBy('b')]).to.deep.equal([[], ['10.0.0.4']]);
   });
 
-  it('gets it back where the lease was lost while no process led, and a pool serves it only later', async () => {
+  it('gets its address back if the lease was lost while no process led and a pool serves it only later', async () => {
     scene.create('a');
     scene.create('b');
     await scene.cluster.settle();
@@ -112,7 +112,7 @@ describe('a claim whose lease is deleted by hand', () => {
     expect([scene.heldBy('a'), scene.heldBy('b'), scene.heldBy('c')]).to.deep.equal([['10.0.0.2'], ['10.0.0.3'], []]);
   });
 
-  it('gets it back though the cache does not show yet that its status was written', async () => {
+  it('gets its address back even if the cache does not show its status yet', async () => {
     for (const name of FOUR) scene.create(name);
     scene.process.deliverAll();
     for (const name of FOUR) await scene.process.sync(`vms/${name}`);
@@ -128,7 +128,7 @@ describe('a claim whose lease is deleted by hand', () => {
   });
 });
 
-describe('a claim that shows what somebody else has', () => {
+describe('a claim that shows an address of another claim', () => {
   let scene: ClaimSyncScenario;
 
   beforeEach(async () => {
@@ -140,14 +140,14 @@ describe('a claim that shows what somebody else has', () => {
     expect(scene.reasonOf('b')).to.equal('IPAddressConflict');
   });
 
-  it('may have another one by asking for it', async () => {
+  it('gets another address if it requests one', async () => {
     scene.request('b', '["10.0.0.5"]');
     await scene.cluster.settle();
     expect([scene.ipsOf('b'), scene.heldBy('b')]).to.deep.equal([['10.0.0.5'], ['10.0.0.5']]);
     expect(scene.reasonOf('b')).to.equal('SuccessfulAllocation');
   });
 
-  it('has what it asks for as soon as that is free', async () => {
+  it('gets the requested address as soon as that is free', async () => {
     scene.create('c', { request: '["10.0.0.5"]' });
     await scene.cluster.settle();
     scene.request('b', '["10.0.0.5"]');
@@ -159,7 +159,7 @@ describe('a claim that shows what somebody else has', () => {
     expect([scene.ipsOf('b'), scene.heldBy('b')]).to.deep.equal([['10.0.0.5'], ['10.0.0.5']]);
   });
 
-  it('has it once that is gone, and nobody else who waits', async () => {
+  it('gets the address once the other claim is gone, before any claim that waits', async () => {
     for (const name of ['c', 'd', 'e'] as const) scene.create(name);
     await scene.cluster.settle();
     scene.finish('e');
@@ -175,8 +175,8 @@ describe('a claim that shows what somebody else has', () => {
   });
 });
 
-describe('a claim that was restored and asks for another address than it shows', () => {
-  it('has first the one and then the other, and lets the first one cool down', async () => {
+describe('a claim that was restored and requests another address than it shows', () => {
+  it('gets first the shown address, then the requested one, and releases the first', async () => {
     const scene = new ClaimSyncScenario();
     scene.create('a', { restored: ['10.0.0.4/29'], request: '["10.0.0.5"]' });
     await scene.cluster.settle();

@@ -5,7 +5,7 @@ import { KINDS, type Kind } from './testing/model/world.js';
 
 type Meanwhile =
   | { what: 'operation'; operation: Operation }
-  /** Something is done to the very claim that is being synced, and the other process syncs it. */
+  /** An operation changes the claim that is being synced, and the other process syncs it. */
   | { what: 'overtaking'; changes: readonly Operation[] };
 
 type Event =
@@ -89,10 +89,10 @@ function switchGate(cluster: IpamModelCluster, open: boolean): void {
   for (const each of cluster.processes) each.addAll();
 }
 
-describe('the addresses of claims, whatever happens', function () {
+describe('the addresses of claims in any order of events and failures', function () {
   this.timeout(120_000);
 
-  it('are nobody else’s, are freed only after their claim, and in the end each claim has its own or says why not', async () => {
+  it('never have two owners, are released only after their claim, and in the end each claim has its own or reports why not', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 60, size: 'max' }), async (events) => {
         const cluster = new IpamModelCluster();

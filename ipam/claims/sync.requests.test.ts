@@ -3,7 +3,7 @@ import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../../api/names.js';
 import { VMI_OWNER } from '../../test/launcher-pods.js';
 import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
-describe('syncing a claim that asks for another address', () => {
+describe('syncing a claim that requests another address', () => {
   let scene: ClaimSyncScenario;
 
   beforeEach(() => {
@@ -16,7 +16,7 @@ describe('syncing a claim that asks for another address', () => {
     scene.request('a', '["10.0.0.5"]');
   });
 
-  it('moves it, and lets the old address cool down', async () => {
+  it('moves the claim to the requested address, and releases the old one', async () => {
     const { requests } = await scene.sync('a');
     expect(requests).to.deep.equal([
       'GET ipamclaims a',
@@ -30,7 +30,7 @@ describe('syncing a claim that asks for another address', () => {
     expect(scene.cluster.world.get('addressleases', 'blue.10-0-0-2')?.spec.releasedAt).to.be.a('string');
   });
 
-  it('does not while a pod uses it that the cache has not seen, and says so', async () => {
+  it('keeps the address, and reports why, while a pod uses the claim that the cache does not show', async () => {
     scene.process.deliverAll();
     scene.cluster.operate({ do: 'startPod', name: 'a' });
     await scene.process.sync('vms/a');
@@ -39,7 +39,7 @@ describe('syncing a claim that asks for another address', () => {
     expect(scene.claim('a').status?.conditions?.[1]).to.include({ status: 'False', reason: 'ClaimInUse' });
   });
 
-  it('does though a pod waits that says it is a launcher of the VM, and that another user than KubeVirt created', async () => {
+  it('moves the claim despite a pod that pretends to be its launcher but was not created by KubeVirt', async () => {
     scene.cluster.world.create('pods', {
       metadata: {
         namespace: 'vms',
@@ -56,7 +56,7 @@ describe('syncing a claim that asks for another address', () => {
     expect(scene.claim('a').status?.ips).to.deep.equal(['10.0.0.5/29']);
   });
 
-  it('keeps the old address for a pod that has come meanwhile, until that is gone', async () => {
+  it('keeps the old lease for a pod that was created meanwhile, until that pod is gone', async () => {
     scene.process.deliverAll();
     scene.cluster.api.before = ({ method }) => {
       if (method === 'POST') {
@@ -73,7 +73,7 @@ describe('syncing a claim that asks for another address', () => {
     expect(scene.heldBy('a')).to.deep.equal(['10.0.0.5']);
   });
 
-  it('keeps what it has where somebody has the other one, and moves once that is free', async () => {
+  it('keeps the current address while another claim has the requested one, and moves once it is free', async () => {
     scene.request('a', undefined);
     scene.create('b', { request: '["10.0.0.5"]' });
     await scene.cluster.settle();
@@ -100,14 +100,14 @@ describe('syncing a claim that was restored with its status', () => {
     scene = new ClaimSyncScenario();
   });
 
-  it('gets exactly its addresses back', async () => {
+  it('gives the restored claim exactly the addresses in its status', async () => {
     scene.create('a', { restored: ['10.0.0.4/29'] });
     await scene.sync('a');
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
     expect(scene.leases).to.deep.equal(['10.0.0.4']);
   });
 
-  it('shows who has them, does not forget them, and gets them once they are free', async () => {
+  it('reports who has the addresses, keeps showing them, and allocates them once they are free', async () => {
     scene.create('a', { request: '["10.0.0.4"]' });
     await scene.cluster.settle();
     scene.create('b', { restored: ['10.0.0.4/29'] });
@@ -119,7 +119,7 @@ describe('syncing a claim that was restored with its status', () => {
     expect([scene.ipsOf('b'), scene.reasonOf('b')]).to.deep.equal([['10.0.0.4'], 'SuccessfulAllocation']);
   });
 
-  it('gets a lease back that was deleted by hand', async () => {
+  it('creates a lease again that a user deleted', async () => {
     scene.create('a');
     await scene.cluster.settle();
     scene.cluster.world.remove('addressleases', 'blue.10-0-0-2');
@@ -127,7 +127,7 @@ describe('syncing a claim that was restored with its status', () => {
     expect(scene.leases).to.deep.equal(['10.0.0.2']);
   });
 
-  it('gets it back at once where it was released by hand, whoever made the claim', async () => {
+  it('allocates an address again at once that a user released, whoever created the claim', async () => {
     scene.create('a');
     await scene.cluster.settle();
     const releasedAt = new Date(scene.cluster.world.now).toISOString();
@@ -136,7 +136,7 @@ describe('syncing a claim that was restored with its status', () => {
     expect([scene.heldBy('a'), scene.reasonOf('a')]).to.deep.equal([['10.0.0.2'], 'SuccessfulAllocation']);
   });
 
-  it('gets them back before a new claim gets its first, though that is older, when a process begins to lead', async () => {
+  it('serves a restored claim before an older new claim when a process becomes the leader', async () => {
     scene.create('a');
     scene.create('b', { restored: ['10.0.0.2/29'] });
     scene.cluster.restart(0);

@@ -5,7 +5,7 @@ import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 const MAC = '02:00:00:00:00:01';
 const OTHER_MAC = '02:00:00:00:00:02';
 const COOLDOWN_MS = 60_000;
-/** Of the model's pool, which retains the addresses of claims. 10.0.0.2 to 10.0.0.5 are leased to anybody. */
+/** Sticky time of the model's pool, which keeps the addresses of claims. 10.0.0.2 to 10.0.0.5 are leased to any claim. */
 const STICKY_MS = 180_000;
 
 describe('syncing a claim whose VM names a MAC address', () => {
@@ -28,13 +28,13 @@ describe('syncing a claim whose VM names a MAC address', () => {
     await scene.cluster.settle();
   }
 
-  it('writes it into the lease, with the label that finds it', async () => {
+  it('stores the MAC address in the lease, with the label that finds it', async () => {
     const [address = ''] = await begin('a', MAC);
     expect(lease(address)?.spec.mac).to.equal(MAC);
     expect(lease(address)?.metadata.labels).to.include({ 'ipam.holdfast.dev/mac': '02-00-00-00-00-01' });
   });
 
-  it('writes it into the lease also where the claim is told later, and comes back to its address', async () => {
+  it('stores a MAC address that is set later, so that the next claim gets the same address', async () => {
     const [address = ''] = await begin('a');
     scene.cluster.world.update('ipamclaims', 'vms/a', ({ metadata }) => {
       metadata.annotations = { ...metadata.annotations, 'ipam.holdfast.dev/mac': MAC };
@@ -47,7 +47,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(await begin('b', MAC)).to.deep.equal([address]);
   });
 
-  it('waits for the address that it had, and says until when, though others are free', async () => {
+  it('waits for its former address, and says until when, though others are free', async () => {
     const [address = ''] = await begin('a', MAC);
     await end('a');
     const until = new Date(scene.cluster.world.now + COOLDOWN_MS).toISOString();
@@ -63,7 +63,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(scene.ipsOf('b')).to.deep.equal([address]);
   });
 
-  it('looks for no address that is kept or reserved for it while the gate is closed', async () => {
+  it('does not look for sticky or reserved addresses while the gate is closed', async () => {
     scene.process.gates.stickyMAC = false;
     scene.cluster.operate({ do: 'reserve', address: '10.0.0.6', mac: MAC });
     const [address = ''] = await begin('a', MAC);
@@ -74,7 +74,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
       .and.not.to.include(address);
   });
 
-  it('has what is reserved for it where it asks for that, though the gate is closed', async () => {
+  it('gets a reserved address that it requests, even if the gate is closed', async () => {
     scene.process.gates.stickyMAC = false;
     scene.cluster.operate({ do: 'reserve', address: '10.0.0.6', mac: MAC });
     scene.create('a', { mac: MAC, request: '["10.0.0.6"]' });
@@ -82,7 +82,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.6']);
   });
 
-  it('is told who holds what is reserved for it', async () => {
+  it('reports who holds the address that is reserved for it', async () => {
     scene.cluster.operate({ do: 'reserve', address: '10.0.0.6', mac: MAC });
     await begin('a', MAC);
     expect(await begin('b', MAC)).to.deep.equal([]);
@@ -95,7 +95,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(scene.ipsOf('b')).to.deep.equal(['10.0.0.6']);
   });
 
-  it('has it for as long as it is kept, while others get what is free', async () => {
+  it('gets its address back within the sticky time, while other claims get free addresses', async () => {
     const [address = ''] = await begin('a', MAC);
     await end('a');
     scene.cluster.world.now += STICKY_MS - 2_000;
@@ -103,11 +103,11 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(await begin('c', MAC)).to.deep.equal([address]);
   });
 
-  it('comes before older claims that wait, for what is kept for it is not theirs', async () => {
+  it('gets its sticky address before older claims that wait, because they could not get it', async () => {
     const [address = ''] = await begin('a', MAC);
     for (const name of ['b', 'c', 'd'] as const) await begin(name);
     await end('a');
-    // it waits until that has cooled down
+    // the claim waits until that address has cooled down
     expect(await begin('e')).to.deep.equal([]);
     expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
     scene.cluster.world.now += COOLDOWN_MS;
@@ -116,7 +116,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(scene.ipsOf('a')).to.deep.equal([address]);
   });
 
-  it('loses it to whoever finds the pool full, once it has cooled down', async () => {
+  it('loses its cooled-down address to another claim if the pool is full', async () => {
     const [address = ''] = await begin('a', MAC);
     for (const name of ['b', 'c', 'd'] as const) await begin(name);
     await end('a');
@@ -129,7 +129,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(scene.reasonOf('a')).to.equal('SubnetExhausted');
   });
 
-  it('has what an admin has reserved for it, on request alone or not, and nobody else ever has', async () => {
+  it('gets the address that an administrator reserved for its MAC address, and no other claim does', async () => {
     scene.cluster.operate({ do: 'reserve', address: '10.0.0.6', mac: MAC });
     expect(await begin('a', MAC)).to.deep.equal(['10.0.0.6']);
     expect(lease('10.0.0.6')?.spec).to.include({ mac: MAC, reserved: true });

@@ -12,12 +12,12 @@ describe('syncing a claim', () => {
     scene = new ClaimSyncScenario();
   });
 
-  it('costs one lease and one status, and nothing after that', async () => {
+  it('costs one write of a lease and one of the status, and nothing after that', async () => {
     scene.create('a');
     const { result, requests } = await scene.sync('a');
     expect(result).to.equal(undefined);
     expect(requests).to.deep.equal(['POST addressleases', 'PATCH ipamclaims a status']);
-    // the claim is synced again before the cache shows what was written
+    // sync again before the cache shows the writes
     await scene.process.sync('vms/a');
     expect((await scene.sync('a')).requests).to.deep.equal([]);
     expect(scene.claim('a').status).to.deep.equal({
@@ -27,7 +27,7 @@ describe('syncing a claim', () => {
           type: 'IPsAllocated',
           status: 'True',
           reason: 'SuccessfulAllocation',
-          message: 'leased from AddressPool blue',
+          message: 'Leased from AddressPool blue',
           lastTransitionTime: '2026-01-01T00:00:01Z',
         },
       ],
@@ -35,14 +35,14 @@ describe('syncing a claim', () => {
     expect(scene.process.events).to.deep.equal([]);
   });
 
-  it('takes a lease of each family, IPv4 first', async () => {
+  it('leases an address of each family, IPv4 first', async () => {
     setPool(scene.cluster.world, 'dual');
     scene.create('a');
     await scene.sync('a');
     expect(scene.claim('a').status?.ips).to.deep.equal(['10.0.0.2/29', '2001:db8::1/126']);
   });
 
-  it('makes no second lease where the answer to the first is lost', async () => {
+  it('creates no second lease if the answer to the first write is lost', async () => {
     scene.create('a');
     scene.failRequest(0, { error: new TransportError('broken', 'the connection broke'), applied: true });
     const { requests } = await scene.sync('a');
@@ -54,10 +54,10 @@ describe('syncing a claim', () => {
     expect(scene.leases).to.deep.equal(['10.0.0.2']);
   });
 
-  it('picks another address where somebody was faster', async () => {
+  it('picks another address if another writer was faster', async () => {
     scene.create('a');
     scene.create('b');
-    // it will not have heard of the lease, nor that somebody shows the address
+    // this process knows neither the lease nor the status
     scene.laggingProcess.deliver('ipamclaims', Infinity);
     await scene.sync('a');
     const from = scene.cluster.api.requests.length;
@@ -71,7 +71,7 @@ describe('syncing a claim', () => {
     expect([scene.ipsOf('a'), scene.ipsOf('b')]).to.deep.equal([['10.0.0.2'], ['10.0.0.3']]);
   });
 
-  it('finds the lease that another process has made for the claim, and shows that', async () => {
+  it('finds the lease that another process has created for the claim, and shows it', async () => {
     scene.create('a');
     scene.request('a', '["10.0.0.5"]');
     scene.laggingProcess.deliver('ipamclaims', Infinity);
@@ -81,7 +81,7 @@ describe('syncing a claim', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
   });
 
-  it('follows a claim that was changed since the cache saw it, and keeps what it has taken', async () => {
+  it('follows a claim that was changed since it was cached, and keeps the allocated address', async () => {
     scene.create('a');
     scene.process.deliverAll();
     scene.request('a', '["10.0.0.2"]');
@@ -90,14 +90,14 @@ describe('syncing a claim', () => {
     expect(scene.leases).to.deep.equal(['10.0.0.2']);
   });
 
-  it('gives addresses to a claim whose status another IPAM wrote without any', async () => {
+  it('allocates for a claim whose status another IPAM wrote without addresses', async () => {
     scene.create('a');
     scene.cluster.world.update('ipamclaims', 'vms/a', (claim) => void (claim.status = { conditions: [] }));
     await scene.sync('a');
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
   });
 
-  it('releases at once what it has taken for a claim that is gone already, by asking for it', async () => {
+  it('deletes the lease that it has just created if a live read shows that the claim is gone', async () => {
     scene.create('a', { owned: true });
     scene.process.deliverAll();
     scene.finish('a');
@@ -106,7 +106,7 @@ describe('syncing a claim', () => {
     expect(spec?.releasedAt, 'another process may have shown it').to.be.a('string');
   });
 
-  it('lets cool down what it has taken, and another process has shown before the claim was gone', async () => {
+  it('releases an address with cool-down if another process has shown it before the claim was gone', async () => {
     scene.create('a', { owned: true });
     scene.process.deliverAll();
     scene.interruptRequest(1, async () => {
@@ -118,7 +118,7 @@ describe('syncing a claim', () => {
     expect(scene.cluster.world.list('addressleases')[0]?.spec.releasedAt).to.be.a('string');
   });
 
-  it('frees nothing where the API server does not know claims any more', async () => {
+  it('releases nothing if the API server does not serve claims', async () => {
     scene.create('a');
     await scene.sync('a');
     scene.finish('a');
@@ -131,12 +131,12 @@ describe('syncing a claim', () => {
     expect(scene.cluster.world.list('addressleases')[0]?.spec.releasedAt).to.be.a('string');
   });
 
-  it('frees nothing of a claim that has come since the API server said that there is none', async () => {
+  it('releases nothing of a claim that was created after the live read found none', async () => {
     scene.create('a');
     await scene.sync('a');
     scene.finish('a');
     scene.process.deliverAll();
-    // it has asked, and is about to release, while another process serves the next claim of the name
+    // this process has read the claim and is about to release, while another one serves the next claim of that name
     scene.interruptRequest(1, async () => {
       scene.create('a');
       scene.laggingProcess.deliverAll();
@@ -158,7 +158,7 @@ describe('syncing a claim', () => {
     expect(scene.heldBy('a')).to.have.lengthOf(1);
   });
 
-  it('says in the server’s words that a lease is refused, and asks again later', async () => {
+  it("reports the API server's message if a lease is rejected, and tries again later", async () => {
     scene.create('a');
     const refusal = { request: 'POST', status: 403, reason: 'Forbidden', message: 'exceeded quota' };
     scene.failRequest(0, { error: new StatusError(refusal), applied: false });
@@ -171,7 +171,7 @@ describe('syncing a claim', () => {
     );
   });
 
-  it('gives back the one of two addresses where the other one cannot be had, as if it had never been', async () => {
+  it('deletes the lease of one family if the other family is full', async () => {
     setPool(scene.cluster.world, 'dual');
     scene.create('a');
     const refusal = { request: 'POST', status: 403, reason: 'Forbidden', message: 'no' };
@@ -181,7 +181,7 @@ describe('syncing a claim', () => {
     expect(scene.claim('a').status?.ips).to.deep.equal([]);
   });
 
-  it('asks the same of a lost answer that says nothing: whose is the lease?', async () => {
+  it('reads the lease to learn its owner if the answer to a write is lost', async () => {
     scene.create('a');
     scene.failRequest(0, { error: new TransportError('deadline', 'no answer in time'), applied: false });
     const error: unknown = await scene.sync('a').catch((thrown: unknown) => thrown);
@@ -191,7 +191,7 @@ describe('syncing a claim', () => {
     expect(scene.ipsOf('a')).to.have.lengthOf(1);
   });
 
-  it('leaves an address alone whose lease cannot be read, and looks again after a while', async () => {
+  it('skips an address whose lease is unreadable, and tries it again after a while', async () => {
     const { world } = scene.cluster;
     const spec = { address: 'nonsense' } as unknown as AddressLease['spec'];
     world.create('addressleases', { metadata: { name: 'blue.10-0-0-4' }, spec });
@@ -207,13 +207,13 @@ describe('syncing a claim', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
 
-  it('does nothing while the feature gate is closed', async () => {
+  it('does nothing for a claim while the feature gate is closed', async () => {
     scene.create('a');
     scene.cluster.isGateOpen = false;
     expect((await scene.sync('a')).requests).to.deep.equal([]);
   });
 
-  it('notes for whose workload a lease is', async () => {
+  it('records in the lease the workload that it is for', async () => {
     scene.create('a', { owned: true });
     expect(scene.claim('a').metadata.annotations).to.include({ [CLAIM_OWNER_NAME]: 'a', [CLAIM_OWNER_UID]: 'vm-a' });
     expect(scene.claim('a').metadata.annotations).to.not.have.property(CLAIM_REQUESTED_ADDRESSES);

@@ -38,15 +38,15 @@ export interface ClaimSyncDependencies extends Pick<ClaimViews, 'directory' | 'p
   client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
   waitList: ClaimWaitList;
   restoreHolds: Pick<RestoreHolds, 'holdAgainst' | 'onSynced'>;
-  /** Absent where nodes are lent none. */
+  /** Absent if nodes get no blocks. */
   blocks?: Pick<BlockReconciler, 'press'>;
-  /** Closed: nothing is allocated, nothing freed, no status written. */
+  /** While closed, nothing is allocated or released, and no status is written. */
   gate: PersistentIPsGate;
-  /** How many addresses of a pool are held for VMs that do not run; for messages. */
+  /** Number of addresses of a pool that stopped VMs hold; for messages. */
   heldByStopped: (pool: string, family: Family) => number;
-  /** How long agents may answer from caches: nobody gets an address sooner than twice that after its release. */
+  /** How long agents may answer from caches. An address cools down at least twice as long. */
   maxStalenessMs: number;
-  /** Addresses are kept for their MAC addresses: the gate StickyMAC. */
+  /** Feature gate StickyMAC: addresses are sticky for their MAC address. */
   stickyMAC: boolean;
   clock: Pick<Clock, 'now' | 'wall'>;
   events: Pick<EventRecorder, 'event'>;
@@ -54,17 +54,17 @@ export interface ClaimSyncDependencies extends Pick<ClaimViews, 'directory' | 'p
   log: Logger;
 }
 
-/** More than any way to a claim's rest has, with a few addresses lost to others on it. */
+/** More steps than a sync needs, even if it loses a few addresses to other writers. */
 const MAX_STEPS = 24;
 const MIN_RETRY_MS = 50;
 
-/** Brings one claim, a `namespace/name`, to its addresses, and frees those of claims of that name that are gone. */
+/** Creates the reconciler of claims. It allocates the addresses of one claim, by `namespace/name`, and releases those of deleted claims of that name. */
 export function createClaimSync(
   dependencies: ClaimSyncDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const written = new WrittenClaims();
-  const spoiled = new AddressQuarantine(dependencies.book, dependencies.clock);
-  const patience = new PoolGracePeriods();
+  const quarantine = new AddressQuarantine(dependencies.book, dependencies.clock);
+  const gracePeriods = new PoolGracePeriods();
   const vmis = new VmiOwners(dependencies);
   return async (key, signal) => {
     const { gate, claims, waitList } = dependencies;
@@ -72,46 +72,46 @@ export function createClaimSync(
       waitList.remove(key);
       return undefined;
     }
-    spoiled.liftDue();
+    quarantine.liftDue();
     const claim = written.newest(key, claims.get(key));
     const call = signal === undefined ? {} : { signal };
-    return new ClaimSync({ key, claim, written, spoiled, patience, vmis, call }, dependencies).run();
+    return new ClaimSync({ key, claim, written, quarantine, gracePeriods, vmis, call }, dependencies).run();
   };
 }
 
 interface SyncInput {
   key: string;
-  /** As the cache, or our last write, has it. */
+  /** The newer of the cached claim and our own last write. */
   claim: IPAMClaim | undefined;
   written: WrittenClaims;
-  spoiled: AddressQuarantine;
-  patience: PoolGracePeriods;
+  quarantine: AddressQuarantine;
+  gracePeriods: PoolGracePeriods;
   vmis: VmiOwners;
   call: CallOptions;
 }
 
-/** One sync: steps, each planned anew from what the last one has left. */
+/** One sync: it observes the claim, plans a step and performs it, until nothing is left to do. */
 class ClaimSync {
-  readonly #target: SyncInput;
+  readonly #input: SyncInput;
   readonly #dependencies: ClaimSyncDependencies;
-  readonly #fresh = new Set<string>();
-  /** UIDs of claims of this name that the API server has shown to be gone. */
+  readonly #unpublished = new Set<string>();
+  /** UIDs of claims of this name that a live read has proven gone. */
   readonly #gone = new Set<string>();
-  /** The claim's leases that were there before the API server last said how it is. */
-  #judged: ReadonlySet<LeaseRecord> = new Set();
+  /** The claim's leases that existed before its last live read. */
+  #knownLeases: ReadonlySet<LeaseRecord> = new Set();
   #claim: IPAMClaim | undefined;
-  #users: readonly ClaimPod[] = [];
+  #livePods: readonly ClaimPod[] = [];
   #findings: Findings = { isLive: false, arePodsLive: false };
 
-  constructor(target: SyncInput, dependencies: ClaimSyncDependencies) {
-    this.#target = target;
+  constructor(input: SyncInput, dependencies: ClaimSyncDependencies) {
+    this.#input = input;
     this.#dependencies = dependencies;
-    this.#claim = target.claim;
+    this.#claim = input.claim;
   }
 
   async run(): Promise<SyncResult> {
     const { log, metrics, gate } = this.#dependencies;
-    const { key } = this.#target;
+    const { key } = this.#input;
     for (let steps = 0; steps < MAX_STEPS; steps++) {
       if (!gate.isOpen()) return undefined;
       const observed = this.#observe();
@@ -121,168 +121,157 @@ class ClaimSync {
       log.debug({ claim: key, step: step.kind }, step.reason);
       await this.#perform(step, observed);
     }
-    return { retry: 'it changes faster than it can be followed' };
+    return { retry: 'the claim changes faster than it can be synced' };
   }
 
   #observe(): ClaimObservation | undefined {
-    const { key, patience, vmis } = this.#target;
+    const { key, gracePeriods, vmis } = this.#input;
     if (this.#claim === undefined) {
-      patience.forget(key);
+      gracePeriods.forget(key);
       return undefined;
     }
     const { clock, waitList } = this.#dependencies;
     const observed = observe(this.#claim, this.#dependencies);
-    const resolution = patience.applyTo(key, observed.resolution, clock.now());
-    const users = new Map([...observed.pods, ...this.#users].map((pod) => [pod.metadata.uid, pod]));
-    const found = vmis.createdByKubeVirt([...users.values()]);
-    const mayRecount = () => waitList.canUpdateCounts(key, clock.now());
-    return {
-      ...observed,
-      resolution,
-      pods: found,
-      launcherVmis: vmis.verify(found, this.#claim),
-      canUpdateCounts: mayRecount,
-    };
+    const resolution = gracePeriods.applyTo(key, observed.resolution, clock.now());
+    const byUid = new Map([...observed.pods, ...this.#livePods].map((pod) => [pod.metadata.uid, pod]));
+    const pods = vmis.createdByKubeVirt([...byUid.values()]);
+    const canUpdateCounts = () => waitList.canUpdateCounts(key, clock.now());
+    return { ...observed, resolution, pods, launcherVmis: vmis.verify(pods, this.#claim), canUpdateCounts };
   }
 
   #plan(observed: ClaimObservation | undefined): ClaimStep {
-    const strays = leasesOfEarlierClaims(this.#target.key, this.#claim, this.#dependencies);
-    const ofStrays = planEarlierClaims(strays, this.#gone);
-    if (ofStrays !== undefined) return ofStrays;
-    if (observed === undefined) return { kind: 'none', reason: 'it is gone' };
-    // whoever has made or taken a lease since the last look may have come to show it
-    if (!observed.held.every((lease) => this.#judged.has(lease))) this.#findings.isLive = false;
+    const leases = leasesOfEarlierClaims(this.#input.key, this.#claim, this.#dependencies);
+    const release = planEarlierClaims(leases, this.#gone);
+    if (release !== undefined) return release;
+    if (observed === undefined) return { kind: 'none', reason: 'the claim is gone' };
+    // another process may have come to show a lease that is newer than the last live read
+    if (!observed.held.every((lease) => this.#knownLeases.has(lease))) this.#findings.isLive = false;
     return plan(observed, this.#findings);
   }
 
-  /** To be called before the API server says how the claim is. */
-  #noteLeases(): void {
-    this.#judged = new Set(this.#dependencies.book.ofOwner(this.#claim?.metadata.uid ?? ''));
+  /** Call it before each live read of the claim. */
+  #recordLeases(): void {
+    this.#knownLeases = new Set(this.#dependencies.book.ofOwner(this.#claim?.metadata.uid ?? ''));
   }
 
   async #perform(step: Exclude<ClaimStep, { kind: 'none' }>, observed: ClaimObservation | undefined): Promise<void> {
     const { client, metrics } = this.#dependencies;
     switch (step.kind) {
-      case 'look':
-        await this.#look();
+      case 'read-claim':
+        await this.#readClaim();
         return;
       case 'release':
         await releaseAll(step.leases, this.#context());
         metrics.countReleases(step.leases.length);
         return;
-      case 'note-mac':
+      case 'record-mac':
         await recordMac(step.leases, step.mac, this.#context());
         return;
-      case 'look-at-pods':
+      case 'list-pods':
         if (observed === undefined) return;
-        this.#users = await listClaimPods(observed.claim, client, this.#target.call);
+        this.#livePods = await listClaimPods(observed.claim, client, this.#input.call);
         this.#findings.arePodsLive = true;
         return;
-      case 'look-at-vmi':
-        await this.#target.vmis.readVmi(step, this.#target.call);
+      case 'read-vmi':
+        await this.#input.vmis.readVmi(step, this.#input.call);
         return;
-      case 'take':
+      case 'allocate':
         if (observed?.resolution.kind !== 'served') return;
-        await this.#take(step, observed.claim, observed.resolution.pool);
+        await this.#allocate(step, observed.claim, observed.resolution.pool);
         return;
-      case 'write':
-        if (observed !== undefined) await this.#write(step, observed.claim);
+      case 'write-status':
+        if (observed !== undefined) await this.#writeStatus(step, observed.claim);
         return;
     }
   }
 
   /**
-   * What was found out of an older state is forgotten. A claim is there before its leases are: whoever has some before the API server is asked,
-   * and is not what it answers, is gone for good. Leases that come later may be those of a claim that has come since.
+   * Reads the claim live and forgets findings about older versions. A claim exists before its leases: an owner of leases that existed before the read, and that
+   * the read does not return, is gone. Later leases may belong to a newer claim.
    */
-  async #look(): Promise<void> {
-    const { key, call } = this.#target;
+  async #readClaim(): Promise<void> {
+    const { key, call } = this.#input;
     const owners = leasesOfEarlierClaims(key, undefined, this.#dependencies).flatMap(({ owner }) => owner?.uid ?? []);
     const before = this.#claim;
-    this.#noteLeases();
+    this.#recordLeases();
     this.#claim = await readClaim(key, this.#dependencies.client, call);
     for (const uid of owners) if (uid !== this.#claim?.metadata.uid) this.#gone.add(uid);
-    // whoever has written to it meanwhile may have shown what was taken here, even if it is not shown any more
-    if (this.#claim?.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#fresh.clear();
+    // another writer may have shown an address that was allocated here, even if the status no longer shows it
+    if (this.#claim?.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#unpublished.clear();
     this.#findings = { isLive: true, arePodsLive: this.#findings.arePodsLive };
   }
 
-  async #take(step: Extract<ClaimStep, { kind: 'take' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
+  async #allocate(step: Extract<ClaimStep, { kind: 'allocate' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
     const { book, waitList, restoreHolds, blocks, clock, heldByStopped, stickyMAC, metrics } = this.#dependencies;
     const { purpose, addresses, families } = step;
     const terms = {
       ...leaseTimesOf(pool, this.#dependencies),
       now: clock.wall(),
-      // counted only where it is told
+      // counted only if a message needs it
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
       promisedTo: (address: Address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
     };
     const mac = claimMacOf(claim);
-    const wish = {
-      addresses,
-      families,
-      owner: leaseOwnerOf(claim),
-      ...(mac !== undefined && { mac }),
-      seeksKept: stickyMAC,
-    };
-    const pressed = (family: Family) => blocks?.press(pool.name, family);
-    const chosen = pick(claim, pool, wish, { view: book.view(pool), terms, waiters: waitList, pressed });
-    // nothing is awaited from the choice until it is held, or waited for
+    const owner = leaseOwnerOf(claim);
+    const request = { addresses, families, owner, ...(mac !== undefined && { mac }), seeksKept: stickyMAC };
+    const noteShortage = (family: Family) => blocks?.press(pool.name, family);
+    const chosen = pick(claim, pool, request, { view: book.view(pool), terms, waitList, noteShortage });
+    // no await between the choice and the moment when it is pending or waited for
     const outcome = chosen.ok
       ? await allocateAll(chosen.candidates, { claim, pool }, this.#context())
       : ({ kind: 'refused', refusal: chosen.refusal } as const);
     metrics.countAllocation(purpose, outcome.kind);
     if (outcome.kind === 'refused') {
       this.#findings[purpose] = outcome.refusal;
-      this.#wait(claim, pool);
-    } else if (outcome.kind === 'taken') {
-      this.#leave();
-      // what it needs is another thing now
+      this.#startWaiting(claim, pool);
+    } else if (outcome.kind === 'allocated') {
+      this.#stopWaiting();
+      // it may need other addresses now
       if (purpose === 'move') delete this.#findings.need;
     }
   }
 
-  async #write(step: Extract<ClaimStep, { kind: 'write' }>, claim: IPAMClaim): Promise<void> {
-    this.#noteLeases();
-    const after = await writeStatus(claim, step.verdict, this.#context());
+  async #writeStatus(step: Extract<ClaimStep, { kind: 'write-status' }>, claim: IPAMClaim): Promise<void> {
+    this.#recordLeases();
+    const after = await writeStatus(claim, step.desired, this.#context());
     if (after === undefined) {
-      await this.#look();
+      await this.#readClaim();
       return;
     }
-    const { key, written } = this.#target;
-    const { ips, allocated, request } = step.verdict;
+    const { key, written } = this.#input;
+    const { ips, allocated, request } = step.desired;
     const isNews = claim.status?.ips?.join() !== ips.join();
     const level = allocated.status !== 'True' || request !== undefined ? 'warn' : isNews ? 'info' : 'debug';
     this.#dependencies.log[level]({ claim: key, ips, reason: allocated.reason }, request?.message ?? allocated.message);
-    recordClaimEvents(claim, step.verdict, this.#dependencies.events);
+    recordClaimEvents(claim, step.desired, this.#dependencies.events);
     written.wrote(key, after);
     this.#claim = after;
-    // a pod that has come since the last look may have read the status before this
-    this.#users = [];
+    // a pod that was created since the last list may have read the previous status
+    this.#livePods = [];
     this.#findings = { ...this.#findings, isLive: true, arePodsLive: false };
-    if (ips.length > 0) this.#fresh.clear();
+    if (ips.length > 0) this.#unpublished.clear();
   }
 
-  /** At rest; where something is missing, until it may be had. */
+  /** Ends the sync. If addresses are missing, the result says when to try again. */
   #settle(observed: ClaimObservation | undefined): SyncResult {
-    if (this.#claim !== undefined) this.#dependencies.restoreHolds.onSynced(this.#claim);
+    const { restoreHolds, clock, waitList } = this.#dependencies;
+    const { key, gracePeriods } = this.#input;
+    if (this.#claim !== undefined) restoreHolds.onSynced(this.#claim);
     const refusals = this.#refusals;
     if (refusals.length === 0) {
-      this.#leave();
-      const ms =
-        this.#target.patience.remainingMs(this.#target.key, this.#dependencies.clock.now()) ||
-        vmiRecheckDelayMs(observed);
+      this.#stopWaiting();
+      const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed);
       return ms > 0 ? { retryAfterMs: ms } : undefined;
     }
     const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
-    const ms = Math.max(retryAt - this.#dependencies.clock.wall(), MIN_RETRY_MS);
-    return { retryAfterMs: Math.min(ms, this.#dependencies.waitList.recheckMs) };
+    const ms = Math.max(retryAt - clock.wall(), MIN_RETRY_MS);
+    return { retryAfterMs: Math.min(ms, waitList.recheckMs) };
   }
 
-  #wait(claim: IPAMClaim, pool: Pool): void {
+  #startWaiting(claim: IPAMClaim, pool: Pool): void {
     const { waitList, metrics } = this.#dependencies;
     const refusals = this.#refusals;
-    waitList.set(this.#target.key, {
+    waitList.set(this.#input.key, {
       created: claim.metadata.creationTimestamp ?? '',
       ...(refusals.some(isPoolExhausted) && { pool }),
       addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace: pool.addressSpace, address }] : [])),
@@ -295,14 +284,15 @@ class ClaimSync {
     return [need, move].filter((refusal) => refusal !== undefined);
   }
 
-  #leave(): void {
-    this.#dependencies.waitList.remove(this.#target.key);
-    this.#dependencies.metrics.setWaiting(this.#dependencies.waitList.size);
+  #stopWaiting(): void {
+    const { waitList, metrics } = this.#dependencies;
+    waitList.remove(this.#input.key);
+    metrics.setWaiting(waitList.size);
   }
 
   #context() {
     const { client, book, clock } = this.#dependencies;
-    const { call, spoiled } = this.#target;
-    return { client, book, clock, call, spoiled, fresh: this.#fresh };
+    const { call, quarantine } = this.#input;
+    return { client, book, clock, call, quarantine, unpublished: this.#unpublished };
   }
 }

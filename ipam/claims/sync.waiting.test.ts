@@ -10,13 +10,13 @@ describe('syncing a claim whose pool is full', () => {
 
   const NAMES: Name[] = ['a', 'b', 'c', 'd', 'e'];
 
-  /** Four addresses, and five who want one. */
+  /** A pool of four addresses, and five claims. */
   beforeEach(async () => {
     for (const name of NAMES) scene.create(name, { owned: true });
     await scene.cluster.settle();
   });
 
-  it('says how full it is, on the claim and on its VM, once', async () => {
+  it('reports the counts of the pool on the claim and its VM, once', async () => {
     await scene.sync('e');
     expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
     expect(scene.process.events).to.deep.equal(
@@ -26,7 +26,7 @@ describe('syncing a claim whose pool is full', () => {
     );
   });
 
-  it('shows other counts a minute later, and makes no event of that', async () => {
+  it('shows new counts a minute later without an event', async () => {
     const message = () => scene.claim('e').status?.conditions?.[0]?.message;
     const events = scene.process.events.length;
     scene.process.heldByStopped = 2;
@@ -41,23 +41,23 @@ describe('syncing a claim whose pool is full', () => {
     expect(scene.process.events).to.have.lengthOf(events);
   });
 
-  it('gives the claim its address as soon as one has cooled down, and says so', async () => {
+  it('allocates an address as soon as one has cooled down, and reports it', async () => {
     scene.finish('b');
     await scene.cluster.settle();
     expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
     await scene.cluster.coolDown();
     expect(scene.ipsOf('e')).to.deep.equal(['10.0.0.3']);
-    expect(scene.process.events.at(-1)).to.match(/^Normal VirtualMachine AddressesAllocated: 10\.0\.0\.3/);
+    expect(scene.process.events.at(-1)).to.match(/^Normal VirtualMachine AddressesAllocated: Allocated 10\.0\.0\.3/);
   });
 
-  it('asks again when the first address will have cooled down', async () => {
+  it('tries again when the first address will have cooled down', async () => {
     scene.finish('b');
     await scene.cluster.settle();
     scene.cluster.world.now += 20_000;
     expect((await scene.sync('e')).result).to.deep.equal({ retryAfterMs: 40_000 });
   });
 
-  it('lets the oldest of those who wait go first, whoever comes', async () => {
+  it('serves the oldest waiting claim first, whichever is synced first', async () => {
     scene.finish('a');
     scene.finish('b');
     await scene.cluster.settle();

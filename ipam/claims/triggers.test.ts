@@ -11,50 +11,50 @@ function claim(name: string, born: number, network = 'blue'): IPAMClaim {
   return { ...made, metadata: { ...made.metadata, creationTimestamp: day(born) } };
 }
 
-describe('what a change wakes', () => {
-  const nobody = { concerned: () => ['vms/waiting'] };
+describe('the claims that a change wakes', () => {
+  const waitList = { claimsToWake: () => ['vms/waiting'] };
   const held = lease('10.0.0.5');
   const released = { ...held, releasedAt: 1 };
   const cache = new Cache<IPAMClaim>(SERVED_CLAIM_INDEXES);
   for (const each of [claim('young', 3), claim('old', 1), claim('green', 2, 'green')]) cache.set(each);
 
-  it('is the claim itself', () => {
+  it('include the changed claim', () => {
     expect(keysOfClaim({ object: claim('a', 1) })).to.deep.equal(['vms/a']);
   });
 
-  it('is the claim whose lease it is', () => {
-    expect(keysOfLease({ after: held }, nobody)).to.deep.equal(['vms/vm1.data']);
+  it('include the owner of a changed lease', () => {
+    expect(keysOfLease({ after: held }, waitList)).to.deep.equal(['vms/vm1.data']);
   });
 
-  it('is also those who wait where a lease is released, goes, or is given back', () => {
-    expect(keysOfLease({ before: held, after: released }, nobody)).to.deep.equal(['vms/vm1.data', 'vms/waiting']);
-    expect(keysOfLease({ before: released }, nobody)).to.deep.equal(['vms/vm1.data', 'vms/waiting']);
+  it('include waiting claims if a lease is released, deleted or returned', () => {
+    expect(keysOfLease({ before: held, after: released }, waitList)).to.deep.equal(['vms/vm1.data', 'vms/waiting']);
+    expect(keysOfLease({ before: released }, waitList)).to.deep.equal(['vms/vm1.data', 'vms/waiting']);
   });
 
-  it('is the former and the new owner of a lease that is taken', () => {
+  it('include the former and the new owner of a lease', () => {
     const owner = { kind: 'IPAMClaim' as const, namespace: 'vms', name: 'next', uid: 'n' };
-    expect(keysOfLease({ before: released, after: { ...held, owner } }, nobody)).to.deep.equal([
+    expect(keysOfLease({ before: released, after: { ...held, owner } }, waitList)).to.deep.equal([
       'vms/vm1.data',
       'vms/next',
     ]);
   });
 
-  it('is no claim where the lease is a pod’s', () => {
+  it("do not include any if the lease is a pod's", () => {
     const owner = { kind: 'Pod' as const, namespace: 'vms', name: 'p', uid: 'p' };
-    expect(keysOfLease({ after: { ...held, owner } }, nobody)).to.deep.equal([]);
+    expect(keysOfLease({ after: { ...held, owner } }, waitList)).to.deep.equal([]);
   });
 
-  it('is the claims of the networks whose pools change, oldest first', () => {
+  it('include those of the networks whose pools change, oldest first', () => {
     expect(keysOfNetworks(new Set(['blue']), cache)).to.deep.equal(['vms/old', 'vms/young']);
     expect(keysOfNetworks(new Set(['red']), cache)).to.deep.equal([]);
   });
 
-  it('is everything when a process begins to lead: claims, oldest first, and what claims have left', () => {
+  it('are all when a process becomes the leader, oldest first, with deleted claims that have leases last', () => {
     const left = { all: () => [held, lease('10.0.0.6')] };
     expect(allClaimKeys(cache, left)).to.deep.equal(['vms/old', 'vms/green', 'vms/young', 'vms/vm1.data']);
   });
 
-  it('begins with those that show addresses: nothing else may keep these from others', () => {
+  it('begin with claims that show addresses, because nothing else may keep other claims from these', () => {
     const restored = { ...claim('restored', 9), status: { ips: ['10.0.0.5/24'] } };
     const odd = { ...claim('odd', 4), status: {} as never };
     const claims = { list: () => [...cache.list(), odd, restored] };

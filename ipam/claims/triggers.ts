@@ -5,31 +5,31 @@ import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { BY_NETWORK } from './indexes.js';
 import type { ClaimWaitList } from './wait-list.js';
 
-/** Which claims a change concerns, as keys. */
+/** Maps changes to the keys of the claims that must be synced. */
 
 export function keysOfClaim({ object }: { object: KubeObject }): string[] {
   return [objectKey(object)];
 }
 
-/** The claims that have and had the lease, and where it is not somebody's now, those who wait for such. */
+/** The claims that have or had the lease and, if it is not held any more, the claims that wait for it. */
 export function keysOfLease(
   { before, after }: { before?: LeaseRecord; after?: LeaseRecord },
-  waiters: Pick<ClaimWaitList, 'concerned'>,
+  waitList: Pick<ClaimWaitList, 'claimsToWake'>,
 ): string[] {
   const lease = after ?? before;
   if (lease === undefined) return [];
   const isTaken = after !== undefined && stateOf(after) === 'held';
-  const waiting = isTaken ? [] : waiters.concerned(lease.addressSpace, lease.address);
+  const waiting = isTaken ? [] : waitList.claimsToWake(lease.addressSpace, lease.address);
   return [...new Set([...claimOf(before), ...claimOf(after), ...waiting])];
 }
 
-/** Those who wait for an address that is free again, though no lease has changed: the write that was to lease it was given up. */
+/** The claims that wait for an address that is free again without a lease change, because a pending write of its lease was abandoned. */
 export function keysOfFreedAddress(
   addressSpace: string,
   address: Address,
-  waiters: Pick<ClaimWaitList, 'concerned'>,
+  waitList: Pick<ClaimWaitList, 'claimsToWake'>,
 ): readonly string[] {
-  return waiters.concerned(addressSpace, address);
+  return waitList.claimsToWake(addressSpace, address);
 }
 
 /** The claims of networks whose pools or NADs have changed, oldest first. */
@@ -41,8 +41,8 @@ export function keysOfNetworks(
 }
 
 /**
- * Every claim that there is, so that nobody has to know who waited before: first those that show addresses, for after a restore they may have
- * no lease yet that would keep others from them; each oldest first. Then those that have nothing left but leases.
+ * All claims, so that a new leader need not know which of them waited. Claims that show addresses come first, because after a restore no lease may protect these
+ * addresses yet; then all others; each group oldest first. Deleted claims that still have leases come last.
  */
 export function allClaimKeys(
   claims: { list(): readonly IPAMClaim[] },

@@ -14,14 +14,14 @@ const FOREIGN: Resolution = { kind: 'foreign', message: 'NAD vms/blue delegates 
 
 function pod(name: string, more: Partial<ClaimPod> = {}): ClaimPod {
   const metadata = { name, namespace: 'vms', uid: `${name}-uid` };
-  return { metadata, terminal: false, claims: ['vm1.data'], scheduledAt: START, ...more };
+  return { metadata, isTerminal: false, claims: ['vm1.data'], scheduledAt: START, ...more };
 }
 
-describe('a claim that nobody honours', () => {
+describe('a claim that no IPAM honours', () => {
   const message =
-    'IPAMClaim vm1.data got no address within 60 s of the start of pod p: NAD vms/blue delegates IPAM to host-local, ' +
-    'and nobody else honours the claim; let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, ' +
-    'or take allowPersistentIPs out of its config';
+    'IPAMClaim vm1.data got no address within 60 s after the start of pod p: NAD vms/blue delegates IPAM to host-local, ' +
+    'and no other IPAM honours the claim. Let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, ' +
+    'or remove allowPersistentIPs from its config';
   const leaving = { ...pod('p'), metadata: { ...pod('p').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
   const rows: {
     name: string;
@@ -31,39 +31,35 @@ describe('a claim that nobody honours', () => {
     resolution?: Resolution;
     told: boolean;
   }[] = [
-    { name: 'is told of once its pod has waited for a minute', told: true },
-    { name: 'is not told of before', seconds: 59.999, told: false },
+    { name: 'is reported once its pod has waited for a minute', told: true },
+    { name: 'is not reported earlier', seconds: 59.999, told: false },
+    { name: 'is reported even if its status lacks fields', claim: { ...claim(), status: {} }, told: true },
+    { name: 'is not reported if it has addresses', claim: claim({ ips: ['10.0.0.5/24'] }), told: false },
+    { name: 'is not reported while it is being deleted', claim: claim({ deleting: true }), told: false },
     {
-      name: 'is told of where another writer left its status in pieces',
-      claim: { ...claim(), status: {} },
-      told: true,
-    },
-    { name: 'is none where it has addresses', claim: claim({ ips: ['10.0.0.5/24'] }), told: false },
-    { name: 'is none while it is being deleted', claim: claim({ deleting: true }), told: false },
-    {
-      name: 'is none where it is ours, and no pool can serve it',
+      name: 'is not reported if Holdfast has no pool for its network',
       resolution: { kind: 'unserved', message: '' },
       told: false,
     },
-    { name: 'is none where it is ours', resolution: { kind: 'served', pool: {} as never }, told: false },
+    { name: 'is not reported if a pool serves it', resolution: { kind: 'served', pool: {} as never }, told: false },
     {
-      name: 'is none where the pod has no node yet',
-      pod: { metadata: pod('p').metadata, terminal: false, claims: ['vm1.data'] },
+      name: 'is not reported while its pod has no node',
+      pod: { metadata: pod('p').metadata, isTerminal: false, claims: ['vm1.data'] },
       told: false,
     },
     {
-      name: 'is none for a launcher that does not refer to it',
+      name: 'is not reported for a launcher that does not reference it',
       pod: pod('p', { claims: [], vmi: { name: 'vm1', uid: 'vmi-uid' } }),
       told: false,
     },
-    { name: 'is none for a pod that is being deleted', pod: leaving, told: false },
+    { name: 'is not reported for a pod that is being deleted', pod: leaving, told: false },
   ];
   for (const row of rows) {
     it(row.name, () => {
       const now = START + (row.seconds ?? 60) * 1_000;
       const situation = {
         claim: row.claim ?? claim(),
-        users: [row.pod ?? pod('p')],
+        pods: [row.pod ?? pod('p')],
         resolution: row.resolution ?? FOREIGN,
         now,
       };
@@ -73,19 +69,19 @@ describe('a claim that nobody honours', () => {
   }
 });
 
-describe('UnhonouredClaims', () => {
+describe('reports of claims that no IPAM honours', () => {
   const clock = () => new ManualClock(START);
 
   class Bed {
     readonly clock = clock();
     readonly events: string[] = [];
     claims: IPAMClaim[] = [claim()];
-    users: ClaimPod[] = [];
+    claimPods: ClaimPod[] = [];
     open = true;
     resolve: () => Resolution = () => FOREIGN;
     readonly unhonoured = new UnhonouredClaims({
       claims: { list: () => this.claims },
-      pods: { usersOf: () => this.users },
+      pods: { podsOf: () => this.claimPods },
       directory: { resolve: () => this.resolve() },
       events: {
         event: ({ kind, metadata }: EventSubject, type, reason, text) =>
@@ -114,26 +110,26 @@ describe('UnhonouredClaims', () => {
     `Warning IPAMClaimNotHonoured on VirtualMachine vm1: ${name}`,
   ];
 
-  it('tell the claim and its VM, once for each pod', async () => {
-    bed.users = [pod('p')];
+  it('go to the claim and its VM, once for each pod', async () => {
+    bed.claimPods = [pod('p')];
     await bed.until(300);
     expect(bed.events).to.deep.equal(about('p'));
-    bed.users = [pod('p'), pod('q', { scheduledAt: START + 300_000 })];
+    bed.claimPods = [pod('p'), pod('q', { scheduledAt: START + 300_000 })];
     await bed.until(355);
     expect(bed.events).to.have.length(2);
     await bed.until(365);
     expect(bed.events).to.deep.equal([...about('p'), ...about('q')]);
   });
 
-  it('tell nobody while the gate is closed', async () => {
+  it('are not made while the gate is closed', async () => {
     bed.open = false;
-    bed.users = [pod('p')];
+    bed.claimPods = [pod('p')];
     await bed.until(300);
     expect(bed.events).to.deep.equal([]);
   });
 
-  it('go on where one claim cannot be judged', async () => {
-    bed.users = [pod('p')];
+  it('continue if the check of one claim fails', async () => {
+    bed.claimPods = [pod('p')];
     let calls = 0;
     bed.resolve = () => {
       if (calls++ % 2 === 0) throw new TypeError('bad NAD');
@@ -144,7 +140,7 @@ describe('UnhonouredClaims', () => {
     expect(bed.events).to.deep.equal(about('p'));
   });
 
-  it('ask for no NAD where nobody uses the claim', async () => {
+  it('read no NAD for claims that no pod uses', async () => {
     let asked = 0;
     bed.resolve = () => {
       asked++;
@@ -152,7 +148,7 @@ describe('UnhonouredClaims', () => {
     };
     await bed.until(300);
     expect(asked).to.equal(0);
-    bed.users = [pod('p')];
+    bed.claimPods = [pod('p')];
     await bed.until(310);
     expect(asked).to.be.greaterThan(0);
   });

@@ -11,47 +11,47 @@ import type { Resolution } from '../directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './claim-pods.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 
-/** What bears on whether a claim is honoured. */
+/** What decides whether a claim is honoured. */
 export interface HonourCheck {
   readonly claim: IPAMClaim;
-  readonly users: readonly ClaimPod[];
+  readonly pods: readonly ClaimPod[];
   readonly resolution: Resolution;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** A pod that waits for a claim's addresses in vain. */
+/** A pod whose claim gets no address. */
 export interface UnhonouredPod {
   readonly pod: ClaimPod;
   readonly message: string;
 }
 
 const REMEDY =
-  'let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, or take allowPersistentIPs out of its config';
+  'Let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, or remove allowPersistentIPs from its config';
 
 /**
- * The pods that refer to a claim and have had a node for `afterMs` without anybody giving the claim an address, where that is not for us
- * to do. A pod without a node is not waited for: no IPAM need have looked at it.
+ * Returns the pods that reference a claim of another IPAM and have had a node for `afterMs` while the claim has no address. A pod without a node does not count,
+ * because no IPAM need have seen it.
  */
-export function unhonouredPods({ claim, users, resolution, now }: HonourCheck, afterMs: number): UnhonouredPod[] {
+export function unhonouredPods({ claim, pods, resolution, now }: HonourCheck, afterMs: number): UnhonouredPod[] {
   const { name } = claim.metadata;
   const ips = claim.status?.ips ?? [];
   if (resolution.kind !== 'foreign' || ips.length > 0 || isBeingDeleted(claim)) return [];
-  return users
+  return pods
     .filter(
       (pod) => pod.claims.includes(name) && !isBeingDeleted(pod) && now - (pod.scheduledAt ?? Infinity) >= afterMs,
     )
     .map((pod) => ({
       pod,
       message:
-        `IPAMClaim ${name} got no address within ${afterMs / 1000} s of the start of pod ${pod.metadata.name}: ` +
-        `${resolution.message}, and nobody else honours the claim; ${REMEDY}`,
+        `IPAMClaim ${name} got no address within ${afterMs / 1000} s after the start of pod ${pod.metadata.name}: ` +
+        `${resolution.message}, and no other IPAM honours the claim. ${REMEDY}`,
     }));
 }
 
 export interface UnhonouredDeps {
   readonly claims: Pick<Cache<IPAMClaim>, 'list'>;
-  readonly pods: Pick<ClaimPods, 'usersOf'>;
+  readonly pods: Pick<ClaimPods, 'podsOf'>;
   readonly directory: Pick<PoolDirectory, 'resolve'>;
   readonly events: Pick<EventRecorder, 'event'>;
   readonly clock: Clock;
@@ -63,7 +63,7 @@ export interface UnhonouredDeps {
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
 
-/** Tells users of claims that nobody honours, once for each pod. */
+/** Reports claims that no IPAM honours, once for each pod. */
 export class UnhonouredClaims {
   readonly #deps: UnhonouredDeps;
   /** UIDs of claim and pod. */
@@ -101,19 +101,19 @@ export class UnhonouredClaims {
       try {
         for (const use of this.#usesOf(claim)) told.add(this.#tell(claim, use));
       } catch (error) {
-        log.error({ claim: objectKey(claim), err: error }, 'it cannot be said whether the claim is honoured');
+        log.error({ claim: objectKey(claim), err: error }, 'cannot check whether the claim is honoured');
       }
     }
-    // what is not seen any more need not be remembered
+    // pods that are gone need not be remembered
     this.#told = told;
   }
 
   #usesOf(claim: IPAMClaim): UnhonouredPod[] {
     const { pods, directory, clock, config } = this.#deps;
-    const users = pods.usersOf(claim);
-    if (users.length === 0) return [];
-    const situation = { claim, users, resolution: directory.resolve(claim), now: clock.wall() };
-    return unhonouredPods(situation, config.unhonouredAfterMs);
+    const claimPods = pods.podsOf(claim);
+    if (claimPods.length === 0) return [];
+    const check = { claim, pods: claimPods, resolution: directory.resolve(claim), now: clock.wall() };
+    return unhonouredPods(check, config.unhonouredAfterMs);
   }
 
   #tell(claim: IPAMClaim, { pod, message }: UnhonouredPod): string {

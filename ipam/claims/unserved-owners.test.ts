@@ -17,7 +17,7 @@ const ALLOCATED: Condition = {
   lastTransitionTime: '2026-01-01T00:00:00Z',
 };
 
-/** Claims whose status is written, and an API server that serves some kinds of KubeVirt or none. */
+/** Claims with their status, and an API server that serves some kinds of KubeVirt or none. */
 class World {
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
   readonly claims: IPAMClaim[];
@@ -43,7 +43,7 @@ class World {
     this.checks.start();
   }
 
-  /** The next round has ended. */
+  /** Waits for the end of the next round. */
   async round(): Promise<void> {
     await this.clock.untilAlarmsSet();
     this.clock.advanceTo(this.clock.now() + 10_000);
@@ -85,7 +85,7 @@ describe('claims while the API server does not serve the kinds of VMs', () => {
   let world: World;
   afterEach(() => world.checks.stop());
 
-  it('say so in a condition, once, and keep what else their status says', async () => {
+  it('have a condition that says so, once, and keep the rest of their status', async () => {
     world = new World();
     world.clock.setBack(3_600_000);
     world.kinds = undefined;
@@ -101,14 +101,14 @@ describe('claims while the API server does not serve the kinds of VMs', () => {
     expect(new Set(world.paths)).to.deep.equal(new Set(['/apis/kubevirt.io/v1']));
   });
 
-  it('say so if only one of the kinds is gone', async () => {
+  it('have the condition if only one of the kinds is gone', async () => {
     world = new World();
     world.kinds = ['virtualmachineinstances'];
     await world.round();
     expect(world.conditions()).to.include('OwnerKindServed False KindNotServed');
   });
 
-  it('take it back when the kinds are served again', async () => {
+  it('lose the condition when the kinds are served again', async () => {
     world = new World();
     world.kinds = undefined;
     await world.round();
@@ -126,7 +126,7 @@ describe('claims while the API server does not serve the kinds of VMs', () => {
     expect(world.conditions()).to.include('OwnerKindServed False KindNotServed');
   });
 
-  it('are left alone if another IPAM honours them, and if no VM owns them', async () => {
+  it('are not changed if another IPAM honours them or no VM owns them', async () => {
     for (const change of [
       () => (world.resolution = { kind: 'foreign', message: '' }),
       () => (world.claims[0] = withStatus(claim({ owner: null, recordedOwner: null }))),

@@ -22,14 +22,13 @@ export interface UnservedOwnersDeps {
 }
 
 const PAUSE_MS = 10_000;
-/** What is left over is written in the next round. */
+/** The rest is written in the next round. */
 const MAX_WRITES_PER_ROUND = 500;
 const PARALLEL_WRITES = 4;
 
 /**
- * Says on claims that they cannot be released while the API server does not serve the kinds of VMs, and takes it back afterwards. Claims
- * that another IPAM honours are left alone: their status is not ours. The feature gate plays no part, because it closes if KubeVirt's object
- * is gone and the gate follows that.
+ * Sets a condition on claims that cannot be released because the API server does not serve the kinds of VMs, and removes it afterwards. Claims of another IPAM are
+ * skipped, because their status is not ours. The feature gate is ignored: it closes if it follows KubeVirt's object and that is gone.
  */
 export class UnservedOwners {
   readonly #deps: UnservedOwnersDeps;
@@ -57,7 +56,7 @@ export class UnservedOwners {
         await this.#round(signal);
       } catch (error) {
         if (error instanceof TransportError && error.fault === 'aborted') return;
-        log.warn({}, `cannot find out whether VMs are served: ${messageOf(error)}`);
+        log.warn({}, `cannot check whether the API server serves VMs: ${messageOf(error)}`);
       }
       await clock.sleep(PAUSE_MS, signal);
     }
@@ -76,7 +75,7 @@ export class UnservedOwners {
     await forEachParallel(due, PARALLEL_WRITES, (claim) => this.#write(claim, served, signal), signal);
   }
 
-  /** Never rejects: what could not be written is seen again in the next round. */
+  /** Never rejects: the next round tries a failed write again. */
   async #write(claim: IPAMClaim, served: boolean, signal: AbortSignal): Promise<void> {
     const { client, clock, log } = this.#deps;
     const { namespace, name, uid, resourceVersion } = claim.metadata;
@@ -89,7 +88,10 @@ export class UnservedOwners {
       await client.patch(IPAM_CLAIMS, { namespace, name }, patch, { subresource: 'status', signal });
     } catch (error) {
       if (isConflict(error) || isNotFound(error) || signal.aborted) return;
-      log.warn({ claim: `${namespace ?? ''}/${name}` }, `condition ${OWNER_KIND_SERVED}: ${messageOf(error)}`);
+      log.warn(
+        { claim: `${namespace ?? ''}/${name}` },
+        `cannot write condition ${OWNER_KIND_SERVED}: ${messageOf(error)}`,
+      );
     }
   }
 }

@@ -11,7 +11,12 @@ import type { ClaimPod } from './claim-pods.js';
 import { RECHECK_VMI_MS, VmiOwners } from './vmi-owners.js';
 
 function pod(name: string, uid: string, vmiName = 'vm1'): ClaimPod {
-  return { metadata: { name, namespace: 'vms', uid: name }, terminal: false, claims: [], vmi: { name: vmiName, uid } };
+  return {
+    metadata: { name, namespace: 'vms', uid: name },
+    isTerminal: false,
+    claims: [],
+    vmi: { name: vmiName, uid },
+  };
 }
 
 /** An API server with at most one VMI. */
@@ -28,11 +33,14 @@ class World {
     log: silentLogger,
   });
 
-  /** What a claim's sync does: asks, reads if it must, and asks again. @returns the UIDs of pods that are proven */
-  async proven(users: ClaimPod[], of = claim()): Promise<string[]> {
-    const { due } = this.owners.verify(users, of);
-    if (due.size > 0) await this.owners.readVmi({ claim: of, uids: due }, {});
-    return [...this.owners.verify(users, of).proven];
+  /**
+   * Does what a claim's sync does: verifies, reads if it must, and verifies again.
+   * @returns the UIDs of pods that are verified
+   */
+  async verifiedPods(pods: ClaimPod[], of = claim()): Promise<string[]> {
+    const { vmisToRead } = this.owners.verify(pods, of);
+    if (vmisToRead.size > 0) await this.owners.readVmi({ claim: of, uids: vmisToRead }, {});
+    return [...this.owners.verify(pods, of).verifiedPods];
   }
 
   async #get({ namespace, name }: ObjectRef): Promise<unknown> {
@@ -53,32 +61,34 @@ describe('the VMIs that launchers name', () => {
     world.vmi = vmi({}, { uid: 'vmi-uid', vm: 'vm-uid' });
   });
 
-  it('prove a pod whose VMI, by UID, is of the VM that owns the claim, by one read', async () => {
-    expect(await world.proven([pod('a', 'vmi-uid'), pod('b', 'vmi-uid')])).to.deep.equal(['a', 'b']);
-    expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal(['a']);
+  it('verify a pod whose VMI, by UID, belongs to the VM that owns the claim, with one read', async () => {
+    expect(await world.verifiedPods([pod('a', 'vmi-uid'), pod('b', 'vmi-uid')])).to.deep.equal(['a', 'b']);
+    expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal(['a']);
     expect(world.reads).to.deep.equal(['vms/vm1']);
   });
 
-  it('prove nothing by the name alone, and cost one read however many UIDs are forged', async () => {
+  it('do not verify a pod by the name alone, and cost one read however many UIDs are forged', async () => {
     const forged = Array.from({ length: 50 }, (_, index) => pod(`p${index}`, `forged-${index}`));
-    expect(await world.proven(forged)).to.deep.equal([]);
-    expect(await world.proven(forged)).to.deep.equal([]);
+    expect(await world.verifiedPods(forged)).to.deep.equal([]);
+    expect(await world.verifiedPods(forged)).to.deep.equal([]);
     expect(world.reads).to.have.length(1);
   });
 
-  it('prove nothing if the VMI is of another VM of that name', async () => {
+  it('do not verify a pod if the VMI belongs to another VM of that name', async () => {
     world.vmi = vmi({}, { uid: 'vmi-uid', vm: 'another-vm' });
-    expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
+    expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal([]);
   });
 
-  it('are not read for pods of another VMI, nor for a claim that no VM owns', async () => {
-    expect(await world.proven([pod('a', 'vmi-uid', 'vm2')])).to.deep.equal([]);
-    expect(await world.proven([pod('a', 'vmi-uid')], claim({ owner: null, recordedOwner: null }))).to.deep.equal([]);
+  it('are not read for pods of another VMI, nor for a claim without an owning VM', async () => {
+    expect(await world.verifiedPods([pod('a', 'vmi-uid', 'vm2')])).to.deep.equal([]);
+    expect(await world.verifiedPods([pod('a', 'vmi-uid')], claim({ owner: null, recordedOwner: null }))).to.deep.equal(
+      [],
+    );
     expect(world.reads).to.deep.equal([]);
   });
 
-  it('need no read for the claim of a VMI without a VM, which has its UID', async () => {
-    expect(await world.proven([pod('a', 'alone')], claim({ owner: vmiReference('alone') }))).to.deep.equal(['a']);
+  it('need no read for the claim of a VMI without a VM, because it has the UID of the VMI', async () => {
+    expect(await world.verifiedPods([pod('a', 'alone')], claim({ owner: vmiReference('alone') }))).to.deep.equal(['a']);
     expect(world.reads).to.deep.equal([]);
   });
 
@@ -89,50 +99,50 @@ describe('the VMIs that launchers name', () => {
       new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' }),
     ],
   ] as const) {
-    it(`prove nothing while ${name}, and are read again later`, async () => {
+    it(`verify no pod while ${name}, and are read again later`, async () => {
       world.fault = fault;
-      expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
+      expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal([]);
       world.fault = undefined;
       world.now += RECHECK_VMI_MS - 1;
-      expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
+      expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal([]);
       world.now += 1;
-      expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal(['a']);
+      expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal(['a']);
     });
   }
 
   it('are read at once for the launcher of a VM that has been restarted', async () => {
-    await world.proven([pod('a', 'vmi-uid')]);
+    await world.verifiedPods([pod('a', 'vmi-uid')]);
     world.vmi = vmi({}, { uid: 'next', vm: 'vm-uid' });
-    expect(await world.proven([pod('b', 'next')])).to.deep.equal(['b']);
+    expect(await world.verifiedPods([pod('b', 'next')])).to.deep.equal(['b']);
   });
 
-  it('prove nothing for a pod that another user created, though its VMI is of the VM', async () => {
+  it('do not verify a pod that another user created, even if its VMI belongs to the VM', async () => {
     const creator = 'system:serviceaccount:vms:kubevirt-controller';
-    const users = [{ ...pod('thief', 'vmi-uid'), creator }, pod('real', 'vmi-uid')];
-    expect(await world.proven(users)).to.deep.equal(['real']);
+    const pods = [{ ...pod('thief', 'vmi-uid'), creator }, pod('real', 'vmi-uid')];
+    expect(await world.verifiedPods(pods)).to.deep.equal(['real']);
   });
 
-  it('belong to users of the claim only if KubeVirt created the pod, or nobody knows who creates launchers', () => {
+  it('keep a pod among those of the claim only if KubeVirt created it, or if the creator of launchers is unknown', () => {
     const creator = 'system:serviceaccount:vms:kubevirt-controller';
-    const users = [{ ...pod('thief', 'vmi-uid'), creator }, pod('real', 'vmi-uid')];
-    expect(world.owners.createdByKubeVirt(users)).to.deep.equal([users[1]]);
+    const pods = [{ ...pod('thief', 'vmi-uid'), creator }, pod('real', 'vmi-uid')];
+    expect(world.owners.createdByKubeVirt(pods)).to.deep.equal([pods[1]]);
     world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
-    expect(world.owners.createdByKubeVirt(users)).to.deep.equal(users);
+    expect(world.owners.createdByKubeVirt(pods)).to.deep.equal(pods);
   });
 
-  it('prove nothing while nobody knows who creates launchers, and cost no read', async () => {
+  it('verify no pod while the creator of launchers is unknown, and cost no read', async () => {
     world.kubevirt = { problem: 'kubevirtNamespace is wrong' };
-    expect(await world.proven([pod('a', 'vmi-uid')])).to.deep.equal([]);
+    expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal([]);
     expect(world.owners.verify([pod('a', 'vmi-uid')], claim()).problem).to.equal('kubevirtNamespace is wrong');
     expect(world.reads).to.deep.equal([]);
   });
 
-  it('follow a claim that another VM has adopted', async () => {
-    await world.proven([pod('a', 'vmi-uid')]);
+  it('are verified for the new owner after another VM has adopted the claim', async () => {
+    await world.verifiedPods([pod('a', 'vmi-uid')]);
     world.vmi = vmi({}, { uid: 'vmi-uid', vm: 'vm-2' });
     const adopted = claim({ owner: vmReference('vm-2') });
-    expect(await world.proven([pod('a', 'vmi-uid')], adopted)).to.deep.equal([]);
+    expect(await world.verifiedPods([pod('a', 'vmi-uid')], adopted)).to.deep.equal([]);
     world.now += RECHECK_VMI_MS;
-    expect(await world.proven([pod('a', 'vmi-uid')], adopted)).to.deep.equal(['a']);
+    expect(await world.verifiedPods([pod('a', 'vmi-uid')], adopted)).to.deep.equal(['a']);
   });
 });

@@ -11,19 +11,19 @@ import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
 import type { ClaimPod } from './claim-pods.js';
 
-/** How often a VMI is read again that did not prove a pod's right. */
+/** How often a VMI is read again that did not verify its launcher. */
 export const RECHECK_VMI_MS = 15_000;
 const MAX_REMEMBERED_VMIS = 10_000;
 
-/** The launchers that name a VMI with the name of the claim's owner as their controller. */
+/** What is known of launchers whose controller is a VMI with the name of the claim's owner. */
 export interface LauncherVmis {
-  /** UIDs of pods: KubeVirt created them, and the API server has shown that their VMI is of the claim's owner. */
-  readonly proven: ReadonlySet<string>;
-  /** UIDs of VMIs that were not shown to be of the owner. */
-  readonly unproven: ReadonlySet<string>;
-  /** Of these, the VMIs that were not read lately. */
-  readonly due: ReadonlySet<string>;
-  /** Why nobody knows who creates launchers, for the claim of a workload. */
+  /** UIDs of pods that KubeVirt created and whose VMI is known to belong to the claim's owner. */
+  readonly verifiedPods: ReadonlySet<string>;
+  /** UIDs of VMIs that are not known to belong to the owner. */
+  readonly unverifiedVmis: ReadonlySet<string>;
+  /** Those of the unverified VMIs that must be read again. */
+  readonly vmisToRead: ReadonlySet<string>;
+  /** Why the user who creates launchers is unknown; only for the claim of a workload. */
   readonly problem?: string;
 }
 
@@ -35,8 +35,8 @@ export interface VmiOwnersDependencies {
 }
 
 /**
- * Whose VMI a launcher names, by UID. ipam does not watch VMIs: it reads the one VMI that has the name of the claim's owner, at most once
- * a sync, once for each UID that a pod names, and again every {@link RECHECK_VMI_MS}.
+ * Verifies the VMIs that launchers name by UID. ipam does not watch VMIs: it reads the one VMI that has the name of the claim's owner, at most once a sync, once
+ * for each UID that a pod names, and again every {@link RECHECK_VMI_MS}.
  */
 export class VmiOwners {
   readonly #dependencies: VmiOwnersDependencies;
@@ -47,27 +47,27 @@ export class VmiOwners {
     this.#dependencies = dependencies;
   }
 
-  /** Without launchers that another user created, because agents give them nothing. All, while nobody knows who creates launchers. */
-  createdByKubeVirt(users: readonly ClaimPod[]): readonly ClaimPod[] {
+  /** Leaves out launchers that another user created, because agents give them no address. Returns all while the user is unknown who creates launchers. */
+  createdByKubeVirt(pods: readonly ClaimPod[]): readonly ClaimPod[] {
     const { username } = this.#dependencies.kubevirt.controller();
-    return users.filter(({ vmi, creator = username }) => vmi === undefined || !username || creator === username);
+    return pods.filter(({ vmi, creator = username }) => vmi === undefined || !username || creator === username);
   }
 
-  verify(users: readonly ClaimPod[], claim: IPAMClaim): LauncherVmis {
-    const proven = new Set<string>();
-    const unproven = new Set<string>();
-    const due = new Set<string>();
-    if (!isWorkloadClaim(claim)) return { proven, unproven, due };
+  verify(pods: readonly ClaimPod[], claim: IPAMClaim): LauncherVmis {
+    const verifiedPods = new Set<string>();
+    const unverifiedVmis = new Set<string>();
+    const vmisToRead = new Set<string>();
+    if (!isWorkloadClaim(claim)) return { verifiedPods, unverifiedVmis, vmisToRead };
     const { username, problem } = this.#dependencies.kubevirt.controller();
-    if (problem !== undefined) return { proven, unproven, due, problem };
+    if (problem !== undefined) return { verifiedPods, unverifiedVmis, vmisToRead, problem };
     const isCandidate = candidateMatcher(claim, username);
-    for (const { metadata, vmi, creator } of users) {
+    for (const { metadata, vmi, creator } of pods) {
       if (vmi === undefined || !isCandidate(vmi.name, creator)) continue;
-      if (isOwnedBy(claim, this.#read.get(vmi.uid)?.owner ?? vmi)) proven.add(metadata.uid ?? '');
-      else unproven.add(vmi.uid);
+      if (isOwnedBy(claim, this.#read.get(vmi.uid)?.owner ?? vmi)) verifiedPods.add(metadata.uid ?? '');
+      else unverifiedVmis.add(vmi.uid);
     }
-    for (const uid of unproven) if (this.#isDue(uid)) due.add(uid);
-    return { proven, unproven, due };
+    for (const uid of unverifiedVmis) if (this.#isDue(uid)) vmisToRead.add(uid);
+    return { verifiedPods, unverifiedVmis, vmisToRead };
   }
 
   #isDue(uid: string): boolean {
@@ -75,7 +75,7 @@ export class VmiOwners {
     return read === undefined || this.#dependencies.clock.now() - read.at >= RECHECK_VMI_MS;
   }
 
-  /** Reads the VMI that has the name of the claim's owner. Never rejects: what cannot be read proves nothing. */
+  /** Reads the VMI that has the name of the claim's owner. Never rejects: a VMI that cannot be read verifies no launcher. */
   async readVmi({ claim, uids }: { claim: IPAMClaim; uids: Iterable<string> }, call: CallOptions): Promise<void> {
     const { client, clock, log } = this.#dependencies;
     const { namespace = '' } = claim.metadata;
@@ -85,7 +85,7 @@ export class VmiOwners {
       const vmi = await findUnlessGone(client, VIRTUAL_MACHINE_INSTANCES, { namespace, name }, call);
       if (vmi !== undefined) found = { uid: vmi.metadata.uid ?? '', owner: ownerOfVmi(vmi) };
     } catch (error) {
-      log.warn({ vmi: joinKey(namespace, name), error: messageOf(error) }, 'the VMI of a launcher cannot be read');
+      log.warn({ vmi: joinKey(namespace, name), error: messageOf(error) }, 'cannot read the VMI of a launcher');
     }
     const at = clock.now();
     for (const uid of uids) {
@@ -95,7 +95,7 @@ export class VmiOwners {
   }
 }
 
-/** Of the VMI that has the name of the claim's owner, and created by KubeVirt: by a user whom nobody had reason to note, or by its controller. */
+/** Matches launchers of the VMI with the name of the claim's owner that KubeVirt created. A creator that is not recorded counts as KubeVirt's controller. */
 function candidateMatcher(claim: IPAMClaim, username: string): (vmi: string, creator: string | undefined) => boolean {
   const name = claimOwnerOf(claim)?.name;
   return (vmi, creator = username) => vmi === name && creator === username;

@@ -8,99 +8,102 @@ const TEN = parseAddress('10.0.0.10');
 
 describe('claims that wait', () => {
   let woken: string[];
-  let waiters: ClaimWaitList;
+  let waitList: ClaimWaitList;
 
   beforeEach(() => {
     woken = [];
-    waiters = new ClaimWaitList((keys) => woken.push(...keys));
+    waitList = new ClaimWaitList((keys) => woken.push(...keys));
   });
 
-  it('stand in a line by age, then by name, whenever they came', () => {
-    waiters.set('vms/young', { created: '2026-01-03', pool: BLUE });
-    waiters.set('vms/b', { created: '2026-01-01', pool: BLUE });
-    waiters.set('vms/a', { created: '2026-01-01', pool: BLUE });
-    const ahead = (key: string, created: string) => waiters.ahead('blue', { key, created });
+  it('are queued by age, then by name, in any order of arrival', () => {
+    waitList.set('vms/young', { created: '2026-01-03', pool: BLUE });
+    waitList.set('vms/b', { created: '2026-01-01', pool: BLUE });
+    waitList.set('vms/a', { created: '2026-01-01', pool: BLUE });
+    const countOlder = (key: string, created: string) => waitList.countOlder('blue', { key, created });
     expect([
-      ahead('vms/a', '2026-01-01'),
-      ahead('vms/b', '2026-01-01'),
-      ahead('vms/young', '2026-01-03'),
+      countOlder('vms/a', '2026-01-01'),
+      countOlder('vms/b', '2026-01-01'),
+      countOlder('vms/young', '2026-01-03'),
     ]).to.deep.equal([0, 1, 2]);
-    expect(ahead('vms/new', '2026-01-02')).to.equal(2);
-    expect(waiters.ahead('green', { key: 'vms/new', created: '2026-01-02' })).to.equal(0);
+    expect(countOlder('vms/new', '2026-01-02')).to.equal(2);
+    expect(waitList.countOlder('green', { key: 'vms/new', created: '2026-01-02' })).to.equal(0);
   });
 
-  it('wake the next when they leave, whether they have an address or are gone', () => {
-    waiters.set('vms/a', { created: '1', pool: BLUE });
-    waiters.set('vms/b', { created: '2', pool: BLUE });
-    waiters.remove('vms/a');
+  it('wake the next claim when they leave, with an address or deleted', () => {
+    waitList.set('vms/a', { created: '1', pool: BLUE });
+    waitList.set('vms/b', { created: '2', pool: BLUE });
+    waitList.remove('vms/a');
     expect(woken).to.deep.equal(['vms/b']);
-    waiters.remove('vms/b');
-    waiters.remove('vms/b');
+    waitList.remove('vms/b');
+    waitList.remove('vms/b');
     expect(woken).to.deep.equal(['vms/b']);
-    expect(waiters.size).to.equal(0);
+    expect(waitList.size).to.equal(0);
   });
 
-  it('keep their place and wake nobody when they are refused again', () => {
-    waiters.set('vms/a', { created: '1', pool: BLUE });
-    waiters.set('vms/b', { created: '2', pool: BLUE });
-    waiters.set('vms/a', { created: '1', pool: BLUE });
-    expect(waiters.ahead('blue', { key: 'vms/b', created: '2' })).to.equal(1);
+  it('keep their place and wake none when they are refused again', () => {
+    waitList.set('vms/a', { created: '1', pool: BLUE });
+    waitList.set('vms/b', { created: '2', pool: BLUE });
+    waitList.set('vms/a', { created: '1', pool: BLUE });
+    expect(waitList.countOlder('blue', { key: 'vms/b', created: '2' })).to.equal(1);
     expect(woken).to.deep.equal([]);
   });
 
-  it('leave one line for another', () => {
-    waiters.set('vms/a', { created: '1', pool: BLUE });
-    waiters.set('vms/b', { created: '2', pool: BLUE });
-    waiters.set('vms/a', { created: '1', pool: GREEN });
+  it('leave one queue for another when their pool changes', () => {
+    waitList.set('vms/a', { created: '1', pool: BLUE });
+    waitList.set('vms/b', { created: '2', pool: BLUE });
+    waitList.set('vms/a', { created: '1', pool: GREEN });
     expect(woken).to.deep.equal(['vms/b']);
-    expect(waiters.ahead('blue', { key: 'vms/b', created: '2' })).to.equal(0);
+    expect(waitList.countOlder('blue', { key: 'vms/b', created: '2' })).to.equal(0);
   });
 
-  it('are concerned by a lease’s end where it is the address they wait for, or they are first for a pool of its space', () => {
-    waiters.set('vms/a', { created: '1', pool: BLUE });
-    waiters.set('vms/b', { created: '2', pool: BLUE });
-    waiters.set('vms/c', { created: '3', pool: GREEN });
-    waiters.set('vms/e', { created: '5', addresses: [{ addressSpace: 'blue', address: TEN }] });
-    waiters.set('vms/d', { created: '4', addresses: [{ addressSpace: 'blue', address: TEN }] });
-    expect(waiters.concerned('blue', TEN)).to.deep.equal(['vms/d', 'vms/e', 'vms/a', 'vms/c']);
-    expect(waiters.concerned('blue', parseAddress('10.0.0.11'))).to.deep.equal(['vms/a', 'vms/c']);
-    expect(waiters.concerned('other', TEN)).to.deep.equal([]);
+  it('are woken by the end of a lease if they wait for its address or are first in a queue of its address space', () => {
+    waitList.set('vms/a', { created: '1', pool: BLUE });
+    waitList.set('vms/b', { created: '2', pool: BLUE });
+    waitList.set('vms/c', { created: '3', pool: GREEN });
+    waitList.set('vms/e', { created: '5', addresses: [{ addressSpace: 'blue', address: TEN }] });
+    waitList.set('vms/d', { created: '4', addresses: [{ addressSpace: 'blue', address: TEN }] });
+    expect(waitList.claimsToWake('blue', TEN)).to.deep.equal(['vms/d', 'vms/e', 'vms/a', 'vms/c']);
+    expect(waitList.claimsToWake('blue', parseAddress('10.0.0.11'))).to.deep.equal(['vms/a', 'vms/c']);
+    expect(waitList.claimsToWake('other', TEN)).to.deep.equal([]);
   });
 
-  it('show other counts once a minute, or all of them together ten times a second', () => {
-    const named = (index: number) => waiters.set(`vms/${index}`, { created: '1', pool: BLUE });
+  it('show new counts once a minute, or ten of all claims a second', () => {
+    const named = (index: number) => waitList.set(`vms/${index}`, { created: '1', pool: BLUE });
     named(0);
-    expect([0, 59_999, 60_000, 60_001].map((now) => waiters.canUpdateCounts('vms/0', now))).to.deep.equal([
+    expect([0, 59_999, 60_000, 60_001].map((now) => waitList.canUpdateCounts('vms/0', now))).to.deep.equal([
       ...[false, false, true, false],
     ]);
     for (let index = 1; index < 1_000; index++) named(index);
-    expect([160_000, 160_001].map((now) => waiters.canUpdateCounts('vms/0', now))).to.deep.equal([true, false]);
-    expect(waiters.canUpdateCounts('vms/0', 259_999)).to.equal(false);
-    expect(waiters.recheckMs).to.equal(100_000);
+    expect([160_000, 160_001].map((now) => waitList.canUpdateCounts('vms/0', now))).to.deep.equal([true, false]);
+    expect(waitList.canUpdateCounts('vms/0', 259_999)).to.equal(false);
+    expect(waitList.recheckMs).to.equal(100_000);
   });
 
-  it('are forgotten when a new term of leadership begins', () => {
-    waiters.set('vms/a', { created: '1', pool: BLUE });
-    waiters.set('vms/b', { created: '2', addresses: [{ addressSpace: 'blue', address: TEN }] });
-    waiters.clear();
-    expect([waiters.size, ...waiters.concerned('blue', TEN), ...woken]).to.deep.equal([0]);
-    expect(waiters.ahead('blue', { key: 'vms/c', created: '3' })).to.equal(0);
+  it('are forgotten when a new leadership term begins', () => {
+    waitList.set('vms/a', { created: '1', pool: BLUE });
+    waitList.set('vms/b', { created: '2', addresses: [{ addressSpace: 'blue', address: TEN }] });
+    waitList.clear();
+    expect([waitList.size, ...waitList.claimsToWake('blue', TEN), ...woken]).to.deep.equal([0]);
+    expect(waitList.countOlder('blue', { key: 'vms/c', created: '3' })).to.equal(0);
   });
 
-  it('wait for another address once they are told so', () => {
-    waiters.set('vms/a', { created: '1', addresses: [{ addressSpace: 'blue', address: TEN }] });
-    waiters.set('vms/a', { created: '1', addresses: [{ addressSpace: 'blue', address: parseAddress('10.0.0.11') }] });
-    expect(waiters.concerned('blue', TEN)).to.deep.equal([]);
-    waiters.remove('vms/a');
-    expect(waiters.concerned('blue', parseAddress('10.0.0.11'))).to.deep.equal([]);
+  it('wait for another address once that is set', () => {
+    waitList.set('vms/a', { created: '1', addresses: [{ addressSpace: 'blue', address: TEN }] });
+    waitList.set('vms/a', { created: '1', addresses: [{ addressSpace: 'blue', address: parseAddress('10.0.0.11') }] });
+    expect(waitList.claimsToWake('blue', TEN)).to.deep.equal([]);
+    waitList.remove('vms/a');
+    expect(waitList.claimsToWake('blue', parseAddress('10.0.0.11'))).to.deep.equal([]);
   });
 
-  it('wait for each of several addresses', () => {
+  it('are woken by each of several addresses that they wait for', () => {
     const eleven = parseAddress('10.0.0.11');
     const addresses = [TEN, eleven].map((address) => ({ addressSpace: 'blue', address }));
-    waiters.set('vms/a', { created: '1', addresses });
-    expect([...waiters.concerned('blue', TEN), ...waiters.concerned('blue', eleven)]).to.deep.equal(['vms/a', 'vms/a']);
-    waiters.remove('vms/a');
-    expect([...waiters.concerned('blue', TEN), ...waiters.concerned('blue', eleven)]).to.deep.equal([]);
+    waitList.set('vms/a', { created: '1', addresses });
+    expect([...waitList.claimsToWake('blue', TEN), ...waitList.claimsToWake('blue', eleven)]).to.deep.equal([
+      'vms/a',
+      'vms/a',
+    ]);
+    waitList.remove('vms/a');
+    expect([...waitList.claimsToWake('blue', TEN), ...waitList.claimsToWake('blue', eleven)]).to.deep.equal([]);
   });
 });

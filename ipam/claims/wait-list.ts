@@ -1,7 +1,7 @@
 import { type Address, formatAddress } from '../core/address.js';
 import type { Pool } from '../core/pool.js';
 
-/** What a claim waits for: any address of a pool, or some in particular. */
+/** What a claim waits for: any address of a pool, or certain addresses. */
 export interface AwaitedAddresses {
   /** The claim's creationTimestamp. */
   created: string;
@@ -18,27 +18,27 @@ interface WaitingClaim {
   created: string;
 }
 
-/** Those who wait for one pool, oldest first. */
+/** Claims that wait for an address of one pool, oldest first. */
 interface PoolQueue {
   addressSpace: string;
-  waiters: WaitingClaim[];
+  claims: WaitingClaim[];
 }
 
 /**
- * Which claims wait for addresses. The oldest goes first; whoever leaves a line wakes the next, so that addresses which were freed together
- * are not all left to the first.
+ * The claims that wait for addresses. The oldest is served first. A claim that leaves its queue wakes the next one, so that the first claim does not get all
+ * addresses that are freed together.
  */
 export class ClaimWaitList {
   readonly #wake: (keys: readonly string[]) => void;
   readonly #waits = new Map<string, AwaitedAddresses>();
-  /** By key: when the counts in its message were last compared, in ms. */
+  /** By key: when the counts in the claim's message were last compared, in ms. */
   readonly #recountedAt = new Map<string, number>();
   /** By pool. */
-  readonly #lines = new Map<string, PoolQueue>();
+  readonly #queues = new Map<string, PoolQueue>();
   /** By address space and address. */
   readonly #byAddress = new Map<string, Set<string>>();
 
-  /** @param wake is given the keys of claims that shall be looked at again */
+  /** @param wake called with the keys of claims to sync again */
   constructor(wake: (keys: readonly string[]) => void) {
     this.#wake = wake;
   }
@@ -60,17 +60,17 @@ export class ClaimWaitList {
     }
   }
 
-  /** How long a claim waits until it is looked at again, though nothing has told that it may be served, in ms. */
+  /** Milliseconds until a waiting claim is synced again, even if no event says that it can be served. */
   get recheckMs(): number {
     return Math.min(this.#recountMs, RECHECK_MS);
   }
 
-  /** How often a claim's message shows other counts at most, in ms: the messages of all claims together change ten times a second. */
+  /** Milliseconds between two messages of one claim with new counts: over all claims, at most ten messages a second change. */
   get #recountMs(): number {
     return Math.max(COUNTS_INTERVAL_MS, this.#waits.size * COUNTS_INTERVAL_PER_CLAIM_MS);
   }
 
-  /** Whether the message of a claim that waits may show other counts now. The time begins when it is first asked, and again when it may. */
+  /** Whether the message of a waiting claim may show new counts now. The interval starts with the first call, and again with each `true`. */
   canUpdateCounts(key: string, now: number): boolean {
     const since = this.#recountedAt.get(key);
     if (since !== undefined && now - since < this.#recountMs) return false;
@@ -78,53 +78,53 @@ export class ClaimWaitList {
     return since !== undefined;
   }
 
-  /** The claim waits no longer: it has what it waited for, or is gone. */
+  /** Removes a claim that has what it waited for, or that is gone. */
   remove(key: string): void {
     const wait = this.#waits.get(key);
     if (wait === undefined) return;
     this.#waits.delete(key);
     this.#recountedAt.delete(key);
     this.#forgetAddresses(key, wait);
-    const line = wait.pool && this.#lines.get(wait.pool.name);
-    if (wait.pool === undefined || line === undefined) return;
-    const { waiters } = line;
-    const index = insertionIndex(waiters, { key, created: wait.created });
-    if (waiters[index]?.key === key) waiters.splice(index, 1);
-    const [next] = waiters;
-    if (next === undefined) this.#lines.delete(wait.pool.name);
+    const queue = wait.pool && this.#queues.get(wait.pool.name);
+    if (wait.pool === undefined || queue === undefined) return;
+    const { claims } = queue;
+    const index = insertionIndex(claims, { key, created: wait.created });
+    if (claims[index]?.key === key) claims.splice(index, 1);
+    const [next] = claims;
+    if (next === undefined) this.#queues.delete(wait.pool.name);
     else this.#wake([next.key]);
   }
 
-  /** Nobody waits any more, and nobody is woken. */
+  /** Removes all claims and wakes none. */
   clear(): void {
     this.#waits.clear();
     this.#recountedAt.clear();
-    this.#lines.clear();
+    this.#queues.clear();
     this.#byAddress.clear();
   }
 
-  /** How many older claims wait for the pool. */
-  ahead(pool: string, waiter: { key: string; created: string }): number {
-    return insertionIndex(this.#lines.get(pool)?.waiters ?? [], waiter);
+  /** Counts the older claims that wait for the pool. */
+  countOlder(pool: string, claim: { key: string; created: string }): number {
+    return insertionIndex(this.#queues.get(pool)?.claims ?? [], claim);
   }
 
-  /** Whom the end of a lease concerns: those who wait for its address, and of each pool of its space the oldest. */
-  concerned(addressSpace: string, address: Address): readonly string[] {
+  /** The claims to wake when a lease ends: those that wait for its address, and the oldest of each pool of its address space. */
+  claimsToWake(addressSpace: string, address: Address): readonly string[] {
     const exact = [...(this.#byAddress.get(addressKey(addressSpace, address)) ?? [])].sort((a, b) =>
-      compareAge(this.#waiter(a), this.#waiter(b)),
+      compareAge(this.#claim(a), this.#claim(b)),
     );
-    const first = [...this.#lines.values()].flatMap((line) =>
-      line.addressSpace === addressSpace ? line.waiters.slice(0, 1) : [],
+    const first = [...this.#queues.values()].flatMap((queue) =>
+      queue.addressSpace === addressSpace ? queue.claims.slice(0, 1) : [],
     );
     return [...exact, ...first.map(({ key }) => key)];
   }
 
   #join(key: string, created: string, { name, addressSpace }: NonNullable<AwaitedAddresses['pool']>): void {
-    const line = this.#lines.get(name) ?? { addressSpace, waiters: [] };
-    line.addressSpace = addressSpace;
-    const index = insertionIndex(line.waiters, { key, created });
-    if (line.waiters[index]?.key !== key) line.waiters.splice(index, 0, { key, created });
-    this.#lines.set(name, line);
+    const queue = this.#queues.get(name) ?? { addressSpace, claims: [] };
+    queue.addressSpace = addressSpace;
+    const index = insertionIndex(queue.claims, { key, created });
+    if (queue.claims[index]?.key !== key) queue.claims.splice(index, 0, { key, created });
+    this.#queues.set(name, queue);
   }
 
   #forgetAddresses(key: string, wait: AwaitedAddresses | undefined): void {
@@ -136,19 +136,19 @@ export class ClaimWaitList {
     }
   }
 
-  #waiter(key: string): WaitingClaim {
+  #claim(key: string): WaitingClaim {
     return { key, created: this.#waits.get(key)?.created ?? '' };
   }
 }
 
-/** Where the waiter is, or would be: that many are older. */
-function insertionIndex(waiters: readonly WaitingClaim[], waiter: WaitingClaim): number {
+/** The index of the claim in the queue, or where to insert it: that many claims are older. */
+function insertionIndex(claims: readonly WaitingClaim[], claim: WaitingClaim): number {
   let low = 0;
-  let high = waiters.length;
+  let high = claims.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const other = waiters[middle];
-    if (other !== undefined && compareAge(other, waiter) < 0) low = middle + 1;
+    const other = claims[middle];
+    if (other !== undefined && compareAge(other, claim) < 0) low = middle + 1;
     else high = middle;
   }
   return low;

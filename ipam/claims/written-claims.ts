@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isNewer } from '../../kube/resource-version.js';
 
-/** Claims as our own writes left them, for as long as the cache has not caught up: else each write would be followed by one in vain. */
+/** Our own last writes of claims, until the cache has caught up. Without them, each write would cause a needless second one. */
 export class WrittenClaims {
   readonly #claims = new Map<string, IPAMClaim>();
 
@@ -9,7 +9,7 @@ export class WrittenClaims {
     this.#claims.set(key, claim);
   }
 
-  /** The newer of what the cache has and what was written. */
+  /** Returns the newer of the cached claim and our own last write. */
   newest(key: string, cached: IPAMClaim | undefined): IPAMClaim | undefined {
     const own = this.#claims.get(key);
     if (own === undefined || isBehind(cached, own)) return own ?? cached;

@@ -19,7 +19,7 @@ export interface CollectorDeps {
   /** The informers of claims and of all pods. */
   readonly claims: FollowedCache<IPAMClaim>;
   readonly pods: FollowedCache<ClaimPod>;
-  readonly users: Pick<ClaimPods, 'usersOf'>;
+  readonly users: Pick<ClaimPods, 'podsOf'>;
   readonly directory: Pick<PoolDirectory, 'pool' | 'stateOf'>;
   readonly clock: Clock;
   readonly report: CollectorReport;

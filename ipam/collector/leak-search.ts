@@ -44,7 +44,7 @@ export interface LeakSearchDeps {
   readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly claims: FollowedCache<IPAMClaim>;
   readonly pods: FollowedCache<ClaimPod>;
-  readonly users: Pick<ClaimPods, 'usersOf'>;
+  readonly users: Pick<ClaimPods, 'podsOf'>;
   readonly directory: Pick<PoolDirectory, 'stateOf'>;
   readonly clock: Pick<Clock, 'now' | 'wall'>;
   readonly report: CollectorReport;
@@ -75,7 +75,7 @@ export class LeakSearch {
       pod: (key) => pods.cache.get(key),
       leasesOf: (uid) => book.ofOwner(uid),
       hasPool: (name) => directory.stateOf(name) !== undefined,
-      reportedAddressesOf: (claim) => reportsOf(users.usersOf(claim)),
+      reportedAddressesOf: (claim) => reportsOf(users.podsOf(claim)),
     };
   }
 

@@ -1,17 +1,17 @@
 import { isServingNamespace } from '../directory/resolution.js';
 import type { EvaluatedPool } from '../directory/pool-state.js';
 
-/** An admin's pool has users of a derived one. */
+/** An administrator's pool serves users of a derived pool. */
 export interface AdminOverride {
-  /** Whether nobody is left. Otherwise workloads of other namespaces may be, by the NADs that the pool is derived from. */
+  /** Whether the derived pool has no users left. Otherwise it may serve other namespaces through its NADs. */
   readonly isComplete: boolean;
   readonly message: string;
 }
 
 /**
- * @param derived a pool, the namespace of its NADs, and the namespaces that it serves; absent: all
- * @param pools those of the network
- * @returns undefined where no admin's pool is for that namespace
+ * Returns the administrator's pool that serves the namespace of a derived pool's NADs; undefined if there is none.
+ * @param derived its `namespaces` are those that it serves; absent: all
+ * @param pools all pools of the network
  */
 export function adminOverrideOf(
   {
@@ -28,8 +28,8 @@ export function adminOverrideOf(
     pools.some((pool) => pool.nadNamespace === undefined && isServingNamespace(pool, namespace));
   const isWhole = admins.some((admin) => admin.namespaces === undefined) || namespaces?.every(isTaken) === true;
   const message =
-    `AddressPool ${name} serves nobody${isWhole ? '' : ` of namespace ${nadNamespace}`}: AddressPool ${winner.name} of an administrator ` +
-    `is for network ${winner.network}, too, and wins. What is leased stays; to have the addresses of the NAD, delete that pool, ` +
-    `or give it spec.namespaces without ${nadNamespace}`;
+    `AddressPool ${name} serves no workloads${isWhole ? '' : ` of namespace ${nadNamespace}`}: AddressPool ${winner.name}, which an administrator ` +
+    `created for network ${winner.network}, takes precedence. Existing leases stay. To use the addresses of the NAD, delete that pool, ` +
+    `or set its spec.namespaces without ${nadNamespace}`;
   return { isComplete: isWhole, message };
 }

@@ -7,7 +7,7 @@ import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import type { DerivationAction } from './derivation.js';
 import { createMergePatch } from './merge-patch.js';
 
-/** Every write has the object as it was judged for its precondition: a leader that is deposed does no harm. */
+/** Every write has the version that the decision was based on as its precondition, so a deposed leader is harmless. */
 
 export async function applyDerivation(
   action: DerivationAction,
@@ -50,8 +50,8 @@ export async function removeFinalizer(
 }
 
 /**
- * True if the API server, too, knows no lease for which the pool stays.
- * @param moves a pool of the same name will serve another address space: then it stays for released leases, too
+ * Lists the leases of the pool live. Returns true if none of them keeps the pool from being deleted.
+ * @param moves a pool of the same name will serve another address space: then released leases keep this one, too
  */
 export async function isUnused(
   pool: AddressPool,

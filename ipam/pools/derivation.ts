@@ -1,5 +1,4 @@
 import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
-import { shortHash } from '../../api/hash.js';
 import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
@@ -10,32 +9,33 @@ import { type Pool, compilePool } from '../core/pool.js';
 import { addressSpaceRefusal } from '../core/address-space-rights.js';
 import { derivedPool, derivedPoolName } from '../core/derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';
+import { isSamePool } from './pool-meaning.js';
 import { type NadEvent, type RequestedPool, describeProblems, readRequestedPools } from './requested-pools.js';
-import { MAX_NAMED, listLeases } from './named-leases.js';
+import { MAX_NAMED, formatLeases } from './named-leases.js';
 import { leasesOutside } from './usage.js';
 
-/** What is known of the NADs of one namespace and network, and of the pool that is derived from them. */
+/** The NADs of one namespace and network, and what else decides about the pool that is derived from them. */
 export interface DerivationInput {
   namespace: string;
   network: string;
-  /** Those whose config names the network, oldest first. */
+  /** NADs whose config names the network, oldest first. */
   nads: readonly ParsedNad[];
-  /** The object of the derived pool's name. */
+  /** The pool that has the name of the derived pool. */
   pool?: AddressPool;
   /** Leases of that pool. */
   leases: () => Iterable<LeaseRecord>;
-  /** Of these, the ones for which a pool stays. */
+  /** How many of these leases keep the pool from being deleted. */
   blockingLeases: number;
-  /** A pool of an admin serves the users of the namespace. */
+  /** An administrator's pool serves the namespace. */
   hasAdminPool: boolean;
-  /** The pool is being deleted, and stays so long, because a CNI ADD that began before may still be under way. */
+  /** The pool is being deleted, and stays this long, because a CNI ADD that began earlier may still be running. */
   fenceMs?: number;
   rights: NadRights;
   /** The administrators' pools in an address space. */
   adminPoolsIn: (addressSpace: string) => readonly Pool[];
 }
 
-/** What NADs and derived pool say of each other: a condition of the pool. */
+/** Whether the derived pool and its NADs agree: a condition of the pool. */
 export interface NadAgreement {
   agree: boolean;
   reason:
@@ -48,11 +48,11 @@ export interface NadAgreement {
   message: string;
 }
 
-/** Why the pool cannot be what its NAD says yet. */
+/** Why the pool cannot follow its NAD yet. */
 interface DerivationObstacle {
   reason: 'LeasedOutside' | 'MovePending';
   message: string;
-  /** For the owner of the NAD. */
+  /** For the event on the NAD. */
   eventMessage: string;
 }
 
@@ -65,19 +65,19 @@ export interface DerivationPlan {
   actions: DerivationAction[];
   events: NadEvent[];
   agreement: NadAgreement;
-  /** That of the NAD in force, if it may have a pool in it. */
+  /** The address space of the NAD in force, if its namespace may use it. */
   addressSpace?: string;
-  /** What the NAD in force asks for and its namespace may not have. */
+  /** What the NAD in force requests without permission. */
   notPermitted: readonly NetworkConfigProblem[];
 }
 
-/** The derived pool follows the oldest NAD that asks for one; it outlives its NADs while it is leased from. */
+/** Plans the changes of a derived pool. It follows the oldest NAD that requests one, and outlives its NADs while its addresses are leased. */
 export function planDerivation(derivation: DerivationInput): DerivationPlan {
   const { pool } = derivation;
   const { requested, events, invalid } = readRequestedPools(derivation);
   const [wish, ...others] = requested;
   if (wish === undefined) return { ...planWithoutRequest(derivation, invalid), events, notPermitted: [] };
-  const disagreeing = others.filter(({ pool }) => !isSame(pool, wish.pool));
+  const disagreeing = others.filter(({ pool }) => !isSamePool(pool, wish.pool));
   for (const { nad } of disagreeing) events.push(disagreementEvent(nad, wish.nad, derivation.network));
   const refusals = addressSpaceProblems(wish, derivation);
   const [refused] = refusals;
@@ -114,13 +114,13 @@ function addressSpaceProblems(
   return message === undefined ? [] : [{ field: `NAD ${objectKey(nad)}: addressSpace`, message }];
 }
 
-/** What brings the pool to what the NAD says, and what keeps the pool's addresses as they are for now. */
+/** The change that makes the pool follow the NAD, and the obstacle that keeps its addresses as they are for now. */
 interface DerivationDecision {
   action?: DerivationAction;
   obstacle?: DerivationObstacle;
 }
 
-/** @param isRefused the NAD may not have its address space: no pool is made in it, and no address is added to one that is there */
+/** @param isRefused the NAD may not use its address space: no pool is created there, and an existing pool gets no more addresses */
 function decide(wish: RequestedPool, isRefused: boolean, derivation: DerivationInput): DerivationDecision {
   const { nad, spec, pool } = wish;
   const { namespace, network, pool: existing } = derivation;
@@ -130,19 +130,19 @@ function decide(wish: RequestedPool, isRefused: boolean, derivation: DerivationI
     return obstacle ? { obstacle } : { action: { kind: 'create', pool: derivedPool(namespace, spec), nad } };
   }
   if (!isDerived(existing, derivation)) {
-    const message = `AddressPool ${existing.metadata.name} was not made for NADs of namespace ${namespace} and network ${network}: rename that pool`;
+    const message = `AddressPool ${existing.metadata.name} is not derived from NADs of namespace ${namespace} and network ${network}: rename that pool`;
     return { obstacle: { reason: 'LeasedOutside', message, eventMessage: message } };
   }
-  // the API server lets no pool change it: two owners could have one address
+  // the address space of a pool is immutable: otherwise two owners could get one address
   const moves = addressSpaceOf(existing) !== pool.addressSpace && !isRefused;
   const obstacle = moves ? obstacleToMove(wish, derivation) : undefined;
-  // it is made anew once it is gone
+  // the pool is created again once it is gone
   if (isBeingDeleted(existing)) return obstacle ? { obstacle } : {};
   if (moves && obstacle === undefined) return { action: { kind: 'delete', pool: existing } };
   return update(wish, existing, { isRefused, obstacle: obstacle ?? obstacleToShrink(wish, existing, derivation) });
 }
 
-/** Whom a pool serves, and its other terms, follow the NAD even if its addresses cannot. */
+/** The namespaces that a pool serves, and its other settings, follow the NAD even if its addresses cannot. */
 function update(
   { nad, spec }: RequestedPool,
   existing: AddressPool,
@@ -165,22 +165,22 @@ function obstacleToShrink(
   existing: AddressPool,
   derivation: DerivationInput,
 ): DerivationObstacle | undefined {
-  // leases are many, and most syncs change nothing
+  // there are many leases, and most syncs change nothing
   const outside = isDifferent(existing, spec) ? leasesOutside(derivation.leases(), pool) : [];
   if (outside.length === 0) return undefined;
   const describe = (reader?: string) =>
-    `NAD ${objectKey(nad)} leaves out addresses that are leased: ${listLeases(outside, outside.length, () => true, reader)}; ` +
-    'the pool keeps its subnets until they are free, so add them to the NAD again';
+    `NAD ${objectKey(nad)} no longer contains addresses that are leased: ${formatLeases(outside, outside.length, reader)}; ` +
+    'the pool keeps its subnets until they are free. Add them to the NAD again';
   return { reason: 'LeasedOutside', message: describe(), eventMessage: describe(derivation.namespace) };
 }
 
-/** Whether the spec can be served and means something else than the pool's. */
+/** Whether the spec is valid and has another meaning than that of the pool. */
 function isDifferent(existing: AddressPool, spec: AddressPoolSpec): boolean {
   const [before, after] = [compilePool(existing), compilePool({ ...existing, spec })];
-  return after.ok && !(before.ok && isSame(before.pool, after.pool));
+  return after.ok && !(before.ok && isSamePool(before.pool, after.pool));
 }
 
-/** Namespaces that the pool ceases to serve, and whose workloads have addresses of it. */
+/** Reports namespaces that the pool stops serving while their workloads have its addresses. */
 function namespacesNotServedEvent(
   { pool, spec, nad }: Extract<DerivationAction, { kind: 'update' }>,
   { leases }: DerivationInput,
@@ -196,14 +196,14 @@ function namespacesNotServedEvent(
   const names = [...leftOut].sort();
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
   const message =
-    `AddressPool ${pool.metadata.name} does not serve namespaces ${names.slice(0, MAX_NAMED).join(', ')}${more}: their workloads keep the ` +
-    `addresses that they have and get no others; to serve them, add them to "namespaces" in the ipam object of the NAD`;
+    `AddressPool ${pool.metadata.name} no longer serves namespaces ${names.slice(0, MAX_NAMED).join(', ')}${more}: their workloads keep ` +
+    `their addresses and get no new ones. To serve them, add them to "namespaces" in the ipam object of the NAD`;
   return [{ nad, reason: EventReason.NamespacesNotServed, message }];
 }
 
 /**
- * Addresses of another address space may still be in use: those that are leased, those that cool down, and those that a CNI ADD is about to lease.
- * The pool serves until the last lease is gone: if it stopped at once, one edit would keep new VMs from starting as long as old ones exist.
+ * Addresses of the old address space may still be in use: those that are leased or cool down, and those that a CNI ADD is about to lease. The pool serves until
+ * the last lease is gone. If it stopped at once, one edit would keep new VMs from starting as long as old ones exist.
  */
 function obstacleToMove(
   { nad, pool: { addressSpace } }: RequestedPool,
@@ -216,16 +216,16 @@ function obstacleToMove(
   const [first] = elsewhere;
   if (first !== undefined) {
     const serves = pool !== undefined && !isBeingDeleted(pool);
-    const meanwhile = serves ? `addresses come from ${first.addressSpace}` : 'no address is given out';
-    // a count would change, and be written, with every lease
-    const shown = listLeases(elsewhere, Math.min(elsewhere.length, MAX_NAMED), () => true);
+    const meanwhile = serves ? `addresses come from ${first.addressSpace}` : 'no address is allocated';
+    // a count would change, and cause a write, with every lease
+    const shown = formatLeases(elsewhere, Math.min(elsewhere.length, MAX_NAMED));
     const who = elsewhere.length > MAX_NAMED ? `${shown} and others` : shown;
     const notice = `${says}: until the last lease in ${first.addressSpace} is gone, ${meanwhile}`;
-    const message = `${notice}. Leased are ${who}: delete their owners, or set the address space of the NAD back`;
+    const message = `${notice}. Leases: ${who}. Delete their owners, or restore the address space of the NAD`;
     return { reason: 'MovePending', message, eventMessage: notice };
   }
   if (fenceMs === undefined) return undefined;
-  const message = `${says}: no address is given out until no CNI ADD that began before can be under way, which takes up to ${fenceMs / 1000} s`;
+  const message = `${says}: no address is allocated until every CNI ADD that began before has ended, which takes up to ${fenceMs / 1000} s`;
   return { reason: 'MovePending', message, eventMessage: message };
 }
 
@@ -236,17 +236,17 @@ function planWithoutRequest(
   const { pool, blockingLeases, network, namespace, nads } = derivation;
   const [broken] = invalid;
   if (broken !== undefined) {
-    // whoever mends it wants to find the pool as it was
-    const message = `NAD ${objectKey(broken)} cannot be used: the pool stays as it is; correct the NAD`;
+    // a mistake in a NAD must not change the pool that its workloads use
+    const message = `NAD ${objectKey(broken)} is invalid: the pool stays as it is. Correct the NAD`;
     return { actions: [], agreement: { agree: false, reason: 'NetworkInvalid', message } };
   }
   const moving = nads.find(({ delegation }) => delegation.kind === 'other' && delegation.type === WHEREABOUTS_IPAM);
   if (pool !== undefined && moving !== undefined) {
-    // made before its NAD moves over, so that what is in use is leased by then
-    const message = `NAD ${objectKey(moving)} still delegates to ${WHEREABOUTS_IPAM}: the pool waits for it to move over, and serves nobody by it`;
+    // such a pool is created before its NAD is migrated, so that addresses in use are leased by then
+    const message = `NAD ${objectKey(moving)} still delegates to ${WHEREABOUTS_IPAM}: until it delegates to Holdfast, the pool serves no workloads through it`;
     return { actions: [], agreement: { agree: false, reason: 'NetworkGone', message } };
   }
-  const message = `no NAD of namespace ${namespace} and network ${network} asks for it any more: it goes when no address of it is leased`;
+  const message = `No NAD of namespace ${namespace} and network ${network} requests this pool: it is deleted once none of its addresses is leased`;
   const agreement: NadAgreement = { agree: false, reason: 'NetworkGone', message };
   const isDue = pool !== undefined && isDerived(pool, derivation) && !isBeingDeleted(pool) && blockingLeases === 0;
   return { actions: isDue ? [{ kind: 'delete', pool }] : [], agreement };
@@ -263,17 +263,17 @@ function agreementOf(
     return `${nads.slice(0, MAX_NAMED).map(objectKey).join(', ')}${more}`;
   };
   if (disagreeing.length > 0) {
-    const message = `${inForce}; others ask for other addresses: ${keys(disagreeing.map(({ nad }) => nad))}`;
+    const message = `${inForce}; other NADs request other addresses: ${keys(disagreeing.map(({ nad }) => nad))}`;
     return { agree: false, reason: 'NetworksDisagree', message };
   }
   if (invalid.length > 0) {
-    return { agree: false, reason: 'NetworkInvalid', message: `${inForce}; others cannot be used: ${keys(invalid)}` };
+    return { agree: false, reason: 'NetworkInvalid', message: `${inForce}; other NADs are invalid: ${keys(invalid)}` };
   }
   return { agree: true, reason: 'NetworksAgree', message: inForce };
 }
 
 function disagreementEvent(nad: ParsedNad, older: ParsedNad, network: string): NadEvent {
-  const message = `the older NAD ${objectKey(older)} of network ${network} asks for other addresses and is in force: make both equal, or name another network`;
+  const message = `The older NAD ${objectKey(older)} of network ${network} is in force and requests other addresses: make both NADs equal, or name another network`;
   return { nad, reason: EventReason.NetworksDisagree, message };
 }
 
@@ -283,32 +283,4 @@ function isDerived(pool: AddressPool, { namespace, network }: DerivationInput): 
     pool.spec.network === network &&
     pool.metadata.name === derivedPoolName(namespace, network)
   );
-}
-
-/** The same addresses on the same terms, however they are written. */
-function isSame(one: Pool, other: Pool): boolean {
-  return meaningOf(one) === meaningOf(other);
-}
-
-const meanings = new WeakMap<Pool, string>();
-
-function meaningOf(pool: Pool): string {
-  const known = meanings.get(pool) ?? hashMeaning(pool);
-  meanings.set(pool, known);
-  return known;
-}
-
-/** A hash, because it is kept for as long as the pool. */
-function hashMeaning(pool: Pool): string {
-  const { addressSpace, subnets, cooldownMs, stickyMs, retainsClaims, blockSize, publishesCapacity } = pool;
-  const { namespaces, nodeSelector } = pool;
-  const meaning = [
-    [addressSpace, subnets, cooldownMs, stickyMs, retainsClaims, blockSize, publishesCapacity],
-    namespaces && [...namespaces].sort(),
-    nodeSelector && Object.entries(nodeSelector).sort(([a], [b]) => (a < b ? -1 : 1)),
-  ];
-  const text = JSON.stringify(meaning, (_key, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
-  return shortHash(text, 64);
 }

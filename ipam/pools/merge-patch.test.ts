@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { mergePatch } from '../../test/merge-patch.js';
 import { createMergePatch } from './merge-patch.js';
 
-/** Without nulls, which a merge patch cannot say. */
+/** Without nulls, which a merge patch cannot express. */
 const { value: json } = fc.letrec<{ value: unknown; object: object }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
@@ -14,8 +14,8 @@ const { value: json } = fc.letrec<{ value: unknown; object: object }>((tie) => (
 }));
 const object = fc.dictionary(fc.constantFrom('a', 'b', 'c'), json, { maxKeys: 3 });
 
-describe('a patch from one object to another', () => {
-  it('names what is gone, within maps too', () => {
+describe('a merge patch from one object to another', () => {
+  it('sets removed keys to null, in nested objects as well', () => {
     expect(createMergePatch({ a: { x: 1, y: 2 }, b: 1, c: [1] }, { a: { y: 3 }, c: [2] })).to.deep.equal({
       a: { x: null, y: 3 },
       b: null,
@@ -23,7 +23,7 @@ describe('a patch from one object to another', () => {
     });
   });
 
-  it('makes any object any other', () => {
+  it('turns any object into any other', () => {
     fc.assert(
       fc.property(object, object, (before, after) => {
         const target = structuredClone(before);

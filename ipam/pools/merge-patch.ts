@@ -1,6 +1,6 @@
 import { isRecord } from '../../api/json.js';
 
-/** A merge patch (RFC 7386) that makes one object of JSON the other: what is gone, however deep, has to be named. */
+/** Creates the merge patch (RFC 7386) that turns one JSON object into another. Keys that are gone become null, at any depth. */
 export function createMergePatch(before: object, after: object): Record<string, unknown> {
   const gone = Object.keys(before).filter((key) => (after as Record<string, unknown>)[key] === undefined);
   const patch: Record<string, unknown> = Object.fromEntries(gone.map((key) => [key, null]));

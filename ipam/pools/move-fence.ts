@@ -1,15 +1,15 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { MAX_ADD_TIMEOUT_MS } from '../../process/agent-config.js';
 
-/** How long the API server may work on a request whose sender has given up (its flag --request-timeout). */
+/** How long the API server may work on a request that its client has given up (its flag --request-timeout). */
 const ABANDONED_WRITE_MS = 60_000;
 
 /**
- * Says how long a derived pool that is being deleted must stay, so that no pool of its name serves another address space too early.
- * The pool itself is what a new leader knows of it: the delay starts again then.
+ * Tells how long a derived pool that is being deleted must stay, so that no pool of its name serves another address space too early. A new leader knows only the
+ * pool itself, so the delay starts again then.
  */
 export class MoveFence {
-  /** A CNI ADD that read a pool before it was deleted has written its last lease so long after the deletion. */
+  /** This long after the deletion of a pool, every CNI ADD that read it before has written its last lease. */
   readonly durationMs: number;
   readonly #elapsed: () => number;
   /** By name of the pool. */

@@ -1,36 +1,31 @@
+import { joinKey } from '../../api/meta.js';
 import { formatAddress } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 
-/** Leases, or namespaces, that a message names. */
+/** The maximum of leases, or namespaces, that a message names. */
 export const MAX_NAMED = 5;
 
+/** The part of a lease that a message shows. */
+export type NamedLease = Pick<LeaseRecord, 'address' | 'owner' | 'releasedAt'>;
+
 /**
- * `10.0.0.5 (IPAMClaim vms/vm1.data), … and 12 more`.
- * @param reader the namespace whose tenants read it: owners in other namespaces are not named; undefined: an administrator reads it
+ * Formats leases as `10.0.0.5 (IPAMClaim vms/vm1.data), … and 12 more`.
+ * @param total the number of leases to name or count
+ * @param reader the namespace whose users read it: owners in other namespaces are not named; undefined: an administrator reads it
  */
-export function listLeases(
-  leases: Iterable<LeaseRecord>,
-  total: number,
-  isMeant: (lease: LeaseRecord) => boolean,
-  reader?: string,
-): string {
+export function formatLeases(leases: Iterable<NamedLease>, total: number, reader?: string): string {
   const texts: string[] = [];
   for (const lease of leases) {
     if (texts.length === MAX_NAMED) break;
-    if (isMeant(lease)) texts.push(describeLease(lease, reader));
+    texts.push(`${formatAddress(lease.address)} (${formatHolder(lease, reader)})`);
   }
   const more = total - texts.length;
   return `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-function describeLease(lease: LeaseRecord, reader: string | undefined): string {
-  const { address, owner } = lease;
-  const who = stateOf(lease) === 'released' ? 'released, not free yet' : describeHolder(owner, reader);
-  return `${formatAddress(address)} (${who})`;
-}
-
-function describeHolder(owner: LeaseRecord['owner'], reader: string | undefined): string {
-  if (owner === undefined) return 'reserved';
+function formatHolder(lease: NamedLease, reader: string | undefined): string {
+  const { owner } = lease;
+  if (owner === undefined || stateOf(lease) !== 'held') return stateOf(lease);
   const isShown = reader === undefined || owner.namespace === reader;
-  return isShown ? `${owner.kind} ${owner.namespace}/${owner.name}` : 'in another namespace';
+  return isShown ? `${owner.kind} ${joinKey(owner.namespace, owner.name)}` : 'in another namespace';
 }

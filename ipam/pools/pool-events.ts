@@ -11,7 +11,7 @@ const MAX_REMEMBERED_EVENTS = 4096;
 
 type Events = Pick<EventRecorder, 'event'>;
 
-/** Events on NADs. A NAD has no status that would say what its owner was told already. */
+/** Records events on NADs, each once: a NAD has no status that would store what was reported. */
 export class NadEvents {
   readonly #events: Events;
   /** By UID and reason. */
@@ -45,7 +45,7 @@ const EVENT_REASONS: Readonly<Record<string, EventReason>> = {
   [PoolCondition.OverlapsOnWire]: EventReason.PoolOverlap,
 };
 
-/** Events on a pool, for conditions that have turned bad. */
+/** Records events on a pool for conditions that have become bad. */
 export function recordConditionEvents({ metadata }: AddressPool, turned: readonly Condition[], events: Events): void {
   const { name, uid } = metadata;
   const subject = { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, ...(uid && { uid }) } };

@@ -6,16 +6,16 @@ import type { Pool } from '../core/pool.js';
 import { type DerivedSpec, derivedSpec } from '../core/derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';
 
-/** The pool that one NAD asks for. */
+/** The pool that one NAD requests. */
 export interface RequestedPool {
   nad: ParsedNad;
   spec: AddressPoolSpec;
   pool: Pool;
-  /** What the spec does not grant of it. */
+  /** What the NAD requests and the spec does not grant. */
   reduced: readonly NetworkConfigProblem[];
 }
 
-/** To be told to the owner of a NAD. */
+/** An event for the owner of a NAD. */
 export interface NadEvent {
   nad: ParsedNad;
   reason: EventReason;
@@ -25,7 +25,7 @@ export interface NadEvent {
 export interface RequestedPools {
   /** Oldest first. */
   requested: RequestedPool[];
-  /** Those that mean Holdfast, and cannot be used. */
+  /** NADs that delegate to Holdfast and are invalid. */
   invalid: ParsedNad[];
   events: NadEvent[];
 }
@@ -54,7 +54,7 @@ export function readRequestedPools({
     else if (spec !== undefined) addRequested(nad, spec, found);
   }
   if (found.requested.length > 0 || hasAdminPool || pool !== undefined) return found;
-  const message = `no AddressPool serves network ${network} here: create one, or add subnets to the ipam object of the NAD`;
+  const message = `No AddressPool serves network ${network} in namespace ${namespace}: create one, or add subnets to the ipam object of the NAD`;
   found.events.push(...withoutSubnets.map((nad) => ({ nad, reason: EventReason.PoolMissing, message })));
   return found;
 }
@@ -72,7 +72,7 @@ function addRequested(nad: ParsedNad, asked: Exclude<DerivedSpec, { kind: 'none'
   events.push({ nad, reason: EventReason.NetworkNotPermitted, message: describeProblems(reduced) });
 }
 
-/** Undefined where the NAD does not mean Holdfast. */
+/** Undefined if the NAD does not delegate to Holdfast. */
 function readNadSpec(
   { delegation }: ParsedNad,
   network: string,

@@ -3,10 +3,10 @@ import type { PoolDirectory } from '../directory/directory.js';
 import { compiledPool } from '../directory/pool-state.js';
 import { describeOverlap, findOverlaps } from './segment-overlap.js';
 
-/** All segments are compared again at most so often, whatever tenants do to their NADs. */
+/** Minimum time between two comparisons of all segments, however often tenants change their NADs. */
 export const COMPARE_INTERVAL_MS = 10_000;
 
-/** Which pools overlap another one of their layer-2 segments, as messages. Follows the directory. */
+/** Messages about pools that overlap another pool on their layer-2 segment. Follows the directory. */
 export class SegmentOverlapTracker {
   readonly #directory: Pick<PoolDirectory, 'poolsByWire'>;
   readonly #clock: Pick<Clock, 'setTimer'>;
@@ -15,7 +15,7 @@ export class SegmentOverlapTracker {
   #cancel: (() => void) | undefined;
   #isStale = false;
 
-  /** @param changed is given the pools of which something else is true now */
+  /** @param changed called with the pools whose message has changed */
   constructor(
     directory: Pick<PoolDirectory, 'poolsByWire' | 'onChange'>,
     clock: Pick<Clock, 'setTimer'>,
@@ -31,7 +31,7 @@ export class SegmentOverlapTracker {
     return this.#messages.get(pool);
   }
 
-  /** Compares at once, for a process that begins to lead: what it compared while its caches were filling may be wrong. */
+  /** Compares at once. A new leader needs it: what it compared before its caches had synced may be wrong. */
   start(): void {
     this.#cancel?.();
     this.#cancel = undefined;

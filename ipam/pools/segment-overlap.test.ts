@@ -61,7 +61,7 @@ describe('pools of one layer-2 segment', () => {
     );
   });
 
-  it('tell the owner of a NAD which pool it is only if that pool is of the same namespace', () => {
+  it('are named to the owner of a NAD only if they are of the same namespace', () => {
     const pools = [segmentPool('red', { cidr: '10.0.0.0/24' }, 'a'), segmentPool('blue', { cidr: '10.0.0.0/24' }, 'b')];
     const overlap = findOverlaps(pools).get('red');
     expect(describeOverlap('bridge br0', overlap!, 'a')).to.match(/on bridge br0: another AddressPool has/);

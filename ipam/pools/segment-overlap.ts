@@ -8,20 +8,20 @@ export interface SegmentPool {
   readonly nadNamespace?: string | undefined;
 }
 
-/** Another pool may lease the same address on the same segment, for nothing keeps addresses unique between address spaces. */
+/** Another pool may lease the same address on the same segment, because addresses are unique only within an address space. */
 export interface SegmentOverlap {
   readonly address: Address;
   readonly other: SegmentPool;
 }
 
-/** Of a subnet with more ranges than this, all from the first to the last count, so that the cost of a pool is bounded. */
+/** The cost per pool is bounded: a subnet with more ranges counts as one, from the first to the last address. */
 const MAX_RANGES = 8;
 
 interface Interval extends Range {
   readonly owner: SegmentPool;
 }
 
-/** Finds the pools of one segment that overlap a pool of another address space, by name. The cost is n log n of the pools. */
+/** Finds the pools of one segment that overlap a pool of another address space, by name. The cost for n pools is n log n. */
 export function findOverlaps(pools: Iterable<SegmentPool>): Map<string, SegmentOverlap> {
   const found = new Map<string, SegmentOverlap>();
   const all = [...pools];
@@ -35,7 +35,7 @@ export function findOverlaps(pools: Iterable<SegmentPool>): Map<string, SegmentO
       const value = first > other.first ? first : other.first;
       found.set(owner.pool.name, { address: { family, value }, other: other.owner });
     };
-    // of those that begin before an interval, the one that ends last; of those that begin after it, the one that begins first
+    // first the interval that ends last among earlier ones, then the interval that begins first among later ones
     sweep(intervals, ({ last }) => last, recordOverlap);
     sweep(intervals.reverse(), ({ first }) => -first, recordOverlap);
   }
@@ -53,8 +53,8 @@ function intervalsOf(owner: SegmentPool, family: Family): Interval[] {
 }
 
 /**
- * Shows each interval the one that reaches farthest of those before it in other address spaces.
- * @param reachOf how far an interval reaches towards those after it
+ * Calls `visit` for each interval with the earlier interval of another address space that reaches farthest.
+ * @param reachOf how far an interval reaches towards later ones
  */
 function sweep(
   intervals: readonly Interval[],
@@ -62,7 +62,7 @@ function sweep(
   visit: (interval: Interval, farthest: Interval) => void,
 ): void {
   let farthestOfAll: Interval | undefined;
-  /** The best of other address spaces than that of `best`. */
+  /** The farthest of all address spaces but that of `farthestOfAll`. */
   let farthestOfOthers: Interval | undefined;
   const reaches = (one: Interval, other: Interval | undefined) => other === undefined || reachOf(one) > reachOf(other);
   for (const interval of intervals) {
@@ -85,8 +85,8 @@ function compare(a: bigint, b: bigint): number {
 }
 
 /**
- * As users read it. A pool of another namespace is not named: its name tells that namespace.
- * @param nadNamespace that of the reader
+ * Describes an overlap to users. A pool of another namespace is not named, because its name contains that namespace.
+ * @param nadNamespace the namespace of the reader
  */
 export function describeOverlap(
   segment: string,
@@ -97,7 +97,7 @@ export function describeOverlap(
   const isOwn = nadNamespace !== undefined && other.nadNamespace === nadNamespace;
   const who = isOwn ? `AddressPool ${name} (address space ${addressSpace})` : 'another AddressPool';
   return (
-    `addresses from ${formatAddress(address)} on can be leased twice on ${segment}: ${who} has them in an address space of its own. ` +
-    'Write one addressSpace into the NADs of both networks, or other addresses'
+    `Addresses from ${formatAddress(address)} on can be leased twice on ${segment}: ${who} has them in another address space. ` +
+    'Set the same addressSpace in the NADs of both networks, or use other addresses'
   );
 }

@@ -12,7 +12,7 @@ import { PoolStatusWriter } from './status-writer.js';
 const COUNTS = { capacity: 9, heldByStopped: 0, cooling: 0, reserved: 0 };
 const READY = { type: 'Ready', status: 'True' as const, reason: 'Serving', message: 'serves' };
 
-/** A server that stores a status, and a cache that may lag behind it. */
+/** An API server that stores a status, and a cache that may lag behind it. */
 class OnePool {
   readonly clock = new ManualClock(1_000_000);
   readonly sentAt: number[] = [];
@@ -27,10 +27,10 @@ class OnePool {
   });
 
   write(leased: number, findings = [READY]) {
-    return this.writer.write(this.cached, { ...COUNTS, leased, free: 9 - leased, findings });
+    return this.writer.write(this.cached, { ...COUNTS, leased, free: 9 - leased, conditions: findings });
   }
 
-  /** The conditions that turned, or for how long the write was put off. */
+  /** The conditions that changed, or how long the write was delayed. */
   async writeLater(ms: number, leased: number, findings = [READY]): Promise<string[] | number> {
     this.clock.advanceTo(this.clock.now() + ms);
     const written = await this.write(leased, findings);
@@ -47,7 +47,7 @@ class OnePool {
   }
 }
 
-describe("the writer of a pool's status", () => {
+describe('the status writer of a pool', () => {
   it('writes at once, and then not for a second', async () => {
     const one = new OnePool();
     await one.write(1);
@@ -70,7 +70,7 @@ describe("the writer of a pool's status", () => {
     expect(one.stored.status?.leased).to.equal(4);
   });
 
-  it('writes at once what somebody waits for, with the counts of that moment', async () => {
+  it('writes condition transitions at once, with the current counts', async () => {
     const one = new OnePool();
     await one.write(1);
     const serving = { ...READY, reason: 'LeasedOutside' };
@@ -82,7 +82,7 @@ describe("the writer of a pool's status", () => {
     expect(await one.writeLater(1_000, 2, [{ ...serving, message: 'other leases' }])).to.equal(59_000);
   });
 
-  it('writes at once that the pool is full, and that it is no longer', async () => {
+  it('writes at once that the pool is full, or no longer full', async () => {
     const one = new OnePool();
     await one.write(1);
     expect(await one.writeLater(1_000, 9)).to.deep.equal([]);
@@ -92,7 +92,7 @@ describe("the writer of a pool's status", () => {
     expect(await one.writeLater(1_000, 7)).to.equal(59_000);
   });
 
-  it('writes conditions that turn again and again after a minute, however many pools there are', async () => {
+  it('writes repeated transitions after a minute, however many pools there are', async () => {
     const one = Object.assign(new OnePool(), { pools: 6_000 });
     await one.write(1);
     const turning = (n: number) => [{ ...READY, reason: n % 2 === 0 ? 'Serving' : 'LeasedOutside' }];
@@ -109,7 +109,7 @@ describe("the writer of a pool's status", () => {
     expect(await one.writeLater(1_000, 2)).to.equal(499_000);
   });
 
-  it('waits no longer when the wall clock is set back', async () => {
+  it('does not wait longer after the wall clock is set back', async () => {
     const one = new OnePool();
     await one.write(1);
     one.clock.setBack(3_600_000);
@@ -119,7 +119,7 @@ describe("the writer of a pool's status", () => {
     expect(one.writer.msUntilDue(one.cached)).to.equal(1_000);
   });
 
-  it('writes nothing that is there already, though the cache does not show it yet', async () => {
+  it('writes nothing twice, even if the cache does not show the first write yet', async () => {
     const one = new OnePool();
     await one.write(1);
     await one.write(1);
@@ -128,7 +128,7 @@ describe("the writer of a pool's status", () => {
     expect(one.sentAt).to.have.lengthOf(1);
   });
 
-  it('writes again what somebody else has changed', async () => {
+  it('restores what another client has changed', async () => {
     const one = new OnePool();
     await one.write(1);
     const metadata = { ...one.stored.metadata, resourceVersion: '99' };
@@ -138,7 +138,7 @@ describe("the writer of a pool's status", () => {
     expect(one.stored.status?.leased).to.equal(1);
   });
 
-  it('waits after a write that failed, too, and then writes', async () => {
+  it('waits after a failed write as well, and then writes', async () => {
     const one = new OnePool();
     one.failing = true;
     const error: unknown = await one.write(1).catch((thrown: unknown) => thrown);
@@ -149,7 +149,7 @@ describe("the writer of a pool's status", () => {
     expect(one.stored.status?.leased).to.equal(1);
   });
 
-  it('tells which conditions turned, once', async () => {
+  it('returns which conditions have changed, once', async () => {
     const one = new OnePool();
     expect(await one.writeLater(0, 1)).to.deep.equal(['Serving']);
     expect(await one.writeLater(60_000, 2)).to.deep.equal([]);
@@ -157,7 +157,7 @@ describe("the writer of a pool's status", () => {
     expect(await one.writeLater(0, 2, outside)).to.deep.equal(['LeasedOutside']);
   });
 
-  it('does not take a pool of the same name for the one before', async () => {
+  it('does not confuse a pool with an earlier one of the same name', async () => {
     const one = new OnePool();
     await one.write(1);
     one.cached = { ...adminPool('p'), metadata: { ...adminPool('p').metadata, uid: 'another' } };
@@ -167,8 +167,8 @@ describe("the writer of a pool's status", () => {
   });
 });
 
-describe('the status of pools, which every agent is sent', () => {
-  /** Status writes within a minute in which each of 5 pools gains a lease every second. */
+describe('the status of pools, which every agent receives', () => {
+  /** Status writes within a minute if each of 5 pools gains a lease every second. */
   async function writesAMinute(statusIntervalMs: number): Promise<number> {
     const world = new PoolsWorld();
     world.statusIntervalMs = statusIntervalMs;
@@ -189,14 +189,14 @@ describe('the status of pools, which every agent is sent', () => {
     return world.writes.filter((write) => write.startsWith('status')).length;
   }
 
-  it('is written for each pool once a minute under churn, a sixtieth of what it was with an interval of 1 s', async () => {
+  it('is written once a minute for each pool under churn, a sixtieth of the writes with an interval of 1 s', async () => {
     const [spaced, before] = [await writesAMinute(60_000), await writesAMinute(1_000)];
     expect(spaced).to.equal(5);
     expect(before / spaced).to.equal(60);
   });
 });
 
-/** Leases, releases or deletes the n-th address, also by hand while it is held; its VM starts or stops; or time passes. */
+/** Leases, releases or deletes the n-th address, even while it is held; starts or stops its VM; or lets time pass. */
 type Step = { kind: 'lease' | 'release' | 'expire' | 'start' | 'stop'; n: number } | { kind: 'pass'; ms: number };
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
@@ -211,7 +211,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe("a pool's status while leases come and go", () => {
-  it('is written at most once a second, is exact in the end, and then not written any more', async () => {
+  it('is written at most once a second, is exact in the end, and then is not written any more', async () => {
     const leasedAgain = (['lease', 'expire', 'lease'] as const).map((kind) => ({ kind, n: 6 }));
     await fc.assert(fc.asyncProperty(steps, run), { numRuns: 100, examples: [[leasedAgain]] });
   });
@@ -293,7 +293,7 @@ describe("a pool's status while leases come and go", () => {
     }
   }
 
-  /** All that does not wait for time has run. */
+  /** Waits until everything has run that does not wait for time. */
   function settled(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
   }

@@ -7,48 +7,48 @@ import { isNewer } from '../../kube/resource-version.js';
 import { createMergePatch } from './merge-patch.js';
 import { type PoolCounts, type DesiredCondition, withTransitionTimes } from './status.js';
 
-/** Between two writes of one pool's status, whatever changed. */
+/** Minimum time between two writes of one pool's status. */
 const MIN_WRITE_INTERVAL_MS = 1_000;
-/** For so many pools the counts are written once in an interval; for more, proportionally less often. */
+/** Up to this number of pools, counts are written once in an interval; for more, proportionally less often. */
 const POOLS_PER_INTERVAL = 60;
-/** So often conditions that turn are written at once, until an interval has passed without a write: users may make them turn all the time. */
+/** How many condition transitions are written at once, until an interval has passed without a write: users could cause them all the time. */
 const MAX_IMMEDIATE_TRANSITIONS = 4;
-/** Part of the interval that is added at random, so that pools do not stay in step. */
+/** Share of the interval that is added at random, so that pools are not written in step. */
 const JITTER = 0.2;
 
 export interface StatusWriterOptions {
-  /** Between two writes of one pool in which nothing but counts and messages changed. */
+  /** Time between two writes of one pool if only counts and messages changed. */
   readonly countsIntervalMs: number;
-  /** How many pools there are. */
+  /** The number of pools. */
   readonly poolCount: () => number;
   readonly random: Random;
 }
 
-/** The conditions that turned; or for how long a status that is new is not written yet. */
+/** The conditions that changed, or how long the write of the new status is delayed. */
 export type StatusWriteResult = { transitions: readonly Condition[] } | { earlyByMs: number };
 
 export interface DesiredPoolStatus extends PoolCounts {
   observedGeneration?: number;
-  findings: readonly DesiredCondition[];
+  conditions: readonly DesiredCondition[];
 }
 
 interface LastWrite {
   uid: string | undefined;
-  /** When the last write was sent, or put off, in the clock's ms. */
+  /** When the last write was sent or delayed, in ms of the clock. */
   at: number;
   /** When counts alone may be written again; absent before the first write. */
   countsDueAt?: number;
-  /** When conditions that turned again and again may be written again: however many pools there are, somebody waits for them. */
+  /** When repeated transitions may be written again. It does not depend on the number of pools, because users wait for it. */
   transitionsDueAt?: number;
-  /** How many writes since then were for conditions that turned. */
+  /** How many writes since then were caused by transitions. */
   immediateTransitions: number;
-  /** What was written last, and the object's version since; absent where the write failed. */
+  /** The status that was written last, and the resourceVersion since; absent if the write failed. */
   stored?: { status: AddressPoolStatus; resourceVersion: string };
 }
 
 /**
- * Writes the status of pools, which every agent is sent. A condition that turns is written at once, unless it turns again and again. Counts are written at once after a
- * quiet time, and then at most once in an interval. No pool is written more than once a second, and nothing that is there already.
+ * Writes the status of pools, but not often, because every agent receives each write. A condition transition is written at once, unless transitions repeat. Counts
+ * are written at once after a quiet time, and then at most once in an interval. A pool is written at most once a second, and only if something changed.
  */
 export class PoolStatusWriter {
   readonly #client: Pick<Client, 'patch'>;
@@ -62,7 +62,7 @@ export class PoolStatusWriter {
     this.#options = options;
   }
 
-  /** Milliseconds until the pool's status may be written again: before, there is no sense in counting. */
+  /** Milliseconds until the pool's status may be written again; counting earlier is useless. */
   msUntilDue({ metadata: { name, uid } }: AddressPool): number {
     const last = this.#last.get(name);
     const inMs = last === undefined || last.uid !== uid ? 0 : last.at + MIN_WRITE_INTERVAL_MS - this.#clock.now();
@@ -77,10 +77,10 @@ export class PoolStatusWriter {
     const { name, uid } = pool.metadata;
     const at = this.#clock.now();
     const known = this.#known(pool);
-    const { findings, ...rest } = wanted;
+    const { conditions, ...rest } = wanted;
     const status: AddressPoolStatus = {
       ...rest,
-      conditions: withTransitionTimes(findings, known?.conditions, this.#clock.wall()),
+      conditions: withTransitionTimes(conditions, known?.conditions, this.#clock.wall()),
     };
     if (known !== undefined && comparisonText(known) === comparisonText(status)) return { transitions: [] };
     const last = this.#last.get(name);
@@ -103,7 +103,7 @@ export class PoolStatusWriter {
     return countsIntervalMs * Math.max(1, poolCount() / POOLS_PER_INTERVAL);
   }
 
-  /** @returns for how long the write is put off; 0: it is made now */
+  /** @returns how long to delay the write; 0: write now */
   #putOff(sent: LastWrite, known: AddressPoolStatus | undefined, status: AddressPoolStatus): number {
     const countsInMs = this.#countsDueIn(sent, sent.at);
     const isUrgentNow = countsInMs > 0 && isUrgent(known, status);
@@ -119,7 +119,7 @@ export class PoolStatusWriter {
 
   #countsDueIn({ countsDueAt = 0 }: LastWrite, now: number): number {
     const inMs = countsDueAt - now;
-    // more than that only if pools have become fewer since
+    // it is longer only if the number of pools has fallen since
     return inMs > 0 && inMs <= this.#countsIntervalMs * (1 + JITTER) ? inMs : 0;
   }
 
@@ -127,7 +127,7 @@ export class PoolStatusWriter {
     this.#last.delete(name);
   }
 
-  /** The cache lags behind our own write. */
+  /** The newer of the cached status and our own last write. */
   #known({ metadata, status }: AddressPool): AddressPoolStatus | undefined {
     const last = this.#last.get(metadata.name);
     if (last?.stored === undefined || last.uid !== metadata.uid) return status;
@@ -135,13 +135,13 @@ export class PoolStatusWriter {
   }
 }
 
-/** Whether there are blocks, and from where claims are served, may be said no more. */
+/** Fields about blocks may disappear, so the patch has to remove them. */
 function statusPatch(before: AddressPoolStatus | undefined, after: AddressPoolStatus): object {
   if (before?.blocks === undefined) return after;
   return { ...after, blocks: after.blocks === undefined ? null : createMergePatch(before.blocks, after.blocks) };
 }
 
-/** Somebody waits for it: a condition turned, a change of the spec was seen, or the pool became full or ceased to be, which CNI STATUS says. */
+/** Whether users wait for the write: a condition changed, a new spec was observed, or the pool became full or is no longer full, which CNI STATUS reports. */
 function isUrgent(before: AddressPoolStatus | undefined, after: AddressPoolStatus): boolean {
   if (before?.observedGeneration !== after.observedGeneration) return true;
   if ((before?.free === 0) !== (after.free === 0)) return true;
@@ -156,7 +156,7 @@ function transitionsOf(after: readonly Condition[] = [], before: readonly Condit
   });
 }
 
-/** Equal where a reader of the status would see no difference. */
+/** Equal texts mean that readers of the status see no difference. */
 function comparisonText(status: AddressPoolStatus): string {
   const { observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved } = status;
   const { blocks, conditions = [] } = status;

@@ -6,16 +6,16 @@ import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { type Pool, addressesOf } from '../core/pool.js';
 import type { NadAgreement } from './derivation.js';
 import type { AdminOverride } from './admin-override.js';
-import { MAX_NAMED, listLeases } from './named-leases.js';
+import { MAX_NAMED, formatLeases } from './named-leases.js';
 import type { LeaseCounts } from './usage.js';
 import { describeProblems } from './requested-pools.js';
 import type { PoolState } from '../directory/pool-state.js';
 
 export type PoolCounts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
-/** A condition before it is known since when it holds. */
+/** A condition without its transition time. */
 export type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
 
-/** @param free addresses that anybody may have */
+/** @param free the number of addresses that any owner may get */
 export function countsOf(pool: Pool | undefined, usage: LeaseCounts, free: bigint): PoolCounts {
   const onRequest = pool === undefined ? 0n : countAddresses(pool, 'requestable') - countAddresses(pool, 'open');
   const reservations = usage.reserved - usage.ineffectiveReservations.size;
@@ -34,21 +34,21 @@ export function countsOf(pool: Pool | undefined, usage: LeaseCounts, free: bigin
 export interface PoolStatusInput {
   verdict: PoolState;
   usage: LeaseCounts;
-  /** It is being deleted, and stays so long, because a CNI ADD that began before may still be under way. */
+  /** The pool is being deleted, and stays this long, because a CNI ADD that began earlier may still be running. */
   fenceMs?: number;
-  /** Where the messages find the leases that they name. */
+  /** The source of the leases that messages name. */
   leases: { ofPool(): Iterable<LeaseRecord>; get(name: string): LeaseRecord | undefined };
   /** Of a derived pool. */
   agreement?: NadAgreement;
-  /** What the NAD of a derived pool asks for and may not have. */
+  /** What the NAD of a derived pool requests without permission. */
   notPermitted?: readonly NetworkConfigProblem[];
-  /** Of a derived pool whose users an admin's pool has. */
+  /** The administrator's pool that serves users of this derived pool. */
   adminOverride?: AdminOverride;
-  /** What another pool on the same layer-2 segment has of its addresses. */
+  /** A message about another pool on the same layer-2 segment that has some of the addresses. */
   overlap?: string | undefined;
 }
 
-/** What the pool's conditions say. */
+/** Returns the conditions of a pool. */
 export function conditionsOf(judgement: PoolStatusInput): DesiredCondition[] {
   const { verdict, agreement, overlap, notPermitted = [] } = judgement;
   const findings = [readyCondition(judgement), conflictCondition(judgement)];
@@ -59,7 +59,10 @@ export function conditionsOf(judgement: PoolStatusInput): DesiredCondition[] {
   return findings;
 }
 
-/** Conditions that were so before keep their time. @param now milliseconds since the epoch */
+/**
+ * Adds transition times: a condition whose status has not changed keeps its own.
+ * @param now milliseconds since the epoch
+ */
 export function withTransitionTimes(
   findings: readonly DesiredCondition[],
   before: readonly Condition[] | undefined,
@@ -81,9 +84,14 @@ function readyCondition({ verdict, usage, leases, adminOverride }: PoolStatusInp
       }
       const outside = describeLeasesOutside(verdict.pool, usage, leases);
       if (outside !== undefined)
-        return { type, status: 'True', reason: 'LeasedOutside', message: `serves; ${outside}` };
+        return {
+          type,
+          status: 'True',
+          reason: 'LeasedOutside',
+          message: `Serves network ${verdict.pool.network}. ${outside}`,
+        };
       const whom = adminOverride === undefined ? '' : ' for other namespaces';
-      return { type, status: 'True', reason: 'Serving', message: `serves network ${verdict.pool.network}${whom}` };
+      return { type, status: 'True', reason: 'Serving', message: `Serves network ${verdict.pool.network}${whom}` };
     }
     case 'invalid':
       return { type, status: 'False', reason: 'InvalidSpec', message: verdict.message };
@@ -94,31 +102,29 @@ function readyCondition({ verdict, usage, leases, adminOverride }: PoolStatusInp
   }
 }
 
-/** @returns undefined where all leases of the pool are at addresses that it may lease */
+/** @returns undefined if all leases of the pool are at addresses that it may lease */
 function describeLeasesOutside(pool: Pool, usage: LeaseCounts, leases: PoolStatusInput['leases']): string | undefined {
   const { outside, ineffectiveReservations: idle } = usage;
   const said: string[] = [];
   if (outside.size > 0) {
-    const who = listLeases(leasesByName(outside, leases), outside.size, () => true);
-    said.push(
-      `outside of what it may lease are ${who}: they stay with their owners, so add them to spec.subnets again`,
-    );
+    const who = formatLeases(leasesByName(outside, leases), outside.size);
+    said.push(`Leased outside spec.subnets: ${who}. The owners keep them: add them to spec.subnets again`);
   }
   if (idle.size > 0) {
     const which = [...idle].slice(0, MAX_NAMED).join(', ');
     const more = idle.size > MAX_NAMED ? ` and ${idle.size - MAX_NAMED} more` : '';
     said.push(
-      `to no effect are reserved ${which}${more}: delete these leases, or make them for addresses of spec.subnets in address space ${pool.addressSpace}`,
+      `Reservations without effect: ${which}${more}. Delete these leases, or create them for addresses of spec.subnets in address space ${pool.addressSpace}`,
     );
   }
-  return said.length === 0 ? undefined : said.join('; ');
+  return said.length === 0 ? undefined : said.join('. ');
 }
 
 function conflictCondition({ verdict, adminOverride }: PoolStatusInput): DesiredCondition {
   const type = PoolCondition.Conflict;
   if (verdict.kind === 'conflict') return { type, status: 'True', reason: 'OlderPool', message: verdict.message };
   if (adminOverride !== undefined) return { type, status: 'True', reason: 'AdminPool', message: adminOverride.message };
-  return { type, status: 'False', reason: 'NoConflict', message: 'no other pool serves its users in its place' };
+  return { type, status: 'False', reason: 'NoConflict', message: 'No other pool serves the users of this pool' };
 }
 
 function agreementCondition({ agree, reason, message }: NadAgreement): DesiredCondition {
@@ -130,7 +136,7 @@ function permissionCondition(problems: readonly NetworkConfigProblem[]): Desired
   return { type: PoolCondition.NotPermitted, status: 'True', reason: 'AdministratorRequired', message };
 }
 
-/** It serves all the same: else one tenant could switch off the pool of another. */
+/** The pool serves nevertheless: otherwise one tenant could switch off the pool of another. */
 function overlapCondition(message: string): DesiredCondition {
   return { type: PoolCondition.OverlapsOnWire, status: 'True', reason: 'OtherAddressSpace', message };
 }
@@ -142,18 +148,22 @@ function deletionCondition({ usage, leases, agreement, fenceMs }: PoolStatusInpu
     return { type, status: 'True', reason: agreement.reason, message: agreement.message };
   }
   if (total === 0 && fenceMs !== undefined) {
-    const message = `no address of it is leased; it stays until no CNI ADD that began before can be under way, which takes up to ${fenceMs / 1000} s`;
+    const message = `No address is leased. The pool stays until every CNI ADD that began before has ended, which takes up to ${fenceMs / 1000} s`;
     return { type, status: 'True', reason: 'AddsUnderWay', message };
   }
-  if (total === 0) return { type, status: 'False', reason: 'NotLeased', message: 'no address of it is leased' };
-  const who = listLeases(leases.ofPool(), total, (lease) => stateOf(lease) !== 'released');
-  const message = `it stays until these are gone: ${who}`;
+  if (total === 0) return { type, status: 'False', reason: 'NotLeased', message: 'No address is leased' };
+  const who = formatLeases(unreleased(leases.ofPool()), total);
+  const message = `The pool stays until these leases are gone: ${who}`;
   return { type, status: 'True', reason: 'Leased', message };
 }
 
-/** Leases for which a pool stays: addresses that only cool down are no reason, for they cool down without a pool, too. */
+/** Counts the leases that keep a pool from being deleted. Released leases do not, because addresses cool down without a pool as well. */
 export function countBlockingLeases(usage: LeaseCounts): number {
   return usage.held + usage.reserved;
+}
+
+function* unreleased(leases: Iterable<LeaseRecord>): Iterable<LeaseRecord> {
+  for (const lease of leases) if (stateOf(lease) !== 'released') yield lease;
 }
 
 function* leasesByName(names: Iterable<string>, leases: PoolStatusInput['leases']): Iterable<LeaseRecord> {

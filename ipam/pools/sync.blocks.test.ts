@@ -3,7 +3,7 @@ import type { PoolBlocks } from '../../api/address-pool.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
-describe('a pool of which nodes are lent blocks', () => {
+describe('a pool with blocks that nodes have', () => {
   let world: PoolsWorld;
   let status: PoolBlocks;
   let left: number;
@@ -15,35 +15,35 @@ describe('a pool of which nodes are lent blocks', () => {
     world.blocks = { statusOf: () => status, holdingUp: () => left };
   });
 
-  /** As a new leader, after a while. */
+  /** Syncs as a new leader, after a while. */
   async function look(): Promise<PoolBlocks | undefined> {
     world.clock.advanceTo(world.clock.now() + 5_000);
     await world.elect()('blue');
     return world.pools.get('blue')?.status?.blocks;
   }
 
-  it('says how many', async () => {
+  it('reports how many blocks nodes have', async () => {
     world.putPool(adminPool('blue'));
     expect(await look()).to.deep.equal(status);
     status = { ...status, lent: 3 };
     expect(await look()).to.deep.equal(status);
   });
 
-  it('says no more from where claims are served once that is nowhere', async () => {
+  it('stops reporting the current block of claims once there is none', async () => {
     world.putPool(adminPool('blue'));
     await look();
     status = { total: 4, full: 4, lent: 2 };
     expect(await look()).to.deep.equal(status);
   });
 
-  it('says nothing of blocks any more once no node is lent any', async () => {
+  it('stops reporting blocks once no node has any', async () => {
     world.putPool(adminPool('blue'));
     await look();
     world.blocks = undefined;
     expect(await look()).to.equal(undefined);
   });
 
-  it('goes only after its blocks', async () => {
+  it('is deleted only after its blocks', async () => {
     world.putPool(adminPool('blue'));
     await look();
     const { metadata } = world.pools.get('blue') ?? {};

@@ -5,7 +5,7 @@ import { MAX_ADD_TIMEOUT_MS } from '../../process/agent-config.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { MAX_STALENESS_MS, PoolsWorld } from './testing/pools-world.js';
 
-/** An agent may have read the pool so long ago, its ADD takes so long, and the API server so long for the last write. */
+/** The maximum age of an agent's cache, plus the time of its ADD, plus the time of the API server for the last write. */
 const FENCE_MS = MAX_STALENESS_MS + MAX_ADD_TIMEOUT_MS + 60_000;
 const CIDR = '10.9.0.0/24';
 const NAME = 'blue.vms';
@@ -24,7 +24,7 @@ describe('a derived pool whose NAD names another address space', () => {
   const isDeleted = () => world.pools.get(NAME)?.metadata.deletionTimestamp !== undefined;
   const pass = (ms: number) => world.clock.advanceTo(world.clock.now() + ms);
 
-  it('serves from the old address space until the last lease is gone, and says which leases hold up the move', async () => {
+  it('serves from the old address space until the last lease is gone, and reports which leases block the move', async () => {
     world.lease(NAME, '10.9.0.5', 'vms/c');
     world.putNads(inSpace('lan'));
     await world.settle();
@@ -42,11 +42,11 @@ describe('a derived pool whose NAD names another address space', () => {
     expect(isDeleted()).to.equal(true);
   });
 
-  it('gives out no address until every ADD that could have read the old pool has ended', async () => {
+  it('allocates no address until every ADD that could have read the old pool has ended', async () => {
     world.putNads(inSpace('lan'));
     await world.settle();
     expect(world.condition(NAME, 'Ready')).to.match(/^False Deleting/);
-    expect(world.condition(NAME, 'DeletionBlocked')).to.match(/^True MovePending: .* no CNI ADD that began before/);
+    expect(world.condition(NAME, 'DeletionBlocked')).to.match(/^True MovePending: .* every CNI ADD that began before/);
     expect(await world.sync(NAME))
       .to.have.property('retryAfterMs')
       .within(1, FENCE_MS);
@@ -59,7 +59,7 @@ describe('a derived pool whose NAD names another address space', () => {
     expect(world.condition(NAME, 'NetworksAgree')).to.match(/^True/);
   });
 
-  it('waits again from the beginning when another process leads', async () => {
+  it('waits the whole time again if another process leads', async () => {
     world.putNads(inSpace('lan'));
     await world.settle();
     pass(FENCE_MS - 10_000);
@@ -73,7 +73,7 @@ describe('a derived pool whose NAD names another address space', () => {
     expect(addressSpace()).to.equal('lan');
   });
 
-  it('stays while the API server knows of a released lease that the cache does not', async () => {
+  it('stays while the API server has a released lease that the cache does not show', async () => {
     world.putNads(inSpace('lan'));
     await world.settle();
     world.lease(NAME, '10.9.0.9', 'vms/c');
@@ -85,7 +85,7 @@ describe('a derived pool whose NAD names another address space', () => {
     expect(isDeleted()).to.equal(true);
   });
 
-  it('is made again at once if the NAD returns to the old address space', async () => {
+  it('is created again at once if the NAD returns to the old address space', async () => {
     world.putNads(inSpace('lan'));
     await world.settle();
     world.putNads(inSpace('blue'));
@@ -94,7 +94,7 @@ describe('a derived pool whose NAD names another address space', () => {
     expect(addressSpace()).to.equal('blue');
   });
 
-  it('stays until such ADDs have ended also if no pool follows, because its NAD may not have the address space', async () => {
+  it('stays until such ADDs have ended even if no pool follows, because its NAD may not use the address space', async () => {
     world.putNads(inSpace('lan'));
     await world.settle();
     pass(FENCE_MS);
@@ -112,11 +112,11 @@ describe('a derived pool whose NAD names another address space', () => {
     expect(world.pools.get(NAME)?.spec).to.not.have.property('addressSpace');
   });
 
-  it('stays after its NAD is deleted until such ADDs have ended, for another NAD may name another address space', async () => {
+  it('stays until such ADDs have ended after its NAD is deleted, because another NAD may name another address space', async () => {
     world.dropNad('vms/blue');
     await world.settle();
     expect(isDeleted()).to.equal(true);
-    expect(world.condition(NAME, 'DeletionBlocked')).to.match(/^True AddsUnderWay: no address of it is leased/);
+    expect(world.condition(NAME, 'DeletionBlocked')).to.match(/^True AddsUnderWay: No address is leased/);
     world.putNads(inSpace('lan'));
     pass(FENCE_MS - 10_000);
     await world.settle();
@@ -127,11 +127,11 @@ describe('a derived pool whose NAD names another address space', () => {
   });
 });
 
-/** Agents, which read the pool some time before they lease, and a NAD that names one address space after the other. */
+/** Agents that read the pool some time before they lease, and a NAD that names different address spaces over time. */
 class MoveModel {
   readonly world = new PoolsWorld();
   #sync = this.world.elect();
-  /** What the API server had, by time. */
+  /** The pool in the API server, by time. */
   readonly #history: { at: number; pool: AddressPool | undefined }[] = [];
   #adds: { endsBy: number; addressSpace: string }[] = [];
   #next = 1;
@@ -170,7 +170,7 @@ class MoveModel {
     else this.world.putNads(inSpace(space));
   }
 
-  /** @param ageMs of what the agent's cache says */
+  /** @param ageMs the age of the agent's cache */
   #begin(ageMs: number): void {
     const now = this.world.clock.now();
     const seen = this.#history.findLast(({ at }) => at <= now - ageMs)?.pool;

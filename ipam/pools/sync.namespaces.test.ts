@@ -16,7 +16,7 @@ describe('the namespaces that a derived pool serves', () => {
     world = new PoolsWorld();
   });
 
-  it('are that of its NAD alone, and others are told how to be served', async () => {
+  it('are that of its NAD only, and others are told how to be served', async () => {
     world.putNads(blue());
     await world.settle();
     expect(resolve('a/vm.data')).to.have.property('kind', 'served');
@@ -39,7 +39,7 @@ describe('the namespaces that a derived pool serves', () => {
     ]);
   });
 
-  it('are all where the NAD says "*", or lies in a global namespace and says nothing', async () => {
+  it('are all if the NAD names "*", or is in a global namespace and names none', async () => {
     world.putNads(blue({ namespaces: ['*'] }), blue({}, 'default/blue'));
     await world.settle();
     expect(world.pools.get('blue.a')?.spec).to.not.have.property('namespaces');
@@ -47,13 +47,13 @@ describe('the namespaces that a derived pool serves', () => {
     expect(resolve('b/vm.data')).to.have.property('kind', 'served');
   });
 
-  it('are its own where a NAD of a global namespace names none', async () => {
+  it('are its own if a NAD of a global namespace has an empty list', async () => {
     world.putNads(blue({ namespaces: [] }, 'default/blue'));
     await world.settle();
     expect(world.pools.get('blue.default')?.spec.namespaces).to.deep.equal(['default']);
   });
 
-  it('become fewer for a pool that served all, and claims that have addresses keep their pool', async () => {
+  it('can be restricted, and claims with addresses keep their pool', async () => {
     world.putNads(blue());
     world.putPool(adminPool('blue.a', { cidr: '10.9.0.0/24', nadNamespace: 'a' }));
     world.lease('blue.a', '10.9.0.5', 'b/vm.data');
@@ -62,12 +62,12 @@ describe('the namespaces that a derived pool serves', () => {
     expect(resolve('b/vm.data', ['10.9.0.5/24'])).to.have.property('kind', 'served');
     expect(resolve('b/new.data')).to.have.property('kind', 'unserved');
     expect(world.events).to.deep.equal([
-      'NetworkAttachmentDefinition blue NamespacesNotServed: AddressPool blue.a does not serve namespaces b: their workloads keep the ' +
-        'addresses that they have and get no others; to serve them, add them to "namespaces" in the ipam object of the NAD',
+      'NetworkAttachmentDefinition blue NamespacesNotServed: AddressPool blue.a no longer serves namespaces b: their workloads keep ' +
+        'their addresses and get no new ones. To serve them, add them to "namespaces" in the ipam object of the NAD',
     ]);
   });
 
-  it('become fewer also while leased addresses keep its subnets as they are', async () => {
+  it('can be restricted even while leased addresses keep the subnets as they are', async () => {
     world.putNads(nad('a/blue', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/25' }] })));
     world.putPool(adminPool('blue.a', { cidr: '10.9.0.0/24', nadNamespace: 'a' }));
     world.lease('blue.a', '10.9.0.200', 'b/vm.data');
@@ -76,7 +76,7 @@ describe('the namespaces that a derived pool serves', () => {
     expect(world.condition('blue.a', 'NetworksAgree')).to.match(/^False LeasedOutside/);
   });
 
-  it('stay as they are if the NAD names too many, which an event says', async () => {
+  it('stay unchanged if the NAD names too many, which an event reports', async () => {
     const names = Array.from({ length: 256 }, (_, index) => `b${index}`);
     world.putNads(blue({ namespaces: names.slice(1) }));
     await world.settle();
@@ -91,7 +91,7 @@ describe('the namespaces that a derived pool serves', () => {
     expect(world.events.join('\n')).to.include('spec.config.ipam.namespaces names 256 namespaces besides "a"');
   });
 
-  it("leave it nobody where administrators' pools have them all", async () => {
+  it("leave the pool no users if administrators' pools serve all of them", async () => {
     world.putNads(blue());
     world.putPool(adminPool('p', { namespaces: ['a'] }));
     await world.settle();
@@ -99,7 +99,7 @@ describe('the namespaces that a derived pool serves', () => {
   });
 });
 
-describe('a NAD that asks for what its namespace may not have', () => {
+describe('a NAD that requests what its namespace may not have', () => {
   const LAN = { addressSpace: 'lan' };
   const guard = (namespaces?: string[]) =>
     adminPool('guard', { network: 'red', cidr: '10.9.0.0/24', ...LAN, ...(namespaces && { namespaces }) });
@@ -123,7 +123,7 @@ describe('a NAD that asks for what its namespace may not have', () => {
     expect(world.pools.get('blue.a')?.spec.addressSpace).to.equal('lan');
   });
 
-  it('keeps a pool that is there, which says so, with the addresses that it has', async () => {
+  it('keeps an existing pool with its addresses, and the pool reports it', async () => {
     world.putNads(blue(LAN));
     await world.settle();
     world.putPool(guard(['x']));
@@ -147,7 +147,7 @@ describe('a NAD that asks for what its namespace may not have', () => {
     expect(world.pools.get('blue.a')?.spec).to.not.have.property('addressSpace');
   });
 
-  it('has released addresses kept for a week at most, and its pool says so', async () => {
+  it('keeps released addresses for a week at most, and its pool reports it', async () => {
     world.putNads(blue({ stickyMAC: { ttl: '9000h', retain: true } }));
     await world.settle();
     expect(world.pools.get('blue.a')?.spec.stickyMAC).to.deep.equal({ ttl: '168h', retain: true });

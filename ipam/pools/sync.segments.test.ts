@@ -19,15 +19,15 @@ describe('pools of networks that share a layer-2 segment', () => {
     await settle();
   });
 
-  /** Until segments have been compared again. */
+  /** Waits until segments have been compared again. */
   async function settle(): Promise<void> {
     await world.settle();
     world.clock.advanceTo(world.clock.now() + COMPARE_INTERVAL_MS);
     await world.settle();
   }
 
-  it('say that their addresses can be leased twice, name no foreign namespace, and serve', () => {
-    const said = /^True OtherAddressSpace: addresses from 10\.100\.0\.1 on can be leased twice on bridge br0: another/;
+  it('report that their addresses can be leased twice, name no foreign namespace, and keep serving', () => {
+    const said = /^True OtherAddressSpace: Addresses from 10\.100\.0\.1 on can be leased twice on bridge br0: another/;
     for (const pool of ['red.tenant-a', 'blue.tenant-b']) {
       expect(overlap(pool))
         .to.match(said)
@@ -38,7 +38,7 @@ describe('pools of networks that share a layer-2 segment', () => {
     expect(told).to.have.lengthOf(2);
   });
 
-  it('say so no more once they have one address space', async () => {
+  it('stop reporting it once they have one address space', async () => {
     world.dropNad('tenant-b/blue');
     await settle();
     expect(overlap('red.tenant-a')).to.equal('none');
@@ -48,7 +48,7 @@ describe('pools of networks that share a layer-2 segment', () => {
     expect(overlap('other.tenant-b')).to.equal('none');
   });
 
-  it('are compared at most once in ten seconds, and written only if something else is true', async () => {
+  it('are compared at most once in ten seconds, and written only if the result has changed', async () => {
     const writes = world.writes.length;
     for (let i = 0; i < 50; i++) {
       world.putNads(nad(`tenant-c/${i}`, { ...ofNetwork(`n${i}`), bridge: `br-${i}` }));
@@ -60,7 +60,7 @@ describe('pools of networks that share a layer-2 segment', () => {
     expect(again).to.deep.equal([]);
   });
 
-  it('are still said to overlap by a process that begins to lead just after its caches were filled, one after the other', async () => {
+  it('are still reported by a process that becomes the leader just after its caches have synced one after the other', async () => {
     const started = new PoolsWorld();
     for (const name of ['red.tenant-a', 'blue.tenant-b']) started.putPool(world.pools.get(name)!);
     await Promise.resolve();
@@ -71,14 +71,14 @@ describe('pools of networks that share a layer-2 segment', () => {
     expect(started.events).to.deep.equal([]);
   });
 
-  it("say so of an administrator's pool as well, whose NAD names no subnets", async () => {
+  it("report it of an administrator's pool as well, whose NAD names no subnets", async () => {
     world.putNads(nad('tenant-c/green', { ...holdfastConfig({}, 'green'), bridge: 'br0' }));
     world.putPool(adminPool('green', { network: 'green', cidr: '10.100.0.64/26' }));
     await settle();
-    expect(overlap('green')).to.match(/^True OtherAddressSpace: addresses from 10\.100\.0\.65 on/);
+    expect(overlap('green')).to.match(/^True OtherAddressSpace: Addresses from 10\.100\.0\.65 on/);
   });
 
-  it('are left alone on another bridge', async () => {
+  it('are not reported if they are on different bridges', async () => {
     world.putNads(nad('tenant-b/blue', { ...ofNetwork('blue'), bridge: 'br1' }));
     await settle();
     expect(overlap('red.tenant-a')).to.equal('none');

@@ -16,20 +16,20 @@ describe('a derived pool', () => {
     world.putNads(WITH_SUBNET);
   });
 
-  it('is made of the NAD, with finalizer, and serves its users', async () => {
+  it('is created from the NAD with a finalizer, and serves its users', async () => {
     await world.settle();
     const pool = world.pools.get('blue.vms');
     expect(pool?.spec).to.deep.equal({ network: 'blue', subnets: [{ cidr: CIDR }], namespaces: ['vms'] });
     expect(pool?.metadata.finalizers).to.deep.equal([POOL_FINALIZER]);
     expect(pool?.metadata.labels).to.deep.equal({ 'ipam.holdfast.dev/nad-namespace': 'vms' });
     expect(world.directory.resolve(claimOf('vms/c', 'vms/blue'))).to.have.property('kind', 'served');
-    expect(world.condition('blue.vms', 'Ready')).to.equal('True Serving: serves network blue');
+    expect(world.condition('blue.vms', 'Ready')).to.equal('True Serving: Serves network blue');
     expect(world.condition('blue.vms', 'NetworksAgree')).to.equal('True NetworksAgree: NAD vms/blue is in force');
     expect(world.writes).to.deep.equal(['create blue.vms', 'status blue.vms']);
     expect(world.events).to.deep.equal([]);
   });
 
-  it('follows an edit of the NAD, and drops what the NAD does not say any more', async () => {
+  it('follows an edit of the NAD, and drops settings that the NAD has lost', async () => {
     world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }], cooldownSeconds: 60 })));
     await world.settle();
     world.putNads(nad('vms/blue', holdfastConfig({ range: '10.9.0.0/16' })));
@@ -38,7 +38,7 @@ describe('a derived pool', () => {
     expect(world.pools.get('blue.vms')?.spec).to.deep.equal(spec);
   });
 
-  it('is brought back to what the NAD says where somebody edits it', async () => {
+  it('is restored to what the NAD says after somebody has edited it', async () => {
     await world.settle();
     const pool = world.pools.get('blue.vms')!;
     world.putPool({ ...pool, spec: { ...pool.spec, namespaces: ['others'] } });
@@ -46,7 +46,7 @@ describe('a derived pool', () => {
     expect(world.pools.get('blue.vms')?.spec).to.deep.equal(pool.spec);
   });
 
-  it('outlives NADs that are not seen for the API server does not know them', async () => {
+  it('stays if its NADs are not seen because the API server does not serve NADs', async () => {
     await world.settle();
     world.areNadsServed = false;
     world.dropNad(NETWORK);
@@ -58,13 +58,13 @@ describe('a derived pool', () => {
     expect(world.pools.get('blue.vms')?.metadata.deletionTimestamp).not.to.equal(undefined);
   });
 
-  it('keeps its spec while addresses are leased that the NAD leaves out, and takes the new one when they are free', async () => {
+  it('keeps its spec while addresses are leased that the NAD has lost, and follows when they are free', async () => {
     await world.settle();
     world.lease('blue.vms', '10.9.0.200', 'vms/c');
     world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/25' }] })));
     await world.settle();
     expect(world.pools.get('blue.vms')?.spec.subnets).to.deep.equal([{ cidr: CIDR }]);
-    const said = /LeasedOutside: NAD vms\/blue leaves out .*10\.9\.0\.200 \(IPAMClaim vms\/c\)/;
+    const said = /LeasedOutside: NAD vms\/blue no longer contains .*10\.9\.0\.200 \(IPAMClaim vms\/c\)/;
     expect(world.condition('blue.vms', 'NetworksAgree')).to.match(said);
     expect(world.events.join('\n')).to.match(
       /NetworkAttachmentDefinition blue NetworkAttachmentsDisagree: .*10\.9\.0\.200/,
@@ -76,7 +76,7 @@ describe('a derived pool', () => {
     expect(world.condition('blue.vms', 'NetworksAgree')).to.match(/^True/);
   });
 
-  it('does not name owners in other namespaces to those who read the events of the NAD', async () => {
+  it('does not name owners in other namespaces in events on the NAD', async () => {
     world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }], namespaces: ['*'] })));
     await world.settle();
     world.lease('blue.vms', '10.9.0.200', 'others/secret');
@@ -89,18 +89,20 @@ describe('a derived pool', () => {
     expect(world.condition('blue.vms', 'NetworksAgree'), 'which administrators read').to.include('others/secret');
   });
 
-  it('leaves alone a pool of an admin that has its name, and says so', async () => {
+  it("does not change an administrator's pool that has its name, and reports it", async () => {
     const theirs = world.putPool(adminPool('blue.vms', { network: 'red' }));
     await world.settle();
     expect(world.pools.get('blue.vms')?.spec).to.deep.equal(theirs.spec);
-    expect(world.events.join('\n')).to.match(/AddressPool blue\.vms was not made for NADs of namespace vms .* rename/);
+    expect(world.events.join('\n')).to.match(
+      /AddressPool blue\.vms is not derived from NADs of namespace vms .* rename/,
+    );
   });
 
-  it('is missed by a NAD without subnets, until an admin makes one', async () => {
+  it('is reported as missing on a NAD without subnets until an administrator creates a pool', async () => {
     world.putNads(nad('vms/blue', holdfastConfig()));
     await world.settle();
     expect(world.events).to.deep.equal([
-      'NetworkAttachmentDefinition blue AddressPoolMissing: no AddressPool serves network blue here: create one, or add subnets to the ipam object of the NAD',
+      'NetworkAttachmentDefinition blue AddressPoolMissing: No AddressPool serves network blue in namespace vms: create one, or add subnets to the ipam object of the NAD',
     ]);
     const other = new PoolsWorld();
     other.putNads(nad('vms/blue', holdfastConfig()));
@@ -109,7 +111,7 @@ describe('a derived pool', () => {
     expect(other.events).to.deep.equal([]);
   });
 
-  it('outlives its NAD while it is leased from, and goes afterwards', async () => {
+  it('stays after its NAD while its addresses are leased, and is deleted afterwards', async () => {
     await world.settle();
     world.lease('blue.vms', '10.9.0.5', 'vms/c');
     world.dropNad('vms/blue');
@@ -127,7 +129,7 @@ describe('a derived pool', () => {
     expect(world.writes.slice(-3)).to.deep.equal(['delete blue.vms', 'status blue.vms', 'metadata blue.vms']);
   });
 
-  it('stays as it is while its NAD cannot be used', async () => {
+  it('stays unchanged while its NAD is invalid', async () => {
     await world.settle();
     world.putNads(nad('vms/blue', holdfastConfig({ subnet: CIDR })));
     await world.settle();
@@ -136,7 +138,7 @@ describe('a derived pool', () => {
     expect(world.events.join('\n')).to.match(/NetworkAttachmentInvalid: spec\.config\.ipam\.subnet is unknown/);
   });
 
-  it('is neither made nor changed nor deleted while the feature gate is closed', async () => {
+  it('is neither created, changed nor deleted while the feature gate is closed', async () => {
     world.isGateOpen = false;
     await world.settle();
     expect(world.writes).to.deep.equal([]);
@@ -148,16 +150,16 @@ describe('a derived pool', () => {
     expect(world.pools.get('blue.vms')?.metadata.deletionTimestamp).to.equal(undefined);
   });
 
-  it("tells the NAD in the API server's words that its pool is refused", async () => {
+  it("reports in the API server's words, on the NAD, that its pool is rejected", async () => {
     world.failure = new StatusError({ request: 'POST', status: 422, reason: 'Invalid', message: 'at most 16 subnets' });
     const error: unknown = await world.sync(NETWORK).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(StatusError);
     expect(world.events).to.deep.equal([
-      'NetworkAttachmentDefinition blue AddressPoolInvalid: AddressPool blue.vms is refused by the API server: POST: 422 Invalid: at most 16 subnets',
+      'NetworkAttachmentDefinition blue AddressPoolInvalid: The API server rejected AddressPool blue.vms: POST: 422 Invalid: at most 16 subnets',
     ]);
   });
 
-  it('tells a NAD once, by each leader', async () => {
+  it('reports on a NAD once, by each leader', async () => {
     world.putNads(nad('vms/younger', holdfastConfig({ subnets: [{ cidr: '10.8.0.0/24' }] }), 2));
     for (let i = 0; i < 3; i++) await world.sync(NETWORK);
     expect(world.events.filter((event) => event.includes('younger'))).to.have.lengthOf(1);
@@ -166,14 +168,14 @@ describe('a derived pool', () => {
   });
 });
 
-describe('a pool of an admin', () => {
+describe('a pool of an administrator', () => {
   let world: PoolsWorld;
 
   beforeEach(() => {
     world = new PoolsWorld();
   });
 
-  it('says how full it is', async () => {
+  it('reports its counts', async () => {
     const subnet = {
       cidr: '10.0.0.0/28',
       gateway: '10.0.0.1',
@@ -193,11 +195,11 @@ describe('a pool of an admin', () => {
     world.release('10.0.0.10');
     await world.settle();
     const { conditions: _conditions, ...counts } = world.pools.get('p')!.status!;
-    // of 16: network, broadcast, gateway and an excluded one are not to be had
+    // of 16 addresses: network, broadcast, gateway and an excluded one cannot be leased
     expect(counts).to.deep.equal({ capacity: 12, leased: 3, heldByStopped: 1, cooling: 1, free: 7, reserved: 1 });
   });
 
-  it('counts up to what a JSON number can say', async () => {
+  it('limits counts to the largest exact JSON number', async () => {
     world.putPool(adminPool('p', { cidr: 'fd00::/64' }));
     await world.settle();
     expect(world.pools.get('p')?.status).to.include({
@@ -206,7 +208,7 @@ describe('a pool of an admin', () => {
     });
   });
 
-  it('stays while addresses are held, says by whom, and goes when they only cool down', async () => {
+  it('stays while addresses are held, reports their owners, and is deleted when they only cool down', async () => {
     world.putPool(adminPool('p'));
     await world.settle();
     for (let i = 10; i < 18; i++) world.lease('p', `10.0.0.${i}`, `vms/c${i}`);
@@ -223,7 +225,7 @@ describe('a pool of an admin', () => {
     expect(world.pools.get('p')).to.equal(undefined);
   });
 
-  it('stays while the API server knows of a lease that the cache does not', async () => {
+  it('stays while the API server has a lease that the cache does not show', async () => {
     world.putPool(adminPool('p'));
     await world.settle();
     world.lease('p', '10.0.0.9', 'vms/c');
@@ -234,7 +236,7 @@ describe('a pool of an admin', () => {
     expect(world.pools.get('p')).to.not.equal(undefined);
   });
 
-  it('keeps serving those who have addresses that its spec leaves out, and names them', async () => {
+  it('keeps serving owners of addresses outside its spec, and names them', async () => {
     world.putPool(adminPool('p'));
     world.lease('p', '10.0.0.200', 'vms/c');
     await world.settle();
@@ -248,7 +250,7 @@ describe('a pool of an admin', () => {
     expect(world.condition('p', 'Ready')).to.match(/^True Serving/);
   });
 
-  it('says why it serves nobody', async () => {
+  it('reports why it serves no workloads', async () => {
     world.putPool(adminPool('older'));
     world.putPool(adminPool('younger', { born: 2 }));
     world.putPool(adminPool('bad', { network: 'red', cidr: '10.0.0.1/24' }));
@@ -265,7 +267,7 @@ describe('a pool of an admin', () => {
     ]);
   });
 
-  it('keeps the time since when a condition holds', async () => {
+  it('keeps the transition time of an unchanged condition', async () => {
     world.putPool(adminPool('p'));
     await world.settle();
     const since = world.pools.get('p')!.status!.conditions![0]!.lastTransitionTime;

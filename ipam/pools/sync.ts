@@ -34,26 +34,26 @@ export interface PoolsDependencies {
   /** How long agents may lease from a pool after it has changed. */
   maxStalenessMs: number;
   rightsOf: NadRightsLookup;
-  /** Absent where nodes are lent none. */
+  /** Absent if nodes get no blocks. */
   blocks?: { statusOf(pool: Pool): PoolBlocks; holdingUp(pool: string): number };
-  /** Closed: no pool is made, changed or deleted. */
+  /** While closed, no pool is created, changed or deleted. */
   isGateOpen: () => boolean;
   events: Pick<EventRecorder, 'event'>;
   clock: Pick<Clock, 'now' | 'wall'>;
   random: Random;
-  /** Between two writes of one pool's counts. */
+  /** Time between two writes of one pool's counts. */
   statusIntervalMs: number;
   log: Logger;
 }
 
-/** What a term of leadership remembers. */
+/** The state of one leadership term. */
 interface TermState {
   readonly writer: PoolStatusWriter;
-  readonly notices: NadEvents;
+  readonly nadEvents: NadEvents;
   readonly fence: MoveFence;
 }
 
-/** The sync of one term of leadership. Its keys: names of pools, and `namespace/network` of NADs. */
+/** Creates the reconciler of one leadership term. Its keys are names of pools, and `namespace/network` of NADs. */
 export function createPoolsSync(
   dependencies: PoolsDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
@@ -62,7 +62,7 @@ export function createPoolsSync(
   const options = { random, countsIntervalMs: statusIntervalMs, poolCount: () => pools.size };
   const memory = {
     writer: new PoolStatusWriter(client, clock, options),
-    notices: new NadEvents(events),
+    nadEvents: new NadEvents(events),
     fence: new MoveFence(() => clock.now(), maxStalenessMs),
   };
   return async (key, signal) => {
@@ -73,27 +73,27 @@ export function createPoolsSync(
   };
 }
 
-/** Brings the derived pool of a network and a namespace of NADs to what the NADs say. */
+/** Makes the derived pool of a namespace and network follow its NADs. */
 async function syncNetwork(
   network: { namespace: string; network: string },
-  { notices, fence }: TermState,
+  { nadEvents, fence }: TermState,
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
-  // no NAD is seen, and none is gone for sure
+  // while the API server serves no NADs, a missing NAD proves nothing
   if (!dependencies.directory.knowsNetworks) return undefined;
   const planned = planNetwork(network, fence, dependencies);
-  for (const notice of planned.events) notices.record(notice);
+  for (const notice of planned.events) nadEvents.record(notice);
   if (!dependencies.isGateOpen()) return undefined;
   for (const action of planned.actions) {
     const { name } = action.pool.metadata;
-    dependencies.log.info({ pool: name, action: action.kind }, 'derived pool');
+    dependencies.log.info({ pool: name, action: action.kind }, 'changing derived pool');
     try {
       await applyDerivation(action, dependencies.client, call);
     } catch (error) {
       const refused = 'nad' in action && (isInvalid(error) || isForbidden(error));
-      const message = `AddressPool ${name} is refused by the API server: ${messageOf(error)}`;
-      if (refused) notices.record({ nad: action.nad, reason: EventReason.PoolInvalid, message });
+      const message = `The API server rejected AddressPool ${name}: ${messageOf(error)}`;
+      if (refused) nadEvents.record({ nad: action.nad, reason: EventReason.PoolInvalid, message });
       throw error;
     }
   }
@@ -130,7 +130,7 @@ function planForPool(pool: AddressPool, fence: MoveFence, dependencies: PoolsDep
   return planNetwork({ namespace, network: pool.spec.network }, fence, dependencies);
 }
 
-/** Keeps a pool's finalizer and status true. */
+/** Keeps a pool's finalizer and status up to date. */
 async function syncPool(
   name: string,
   { writer, fence }: TermState,
@@ -170,10 +170,10 @@ async function finishDeletion(
 ): Promise<SyncResult> {
   const { name } = pool.metadata;
   const moves = canMove(pool, plan) && plan?.addressSpace !== undefined;
-  // what the cache does not know of may have been leased by somebody else
+  // another process may have leased addresses that the cache does not show yet
   if (!(await isUnused(pool, client, { ...call, moves })))
-    return { retry: `AddressPool ${name} is leased from, says the API server` };
-  log.info({ pool: name }, 'no address is leased: the deleted pool goes');
+    return { retry: `AddressPool ${name} still has leases in the API server` };
+  log.info({ pool: name }, 'no address is leased: removing the finalizer of the deleted pool');
   await removeFinalizer(pool, client, call);
   return undefined;
 }
@@ -183,13 +183,13 @@ function nextSync(written: StatusWriteResult, fencedMs: number): SyncResult {
   return fencedMs > 0 ? { retryAfterMs: fencedMs } : undefined;
 }
 
-/** It is being deleted, and the next pool of its name may serve another address space. */
+/** The pool is being deleted, and the next pool of its name may serve another address space. */
 function canMove(pool: AddressPool, plan: DerivationPlan | undefined): boolean {
   const isDerived = nadNamespaceOf(pool) !== undefined;
   return isDerived && isBeingDeleted(pool) && plan?.addressSpace !== addressSpaceOf(pool);
 }
 
-/** It is being deleted, and nobody has anything of it. */
+/** The pool is being deleted, and neither leases nor blocks of it are left. */
 function isReadyToDelete(
   pool: AddressPool,
   plan: DerivationPlan | undefined,
@@ -198,7 +198,7 @@ function isReadyToDelete(
   const { name } = pool.metadata;
   if (plan?.agreement.reason === 'MovePending') return false;
   if (!isBeingDeleted(pool) || countBlockingLeases(usage.of(name, directory.pool(name))) > 0) return false;
-  // each that goes calls for another look
+  // each block that is deleted triggers another sync
   return (blocks?.holdingUp(name) ?? 0) === 0;
 }
 
@@ -214,7 +214,7 @@ function desiredStatus(
   const used = usage.of(name, compiled);
   const space = compiled && book.space(compiled.addressSpace);
   const free = (compiled?.families ?? []).reduce((sum, family) => sum + (space?.free(name, family) ?? 0n), 0n);
-  const findings = conditionsOf({
+  const conditions = conditionsOf({
     verdict,
     ...(fenceMs !== undefined && { fenceMs }),
     usage: used,
@@ -227,11 +227,11 @@ function desiredStatus(
     ...countsOf(compiled, used, free),
     ...(compiled !== undefined && blocks !== undefined && { blocks: blocks.statusOf(compiled) }),
     ...(generation !== undefined && { observedGeneration: generation }),
-    findings,
+    conditions,
   };
 }
 
-/** How a derived pool stands to those of administrators. */
+/** Finds the administrator's pool that serves users of a derived pool. */
 function findAdminOverride(pool: AddressPool, directory: PoolDirectory): Pick<PoolStatusInput, 'adminOverride'> {
   const { name } = pool.metadata;
   const nadNamespace = nadNamespaceOf(pool);

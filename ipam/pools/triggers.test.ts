@@ -6,7 +6,7 @@ import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects
 import { PoolsWorld } from './testing/pools-world.js';
 import { allPoolKeys, followPools } from './triggers.js';
 
-/** A source of changes that a test sets off. */
+/** A source of changes that a test makes. */
 class Source<S> {
   readonly #handlers: ((change: S) => void)[] = [];
 
@@ -19,7 +19,7 @@ class Source<S> {
   }
 }
 
-describe('which pools and networks are synced', () => {
+describe('the pools and networks that are synced', () => {
   let world: PoolsWorld;
   let added: string[];
   const pools = new Source<ObjectChange<AddressPool>>();
@@ -37,7 +37,7 @@ describe('which pools and networks are synced', () => {
     followPools({ pools, networks: nads, claims, book, pods, directory, usage, cache: world.pools }, add);
   });
 
-  /** What was added since the last call, each key once, when all changes are settled. */
+  /** The keys that were added since the last call, each once, when all changes are settled. */
   async function keys(): Promise<string[]> {
     await Promise.resolve();
     return [...new Set(added.splice(0))].sort();
@@ -45,7 +45,7 @@ describe('which pools and networks are synced', () => {
 
   const derived = () => adminPool('blue.vms', { nadNamespace: 'vms', cidr: '10.9.0.0/24' });
 
-  it('on a change of a pool: it, the network it is derived for, and those it competes with', async () => {
+  it('on a change of a pool are the pool, the network that it is derived for, and pools that compete with it', async () => {
     world.putPool(adminPool('other', { cidr: '10.8.0.0/24' }));
     world.nads.set(nad('tenant/blue', holdfastConfig()));
     await keys();
@@ -54,7 +54,7 @@ describe('which pools and networks are synced', () => {
     expect(await keys()).to.deep.equal(['blue.vms', 'other', 'tenant/blue', 'vms/blue']);
   });
 
-  it("on a change of an administrator's pool: the networks in its address space, with and without a pool", async () => {
+  it("on a change of an administrator's pool are the networks in its address space, with and without a pool", async () => {
     const lan = { addressSpace: 'lan' };
     world.putNads(nad('tenant/red', holdfastConfig(lan, 'red')), nad('tenant/green', holdfastConfig({}, 'green')));
     await keys();
@@ -62,7 +62,7 @@ describe('which pools and networks are synced', () => {
     expect(await keys()).to.deep.equal(['p', 'red.tenant', 'tenant/red']);
   });
 
-  it("on a pool's status: the pool alone", async () => {
+  it("on a change of a pool's status are the pool alone", async () => {
     const before = world.putPool(adminPool('p'));
     world.putPool(adminPool('q', { born: 2 }));
     await keys();
@@ -74,7 +74,7 @@ describe('which pools and networks are synced', () => {
     expect(await keys()).to.deep.equal(['p']);
   });
 
-  it('on a NAD that moves: both networks, and their pools', async () => {
+  it('on a NAD with another network are both networks and their pools', async () => {
     world.putPool(adminPool('p'));
     const before = nad('vms/n', holdfastConfig());
     const object = nad('vms/n', holdfastConfig({}, 'red'));
@@ -85,7 +85,7 @@ describe('which pools and networks are synced', () => {
     expect(await keys()).to.deep.equal(['p', 'vms/blue', 'vms/red']);
   });
 
-  it('on NADs that come to be known, even if there are none: all networks', async () => {
+  it('on the first sync of NADs are all networks, even if there are no NADs', async () => {
     world.areNadsServed = false;
     world.putPool(derived());
     await keys();
@@ -94,7 +94,7 @@ describe('which pools and networks are synced', () => {
     expect(await keys()).to.deep.equal(['blue.vms']);
   });
 
-  it('on a lease: its pool, and those of the address space in which the address lies', async () => {
+  it('on a lease are its pool, and other pools of the address space with its address', async () => {
     world.putPool(adminPool('p'));
     world.putPool(adminPool('wide', { cidr: '10.0.0.0/8', namespaces: ['x'] }));
     world.putPool(adminPool('apart', { cidr: '10.9.0.0/24' }));
@@ -104,7 +104,7 @@ describe('which pools and networks are synced', () => {
     expect(await keys()).to.deep.equal(['p', 'wide']);
   });
 
-  it('on a lease that is free: the network whose derived pool may wait for it', async () => {
+  it('on the release of a lease include the network whose derived pool may wait for it', async () => {
     world.putPool(derived());
     world.lease('blue.vms', '10.9.0.5', 'vms/c');
     await keys();
@@ -112,7 +112,7 @@ describe('which pools and networks are synced', () => {
     expect(await keys()).to.deep.equal(['blue.vms', 'vms/blue']);
   });
 
-  it('on a VM that starts or stops: the pools of its claim whose counts change', async () => {
+  it('on the start or stop of a VM are the pools of its claim whose counts change', async () => {
     world.putPool(adminPool('p'));
     world.lease('p', '10.0.0.5', 'vms/c');
     await world.settle();
@@ -126,7 +126,7 @@ describe('which pools and networks are synced', () => {
     expect(world.pools.get('p')?.status).to.include({ leased: 1, heldByStopped: 0 });
   });
 
-  it('at the start: all', () => {
+  it('at the start are all', () => {
     world.putPool(derived());
     world.putPool(adminPool('p', { network: 'red' }));
     world.putNads(nad('vms/n', holdfastConfig()), nad('tenant/n', holdfastConfig({}, 'green')));

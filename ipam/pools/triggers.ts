@@ -11,7 +11,7 @@ import type { PoolChanges, PoolDirectory } from '../directory/directory.js';
 import { networkKey } from '../directory/resolution.js';
 import type { LeaseChange, LeaseSource, PoolUsage } from './usage.js';
 
-/** Which keys a change concerns: names of pools, and `namespace/network` of NADs. */
+/** Maps changes to the keys that must be synced: names of pools, and `namespace/network` of NADs. */
 
 interface ChangeSource<S> {
   onChange(handler: (change: S) => void): void;
@@ -27,10 +27,10 @@ export interface PoolSources extends PoolChanges {
   cache: { get(name: string): AddressPool | undefined };
 }
 
-/** Keeps directory and counts true, and tells the keys that are to be synced; `add` does nothing while another process leads. */
+/** Keeps the directory and the counts up to date, and passes the keys to sync to `add`, which does nothing while another process leads. */
 export function followPools(sources: PoolSources, add: (keys: readonly string[]) => void): void {
   const { pools, networks, claims, book, pods, directory, usage, cache } = sources;
-  // first, so that whoever asks because of the change is answered with it
+  // first, so that later handlers of the same change see an up-to-date directory
   directory.follow({ pools, networks });
   directory.onChange((changed) => add(keysOfNetworks(changed, directory)));
   pools.onChange((change) => {
@@ -52,7 +52,7 @@ function keysOfPool(pool: AddressPool): string[] {
   return [pool.metadata.name, ...(namespace === undefined ? [] : [networkKey(namespace, pool.spec.network)])];
 }
 
-/** The derived pools, and the NADs without one, that may or may not be in its address space. */
+/** Derived pools, and NADs without one, whose right to the pool's address space may have changed. */
 function keysOfAdminPool({ object, before }: ObjectChange<AddressPool>, directory: PoolDirectory): string[] {
   if (nadNamespaceOf(object) !== undefined || isDeepStrictEqual(before?.spec, object.spec)) return [];
   return directory
@@ -60,7 +60,7 @@ function keysOfAdminPool({ object, before }: ObjectChange<AddressPool>, director
     .flatMap(({ namespace, network }) => [networkKey(namespace, network), derivedPoolName(namespace, network)]);
 }
 
-/** The network that it was for, and that it is for. */
+/** The networks that the NAD named before and names now. */
 function keysOfNad({ object, before }: ObjectChange<ParsedNad>): string[] {
   const keys = [before, object].flatMap((nad) =>
     nad?.config.ok ? [networkKey(nad.metadata.namespace ?? '', nad.config.network.name)] : [],
@@ -68,7 +68,7 @@ function keysOfNad({ object, before }: ObjectChange<ParsedNad>): string[] {
   return [...new Set(keys)];
 }
 
-/** All pools of the networks, and all NADs: what one of them says may concern any other. */
+/** All pools and NADs of the networks, because each may affect the others. */
 function keysOfNetworks(networks: ReadonlySet<string>, directory: PoolDirectory): string[] {
   return [...networks].flatMap((network) => [
     ...directory.poolsOf(network).map(({ name }) => name),
@@ -76,7 +76,7 @@ function keysOfNetworks(networks: ReadonlySet<string>, directory: PoolDirectory)
   ]);
 }
 
-/** Its pool and those that overlap it; and, where it is no longer held, the network whose derived pool may wait for that. */
+/** The pool of the lease, other pools with its address and, once it is not held any more, the network whose derived pool may wait for that. */
 function keysOfLease({ before, after }: LeaseChange, directory: PoolDirectory, pools: PoolSources['cache']): string[] {
   const lease = after ?? before;
   if (lease === undefined) return [];
@@ -89,7 +89,7 @@ function keysOfLease({ before, after }: LeaseChange, directory: PoolDirectory, p
   return [...keys];
 }
 
-/** Everything there is. */
+/** The keys of all pools and NADs. */
 export function allPoolKeys(
   pools: { list(): readonly AddressPool[] },
   networks: { list(): readonly ParsedNad[] },

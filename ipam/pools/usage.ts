@@ -5,7 +5,7 @@ import type { Family } from '../core/address.js';
 import { type LeaseRecord, type LeaseState, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 
-/** What of the book of leases is read here. */
+/** The part of the lease book that is read here. */
 export interface LeaseSource {
   get(name: string): LeaseRecord | undefined;
   ofPool(pool: string): Iterable<LeaseRecord>;
@@ -21,16 +21,16 @@ export interface LeaseChange {
   after?: LeaseRecord;
 }
 
-/** How the leases of one pool stand. */
+/** The leases of one pool, counted by state. */
 export interface LeaseCounts extends Readonly<Record<LeaseState, number>> {
-  /** Of the held ones: those of claims that no pod uses. */
+  /** Held leases of claims that no pod uses. */
   readonly stopped: number;
   stoppedOf(family: Family): number;
-  /** In any state, at addresses that are leased on request alone. */
+  /** Leases in any state at addresses that are leased on request only. */
   readonly requestOnly: number;
-  /** Held, and not (or no longer) within what the pool may lease: names of leases. */
+  /** Names of held leases at addresses that the pool may not lease, or no longer. */
   readonly outside: ReadonlySet<string>;
-  /** Reserved, where the pool may lease nothing: names of leases of which nobody gets anything. */
+  /** Names of reservations without effect: the pool may not lease their addresses. */
   readonly ineffectiveReservations: ReadonlySet<string>;
 }
 
@@ -57,7 +57,7 @@ class LeaseTally implements LeaseCounts {
     return this.ofStoppedVms[family].size;
   }
 
-  /** @param by 1: it is there now; -1: it is not any more */
+  /** @param by 1 adds the lease, -1 removes it */
   count(lease: LeaseRecord, by: 1 | -1): void {
     this[stateOf(lease)] += by;
     const place = this.pool === undefined ? 'open' : locateLease(lease, this.pool);
@@ -75,7 +75,7 @@ class LeaseTally implements LeaseCounts {
   }
 }
 
-/** Counts of leases by pool that follow the book change by change: a pool is read as a whole only when it is new, or its spec is. */
+/** Lease counts by pool, updated with each change of the lease book. All leases of a pool are counted only if the pool or its spec is new. */
 export class PoolUsage {
   readonly #book: LeaseSource;
   readonly #isUsed: (owner: LeaseOwner) => boolean;
@@ -92,7 +92,7 @@ export class PoolUsage {
     });
   }
 
-  /** @param pool what the pool may lease; undefined where its spec cannot be read */
+  /** @param pool what the pool may lease; undefined if its spec is invalid */
   of(name: string, pool: Pool | undefined): LeaseCounts {
     const known = this.#tallies.get(name);
     if (known !== undefined && known.pool === pool) return known;
@@ -106,7 +106,10 @@ export class PoolUsage {
     this.#tallies.delete(name);
   }
 
-  /** The users of a claim, a `namespace/name`, have changed. @returns the pools whose counts did */
+  /**
+   * Call it when the pods of a claim, by `namespace/name`, have changed.
+   * @returns the pools whose counts have changed
+   */
   updateClaim(claimKey: string): string[] {
     const { namespace, name } = splitKey(claimKey);
     const changed = new Set<string>();
@@ -133,7 +136,7 @@ export class PoolUsage {
   }
 }
 
-/** Where a lease lies in what the pool may lease now. */
+/** Tells whether the pool may lease the address of a lease now. */
 function locateLease(
   lease: Pick<LeaseRecord, 'address' | 'addressSpace'>,
   pool: Pool,
@@ -144,7 +147,7 @@ function locateLease(
   return subnet?.requestable.has(value) ? 'requestOnly' : 'outside';
 }
 
-/** Held leases that a spec would leave outside. */
+/** Held leases at addresses that a pool may not lease. */
 export function leasesOutside(leases: Iterable<LeaseRecord>, pool: Pool): LeaseRecord[] {
   const found: LeaseRecord[] = [];
   for (const lease of leases)
@@ -152,7 +155,7 @@ export function leasesOutside(leases: Iterable<LeaseRecord>, pool: Pool): LeaseR
   return found;
 }
 
-/** The claim of a lease's owner is used: for {@link PoolUsage}. */
+/** Creates the check for {@link PoolUsage} whether pods use the claim that owns a lease. */
 export function claimUseCheck<C extends { metadata: { uid?: string } }>(
   claims: { get(key: string): C | undefined },
   usersOf: (claim: C) => readonly unknown[],

@@ -9,7 +9,7 @@ import { type ValidationAdmissionOptions, denyResource, answerReview } from './r
 
 const NAD_RESOURCE = 'k8s.cni.cncf.io/v1/network-attachment-definitions';
 
-/** Answers reviews of NADs. Never stands in the way of those that are somebody else's, nor, by a fault of ours, of any. */
+/** Answers reviews of NADs. It never rejects NADs of other IPAMs and, if it fails itself, no NAD at all. */
 export class NadAdmission {
   readonly #options: ValidationAdmissionOptions;
   readonly #reviewer: Reviewer;
@@ -26,8 +26,8 @@ export class NadAdmission {
 
   /**
    * @param body parsed JSON
-   * @returns the body of the answer; what cannot be judged is allowed: pool and NAD show later what is wrong
-   * @throws {ReviewError} where there is nothing that could be answered
+   * @returns the body of the answer; what cannot be reviewed is allowed, because pool and NAD show later what is wrong
+   * @throws {ReviewError} if there is nothing to answer
    */
   answer(body: unknown): Promise<string> {
     return this.#reviewer.answer(body);
@@ -41,12 +41,12 @@ export class NadAdmission {
     if (!delegatesToHoldfast(nad)) return { allowed: true, warnings: warnOfUnreadableConfig(written) };
     const oldNad =
       operation === 'UPDATE' ? transformNad(readNadObject(oldObject, 'request.oldObject', namespace)) : undefined;
-    const missing = await this.#options.filled();
+    const missing = await this.#options.waitForSync();
     if (missing !== undefined) return allowUnchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
     const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
     const { refusals, warnings } = reviewNad({ nad, oldNad }, this.#options.view);
     const verdict = { refusals, warnings: [...warnOfMisspelledFlag(written), ...warnings] };
-    return answerReview({ operation, subject, verdict }, this.#options);
+    return answerReview({ operation, subject, result: verdict }, this.#options);
   }
 }
 

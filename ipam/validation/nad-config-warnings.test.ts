@@ -9,31 +9,31 @@ function network(config: unknown): NetworkAttachmentDefinition {
 
 const OURS = { name: 'blue', type: 'bridge', ipam: { type: 'holdfast' } };
 
-describe('a warning of a NAD’s text', () => {
-  it('says that a config is no JSON where it names Holdfast', () => {
+describe('a warning about the config of a NAD', () => {
+  it('says that a config is not JSON if it names Holdfast', () => {
     const [warning, ...more] = warnOfUnreadableConfig(network('{"name": "blue", "ipam": {"type": "holdfast"}'));
     expect(warning).to.match(/^spec\.config is not JSON \(.+\): correct it\. It names "holdfast"/);
     expect(more).to.deep.equal([]);
   });
 
-  it('says that a config is no object where it names Holdfast', () => {
+  it('says that a config is not an object if it names Holdfast', () => {
     expect(warnOfUnreadableConfig(network('["holdfast"]')).join()).to.match(/^spec\.config is not a JSON object/);
   });
 
   for (const [name, config] of [
-    ['a config that can be read', OURS],
-    ['one that cannot, and names nobody', '{"name": "blue", "ipam": '],
-    ['one that cannot, and names somebody else', '{"ipam": {"type": "host-local"}, "name": "holdfast-1"'],
-    ['one that is empty', ''],
+    ['a readable config', OURS],
+    ['an unreadable config that names no IPAM', '{"name": "blue", "ipam": '],
+    ['an unreadable config that names another IPAM', '{"ipam": {"type": "host-local"}, "name": "holdfast-1"'],
+    ['an empty config', ''],
   ] as const) {
-    it(`is not given of ${name}`, () => {
+    it(`is not given for ${name}`, () => {
       expect(warnOfUnreadableConfig(network(config))).to.deep.equal([]);
     });
   }
 
-  it('names each key that is the flag but for its case, and how it is written', () => {
+  it('names each key that differs from the flag in case only, and the correct spelling', () => {
     expect(warnOfMisspelledFlag(network({ ...OURS, allowPersistentIps: true }))).to.deep.equal([
-      'spec.config.allowPersistentIps is without effect: write allowPersistentIPs, in these very letters',
+      'spec.config.allowPersistentIps has no effect: write allowPersistentIPs, with exactly these capitals',
     ]);
     const plugins = [{ ...OURS, ALLOWPERSISTENTIPS: true }, 7, { type: 'tuning', allowpersistentips: false }];
     expect(warnOfMisspelledFlag(network({ name: 'blue', plugins })).map((text) => text.split(' ')[0])).to.deep.equal([
@@ -45,10 +45,10 @@ describe('a warning of a NAD’s text', () => {
   for (const [name, config] of [
     ['the flag itself', { ...OURS, allowPersistentIPs: true }],
     ['other keys', { ...OURS, persistentIPs: true }],
-    ['a config that cannot be read', '{'],
+    ['an unreadable config', '{'],
     ['no config', ' '],
   ] as const) {
-    it(`has nothing to say of ${name}`, () => {
+    it(`does not name ${name}`, () => {
       expect(warnOfMisspelledFlag(network(config))).to.deep.equal([]);
     });
   }

@@ -4,15 +4,17 @@ import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/netwo
 
 const FLAG = 'allowPersistentIPs';
 
-/** A config that cannot be read, but names Holdfast: whose it is nobody knows, so that it is never refused. One line, or none. */
+/** Warns of an unreadable config that names Holdfast. It is never rejected, because it is unknown which IPAM it is for. */
 export function warnOfUnreadableConfig(nad: NetworkAttachmentDefinition): string[] {
   const config = readCniConfig(nad);
   if (config.ok || !String(nad.spec?.config).includes(`"${HOLDFAST_IPAM}"`)) return [];
   const { field, message } = config.problem;
-  return [`${field} ${message}. It names "${HOLDFAST_IPAM}", and nobody gets addresses by it as it is`];
+  return [
+    `${field} ${message}. It names "${HOLDFAST_IPAM}", but no workload gets an address from it until it is corrected`,
+  ];
 }
 
-/** Keys of a config of ours that are read by nobody, for they are the flag but for the case of letters. */
+/** Warns of keys that nothing reads, because they differ from the flag in upper and lower case. */
 export function warnOfMisspelledFlag(nad: NetworkAttachmentDefinition): string[] {
   const config = readCniConfig(nad);
   if (!config.ok || config.value === undefined) return [];
@@ -25,7 +27,7 @@ export function warnOfMisspelledFlag(nad: NetworkAttachmentDefinition): string[]
     })),
   ];
   return objects.flatMap(({ path, place }) =>
-    misspelledFlags(place).map((key) => `${path}.${key} is without effect: write ${FLAG}, in these very letters`),
+    misspelledFlags(place).map((key) => `${path}.${key} has no effect: write ${FLAG}, with exactly these capitals`),
   );
 }
 

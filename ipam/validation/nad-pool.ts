@@ -8,18 +8,18 @@ import { type NadRightsLookup } from '../../api/nad-rights.js';
 
 const MAX_SHOWN_LENGTH = 120;
 
-/** The pool that a NAD asks for. */
+/** The pool that a NAD requests. */
 export interface NadPool {
   readonly nad: ParsedNad;
   readonly network: string;
   readonly pool: AddressPool;
-  /** The same as it would be served. */
+  /** The same pool, compiled. */
   readonly served: Pool;
-  /** What the pool does not grant of it. */
+  /** What the NAD requests and the pool does not grant. */
   readonly reduced: readonly NetworkConfigProblem[];
 }
 
-/** What a NAD says of its addresses. `nothing`: it leaves them to another IPAM, or to an admin's pool. */
+/** What a NAD says about its addresses. `nothing`: another IPAM or an administrator's pool provides them. */
 export type NadIpamConfig =
   { kind: 'nothing' } | { kind: 'wrong'; problems: readonly NetworkConfigProblem[] } | { kind: 'wish'; wish: NadPool };
 
@@ -38,16 +38,15 @@ export function readNadIpamConfig(nad: ParsedNad, rightsOf: NadRightsLookup): Na
   return { kind: 'wish', wish: { nad, network, pool, served, reduced: derived.reduced } };
 }
 
-/** Whether two versions of a NAD say the same, wherever else they differ. */
+/** Whether two versions of a NAD say the same about addresses. */
 export function isSameConfig(one: NadIpamConfig, other: NadIpamConfig): boolean {
   if (one.kind !== 'wish' || other.kind !== 'wish') return isDeepStrictEqual(one, other);
   return isDeepStrictEqual([one.wish.pool, one.wish.reduced], [other.wish.pool, other.wish.reduced]);
 }
 
 /**
- * The first thing about which two NADs of one network disagree, as `addressSpace is "a" there and "b" here`. What means the same is the
- * same, however it is written.
- * @returns undefined where they agree
+ * Returns the first difference between two NADs of one network, as `addressSpace is "a" there and "b" here`. Different texts with the same meaning do not differ.
+ * @returns undefined if they agree
  */
 export function describeDifference(there: NadPool, here: NadPool): string | undefined {
   const [theirs, ours] = [there.served, here.served];

@@ -8,22 +8,22 @@ const warningsWith = (...pools: AddressPool[]) =>
   reviewNad({ nad: nad('vms/n', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })) }, validationViewOf({ pools }))
     .warnings;
 
-describe('a NAD whose addresses another pool of its address space has, too', () => {
-  it('gets a warning that does not name a pool of another namespace, because its name tells the namespace', () => {
+describe('a NAD whose addresses are also in another pool of its address space', () => {
+  it('gets a warning that does not name a pool of another namespace, because its name contains the namespace', () => {
     const [warning, ...others] = warningsWith(
       adminPool('blue.others', { cidr: '10.0.0.128/25', nadNamespace: 'others' }),
     );
     expect(warning).to.equal(
-      'AddressPool blue.vms: spec.subnets: addresses from 10.0.0.129 on are in a pool of another namespace, too: in address space "blue" each is leased once',
+      'AddressPool blue.vms: spec.subnets: addresses from 10.0.0.129 on are also in a pool of another namespace: each is leased only once in address space "blue"',
     );
     expect(others).to.deep.equal([]);
   });
 
-  it("gets warnings that name an administrator's pool, and one of its own namespace", () => {
+  it("gets warnings that name an administrator's pool, and a pool of its own namespace", () => {
     const said = warningsWith(
       adminPool('q', { network: 'red', addressSpace: 'blue' }),
       adminPool('green.vms', { network: 'green', addressSpace: 'blue', nadNamespace: 'vms' }),
     ).join('\n');
-    expect(said).to.include('in AddressPool q, too').and.to.include('in AddressPool green.vms, too');
+    expect(said).to.include('also in AddressPool q').and.to.include('also in AddressPool green.vms');
   });
 });

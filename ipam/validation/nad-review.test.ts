@@ -1,14 +1,15 @@
 import { expect } from 'chai';
+import type { LeaseOwner } from '../../api/address-lease.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { type ValidatedObjects, poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
-import type { ReviewCheck } from './review-result.js';
+import type { ReviewCheck } from './validation-result.js';
 
 const subnet = (cidr: string, more: object = {}) => holdfastConfig({ subnets: [{ cidr }], ...more });
 
 interface Case extends ValidatedObjects {
   name: string;
-  /** The config of NAD vms/n before; absent: it is created. */
+  /** The old config of NAD vms/n; absent: the NAD is created. */
   was?: unknown;
   becomes: unknown;
   /** The day of its creation. */
@@ -25,6 +26,7 @@ const GUARD = adminPool('guard', { network: 'red', addressSpace: 'lan', namespac
 const IN_LAN = { addressSpace: 'lan' };
 const FOREVER = { stickyMAC: { ttl: '9000h' } };
 const LEASED = { 'blue.vms': [poolLeaseOf('10.0.0.200')] };
+const leasedTo = (owner: LeaseOwner) => ({ 'blue.vms': [poolLeaseOf('10.0.0.200', { owner })] });
 
 const onBridge = (bridge: string, network = 'blue', more: object = {}) => ({
   ...holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }], ...more }, network),
@@ -37,41 +39,41 @@ const ON_WIRE = {
 };
 
 const CASES: Case[] = [
-  { name: 'a NAD that delegates to nobody', becomes: { name: 'blue', type: 'bridge' } },
+  { name: 'a NAD without IPAM', becomes: { name: 'blue', type: 'bridge' } },
   {
-    name: 'a NAD of another IPAM, whatever it says',
+    name: 'a NAD of another IPAM with any config',
     becomes: { name: 'blue', type: 'bridge', ipam: { type: 'host-local', subnets: 7, allowPersistentIPs: 'x' } },
   },
-  { name: 'a config that nobody can read', becomes: '{ "ipam": {"type": "holdfast"' },
+  { name: 'a config that is not JSON', becomes: '{ "ipam": {"type": "holdfast"' },
   { name: 'a NAD with a subnet', becomes: subnet('10.0.0.0/24') },
-  { name: 'a NAD that leaves the addresses to an admin', becomes: holdfastConfig() },
+  { name: "a NAD that leaves the addresses to an administrator's pool", becomes: holdfastConfig() },
   {
-    name: 'a key that is unknown',
+    name: 'an unknown key',
     becomes: holdfastConfig({ subnet: '10.0.0.0/24' }),
     refused: ['delegation'],
     text: ['spec.config.ipam.subnet is unknown: correct or remove it'],
   },
   {
-    name: 'a flag of ours that cannot be read',
+    name: 'a flag of Holdfast with an invalid value',
     becomes: { ...subnet('10.0.0.0/24'), allowPersistentIPs: 'yes' },
     refused: ['delegation'],
     text: ['spec.config.allowPersistentIPs is "yes"'],
   },
   {
-    name: 'a subnet that cannot be served',
+    name: 'an invalid subnet',
     becomes: subnet('10.0.0.7/24'),
     refused: ['delegation'],
     text: ['spec.config.ipam.subnets[0].cidr', '10.0.0.0/24'],
   },
-  { name: 'what was wrong before', was: subnet('10.0.0.7/24'), becomes: { ...subnet('10.0.0.7/24'), mtu: 9000 } },
-  { name: 'a second NAD that says the same', nads: [OLDER], becomes: subnet('10.0.0.0/24'), born: 5 },
+  { name: 'what was invalid before', was: subnet('10.0.0.7/24'), becomes: { ...subnet('10.0.0.7/24'), mtu: 9000 } },
+  { name: 'a second NAD with the same config', nads: [OLDER], becomes: subnet('10.0.0.0/24'), born: 5 },
   {
-    name: 'a second NAD that says the same in other words',
+    name: 'a second NAD with the same meaning in other words',
     nads: [OLDER],
     becomes: holdfastConfig({ range: '10.0.0.9/24', addressSpace: 'blue' }),
     born: 5,
   },
-  { name: 'a second NAD that leaves it to the first', nads: [OLDER], becomes: holdfastConfig(), born: 5 },
+  { name: 'a second NAD without subnets', nads: [OLDER], becomes: holdfastConfig(), born: 5 },
   {
     name: 'a second NAD that disagrees about a subnet',
     nads: [OLDER],
@@ -89,7 +91,7 @@ const CASES: Case[] = [
     text: ['addressSpace is "blue" there and "lab" here'],
   },
   {
-    name: 'a new NAD that disagrees with one of the same second',
+    name: 'a new NAD that disagrees with one of the same creation time',
     nads: [nad('vms/z', subnet('10.0.0.0/24'), 5)],
     becomes: subnet('10.1.0.0/24'),
     born: 5,
@@ -108,13 +110,13 @@ const CASES: Case[] = [
     born: 5,
   },
   {
-    name: 'another subnet than in a NAD of another IPAM',
+    name: 'another subnet than that of a NAD of another IPAM',
     nads: [nad('vms/older', { name: 'blue', type: 'bridge', ipam: { type: 'whereabouts', range: '10.0.0.0/24' } })],
     becomes: subnet('10.1.0.0/24'),
     born: 5,
   },
   {
-    name: 'a follower to leave the leader',
+    name: 'a younger NAD that starts to disagree with the oldest',
     nads: [OLDER, nad('vms/n', subnet('10.0.0.0/24'), 5)],
     was: subnet('10.0.0.0/24'),
     becomes: subnet('10.1.0.0/24'),
@@ -122,7 +124,7 @@ const CASES: Case[] = [
     refused: ['disagreement'],
   },
   {
-    name: 'the leader to go first, with a warning',
+    name: 'the oldest NAD to change first, with a warning',
     nads: [nad('vms/n', subnet('10.0.0.0/24'), 5), YOUNGER],
     was: subnet('10.0.0.0/24'),
     becomes: subnet('10.1.0.0/24'),
@@ -131,7 +133,7 @@ const CASES: Case[] = [
     text: ['vms/younger now disagrees'],
   },
   {
-    name: 'to lose a leased address',
+    name: 'the loss of a leased address',
     pools: [DERIVED],
     leases: LEASED,
     was: subnet('10.0.0.0/24'),
@@ -140,20 +142,16 @@ const CASES: Case[] = [
     text: ['AddressPool blue.vms', '10.0.0.200 (IPAMClaim vms/vm1.data)'],
   },
   {
-    name: 'to lose a leased address, without the names of owners in other namespaces',
+    name: 'the loss of a leased address, without the names of owners in other namespaces',
     pools: [DERIVED],
-    leases: {
-      'blue.vms': [
-        poolLeaseOf('10.0.0.200', { owner: { kind: 'IPAMClaim', namespace: 'others', name: 'a', uid: 'u' } }),
-      ],
-    },
+    leases: leasedTo({ kind: 'IPAMClaim', namespace: 'others', name: 'a', uid: 'u' }),
     was: subnet('10.0.0.0/24'),
     becomes: subnet('10.0.0.0/25'),
     refused: ['shrink'],
     text: ['AddressPool blue.vms', '10.0.0.200 (in another namespace)'],
   },
   {
-    name: 'a new NAD that would lose addresses of the one that is gone',
+    name: 'a new NAD that would lose leased addresses of a deleted one',
     pools: [DERIVED],
     leases: LEASED,
     becomes: subnet('10.0.0.0/25'),
@@ -197,14 +195,14 @@ const CASES: Case[] = [
     refused: ['address-space'],
   },
   {
-    name: 'to grow',
+    name: 'more addresses',
     pools: [DERIVED],
     leases: LEASED,
     was: subnet('10.0.0.0/24'),
     becomes: subnet('10.0.0.0/16'),
   },
   {
-    name: 'a NAD without effect beside an admin’s pool, with a warning',
+    name: "a NAD without effect beside an administrator's pool, with a warning",
     pools: [adminPool('p')],
     becomes: subnet('10.0.0.0/24'),
     warnings: 1,
@@ -217,7 +215,7 @@ const CASES: Case[] = [
     text: ['AddressPool blue.vms: spec.cooldownSeconds: 5'],
   },
   {
-    name: 'blocks of which there are too few, with a warning',
+    name: 'a block size that makes too few blocks, with a warning',
     becomes: subnet('10.0.0.0/24', { blockSize: { ipv4: 24 } }),
     warnings: 1,
     text: ['AddressPool blue.vms: spec.blockSize.ipv4: 24'],
@@ -231,17 +229,15 @@ const CASES: Case[] = [
     text: ['namespaces is ["vms"] there and ["b","vms"] here'],
   },
   {
-    name: 'a name of a namespace that is none',
+    name: 'an invalid namespace name',
     becomes: subnet('10.0.0.0/24', { namespaces: ['b', 'team-*'] }),
     refused: ['delegation'],
     text: ['spec.config.ipam.namespaces[1]', '"team-*"'],
   },
   {
-    name: 'to leave out namespaces whose workloads have addresses, with a warning that says how to serve them',
+    name: 'the removal of namespaces whose workloads have addresses, with a warning that says how to serve them',
     pools: [DERIVED],
-    leases: {
-      'blue.vms': [poolLeaseOf('10.0.0.200', { owner: { kind: 'Pod', namespace: 'b', name: 'p', uid: 'u' } })],
-    },
+    leases: leasedTo({ kind: 'Pod', namespace: 'b', name: 'p', uid: 'u' }),
     was: subnet('10.0.0.0/24', { namespaces: ['*'] }),
     becomes: subnet('10.0.0.0/24'),
     warnings: 1,
@@ -255,14 +251,14 @@ const CASES: Case[] = [
     text: ['spec.config.ipam.addressSpace "lan" is the address space of AddressPool guard'],
   },
   {
-    name: 'more addresses in such an address space',
+    name: "more addresses in an address space whose administrator's pool does not serve the namespace",
     pools: [GUARD],
     was: subnet('10.0.0.0/24', IN_LAN),
     becomes: subnet('10.0.0.0/23', IN_LAN),
     refused: ['rights'],
   },
   {
-    name: 'another change of a NAD that has such an address space, with a warning',
+    name: 'another change of a NAD in such an address space, with a warning',
     pools: [GUARD],
     was: subnet('10.0.0.0/24', IN_LAN),
     becomes: subnet('10.0.0.0/24', { ...IN_LAN, cooldownSeconds: 60 }),
@@ -278,7 +274,7 @@ const CASES: Case[] = [
     text: ['stickyMAC.ttl is "9000h"'],
   },
   {
-    name: 'to publish capacity in a namespace that may not',
+    name: 'published capacity in a namespace that may not publish it',
     becomes: subnet('10.0.0.0/24', { publishCapacity: true }),
     refused: ['rights'],
     text: ['spec.config.ipam.publishCapacity', '--capacity-namespaces'],

@@ -7,32 +7,32 @@ import { addressSpaceRefusal } from '../core/address-space-rights.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
 import { isAdminPool, servablePool } from './pool-relations.js';
 import { warnOfPool } from './pool-warnings.js';
-import { ALLOWED, type ReviewRefusal, type ReviewResult, refuse } from './review-result.js';
+import { ALLOWED, type ValidationRefusal, type ValidationResult, refuse } from './validation-result.js';
 import type { ValidationView } from './view.js';
 import { warnOfSegmentOverlap } from './segment-warnings.js';
 import { type NadIpamConfig, type NadPool, describeDifference, readNadIpamConfig, isSameConfig } from './nad-pool.js';
 
-/** A NAD that is about to be created or changed. */
+/** A NAD that is being created or changed. */
 export interface NadReview {
   readonly nad: ParsedNad;
-  /** The NAD as it is, on UPDATE. */
+  /** The NAD before the change, on UPDATE. */
   readonly oldNad?: ParsedNad | undefined;
 }
 
-/** True for a NAD that leaves its addresses to Holdfast, rightly or not. All others are nobody's business here. */
+/** True if the NAD delegates to Holdfast, even with an invalid config. Other NADs are not reviewed. */
 export function delegatesToHoldfast({ delegation }: ParsedNad): boolean {
-  // a config that cannot be read at all could be anybody's
+  // a config that is not JSON could be for any IPAM
   return (
     delegation.kind === 'holdfast' || (delegation.kind === 'invalid' && delegation.problem.field !== 'spec.config')
   );
 }
 
 /** Reviews a NAD that delegates to Holdfast. Pure. */
-export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): ReviewResult {
+export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): ValidationResult {
   if (!delegatesToHoldfast(nad)) return ALLOWED;
   const statement = readNadIpamConfig(nad, view.rightsOf);
   const before = oldNad && readNadIpamConfig(oldNad, view.rightsOf);
-  // labels, or what concerns the plugin alone: what is wrong was so before
+  // labels or settings of the plugin changed: errors in the rest existed before
   if (before !== undefined && isSameConfig(before, statement)) {
     if (statement.kind !== 'wish' || oldNad?.segment === nad.segment) return ALLOWED;
     return { refusals: [], warnings: warnOfSegmentOverlap(statement.wish, view) };
@@ -52,20 +52,23 @@ export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Rev
   }
 }
 
-function refuseProblems(problems: readonly NetworkConfigProblem[]): ReviewResult {
+function refuseProblems(problems: readonly NetworkConfigProblem[]): ValidationResult {
   return refuse(
-    ...problems.map(({ field, message }): ReviewRefusal => ({ check: 'delegation', message: `${field} ${message}` })),
+    ...problems.map(({ field, message }): ValidationRefusal => ({
+      check: 'delegation',
+      message: `${field} ${message}`,
+    })),
   );
 }
 
-/** What is beyond the rights of the namespace is refused, unless the NAD asked for it before: then it goes on without it. */
-function reviewRights(wish: NadPool, before: NadIpamConfig | undefined, view: ValidationView): ReviewResult {
+/** Refuses what exceeds the rights of the namespace. If the NAD requested it before, a warning says that it is not granted. */
+function reviewRights(wish: NadPool, before: NadIpamConfig | undefined, view: ValidationView): ValidationResult {
   const knownPool = before?.kind === 'wish' ? before.wish : undefined;
   const space = addressSpaceProblems(wish, view);
   const isSpaceKnown = knownPool !== undefined && isDeepStrictEqual(addressesKey(knownPool), addressesKey(wish));
   const knownProblems = [...(knownPool?.reduced ?? []), ...(isSpaceKnown ? space : [])];
   const [problems, tolerated] = [[...wish.reduced, ...space], [] as string[]];
-  const refusals = problems.flatMap((problem): ReviewRefusal[] => {
+  const refusals = problems.flatMap((problem): ValidationRefusal[] => {
     const message = `${problem.field} ${problem.message}`;
     if (!knownProblems.some((each) => isDeepStrictEqual(each, problem))) return [{ check: 'rights', message }];
     tolerated.push(message);
@@ -92,8 +95,8 @@ function addressesKey({ pool: { spec } }: NadPool): unknown {
   return [addressSpaceOf({ spec }), spec.subnets];
 }
 
-/** @param isNew no NAD is younger, though another may be of the same second */
-function reviewNadPool(wish: NadPool, isNew: boolean, view: ValidationView): ReviewResult {
+/** @param isNew then no NAD is younger, even if another has the same creation time */
+function reviewNadPool(wish: NadPool, isNew: boolean, view: ValidationView): ValidationResult {
   const { nad, network } = wish;
   const others = view.networks
     .nadsOf(nad.metadata.namespace ?? '', network)
@@ -107,18 +110,18 @@ function reviewNadPool(wish: NadPool, isNew: boolean, view: ValidationView): Rev
   return reviewOldestNad(wish, others, view);
 }
 
-/** An older NAD is in force: this one may only say the same. */
-function reviewYoungerNad(wish: NadPool, oldest: NadPool): ReviewResult {
+/** An older NAD is in force, so this one must agree with it. */
+function reviewYoungerNad(wish: NadPool, oldest: NadPool): ValidationResult {
   const difference = describeDifference(oldest, wish);
   if (difference === undefined) return ALLOWED;
   const message =
     `NetworkAttachmentDefinition ${objectKey(oldest.nad)} is older and in force for network "${wish.network}", ` +
-    `and this one disagrees: ${difference}. Write the same, or change the network's name in spec.config`;
+    `and this one disagrees: ${difference}. Make both equal, or change the network's name in spec.config`;
   return refuse({ check: 'disagreement', message });
 }
 
-/** This NAD is in force: its pool follows it. */
-function reviewOldestNad(wish: NadPool, others: readonly NadPool[], view: ValidationView): ReviewResult {
+/** This NAD is in force, and the pool follows it. */
+function reviewOldestNad(wish: NadPool, others: readonly NadPool[], view: ValidationView): ValidationResult {
   const { pool, served: after } = wish;
   const { name } = pool.metadata;
   const oldPool = view.pools.list().find((known) => known.metadata.name === name);
@@ -127,7 +130,7 @@ function reviewOldestNad(wish: NadPool, others: readonly NadPool[], view: Valida
   const losses = refuseLeaseLosses(change, view.leases);
   if (losses.length > 0) {
     return refuse(
-      ...losses.map(({ check, message }) => ({ check, message: `AddressPool ${name} is made of it: ${message}` })),
+      ...losses.map(({ check, message }) => ({ check, message: `AddressPool ${name} is derived from it: ${message}` })),
     );
   }
   return {
@@ -141,15 +144,15 @@ function reviewOldestNad(wish: NadPool, others: readonly NadPool[], view: Valida
   };
 }
 
-/** Without leases it may move: nobody gets an address meanwhile. */
+/** Without leases the pool may move, but it allocates no address meanwhile. */
 function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
   if (oldPool === undefined || addressSpaceOf(oldPool) === after.addressSpace) return [];
   return [
-    `AddressPool ${pool.metadata.name} moves from address space "${addressSpaceOf(oldPool)}" to "${after.addressSpace}": for about 3 minutes it gives out no addresses`,
+    `AddressPool ${pool.metadata.name} moves from address space "${addressSpaceOf(oldPool)}" to "${after.addressSpace}": it allocates no addresses for about 3 minutes`,
   ];
 }
 
-/** Comparing two large NADs takes milliseconds. */
+/** Limits the time of a review: comparing two large NADs takes milliseconds. */
 const MAX_COMPARED_NADS = 50;
 
 function warnOfDisagreement(wish: NadPool, others: readonly NadPool[]): string[] {
@@ -158,7 +161,7 @@ function warnOfDisagreement(wish: NadPool, others: readonly NadPool[]): string[]
   if (first === undefined) return [];
   const which = behind.length === 1 ? objectKey(first.nad) : `${objectKey(first.nad)} and ${behind.length - 1} more`;
   return [
-    `this NetworkAttachmentDefinition is the oldest of network "${wish.network}" and in force; ${which} now disagrees: change it, too`,
+    `this NetworkAttachmentDefinition is the oldest of network "${wish.network}" and in force. ${which} now disagrees: change it as well`,
   ];
 }
 
@@ -170,6 +173,6 @@ function warnOfAdminPool({ nad, network, pool }: NadPool, view: ValidationView):
   });
   if (serving === undefined) return [];
   return [
-    `AddressPool ${serving.metadata.name} serves network "${network}" for namespace ${namespace} in place of ${pool.metadata.name}: the subnets here have no effect`,
+    `AddressPool ${serving.metadata.name} serves network "${network}" for namespace ${namespace} instead of ${pool.metadata.name}: the subnets in this NAD have no effect`,
   ];
 }

@@ -3,11 +3,11 @@ import { Reviewer } from '../../admission/reviewer.js';
 import { MalformedObjectError, readPoolObject } from './reviewed-objects.js';
 import { reviewPool } from './pool-review.js';
 import { type ValidationAdmissionOptions, denyResource, answerReview } from './review-answer.js';
-import type { ReviewResult } from './review-result.js';
+import type { ValidationResult } from './validation-result.js';
 
 const POOL_RESOURCE = 'ipam.holdfast.dev/v1alpha1/addresspools';
 
-/** Answers reviews of pools. Has no side effects, so that a dry run is like any other. */
+/** Answers reviews of pools. It has no side effects, so a dry run is reviewed like any other request. */
 export class PoolAdmission {
   readonly #options: ValidationAdmissionOptions;
   readonly #reviewer: Reviewer;
@@ -19,8 +19,8 @@ export class PoolAdmission {
 
   /**
    * @param body parsed JSON
-   * @returns the body of the answer; what cannot be judged is refused
-   * @throws {ReviewError} where there is nothing that could be answered
+   * @returns the body of the answer; what cannot be reviewed is refused
+   * @throws {ReviewError} if there is nothing to answer
    */
   answer(body: unknown): Promise<string> {
     return this.#reviewer.answer(body);
@@ -28,7 +28,7 @@ export class PoolAdmission {
 
   async #decide(request: AdmissionRequest): Promise<AdmissionResponse> {
     if (request.resource !== POOL_RESOURCE) return denyResource(request.resource, POOL_RESOURCE);
-    const missing = await this.#options.filled();
+    const missing = await this.#options.waitForSync();
     if (missing !== undefined) {
       return {
         allowed: false,
@@ -61,8 +61,8 @@ export class PoolAdmission {
     }
   }
 
-  #report(operation: string, name: string, verdict: ReviewResult): AdmissionResponse {
-    return answerReview({ operation, subject: `AddressPool ${name}`, verdict }, this.#options);
+  #report(operation: string, name: string, verdict: ValidationResult): AdmissionResponse {
+    return answerReview({ operation, subject: `AddressPool ${name}`, result: verdict }, this.#options);
   }
 }
 

@@ -1,19 +1,19 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { type Pool, compilePool } from '../core/pool.js';
 
-/** Written by an admin, not made of a NAD. */
+/** Whether an administrator created the pool; otherwise it is derived from a NAD. */
 export function isAdminPool(pool: AddressPool): boolean {
   return nadNamespaceOf(pool) === undefined;
 }
 
-/** Two pools of one network, with namespaces whose workloads may draw from both. */
+/** Whether two pools of one network may serve the same workloads. */
 export function hasCommonUsers(pool: AddressPool, other: AddressPool): boolean {
   return other.spec.network === pool.spec.network && commonNamespaces(pool, other).length > 0;
 }
 
 /**
- * Namespaces whose workloads may draw from both pools.
- * @returns `all` where both serve all; empty where there are none
+ * The namespaces whose workloads both pools may serve.
+ * @returns `all` if both serve all namespaces; empty if they have none in common
  */
 export function commonNamespaces(a: AddressPool, b: AddressPool): 'all' | readonly string[] {
   const [ours, theirs] = [a.spec.namespaces, b.spec.namespaces];
@@ -21,7 +21,7 @@ export function commonNamespaces(a: AddressPool, b: AddressPool): 'all' | readon
   return theirs === undefined ? ours : ours.filter((namespace) => theirs.includes(namespace));
 }
 
-/** A pool as it is served; undefined where it cannot be. */
+/** Compiles a pool; undefined if it is invalid. */
 export function servablePool(pool: AddressPool): Pool | undefined {
   const compiled = compilePool(pool);
   return compiled.ok ? compiled.pool : undefined;

@@ -8,21 +8,21 @@ import {
   validationViewOf,
 } from './testing/validation-view.js';
 import { type PoolReview, reviewPool } from './pool-review.js';
-import type { ReviewCheck, ReviewResult } from './review-result.js';
+import type { ReviewCheck, ValidationResult } from './validation-result.js';
 
 interface Case extends ValidatedObjects {
   name: string;
-  /** What pool `p` is before; absent: it is created. */
+  /** The old pool `p`; absent: the pool is created. */
   was?: PoolGiven;
   becomes: PoolGiven;
-  /** Of each refusal its check. */
+  /** The check of each refusal. */
   refused?: ReviewCheck[];
-  /** In the messages of the refusals, or the warnings. */
+  /** Texts in the messages of the refusals or warnings. */
   text?: string[];
   warnings?: number;
 }
 
-function reviewed({ was, becomes, ...seen }: Case): ReviewResult {
+function reviewed({ was, becomes, ...seen }: Case): ValidationResult {
   const pool = adminPool('p', becomes);
   const oldPool = was && adminPool('p', was);
   const review: PoolReview =
@@ -32,7 +32,7 @@ function reviewed({ was, becomes, ...seen }: Case): ReviewResult {
 }
 
 const CASES: Case[] = [
-  { name: 'a good pool', becomes: {} },
+  { name: 'a valid pool', becomes: {} },
   {
     name: 'a pool with several problems, naming the field of each',
     becomes: { subnets: [{ cidr: '10.0.0.0/24', ranges: ['10.0.0.9-10.0.0.5'], gateway: '10.9.0.1' }] },
@@ -46,7 +46,7 @@ const CASES: Case[] = [
     text: ['overlaps with'],
   },
   {
-    name: 'new labels on a pool that is wrong already',
+    name: 'new labels on a pool that was invalid before',
     was: { subnets: [] },
     becomes: { subnets: [], deleting: true },
   },
@@ -58,11 +58,11 @@ const CASES: Case[] = [
     text: ['AddressPool q', '"blue"', 'all namespaces'],
   },
   {
-    name: 'a second pool for some of the users',
+    name: 'a second pool for some of the users of a network',
     pools: [adminPool('q', { cidr: '10.1.0.0/24', namespaces: ['a', 'b'] })],
     becomes: { namespaces: ['b', 'c'] },
     refused: ['conflict'],
-    text: ['namespace b '],
+    text: ['namespace b. '],
   },
   {
     name: 'a second pool for other users',
@@ -75,33 +75,33 @@ const CASES: Case[] = [
     becomes: {},
   },
   {
-    name: 'a pool in place of one that is being deleted',
+    name: 'a pool for the users of one that is being deleted',
     pools: [adminPool('q', { cidr: '10.1.0.0/24', deleting: true })],
     becomes: {},
   },
-  { name: 'a pool beside one that cannot be served', pools: [adminPool('q', { subnets: [] })], becomes: {} },
+  { name: 'a pool beside an invalid one', pools: [adminPool('q', { subnets: [] })], becomes: {} },
   {
-    name: 'users that make it a rival',
+    name: 'new users that another pool serves',
     pools: [adminPool('q', { cidr: '10.1.0.0/24', namespaces: ['a'] })],
     was: { namespaces: ['c'] },
     becomes: { namespaces: ['c', 'a'] },
     refused: ['conflict'],
   },
   {
-    name: 'a change of one that was a rival before',
+    name: 'a change of a pool that conflicted before',
     pools: [adminPool('q', { cidr: '10.1.0.0/24' })],
     was: {},
     becomes: { cidr: '10.2.0.0/24' },
   },
   {
-    name: 'a pool in place of a derived one, with a warning',
+    name: 'a pool that replaces a derived one, with a warning',
     pools: [adminPool('blue.vms', { nadNamespace: 'vms' })],
     becomes: {},
     warnings: 1,
-    text: ['in place of AddressPool blue.vms'],
+    text: ['replaces AddressPool blue.vms'],
   },
   {
-    name: 'to lose a leased address',
+    name: 'the loss of a leased address',
     was: {},
     becomes: { cidr: '10.0.0.0/28' },
     leases: { p: [poolLeaseOf('10.0.0.5'), poolLeaseOf('10.0.0.200')] },
@@ -109,7 +109,7 @@ const CASES: Case[] = [
     text: ['spec.subnets: 1 leased address would', '10.0.0.200 (IPAMClaim vms/vm1.data)', 'reserved'],
   },
   {
-    name: 'to lose many leased addresses, of which it names five',
+    name: 'the loss of many leased addresses, of which it names five',
     was: {},
     becomes: { cidr: '10.1.0.0/24' },
     leases: { p: [9, 10, 8, 7, 6, 5, 4].map((last) => poolLeaseOf(`10.0.0.${last}`, { claim: `vm${last}` })) },
@@ -117,21 +117,21 @@ const CASES: Case[] = [
     text: ['7 leased addresses', '10.0.0.4 (IPAMClaim vms/vm4), 10.0.0.5', '10.0.0.8 (IPAMClaim vms/vm8) and 2 more'],
   },
   {
-    name: 'to exclude a leased address',
+    name: 'the exclusion of a leased address',
     was: {},
     becomes: { subnets: [{ cidr: '10.0.0.0/24', exclude: ['10.0.0.5'] }] },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
     refused: ['shrink'],
   },
   {
-    name: 'to make a leased address the gateway',
+    name: 'a leased address as the gateway',
     was: {},
     becomes: { subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.5' }] },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
     refused: ['shrink'],
   },
   {
-    name: 'to lose an address that an admin reserved',
+    name: 'the loss of a reserved address',
     was: {},
     becomes: { cidr: '10.0.0.0/28' },
     leases: { p: [reservedLease('10.0.0.200')] },
@@ -139,46 +139,46 @@ const CASES: Case[] = [
     text: ['10.0.0.200 (reserved)'],
   },
   {
-    name: 'to reserve a leased address',
+    name: 'the reservation of a leased address',
     was: {},
     becomes: { subnets: [{ cidr: '10.0.0.0/24', reserved: ['10.0.0.5'] }] },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
   },
   {
-    name: 'to lose an address that cools down',
+    name: 'the loss of an address that cools down',
     was: {},
     becomes: { cidr: '10.0.0.0/28' },
     leases: { p: [coolingLease('10.0.0.200')] },
   },
   {
-    name: 'a change that has nothing to do with what was lost before',
+    name: 'a change that loses no more than was lost before',
     was: { cidr: '10.0.0.0/28' },
     becomes: { cidr: '10.0.0.0/28', cooldownSeconds: 60 },
     leases: { p: [poolLeaseOf('10.0.0.200')] },
   },
   {
-    name: 'to grow',
+    name: 'more addresses',
     was: { cidr: '10.0.0.0/28' },
     becomes: { cidr: '10.0.0.0/24' },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
   },
   {
-    name: 'a new pool of a name that has leases elsewhere',
+    name: 'a new pool whose name has leases in another address space',
     becomes: { cidr: '10.9.0.0/24' },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
     refused: ['shrink'],
   },
   {
-    name: 'another network, with leases',
+    name: 'another network while addresses are leased',
     was: {},
     becomes: { network: 'red' },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
     refused: ['network'],
-    text: ['"red" instead of "blue"', '10.0.0.5 (IPAMClaim vms/vm1.data)'],
+    text: ['changing "blue" to "red"', '10.0.0.5 (IPAMClaim vms/vm1.data)'],
   },
-  { name: 'another network, without leases', was: {}, becomes: { network: 'red' } },
+  { name: 'another network if no address is leased', was: {}, becomes: { network: 'red' } },
   {
-    name: 'another address space, with leases',
+    name: 'another address space while addresses are leased',
     was: {},
     becomes: { addressSpace: 'lab' },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
@@ -186,15 +186,15 @@ const CASES: Case[] = [
     text: ['leases in "blue"', '"lab"'],
   },
   {
-    name: 'another address space, while addresses cool down',
+    name: 'another address space while addresses cool down',
     was: {},
     becomes: { addressSpace: 'lab' },
     leases: { p: [coolingLease('10.0.0.5')] },
     refused: ['address-space'],
-    text: ['10.0.0.5 (cooling down)'],
+    text: ['10.0.0.5 (released)'],
   },
   {
-    name: 'the same address space by its name',
+    name: 'the explicit name of the default address space',
     was: {},
     becomes: { addressSpace: 'blue' },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
@@ -205,7 +205,7 @@ const CASES: Case[] = [
     warnings: 1,
     text: ['spec.cooldownSeconds: 59', '60 s'],
   },
-  { name: 'a cool-down that is long enough', becomes: { cooldownSeconds: 60 } },
+  { name: 'a sufficient cool-down', becomes: { cooldownSeconds: 60 } },
   {
     name: 'blocks as large as the subnet, with a warning',
     becomes: { blockSize: { ipv4: 24 } },
@@ -213,19 +213,19 @@ const CASES: Case[] = [
     text: ['spec.blockSize.ipv4: 24 makes one block of spec.subnets', 'write 25 or more, or add addresses'],
   },
   {
-    name: 'blocks larger than what may be leased of the subnet, with a warning',
+    name: 'blocks larger than the leasable part of the subnet, with a warning',
     becomes: { blockSize: { ipv4: 16 }, subnets: [{ cidr: '10.0.0.0/16', ranges: ['10.0.9.0-10.0.9.63'] }] },
     warnings: 1,
     text: ['spec.blockSize.ipv4: 16 makes one block', 'write 27 or more'],
   },
   {
-    name: 'blocks of one address where there is but one, with a warning',
+    name: 'blocks of one address in a pool with a single address, with a warning',
     becomes: { blockSize: { ipv4: 32 }, cidr: '10.0.0.5/32' },
     warnings: 1,
-    text: ['spec.blockSize.ipv4: 32 makes one block', 'lent none: add addresses'],
+    text: ['spec.blockSize.ipv4: 32 makes one block', 'fewer than two: add addresses'],
   },
   {
-    name: 'blocks of which one family has too few, with a warning',
+    name: 'a block size that makes too few blocks of one family, with a warning',
     becomes: { blockSize: { ipv4: 26, ipv6: 64 }, subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] },
     warnings: 1,
     text: ['spec.blockSize.ipv6: 64', 'write 65 or more'],
@@ -235,21 +235,21 @@ const CASES: Case[] = [
     name: 'a block in each of two subnets',
     becomes: { blockSize: { ipv4: 24 }, subnets: [{ cidr: '10.0.0.0/24' }, { cidr: '10.0.1.0/24' }] },
   },
-  { name: 'a small pool that says nothing of blocks', becomes: { cidr: '10.0.0.0/28' } },
+  { name: 'a small pool without a block size', becomes: { cidr: '10.0.0.0/28' } },
   {
-    name: 'a pool that overlaps another in its address space, with a warning',
+    name: 'a pool that overlaps another one in its address space, with a warning',
     pools: [adminPool('q', { cidr: '10.0.0.128/25', network: 'red', addressSpace: 'blue' })],
     becomes: {},
     warnings: 1,
     text: ['from 10.0.0.129 on', 'AddressPool q', '"blue"'],
   },
   {
-    name: 'a pool that overlaps another in another address space',
+    name: 'a pool that overlaps another one in another address space',
     pools: [adminPool('q', { cidr: '10.0.0.128/25', network: 'red' })],
     becomes: {},
   },
   {
-    name: 'to leave out a namespace whose workloads have addresses, with a warning',
+    name: 'the removal of a namespace whose workloads have addresses, with a warning',
     was: {},
     becomes: { namespaces: ['other'] },
     leases: { p: [poolLeaseOf('10.0.0.5')] },
@@ -270,14 +270,14 @@ describe('the review of a pool', () => {
     });
   }
 
-  it('keeps warnings as short as the API server shows them', () => {
+  it('keeps warnings short enough for the API server to show them', () => {
     const pools = ['q', 'r'].map((name) => adminPool(name, { network: name, addressSpace: 'blue' }));
     const { warnings } = reviewed({ name: '', becomes: { cooldownSeconds: 1 }, pools });
     expect(warnings).to.have.length(3);
     for (const warning of warnings) expect(warning.length).to.be.at.most(256);
   });
 
-  it('refuses the deletion of a pool with leases, saying who has them', () => {
+  it('refuses the deletion of a pool with leases, and names their owners', () => {
     const leases = { p: [poolLeaseOf('10.0.0.5'), reservedLease('10.0.0.6'), coolingLease('10.0.0.7')] };
     const { refusals } = reviewPool({ operation: 'DELETE', oldPool: adminPool('p') }, validationViewOf({ leases }));
     expect(refusals.map(({ check }) => check)).to.deep.equal(['in-use']);

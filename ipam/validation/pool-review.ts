@@ -6,26 +6,26 @@ import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
 import { countLeases, describeLeases, unreleased } from './unreleased-leases.js';
 import { commonNamespaces, hasCommonUsers, isAdminPool, servablePool } from './pool-relations.js';
 import { warnOfPool } from './pool-warnings.js';
-import { ALLOWED, type ReviewRefusal, type ReviewResult, refuse } from './review-result.js';
+import { ALLOWED, type ValidationRefusal, type ValidationResult, refuse } from './validation-result.js';
 import type { ValidationView } from './view.js';
 
-/** A pool that is about to be created, changed or deleted. */
+/** A pool that is being created, changed or deleted. */
 export type PoolReview =
   | { operation: 'CREATE'; pool: AddressPool }
   | { operation: 'UPDATE'; pool: AddressPool; oldPool: AddressPool }
   | { operation: 'DELETE'; oldPool: AddressPool };
 
-/** Reviews what the schema of an AddressPool cannot say. Pure; it refuses for all reasons at once. */
-export function reviewPool(review: PoolReview, view: ValidationView): ReviewResult {
+/** Reviews what the schema of an AddressPool cannot express. Pure. It reports all reasons for a refusal at once. */
+export function reviewPool(review: PoolReview, view: ValidationView): ValidationResult {
   if (review.operation === 'DELETE') return reviewDeletion(review.oldPool, view);
   const oldPool = review.operation === 'UPDATE' ? review.oldPool : undefined;
-  // labels and finalizers; a pool that is wrong already must be able to go
+  // only metadata changed: it must be possible to remove the finalizer of an invalid pool
   if (oldPool !== undefined && isDeepStrictEqual(review.pool.spec, oldPool.spec)) return ALLOWED;
   const compiled = compilePool(review.pool);
   if (!compiled.ok) {
     const { problems } = compiled;
     return refuse(
-      ...problems.map(({ field, message }): ReviewRefusal => ({ check: 'spec', message: `${field}: ${message}` })),
+      ...problems.map(({ field, message }): ValidationRefusal => ({ check: 'spec', message: `${field}: ${message}` })),
     );
   }
   const change = { pool: review.pool, after: compiled.pool, oldPool, before: oldPool && servablePool(oldPool) };
@@ -33,29 +33,29 @@ export function reviewPool(review: PoolReview, view: ValidationView): ReviewResu
   return refusals.length > 0 ? refuse(...refusals) : { refusals, warnings: warnOfPool(change, view) };
 }
 
-function reviewDeletion({ metadata: { name } }: AddressPool, view: ValidationView): ReviewResult {
+function reviewDeletion({ metadata: { name } }: AddressPool, view: ValidationView): ValidationResult {
   const leases = unreleased(view.leases.ofPool(name));
   if (leases.length === 0) return ALLOWED;
-  const message = `it has ${countLeases(leases)}: ${describeLeases(leases)}. First delete their owners, and the leases that are reserved`;
+  const message = `it has ${countLeases(leases)}: ${describeLeases(leases)}. First delete their owners, and reservations`;
   return refuse({ check: 'in-use', message });
 }
 
-/** Of two pools for the same users only one can serve: it is better not to have the second. */
-function refuseConflicts({ pool, oldPool }: PoolChange, view: ValidationView): ReviewRefusal[] {
+/** Refuses a second pool for the same users, because only one of the two could serve. */
+function refuseConflicts({ pool, oldPool }: PoolChange, view: ValidationView): ValidationRefusal[] {
   if (!isAdminPool(pool)) return [];
   const rivals = view.pools.list().filter((other) => {
     if (other.metadata.name === pool.metadata.name || !isAdminPool(other) || !hasCommonUsers(pool, other)) return false;
-    // what goes, or cannot be served, stands in nobody's way
+    // a pool that is being deleted or invalid serves nobody
     if (isBeingDeleted(other) || servablePool(other) === undefined) return false;
-    // one that was a rival before is no reason to refuse what may be the remedy
+    // a conflict that existed before is not refused, because the change may be its remedy
     return oldPool === undefined || !hasCommonUsers(oldPool, other);
   });
   return rivals.map((other) => {
     const users = commonNamespaces(pool, other);
     const whom = users === 'all' ? 'all namespaces' : `namespace ${users[0] ?? ''}`;
     const message =
-      `spec.network: AddressPool ${other.metadata.name} serves "${pool.spec.network}" for ${whom} already. ` +
-      `Write the subnets into that pool, or give both pools spec.namespaces that have none in common`;
+      `spec.network: AddressPool ${other.metadata.name} serves "${pool.spec.network}" for ${whom}. ` +
+      `Add the subnets to that pool, or set spec.namespaces of both pools so that they have none in common`;
     return { check: 'conflict', message };
   });
 }

@@ -7,13 +7,13 @@ import { unreleased } from './unreleased-leases.js';
 import { hasCommonUsers, isAdminPool, servablePool } from './pool-relations.js';
 import type { ValidationView } from './view.js';
 
-/** The API server shows a few short lines. */
+/** The API server shows only a few short warnings. */
 const MAX_WARNED_POOLS = 5;
 
-/** One is for claims: of fewer, nodes are lent nothing. */
+/** With fewer blocks nodes get none, because one is left for claims. */
 const MIN_BLOCKS = 2n;
 
-/** What is allowed and may not be meant: one line each, below 256 characters where names are not long. */
+/** Warns of allowed settings that may be mistakes: one line each, below 256 characters unless names are long. */
 export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
   return [
     ...warnOfCooldown(change.pool, view),
@@ -27,11 +27,11 @@ export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
 function warnOfCooldown({ spec: { cooldownSeconds } }: AddressPool, { minCooldownMs }: ValidationView): string[] {
   if (cooldownSeconds === undefined || cooldownSeconds * 1000 >= minCooldownMs) return [];
   return [
-    `spec.cooldownSeconds: ${cooldownSeconds} is short: addresses cool down for ${minCooldownMs / 1000} s all the same, as long as a node may not know that one was released`,
+    `spec.cooldownSeconds: ${cooldownSeconds} is too short: addresses cool down for ${minCooldownMs / 1000} s, because a node may learn late that an address was released`,
   ];
 }
 
-/** A size that somebody has written: with that of nobody, small pools are no mistake. */
+/** Warns of a block size only if it is in the spec: with the default size, small pools are no mistake. */
 function warnOfBlocks({ pool: { spec }, after }: PoolChange): string[] {
   return after.families.flatMap((family) => {
     const key = family === 4 ? 'ipv4' : 'ipv6';
@@ -41,12 +41,12 @@ function warnOfBlocks({ pool: { spec }, after }: PoolChange): string[] {
     const enough = sizeForBlocks(after, family, size);
     const remedy = enough === undefined ? '' : `write ${enough} or more, or `;
     return [
-      `spec.blockSize.${key}: ${size} makes ${blocks === 0n ? 'no block' : 'one block'} of spec.subnets, and of fewer than two, nodes are lent none: ${remedy}add addresses`,
+      `spec.blockSize.${key}: ${size} makes ${blocks === 0n ? 'no block' : 'one block'} of spec.subnets, and nodes get none of fewer than two: ${remedy}add addresses`,
     ];
   });
 }
 
-/** The shortest prefix length, longer than that given, of which there are blocks enough. */
+/** The shortest longer prefix length that makes enough blocks. */
 function sizeForBlocks(pool: Pool, family: Family, size: number): number | undefined {
   for (let longer = size + 1; longer <= BITS[family]; longer++) {
     const sliced = { ...pool, blockSize: { ...pool.blockSize, [family]: longer } };
@@ -55,7 +55,7 @@ function sizeForBlocks(pool: Pool, family: Family, size: number): number | undef
   return undefined;
 }
 
-/** Namespaces that are left out now and have leases. */
+/** Warns of namespaces that are no longer served and have leases. */
 function warnOfLeftOutNamespaces({ pool, after, before }: PoolChange, view: ValidationView): string[] {
   const { name, namespaces } = after;
   if (namespaces === undefined) return [];
@@ -65,13 +65,13 @@ function warnOfLeftOutNamespaces({ pool, after, before }: PoolChange, view: Vali
   const [first] = [...leftOut].sort();
   if (first === undefined) return [];
   const which = leftOut.size === 1 ? first : `${first} and ${leftOut.size - 1} more namespaces`;
-  const remedy = isAdminPool(pool) ? '' : '; to serve them, add them to "namespaces" in the ipam object of the NAD';
+  const remedy = isAdminPool(pool) ? '' : '. To serve them, add them to "namespaces" in the ipam object of the NAD';
   return [
-    `spec.namespaces: workloads of ${which} have addresses of the pool: they keep them, and get no others${remedy}`,
+    `spec.namespaces: workloads of ${which} have addresses of the pool. They keep them, but get no new ones${remedy}`,
   ];
 }
 
-/** An admin's pool wins over those made of NADs. */
+/** An administrator's pool takes precedence over derived pools. */
 function warnOfReplacedPools({ pool, oldPool }: PoolChange, view: ValidationView): string[] {
   if (!isAdminPool(pool)) return [];
   const taken = view.pools.list().filter((other) => {
@@ -83,24 +83,24 @@ function warnOfReplacedPools({ pool, oldPool }: PoolChange, view: ValidationView
     .slice(0, MAX_WARNED_POOLS)
     .map(
       ({ metadata: { name } }) =>
-        `spec.network: this pool serves in place of AddressPool ${name}, which was made of a NetworkAttachmentDefinition: what is leased there stays`,
+        `spec.network: this pool replaces AddressPool ${name}, which is derived from a NetworkAttachmentDefinition: existing leases stay`,
     );
 }
 
-/** Two pools may share addresses, and none is ever leased twice; but each seems larger than it is. */
+/** Two pools may share addresses. None is leased twice, but each pool seems larger than it is. */
 function warnOfOverlaps({ pool, after, reader }: PoolChange, view: ValidationView): string[] {
   const overlaps = view.pools.list().flatMap((other) => {
-    // of an admin's pool and those that it serves in place of, one alone leases
+    // an administrator's pool and the derived pools that it replaces do not both lease
     const replaces = isAdminPool(pool) !== isAdminPool(other) && hasCommonUsers(pool, other);
     if (other.metadata.name === after.name || replaces) return [];
     const served = servablePool(other);
     const shared = served?.addressSpace === after.addressSpace ? firstSharedAddress(after, served) : undefined;
     if (shared === undefined) return [];
-    // the name of a derived pool tells the namespace of its NAD
+    // the name of a derived pool contains the namespace of its NAD
     const isShown = reader === undefined || isAdminPool(other) || nadNamespaceOf(other) === reader;
     const which = isShown ? `AddressPool ${other.metadata.name}` : 'a pool of another namespace';
     return [
-      `spec.subnets: addresses from ${formatAddress(shared)} on are in ${which}, too: in address space "${after.addressSpace}" each is leased once`,
+      `spec.subnets: addresses from ${formatAddress(shared)} on are also in ${which}: each is leased only once in address space "${after.addressSpace}"`,
     ];
   });
   return overlaps.slice(0, MAX_WARNED_POOLS);

@@ -2,33 +2,36 @@ import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
 import type { AdmissionMetrics } from '../../admission/metrics.js';
 import type { AdmissionResponse } from '../../admission/review.js';
-import type { ReviewResult } from './review-result.js';
+import type { ValidationResult } from './validation-result.js';
 import type { ValidationView } from './view.js';
 
-/** What answering takes. */
+/** The dependencies of the pool and NAD reviews. */
 export interface ValidationAdmissionOptions {
   view: ValidationView;
-  /** Waits, not for long, until the view is filled. @returns what is missing then */
-  filled: () => Promise<string | undefined>;
+  /**
+   * Waits a limited time until the caches have synced.
+   * @returns what is missing after that time
+   */
+  waitForSync: () => Promise<string | undefined>;
   log: Logger;
   metrics: Pick<AdmissionMetrics, 'reviewed' | 'denied'>;
   clock: Clock;
 }
 
-/** A verdict, and on what. */
+/** The result of a review, and what was reviewed. */
 export interface AnsweredReview {
   operation: string;
   /** Kind and name. */
   subject: string;
-  verdict: ReviewResult;
+  result: ValidationResult;
 }
 
-/** Says a verdict with the same words in the log and in the answer. */
+/** Logs the result of a review and answers with the same words. */
 export function answerReview(
-  { operation, subject, verdict }: AnsweredReview,
+  { operation, subject, result }: AnsweredReview,
   { log, metrics }: ValidationAdmissionOptions,
 ): AdmissionResponse {
-  const { refusals, warnings } = verdict;
+  const { refusals, warnings } = result;
   const [first] = refusals;
   if (first === undefined) {
     log.debug({ operation, subject, ...(warnings.length > 0 && { warnings }) }, 'allowed');
@@ -40,7 +43,7 @@ export function answerReview(
   return { allowed: false, reason, code: first.check === 'spec' || first.check === 'delegation' ? 400 : 403 };
 }
 
-/** Of a review that was not meant for us. */
+/** The answer to a review of another resource. */
 export function denyResource(resource: string, wanted: string): AdmissionResponse {
   return {
     allowed: false,

@@ -2,13 +2,13 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 
-/** The object under review is not what the API server's schema lets through: a path in it, what stands there and what should. */
+/** The reviewed object violates the schema of the API server. The message names the path, the value and what is expected. */
 export class MalformedObjectError extends Error {
   override readonly name = 'MalformedObjectError';
 }
 
 /**
- * @param path where the pool stands in the review, for messages
+ * @param path the path of the pool in the review, for messages
  * @throws {MalformedObjectError}
  */
 export function readPoolObject(value: unknown, path: string): AddressPool {
@@ -18,7 +18,7 @@ export function readPoolObject(value: unknown, path: string): AddressPool {
 }
 
 /**
- * @param path where the NAD stands in the review, for messages
+ * @param path the path of the NAD in the review, for messages
  * @throws {MalformedObjectError}
  */
 export function readNadObject(value: unknown, path: string, namespace: string): NetworkAttachmentDefinition {

@@ -3,12 +3,12 @@ import { describeOverlap, findOverlaps } from '../pools/segment-overlap.js';
 import type { ValidationView } from './view.js';
 import type { NadIpamConfig, NadPool } from './nad-pool.js';
 
-/** Of more pools on one segment, the pool's condition tells a moment later. */
+/** Limits the time of a review. Overlaps with more pools appear in the pool's condition a moment later. */
 const MAX_COMPARED_POOLS = 256;
 
 /**
- * Other networks of the same layer-2 segment that lease the same addresses: allowed, because each tenant may think the other one wrong.
- * @param before what the NAD says now: the pool of a network that it leaves has leases on the segment for as long as they last
+ * Warns of other networks on the same layer-2 segment that lease the same addresses. They are allowed, because each tenant may think that the other one is wrong.
+ * @param before the NAD before the change: leases of a network that it leaves stay on the segment until they end
  */
 export function warnOfSegmentOverlap(
   { nad, served }: NadPool,

@@ -1,20 +1,17 @@
-import type { LeaseOwner } from '../../api/address-lease.js';
-import { joinKey } from '../../api/meta.js';
-import { type Address, formatAddress } from '../core/address.js';
+import type { Address } from '../core/address.js';
 import { stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
+import { formatLeases } from '../pools/named-leases.js';
 import type { PoolLease } from './view.js';
 
-const MAX_SHOWN_LEASES = 5;
-
-/** Leases that somebody would miss: those of a living owner, and those that an admin reserved. */
+/** Leases that are held or reserved. */
 export function unreleased(leases: Iterable<PoolLease>): PoolLease[] {
   return [...leases].filter((lease) => stateOf(lease) !== 'released');
 }
 
 /**
- * Missed leases whose address a pool would no longer have.
- * @param before the pool as it is, where it can be served: what it has lost already is lost by no change of now
+ * Unreleased leases whose address a pool would no longer have.
+ * @param before the pool before the change, if it was valid: an address that it lacked already is not lost by the change
  */
 export function leasesLeftOut(before: Pool | undefined, after: Pool, leases: Iterable<PoolLease>): PoolLease[] {
   return unreleased(leases).filter(
@@ -22,27 +19,12 @@ export function leasesLeftOut(before: Pool | undefined, after: Pool, leases: Ite
   );
 }
 
-/**
- * `10.0.0.5 (IPAMClaim vms/vm1.blue), 10.0.0.6 (reserved) and 3 more`, in the order of the addresses.
- * @param reader the namespace whose tenants read it: owners in other namespaces are not named; undefined: an administrator reads it
- */
+/** Formats leases in the order of their addresses: see {@link formatLeases}. */
 export function describeLeases(leases: readonly PoolLease[], reader?: string): string {
-  const sorted = [...leases].sort(byAddress);
-  const shown = sorted.slice(0, MAX_SHOWN_LEASES).map(({ address, owner, releasedAt }) => {
-    const state = releasedAt === undefined ? describeOwner(owner, reader) : 'cooling down';
-    return `${formatAddress(address)} (${state})`;
-  });
-  const more = sorted.length - shown.length;
-  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
+  return formatLeases([...leases].sort(byAddress), leases.length, reader);
 }
 
-function describeOwner(owner: LeaseOwner | undefined, reader: string | undefined): string {
-  if (owner === undefined) return 'reserved';
-  const isShown = reader === undefined || owner.namespace === reader;
-  return isShown ? `${owner.kind} ${joinKey(owner.namespace, owner.name)}` : 'in another namespace';
-}
-
-/** `1 leased address`. */
+/** Formats a number of leases, as `1 leased address`. */
 export function countLeases({ length }: readonly PoolLease[]): string {
   return length === 1 ? '1 leased address' : `${length} leased addresses`;
 }

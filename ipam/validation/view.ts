@@ -4,7 +4,7 @@ import type { ParsedNad } from '../../cluster/transforms.js';
 import type { NadRightsLookup } from '../../api/nad-rights.js';
 import type { LeaseRecord } from '../core/lease.js';
 
-/** What a review reads of a lease. */
+/** The part of a lease that a review reads. */
 export type PoolLease = Pick<LeaseRecord, 'address' | 'addressSpace' | 'owner' | 'releasedAt'>;
 
 /** The leases of a pool, by its name. */
@@ -12,26 +12,26 @@ export interface PoolLeases {
   ofPool(pool: string): Iterable<PoolLease>;
 }
 
-/** The pools there are. */
+/** All pools. */
 export interface PoolLister {
   list(): readonly AddressPool[];
 }
 
-/** The NADs there are. */
+/** All NADs. */
 export interface NadLister {
-  /** Those of a namespace whose config names the network, oldest first. */
+  /** NADs of a namespace whose config names the network, oldest first. */
   nadsOf(namespace: string, network: string): readonly ParsedNad[];
   /** The pools whose addresses are used on each layer-2 segment. */
   readonly poolsByWire: ReadonlyMap<string, ReadonlySet<EvaluatedPool>>;
 }
 
-/** What a review sees of the cluster. Every look is a look into memory. */
+/** What a review sees of the cluster. Everything is read from memory. */
 export interface ValidationView {
   readonly leases: PoolLeases;
   readonly pools: PoolLister;
   readonly networks: NadLister;
-  /** What NADs of a namespace may ask for. */
+  /** What NADs of a namespace may request. */
   readonly rightsOf: NadRightsLookup;
-  /** The shortest cool-down that is in force, whatever a pool says: twice what agents may answer from cache. */
+  /** The minimum cool-down, whatever a pool says: twice the time for which agents may answer from caches. */
   readonly minCooldownMs: number;
 }

@@ -31,12 +31,12 @@ const NADS = {
   resource: { group: 'k8s.cni.cncf.io', version: 'v1', resource: 'network-attachment-definitions' },
 };
 
-describe('the validation of pools and networks over HTTPS', function () {
+describe('the validation webhook of pools and NADs over HTTPS', function () {
   this.timeout(30_000); // an RSA key
   let certificate: ServingCertificate;
   let directory: string;
   let clock: ManualClock;
-  /** Kinds that are not listed yet. */
+  /** Kinds whose informers have not synced yet. */
   let missing: string[];
   let fill: () => void;
   let metrics: ReturnType<typeof createMetrics>;
@@ -92,7 +92,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     part = createValidationWebhook(context, config, deps);
     await part.start();
     client = new AdmissionClient(part.port, { ca: certificate.ca });
-    // the certificate sleeps once it is loaded
+    // the certificate waits once it is loaded
     await clock.untilAlarmsSet();
   }
 
@@ -115,7 +115,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     },
   });
 
-  it('refuses with a reason, a code, and a count', async () => {
+  it('refuses an invalid pool with a reason, a code and a count in the metrics', async () => {
     await start(validationViewOf({ leases: { p: [poolLeaseOf('10.0.0.5')] } }));
     const answer = await ask(POOLS, { operation: 'DELETE', object: null, oldObject: adminPool('p') });
     expect(answer).to.deep.include({ uid: 'u1', allowed: false });
@@ -124,7 +124,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect(await metrics.registry.metrics()).to.include('holdfast_ipam_denials_total{check="in-use"} 1');
   });
 
-  it('says all that is wrong with a pool at once', async () => {
+  it('reports all problems of a pool at once', async () => {
     await start(validationViewOf({}));
     const subnets = [{ cidr: '10.0.0.1/24' }, { cidr: '10.1.0.0/24', gateway: '10.0.0.1' }];
     const { status } = await ask(POOLS, { object: adminPool('p', { subnets }) });
@@ -132,14 +132,14 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect(status?.message).to.include('spec.subnets[0].cidr').and.to.include('; spec.subnets[1].gateway');
   });
 
-  it('compares with the pool as it was on an UPDATE', async () => {
+  it('compares a pool with its old version on UPDATE', async () => {
     await start(validationViewOf({ leases: { p: [poolLeaseOf('10.0.0.200')] } }));
     const [object, oldObject] = [adminPool('p', { cidr: '10.0.0.0/28' }), adminPool('p')];
     expect((await ask(POOLS, { operation: 'UPDATE', object, oldObject })).allowed).to.be.false;
     expect((await ask(POOLS, { operation: 'UPDATE', object, oldObject: object })).allowed).to.be.true;
   });
 
-  it('allows with warnings, and answers a dry run like any other', async () => {
+  it('allows a pool with warnings, and answers a dry run like any other request', async () => {
     await start(validationViewOf({}));
     const object = adminPool('p', { cooldownSeconds: 5 });
     const answer = await ask(POOLS, { object });
@@ -148,7 +148,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect(await ask(POOLS, { object, dryRun: true })).to.deep.equal(answer);
   });
 
-  it('reviews networks', async () => {
+  it('reviews NADs', async () => {
     await start(validationViewOf({}));
     const answer = await ask(NADS, network(holdfastConfig({ subnets: [{ cidr: '10.0.0.1/24' }] })));
     expect(answer.status?.code).to.equal(400);
@@ -157,7 +157,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     );
   });
 
-  it('refuses a network that names as many namespaces as a pool may have, beside its own', async () => {
+  it('refuses a NAD that names as many namespaces as a pool may have, beside its own', async () => {
     await start(validationViewOf({}));
     const namespaces = Array.from({ length: 256 }, (_, index) => `team-${index}`);
     const ipam = (named: readonly string[]) =>
@@ -168,7 +168,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect((await ask(NADS, network(ipam(namespaces.slice(1))))).allowed).to.be.true;
   });
 
-  it('warns of a network that nobody can read, and of a flag that nobody reads', async () => {
+  it('warns of an unreadable NAD, and of a misspelled flag', async () => {
     await start(validationViewOf({}));
     const broken = await ask(NADS, network('{"ipam": {"type": "holdfast"'));
     expect(broken.allowed).to.be.true;
@@ -178,7 +178,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect(misspelt.warnings?.join()).to.match(/^spec\.config\.allowPersistentIps .*write allowPersistentIPs/);
   });
 
-  it('has nothing to say of what others write', async () => {
+  it('answers NADs of other IPAMs without warnings', async () => {
     await start(validationViewOf({}));
     const ipam = { type: 'host-local', note: 'not "holdfast"' };
     for (const config of [{ ...holdfastConfig(), ipam, allowPersistentIps: true }, '{"ipam": {"type": "static"']) {
@@ -195,12 +195,12 @@ describe('the validation of pools and networks over HTTPS', function () {
       text: 'request.object.spec is absent',
     },
     {
-      name: 'an old pool that is none',
+      name: 'an old pool that is not an object',
       given: { operation: 'UPDATE', object: adminPool('p') },
       text: 'request.oldObject is null',
     },
     {
-      name: 'another kind',
+      name: 'an object of another kind',
       given: { resource: NADS.resource, object: {} },
       text: 'k8s.cni.cncf.io/v1/network-attachment-definitions is sent to a webhook for',
     },
@@ -215,7 +215,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     });
   }
 
-  it('refuses a pool where it fails itself, and lets a network pass unchecked', async () => {
+  it('refuses a pool if the review itself fails, but allows a NAD unchecked', async () => {
     const broken = {
       ...validationViewOf({}),
       pools: {
@@ -232,7 +232,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect((await ask(NADS, { namespace: 'vms', object: null })).allowed).to.be.true;
   });
 
-  it('waits until the caches are filled', async () => {
+  it('waits until the caches have synced', async () => {
     await start(validationViewOf({}), ['addressleases']);
     expect(part.ready?.()).to.equal('not listed yet: addressleases');
     const answer = ask(POOLS, { object: adminPool('p') });
@@ -242,7 +242,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect(part.ready?.()).to.be.undefined;
   });
 
-  it('does not wait for longer than API servers do', async () => {
+  it('does not wait longer than API servers do', async () => {
     await start(validationViewOf({}), ['addressleases']);
     const pool = ask(POOLS, { object: adminPool('p') });
     await clock.untilAlarmsSet(2);
@@ -256,7 +256,7 @@ describe('the validation of pools and networks over HTTPS', function () {
     expect(await asking).to.deep.include({ allowed: true });
   });
 
-  it('lets the networks of others pass at once, filled or not', async () => {
+  it('allows NADs of other IPAMs at once, even before the caches have synced', async () => {
     await start(validationViewOf({}), ['addressleases']);
     const other = { name: 'blue', type: 'bridge', ipam: { type: 'host-local' }, note: 'not "holdfast"' };
     expect(await ask(NADS, network(other))).to.deep.equal({ uid: 'u1', allowed: true });

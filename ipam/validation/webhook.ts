@@ -12,7 +12,7 @@ import type { ValidationView } from './view.js';
 const NAME = 'ipam-validation';
 const VALIDATE_POOLS = '/validate-address-pools';
 const VALIDATE_NADS = '/validate-network-attachment-definitions';
-/** Shorter than the 5 s for which API servers wait by the shipped configuration: so they hear what is missing. */
+/** Shorter than the API server's timeout of 5 s in the shipped configuration, so that its users learn what is missing. */
 const SYNC_TIMEOUT_MS = 4_000;
 
 export type ValidationConfig = Pick<
@@ -28,10 +28,10 @@ export type ValidationConfig = Pick<
   | 'validationUrl'
 >;
 
-/** What is looked at: LeaseBook, the cache of pools, and PoolDirectory. */
+/** What reviews read: the lease book, the cache of pools, and the pool directory. */
 export type ValidationDeps = Pick<ValidationView, 'leases' | 'pools' | 'networks' | 'rightsOf'>;
 
-/** Serves the reviews of pools and NADs, on every replica: the leader and those that follow. */
+/** Serves the reviews of pools and NADs on every replica, leader or not. */
 export function createValidationWebhook(
   shared: ProcessContext,
   config: ValidationConfig,
@@ -41,7 +41,7 @@ export function createValidationWebhook(
   const { log, clock } = context;
   const metrics = createValidationMetrics(context.metrics);
   const view: ValidationView = { ...deps, minCooldownMs: minCooldownMs(config.maxStalenessMs) };
-  const options = { view, filled: () => waitForSync(context), log, metrics, clock };
+  const options = { view, waitForSync: () => waitForSync(context), log, metrics, clock };
   const [pools, nads] = [new PoolAdmission(options), new NadAdmission(options)];
   return createAdmissionComponent(context, {
     name: NAME,
@@ -56,15 +56,12 @@ export function createValidationWebhook(
       url: config.validationUrl,
       configuration: { resource: VALIDATING_WEBHOOK_CONFIGURATIONS, name: config.validationConfiguration },
     },
-    routes: {
-      [VALIDATE_POOLS]: (body) => pools.answer(body),
-      [VALIDATE_NADS]: (body) => nads.answer(body),
-    },
+    routes: { [VALIDATE_POOLS]: (body) => pools.answer(body), [VALIDATE_NADS]: (body) => nads.answer(body) },
     metrics,
   });
 }
 
-/** Before the caches are filled, nothing that they say would be true. */
+/** Before the caches have synced, reviews could be wrong. */
 async function waitForSync({
   informers,
   clock,

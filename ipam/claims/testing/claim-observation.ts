@@ -11,21 +11,21 @@ import { type Pool, compilePool } from '../../core/pool.js';
 import type { Resolution } from '../../directory/resolution.js';
 import { adminPool } from '../../../test/pool-objects.js';
 
-/** What the IPAM sees of one claim, for tests, as short as what a test is about. */
+/** What the IPAM observes of one claim, in short form for tests. */
 export interface ClaimScenario {
   /** Default: v4 and v6; null: no pool serves the claim. */
   pool?: 'v4' | 'dual' | null;
   isForeign?: true;
-  /** Nobody knows whose the network is. */
+  /** It is unknown which IPAM serves the network. */
   isUncertain?: true;
-  /** Addresses of its leases, the oldest first. */
+  /** Addresses of its leases, oldest first. */
   held?: string[];
   /** Its status, with prefix lengths; undefined: it has none. */
   ips?: string[];
   conditions?: Partial<Condition>[];
   request?: string;
   deleting?: true;
-  /** Names of pods that use it. */
+  /** Names of the pods that use it. */
   pods?: string[];
   ownerPod?: string;
 }
@@ -34,7 +34,7 @@ export const ALLOCATED_CONDITION: Partial<Condition> = {
   type: 'IPsAllocated',
   status: 'True',
   reason: 'SuccessfulAllocation',
-  message: 'leased from AddressPool blue',
+  message: 'Leased from AddressPool blue',
 };
 
 function poolOf(kind: 'v4' | 'dual'): Pool {
@@ -76,7 +76,7 @@ export function lease(text: string, index = 0): LeaseRecord {
 }
 
 function pod(name: string): ClaimPod {
-  return { metadata: { name, namespace: 'vms', uid: name }, terminal: false, claims: ['vm1.data'], isRunning: true };
+  return { metadata: { name, namespace: 'vms', uid: name }, isTerminal: false, claims: ['vm1.data'], isRunning: true };
 }
 
 export function observationOf(given: ClaimScenario): ClaimObservation {
@@ -88,7 +88,7 @@ export function observationOf(given: ClaimScenario): ClaimObservation {
     resolution: resolutionOf(given, compiled),
     pools: compiled === undefined ? [] : [compiled],
     pods: pods.map(pod),
-    launcherVmis: { proven: new Set(), unproven: new Set(), due: new Set() },
+    launcherVmis: { verifiedPods: new Set(), unverifiedVmis: new Set(), vmisToRead: new Set() },
   };
 }
 
@@ -102,13 +102,13 @@ function resolutionOf({ isForeign, isUncertain }: ClaimScenario, pool: Pool | un
     : { kind: 'served', pool };
 }
 
-/** One line: what, and of what. */
+/** Describes a step in one line. */
 export function describeStep(step: ClaimStep): string {
   switch (step.kind) {
-    case 'take':
-      return `take for ${step.purpose}: ${[...step.addresses.map(formatAddress), ...step.families.map((family) => `any v${family}`)].join(', ')}`;
-    case 'write': {
-      const { ips, allocated, request, launchers, ownerPod } = step.verdict;
+    case 'allocate':
+      return `allocate for ${step.purpose}: ${[...step.addresses.map(formatAddress), ...step.families.map((family) => `any v${family}`)].join(', ')}`;
+    case 'write-status': {
+      const { ips, allocated, request, launchers, ownerPod } = step.desired;
       const told = [request, launchers].flatMap((each) => (each ? `${each.reason}: ${each.message}` : []));
       const rest = [...told, ownerPod && `owner ${ownerPod}`].filter(Boolean);
       return [`write [${ips.join(', ')}] ${allocated.reason}`, ...rest].join('; ');

@@ -52,7 +52,7 @@ export class LeakWorld {
   #serial = 0;
 
   readonly users = {
-    usersOf: ({ metadata: { namespace, name } }: IPAMClaim) =>
+    podsOf: ({ metadata: { namespace, name } }: IPAMClaim) =>
       [...this.pods.cache.values()].filter((pod) => pod.metadata.namespace === namespace && pod.claims.includes(name)),
   };
 

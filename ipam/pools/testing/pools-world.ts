@@ -21,8 +21,8 @@ import { ManualClock } from '../../../test/manual-clock.js';
 export const MAX_STALENESS_MS = 30_000;
 
 /**
- * Pools, leases and NADs behind the rules of the API server that their sync relies on: preconditions, finalizers, the status apart
- * from the spec. What is written is in the caches at once.
+ * Pools, leases and NADs with the rules of the API server that their sync relies on: preconditions, finalizers, the status as a subresource. Caches show each
+ * write at once.
  */
 export class PoolsWorld {
   readonly pools = new Cache<AddressPool>();
@@ -30,13 +30,13 @@ export class PoolsWorld {
   readonly leases = new Map<string, AddressLease>();
   readonly book = new LeaseBook();
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
-  /** `<verb> <pool>`; of a status its counts follow. */
+  /** Each write as `<verb> <pool>`. */
   readonly writes: string[] = [];
   /** `<kind> <name> <reason>: <message>`. */
   readonly events: string[] = [];
-  /** Keys of the claims whose VMs run. */
+  /** Keys of claims with running VMs. */
   readonly running = new Set<string>();
-  /** Whether the API server knows NADs. */
+  /** Whether the API server serves NADs. */
   areNadsServed = true;
   readonly directory = new PoolDirectory({
     pools: this.pools,
@@ -44,21 +44,21 @@ export class PoolsWorld {
     areNetworksServed: () => this.areNadsServed,
   });
   readonly usage = new PoolUsage(this.book, ({ namespace, name }) => this.running.has(`${namespace}/${name}`));
-  /** How often layer-2 segments were compared. */
+  /** Number of comparisons of the layer-2 segments. */
   comparisons = 0;
   readonly overlaps = new SegmentOverlapTracker(this.directory, this.clock, () => this.comparisons++);
   isGateOpen = true;
   readonly capacityNamespaces: string[] = [];
   /** For leaders that are elected from now on. */
   blocks: PoolsDependencies['blocks'];
-  /** Between two writes of one pool's counts, for leaders that are elected from now on. */
+  /** Time between two writes of one pool's counts, for leaders that are elected from now on. */
   statusIntervalMs = 1_000;
-  /** Thrown by the next write of a pool. */
+  /** The next write of a pool throws it. */
   failure: Error | undefined;
   #version = 100;
   readonly #sync = this.elect();
 
-  /** A new leader's sync, which remembers nothing. */
+  /** Returns the sync of a new leader, without any state. */
   elect(): (key: string) => Promise<SyncResult> {
     const { pools, directory, book, usage, clock, blocks } = this;
     return createPoolsSync({
@@ -87,7 +87,7 @@ export class PoolsWorld {
     return this.#sync(key);
   }
 
-  /** Syncs all keys, again and again, until nothing is written any more. Time goes on as the syncs ask for it. */
+  /** Syncs all keys until nothing is written any more. Time advances as the syncs ask for it. */
   async settle(sync = this.#sync): Promise<void> {
     for (let before = -1, rounds = 0; before !== this.writes.length; rounds++) {
       if (rounds > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
@@ -114,7 +114,7 @@ export class PoolsWorld {
     return stored;
   }
 
-  /** `kubectl delete`: it goes when no finalizer keeps it. */
+  /** Does what `kubectl delete` does: the pool is gone once it has no finalizer. */
   deletePool(name: string): void {
     const pool = this.pools.get(name);
     if (pool === undefined) return;
@@ -137,18 +137,18 @@ export class PoolsWorld {
     this.directory.changed();
   }
 
-  /** An address becomes that of a claim, `namespace/name`. */
+  /** Leases an address to a claim, `namespace/name`. */
   lease(pool: string, address: string, claim: string, addressSpace = 'blue'): void {
     const [namespace = '', name = ''] = claim.split('/');
     const owner: LeaseOwner = { kind: 'IPAMClaim', namespace, name, uid: `${claim}-uid` };
     const write = createLease({ address: parseAddress(address), addressSpace, pool, owner });
     if (write.verb !== 'create') throw new TypeError('a new lease is created');
-    // a UID is never used again, and the book relies on that
+    // a UID is never reused, and the lease book relies on that
     const uid = `${pool}-${address}-${this.#next()}`;
     this.#putLease({ ...write.lease, metadata: { ...write.lease.metadata, uid } });
   }
 
-  /** `kubectl apply` of a lease without an owner. */
+  /** Does what `kubectl apply` of a lease without an owner does. */
   reserve(pool: string, address: string, addressSpace = 'blue'): void {
     const name = leaseName(addressSpace, parseAddress(address));
     this.#putLease({ metadata: { name, uid: `${name}-uid` }, spec: { address, addressSpace, pool } });
@@ -263,7 +263,7 @@ interface Preconditions {
   resourceVersion?: string | undefined;
 }
 
-/** RFC 7386. */
+/** Returns the target after a merge patch (RFC 7386). */
 function merge(target: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return structuredClone(patch);
   const result: Record<string, unknown> = typeof target === 'object' && target !== null ? { ...target } : {};

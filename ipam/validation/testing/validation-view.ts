@@ -14,7 +14,7 @@ export interface ValidatedObjects {
   leases?: Readonly<Record<string, readonly PoolLease[]>>;
 }
 
-/** Cool-downs are at least a minute long. */
+/** The minimum cool-down is one minute. */
 export function validationViewOf({ pools = [], nads = [], leases = {} }: ValidatedObjects): ValidationView {
   const cache = cacheOf(pools);
   const networks = new PoolDirectory({ pools: cache, networks: cacheOf(nads) });
@@ -27,7 +27,7 @@ export function validationViewOf({ pools = [], nads = [], leases = {} }: Validat
   };
 }
 
-/** Of claim `vm1.data`, unless it is said otherwise, in address space blue. */
+/** A lease of claim `vm1.data` in address space blue, unless a test says otherwise. */
 export function poolLeaseOf(address: string, given: Partial<PoolLease> & { claim?: string } = {}): PoolLease {
   const { claim = 'vm1.data', ...rest } = given;
   const owner = { kind: 'IPAMClaim', namespace: 'vms', name: claim, uid: `${claim}-uid` } as const;

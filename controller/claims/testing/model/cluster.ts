@@ -15,7 +15,7 @@ import { KINDS, ClaimsWorld } from './world.js';
 
 const MAX_ROUNDS = 400;
 
-/** A world with KubeVirt, the garbage collector and the controller in it, and what must hold there. */
+/** A model world with KubeVirt, the garbage collector and the controller, and the checks of what must hold in it. */
 export class ClaimsModelCluster {
   readonly world = new ClaimsWorld();
   readonly kubevirt: KubeVirt;
@@ -29,7 +29,7 @@ export class ClaimsModelCluster {
     this.world.onClaimRemoved = (claim) => this.#checkRemoval(claim);
   }
 
-  /** Everything happens that happens by itself, until nothing changes any more. */
+  /** Runs everything that happens by itself until nothing changes any more. */
   async settle(): Promise<void> {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const before = this.world.version;
@@ -44,14 +44,14 @@ export class ClaimsModelCluster {
     throw new Error(`it does not come to rest: ${this.describe()}`);
   }
 
-  /** What must never happen did not happen so far. */
+  /** Throws if an invariant was violated. */
   check(): void {
     const [first] = this.#violations;
     if (first !== undefined) throw new Error(first);
     this.#checkDuplicates();
   }
 
-  /** No two claims that stay serve one interface of one owner on one network. */
+  /** Two claims that are not being deleted must not serve one interface of one owner on one network. */
   #checkDuplicates(): void {
     const living = this.world
       .list('claims')
@@ -63,9 +63,9 @@ export class ClaimsModelCluster {
     if (twice !== undefined) throw new Error(`two claims for ${twice}: ${this.describe()}`);
   }
 
-  /** At rest: wanted and existing claims are the same, nothing is left over, and everything that should run does. */
+  /** Checks a settled world: the desired claims and no others exist, and everything that should run does. */
   checkSettled(): void {
-    // somebody has to end a launcher that no VMI controls
+    // only a user can end a launcher that no VMI controls
     if (this.kubevirt.launchers.running().some((pod) => pod.metadata.ownerReferences === undefined)) return;
     const owner = this.#owner();
     const networks = this.#networks();
@@ -99,7 +99,7 @@ export class ClaimsModelCluster {
     for (let index = 0; index < count; index++) await this.controller.syncNext();
   }
 
-  /** Invariant 3: nothing that runs uses the claim, and where its owner is ending, nothing of the owner is left. */
+  /** Invariant 3: no running launcher uses the claim and, if its owner is being deleted, nothing of the owner is left. */
   #checkRemoval(claim: IPAMClaim): void {
     const users = this.kubevirt.launchers.podsOfClaim(claim.metadata.uid ?? '');
     if (users.length > 0)
@@ -119,7 +119,7 @@ export class ClaimsModelCluster {
     return this.world.get('vms', VM_KEY)?.metadata.uid ?? (vmi && ownerOfVmi(vmi).uid);
   }
 
-  /** Somebody else has claims here: the workload may wait for them. */
+  /** Claims of other clients exist, so the workload may wait for them. */
   #isBlocked(): boolean {
     return this.world.list('claims').some((claim) => (claim.metadata.finalizers ?? []).length === 0);
   }
@@ -141,7 +141,7 @@ export class ClaimsModelCluster {
     return !optedOut && config?.ok === true && config.network.allowPersistentIPs;
   }
 
-  /** A launcher that runs has its addresses, asks for it, or reports its interface without saying which claim it has. */
+  /** A running launcher has the claim's addresses, references the claim, or reports its interface without naming a claim. */
   #isCarried(claim: IPAMClaim): boolean {
     const { launchers } = this.kubevirt;
     const nad = claimNadOf(claim);
@@ -169,7 +169,7 @@ export class ClaimsModelCluster {
     });
   }
 
-  /** If no other claim may follow, the interface keeps the claim of its NAD, whatever network the NAD names now. */
+  /** If no other claim may be created, the interface keeps the claim of its NAD, even if the NAD names another network now. */
   #isKept(claim: IPAMClaim, network: SecondaryNetwork): boolean {
     const isOfNad = claimNadOf(claim) === joinKey(network.nad.namespace, network.nad.name);
     return isOfNad && !isBeingDeleted(claim) && !this.#wants(network);

@@ -24,19 +24,19 @@ import { WorldApi } from './world-api.js';
 import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
 
 export interface Crash {
-  /** How many writes succeed before everything fails. */
+  /** How many writes succeed before all requests fail. */
   writes: number;
-  /** A new process starts with new caches; else the same one goes on. */
+  /** A new process starts with new caches; otherwise the same one continues. */
   restart: boolean;
 }
 
-/** The controller over a world: real decisions and writes, caches that lag behind as much as the test wants. */
+/** The controller in a model world: real decisions and writes, with caches that lag behind as much as the test wants. */
 export class ModelController {
   gateOpen = true;
-  /** Called before each request, where other things may happen. */
+  /** Called before each request, so that other events can happen there. */
   meanwhile: () => void = () => undefined;
   readonly queue = new Set<string>();
-  /** Keys whose last sync asked for another. */
+  /** Keys whose last sync asked for a retry. */
   readonly retries = new Set<string>();
   readonly api: WorldApi;
   readonly #world: ClaimsWorld;
@@ -53,7 +53,7 @@ export class ModelController {
     this.restart();
   }
 
-  /** A new process: it lists everything, each kind at its latest. */
+  /** Starts a new process: it lists all kinds in their latest version. */
   restart(): void {
     this.#caches = emptyCaches();
     this.#waiters = new BlockedWorkloads();
@@ -67,7 +67,7 @@ export class ModelController {
     for (const key of allKeys(this.#caches)) this.queue.add(key);
   }
 
-  /** Some watch events of a kind arrive; returns whether there were any. */
+  /** Delivers some watch events of a kind. Returns whether there were any. */
   deliver(kind: Kind, count: number): boolean {
     const events = this.#world.log[kind].slice(this.#seen[kind], this.#seen[kind] + count);
     this.#seen[kind] += events.length;
@@ -87,7 +87,7 @@ export class ModelController {
     for (const key of allKeys(this.#caches)) this.queue.add(key);
   }
 
-  /** Syncs the workload that waits longest. */
+  /** Syncs the workload that has been queued longest. */
   async syncNext(crash?: Crash): Promise<boolean> {
     const [key] = this.queue.size > 0 ? this.queue : this.retries;
     if (key === undefined) return false;

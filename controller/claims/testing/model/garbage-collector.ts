@@ -3,7 +3,7 @@ import type { Kind, ClaimsWorld } from './world.js';
 
 const COLLECTED: readonly Kind[] = ['vms', 'vmis', 'launchers', 'claims'];
 
-/** One step of Kubernetes' garbage collector, at the first object that needs one. Returns whether there was any. */
+/** Performs one step of Kubernetes' garbage collector, on the first object that needs one. Returns whether there was any. */
 export function collectGarbage(world: ClaimsWorld): boolean {
   return COLLECTED.some((kind) => world.list(kind).some((object) => collect(world, kind, object)));
 }
@@ -19,7 +19,7 @@ function collect(world: ClaimsWorld, kind: Kind, object: KubeObject): boolean {
   return true;
 }
 
-/** First the dependents lose their owner, one at a step; then the owner may go. */
+/** Removes the owner reference of one dependent at each step; then the owner is deleted. */
 function orphan(world: ClaimsWorld, kind: Kind, owner: KubeObject): boolean {
   const [dependent] = dependentsOf(world, owner);
   if (dependent === undefined) {

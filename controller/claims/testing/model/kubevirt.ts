@@ -11,7 +11,7 @@ export const VM_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 export const VMI_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
 const MAX_LAUNCHERS = 2;
 
-/** What happens by itself, as far as there is anything to do. */
+/** Steps that happen by themselves if there is something to do. */
 export const KUBEVIRT_STEPS = [
   'createVmi',
   'adopt',
@@ -31,7 +31,7 @@ export const KUBEVIRT_STEPS = [
 ] as const;
 export type KubeVirtStep = (typeof KUBEVIRT_STEPS)[number];
 
-/** KubeVirt for all VMs of a world. Each step does one thing where there is one to do, and says whether it did. */
+/** KubeVirt for all VMs of a model world. Each step does at most one thing, and returns whether it did. */
 export class KubeVirt {
   readonly launchers: Launchers;
   readonly steps: Readonly<Record<KubeVirtStep, () => boolean>>;
@@ -60,7 +60,7 @@ export class KubeVirt {
     };
   }
 
-  /** Begins a live migration where a launcher runs alone. */
+  /** Starts a live migration if a single launcher runs. */
   migrate(): boolean {
     return this.#living((vmi) => {
       const [only, ...others] = this.launchers.of(vmi);
@@ -72,14 +72,14 @@ export class KubeVirt {
     return this.#vmis((vmi) => this.#endMigration(vmi, 1, 'Failed'));
   }
 
-  /** A launcher that goes without KubeVirt's doing, as when a node is lost. */
+  /** Ends a launcher without KubeVirt, as the loss of a node does. */
   killLauncher(): boolean {
     const [pod] = this.launchers.running();
     return pod !== undefined && this.launchers.setPhase(pod, 'Failed');
   }
 
-  /** An administrator takes the finalizers off a VMI: it is gone while its launcher runs. */
-  forceVmi(): boolean {
+  /** Removes the finalizers of a VMI, as an administrator might: it is gone while its launcher runs. */
+  forceDeleteVmi(): boolean {
     return this.#vmis((vmi) => isBeingDeleted(vmi) && this.#dropVmiFinalizers(vmi));
   }
 
@@ -147,7 +147,7 @@ export class KubeVirt {
     return true;
   }
 
-  /** Hotplug, unplug and a live change of the NAD; an interface that is merely gone from the VM stays until a restart. */
+  /** Hotplug, unplug and a live change of the NAD. An interface that is only removed from the VM stays until a restart. */
   #syncNetworks(vm: SimulatedVm): boolean {
     const vmi = this.#vmiOf(vm);
     if (vmi === undefined || isBeingDeleted(vmi) || isBeingDeleted(vm)) return false;
@@ -206,7 +206,7 @@ export class KubeVirt {
     return this.#world.version !== before;
   }
 
-  /** An interface that is unplugged leaves the VMI's spec, and the VM's where it is absent there, too. */
+  /** Removes an unplugged interface from the VMI's spec, and from the VM's if it is absent there as well. */
   #dropAbsent(vmi: VirtualMachineInstance): boolean {
     const reported = (vmi.status?.interfaces ?? []).map(({ name }) => name);
     const attached = this.launchers.of(vmi).flatMap((pod) => statusOf(pod).map((entry) => entry.interface));
@@ -222,7 +222,7 @@ export class KubeVirt {
     return true;
   }
 
-  /** The launcher at a position ends: the source of a migration that succeeded, the target of one that failed. */
+  /** Ends the launcher at a position: the source of a migration that succeeded, the target of one that failed. */
   #endMigration(vmi: VirtualMachineInstance, position: number, phase: string): boolean {
     const launchers = this.launchers.of(vmi);
     const pod = launchers[position];

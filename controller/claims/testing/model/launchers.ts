@@ -13,9 +13,9 @@ export interface NetworkStatusEntry {
   interface: string;
 }
 
-/** The launcher pods of a world, as virt-controller, kubelet and Multus treat them. */
+/** The launcher pods of a model world, as virt-controller, kubelet and Multus handle them. */
 export class Launchers {
-  /** Which claim's addresses each interface of a pod has: pod UID → interface → claim UID. */
+  /** The claim whose addresses each interface of a pod has: pod UID → interface → claim UID. */
   readonly #uses = new Map<string, Map<string, string>>();
   readonly #world: ClaimsWorld;
   #created = 0;
@@ -24,7 +24,7 @@ export class Launchers {
     this.#world = world;
   }
 
-  /** Those that have not ended, in the order of their creation. */
+  /** Launchers that have not ended, in the order of their creation. */
   of(vmi: VirtualMachineInstance): Pod[] {
     return this.running().filter((pod) => controllingVmi(pod)?.uid === vmi.metadata.uid);
   }
@@ -57,7 +57,7 @@ export class Launchers {
     return true;
   }
 
-  /** virt-controller writes the annotation anew from the VMI's spec; the webhook sees that, too. */
+  /** Writes the annotation again from the VMI's spec, as virt-controller does. The webhook reviews that as well. */
   regenerate(vmi: VirtualMachineInstance): boolean {
     const before = this.#world.version;
     for (const pod of this.of(vmi)) {
@@ -69,7 +69,7 @@ export class Launchers {
     return this.#world.version !== before;
   }
 
-  /** CNI ADD for what the annotation asks for and the pod lacks: it waits for its claims. */
+  /** Does CNI ADD for networks that the annotation requests and the pod lacks. It waits for the claims. */
   attach(pod: Pod): boolean {
     if (isTerminal(pod) || isBeingDeleted(pod)) return false;
     const status = statusOf(pod);
@@ -88,7 +88,7 @@ export class Launchers {
     return this.setPhase(pod, 'Running');
   }
 
-  /** CNI DEL for what the annotation asks for no more. */
+  /** Does CNI DEL for networks that the annotation no longer requests. */
   detach(pod: Pod): boolean {
     const elements = elementsOf(pod);
     const status = statusOf(pod);
@@ -115,7 +115,7 @@ export class Launchers {
     return true;
   }
 
-  /** The claim that the node's agent answers from: it must be the pod's owner's, and for the network of the NAD. */
+  /** The claim that the node's agent answers with: it must belong to the pod's owner and to the network of the NAD. */
   #claimFor(pod: Pod, element: SelectionElement, reference: string): string | undefined {
     const { name = '', uid } = controllingVmi(pod) ?? {};
     const vmi = this.#world.get('vmis', joinKey(NAMESPACE, name));

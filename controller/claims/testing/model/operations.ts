@@ -15,7 +15,7 @@ const CONFIGS = {
   broken: () => '{',
 };
 
-/** What users and administrators do. */
+/** An operation of a user or administrator. */
 export type Operation =
   | { do: 'create VM'; networks: Record<string, string>; running: boolean }
   | { do: 'delete VM'; propagation: Propagation }
@@ -63,7 +63,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: act('opt'), out: fc.boolean() }) },
 );
 
-/** Where an operation makes no sense it does nothing. */
+/** Performs the operation; one that is impossible has no effect. */
 export function applyOperation(world: ClaimsWorld, what: Operation): void {
   switch (what.do) {
     case 'create VM':
@@ -95,14 +95,14 @@ export function applyOperation(world: ClaimsWorld, what: Operation): void {
   }
 }
 
-/** A namespace with its NADs. */
+/** Creates a namespace and its NADs. */
 export function createInitialObjects(world: ClaimsWorld): void {
   world.create('namespaces', { metadata: { name: NAMESPACE } });
   world.create('vms', { metadata: { name: 'vm2', namespace: NAMESPACE, uid: 'other-uid' }, running: false });
   for (const name of NADS) editNad(world, name, 'persistent');
 }
 
-/** Takes away what is in the way: claims of others, launchers of nobody, NADs that cannot be used, the opt-out. */
+/** Removes everything that may block claims: claims of other clients, launchers without owner, invalid NADs, the opt-out. */
 export function removeObstacles(world: ClaimsWorld): void {
   for (const pod of world.list('launchers')) {
     if (pod.metadata.ownerReferences === undefined) world.delete('launchers', objectKey(pod));

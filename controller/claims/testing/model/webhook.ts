@@ -14,7 +14,7 @@ export interface SelectionElement {
   'ipam-claim-reference'?: string;
 }
 
-/** The network elements of a VMI's launcher with their claims, as the admission webhook sets them; undefined where it denies the pod. */
+/** Returns the network elements of a VMI's launcher with the claim references that the webhook sets; undefined if it denies the pod. */
 export function admitElements(
   world: ClaimsWorld,
   vmi: VirtualMachineInstance,
@@ -39,7 +39,7 @@ function chooseClaim(
   held: string | undefined,
 ) {
   const { namespace = '' } = vmi.metadata;
-  // a launcher keeps the claim that it runs with
+  // a running launcher keeps its claim
   if (held !== undefined && world.get('claims', joinKey(namespace, held)) !== undefined) return held;
   const config = networkOf(world, joinKey(network.nad.namespace, network.nad.name));
   if (config?.ok !== true) return undefined;
@@ -56,7 +56,7 @@ function chooseClaim(
     : predictClaimName(world, vmi, network.name, config.network.name);
 }
 
-/** The name of a claim that is yet to be made. */
+/** Predicts the name of a claim that does not exist yet. */
 function predictClaimName(
   world: ClaimsWorld,
   vmi: VirtualMachineInstance,

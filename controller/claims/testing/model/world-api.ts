@@ -18,10 +18,10 @@ interface RequestTarget {
   name: string | undefined;
 }
 
-/** The API server of a world, as far as the controller speaks to it: reads, and writes with their preconditions. */
+/** The API server of a model world, as far as the controller needs it: reads, and writes with their preconditions. */
 export class WorldApi implements ClientTransport {
   readonly seen: string[] = [];
-  /** Called before each request; may throw what a transport throws. */
+  /** Called before each request. It may throw errors of a transport. */
   before: (request: ApiRequest) => void | Promise<void> = () => undefined;
   readonly #world: ClaimsWorld;
 

@@ -27,7 +27,7 @@ const PROPAGATION_FINALIZERS: Record<Propagation, string[]> = {
   Orphan: ['orphan'],
 };
 
-/** The objects of a cluster as its API server has them: versions, finalizers, and a log that watches follow. */
+/** The objects of a cluster as its API server stores them: versions, finalizers, and a log that watches follow. */
 export class ClaimsWorld {
   readonly log: Record<Kind, WatchEvent[]> = {
     vms: [],
@@ -37,7 +37,7 @@ export class ClaimsWorld {
     networks: [],
     namespaces: [],
   };
-  /** Called before a claim is removed, or changed by a write. */
+  /** Called before a claim is removed. */
   onClaimRemoved: (claim: IPAMClaim) => void = () => undefined;
   readonly #objects: Record<Kind, Map<string, KubeObject>> = {
     vms: new Map(),
@@ -82,7 +82,7 @@ export class ClaimsWorld {
     return stored;
   }
 
-  /** Changes a copy; an object that is being deleted and has no finalizers left goes. */
+  /** Changes a copy. An object that is being deleted and has no finalizers left is removed. */
   update<K extends Kind>(kind: K, key: string, change: (copy: Objects[K]) => void): Objects[K] {
     const copy = structuredClone(this.#need(kind, key));
     const before = JSON.stringify(copy);

@@ -5,10 +5,10 @@ import type { ApiRequest, ClientTransport } from '../../../../kube/transport.js'
 import { type Kind, type IpamWorld, apiError } from './world.js';
 import { mergePatch } from '../../../../test/merge-patch.js';
 
-/** What may go wrong with a request: nothing of it happens, or all of it, and the answer is lost. */
+/** A failure of a request: it has no effect, or it is applied and the answer is lost. */
 export type Fault = { error: Error; applied: boolean } | undefined;
 
-/** Told of each write before it is stored, to see whether it may be. */
+/** Checks each write before it is stored. */
 export interface WriteChecks {
   checkLeaseChange(before: AddressLease | undefined, after: AddressLease | undefined): void;
   checkStatusChange(before: IPAMClaim, after: IPAMClaim): void;
@@ -21,7 +21,7 @@ interface RequestTarget {
   subresource?: string;
 }
 
-/** The API server of a world, as far as the IPAM's work on claims goes: reads, and writes with their preconditions. */
+/** The API server of a model world, as far as claims need it: reads, and writes with their preconditions. */
 export class SimulatedApi implements ClientTransport {
   readonly requests: string[] = [];
   before: (request: ApiRequest) => Fault | Promise<Fault> = () => undefined;

@@ -10,11 +10,11 @@ import { bareAddress } from '../../../../test/bare-address.js';
 
 export type Name = Extract<Operation, { do: 'create' }>['name'];
 
-/** A model cluster in which a test says what happens. */
+/** A model cluster in which the test decides what happens. */
 export class ClaimSyncScenario {
   readonly cluster = new IpamModelCluster();
   readonly process: IpamModelProcess;
-  /** Another one that takes itself for the leader, and whose caches lag behind. */
+  /** Another process that believes to be the leader, and whose caches lag behind. */
   readonly laggingProcess: IpamModelProcess;
 
   constructor() {
@@ -24,7 +24,7 @@ export class ClaimSyncScenario {
     this.cluster.processes.length = 1;
   }
 
-  /** Claims are created a second apart. */
+  /** Creates a claim, a second after the previous one. */
   create(name: Name, given: { request?: string; restored?: string[]; owned?: boolean; mac?: string } = {}): void {
     this.cluster.world.now += 1000;
     this.cluster.operate({ do: 'create', name, request: undefined, restored: undefined, owned: false, ...given });
@@ -34,7 +34,7 @@ export class ClaimSyncScenario {
     this.cluster.operate({ do: 'request', name, request });
   }
 
-  /** The claim is gone. */
+  /** Removes the claim. */
   finish(name: Name): void {
     this.cluster.operate({ do: 'finish', name });
   }
@@ -45,7 +45,7 @@ export class ClaimSyncScenario {
     return claim;
   }
 
-  /** Without prefix lengths. */
+  /** The addresses in the status, without prefix lengths. */
   ipsOf(name: Name): string[] | undefined {
     return this.claim(name).status?.ips?.map(bareAddress);
   }
@@ -54,23 +54,23 @@ export class ClaimSyncScenario {
     return this.claim(name).status?.conditions?.find(({ type }) => type === IPS_ALLOCATED)?.reason;
   }
 
-  /** Addresses of all leases. */
+  /** The addresses of all leases. */
   get leases(): string[] {
     return this.cluster.world.list('addressleases').map(({ spec }) => spec.address);
   }
 
-  /** Addresses of the leases that the claim has. */
+  /** The addresses of the claim's held leases. */
   heldBy(name: Name): string[] {
     return leasesHeldBy(this.cluster.world, this.claim(name).metadata.uid).map(({ spec }) => spec.address);
   }
 
-  /** The n-th request from now on, counted from 0, fails. */
+  /** Makes the n-th request from now on fail, counted from 0. */
   failRequest(number: number, fault: Fault): void {
     let count = 0;
     this.cluster.api.before = () => (count++ === number ? fault : undefined);
   }
 
-  /** Before the n-th request from now on, counted from 0, something else is done to its end. */
+  /** Runs something else to its end before the n-th request from now on, counted from 0. */
   interruptRequest(number: number, interlude: () => Promise<void>): void {
     const { api } = this.cluster;
     const request = api.request.bind(api);
@@ -81,7 +81,7 @@ export class ClaimSyncScenario {
     };
   }
 
-  /** All news arrive, and the claim is synced once. */
+  /** Delivers all changes and syncs the claim once. */
   async sync(name: Name): Promise<{ result: SyncResult; requests: string[] }> {
     this.process.deliverAll();
     return this.syncWithoutNews(name);

@@ -9,19 +9,19 @@ import { MAX_STALENESS_MS, IpamModelProcess } from './process.js';
 import { checkSettled, checkWaitList } from './settled.js';
 import { KINDS, IpamWorld } from './world.js';
 
-/** A sync whose request number `request` gets no answer; `ends`: nor does any later one, and the process is started anew. */
+/** A failure of request number `request` of a sync. `ends`: all later requests fail as well, and the process is restarted. */
 export interface RequestFailure {
   request: number;
   applied: boolean;
   ends: boolean;
 }
 
-/** Something that happens while a claim is synced. */
+/** An event while a claim is synced. */
 export type Interruption = (key: string) => void | Promise<void>;
 
 const MAX_ROUNDS = 300;
 
-/** A world with two IPAM processes that both believe to lead. */
+/** A model world with two IPAM processes that both believe to be the leader. */
 export class IpamModelCluster {
   readonly world = new IpamWorld();
   readonly invariants = new Invariants(this.world);
@@ -43,7 +43,7 @@ export class IpamModelCluster {
     this.processes[index] = this.#start();
   }
 
-  /** @param meanwhile what happens before each of its requests, one after the other */
+  /** @param meanwhile called before its requests, one after the other */
   async sync(index: number, accident: RequestFailure | undefined, meanwhile: readonly Interruption[]): Promise<void> {
     const key = this.#process(index).nextKey;
     if (key === undefined) return;
@@ -52,10 +52,10 @@ export class IpamModelCluster {
     let hasWritten = false;
     const left = [...meanwhile];
     const before = async (request: ApiRequest): Promise<Fault> => {
-      // a status that could be written was that of the claim as it was known
+      // if the write of a status succeeded, the claim was still the version that was read
       if (hasWritten) lookedAt = this.world.version;
       hasWritten = request.method === 'PATCH' && request.path.includes('/ipamclaims/');
-      // what others do is not disturbed
+      // the interruption itself has no failures
       this.#undisturbed();
       await left.shift()?.(key);
       this.api.before = before;
@@ -72,7 +72,7 @@ export class IpamModelCluster {
     if (accident?.ends === true && requests > accident.request) this.restart(index);
   }
 
-  /** While a process syncs a claim the other one, which knows all, does it to its end; the first one sees the leases of that. */
+  /** While one process syncs a claim, the other one, which is up to date, syncs it to the end. Then the first one sees its leases. */
   async overtake(index: number, key: string): Promise<void> {
     const other = this.#process(1 - index);
     other.deliverAll();
@@ -80,14 +80,14 @@ export class IpamModelCluster {
     this.#process(index).deliver('addressleases', Infinity);
   }
 
-  /** All that is under way is done, and all news arrive. */
+  /** Delivers all events and syncs until nothing changes any more. */
   async settle(): Promise<void> {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const before = this.world.version;
       const news = this.processes.map((process) => process.deliverAll());
       for (const index of this.processes.keys()) {
         const { queue } = this.#process(index);
-        // the directory tells of its changes soon after them
+        // the directory reports its changes asynchronously
         await Promise.resolve();
         while (queue.size > 0) await this.#process(index).syncNext();
         const failed = this.#process(index).retries.size;
@@ -99,7 +99,7 @@ export class IpamModelCluster {
     throw new Error(`it does not come to rest: ${this.describe()}`);
   }
 
-  /** Every cool-down is over, as far as news alone tell. */
+  /** Lets every cool-down end, and settles. */
   async coolDown(): Promise<void> {
     for (let round = 0; round < 6; round++) {
       this.world.now += 2 * MAX_STALENESS_MS + 1000;
@@ -117,7 +117,7 @@ export class IpamModelCluster {
     }
   }
 
-  /** Who is refused would be refused again if he were new. */
+  /** A claim that is refused would also be refused if it were new. */
   checkWaitList(): void {
     try {
       checkWaitList(this.world);
@@ -137,7 +137,7 @@ export class IpamModelCluster {
     return `\n${lines.join('\n')}\nlast requests: ${this.api.requests.slice(-12).join(', ')}`;
   }
 
-  /** Nothing goes wrong, and nobody is overtaken. */
+  /** From now on no request fails and no other process interferes. */
   #undisturbed(): void {
     this.api.before = () => undefined;
     this.invariants.readAtVersion = undefined;

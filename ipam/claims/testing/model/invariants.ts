@@ -7,7 +7,7 @@ import { MAX_STALENESS_MS } from './process.js';
 import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
 
-/** A promise that was broken. */
+/** A violated invariant. */
 export class Violation extends Error {
   override readonly name = 'Violation';
 }
@@ -20,15 +20,15 @@ export function leasesHeldBy(world: IpamWorld, uid: string | undefined): Address
   return world.list('addressleases').filter(({ spec }) => spec.releasedAt === undefined && spec.owner?.uid === uid);
 }
 
-/** What must never happen, judged at each write of the IPAM. */
+/** Checks at each write of the IPAM what must never happen. */
 export class Invariants implements WriteChecks {
   /** UIDs of leases that a status has shown. */
   readonly #shown = new Set<string>();
   /** By pod: the addresses that it was given, and the UID of the claim. */
   readonly inUse = new Map<string, { claim: string; addresses: readonly string[] }>();
-  /** The world's version when the process that writes now last read the claim; undefined: it has not. */
+  /** The world's version when the writing process last read the claim; undefined: it has not read it. */
   readAtVersion: number | undefined;
-  /** By UID of the claim and address: since which version its status shows it. */
+  /** By claim UID and address: the version since which the status shows the address. */
   readonly #shownSince = new Map<string, number>();
   readonly #world: IpamWorld;
 
@@ -69,7 +69,7 @@ export class Invariants implements WriteChecks {
     }
   }
 
-  /** Of what an admin reserved for a MAC address. */
+  /** Checks reservations for a MAC address. */
   #judgeTable(before: AddressLease, after: AddressLease | undefined): void {
     const { name } = before.metadata;
     const { owner, mac, reserved } = before.spec;
@@ -100,15 +100,15 @@ export class Invariants implements WriteChecks {
     }
   }
 
-  /** The claim has the same address by a lease in another address space: caches that disagree about the pool's space have taken both. */
+  /** The claim has another lease of the same address, in another address space: caches that disagree about the pool's address space have caused both. */
   #hasAnotherOf({ metadata, spec }: AddressLease): boolean {
     const others = leasesHeldBy(this.#world, spec.owner?.uid).filter((lease) => lease.metadata.name !== metadata.name);
     return others.some((lease) => lease.spec.address === spec.address);
   }
 
   /**
-   * Another process has come to show a lease that was there when this one saw that the claim does not need it. No write can prevent it, and it heals:
-   * the claim takes it back before it has cooled down.
+   * Another process has come to show a lease that existed when this one saw that the claim does not need it. No precondition can prevent it, and it heals: the
+   * claim allocates the address again before it has cooled down.
    */
   #isOvertaken({ metadata, spec }: AddressLease, claim: IPAMClaim): boolean {
     const since = this.#shownSince.get(`${claim.metadata.uid}/${spec.address}`) ?? 0;

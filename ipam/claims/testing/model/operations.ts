@@ -23,7 +23,7 @@ type Name = (typeof NAMES)[number];
 const SMALL_V4: PoolSubnet = { cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.6'] };
 const WIDE_V4: PoolSubnet = { cidr: '10.0.0.0/28', gateway: '10.0.0.1' };
 const V6: PoolSubnet = { cidr: '2001:db8::/126' };
-/** What an admin makes of the pool; `gone`: deletes it; `moved`: makes it anew in another address space. */
+/** The pool as an administrator sets it up; `gone`: deleted; `moved`: created again in another address space. */
 const POOLS = {
   small: [SMALL_V4],
   wide: [WIDE_V4],
@@ -48,7 +48,7 @@ const RESTORED = [undefined, ['10.0.0.4/29'], ['10.0.0.5/29', '2001:db8::2/126']
 const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
 const STICKY_MS = 180_000;
 
-/** One thing that others do, or that happens. */
+/** An action of another client, or an event. */
 export type Operation =
   | {
       do: 'create';
@@ -56,7 +56,7 @@ export type Operation =
       request: string | undefined;
       restored: string[] | undefined;
       owned: boolean;
-      /** That its VM names. */
+      /** The MAC address that its VM names. */
       mac?: string | undefined;
     }
   | { do: 'reserve'; address: string; mac: string }
@@ -106,7 +106,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
 );
 
-/** The same, done to the claim of that key. */
+/** The same operation on the claim with that key. */
 export function withClaim(key: string, operation: Operation): Operation {
   const [, name] = key.split('/') as [string, Name];
   return 'name' in operation ? { ...operation, name } : operation;
@@ -177,7 +177,7 @@ export function setPool(world: IpamWorld, name: keyof typeof POOLS): void {
   } else world.update('addresspools', 'blue', (pool) => (pool.spec = spec));
 }
 
-/** What the collector does with released leases after their time. */
+/** Does what the collector does: deletes released leases after their time. */
 export function expire(world: IpamWorld): void {
   for (const { metadata, spec } of world.list('addressleases')) {
     const { releasedAt, mac, reserved, address, addressSpace, pool } = spec;
@@ -192,7 +192,7 @@ export function expire(world: IpamWorld): void {
   }
 }
 
-/** An admin reserves an address for a MAC address. */
+/** Reserves an address for a MAC address, as an administrator does. */
 function reserve(world: IpamWorld, { address, mac }: Extract<Operation, { do: 'reserve' }>): void {
   const name = leaseName('blue', parseAddress(address));
   if (world.get('addressleases', name) !== undefined) return;
@@ -223,7 +223,7 @@ function createClaim(
 }
 
 function finish(world: IpamWorld, name: Name): void {
-  // as the finalizer has it: not while a pod uses it
+  // the finalizer keeps the claim while a pod uses it
   if (world.get('pods', `${NAMESPACE}/${name}`) !== undefined) return;
   world.remove('ipamclaims', `${NAMESPACE}/${name}`);
 }
@@ -241,7 +241,7 @@ function startPod(world: IpamWorld, name: Name): void {
   });
 }
 
-/** As an agent answers: with what the status shows, where the claim has the leases of all of it. */
+/** Answers as an agent does: with the addresses in the status, if the claim has leases of all of them. */
 function addPod(world: IpamWorld, invariants: Invariants, name: Name): void {
   const key = `${NAMESPACE}/${name}`;
   const claim = world.get('ipamclaims', key);

@@ -23,10 +23,10 @@ import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
 import { cacheOf } from '../../../../test/pool-objects.js';
 import type { Kind, IpamWorld } from './world.js';
 
-/** Nobody may have an address sooner than twice that after its release. */
+/** An address cools down at least twice as long. */
 export const MAX_STALENESS_MS = 30_000;
 
-/** A cache that sees what has happened when it is told to. */
+/** A cache that sees changes only when a test delivers them. */
 class LaggingInformer<T extends KubeObject, S extends KubeObject> {
   readonly cache: Cache<S>;
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
@@ -72,10 +72,10 @@ class LaggingInformer<T extends KubeObject, S extends KubeObject> {
   }
 }
 
-/** One IPAM process that leads, or believes so: its caches lag behind, its queue has no clock. */
+/** An IPAM process that is the leader or believes so: its caches lag behind, and its queue has no clock. */
 export class IpamModelProcess {
   readonly queue = new Set<string>();
-  /** Those whose last sync failed. */
+  /** Keys whose last sync failed. */
   readonly retries = new Set<string>();
   readonly events: string[] = [];
   readonly waitList: ClaimWaitList;
@@ -83,7 +83,7 @@ export class IpamModelProcess {
   readonly directory: PoolDirectory;
   readonly claims;
   readonly gates = { stickyMAC: true };
-  /** Of the pool's addresses: those that VMs hold which do not run. */
+  /** The number of addresses that stopped VMs hold. */
   heldByStopped = 0;
   readonly #informers: Record<Kind, { deliver(count: number): boolean }>;
   readonly #sync: (key: string) => Promise<SyncResult>;
@@ -145,7 +145,7 @@ export class IpamModelProcess {
       },
       log: silentLogger,
     });
-    // what came before it began to lead was told to nobody
+    // changes before it became the leader were not queued
     this.queue.clear();
     promises.start();
     this.add(allClaimKeys(claims.cache, this.book));
@@ -169,7 +169,7 @@ export class IpamModelProcess {
       .includes(true);
   }
 
-  /** The first key that waits, else one that has failed. */
+  /** The first queued key, else one whose last sync failed. */
   get nextKey(): string | undefined {
     const [key] = this.queue.size > 0 ? this.queue : this.retries;
     return key;
@@ -179,7 +179,7 @@ export class IpamModelProcess {
     if (this.nextKey !== undefined) await this.syncFromQueue(this.nextKey);
   }
 
-  /** Whether the key waits or not. */
+  /** Syncs the key even if it is not queued. */
   async syncFromQueue(key: string): Promise<void> {
     this.queue.delete(key);
     this.retries.delete(key);

@@ -7,7 +7,7 @@ import { Violation, leasesHeldBy } from './invariants.js';
 import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
 
-/** At rest: every claim has its addresses or says why not, and there are no leases but theirs. */
+/** Checks a settled world: every claim has its addresses or reports why not, and all leases have an owner that exists. */
 export function checkSettled(world: IpamWorld): void {
   for (const claim of world.list('ipamclaims')) checkClaim(world, claim);
   for (const { metadata, spec } of world.list('addressleases')) {
@@ -16,7 +16,7 @@ export function checkSettled(world: IpamWorld): void {
   }
 }
 
-/** Nobody waits for what is free: neither leased nor shown by another claim. To be asked once nothing cools down. */
+/** Checks that no claim waits for an address that is neither leased nor shown by another claim. Call it once nothing cools down. */
 export function checkWaitList(world: IpamWorld): void {
   const pool = world.get('addresspools', 'blue');
   const compiled = pool && compilePool(pool);
@@ -65,7 +65,7 @@ function checkClaim(world: IpamWorld, claim: IPAMClaim): void {
   const key = objectKey(claim);
   const allocated = conditionOf(claim, IPS_ALLOCATED);
   if (allocated === undefined) {
-    // it goes as it came: it gets nothing new
+    // a claim that is being deleted gets no new address
     if (!isBeingDeleted(claim)) throw new Violation(`${key} says nothing`);
     return;
   }
@@ -82,7 +82,7 @@ function checkClaim(world: IpamWorld, claim: IPAMClaim): void {
   if (!isBeingDeleted(claim)) checkRequest(claim, ips);
 }
 
-/** While a pod uses the claim, or no pool serves it, what is too much waits. */
+/** Surplus leases stay while a pod uses the claim or no pool serves it. */
 function isSurplusForbidden(world: IpamWorld, claim: IPAMClaim): boolean {
   const isServed = world.get('addresspools', 'blue') !== undefined;
   return isServed && !isBeingDeleted(claim) && world.get('pods', objectKey(claim)) === undefined;

@@ -11,11 +11,11 @@ interface ProtectedClaim {
   readonly addresses: readonly string[];
 }
 
-/** The addresses that claims have and show when it is made: nobody else may ever have a lease of them, whoever deletes leases. */
+/** Checks that the addresses that claims hold and show at its creation are never leased to others, whoever deletes leases. */
 export class ShownAddressCheck {
   readonly #world: IpamWorld;
   readonly #wards: ProtectedClaim[];
-  /** In the world's log of leases. */
+  /** The position in the world's log of leases. */
   #position: number;
 
   constructor(world: IpamWorld) {
@@ -31,13 +31,13 @@ export class ShownAddressCheck {
     });
   }
 
-  /** The claim may leave its addresses. */
+  /** From now on the claim may lose its addresses. */
   allowRelease(name: string): void {
     const index = this.#wards.findIndex((ward) => ward.name === name);
     if (index >= 0) this.#wards.splice(index, 1);
   }
 
-  /** Judges what was written since the last time. */
+  /** Checks the writes since the last call. */
   check(): void {
     const { addressleases } = this.#world.log;
     for (const { type, object } of addressleases.slice(this.#position)) {
@@ -51,7 +51,7 @@ export class ShownAddressCheck {
     this.#position = addressleases.length;
   }
 
-  /** At rest. */
+  /** Call it when the model has settled. */
   checkAllRestored(): void {
     for (const { name, uid, addresses } of this.#wards) {
       const held = leasesHeldBy(this.#world, uid).map(({ spec }) => spec.address);

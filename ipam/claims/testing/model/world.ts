@@ -15,7 +15,7 @@ export type Kind = keyof Objects;
 export const KINDS: readonly Kind[] = ['ipamclaims', 'addressleases', 'addresspools', 'pods'];
 export type WatchEvent<T = KubeObject> = { type: 'set'; object: T } | { type: 'removed'; object: T };
 
-/** The objects of a cluster as its API server has them, and a log of each kind that watches follow. */
+/** The objects of a cluster as its API server stores them, and a log of each kind that watches follow. */
 export class IpamWorld {
   readonly log: Record<Kind, WatchEvent[]> = { ipamclaims: [], addressleases: [], addresspools: [], pods: [] };
   /** Milliseconds since the epoch. */
@@ -58,7 +58,7 @@ export class IpamWorld {
     return this.#set(kind, stored);
   }
 
-  /** Changes a copy; what changes nothing is no write. */
+  /** Changes a copy. A change without effect is no write. */
   update<K extends Kind>(kind: K, key: string, change: (copy: Objects[K]) => void): Objects[K] {
     const found = this.get(kind, key);
     if (found === undefined) throw apiError(404, 'NotFound', `${kind} ${key}`, key.split('/').pop() ?? '');
