@@ -2,10 +2,10 @@ import { joinKey } from '../api/meta.js';
 import { type Pod, controllingVmi } from '../api/pod.js';
 import { BY_WORKLOAD } from '../cluster/indexes.js';
 
-/** The indexes of the caches that only the controller has. */
+/** Indexes of the controller's own caches. */
 export const LAUNCHER_INDEXES = { [BY_WORKLOAD]: (pod: Pod) => [workloadOfLauncher(pod)] };
 
-/** The VMI that controls the pod, of whatever UID; one that no VMI controls (any more) is under its namespace's key of the abandoned. */
+/** Returns the key of the VMI, of any UID, that controls the pod, or the namespace's orphan key if no VMI does. */
 export function workloadOfLauncher(pod: Pod): string {
   const { namespace = '' } = pod.metadata;
   const vmi = controllingVmi(pod);

@@ -20,7 +20,8 @@ import { LAUNCHERS } from './watch-specs.js';
 const NAME = 'holdfast-controller';
 
 /**
- * VMs, VMIs and NADs → IPAMClaims. It always follows the cluster, and works while it leads: a take-over has nothing to load.
+ * Creates and releases the IPAMClaims of VMs and VMIs. All replicas fill their caches, and only the leader works, so that a new leader starts at
+ * once.
  * @param identity unique among the candidates for leadership
  */
 export function createController(

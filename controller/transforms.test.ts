@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { launcher } from '../test/workload-objects.js';
 import { transformLauncher } from './transforms.js';
 
-describe('what is cached', () => {
-  it('of a launcher: its identity, owner, networks and phase', () => {
+describe('a cached launcher', () => {
+  it('keeps its identity, owner, networks and phase', () => {
     const full = launcher([{ nad: 'blue' }], { status: [{ nad: 'blue' }] });
     const { annotations, ownerReferences } = full.metadata;
     full.metadata = { ...full.metadata, annotations: { ...annotations, big: 'x' } };

@@ -2,10 +2,9 @@ import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTAT
 import type { Pod } from '../api/pod.js';
 import { identityMetadataOf, pickKeys } from '../cluster/transforms.js';
 
-/** Objects are made small before they are cached: what is not named here is dropped. */
-
 const ANNOTATIONS = [NETWORKS_ANNOTATION, DEFAULT_NETWORK_ANNOTATION, NETWORK_STATUS_ANNOTATION];
 
+/** Keeps the fields of a launcher that the controller reads. */
 export function transformLauncher({ metadata, status }: Pod): Pod {
   const { ownerReferences } = metadata;
   const annotations = pickKeys(metadata.annotations, ANNOTATIONS);

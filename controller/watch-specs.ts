@@ -3,7 +3,7 @@ import { PODS } from '../kube/resources.js';
 import { LAUNCHER_INDEXES } from './indexes.js';
 import { transformLauncher } from './transforms.js';
 
-/** What only the controller follows. */
+/** The launchers, which only the controller watches with these fields. */
 export const LAUNCHERS = {
   resource: PODS,
   labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,

@@ -19,11 +19,12 @@ const POD = {
   spec: { containers: [{ name: 'c' }] },
 };
 
-function admissionWith(given: { isClosed?: boolean; settle?: PodReviewer['settle'] } = {}) {
+function admissionWith(given: { isClosed?: boolean; decide?: PodReviewer['decideWithRechecks'] } = {}) {
   const counts: string[] = [];
-  const settle: PodReviewer['settle'] = (_namespace, decide) => Promise.resolve(decide(clusterViewOf({})));
+  const decideOnce: PodReviewer['decideWithRechecks'] = (_namespace, decide) =>
+    Promise.resolve(decide(clusterViewOf({})));
   const admission = new CapacityAdmission({
-    lookup: { settle: given.settle ?? settle },
+    podReviewer: { decideWithRechecks: given.decide ?? decideOnce },
     ...(!given.isClosed && {
       publishedPool: (namespace, key) => (key === `${namespace}/blue` ? 'blue' : undefined),
     }),
@@ -40,8 +41,8 @@ function admissionWith(given: { isClosed?: boolean; settle?: PodReviewer['settle
   return { answer, counts };
 }
 
-describe('the admission of pods that are to ask for addresses', () => {
-  it('adds the request', async () => {
+describe('the admission of pods that need addresses', () => {
+  it('adds a request for an address', async () => {
     const { answer, counts } = admissionWith();
     const { patch = '' } = await answer(POD);
     const value = { requests: { 'ipam.holdfast.dev/blue': '1' }, limits: { 'ipam.holdfast.dev/blue': '1' } };
@@ -51,31 +52,31 @@ describe('the admission of pods that are to ask for addresses', () => {
     expect(counts).to.deep.equal(['CREATE patched']);
   });
 
-  it('adds none while the gate is closed', async () => {
+  it('adds no request while the gate is closed', async () => {
     expect(await admissionWith({ isClosed: true }).answer(POD)).to.deep.equal({ uid: 'u1', allowed: true });
   });
 
-  it('lets everything else through', async () => {
+  it('allows all other operations and resources', async () => {
     const { answer } = admissionWith();
     expect(await answer(POD, { operation: 'UPDATE' })).to.deep.equal({ uid: 'u1', allowed: true });
     const resource = { group: 'apps', version: 'v1', resource: 'deployments' };
     expect(await answer(POD, { resource })).to.deep.equal({ uid: 'u1', allowed: true });
   });
 
-  it('lets a pod through that cannot be read, or where something of ours fails, and says so', async () => {
+  it('allows a malformed pod, or one whose review fails, with a warning', async () => {
     const broken = await admissionWith().answer({ metadata: { labels: 5 } });
     expect([broken.allowed, broken.warnings?.[0]]).to.deep.equal([
       true,
-      'its addresses are not counted: request.object.metadata.labels is 5, not an object',
+      'the scheduler does not count the addresses of this pod: request.object.metadata.labels is 5, not an object',
     ]);
-    const settle = () => Promise.reject(new Error('no more memory'));
-    const failed = await admissionWith({ settle }).answer(POD);
+    const decide = () => Promise.reject(new Error('no more memory'));
+    const failed = await admissionWith({ decide }).answer(POD);
     expect(failed.allowed).to.equal(true);
     expect(failed.warnings?.[0]).to.include('no more memory');
   });
 });
 
-describe('the pool of a NAD that nodes show', () => {
+describe('the published pool of a NAD', () => {
   const poolOf = (pools: [string, PoolGiven][], config: object = holdfastConfig()) => {
     const networks = cacheOf([nad('vms/blue', config)]);
     const directory = new PoolDirectory({
@@ -85,23 +86,23 @@ describe('the pool of a NAD that nodes show', () => {
     return findPublishedPool(directory, networks);
   };
 
-  it('is the one that serves the network for the namespace, and says so', () => {
+  it('is the one that serves the network for the namespace and publishes its capacity', () => {
     expect(poolOf([['blue', { publishCapacity: true }]])('vms', 'vms/blue')).to.equal('blue');
   });
 
   const others: { name: string; pools: [string, PoolGiven][]; config?: object; nad?: string }[] = [
-    { name: 'does not show it', pools: [['blue', {}]] },
+    { name: 'does not publish its capacity', pools: [['blue', {}]] },
     { name: 'serves other namespaces', pools: [['blue', { publishCapacity: true, namespaces: ['others'] }]] },
     { name: 'is being deleted', pools: [['blue', { publishCapacity: true, deleting: true }]] },
     {
-      name: 'is of another IPAM',
+      name: 'is not used because the NAD delegates to another IPAM',
       pools: [['blue', { publishCapacity: true }]],
       config: { name: 'blue', type: 'bridge', ipam: { type: 'host-local' } },
     },
-    { name: 'is of no NAD that is there', pools: [['blue', { publishCapacity: true }]], nad: 'vms/gone' },
+    { name: 'belongs to a NAD that does not exist', pools: [['blue', { publishCapacity: true }]], nad: 'vms/gone' },
   ];
   for (const { name, pools, config, nad: key = 'vms/blue' } of others) {
-    it(`is none where it ${name}`, () => {
+    it(`is undefined if the pool ${name}`, () => {
       expect(poolOf(pools, config)('vms', key)).to.equal(undefined);
     });
   }

@@ -12,15 +12,15 @@ import { MalformedPodError, readPod } from './reviewed-pod.js';
 import type { PodReviewer } from './pod-reviewer.js';
 
 export interface CapacityAdmissionOptions {
-  lookup: Pick<PodReviewer, 'settle'>;
-  /** Absent: no pod is to ask for addresses. */
+  podReviewer: Pick<PodReviewer, 'decideWithRechecks'>;
+  /** Absent if the gate PublishCapacity is closed: pods get no requests then. */
   publishedPool?: CapacityContext['publishedPool'];
   log: Logger;
   metrics: Pick<AdmissionMetrics, 'reviewed'>;
   clock: Clock;
 }
 
-/** Answers admission reviews of pods that are to ask for addresses. It never refuses one: the scheduler then counts what it can. */
+/** Answers admission reviews of pods that need addresses. It refuses none: without a request, the scheduler does not count the pod. */
 export class CapacityAdmission {
   readonly #options: CapacityAdmissionOptions;
   readonly #reviewer: Reviewer;
@@ -41,32 +41,32 @@ export class CapacityAdmission {
   /**
    * @param body parsed JSON
    * @returns the body of the answer
-   * @throws {ReviewError} where there is nothing that could be answered
+   * @throws {ReviewError} if the body is not an admission review
    */
   answer(body: unknown): Promise<string> {
     return this.#reviewer.answer(body);
   }
 
   async #decide({ operation, resource, namespace, object }: AdmissionRequest): Promise<AdmissionResponse> {
-    const { lookup, publishedPool, log } = this.#options;
+    const { podReviewer, publishedPool, log } = this.#options;
     if (publishedPool === undefined || operation !== 'CREATE' || resource !== 'v1/pods') return { allowed: true };
     try {
       const pod = readPod(object, 'request.object');
       const review: CapacityReview = { namespace, pod, spec: asRecord(object).spec };
-      const { patch, warnings } = await lookup.settle(namespace, (view) =>
+      const { patch, warnings } = await podReviewer.decideWithRechecks(namespace, (view) =>
         reviewCapacity(review, { view, publishedPool }),
       );
       const subject = { pod: joinKey(namespace, pod.metadata.name) };
-      if (patch.length > 0) log.debug({ ...subject, patch }, 'asks for its addresses');
+      if (patch.length > 0) log.debug({ ...subject, patch }, 'added requests for its addresses');
       return { allowed: true, patch, warnings };
     } catch (error) {
       if (!(error instanceof MalformedPodError)) throw error;
-      return { allowed: true, warnings: [`its addresses are not counted: ${error.message}`] };
+      return { allowed: true, warnings: [`the scheduler does not count the addresses of this pod: ${error.message}`] };
     }
   }
 }
 
-/** Which pool serves a NAD's network for a namespace, and shows on nodes what it has. */
+/** Returns a function that finds the pool of a NAD's network for a namespace, if nodes show its capacity. */
 export function findPublishedPool(
   directory: Pick<PoolDirectory, 'resolveUser'>,
   networks: { get(key: string): ParsedNad | undefined },

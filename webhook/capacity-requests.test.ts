@@ -48,39 +48,43 @@ function resourcesAfter(pod: unknown, cluster?: ReviewedCluster): (Resources | u
 
 const asks = (counts: Record<string, string>): Resources => ({ requests: counts, limits: counts });
 
-describe('a pod that is to ask for its addresses', () => {
+describe('a pod that needs addresses', () => {
   const cases: { name: string; given: GivenPod; expect: (Resources | undefined)[] }[] = [
     {
-      name: 'asks for one on its first container',
+      name: 'requests one address on its first container',
       given: podOn('blue', undefined, undefined),
       expect: [asks({ [BLUE]: '1' }), undefined],
     },
     {
-      name: 'asks for one of each interface',
+      name: 'requests one address for each interface',
       given: podOn('blue,green,blue@net7'),
       expect: [asks({ [BLUE]: '2', [GREEN]: '1' })],
     },
-    { name: 'asks by the NAD of another namespace', given: podOn('shared/blue'), expect: [asks({ [BLUE]: '1' })] },
-    { name: 'asks for none on networks without such a pool', given: podOn('red'), expect: [undefined] },
-    { name: 'asks for none without networks', given: podOn(undefined), expect: [undefined] },
     {
-      name: 'keeps what it asks for besides',
+      name: 'requests an address for a NAD of another namespace',
+      given: podOn('shared/blue'),
+      expect: [asks({ [BLUE]: '1' })],
+    },
+    { name: 'requests nothing on networks without a published pool', given: podOn('red'), expect: [undefined] },
+    { name: 'requests nothing without networks', given: podOn(undefined), expect: [undefined] },
+    {
+      name: 'keeps its other requests',
       given: podOn('blue', { requests: { cpu: '1' }, limits: { memory: '1Gi' } }),
       expect: [{ requests: { cpu: '1', [BLUE]: '1' }, limits: { memory: '1Gi', [BLUE]: '1' } }],
     },
     {
-      name: 'asks for no more than is missing, wherever it asks for the rest',
+      name: 'requests only what is missing, whichever container requests the rest',
       given: podOn('blue,blue', undefined, asks({ [BLUE]: '1' })),
       expect: [asks({ [BLUE]: '1' }), asks({ [BLUE]: '1' })],
     },
-    { name: 'may ask for more', given: podOn('blue', asks({ [BLUE]: '5' })), expect: [asks({ [BLUE]: '5' })] },
+    { name: 'may request more', given: podOn('blue', asks({ [BLUE]: '5' })), expect: [asks({ [BLUE]: '5' })] },
     {
-      name: 'asks by a limit alone, too',
+      name: 'may request by a limit alone',
       given: podOn('blue', { limits: { [BLUE]: '1' } }),
       expect: [{ limits: { [BLUE]: '1' } }],
     },
     {
-      name: 'asks for none of an interface with a claim',
+      name: 'requests nothing for an interface with a claim reference',
       given: podOn('[{"name":"blue","ipam-claim-reference":"mine"},{"name":"blue"}]'),
       expect: [asks({ [BLUE]: '1' })],
     },
@@ -90,12 +94,12 @@ describe('a pod that is to ask for its addresses', () => {
       expect(resourcesAfter(given)).to.deep.equal(expected);
     });
 
-    it(`${name}, and is left alone when it comes again`, () => {
+    it(`${name}, and is not changed by a second review`, () => {
       expect(review(after(given)).patch).to.deep.equal([]);
     });
   }
 
-  it('asks for the address of the network in place of its own', () => {
+  it('requests the address of the network that replaces the pod network', () => {
     const pod = podOn(undefined);
     const onDefault = (value: string) => ({
       ...pod,
@@ -106,17 +110,17 @@ describe('a pod that is to ask for its addresses', () => {
     expect(resourcesAfter(onDefault('blue'))).to.deep.equal([undefined]);
   });
 
-  it('asks for none in the network of its node, and neither does a pod that its node made', () => {
+  it('requests nothing if it is a mirror pod or uses the network of its node', () => {
     const pod = podOn('blue');
     expect(review({ ...pod, spec: { ...pod.spec, hostNetwork: true } }).patch).to.deep.equal([]);
     const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.mirror': 'x' };
     expect(review({ ...pod, metadata: { ...pod.metadata, annotations } }).patch).to.deep.equal([]);
   });
 
-  it('is let through with a warning where its networks cannot be read', () => {
+  it('is allowed with a warning if its networks annotation is invalid', () => {
     const { patch, warnings } = review(podOn('[{"name":5}]'));
     expect(patch).to.deep.equal([]);
-    expect(warnings[0]).to.include('not counted').and.to.include('"name" is 5');
+    expect(warnings[0]).to.include('does not count').and.to.include('"name" is 5');
   });
 });
 
@@ -129,49 +133,49 @@ describe('a launcher pod', () => {
   };
   const firstAfter = (pod: unknown, cluster: ReviewedCluster) => resourcesAfter(pod, cluster)[0];
 
-  it('asks for none where its interface has a claim', () => {
+  it('requests nothing for an interface with a claim', () => {
     expect(review(launcher(), CLUSTER).patch).to.deep.equal([]);
   });
 
-  it('asks for none where its interface is about to have a claim, referred to or not', () => {
+  it('requests nothing for an interface that will get a claim, with or without a reference', () => {
     expect(review(launcher(), { ...CLUSTER, claims: [] }).patch).to.deep.equal([]);
     const pointed = networksValue(VM1, { data: 'vm1.data' });
     expect(review(launcher(pointed), { ...CLUSTER, claims: [] }).patch).to.deep.equal([]);
   });
 
-  it('asks for none where the claim is somebody else’s: it is refused elsewhere', () => {
+  it('requests nothing if the claim has another owner because the other webhook refuses the pod', () => {
     const claims = [makeClaim('vm1', 'data', { ownerUid: 'another' })];
     expect(review(launcher(), { ...CLUSTER, claims }).patch).to.deep.equal([]);
   });
 
-  it('asks for one on a network that allows no claims', () => {
+  it('requests an address on a network that allows no claims', () => {
     const nads = [makeNad('blue', { persistent: false })];
     expect(firstAfter(launcher(), { ...CLUSTER, claims: [], nads })).to.deep.equal(asks({ [BLUE]: '1' }));
   });
 
-  it('asks for those of its interfaces that have no claim', () => {
+  it('requests addresses for its interfaces without a claim', () => {
     const vmi = makeVmi('vm1', { data: 'blue', more: 'green' });
     const nads = [makeNad('blue'), makeNad('green', { persistent: false })];
     const pod = launcher(networksValue(vmi));
     expect(firstAfter(pod, { ...CLUSTER, vmis: [vmi], nads })).to.deep.equal(asks({ [GREEN]: '1' }));
   });
 
-  it('is relieved of what others made it ask for', () => {
+  it('loses the requests that others added for interfaces with a claim', () => {
     const asked = { requests: { cpu: '1', [BLUE]: '1' }, limits: { [BLUE]: '1' } };
     expect(firstAfter(launcher(undefined, asked), CLUSTER)).to.deep.equal({ requests: { cpu: '1' }, limits: {} });
   });
 
-  it('is relieved of so much only as is too much', () => {
+  it('loses only the excess of its requests', () => {
     const nads = [makeNad('blue', { persistent: false })];
     const pod = launcher(undefined, asks({ [BLUE]: '3' }));
     expect(firstAfter(pod, { ...CLUSTER, claims: [], nads })).to.deep.equal(asks({ [BLUE]: '1' }));
   });
 
-  it('that only looks like one is left alone', () => {
+  it('without a VMI is not changed', () => {
     expect(review({ ...launcher(undefined, asks({ [BLUE]: '3' })) }, {}).patch).to.deep.equal([]);
   });
 
-  it('names what a younger look could change', () => {
+  it('names the objects whose live state could change the decision', () => {
     expect(review(launcher(), { ...CLUSTER, vmis: [] }).doubts).to.deep.equal([{ kind: 'vmi', key: 'vm1' }]);
   });
 });

@@ -23,85 +23,84 @@ export interface CapacityReview {
 
 export interface CapacityContext {
   view: ClusterView;
-  /** The pool that serves a NAD's network in a namespace, where nodes show what it has. @param nad `namespace/name` */
+  /** Returns the pool of a NAD, `namespace/name`, in a namespace if nodes show its capacity. */
   publishedPool: (namespace: string, nad: string) => string | undefined;
 }
 
 export interface CapacityDecision {
   patch: { op: 'add'; path: string; value: unknown }[];
   warnings: string[];
-  /** What a younger look could change the answer by. */
+  /** Objects whose live state could change the decision. */
   doubts: readonly Recheck[];
 }
 
 /**
- * Lets a pod ask for the addresses that it will need: one of each interface without a claim, whose network has a pool that nodes show. An
- * interface with a claim has its address, wherever the pod runs: a request for one more would keep the owner of the last address out. Pure,
- * and of no effect on a pod that asks already.
+ * Adds requests for the addresses that a pod needs: one for each interface without a claim if nodes show the capacity of its pool. An interface
+ * with a claim has its address on every node: a request would block the owner of the last address. Pure and idempotent.
  */
 export function reviewCapacity(review: CapacityReview, sight: CapacityContext): CapacityDecision {
   const doubts: Recheck[] = [];
   try {
-    const wanted = desiredRequests(review, sight, (doubt) => doubts.push(doubt));
-    const patch = wanted === undefined ? [] : patchOf(review, wanted);
+    const desired = desiredRequests(review, sight, (doubt) => doubts.push(doubt));
+    const patch = desired === undefined ? [] : patchOf(review, desired);
     return { patch, warnings: [], doubts };
   } catch (error) {
     if (!(error instanceof NetworkSelectionError)) throw error;
-    const warning = `its addresses are not counted: annotation ${NETWORKS_ANNOTATION} cannot be read: ${error.message}`;
+    const warning = `the scheduler does not count the addresses of this pod: annotation ${NETWORKS_ANNOTATION} is invalid: ${error.message}`;
     return { patch: [], warnings: [warning], doubts };
   }
 }
 
 type RequestCounts = ReadonlyMap<string, number>;
 
-/** @returns undefined for a pod that is none of our business */
+/** @returns undefined for a pod that must not be changed */
 function desiredRequests(
   { namespace, pod, spec }: CapacityReview,
   { view, publishedPool }: CapacityContext,
   doubt: (doubt: Recheck) => void,
 ): RequestCounts | undefined {
   const { annotations = {} } = pod.metadata;
-  // a node's own, and pods in the node's network, which Multus passes over
+  // Multus ignores mirror pods and pods in the network of the node
   if (MIRROR_POD_ANNOTATION in annotations || asRecord(spec).hostNetwork === true) return undefined;
   const selections = parseNetworkSelections(annotations[NETWORKS_ANNOTATION] ?? '', namespace);
   let hasClaim = ({ claimReference }: NetworkSelection) => claimReference !== undefined;
   if (isLauncher(pod)) {
     const found = findWorkload(pod, namespace, { view, doubt });
-    // it is refused elsewhere
+    // the webhook for launchers refuses it
     if (!found.found) return undefined;
     const requested = new Set(selections.map((selection) => selection.interface));
     const choice = { workload: found.workload, requested, view, doubt };
     hasClaim = (selection) => chooseClaim(selection, selection.claimReference, choice).kind !== 'none';
   }
-  const wanted = new Map<string, number>();
+  const desired = new Map<string, number>();
   for (const { nad } of [...selections.filter((selection) => !hasClaim(selection)), ...defaultNetworkSelections(pod)]) {
     const pool = publishedPool(namespace, joinKey(nad.namespace, nad.name));
     if (pool === undefined) continue;
     const resource = capacityResource(pool);
-    wanted.set(resource, (wanted.get(resource) ?? 0) + 1);
+    desired.set(resource, (desired.get(resource) ?? 0) + 1);
   }
-  return wanted;
+  return desired;
 }
 
-/** The NAD in place of the pod's own network. Where Multus looks for one without a namespace, only its configuration says. */
+/** Returns the NAD that replaces the pod network. Only the configuration of Multus tells where it looks for one without a namespace. */
 function defaultNetworkSelections(pod: Pod): NetworkSelection[] {
   return defaultSelectionOf(pod, '').filter(({ nad }) => nad.namespace !== '');
 }
 
 type Container = Record<string, unknown>;
 
-/** One operation for each container that asks for something else from now on. */
-function patchOf({ pod, spec }: CapacityReview, wanted: RequestCounts): CapacityDecision['patch'] {
+/** Returns one operation for each container whose requests change. */
+function patchOf({ pod, spec }: CapacityReview, desired: RequestCounts): CapacityDecision['patch'] {
   const containers = recordsIn(asRecord(spec).containers);
   const before = containers.map(ownRequests);
   const after = before.map((requests) => new Map(requests));
   const [first] = after;
   if (first === undefined) return [];
-  for (const resource of new Set([...wanted.keys(), ...before.flatMap((requests) => [...requests.keys()])])) {
-    const asked = before.reduce((sum, requests) => sum + (requests.get(resource) ?? 0), 0);
-    const missing = (wanted.get(resource) ?? 0) - asked;
+  for (const resource of new Set([...desired.keys(), ...before.flatMap((requests) => [...requests.keys()])])) {
+    const requested = before.reduce((sum, requests) => sum + (requests.get(resource) ?? 0), 0);
+    const missing = (desired.get(resource) ?? 0) - requested;
     if (missing > 0) first.set(resource, (first.get(resource) ?? 0) + missing);
-    // others add requests to launchers for all networks of a resource's name, with a claim or without; what people ask for they may
+    // KubeVirt adds requests to launchers for all networks with a resource name, also to those with a claim; requests of users stay
     else if (isLauncher(pod)) removeExcess(after, resource, -missing);
   }
   return containers.flatMap((container, index): CapacityDecision['patch'] => {
@@ -121,7 +120,7 @@ function removeExcess(containers: readonly Map<string, number>[], resource: stri
   }
 }
 
-/** A limit without a request is both. */
+/** A limit without a request sets both. */
 function ownRequests(container: Container): Map<string, number> {
   const { requests, limits } = resourcesOf(container);
   const found = Object.entries({ ...limits, ...requests }).flatMap(([resource, value]): [string, number][] =>
@@ -130,15 +129,15 @@ function ownRequests(container: Container): Map<string, number> {
   return new Map(found);
 }
 
-/** Of an extended resource, request and limit are the same. */
-function withRequests(container: Container, wanted: RequestCounts): object {
+/** Request and limit of an extended resource must be equal. */
+function withRequests(container: Container, desired: RequestCounts): object {
   const { resources, requests, limits } = resourcesOf(container);
-  const withWanted = (counts: Record<string, unknown>) => {
+  const withDesired = (counts: Record<string, unknown>) => {
     const others = Object.entries(counts).filter(([resource]) => !isCapacityResource(resource));
-    const ours = [...wanted].filter(([, count]) => count > 0).map(([resource, count]) => [resource, String(count)]);
+    const ours = [...desired].filter(([, count]) => count > 0).map(([resource, count]) => [resource, String(count)]);
     return Object.fromEntries([...others, ...ours]) as Record<string, unknown>;
   };
-  return { ...resources, requests: withWanted(requests), limits: withWanted(limits) };
+  return { ...resources, requests: withDesired(requests), limits: withDesired(limits) };
 }
 
 function resourcesOf(container: Container) {

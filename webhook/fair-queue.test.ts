@@ -11,13 +11,13 @@ function takeAll(queue: FairQueue<string>): string[] {
 }
 
 describe('the fair queue', () => {
-  it('lets keys take turns, and keeps the order within each key', () => {
+  it('serves keys in turn and keeps the order within each key', () => {
     const queue = new FairQueue<string>(10);
     for (const item of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.add(item.charAt(0), item);
     expect(takeAll(queue)).to.deep.equal(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
   });
 
-  it('skips a key that may not have its turn, which keeps its place', () => {
+  it('skips a key that is not eligible and keeps its position', () => {
     const queue = new FairQueue<string>(10);
     for (const item of ['a1', 'b1', 'b2']) queue.add(item.charAt(0), item);
     expect(queue.take((key) => key !== 'a')?.item).to.equal('b1');
@@ -25,7 +25,7 @@ describe('the fair queue', () => {
     expect(takeAll(queue)).to.deep.equal(['a1', 'b2']);
   });
 
-  it('refuses an item of a key that has too many, and of no other key', () => {
+  it('rejects only items of a key whose queue is full', () => {
     const queue = new FairQueue<string>(2);
     expect(['a1', 'a2', 'a3', 'b1'].map((item) => queue.add(item.charAt(0), item))).to.deep.equal([
       true,

@@ -1,7 +1,7 @@
-/** Items of several keys. Keys take turns; the items of one key leave in the order in which they came. */
+/** A queue that serves its keys in turn. Items of one key leave in the order in which they were added. */
 export class FairQueue<T> {
   readonly #limit: number;
-  /** The key whose turn is next comes first. */
+  /** The next key comes first. */
   readonly #items = new Map<string, Set<T>>();
 
   /** @param limit how many items of one key may wait */
@@ -9,7 +9,7 @@ export class FairQueue<T> {
     this.#limit = limit;
   }
 
-  /** @returns false if the key has too many items already */
+  /** @returns false if the queue of the key is full */
   add(key: string, item: T): boolean {
     const items = this.#items.get(key) ?? new Set();
     if (items.size >= this.#limit) return false;
@@ -17,7 +17,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Removes the next item of the first key that may have its turn, which goes behind all others. */
+  /** Removes the next item of the first eligible key, and moves that key to the end. */
   take(isEligible: (key: string) => boolean): { key: string; item: T } | undefined {
     for (const [key, items] of this.#items) {
       const [item] = items;

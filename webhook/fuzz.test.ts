@@ -48,17 +48,17 @@ function put(root: unknown, path: readonly string[], value: unknown): unknown {
 
 const RELEVANT = pathsOf(goodReview()).filter((path) => path[0] !== 'request' || path[2] !== 'spec');
 
-describe('whatever is sent to the webhook', function () {
+describe('malformed input to the webhook', function () {
   this.timeout(30_000); // thousands of requests
   let server: AdmissionServer;
   let client: AdmissionClient;
 
   before(async () => {
-    const lookup = {
+    const podReviewer = {
       review: (pod: Parameters<typeof reviewPod>[0]) => Promise.resolve(reviewPod(pod, clusterViewOf(CLUSTER))),
     };
     const admission = new LauncherAdmission({
-      lookup,
+      podReviewer,
       kubevirt: KNOWN_KUBEVIRT,
       log: silentLogger,
       metrics: silentWebhookMetrics,
@@ -105,7 +105,7 @@ describe('whatever is sent to the webhook', function () {
 
   const run = { numRuns: 150 };
 
-  it('as bytes is refused', async () => {
+  it('is refused if it is random bytes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 2000 }), async (bytes) => {
         const answer = await client.send({ body: Buffer.from(bytes) });
@@ -116,7 +116,7 @@ describe('whatever is sent to the webhook', function () {
     );
   });
 
-  it('as JSON is refused or answered', async () => {
+  it('is refused or answered if it is random JSON', async () => {
     const envelope = fc.record(
       {
         apiVersion: fc.constant('admission.k8s.io/v1'),
@@ -136,7 +136,7 @@ describe('whatever is sent to the webhook', function () {
     );
   });
 
-  it('as a review with one wrong value is refused or answered', async () => {
+  it('is refused or answered if it is a review with one wrong value', async () => {
     const wrong = fc.oneof(fc.constantFrom(null, 7, 'x', '', [], {}, true, [[]], [null]), fc.jsonValue());
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...RELEVANT), wrong, async (path, value) => {
@@ -147,7 +147,7 @@ describe('whatever is sent to the webhook', function () {
     );
   });
 
-  it('as a networks annotation is refused or answered', async () => {
+  it('is refused or answered if it is a random networks annotation', async () => {
     const key = fc.constantFrom(
       'name',
       'namespace',
@@ -189,7 +189,7 @@ describe('whatever is sent to the webhook', function () {
     { name: 'a prototype', body: '{"__proto__":{"kind":"AdmissionReview"}}', status: 400 },
   ];
   for (const { name, body, status } of oddities) {
-    it(`as ${name} gets ${status}`, async () => {
+    it(`gets status ${status} if it is ${name}`, async () => {
       expect((await client.send({ body })).status).to.equal(status);
     });
   }

@@ -30,7 +30,7 @@ function admissionOn(
     denied: (check: string) => counts.push(check),
   };
   const admission = new LauncherAdmission({
-    lookup: { review },
+    podReviewer: { review },
     kubevirt: KNOWN_KUBEVIRT,
     log,
     metrics,
@@ -69,7 +69,7 @@ describe('the admission of launcher pods', () => {
     expect(counts).to.deep.equal(['CREATE patched']);
   });
 
-  it('is quiet about a pod that is right already', async () => {
+  it('logs nothing above debug for a pod that needs no change', async () => {
     const { answer, lines, counts } = admissionOn(CLUSTER);
     const pod = makeLauncherPod(VM1, networksValue(VM1, { data: 'vm1.data' }));
     expect(await answer(requestFor(pod))).to.deep.equal({ uid: 'u1', allowed: true });
@@ -77,23 +77,23 @@ describe('the admission of launcher pods', () => {
     expect(counts).to.deep.equal(['CREATE allowed']);
   });
 
-  it('denies with the same words in the log and in the answer', async () => {
+  it('refuses a pod with the same reason in the log and in the answer', async () => {
     const { answer, lines, counts } = admissionOn({});
     const { allowed, status } = await answer(requestFor(makeLauncherPod(VM1)));
     expect(allowed).to.be.false;
     expect(status?.code).to.equal(403);
-    expect(lines[0]?.message).to.equal(`denied: ${status?.message ?? ''}`);
+    expect(lines[0]?.message).to.equal(`refused: ${status?.message ?? ''}`);
     expect(lines[0]?.fields).to.include({ vmiUid: VM1.metadata.uid });
     expect(counts).to.deep.equal(['vmi-exists', 'CREATE denied']);
   });
 
-  it('compares with the pod as it was on an UPDATE', async () => {
+  it('compares an UPDATE with the present pod', async () => {
     const { answer } = admissionOn({});
     const pod = makeLauncherPod(VM1);
     expect((await answer(requestFor(pod, { operation: 'UPDATE', oldObject: pod }))).allowed).to.be.true;
   });
 
-  it('allows what it is not about, whatever it is sent', async () => {
+  it('allows other operations with any content', async () => {
     const { answer } = admissionOn({});
     for (const operation of ['DELETE', 'CONNECT']) {
       expect(await answer(requestFor(makeLauncherPod(VM1), { operation, object: null }))).to.deep.equal({
@@ -103,7 +103,7 @@ describe('the admission of launcher pods', () => {
     }
   });
 
-  it('denies other resources: they are sent here by mistake', async () => {
+  it('refuses other resources because its configuration is wrong', async () => {
     const { answer } = admissionOn(CLUSTER);
     const resource = { group: 'apps', version: 'v1', resource: 'deployments' };
     const { status } = await answer(requestFor(makeLauncherPod(VM1), { resource }));
@@ -111,32 +111,32 @@ describe('the admission of launcher pods', () => {
   });
 
   const malformed: { name: string; pod: unknown; expect: string }[] = [
-    { name: 'no pod', pod: null, expect: 'request.object is null, not an object' },
-    { name: 'no metadata', pod: {}, expect: 'request.object.metadata is absent' },
+    { name: 'an object that is null', pod: null, expect: 'request.object is null, not an object' },
+    { name: 'a pod without metadata', pod: {}, expect: 'request.object.metadata is absent' },
     {
       name: 'labels that are a list',
       pod: { metadata: { labels: [] } },
       expect: 'request.object.metadata.labels is a list',
     },
     {
-      name: 'an annotation that is no text',
+      name: 'an annotation that is not a string',
       pod: { metadata: { annotations: { a: 5 } } },
       expect: 'annotations["a"] is 5, not a string',
     },
     {
-      name: 'owners that are no list',
+      name: 'owner references that are not a list',
       pod: { metadata: { ownerReferences: {} } },
       expect: 'ownerReferences is an object, not a list',
     },
     {
-      name: 'an owner without a UID',
+      name: 'an owner reference without a UID',
       pod: { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x' }] } },
       expect: 'ownerReferences[0].uid is absent',
     },
-    { name: 'a name that is no text', pod: { metadata: { name: 5 } }, expect: 'metadata.name is 5' },
+    { name: 'a name that is not a string', pod: { metadata: { name: 5 } }, expect: 'metadata.name is 5' },
   ];
   for (const { name, pod, expect: expected } of malformed) {
-    it(`denies ${name}, naming the field`, async () => {
+    it(`refuses ${name} and names the field`, async () => {
       const { answer } = admissionOn(CLUSTER);
       const { allowed, status } = await answer(requestFor(pod as RawPod));
       expect(allowed).to.be.false;
@@ -145,7 +145,7 @@ describe('the admission of launcher pods', () => {
     });
   }
 
-  it('denies and logs where it fails itself: a fault must not pass for a pod that is right', async () => {
+  it('refuses and logs a pod whose review fails with an internal error', async () => {
     const { answer, lines, counts } = admissionOn({}, () => Promise.reject(new TypeError('oops')));
     const { allowed, status } = await answer(requestFor(makeLauncherPod(VM1)));
     expect(allowed).to.be.false;
@@ -155,7 +155,7 @@ describe('the admission of launcher pods', () => {
     expect(counts).to.deep.equal(['CREATE failed']);
   });
 
-  it('cannot answer what is no review', async () => {
+  it('throws for a body that is not an admission review', async () => {
     const { admission } = admissionOn({});
     const answered: unknown = await admission.answer({ kind: 'Pod' }).catch((error: unknown) => error);
     expect(answered).to.be.instanceOf(ReviewError);

@@ -11,14 +11,14 @@ import type { WebhookMetrics } from './metrics.js';
 import type { PodReview, PodDecision } from './pod-mutation.js';
 
 export interface LauncherAdmissionOptions {
-  lookup: Pick<PodReviewer, 'review'>;
+  podReviewer: Pick<PodReviewer, 'review'>;
   kubevirt: KubeVirtControllerSource;
   log: Logger;
   metrics: WebhookMetrics;
   clock: Clock;
 }
 
-/** Answers admission reviews of pods. */
+/** Answers admission reviews of launcher pods. */
 export class LauncherAdmission {
   readonly #options: LauncherAdmissionOptions;
   readonly #reviewer: Reviewer;
@@ -37,8 +37,8 @@ export class LauncherAdmission {
 
   /**
    * @param body parsed JSON
-   * @returns the body of the answer; a fault of ours is a refusal, so that it cannot pass for a pod that is right
-   * @throws {ReviewError} where there is nothing that could be answered
+   * @returns the body of the answer; an internal error refuses the pod
+   * @throws {ReviewError} if the body is not an admission review
    */
   answer(body: unknown): Promise<string> {
     return this.#reviewer.answer(body);
@@ -46,12 +46,12 @@ export class LauncherAdmission {
 
   async #decide(request: AdmissionRequest): Promise<AdmissionResponse> {
     const { operation, resource, object, oldObject } = request;
-    // nothing is set at other times, and what would block a deletion must not be here
+    // no other operation changes a pod, and a refused DELETE would block deletions
     if (operation !== 'CREATE' && operation !== 'UPDATE') return { allowed: true };
     if (resource !== 'v1/pods') {
       return {
         allowed: false,
-        reason: `${resource} is sent to a webhook for v1/pods: correct its configuration`,
+        reason: `the webhook for v1/pods received ${resource}: correct the MutatingWebhookConfiguration`,
         code: 400,
       };
     }
@@ -60,30 +60,30 @@ export class LauncherAdmission {
       const oldPod = operation === 'UPDATE' ? readPod(oldObject, 'request.oldObject') : undefined;
       const requester = { username: request.username, kubevirt: this.#options.kubevirt.controller() };
       const review: PodReview = { operation, namespace: request.namespace, pod, oldPod, requester };
-      const verdict = await this.#options.lookup.review(review);
-      return this.#report(review, verdict);
+      const decision = await this.#options.podReviewer.review(review);
+      return this.#answerFor(review, decision);
     } catch (error) {
       if (!(error instanceof MalformedPodError)) throw error;
       return { allowed: false, reason: error.message, code: 400 };
     }
   }
 
-  #report({ operation, namespace, pod }: PodReview, verdict: PodDecision): AdmissionResponse {
+  #answerFor({ operation, namespace, pod }: PodReview, decision: PodDecision): AdmissionResponse {
     const { log, metrics } = this.#options;
     const subject = { operation, pod: joinKey(namespace, pod.metadata.name) };
-    if (!verdict.allowed) {
-      const { check, reason } = verdict;
-      // refusals name no UIDs
-      log.info({ ...subject, check, vmiUid: controllingVmi(pod)?.uid }, `denied: ${reason}`);
+    if (!decision.allowed) {
+      const { check, reason } = decision;
+      // reasons contain no UIDs, the log does
+      log.info({ ...subject, check, vmiUid: controllingVmi(pod)?.uid }, `refused: ${reason}`);
       metrics.denied(check);
       return { allowed: false, reason, code: check === 'annotation' ? 400 : 403 };
     }
-    const { patch, warnings } = verdict;
+    const { patch, warnings } = decision;
     const noted = warnings.length > 0 ? { warnings } : {};
     const change = patch.find(({ op }) => op === 'replace');
-    if (change !== undefined) log.info({ ...subject, networks: change.value, ...noted }, 'pointed at its claims');
-    else if (patch.length > 0) log.warn({ ...subject, ...noted }, 'marked with its creator');
-    else log.debug({ ...subject, ...noted }, 'allowed as it is');
+    if (change !== undefined) log.info({ ...subject, networks: change.value, ...noted }, 'set the claim references');
+    else if (patch.length > 0) log.warn({ ...subject, ...noted }, 'recorded the creator');
+    else log.debug({ ...subject, ...noted }, 'allowed without changes');
     return { allowed: true, patch, warnings };
   }
 }

@@ -48,42 +48,42 @@ function changes(verdict: PodDecision): string[] {
 }
 
 describe('the creator of a launcher', () => {
-  it('is not noted if it is KubeVirt, and the pod gets its references', () => {
+  it('is not recorded if it is KubeVirt, and the pod gets its references', () => {
     expect(changes(review(launcher(PLAIN), {}))).to.deep.equal(['references']);
   });
 
-  it('is refused if it is somebody else', () => {
+  it('is refused if it is another user', () => {
     const verdict = review(launcher(PLAIN), { by: TENANT });
     expect(verdict.allowed || verdict.check).to.equal('created-by-kubevirt');
     expect(changes(verdict).join()).to.include(TENANT).and.to.include(CONTROLLER);
   });
 
   for (const by of [CONTROLLER, TENANT]) {
-    it(`is noted while nobody knows who creates launchers, and ${by} gets no reference`, () => {
+    it(`is recorded while KubeVirt’s namespace is unknown, and a pod of ${by} gets no reference`, () => {
       const verdict = review(launcher(PLAIN), { by, kubevirt: UNKNOWN });
       expect(changes(verdict)).to.deep.equal([`creator ${by}`]);
       expect(verdict.allowed && verdict.warnings.join()).to.include('kubevirtNamespace is wrong');
     });
 
-    it(`is noted as ${by} whatever the annotation says`, () => {
+    it(`is recorded as ${by} whatever the annotation says`, () => {
       const verdict = review(launcher(PLAIN, 'system:serviceaccount:x:y'), { by, kubevirt: UNKNOWN });
       expect(changes(verdict)).to.deep.equal([`creator ${by}`]);
       expect(changes(review(launcher(PLAIN, by), { by, kubevirt: UNKNOWN }))).to.deep.equal([]);
     });
   }
 
-  it('is refused a reference of its own while nobody knows who creates launchers', () => {
+  it('may not set a reference while KubeVirt’s namespace is unknown', () => {
     const networks = elementWith({ [CLAIM_REFERENCE_KEY]: 'vm1.data' });
     expect(changes(review(launcher(networks), { kubevirt: UNKNOWN })).join()).to.include('kubevirtNamespace is wrong');
   });
 
-  it('keeps the references that the pod has while nobody knows who creates launchers, and marks it no more', () => {
+  it('is not recorded again while KubeVirt’s namespace is unknown, and the pod keeps its references', () => {
     const given = { kubevirt: UNKNOWN, before: launcher(POINTED) };
     expect(changes(review(launcher(PLAIN), given))).to.deep.equal(['references']);
     expect(changes(review(launcher(PLAIN), { kubevirt: UNKNOWN, before: launcher('red') }))).to.deep.equal([]);
   });
 
-  it('is whoever gives a launcher its first networks', () => {
+  it('is the user who gives a launcher its first networks', () => {
     const before = launcher(undefined);
     expect(changes(review(launcher(PLAIN), { before }))).to.deep.equal(['references']);
     expect(changes(review(launcher(PLAIN), { before, by: TENANT })).join()).to.include('refused');
@@ -92,7 +92,7 @@ describe('the creator of a launcher', () => {
     ]);
   });
 
-  it('that was somebody else gets no reference later, and KubeVirt does', () => {
+  it('decides later whether the pod gets references: KubeVirt’s pods do, others do not', () => {
     const later = (creator: string) => changes(review(launcher(PLAIN, creator), { before: launcher('red', creator) }));
     expect(later(TENANT)).to.deep.equal([]);
     expect(later(CONTROLLER)).to.deep.equal(['references']);

@@ -6,23 +6,23 @@ import {
   hasNetworks,
 } from '../cluster/kubevirt-controller.js';
 
-/** Who asks for a change of a pod, and who may create launchers. */
+/** The user of a request, and the user who may create launchers. */
 export interface Requester {
   username: string;
   kubevirt: KubeVirtController;
 }
 
-/** What the user who creates a launcher means for it. */
+/** What follows for a launcher from the user who created it. */
 export type CreatorCheck =
   | { kind: 'trusted' }
-  /** The pod is admitted, refers to no claim anew, and is marked with its creator. */
+  /** The pod is admitted without new claim references, and `mark` is recorded as its creator. */
   | { kind: 'unverified'; reason: string; mark?: string }
   | { kind: 'refused'; reason: string };
 
 /**
- * Whoever gives a launcher its networks counts as its creator. The mark lasts: if KubeVirt's namespace is known later, agents give addresses
- * only to those pods that its controller created. Pure.
- * @param oldPod the launcher as it is, on UPDATE
+ * Checks the creator of a launcher: the user who gives it its networks. The recorded creator stays: once KubeVirt's namespace is known, agents
+ * allow addresses only to pods that KubeVirt's controller created. Pure.
+ * @param oldPod the present launcher, on UPDATE
  */
 export function checkCreator(pod: Pod, oldPod: Pod | undefined, { username, kubevirt }: Requester): CreatorCheck {
   if (controllingVmi(pod) === undefined) return { kind: 'trusted' };
@@ -31,8 +31,8 @@ export function checkCreator(pod: Pod, oldPod: Pod | undefined, { username, kube
     return {
       kind: 'refused',
       reason:
-        `is controlled by a VirtualMachineInstance and gets its networks from ${username}, and only KubeVirt ` +
-        `(${kubevirt.username}) creates launchers: leave that owner reference out`,
+        `is controlled by a VirtualMachineInstance and gets its networks from ${username}, but only KubeVirt ` +
+        `(${kubevirt.username}) creates launchers: remove that owner reference`,
     };
   }
   const reason = describeUntrustedCreator(pod, kubevirt);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ManualClock } from '../test/manual-clock.js';
 import { LiveReadLimiter } from './live-read-limiter.js';
 
-const LIMITS = { atOnce: 3, atOncePerNamespace: 2, waitingPerNamespace: 2 };
+const LIMITS = { maxConcurrent: 3, maxConcurrentPerNamespace: 2, maxQueuedPerNamespace: 2 };
 
 /** Reads that end when the test says so. */
 class Reads {
@@ -50,12 +50,12 @@ describe('the limit of live reads', () => {
     reads = new Reads(clock);
   });
 
-  it('keeps room for other namespaces while the reads of one do not end', async () => {
+  it('leaves room for other namespaces while the reads of one do not end', async () => {
     await reads.start('a1', 'a2', 'a3', 'b1');
     expect(reads.started).to.deep.equal(['a1', 'a2', 'b1']);
   });
 
-  it('starts the reads that wait namespace by namespace', async () => {
+  it('starts queued reads of the namespaces in turn', async () => {
     await reads.start('a1', 'a2', 'b1', 'a3', 'b2', 'c1');
     await reads.end('a1');
     await reads.end('b1');
@@ -68,25 +68,25 @@ describe('the limit of live reads', () => {
     ]);
   });
 
-  it('refuses a read at once if too many of its namespace wait', async () => {
+  it('rejects a read at once if too many of its namespace are queued', async () => {
     await reads.start('a1', 'a2', 'a3', 'a4', 'a5', 'b1');
-    expect([...reads.results]).to.deep.equal([['a5', 'too many live reads of namespace a wait already']]);
+    expect([...reads.results]).to.deep.equal([['a5', 'too many live reads of namespace a are queued']]);
     expect(reads.started).to.deep.equal(['a1', 'a2', 'b1']);
   });
 
-  it('lets no read wait for longer than it may, and never starts it afterwards', async () => {
+  it('rejects a read after its waiting time and never starts it afterwards', async () => {
     await reads.start('a1', 'a2', 'a3');
     clock.advanceTo(1_000);
     await settled();
-    expect([...reads.results]).to.deep.equal([['a3', 'the live reads of namespace a that came before took too long']]);
+    expect([...reads.results]).to.deep.equal([['a3', 'earlier live reads of namespace a took too long']]);
     await reads.end('a1');
     expect(reads.started).to.deep.equal(['a1', 'a2']);
     await reads.start('a4');
     expect(reads.started).to.deep.equal(['a1', 'a2', 'a4']);
   });
 
-  it('counts a read that fails as ended', async () => {
-    const limiter = new LiveReadLimiter({ ...LIMITS, atOnce: 1 }, clock);
+  it('counts a failed read as ended', async () => {
+    const limiter = new LiveReadLimiter({ ...LIMITS, maxConcurrent: 1 }, clock);
     const failure = await limiter.run('a', 1_000, () => Promise.reject(new Error('away'))).catch(String);
     expect(failure).to.equal('Error: away');
     expect(await limiter.run('b', 1_000, () => Promise.resolve('read'))).to.equal('read');

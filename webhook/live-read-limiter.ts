@@ -2,23 +2,23 @@ import type { Clock } from '../kube/clock.js';
 import { FairQueue } from './fair-queue.js';
 
 export interface LiveReadLimits {
-  /** Of all namespaces together. */
-  readonly atOnce: number;
-  /** Less than {@link atOnce}: what one namespace waits for must leave room for the others. */
-  readonly atOncePerNamespace: number;
-  readonly waitingPerNamespace: number;
+  /** For all namespaces together. */
+  readonly maxConcurrent: number;
+  /** Less than {@link maxConcurrent}, so that the reads of one namespace leave room for others. */
+  readonly maxConcurrentPerNamespace: number;
+  readonly maxQueuedPerNamespace: number;
 }
 
-/** A read that did not start, because too many others wait or its time was up. */
+/** A read was not started because too many others are queued or its time is up. */
 export class LiveReadLimitError extends Error {
   override readonly name = 'LiveReadLimitError';
 }
 
-/** Bounds the live reads of all reviews together. Namespaces take turns, so that the reads of one delay no other's. */
+/** Bounds the live reads of all reviews together. It serves namespaces in turn, so that one cannot delay the reads of others. */
 export class LiveReadLimiter {
   readonly #limits: LiveReadLimits;
   readonly #clock: Pick<Clock, 'setTimer'>;
-  readonly #waiting: FairQueue<() => void>;
+  readonly #queue: FairQueue<() => void>;
   /** How many reads are under way, by namespace. */
   readonly #running = new Map<string, number>();
   #total = 0;
@@ -26,13 +26,13 @@ export class LiveReadLimiter {
   constructor(limits: LiveReadLimits, clock: Pick<Clock, 'setTimer'>) {
     this.#limits = limits;
     this.#clock = clock;
-    this.#waiting = new FairQueue(limits.waitingPerNamespace);
+    this.#queue = new FairQueue(limits.maxQueuedPerNamespace);
   }
 
   /**
-   * Starts the read once it is its turn.
-   * @param waitMs for how long it may wait for that
-   * @throws {LiveReadLimitError} if the read was not started; and what the read throws
+   * Starts the read as soon as the limits allow it.
+   * @param waitMs the longest time to wait for the start
+   * @throws {LiveReadLimitError} if the read was not started, or the error of the read
    */
   async run<T>(namespace: string, waitMs: number, read: () => Promise<T>): Promise<T> {
     await this.#turn(namespace, waitMs);
@@ -49,23 +49,23 @@ export class LiveReadLimiter {
         cancel();
         resolve();
       };
-      if (!this.#waiting.add(namespace, start)) {
-        reject(new LiveReadLimitError(`too many live reads of namespace ${namespace} wait already`));
+      if (!this.#queue.add(namespace, start)) {
+        reject(new LiveReadLimitError(`too many live reads of namespace ${namespace} are queued`));
         return;
       }
       const cancel = this.#clock.setTimer(waitMs, () => {
-        this.#waiting.delete(namespace, start);
-        reject(new LiveReadLimitError(`the live reads of namespace ${namespace} that came before took too long`));
+        this.#queue.delete(namespace, start);
+        reject(new LiveReadLimitError(`earlier live reads of namespace ${namespace} took too long`));
       });
       this.#startNext();
     });
   }
 
   #startNext(): void {
-    const { atOnce, atOncePerNamespace } = this.#limits;
-    const mayStart = (namespace: string) => (this.#running.get(namespace) ?? 0) < atOncePerNamespace;
-    while (this.#total < atOnce) {
-      const next = this.#waiting.take(mayStart);
+    const { maxConcurrent, maxConcurrentPerNamespace } = this.#limits;
+    const mayStart = (namespace: string) => (this.#running.get(namespace) ?? 0) < maxConcurrentPerNamespace;
+    while (this.#total < maxConcurrent) {
+      const next = this.#queue.take(mayStart);
       if (next === undefined) return;
       this.#total++;
       this.#running.set(next.key, (this.#running.get(next.key) ?? 0) + 1);

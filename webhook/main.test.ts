@@ -8,7 +8,7 @@ import { createWebhook } from './main.js';
 
 describe('the webhook', () => {
   for (const publishCapacity of [true, false]) {
-    it(`follows ${publishCapacity ? 'pools where' : 'no pools unless'} pods are to ask for addresses`, () => {
+    it(`watches ${publishCapacity ? 'pools' : 'no pools'} while PublishCapacity is ${publishCapacity ? 'on' : 'off'}`, () => {
       const defaults = Object.entries(WEBHOOK_SETTINGS).map(([field, { defaultValue }]) => [
         field,
         defaultValue as unknown,

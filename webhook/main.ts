@@ -19,18 +19,20 @@ const NAME = 'webhook';
 const LAUNCHER_PATH = '/mutate-launcher-pods';
 const CAPACITY_PATH = '/capacity';
 
-/** Optional: launchers must not wait for a kind that they need nothing of. */
+/** Optional: reviews of launchers do not need pools and must not wait for them. */
 const OPTIONAL_POOLS: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, shrink: transformPool, optional: true };
 
-/** Launcher pods → references to their claims; pods → requests for addresses. Any number of replicas serve at once. */
+/** Sets claim references on launcher pods and requests for addresses on pods. All replicas serve at once. */
 export function createWebhook(shared: ProcessContext, config: WebhookConfig): AdmissionComponent {
   const context = { ...shared, log: shared.log.child({ part: NAME }) };
   const { informers, log, clock } = context;
   const metrics = createWebhookMetrics(context.metrics);
-  const lookup = createPodReviewer(context, config, metrics);
+  const podReviewer = createPodReviewer(context, config, metrics);
   const kubevirt = watchKubeVirt(informers, config.namespace);
-  const admission = new LauncherAdmission({ lookup, kubevirt, log, metrics, clock });
-  const capacity = createCapacityAdmission(context, config, { lookup, metrics });
+  const admission = new LauncherAdmission({ podReviewer, kubevirt, log, metrics, clock });
+  // answers from incomplete caches would be wrong
+  const synced = async () => informers.missing.length > 0 && (await informers.synced());
+  const capacity = createCapacityAdmission(context, config, { podReviewer, metrics });
   return createAdmissionComponent(context, {
     name: NAME,
     bindAddress: config.webhookBindAddress,
@@ -47,12 +49,11 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
     },
     routes: {
       [LAUNCHER_PATH]: async (body) => {
-        // Before the caches are filled, nothing that they say would be true.
-        if (informers.missing.length > 0) await informers.synced();
+        await synced();
         return admission.answer(body);
       },
       [CAPACITY_PATH]: async (body) => {
-        if (informers.missing.length > 0) await informers.synced();
+        await synced();
         return capacity.answer(body);
       },
     },
@@ -64,10 +65,10 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
 function createCapacityAdmission(
   { informers, log, clock }: ProcessContext,
   { featureGates }: WebhookConfig,
-  { lookup, metrics }: { lookup: PodReviewer; metrics: WebhookMetrics },
+  { podReviewer, metrics }: { podReviewer: PodReviewer; metrics: WebhookMetrics },
 ): CapacityAdmission {
   return new CapacityAdmission({
-    lookup,
+    podReviewer,
     ...(featureGates.publishCapacity && { publishedPool: followPools(informers) }),
     log,
     metrics: { reviewed: metrics.capacityReviewed },
@@ -75,7 +76,7 @@ function createCapacityAdmission(
   });
 }
 
-/** For requests alone: launchers are pointed at their claims without a look at any pool. */
+/** Only requests for addresses need pools; claim references do not. */
 function followPools(informers: ProcessContext['informers']): CapacityContext['publishedPool'] {
   const networks = informers.get(NAD_WATCH);
   const pools = informers.get(OPTIONAL_POOLS);

@@ -2,25 +2,25 @@ import { type AdmissionMetrics, createAdmissionMetrics } from '../admission/metr
 import type { Metrics } from '../process/metrics.js';
 import type { Recheck } from '../cluster/cluster-view.js';
 
-/** The API server waits for 2 s. */
+/** The API server waits 2 s for the webhook. */
 const CAPACITY_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2];
 
-/** What the webhook measures. */
+/** Metrics of the webhook. */
 export interface WebhookMetrics extends AdmissionMetrics {
   readLive: (kind: Recheck['kind'], result: 'found' | 'absent' | 'failed') => void;
-  /** One review of a pod that is to ask for addresses. */
+  /** Counts one review of a pod that needs addresses. */
   capacityReviewed: AdmissionMetrics['reviewed'];
 }
 
 export function createWebhookMetrics(metrics: Metrics): WebhookMetrics {
   const liveReads = metrics.counter(
     'webhook_live_reads_total',
-    'Objects that were not as expected in a cache and were read live.',
+    'Live reads of objects that the caches did not show as expected, by kind and result.',
     ['kind', 'result'],
   );
   const capacityReviews = metrics.histogram(
     'webhook_capacity_review_seconds',
-    'Admission reviews of pods that are to ask for addresses, by how they ended.',
+    'Duration of admission reviews of pods that need addresses, by operation and result.',
     { labels: ['operation', 'result'], buckets: CAPACITY_SECONDS },
   );
   return {

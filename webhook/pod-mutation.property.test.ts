@@ -49,7 +49,7 @@ describe('any launcher pod', () => {
     vms: fc.constantFrom([makeVm('vm1')], [makeVm('vm1')], []),
   });
 
-  it('is not changed again once it was changed, created or updated', () => {
+  it('is not changed again by a second review on CREATE or UPDATE', () => {
     fc.assert(
       fc.property(cluster, annotation, (given, networks) => {
         const verdict = reviewCreate(given, networks);
@@ -61,7 +61,7 @@ describe('any launcher pod', () => {
     );
   });
 
-  it('is given back what virt-controller strips, byte for byte', () => {
+  it('gets back byte for byte what virt-controller removes', () => {
     fc.assert(
       fc.property(cluster, annotation, (given, networks) => {
         const stripped = networks.replaceAll(/"ipam-claim-reference":\s*"[^"]*"/g, '"x.example/was":1');
@@ -74,7 +74,7 @@ describe('any launcher pod', () => {
     );
   });
 
-  it('keeps all but the references, and refers to no claim of others', () => {
+  it('keeps everything but the references, and never refers to a claim of another owner', () => {
     fc.assert(
       fc.property(cluster, annotation, (given, networks) => {
         const verdict = reviewCreate(given, networks);

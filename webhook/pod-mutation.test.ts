@@ -23,11 +23,11 @@ describe('a launcher pod that is created', () => {
     ]);
   });
 
-  it('gets no patch where it is right already', () => {
+  it('gets no patch if its references are right already', () => {
     expect(reviewCreate(CLUSTER, pointed)).to.deep.equal({ allowed: true, patch: [], warnings: [], doubts: [] });
   });
 
-  it('has a claim for each of two interfaces on one NAD', () => {
+  it('gets a claim for each of two interfaces on one NAD', () => {
     const vmi = makeVmi('vm1', { one: 'blue', two: 'blue' });
     const claims = [makeClaim('vm1', 'two'), makeClaim('vm1', 'one')];
     const value = networksValue(vmi);
@@ -37,7 +37,7 @@ describe('a launcher pod that is created', () => {
     ]);
   });
 
-  it('has claims of odd names for VMs and networks of odd names', () => {
+  it('gets the hashed claim names of VMs and networks with unusual names', () => {
     const vmi = makeVmi('vm1', { Data_Net: 'blue' });
     const value = networksValue(vmi);
     const verdict = reviewCreate({ ...CLUSTER, vmis: [vmi], claims: [] }, value);
@@ -53,7 +53,7 @@ describe('a launcher pod that is created', () => {
     expect(referencesAfter(verdict, value)).to.deep.equal(['vm1.data']);
   });
 
-  it('of an old KubeVirt is matched by the ordinals of its interfaces', () => {
+  it('is matched by ordinal interface names if an old KubeVirt created it', () => {
     const vmi = makeVmi('vm1', { one: 'blue', two: 'blue' });
     const value = '[{"name":"blue","interface":"net2"},{"name":"blue","interface":"net1"}]';
     expect(referencesAfter(reviewCreate({ ...CLUSTER, vmis: [vmi], claims: [] }, value), value)).to.deep.equal([
@@ -62,13 +62,13 @@ describe('a launcher pod that is created', () => {
     ]);
   });
 
-  it('is matched by position where an element names no interface, and the comma form becomes JSON', () => {
+  it('is matched by position if an element names no interface, and the comma form becomes JSON', () => {
     const vmi = makeVmi('vm1', { one: 'blue', two: 'blue' });
     const verdict = reviewCreate({ ...CLUSTER, vmis: [vmi], claims: [] }, 'blue,vms/blue');
     expect(referencesAfter(verdict, 'blue,vms/blue')).to.deep.equal(['vm1.one', 'vm1.two']);
   });
 
-  it("does not take a binding's own element for that of the interface", () => {
+  it('is not matched by the element of a network binding', () => {
     const value = JSON.stringify([{ name: 'blue' }, { name: 'blue', interface: DATA }]);
     expect(referencesAfter(reviewCreate({ ...CLUSTER, claims: [] }, value), value)).to.deep.equal([
       undefined,
@@ -88,13 +88,13 @@ describe('a launcher pod that is created', () => {
     expect(verdict.doubts).to.deep.include({ kind: 'vmi', key: 'vm1' });
   });
 
-  it('keeps its claim on the NAD that its interface had before, while the VM names another already', () => {
+  it('keeps its claim on the former NAD of its interface while the VM names another NAD already', () => {
     const value = JSON.stringify([{ name: 'blue', interface: DATA }]);
     const given = { ...CLUSTER, vmis: [makeVmi('vm1', { data: 'green' })] };
     expect(referencesAfter(reviewCreate(given, value), value)).to.deep.equal(['vm1.data']);
   });
 
-  it('goes on with the other networks where one NAD is missing, and warns', () => {
+  it('gets the other references and a warning if one NAD is missing', () => {
     const vmi = makeVmi('vm1', { data: 'blue', lost: 'nowhere' });
     const value = networksValue(vmi);
     const verdict = reviewCreate({ ...CLUSTER, vmis: [vmi] }, value);
@@ -104,7 +104,7 @@ describe('a launcher pod that is created', () => {
     ]);
   });
 
-  it('warns of a broken NAD, naming the field', () => {
+  it('gets a warning that names the field of an invalid NAD', () => {
     const verdict = reviewCreate({
       ...CLUSTER,
       claims: [],
@@ -115,14 +115,14 @@ describe('a launcher pod that is created', () => {
       .and.to.include('spec.config.allowPersistentIPs');
   });
 
-  it('may ask for addresses where it has no claim', () => {
+  it('may request addresses on an interface without a claim', () => {
     const value = elementWith({ ips: ['10.0.0.9/24'] });
     expect(referencesAfter(reviewCreate({ ...CLUSTER, claims: [], enabled: false }, value), value)).to.deep.equal([
       undefined,
     ]);
   });
 
-  it('is left alone without networks, or without the label', () => {
+  it('is not changed without networks or without the label', () => {
     const bare = makeLauncherPod(VM1);
     bare.metadata.annotations = {};
     const other = makeLauncherPod(VM1, 'broken,,');
@@ -132,20 +132,20 @@ describe('a launcher pod that is created', () => {
   });
 
   const doubts: { name: string; given: ReviewedCluster; networks?: string; expect: Recheck[] }[] = [
-    { name: 'of nothing where all is seen', given: CLUSTER, expect: [] },
-    { name: 'of a VMI that is not seen', given: {}, expect: [{ kind: 'vmi', key: 'vm1' }] },
+    { name: 'of nothing if all objects are cached', given: CLUSTER, expect: [] },
+    { name: 'of a VMI that is not cached', given: {}, expect: [{ kind: 'vmi', key: 'vm1' }] },
     {
-      name: 'of a NAD that is not seen',
+      name: 'of a NAD that is not cached',
       given: { ...CLUSTER, nads: [], claims: [] },
       expect: [{ kind: 'network', key: 'vms/blue' }],
     },
     {
-      name: 'of a claim that is not seen',
+      name: 'of a claim that is not cached',
       given: { ...CLUSTER, claims: [] },
       expect: [{ kind: 'claim', key: 'vm1.data' }],
     },
     {
-      name: 'of a claim that is in the way',
+      name: 'of a claim that would refuse the pod',
       given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: 'other' })] },
       expect: [{ kind: 'claim', key: 'vm1.data' }],
     },
@@ -156,14 +156,14 @@ describe('a launcher pod that is created', () => {
       expect: [{ kind: 'vmi', key: 'vm1' }],
     },
     {
-      name: 'of nothing for an interface that is not of KubeVirt',
+      name: 'of nothing for an interface that KubeVirt did not name',
       given: CLUSTER,
       networks: elementWith({ interface: 'mine' }),
       expect: [],
     },
   ];
   for (const { name, given, networks: value, expect: expected } of doubts) {
-    it(`leaves a doubt ${name}`, () => {
+    it(`requests a live read ${name}`, () => {
       expect(reviewCreate(given, value).doubts).to.deep.equal(expected);
     });
   }

@@ -20,37 +20,37 @@ import { type ElementClaim, chooseClaim } from '../cluster/element-claim.js';
 import { findWorkload } from '../cluster/workload.js';
 import { type CreatorCheck, type Requester, checkCreator } from './launcher-creator.js';
 
-/** A pod that is about to be created or changed. */
+/** A request to create or change a pod. */
 export interface PodReview {
   operation: 'CREATE' | 'UPDATE';
   namespace: string;
   pod: Pod;
-  /** The pod as it is, on UPDATE. */
+  /** The present pod, on UPDATE. */
   oldPod?: Pod | undefined;
   requester: Requester;
 }
 
 export type PodDecision = (PodAdmission | PodRefusal) & {
-  /** What a younger look could change the answer by. */
+  /** Objects whose live state could change the decision. */
   doubts: readonly Recheck[];
 };
 
 export interface PodAdmission {
   allowed: true;
-  /** Of the networks and of the creator, or none if the pod is right already. */
+  /** Changes to the annotations for networks and creator; empty if the pod needs none. */
   patch: (ReplaceOperation<string> | AddOperation<string>)[];
   warnings: string[];
 }
 
 export interface PodRefusal {
   allowed: false;
-  /** The check that refuses: one word per kind of refusal, for metrics and logs. */
+  /** The check that refused the pod, for metrics and logs. */
   check: PodCheck;
-  /** The same words in the log and in the answer. */
+  /** The text of the answer and of the log. */
   reason: string;
 }
 
-/** In the order in which they are made. */
+/** In the order in which they run. */
 export type PodCheck =
   | 'default-network'
   | 'annotation'
@@ -60,17 +60,17 @@ export type PodCheck =
   | 'vm-exists'
   | ElementCheck['name'];
 
-/** A network element, and what is known of it. */
+/** An element of the networks annotation and its claim. */
 interface NetworkElement {
   selection: NetworkSelection;
   claim: ElementClaim;
-  /** The claim to which the pod points already, on this interface and NAD. */
+  /** The claim to which the present pod refers on this interface and NAD. */
   currentReference: string | undefined;
 }
 
 interface ElementCheck {
   name: 'claim-free' | 'reference-expected' | 'addresses-or-claim';
-  /** @returns what is wrong, or undefined */
+  /** @returns the problem, or undefined */
   run: (element: NetworkElement) => string | undefined;
 }
 
@@ -88,7 +88,7 @@ const ELEMENT_CHECKS: readonly ElementCheck[] = [
     run: ({ selection, claim, currentReference }) => {
       const given = selection.claimReference;
       if (given === undefined || (claim.kind === 'claim' && given === claim.name)) return undefined;
-      // what the pod has been given is not taken away from it
+      // a pod keeps a reference that it has already
       if (claim.kind === 'none' && given === currentReference) return undefined;
       const shown = `"${CLAIM_REFERENCE_KEY}" of ${describeSelection(selection)} is ${JSON.stringify(given)}`;
       if (claim.kind === 'claim') {
@@ -103,16 +103,16 @@ const ELEMENT_CHECKS: readonly ElementCheck[] = [
     name: 'addresses-or-claim',
     run: ({ selection, claim }) =>
       selection.requestsAddresses && claim.kind === 'claim'
-        ? `${describeSelection(selection)} has "ips", which cannot stand together with its IPAMClaim ${claim.name} ` +
-          '(multi-net-spec 4.1.2.1.11): leave "ips" out, and ask for addresses by the annotation ' +
+        ? `${describeSelection(selection)} has "ips", which cannot be combined with its IPAMClaim ${claim.name} ` +
+          '(multi-net-spec 4.1.2.1.11): leave "ips" out, and request addresses in the annotation ' +
           'network.kubevirt.io/addresses of the VM'
         : undefined,
   },
 ];
 
 /**
- * Decides about a launcher pod: which of its network elements refer to which claims, or why the pod must not be. Pure; the same input gives
- * the same bytes, and a pod that was changed by the patch is not changed again.
+ * Decides to which claims the network elements of a launcher pod refer, or why the pod is refused. Pure: the same input gives the same bytes. A
+ * patched pod is not changed again.
  */
 export function reviewPod(review: PodReview, view: ClusterView): PodDecision {
   const doubts: Recheck[] = [];
@@ -134,14 +134,14 @@ function decide(review: PodReview, view: ClusterView, doubt: (doubt: Recheck) =>
   return outcome.allowed && creator.kind === 'unverified' ? recordCreator(outcome, creator) : outcome;
 }
 
-/** The annotations are there: a launcher without networks is not marked. */
+/** Only launchers with networks, and so with annotations, have a creator to record. */
 function recordCreator(outcome: PodAdmission, creator: Extract<CreatorCheck, { kind: 'unverified' }>): PodAdmission {
   const warnings = [...outcome.warnings, `the pod gets no address of an IPAMClaim: ${creator.reason}`];
   const marked = creator.mark === undefined ? [] : [{ op: 'add' as const, path: CREATOR_PATH, value: creator.mark }];
   return { ...outcome, patch: [...outcome.patch, ...marked], warnings };
 }
 
-/** In place of the pod's own network, whose addresses are not ours: a claim there could only be that of another interface. */
+/** A reference on the default network is refused: Holdfast does not serve the pod network, so its claim could only be that of another interface. */
 function refuseDefaultNetwork(review: PodReview, oldPod: Pod | undefined): PodRefusal | undefined {
   const value = review.pod.metadata.annotations?.[DEFAULT_NETWORK_ANNOTATION];
   if (value === undefined || value === oldPod?.metadata.annotations?.[DEFAULT_NETWORK_ANNOTATION]) return undefined;
@@ -173,32 +173,36 @@ function decideNetworks(review: PodReview, { view, doubt, creator }: ReviewConte
 
   const selections = readSelections(value, namespace);
   if (typeof selections === 'string') return unreadableAnnotation(NETWORKS_ANNOTATION, review, selections);
-  const held = currentReferences(oldPod, namespace);
+  const referenceOf = currentReferences(oldPod, namespace);
   const workload = findWorkload(pod, namespace, { view, doubt });
   if (!workload.found) {
-    // a pod that outlives its VMI may still be changed, but is given nothing
-    const nothingNew = selections.every(
-      (each) => each.claimReference === undefined || each.claimReference === held(each),
+    // a pod that outlives its VMI may be changed, but gets no new reference
+    const hasNoNewReference = selections.every(
+      (each) => each.claimReference === undefined || each.claimReference === referenceOf(each),
     );
-    if (review.operation === 'UPDATE' && nothingNew) return UNCHANGED;
+    if (review.operation === 'UPDATE' && hasNoNewReference) return UNCHANGED;
     return { allowed: false, check: workload.check, reason: `${describePod(review)} ${workload.reason}` };
   }
   const requested = new Set(selections.map((selection) => selection.interface));
   const elements = selections.map((selection): NetworkElement => {
-    const before = held(selection);
-    const claim = chooseClaim(selection, before, { workload: workload.workload, requested, view, doubt });
-    return { selection, claim: withholdClaim(claim, before, creator) ?? claim, currentReference: before };
+    const currentReference = referenceOf(selection);
+    const claim = chooseClaim(selection, currentReference, { workload: workload.workload, requested, view, doubt });
+    return { selection, claim: withholdClaim(claim, currentReference, creator) ?? claim, currentReference };
   });
   return findRefusal(elements) ?? admitPod(value, namespace, elements);
 }
 
-/** An IPAM beside ours believes every reference, so a pod of an unverified creator gets none. */
-function withholdClaim(claim: ElementClaim, held: string | undefined, creator: CreatorCheck): ElementClaim | undefined {
-  if (creator.kind !== 'unverified' || claim.kind !== 'claim' || claim.name === held) return undefined;
+/** Another IPAM may trust every reference, so a pod of an unverified creator gets no new one. */
+function withholdClaim(
+  claim: ElementClaim,
+  currentReference: string | undefined,
+  creator: CreatorCheck,
+): ElementClaim | undefined {
+  if (creator.kind !== 'unverified' || claim.kind !== 'claim' || claim.name === currentReference) return undefined;
   return { kind: 'none', why: creator.reason };
 }
 
-/** A pod that was no launcher was never reviewed: all that it has is new. */
+/** A pod without the launcher label was never reviewed, so all of its networks are new. */
 function previousLauncher({ oldPod }: PodReview): Pod | undefined {
   return oldPod !== undefined && isLauncher(oldPod) ? oldPod : undefined;
 }
@@ -228,7 +232,7 @@ function admitPod(value: string, namespace: string, elements: readonly NetworkEl
   };
 }
 
-/** @returns what is wrong, where it cannot be read */
+/** @returns the problem if the annotation is invalid */
 function readSelections(value: string, namespace: string): NetworkSelection[] | string {
   try {
     return parseNetworkSelections(value, namespace);
@@ -239,8 +243,8 @@ function readSelections(value: string, namespace: string): NetworkSelection[] | 
 }
 
 /**
- * What the pod points at before the change, by interface and NAD. virt-controller writes the annotation of a living pod anew, without our
- * references: they are given back as they were.
+ * Returns a function that finds the reference of the present pod by interface and NAD. virt-controller rewrites the annotation of a running pod
+ * without our references, so they are restored.
  */
 function currentReferences(
   oldPod: Pod | undefined,
@@ -249,10 +253,10 @@ function currentReferences(
   const value = oldPod && networksOf(oldPod);
   const old = value === undefined ? [] : readSelections(value, namespace);
   if (typeof old === 'string') return () => undefined;
-  const place = (selection: NetworkSelection) =>
+  const attachmentKey = (selection: NetworkSelection) =>
     `${interfaceNameOf(selection)} ${joinKey(selection.nad.namespace, selection.nad.name)}`;
-  const references = new Map(old.map((selection) => [place(selection), selection.claimReference]));
-  return (selection) => references.get(place(selection));
+  const references = new Map(old.map((selection) => [attachmentKey(selection), selection.claimReference]));
+  return (selection) => references.get(attachmentKey(selection));
 }
 
 function networksOf(pod: Pod): string | undefined {

@@ -25,19 +25,19 @@ describe('a launcher pod is refused', () => {
     parts: string[];
   }[] = [
     {
-      name: 'while the claim of its name belongs to somebody else',
+      name: 'while the claim of its name belongs to another owner',
       given: { ...CLUSTER, claims: [foreign] },
       check: 'claim-free',
       parts: ['IPAMClaim vms/vm1.data', 'belongs to another VirtualMachine vm1', 'starts once it is gone'],
     },
     {
-      name: 'while a claim of nobody is for another network',
+      name: 'while a claim without an owner is for another network',
       given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: null, network: 'green' })] },
       check: 'claim-free',
       parts: ['vms/vm1.data', 'belongs to nobody and is for network "green"'],
     },
     {
-      name: 'while a claim of nobody is being deleted',
+      name: 'while a claim without an owner is being deleted',
       given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: null, terminating: true })] },
       check: 'claim-free',
       parts: ['vms/vm1.data', 'is being deleted'],
@@ -64,21 +64,21 @@ describe('a launcher pod is refused', () => {
       parts: ['none of the networks of VirtualMachineInstance vms/vm1'],
     },
     {
-      name: 'with addresses beside the reference that it has',
+      name: 'with addresses in addition to its reference',
       given: CLUSTER,
       networks: elementWith({ ips: ['10.0.0.9'], [CLAIM_REFERENCE_KEY]: 'vm1.data' }),
       check: 'addresses-or-claim',
       parts: ['element 0', '"ips"', '4.1.2.1.11', 'network.kubevirt.io/addresses'],
     },
     {
-      name: 'with addresses beside the reference that it would get',
+      name: 'with addresses in addition to the reference that it would get',
       given: { ...CLUSTER, claims: [] },
       networks: elementWith({ ips: [] }),
       check: 'addresses-or-claim',
       parts: ['vm1.data'],
     },
     {
-      name: 'with an annotation that cannot be read',
+      name: 'with an invalid annotation',
       given: CLUSTER,
       networks: '[{"name":5}]',
       check: 'annotation',
@@ -97,7 +97,7 @@ describe('a launcher pod is refused', () => {
       parts: ['VirtualMachineInstance vms/vm1,', 'another object has that name now: its UID differs'],
     },
     {
-      name: 'while its VMI cannot be looked for',
+      name: 'while its VMI cannot be read',
       given: { unavailable: 'connection refused' },
       check: 'vmi-exists',
       parts: ['could not be looked for: connection refused'],
@@ -109,7 +109,7 @@ describe('a launcher pod is refused', () => {
       parts: ['VirtualMachineInstance vms/vm1', 'VirtualMachine vms/vm1,', 'which does not exist'],
     },
     {
-      name: 'while the VM of its VMI cannot be looked for',
+      name: 'while the VM of its VMI cannot be read',
       given: { ...CLUSTER, vms: [], unavailable: 'connection refused' },
       check: 'vm-exists',
       parts: ['could not be looked for: connection refused'],
@@ -143,7 +143,7 @@ describe('a launcher pod is refused', () => {
       parts: [DEFAULT_NETWORK_ANNOTATION, '"vm2.data"', 'secondary networks only'],
     },
     {
-      name: 'that refers to a claim, as only Go would read it',
+      name: 'that refers to a claim in a way that only Go parses',
       value: elementWith({ 'IPAM-claim-reference': 'vm2.data' }),
       check: 'annotation',
       parts: [DEFAULT_NETWORK_ANNOTATION, '"IPAM-claim-reference"'],
@@ -166,7 +166,7 @@ describe('a launcher pod is refused', () => {
       owners: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm1', uid: 'vm1-vmi-uid' }],
     },
     {
-      name: 'that something of another group controls',
+      name: 'that an object of another API group controls',
       owners: [
         {
           apiVersion: 'evil.io/v1',
@@ -179,7 +179,7 @@ describe('a launcher pod is refused', () => {
     },
   ];
   for (const { name, owners } of impostors) {
-    it(`for a pod with a launcher's labels ${name}`, () => {
+    it(`if it is a pod with a launcher's labels ${name}`, () => {
       const pod = makeLauncherPod(VM1);
       pod.metadata.ownerReferences = owners;
       expectRefusal(

@@ -16,7 +16,7 @@ import type { PodDecision } from './pod-mutation.js';
 import { BY_KUBEVIRT } from '../test/launcher-pods.js';
 
 /** A webhook whose caches know VM and VMI of each namespace, and nothing else. */
-function lookup(vmi: VirtualMachineInstance, find: Client['find'] = () => Promise.resolve(undefined)) {
+function reviewerOf(vmi: VirtualMachineInstance, find: Client['find'] = () => Promise.resolve(undefined)) {
   const reads: string[] = [];
   const caches = { vmis: new Cache<VirtualMachineInstance>(), vms: new Cache<KubeObject>() };
   for (const namespace of [NAMESPACE, 'other']) {
@@ -51,8 +51,8 @@ function lookup(vmi: VirtualMachineInstance, find: Client['find'] = () => Promis
 }
 
 describe('the live reads of a review', () => {
-  it('are none if the annotation has more elements than are allowed', async () => {
-    const { create, reads } = lookup(VM1);
+  it('are none if the annotation has more elements than allowed', async () => {
+    const { create, reads } = reviewerOf(VM1);
     const elements = Array.from({ length: 11_000 }, (_, n) => ({ name: `${n}` }));
     const verdict = await create(JSON.stringify(elements));
     expect(verdict).to.include({ allowed: false, check: 'annotation' });
@@ -60,8 +60,8 @@ describe('the live reads of a review', () => {
     expect(reads).to.deep.equal([]);
   });
 
-  it('are one of the VMI, and none for the elements, if none of these is a network of the VMI', async () => {
-    const { create, update, reads } = lookup(VM1);
+  it('are one of the VMI if no element is a network of the VMI', async () => {
+    const { create, update, reads } = reviewerOf(VM1);
     const element = (n: number) => ({ name: `n${n}`, namespace: `ns${n}`, interface: `net${n + 2}` });
     const elements = Array.from({ length: 64 }, (_, n) => ({ ...element(n), [CLAIM_REFERENCE_KEY]: `c${n}` }));
     await create(JSON.stringify(elements));
@@ -70,13 +70,13 @@ describe('the live reads of a review', () => {
     expect(reads).to.deep.equal(['VirtualMachineInstance vms/vm1', 'VirtualMachineInstance vms/vm1']);
   });
 
-  it("are none of a NAD that is not the network's, whose name a tenant may choose", async () => {
-    const { create, reads } = lookup(VM1);
+  it("do not include a NAD that a tenant chose and that is not the network's", async () => {
+    const { create, reads } = reviewerOf(VM1);
     await create(JSON.stringify([{ name: 'chosen', interface: podInterfaceName('data') }]));
     expect(reads).to.deep.equal(['VirtualMachineInstance vms/vm1']);
   });
 
-  it('are at most two, and three for each network of the VMI, whatever the pod says', async () => {
+  it('are at most two, and three more for each network of the VMI, whatever the pod’s annotation says', async () => {
     const names = ['n1', 'n2', 'n3', 'n4'];
     const element = fc.record(
       {
@@ -92,7 +92,7 @@ describe('the live reads of a review', () => {
     const networks = fc.subarray(names).map((some) => Object.fromEntries(some.map((name) => [name, 'blue'])));
     await fc.assert(
       fc.asyncProperty(networks, annotation, annotation, async (given, before, after) => {
-        const { create, update, reads } = lookup(makeVmi('vm1', given));
+        const { create, update, reads } = reviewerOf(makeVmi('vm1', given));
         const most = 2 + 3 * Object.keys(given).length;
         await create(after);
         expect(reads.length).to.be.at.most(most);
@@ -102,11 +102,11 @@ describe('the live reads of a review', () => {
     );
   });
 
-  it('do not wait for those of another namespace that take forever', async () => {
+  it('do not wait for those of another namespace that never end', async () => {
     const names = Array.from({ length: 64 }, (_, n) => `n${n}`);
     const vmi = makeVmi('vm1', Object.fromEntries(names.map((name) => [name, name])));
     let stuck = 0;
-    const { create } = lookup(vmi, (_resource, { namespace }) => {
+    const { create } = reviewerOf(vmi, (_resource, { namespace }) => {
       if (namespace === 'other') return Promise.resolve(undefined);
       stuck++;
       return new Promise(() => undefined);

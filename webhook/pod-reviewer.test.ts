@@ -35,7 +35,7 @@ function fill<S extends KubeObject>(cache: Cache<S>, objects: readonly S[] = [])
   return cache;
 }
 
-function lookup({ cached = {}, live, open = true, namespaceLabels = {} }: Given) {
+function reviewerOf({ cached = {}, live, open = true, namespaceLabels = {} }: Given) {
   const reads: string[] = [];
   const results: string[] = [];
   const find: Client['find'] = (resource, { namespace, name }) => {
@@ -77,15 +77,15 @@ function lookup({ cached = {}, live, open = true, namespaceLabels = {} }: Given)
   return { review, reads, results };
 }
 
-describe('the lookup of what a review needs', () => {
-  it('reads nothing live where the caches know all', async () => {
-    const { review, reads } = lookup({ cached: CLUSTER });
+describe('the reviewer of pods', () => {
+  it('reads nothing live if the caches have all objects', async () => {
+    const { review, reads } = reviewerOf({ cached: CLUSTER });
     expect(await review()).to.deep.equal(['vm1.data']);
     expect(reads).to.deep.equal([]);
   });
 
-  it('reads each object that is missing once, in as many rounds as it takes', async () => {
-    const { review, reads, results } = lookup({ live: CLUSTER });
+  it('reads each missing object once, in as many rounds as needed', async () => {
+    const { review, reads, results } = reviewerOf({ live: CLUSTER });
     expect(await review()).to.deep.equal(['vm1.data']);
     expect(reads).to.deep.equal([
       'VirtualMachineInstance vms/vm1',
@@ -96,92 +96,96 @@ describe('the lookup of what a review needs', () => {
     expect(results).to.deep.equal(['vmi found', 'vm found', 'network found', 'claim found']);
   });
 
-  it('finds the claim of kubevirt/ipam-extensions that the caches do not show yet, with one read more', async () => {
+  it('finds a claim of kubevirt/ipam-extensions that the caches lack with one more read', async () => {
     const odd = makeVmi('vm1', { multus_iface: 'blue' });
     const cached = { ...CLUSTER, vmis: [odd], claims: [] };
     const owner = vmReference('vm1-vm-uid');
     const former = claimOfIpamExtensions({ name: 'vm1.multus.iface', network: 'blue', owner });
-    const found = lookup({ cached, live: { claims: [former] } });
+    const found = reviewerOf({ cached, live: { claims: [former] } });
     expect(await found.review(networksValue(odd), odd)).to.deep.equal(['vm1.multus.iface']);
-    const absent = lookup({ cached, live: {} });
+    const absent = reviewerOf({ cached, live: {} });
     const name = claimName('vm1', 'multus_iface');
     expect(await absent.review(networksValue(odd), odd)).to.deep.equal([name]);
     expect(absent.reads).to.deep.equal(['IPAMClaim vms/vm1.multus.iface', `IPAMClaim vms/${name}`]);
   });
 
-  it('predicts the name of a claim that is nowhere yet', async () => {
-    const { review, results } = lookup({ cached: { ...CLUSTER, claims: [] }, live: {} });
+  it('predicts the name of a claim that does not exist yet', async () => {
+    const { review, results } = reviewerOf({ cached: { ...CLUSTER, claims: [] }, live: {} });
     expect(await review()).to.deep.equal(['vm1.data']);
     expect(results).to.deep.equal(['claim absent']);
   });
 
-  it('does not refuse a pod for the claim of a predecessor that is gone by now', async () => {
+  it('does not refuse a pod because of a predecessor’s claim that is gone now', async () => {
     const cached = { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: 'old-uid' })] };
-    expect(await lookup({ cached, live: {} }).review()).to.deep.equal(['vm1.data']);
-    expect(await lookup({ cached, live: cached }).review()).to.include('belongs to another VirtualMachine vm1');
+    expect(await reviewerOf({ cached, live: {} }).review()).to.deep.equal(['vm1.data']);
+    expect(await reviewerOf({ cached, live: cached }).review()).to.include('belongs to another VirtualMachine vm1');
   });
 
-  it('does not point at a second claim while the first, for another network, is gone by now', async () => {
+  it('does not refer to a second claim if the first, for another network, is gone now', async () => {
     const first = makeClaim('vm1', 'data', { network: 'green', nad: 'vms/green' });
     const cached = { ...CLUSTER, claims: [first] };
-    expect(await lookup({ cached, live: {} }).review()).to.deep.equal(['vm1.data']);
+    expect(await reviewerOf({ cached, live: {} }).review()).to.deep.equal(['vm1.data']);
     const second = swappedClaimName('vm1', 'data', 'blue');
-    expect(await lookup({ cached, live: { claims: [first] } }).review()).to.deep.equal([second]);
+    expect(await reviewerOf({ cached, live: { claims: [first] } }).review()).to.deep.equal([second]);
   });
 
-  it('sees a VMI that has been replaced since', async () => {
+  it('finds a VMI that was replaced since', async () => {
     const old = { ...VM1, metadata: { ...VM1.metadata, uid: 'old-uid' } };
-    expect(await lookup({ cached: { ...CLUSTER, vmis: [old] }, live: CLUSTER }).review()).to.deep.equal(['vm1.data']);
+    expect(await reviewerOf({ cached: { ...CLUSTER, vmis: [old] }, live: CLUSTER }).review()).to.deep.equal([
+      'vm1.data',
+    ]);
   });
 
-  it('sees a VM that has been created since, or replaced', async () => {
-    expect(await lookup({ cached: { ...CLUSTER, vms: [] }, live: CLUSTER }).review()).to.deep.equal(['vm1.data']);
+  it('finds a VM that was created or replaced since', async () => {
+    expect(await reviewerOf({ cached: { ...CLUSTER, vms: [] }, live: CLUSTER }).review()).to.deep.equal(['vm1.data']);
     const old = { metadata: { ...makeVm('vm1').metadata, uid: 'old-uid' } };
-    expect(await lookup({ cached: { ...CLUSTER, vms: [old] }, live: CLUSTER }).review()).to.deep.equal(['vm1.data']);
+    expect(await reviewerOf({ cached: { ...CLUSTER, vms: [old] }, live: CLUSTER }).review()).to.deep.equal([
+      'vm1.data',
+    ]);
   });
 
-  it('sees a network that has been plugged in since', async () => {
+  it('finds a network that was plugged in since', async () => {
     const vmi = makeVmi('vm1', { data: 'blue', more: 'blue' });
     const given = { cached: CLUSTER, live: { ...CLUSTER, vmis: [vmi] } };
-    expect(await lookup(given).review(networksValue(vmi))).to.deep.equal(['vm1.data', 'vm1.more']);
+    expect(await reviewerOf(given).review(networksValue(vmi))).to.deep.equal(['vm1.data', 'vm1.more']);
   });
 
-  it('sees a NAD that has been made since', async () => {
+  it('finds a NAD that was created since', async () => {
     const given = { cached: { ...CLUSTER, claims: [], nads: [] }, live: { nads: [makeNad('blue')] } };
-    expect(await lookup(given).review()).to.deep.equal(['vm1.data']);
+    expect(await reviewerOf(given).review()).to.deep.equal(['vm1.data']);
   });
 
   describe('while the API server does not answer', () => {
     it('answers from the caches', async () => {
-      const { review, results } = lookup({ cached: { ...CLUSTER, claims: [] } });
+      const { review, results } = reviewerOf({ cached: { ...CLUSTER, claims: [] } });
       expect(await review()).to.deep.equal(['vm1.data']);
       expect(results).to.deep.equal(['claim failed']);
     });
 
-    it('refuses a pod whose VMI is not cached, saying why', async () => {
-      expect(await lookup({}).review()).to.include('could not be looked for: connection refused');
+    it('refuses a pod whose VMI is not cached, and says why', async () => {
+      expect(await reviewerOf({}).review()).to.include('could not be looked for: connection refused');
     });
 
-    it('refuses a pod whose VM is not cached, saying why', async () => {
+    it('refuses a pod whose VM is not cached, and says why', async () => {
       const given = { cached: { ...CLUSTER, vms: [] } };
-      expect(await lookup(given).review()).to.match(
+      expect(await reviewerOf(given).review()).to.match(
         /VirtualMachine vms.vm1, .*could not be looked for: connection refused/,
       );
     });
   });
 
-  it('gives nothing new while the gate is closed or the namespace has opted out', async () => {
+  it('gives no new reference while the gate is closed or the namespace has opted out', async () => {
     const cached = { ...CLUSTER, claims: [] };
-    expect(await lookup({ cached, live: {}, open: false }).review()).to.deep.equal([undefined]);
+    expect(await reviewerOf({ cached, live: {}, open: false }).review()).to.deep.equal([undefined]);
     const namespaceLabels = { [PERSISTENT_IPS_LABEL]: 'disabled' };
-    expect(await lookup({ cached, live: {}, namespaceLabels }).review()).to.deep.equal([undefined]);
-    expect(await lookup({ cached: CLUSTER, namespaceLabels }).review()).to.deep.equal(['vm1.data']);
+    expect(await reviewerOf({ cached, live: {}, namespaceLabels }).review()).to.deep.equal([undefined]);
+    expect(await reviewerOf({ cached: CLUSTER, namespaceLabels }).review()).to.deep.equal(['vm1.data']);
   });
 
-  it('does not take a claim of another namespace for one of its own', async () => {
+  it('ignores claims of other namespaces', async () => {
     const elsewhere = makeClaim('vm1', 'data', { name: 'vm1.elsewhere' });
     elsewhere.metadata.namespace = 'other';
     const given = { cached: { ...CLUSTER, claims: [elsewhere] }, live: {} };
-    expect(await lookup(given).review()).to.deep.equal(['vm1.data']);
+    expect(await reviewerOf(given).review()).to.deep.equal(['vm1.data']);
   });
 });

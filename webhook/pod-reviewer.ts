@@ -21,14 +21,14 @@ import { type ClusterView, type Recheck, recheckKey } from '../cluster/cluster-v
 import { LiveReadLimiter, type LiveReadLimits } from './live-read-limiter.js';
 import { type PodReview, type PodDecision, reviewPod } from './pod-mutation.js';
 
-/** All live reads of one review together; the API server itself waits for 5 s. */
+/** For all live reads of one review. The API server waits 5 s for the webhook. */
 const LIVE_READS_TIMEOUT_MS = 2_000;
 /** The VMI and the VM. */
 const READS_PER_REVIEW = 2;
-/** Its NAD, and the two names that its claim may have. */
+/** The NAD, and the two possible names of the claim. */
 const READS_PER_NETWORK = 3;
-/** Four busy namespaces fill it. One review of 64 networks may have all of its reads wait. */
-const LIMITS: LiveReadLimits = { atOnce: 32, atOncePerNamespace: 8, waitingPerNamespace: 256 };
+/** Four busy namespaces use all of it. The queue holds all reads of a review of 64 networks. */
+const LIMITS: LiveReadLimits = { maxConcurrent: 32, maxConcurrentPerNamespace: 8, maxQueuedPerNamespace: 256 };
 
 export interface WebhookListers {
   vmis: Lister<VirtualMachineInstance>;
@@ -43,11 +43,11 @@ export interface PodReviewerOptions {
   client: Pick<Client, 'find'>;
   gate: PersistentIPsGate;
   clock: Clock;
-  /** Told of each live read. */
+  /** Called after each live read. */
   onLiveRead: (kind: Recheck['kind'], result: 'found' | 'absent' | 'failed') => void;
 }
 
-/** Reviews pods from the caches. What the answer hangs on and the caches may not know yet is read live, once. */
+/** Reviews pods from the caches. Objects that could change the answer and may be missing in the caches are read live once. */
 export class PodReviewer {
   readonly #options: PodReviewerOptions;
   readonly #limiter: LiveReadLimiter;
@@ -58,34 +58,34 @@ export class PodReviewer {
   }
 
   review(review: PodReview): Promise<PodDecision> {
-    return this.settle(review.namespace, (view) => reviewPod(review, view));
+    return this.decideWithRechecks(review.namespace, (view) => reviewPod(review, view));
   }
 
-  /** Decides about something in a namespace, again if a live read may change the answer and one more is allowed. */
-  async settle<V extends { doubts: readonly Recheck[] }>(
+  /** Repeats a decision as long as live reads could change it and more are allowed. */
+  async decideWithRechecks<V extends { doubts: readonly Recheck[] }>(
     namespace: string,
     decide: (view: ClusterView) => V,
   ): Promise<V> {
     const view = new LiveView(namespace, this.#options, this.#limiter);
-    const end = this.#options.clock.now() + LIVE_READS_TIMEOUT_MS;
+    const deadline = this.#options.clock.now() + LIVE_READS_TIMEOUT_MS;
     for (;;) {
-      const verdict = decide(view);
-      const unread = verdict.doubts.filter((doubt) => !view.hasRechecked(doubt));
+      const decision = decide(view);
+      const unread = decision.doubts.filter((doubt) => !view.hasRechecked(doubt));
       const open = [...new Map(unread.map((doubt) => [recheckKey(doubt), doubt])).values()].slice(0, view.readsLeft);
-      if (open.length === 0) return verdict;
-      await Promise.all(open.map((doubt) => view.recheck(doubt, end)));
+      if (open.length === 0) return decision;
+      await Promise.all(open.map((doubt) => view.recheck(doubt, deadline)));
     }
   }
 }
 
-/** The caches, and over them what was read live during this review. */
+/** The caches, and the objects that this review has read live, which take precedence. */
 class LiveView implements ClusterView {
   lookupFailure: string | undefined;
   readonly #namespace: string;
   readonly #options: PodReviewerOptions;
   readonly #limiter: LiveReadLimiter;
   #vmiNetworks = 0;
-  readonly #looks = new Map<string, Promise<void>>();
+  readonly #rechecks = new Map<string, Promise<void>>();
   readonly #vmis = new Map<string, VirtualMachineInstance | undefined>();
   readonly #vms = new Map<string, VirtualMachine | undefined>();
   readonly #claims = new Map<string, IPAMClaim | undefined>();
@@ -97,9 +97,9 @@ class LiveView implements ClusterView {
     this.#limiter = limiter;
   }
 
-  /** Grows with the VMI that the review is about, whatever the pod says. */
+  /** Depends on the number of networks of the VMI, not on the pod's annotation. */
   get readsLeft(): number {
-    return Math.max(0, READS_PER_REVIEW + READS_PER_NETWORK * this.#vmiNetworks - this.#looks.size);
+    return Math.max(0, READS_PER_REVIEW + READS_PER_NETWORK * this.#vmiNetworks - this.#rechecks.size);
   }
 
   get allowsNewClaims(): boolean {
@@ -136,20 +136,20 @@ class LiveView implements ClusterView {
   }
 
   hasRechecked(doubt: Recheck): boolean {
-    return this.#looks.has(recheckKey(doubt));
+    return this.#rechecks.has(recheckKey(doubt));
   }
 
-  /** Reads an object live. Where that fails, the caches go on to speak for it. */
-  recheck(doubt: Recheck, end: number): Promise<void> {
+  /** Reads an object live. If that fails, the cached object stays in use. */
+  recheck(doubt: Recheck, deadline: number): Promise<void> {
     const id = recheckKey(doubt);
-    const look = this.#looks.get(id) ?? this.#readInto(doubt, end);
-    this.#looks.set(id, look);
-    return look;
+    const recheck = this.#rechecks.get(id) ?? this.#readInto(doubt, deadline);
+    this.#rechecks.set(id, recheck);
+    return recheck;
   }
 
-  async #readInto({ kind, key }: Recheck, end: number): Promise<void> {
+  async #readInto({ kind, key }: Recheck, deadline: number): Promise<void> {
     try {
-      const found = await this.#read(kind, key, end);
+      const found = await this.#read(kind, key, deadline);
       this.#options.onLiveRead(kind, found ? 'found' : 'absent');
     } catch (error) {
       this.#options.onLiveRead(kind, 'failed');
@@ -157,35 +157,35 @@ class LiveView implements ClusterView {
     }
   }
 
-  /** @returns whether there is such an object */
-  async #read(kind: Recheck['kind'], key: string, end: number): Promise<boolean> {
+  /** @returns true if the object exists */
+  async #read(kind: Recheck['kind'], key: string, deadline: number): Promise<boolean> {
     switch (kind) {
       case 'vmi': {
-        const vmi = await this.#find(VIRTUAL_MACHINE_INSTANCES, joinKey(this.#namespace, key), end);
+        const vmi = await this.#find(VIRTUAL_MACHINE_INSTANCES, joinKey(this.#namespace, key), deadline);
         this.#vmis.set(key, vmi && transformVmi(vmi));
         return vmi !== undefined;
       }
       case 'vm': {
-        const vm = await this.#find(VIRTUAL_MACHINES, joinKey(this.#namespace, key), end);
+        const vm = await this.#find(VIRTUAL_MACHINES, joinKey(this.#namespace, key), deadline);
         this.#vms.set(key, vm);
         return vm !== undefined;
       }
       case 'claim': {
-        const claim = await this.#find(IPAM_CLAIMS, joinKey(this.#namespace, key), end);
+        const claim = await this.#find(IPAM_CLAIMS, joinKey(this.#namespace, key), deadline);
         this.#claims.set(key, claim);
         return claim !== undefined;
       }
       case 'network': {
-        const nad = await this.#find(NETWORK_ATTACHMENT_DEFINITIONS, key, end);
+        const nad = await this.#find(NETWORK_ATTACHMENT_DEFINITIONS, key, deadline);
         this.#networks.set(key, nad && parseNetworkConfig(nad));
         return nad !== undefined;
       }
     }
   }
 
-  #find<T extends KubeObject>(resource: Resource<T>, key: string, end: number): Promise<T | undefined> {
+  #find<T extends KubeObject>(resource: Resource<T>, key: string, deadline: number): Promise<T | undefined> {
     const { client, clock } = this.#options;
-    const msLeft = () => Math.max(1, end - clock.now());
+    const msLeft = () => Math.max(1, deadline - clock.now());
     return this.#limiter.run(this.#namespace, msLeft(), () =>
       client.find(resource, splitKey(key), { deadlineMs: msLeft() }),
     );

@@ -16,7 +16,7 @@ describe('a launcher pod that is changed', () => {
   const bare = networksValue(VM1);
   const pointed = networksValue(VM1, { data: 'vm1.data' });
 
-  it('is allowed at once where its networks stay as they are, whatever is broken', () => {
+  it('is allowed at once if its networks do not change, even if objects are missing', () => {
     for (const networks of ['[', pointed]) {
       expect(reviewUpdate({}, networks, networks)).to.deep.equal({
         allowed: true,
@@ -27,11 +27,11 @@ describe('a launcher pod that is changed', () => {
     }
   });
 
-  it('gets back the same bytes that virt-controller stripped', () => {
+  it('gets back the same bytes that virt-controller removed', () => {
     expect(networksAfter(reviewUpdate(CLUSTER, pointed, bare), bare)).to.equal(pointed);
   });
 
-  it('gets back what it held even where the NAD is gone and another claim would be chosen today', () => {
+  it('gets back its reference even if the NAD is gone and another claim would be chosen now', () => {
     const held = networksValue(VM1, { data: 'vm1.old' });
     const claims = [makeClaim('vm1', 'data', { name: 'vm1.old', terminating: true }), makeClaim('vm1', 'data')];
     expect(referencesAfter(reviewUpdate({ ...CLUSTER, nads: [], claims }, held, bare), bare)).to.deep.equal([
@@ -39,7 +39,7 @@ describe('a launcher pod that is changed', () => {
     ]);
   });
 
-  it('gets back the claim of the VM that left its VMI behind, before the VMI has inherited it', () => {
+  it('gets back the claim of the VM that orphaned its VMI before the VMI has inherited the claim', () => {
     const given = {
       ...CLUSTER,
       vmis: [makeVmi('vm1', { data: 'blue' }, { vm: null })],
@@ -48,7 +48,7 @@ describe('a launcher pod that is changed', () => {
     expect(referencesAfter(reviewUpdate(given, pointed, bare), bare)).to.deep.equal(['vm1.data']);
   });
 
-  it('gets a claim for an interface that is plugged in, beside those that it has', () => {
+  it('gets a claim for a hotplugged interface in addition to its others', () => {
     const vmi = makeVmi('vm1', { data: 'blue', more: 'blue' });
     const after = networksValue(vmi);
     expect(referencesAfter(reviewUpdate({ ...CLUSTER, vmis: [vmi] }, pointed, after), after)).to.deep.equal([
@@ -57,20 +57,20 @@ describe('a launcher pod that is changed', () => {
     ]);
   });
 
-  it('is not given back the claim of an interface on another NAD', () => {
+  it('does not get back the claim of an interface on another NAD', () => {
     const green = makeVmi('vm1', { data: 'green' });
     const after = networksValue(green);
     const given = { ...CLUSTER, vmis: [green], nads: [makeNad('green', { persistent: false })] };
     expect(referencesAfter(reviewUpdate(given, pointed, after), after)).to.deep.equal([undefined]);
   });
 
-  it('keeps a reference that cannot be explained but was there before', () => {
+  it('keeps an unexplained reference that it had before', () => {
     const held = networksValue(VM1, { data: 'elsewhere' });
     const verdict = reviewUpdate({ ...CLUSTER, claims: [], nads: [] }, held, held.replace('[', '[ '));
     expect(verdict).to.deep.include({ allowed: true, patch: [] });
   });
 
-  it('may keep a default network that is as it was, and gets no other claim by it', () => {
+  it('may keep an unchanged default network, and gets no other claim through it', () => {
     const withDefault = (networks: string, reference: string) => {
       const pod = makeLauncherPod(VM1, networks);
       pod.metadata.annotations[DEFAULT_NETWORK_ANNOTATION] = elementWith({ [CLAIM_REFERENCE_KEY]: reference });
@@ -86,22 +86,22 @@ describe('a launcher pod that is changed', () => {
     });
   });
 
-  it('is given no warning of a default network without a reference', () => {
+  it('gets no warning for a default network without a reference', () => {
     const pod = makeLauncherPod(VM1, pointed);
     pod.metadata.annotations[DEFAULT_NETWORK_ANNOTATION] = 'default/macvlan@eth0';
     expect(reviewUpdate(CLUSTER, pointed, pod)).to.deep.include({ allowed: true, patch: [] });
   });
 
-  it('may lose its networks altogether', () => {
+  it('may lose all of its networks', () => {
     expect(reviewUpdate(CLUSTER, pointed, '')).to.deep.include({ allowed: true, patch: [] });
   });
 
-  it('whose VMI is gone is not changed further, but may keep what it holds', () => {
+  it('gets no new reference if its VMI is gone, but may keep its own', () => {
     expect(reviewUpdate({}, pointed, bare)).to.deep.include({ allowed: true, patch: [] });
     expect(reviewUpdate({}, pointed, pointed.replace('[', '[ '))).to.deep.include({ allowed: true, patch: [] });
   });
 
-  it('whose VM is gone is not changed further, but may keep what it holds', () => {
+  it('gets no new reference if its VM is gone, but may keep its own', () => {
     const given = { ...CLUSTER, vms: [] };
     expect(reviewUpdate(given, pointed, bare)).to.deep.include({ allowed: true, patch: [] });
     expect(reviewUpdate(given, pointed, pointed.replace('[', '[ '))).to.deep.include({ allowed: true, patch: [] });
@@ -109,34 +109,34 @@ describe('a launcher pod that is changed', () => {
 
   const refusals: { name: string; given: ReviewedCluster; before?: string; after: string; check: PodCheck }[] = [
     {
-      name: 'to point at a foreign claim',
+      name: 'if it refers to a foreign claim',
       given: CLUSTER,
       after: elementWith({ [CLAIM_REFERENCE_KEY]: 'vm2.data' }),
       check: 'reference-expected',
     },
     {
-      name: 'to ask for addresses beside its claim',
+      name: 'if it requests addresses in addition to its claim',
       given: CLUSTER,
       after: elementWith({ ips: ['10.0.0.9'] }),
       check: 'addresses-or-claim',
     },
-    { name: 'to something that cannot be read', given: CLUSTER, after: '[{', check: 'annotation' },
+    { name: 'if its annotation becomes invalid', given: CLUSTER, after: '[{', check: 'annotation' },
     {
-      name: 'to point at any claim while its VMI is gone',
+      name: 'if it refers to any claim while its VMI is gone',
       given: {},
       before: bare,
       after: pointed,
       check: 'vmi-exists',
     },
     {
-      name: 'to point at any claim while its VM is gone',
+      name: 'if it refers to any claim while its VM is gone',
       given: { ...CLUSTER, vms: [] },
       before: bare,
       after: pointed,
       check: 'vm-exists',
     },
     {
-      name: 'to point, at another interface, at the claim that it holds, while its VMI is gone',
+      name: 'if it refers to its claim on another interface while its VMI is gone',
       given: {},
       after: elementWith({ interface: 'net7', [CLAIM_REFERENCE_KEY]: 'vm1.data' }),
       check: 'vmi-exists',
@@ -148,7 +148,7 @@ describe('a launcher pod that is changed', () => {
     });
   }
 
-  it('is judged as a new one where it had no label of a launcher before', () => {
+  it('is reviewed like a new pod if it had no launcher label before', () => {
     const foreign = networksValue(VM1, { data: 'vm2.data' });
     const unlabelled = (networks: string) => {
       const pod = makeLauncherPod(VM1, networks);
@@ -164,7 +164,7 @@ describe('a launcher pod that is changed', () => {
     expect(reviewUpdate(CLUSTER, unlabelled(pointed), pointed)).to.deep.include({ allowed: true, patch: [] });
   });
 
-  it('from something that could not be read is judged as a new one', () => {
+  it('is reviewed like a new pod if its previous annotation was invalid', () => {
     expect(referencesAfter(reviewUpdate(CLUSTER, '[{', bare), bare)).to.deep.equal(['vm1.data']);
   });
 });

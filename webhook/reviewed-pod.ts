@@ -2,14 +2,14 @@ import { describeValue, isRecord } from '../api/json.js';
 import type { OwnerReference } from '../api/meta.js';
 import type { Pod } from '../api/pod.js';
 
-/** The object under review is no pod: a path in it, what stands there and what should. */
+/** The reviewed object is not a pod. The message names the path, the value and what was expected. */
 export class MalformedPodError extends Error {
   override readonly name = 'MalformedPodError';
 }
 
 /**
- * Reads the metadata of a pod out of a review. The pod itself is never written back: unknown fields are not ours to lose.
- * @param path where the pod stands in the review, for messages
+ * Reads the metadata of a pod in a review. The pod is never written back, so unknown fields are not lost.
+ * @param path of the pod in the review, for messages
  * @throws {MalformedPodError}
  */
 export function readPod(object: unknown, path: string): Pod {

@@ -1,19 +1,20 @@
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import type { ClaimChanges } from './claim-object.js';
 import type { WorkloadEvent } from './workload-event.js';
+/** An event for the user, on the VM or, if there is no VM, on the VMI. */
 
-/** One thing to do about a claim, or the decision to do nothing; `reason` is a sentence for the log. */
+/** One change to a claim, or the decision to change nothing. `reason` is a sentence for the log. */
 export type Action =
-  /** `beside` is the claim that is seen to have the first name; without it, or where that name is free, the claim would have it. */
-  | { kind: 'create'; claim: IPAMClaim; beside?: IPAMClaim; reason: string }
-  /** `claim` is the one seen: its resourceVersion is the precondition. */
+  /** `firstNameHolder` is the claim because of which this one gets the second name. */
+  | { kind: 'create'; claim: IPAMClaim; firstNameHolder?: IPAMClaim; reason: string }
+  /** The resourceVersion of `claim`, as it was read, is the precondition. */
   | { kind: 'update'; claim: IPAMClaim; owner: ClaimOwner; set: ClaimChanges; reason: string }
-  /** Delete, then drop our finalizer, then create the successor, where there is one. */
-  | { kind: 'release'; claim: IPAMClaim; successor?: IPAMClaim; ownerLives?: true; reason: string }
+  /** Delete the claim, then remove our finalizer, then create the successor if there is one. */
+  | { kind: 'release'; claim: IPAMClaim; successor?: IPAMClaim; isOwnerAlive?: true; reason: string }
   | { kind: 'keep'; claim: IPAMClaim; reason: string }
-  /** Nothing can be done before something else has happened; its event calls us again. */
-  | { kind: 'wait'; claimName: string; reason: string; notice?: WorkloadEvent }
-  /** It will not do without a user: `blockedBy` names the claim in the way. */
-  | { kind: 'refuse'; reason: string; notice: WorkloadEvent; blockedBy?: string };
+  /** Nothing can be done until something else has happened; a watch event then triggers another sync. */
+  | { kind: 'wait'; claimName: string; reason: string; event?: WorkloadEvent }
+  /** Only a user can resolve it. `blockedBy` names the claim that has to be deleted. */
+  | { kind: 'refuse'; reason: string; event: WorkloadEvent; blockedBy?: string };
 
 export type ActionKind = Action['kind'];

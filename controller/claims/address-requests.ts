@@ -2,17 +2,15 @@ import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES, EventReason, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { type AddressRequest, requestedNetworks, requestedAddresses } from '../../api/requested-addresses.js';
-import type { WorkloadEvent } from './workload-event.js';
-import type { DesiredClaim } from './desired-claim.js';
+import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import type { OwnerSpec } from './owner-spec.js';
 import { type OwnedClaim, isInUse } from './ownership.js';
 
-/** The addresses that users ask for in an annotation of the VM's template. */
-
 /**
- * What the owner asks for on one of its networks, by name and NAD (`namespace/name`): nothing on a network that only its launchers still have.
- * A VM that is not seen yet asks through its VMI, to which KubeVirt copies the template's annotations.
+ * Returns the addresses that the owner requests on one of its networks in the annotation of its template. It requests none on a network that only
+ * its launchers still have.
+ * @param nad the key of the NAD, `namespace/name`
  */
 export function addressRequestOf(
   owner: ClaimOwner,
@@ -26,10 +24,9 @@ export function addressRequestOf(
 }
 
 /**
- * What the owner asks for in vain: on networks that it does not have, or that have no claims. What it asks for on its primary network is between it
- * and who serves that.
- * @param served the networks that have claims, by their names in the VM's spec
- * @returns problems, which say what to do
+ * Returns the problems of requests without effect: those for networks that the owner does not have, or that have no claims. Another IPAM may serve
+ * a request for the primary network.
+ * @param served names of the networks that have claims, as in the VM's spec
  */
 export function unservedRequests(owner: ClaimOwner, served: ReadonlySet<string>, observed: ObservedWorkload): string[] {
   const spec = requestingSpecOf(owner, observed);
@@ -60,44 +57,44 @@ function quoteNames(names: readonly string[]): string {
   return names.map((name) => JSON.stringify(name)).join(', ');
 }
 
-function describeUnsupportedNetwork(asked: string, nad: string): string {
+function describeUnsupportedNetwork(vmNetwork: string, nad: string): string {
   return (
-    `${REQUESTED_ADDRESSES_ANNOTATION}: network "${asked}": NetworkAttachmentDefinition ${nad} does not allow persistent IPs, so nobody keeps ` +
-    `addresses for it: set "allowPersistentIPs": true in its spec.config, or remove the network from the annotation`
+    `${REQUESTED_ADDRESSES_ANNOTATION}: network "${vmNetwork}": NetworkAttachmentDefinition ${nad} does not allow persistent IPs, so the request ` +
+    `has no effect: set "allowPersistentIPs": true in its spec.config, or remove the network from the annotation`
   );
 }
 
-/** The request as a claim carries it; undefined where there is none. */
+/** Returns the request as the annotation of a claim holds it; undefined if there is none. */
 export function requestText({ request }: DesiredClaim): string | undefined {
   return request?.kind === 'addresses' ? JSON.stringify(request.addresses) : undefined;
 }
 
-/** What a claim can be made to fit: one that is in use keeps the addresses that it has. */
-export function withoutLateRequest(owned: OwnedClaim, wanted: DesiredClaim, observed: ObservedWorkload): DesiredClaim {
-  if (wanted.request === undefined || !isInUse(owned, observed)) return wanted;
-  const { request: _late, ...rest } = wanted;
+/** Leaves out the request if the claim is in use: such a claim keeps its addresses. */
+export function withoutLateRequest(owned: OwnedClaim, desired: DesiredClaim, observed: ObservedWorkload): DesiredClaim {
+  if (desired.request === undefined || !isInUse(owned, observed)) return desired;
+  const { request: _late, ...rest } = desired;
   return rest;
 }
 
-/** Says that a request comes too late, while the VM runs with other addresses. */
-export function lateRequestEvent(
+/** Returns a problem if a request comes too late because the VM runs with other addresses. */
+export function findLateRequest(
   owned: OwnedClaim,
-  wanted: DesiredClaim,
+  desired: DesiredClaim,
   observed: ObservedWorkload,
-): Omit<WorkloadEvent, 'regarding'> | undefined {
+): InterfaceProblem | undefined {
   const { claim } = owned;
-  const text = requestText(wanted);
+  const text = requestText(desired);
   if (text === undefined || isBeingDeleted(claim) || !isInUse(owned, observed)) return undefined;
-  const asked = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
+  const requested = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
   const held = claimedAddressesText(claim);
-  if (asked === text || held === text) return undefined;
+  if (requested === text || held === text) return undefined;
   const message =
-    `${REQUESTED_ADDRESSES_ANNOTATION}: network "${wanted.vmNetwork}": ${text} is not what IPAMClaim ${objectKey(claim)} was made with ` +
-    `(${held ?? asked ?? 'any address'}), and the VM runs: stop it to change its addresses, or take the change back`;
+    `${REQUESTED_ADDRESSES_ANNOTATION}: network "${desired.vmNetwork}": ${text} differs from the addresses of IPAMClaim ${objectKey(claim)} ` +
+    `(${held ?? requested ?? 'any address'}), and the VM is running: stop the VM to change its addresses, or undo the change`;
   return { reason: EventReason.RequestedAddressesPending, message };
 }
 
-/** As a request would be written; undefined where it has none. */
+/** Returns the claim's addresses in the form of a request; undefined if it has none. */
 function claimedAddressesText({ status }: IPAMClaim): string | undefined {
   const addresses = (status?.ips ?? []).map((ip) => ip.replace(/\/.*$/, ''));
   return addresses.length === 0 ? undefined : JSON.stringify(addresses);

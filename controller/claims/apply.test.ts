@@ -47,7 +47,7 @@ describe('applying actions', () => {
     return (await applyAll(actions, client)).map(({ error }) => classifyError(error));
   }
 
-  it('changes what is to change and nothing else', async () => {
+  it('changes only the planned fields of a claim', async () => {
     world.update('claims', KEY, (copy) => Object.assign(copy.metadata, { labels: { theirs: 'yes' } }));
     expect(await errorsOf(update(world.get('claims', KEY)!))).to.deep.equal([]);
     const after = world.get('claims', KEY)!;
@@ -56,38 +56,38 @@ describe('applying actions', () => {
     expect(after.spec).to.deep.equal({ network: 'blue-net', interface: 'net1' });
   });
 
-  it('changes no claim that has changed since it was seen', async () => {
+  it('does not update a claim that has changed since it was read', async () => {
     world.update('claims', KEY, ({ spec }) => Object.assign(spec, { interface: 'other' }));
     expect(await errorsOf(update(stored))).to.deep.equal(['stale']);
     expect(world.get('claims', KEY)?.metadata.annotations).to.not.have.property('note');
   });
 
-  it('lets a claim go: first deleted, then without our finalizer', async () => {
+  it('deletes a released claim before it removes our finalizer', async () => {
     expect(await errorsOf(release(stored))).to.deep.equal([]);
     expect(world.get('claims', KEY)).to.equal(undefined);
     expect(api.seen).to.deep.equal(['DELETE claims vm1.data', 'PATCH claims vm1.data']);
   });
 
-  it('only takes its finalizer off a claim that is being deleted', async () => {
+  it('only removes the finalizer of a claim that is being deleted already', async () => {
     world.delete('claims', KEY);
     expect(await errorsOf(release(world.get('claims', KEY)!))).to.deep.equal([]);
     expect(world.get('claims', KEY)).to.equal(undefined);
     expect(api.seen).to.deep.equal(['PATCH claims vm1.data']);
   });
 
-  it('goes on where the garbage collector deleted the claim first', async () => {
+  it('finishes the release if the garbage collector deleted the claim first', async () => {
     world.delete('claims', KEY);
     expect(await errorsOf(release(stored))).to.deep.equal([]);
     expect(world.get('claims', KEY)).to.equal(undefined);
   });
 
-  it('is content where the claim is gone', async () => {
+  it('succeeds if the released claim is gone already', async () => {
     world.dropFinalizers('claims', KEY, 'kubevirt.io/persistent-ipam');
     world.delete('claims', KEY);
     expect(await errorsOf(release(stored))).to.deep.equal([]);
   });
 
-  it('does not touch another claim of the same name', async () => {
+  it('does not change another claim of the same name', async () => {
     world.dropFinalizers('claims', KEY, 'kubevirt.io/persistent-ipam');
     world.delete('claims', KEY);
     const other = create(claim());
@@ -95,7 +95,7 @@ describe('applying actions', () => {
     expect(world.get('claims', KEY)).to.deep.equal(other);
   });
 
-  it('does not delete a claim that changed since it was judged', async () => {
+  it('does not delete a claim that changed after the plan was made', async () => {
     world.update('claims', KEY, ({ metadata }) =>
       Object.assign(metadata, { ownerReferences: [vmReference('new-uid')] }),
     );
@@ -103,7 +103,7 @@ describe('applying actions', () => {
     expect(world.get('claims', KEY)?.metadata.deletionTimestamp).to.equal(undefined);
   });
 
-  it('does not finish a claim that has another owner by now', async () => {
+  it('does not remove the finalizer of a claim that has another owner now', async () => {
     world.update('claims', KEY, ({ metadata }) =>
       Object.assign(metadata, { ownerReferences: [vmReference('new-uid')] }),
     );
@@ -112,7 +112,7 @@ describe('applying actions', () => {
     expect(world.get('claims', KEY)?.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
   });
 
-  it('does not finish a claim that changed after it was judged', async () => {
+  it('does not remove the finalizer of a claim that changed after the plan was made', async () => {
     world.delete('claims', KEY);
     const seen = world.get('claims', KEY)!;
     world.update('claims', KEY, ({ metadata }) =>
@@ -122,7 +122,7 @@ describe('applying actions', () => {
     expect(world.get('claims', KEY)?.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
   });
 
-  it('looks again where the finalizers are not what was seen', async () => {
+  it('retries with a conflict if the finalizers differ from those that were read', async () => {
     world.delete('claims', KEY);
     const seen = world.get('claims', KEY)!;
     world.update('claims', KEY, ({ metadata }) => metadata.finalizers?.unshift('other'));
@@ -130,19 +130,19 @@ describe('applying actions', () => {
     expect(world.get('claims', KEY)?.metadata.finalizers).to.deep.equal(['other', 'kubevirt.io/persistent-ipam']);
   });
 
-  it('creates the successor as soon as the claim is gone', async () => {
+  it('creates the successor as soon as the released claim is gone', async () => {
     expect(await errorsOf(release(stored, { ...claim({ ips: ['10.0.0.5/24'] }) }))).to.deep.equal([]);
     expect(world.get('claims', KEY)?.metadata.uid).to.not.equal(stored.metadata.uid);
     expect(api.seen.at(-1)).to.equal('POST claims');
   });
 
-  it('looks again where finalizers of others keep the claim from its successor', async () => {
+  it('retries if finalizers of others block the creation of the successor', async () => {
     world.update('claims', KEY, ({ metadata }) => metadata.finalizers?.push('other'));
     expect(await errorsOf(release(world.get('claims', KEY)!, claim()))).to.deep.equal(['stale']);
     expect(world.get('claims', KEY)?.metadata.finalizers).to.deep.equal(['other']);
   });
 
-  it('leaves a claim that it can finish later where it crashes in between', async () => {
+  it('leaves a claim whose release the next sync can finish after a crash between delete and patch', async () => {
     api.before = ({ method }) => {
       if (method === 'PATCH') throw new TransportError('broken', 'crashed');
     };
@@ -152,7 +152,7 @@ describe('applying actions', () => {
     expect(left.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
   });
 
-  it('is not stopped by an action that fails, and does nothing for those that only say why', async () => {
+  it('continues after an action that fails, and writes nothing for actions that only give a reason', async () => {
     const taken: Action = { kind: 'create', claim: claim(), reason: 'test' };
     const free: Action = { kind: 'create', claim: claim({ name: 'vm1.extra' }), reason: 'test' };
     const wait: Action = { kind: 'wait', claimName: 'vm1.data', reason: 'test' };
@@ -161,7 +161,7 @@ describe('applying actions', () => {
     expect(api.seen).to.deep.equal(['POST claims', 'POST claims']);
   });
 
-  it('retries as soon as any of several errors asks for it', () => {
+  it('retries as early as the most urgent of several errors requires', () => {
     const failure = (error: unknown) => ({ action: release(stored), error });
     const [refused, away, stale] = [
       failure(apiError(403, 'Forbidden', 'no', 'x')),
@@ -173,7 +173,7 @@ describe('applying actions', () => {
     expect(mostUrgent([])).to.equal(undefined);
   });
 
-  it('has the server’s words for users where a claim is refused for good', () => {
+  it('returns the API server’s message for users if a claim is refused permanently', () => {
     const forbidden = apiError(403, 'Forbidden', 'quota is exceeded', 'vm1.data');
     expect(rejectionOf({ action: { kind: 'create', claim: claim(), reason: '' }, error: forbidden })).to.match(
       /^IPAMClaim vms\/vm1\.data is refused by the API server: .*quota is exceeded$/,

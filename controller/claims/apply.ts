@@ -15,7 +15,7 @@ export interface FailedAction {
   error: unknown;
 }
 
-/** Applies actions side by side: one that fails does not stop the others. */
+/** Applies actions concurrently. An action that fails does not stop the others. */
 export async function applyAll(
   actions: readonly Action[],
   client: ClaimClient,
@@ -30,16 +30,16 @@ export async function applyAll(
 
 const RETRY_ORDER: readonly ErrorClass[] = ['stale', 'transient', 'invalid'];
 
-/** Of several errors the one that asks for the soonest retry, so that a claim that is refused for good delays no other. */
+/** Returns the failure that has to be retried first, so that a claim which the API server always rejects delays no other. */
 export function mostUrgent(failures: readonly FailedAction[]): FailedAction | undefined {
   const rank = ({ error }: FailedAction) => RETRY_ORDER.indexOf(classifyError(error));
   return [...failures].sort((a, b) => rank(a) - rank(b))[0];
 }
 
-/** The API server's words where it will not have the claim whatever the state of the others. */
+/** Returns the API server's message if it rejects the claim whatever the state of the others. */
 export function rejectionOf({ action, error }: FailedAction): string | undefined {
-  const refused = action.kind === 'create' || action.kind === 'release';
-  if (!refused || !(isInvalid(error) || isForbidden(error))) return undefined;
+  const createsClaim = action.kind === 'create' || action.kind === 'release';
+  if (!createsClaim || !(isInvalid(error) || isForbidden(error))) return undefined;
   return `IPAMClaim ${objectKey(action.claim)} is refused by the API server: ${messageOf(error)}`;
 }
 

@@ -1,9 +1,9 @@
-/** Which workloads wait for which claim of others to go. */
+/** The workloads that wait until a claim of another owner is gone. */
 export class BlockedWorkloads {
   readonly #byWorkload = new Map<string, readonly string[]>();
   readonly #byClaim = new Map<string, Set<string>>();
 
-  /** Replaces what the workload waits for; keys are `namespace/name`. */
+  /** Replaces the claims for which a workload waits. Keys are `namespace/name`. */
   set(workload: string, claims: readonly string[]): void {
     for (const claim of this.#byWorkload.get(workload) ?? []) {
       const waiting = this.#byClaim.get(claim);

@@ -18,7 +18,7 @@ import { isKubeVirtGroup } from '../../api/kubevirt.js';
 import { requestText } from './address-requests.js';
 import type { DesiredClaim } from './desired-claim.js';
 
-/** What shall differ in a claim; lists are whole, maps hold only what changes: null is what goes. */
+/** Changes to a claim. Lists are complete; maps hold only the keys that change, null for a key that is removed. */
 export interface ClaimChanges {
   labels?: Record<string, string>;
   annotations?: Record<string, string | null>;
@@ -28,19 +28,19 @@ export interface ClaimChanges {
 }
 
 /**
- * The claim of an interface, as it is created.
- * @param formerAddresses the addresses that it asks for, as a JSON list, where its interface asks for none itself
+ * Builds the claim of an interface.
+ * @param formerAddresses a JSON list of the addresses to request if the interface requests none itself
  */
 export function newClaim(
   ref: { namespace: string; name: string },
   owner: ClaimOwner,
-  wanted: DesiredClaim,
+  desired: DesiredClaim,
   formerAddresses?: string,
 ): IPAMClaim {
   const annotations = {
     ...(formerAddresses !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: formerAddresses }),
     ...ownerAnnotations(owner),
-    ...interfaceAnnotations(wanted),
+    ...interfaceAnnotations(desired),
   };
   return {
     apiVersion: IPAM_CLAIM_API_VERSION,
@@ -52,29 +52,29 @@ export function newClaim(
       finalizers: [CLAIM_FINALIZER],
       ownerReferences: [ownerReferenceTo(owner)],
     },
-    spec: { network: wanted.network, interface: wanted.podInterface },
+    spec: { network: desired.network, interface: desired.podInterface },
   };
 }
 
-/** The claim that follows one which a user deleted: it asks for the same addresses, unless the VM asks for others. */
-export function successorOf(claim: IPAMClaim, owner: ClaimOwner, wanted: DesiredClaim): IPAMClaim {
+/** Builds the successor of a claim that a user deleted. It requests the same addresses, unless the VM requests others. */
+export function successorOf(claim: IPAMClaim, owner: ClaimOwner, desired: DesiredClaim): IPAMClaim {
   const { namespace = '', name } = claim.metadata;
   const ips = claim.status?.ips ?? [];
   const requested = ips.length > 0 ? JSON.stringify(ips) : claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
-  return newClaim({ namespace, name }, owner, wanted, requested);
+  return newClaim({ namespace, name }, owner, desired, requested);
 }
 
-/** What makes an existing claim that of `owner` and `wanted`; undefined where it is so already. */
-export function changesTo(claim: IPAMClaim, owner: ClaimOwner, wanted?: DesiredClaim): ClaimChanges | undefined {
+/** Returns the changes that make an existing claim that of `owner` and `desired`; undefined if there are none. */
+export function changesTo(claim: IPAMClaim, owner: ClaimOwner, desired?: DesiredClaim): ClaimChanges | undefined {
   const changes = { ...ownerChanges(claim, owner), ...(isBeingDeleted(claim) ? {} : metadataChanges(claim, owner)) };
   const annotations = difference<string | null>(claim.metadata.annotations, {
     ...ownerAnnotations(owner),
-    // it names a MAC address for as long as the VM does
-    ...(wanted && !isBeingDeleted(claim) && { [CLAIM_MAC]: null, ...interfaceAnnotations(wanted) }),
+    // the MAC address is removed once the VM no longer specifies it
+    ...(desired && !isBeingDeleted(claim) && { [CLAIM_MAC]: null, ...interfaceAnnotations(desired) }),
   });
   if (annotations !== undefined) changes.annotations = annotations;
-  if (wanted && !isBeingDeleted(claim) && wanted.podInterface !== claim.spec.interface) {
-    changes.interface = wanted.podInterface;
+  if (desired && !isBeingDeleted(claim) && desired.podInterface !== claim.spec.interface) {
+    changes.interface = desired.podInterface;
   }
   return Object.keys(changes).length === 0 ? undefined : changes;
 }
@@ -83,7 +83,7 @@ function ownerChanges(claim: IPAMClaim, owner: ClaimOwner): ClaimChanges {
   return isControlledBy(claim, owner) ? {} : { ownerReferences: withController(claim, owner) };
 }
 
-/** What a claim that is being deleted has no use for; the API server would refuse it a finalizer, too. */
+/** These changes are of no use to a claim that is being deleted, and the API server would reject a new finalizer. */
 function metadataChanges(claim: IPAMClaim, owner: ClaimOwner): ClaimChanges {
   const labels = difference(claim.metadata.labels, { [CLAIM_VM_LABEL]: labelValue(owner.name) });
   const finalizers = claim.metadata.finalizers ?? [];
@@ -97,19 +97,19 @@ function ownerAnnotations(owner: ClaimOwner): Record<string, string> {
   return { [CLAIM_OWNER_NAME]: owner.name, [CLAIM_OWNER_UID]: owner.uid };
 }
 
-function interfaceAnnotations(wanted: DesiredClaim): Record<string, string> {
-  const requested = requestText(wanted);
+function interfaceAnnotations(desired: DesiredClaim): Record<string, string> {
+  const requested = requestText(desired);
   return {
-    [CLAIM_VM_NETWORK]: wanted.vmNetwork,
-    [CLAIM_NAD]: wanted.nad,
+    [CLAIM_VM_NETWORK]: desired.vmNetwork,
+    [CLAIM_NAD]: desired.nad,
     ...(requested !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: requested }),
-    ...(wanted.mac !== undefined && { [CLAIM_MAC]: wanted.mac }),
+    ...(desired.mac !== undefined && { [CLAIM_MAC]: desired.mac }),
   };
 }
 
 /**
- * A VMI does not wait for its claims: its foreground deletion would wait for the claim, and the claim for the VMI.
- * A VM may: what its claims wait for ends before it.
+ * The foreground deletion of a VMI must not wait for its claims, because the claims wait for the VMI. That of a VM may, because the VMIs and pods
+ * for which its claims wait end first.
  */
 function ownerReferenceTo(owner: ClaimOwner): OwnerReference {
   return {

@@ -2,13 +2,13 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import type { Action } from './action.js';
 
-/** What of a plan may be done, and what the caches were wrong about. */
+/** The actions of a plan that may be applied, and those that the API server did not confirm. */
 export interface Confirmation {
   confirmed: Action[];
   dropped: Action[];
 }
 
-/** True for what must not rest on caches alone: letting a claim go, saying whose it is, and what a VM that is stopped shall have. */
+/** Returns true for actions that caches alone do not justify: releasing a claim, changing its owner, or changing the requested addresses. */
 export function needsConfirmation(action: Action): boolean {
   if (action.kind === 'release') return true;
   if (action.kind !== 'update') return false;
@@ -16,10 +16,7 @@ export function needsConfirmation(action: Action): boolean {
   return ownerReferences !== undefined || CLAIM_REQUESTED_ADDRESSES in annotations;
 }
 
-/**
- * Of a plan made from caches, what holds: actions that need it are confirmed by the same action in a plan from the live objects, which then
- * stands for them.
- */
+/** Confirms a plan that was made from caches. An action that needs confirmation is replaced by the same action of a plan from live objects. */
 export function confirm(planned: readonly Action[], live: readonly Action[]): Confirmation {
   const confirmed: Action[] = [];
   const dropped: Action[] = [];
@@ -31,7 +28,7 @@ export function confirm(planned: readonly Action[], live: readonly Action[]): Co
   return { confirmed, dropped };
 }
 
-/** True where the plan still lets this claim go, whatever has been written to it. */
+/** Returns true if the plan still releases this claim, even if the claim has changed. */
 export function isStillReleased(claim: IPAMClaim, live: readonly Action[]): boolean {
   return live.some((action) => action.kind === 'release' && action.claim.metadata.uid === claim.metadata.uid);
 }

@@ -1,6 +1,7 @@
+import type { EventReason } from '../../api/names.js';
 import type { AddressRequest } from '../../api/requested-addresses.js';
 
-/** An interface that shall have a claim. */
+/** The claim that an interface should have. */
 export interface DesiredClaim {
   /** The network's name in the VM's spec. */
   vmNetwork: string;
@@ -9,8 +10,14 @@ export interface DesiredClaim {
   /** `namespace/name` of the NAD. */
   nad: string;
   podInterface: string;
-  /** The addresses that it asks for, where it asks for any. */
+  /** Absent if the interface requests no addresses. */
   request?: Exclude<AddressRequest, { kind: 'none' }>;
-  /** That the spec names: lower case, with colons. */
+  /** As in the spec; lower case, with colons. */
   mac?: string;
+}
+
+/** An invalid NAD, request or MAC address. It affects only its own interface. */
+export interface InterfaceProblem {
+  reason: EventReason;
+  message: string;
 }

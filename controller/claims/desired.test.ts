@@ -31,17 +31,17 @@ function demands(given: WorkloadScenario): string[] {
 const DATA = 'data=blue-net(vms/blue)';
 const standalone: VmiOptions = { vm: null };
 
-describe('desired', () => {
+describe('the desired claims of a workload', () => {
   const table: { name: string; given: WorkloadScenario; expect: string[] }[] = [
-    { name: 'wants nothing where there is nothing', given: {}, expect: [] },
-    { name: 'wants the networks of a stopped VM', given: { vm: vm({ data: 'blue' }) }, expect: [`vm-uid ${DATA}`] },
+    { name: 'are none if there is neither a VM nor a VMI', given: {}, expect: [] },
+    { name: 'include those of a stopped VM', given: { vm: vm({ data: 'blue' }) }, expect: [`vm-uid ${DATA}`] },
     {
-      name: 'wants each interface of several on one NAD',
+      name: 'include one for each of several interfaces on one NAD',
       given: { vm: vm({ data: 'blue', extra: 'blue' }) },
       expect: [`vm-uid ${DATA} extra=blue-net(vms/blue)`],
     },
     {
-      name: 'reads a NAD of another namespace',
+      name: 'include those on a NAD of another namespace',
       given: {
         vm: vm({ data: 'nets/blue' }),
         nads: [nad('blue', { name: 'far-net', allowPersistentIPs: true }, 'nets')],
@@ -49,7 +49,7 @@ describe('desired', () => {
       expect: ['vm-uid data=far-net(nets/blue)'],
     },
     {
-      name: 'reads the flag inside a plugin of a list',
+      name: 'respect the flag inside a plugin of a plugin list',
       given: {
         vm: vm({ data: 'blue' }),
         nads: [nad('blue', { name: 'blue-net', plugins: [{ type: 'bridge', allowPersistentIPs: true }] })],
@@ -57,57 +57,57 @@ describe('desired', () => {
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants nothing on a NAD without the flag',
+      name: 'are none on a NAD without the flag',
       given: { vm: vm({ data: 'blue' }), nads: [PLAIN_BLUE] },
       expect: ['vm-uid'],
     },
     {
-      name: 'wants nothing for a VM that is being deleted',
+      name: 'are none for a VM that is being deleted',
       given: { vm: vm({ data: 'blue' }, { deleting: true }) },
       expect: [],
     },
     {
-      name: 'wants nothing for the VMI of a VM that is being deleted',
+      name: 'are none for the VMI of a VM that is being deleted',
       given: { vm: vm({ data: 'blue' }, { deleting: true }), vmi: vmi({ data: 'blue' }) },
       expect: [],
     },
     {
-      name: 'wants an interface that is plugged into the VM, before its VMI has it',
+      name: 'include that of an interface hotplugged into the VM before the VMI has it',
       given: { vm: vm({ data: 'blue', extra: 'green' }), vmi: vmi({ data: 'blue' }) },
       expect: [`vm-uid ${DATA} extra=green-net(vms/green)`],
     },
     {
-      name: 'wants an interface that is gone from the VM while its VMI has it',
+      name: 'include that of an interface that was removed from the VM while the VMI has it',
       given: { vm: vm({}), vmi: vmi({ data: 'blue' }) },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants an interface that is absent in the VM only',
+      name: 'include that of an interface that is absent in the VM only',
       given: { vm: vm({ data: '!blue' }), vmi: vmi({ data: 'blue' }) },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants an interface that is plugged again while the VMI still unplugs it',
+      name: 'include that of an interface that is plugged in again while the VMI still unplugs it',
       given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: '!blue' }) },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants no interface that is absent on both sides',
+      name: 'exclude that of an interface that is absent in the VM and the VMI',
       given: { vm: vm({ data: '!blue' }), vmi: vmi({ data: '!blue' }) },
       expect: ['vm-uid'],
     },
     {
-      name: 'wants nothing of a VMI that is being deleted but what its VM wants',
+      name: 'of a VMI that is being deleted are only those of its VM',
       given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue', extra: 'green' }, { deleting: true }) },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants both networks of a swapped NAD, that of the VMI first',
+      name: 'cover both networks after a NAD swap, that of the VMI first',
       given: { vm: vm({ data: 'green' }), vmi: vmi({ data: 'blue' }) },
       expect: [`vm-uid ${DATA} data=green-net(vms/green)`],
     },
     {
-      name: 'wants one claim where two NADs name one network, for the NAD that runs',
+      name: 'are one if two NADs name one network, for the NAD that the VMI uses',
       given: {
         vm: vm({ data: 'blue2' }),
         vmi: vmi({ data: 'blue' }),
@@ -116,74 +116,74 @@ describe('desired', () => {
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'takes the owner from the reference of a VMI whose VM is not seen yet',
+      name: 'belong to the VM that a VMI names before that VM is observed',
       given: { vmi: vmi({ data: 'blue' }) },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants for a standalone VMI',
+      name: 'include those of a standalone VMI',
       given: { vmi: vmi({ data: 'blue' }, standalone) },
       expect: [`vmi-uid ${DATA}`],
     },
     {
-      name: 'wants nothing for a standalone VMI that is being deleted',
+      name: 'are none for a standalone VMI that is being deleted',
       given: { vmi: vmi({ data: 'blue' }, { vm: null, deleting: true }) },
       expect: [],
     },
     {
-      name: 'serves a VMI that is not the VM’s before the VM',
+      name: 'list those of a VMI that does not belong to the VM first',
       given: { vm: vm({ data: 'green' }), vmi: vmi({ data: 'blue' }, standalone) },
       expect: [`vmi-uid ${DATA}`, 'vm-uid data=green-net(vms/green)'],
     },
     {
-      name: 'serves the VMI of an earlier VM of that name before the new VM',
+      name: 'list those of the VMI of an earlier VM before those of the new VM of that name',
       given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }, { vm: 'old-uid' }) },
       expect: [`old-uid ${DATA}`, `vm-uid ${DATA}`],
     },
     {
-      name: 'takes a VMI that names a VM of another name for a standalone one',
+      name: 'belong to the VMI itself if it names a VM of another name',
       given: { vmi: vmi({ data: 'blue' }, { controller: { ...vmiReference('x', 'vm2'), kind: 'VirtualMachine' } }) },
       expect: [`vmi-uid ${DATA}`],
     },
     {
-      name: 'takes a VMI of a replica set for a standalone one',
+      name: 'belong to the VMI itself if a replica set controls it',
       given: {
         vmi: vmi({ data: 'blue' }, { controller: { ...vmiReference('x'), kind: 'VirtualMachineInstanceReplicaSet' } }),
       },
       expect: [`vmi-uid ${DATA}`],
     },
     {
-      name: 'keeps wanting a claim whose NAD lost its flag',
+      name: 'include an existing claim whose NAD lost the flag',
       given: { vm: vm({ data: 'blue' }), claims: [claim()], nads: [PLAIN_BLUE] },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'keeps wanting a claim whose NAD lost flag and name, for its config was emptied',
+      name: 'include an existing claim whose NAD lost flag and name because its config was emptied',
       given: { vm: vm({ data: 'blue' }), claims: [claim()], nads: [nad('blue', '')] },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants no successor where the NAD lost its flag',
+      name: 'include no successor of a deleted claim whose NAD lost the flag',
       given: { vm: vm({ data: 'blue' }), claims: [claim({ deleting: true })], nads: [PLAIN_BLUE] },
       expect: ['vm-uid'],
     },
     {
-      name: 'keeps wanting no claim of another owner whose NAD lost its flag',
+      name: 'exclude a claim of another owner whose NAD lost the flag',
       given: { vm: vm({ data: 'blue' }, { uid: 'new-uid' }), claims: [claim()], nads: [PLAIN_BLUE] },
       expect: ['new-uid'],
     },
     {
-      name: 'keeps wanting a claim whose NAD is missing, and goes on with the others',
+      name: 'include an existing claim whose NAD is missing, and those of the other interfaces',
       given: { vm: vm({ data: 'blue', extra: 'green' }), claims: [claim()], nads: [GREEN] },
       expect: [`vm-uid ${DATA} extra=green-net(vms/green)`],
     },
     {
-      name: 'keeps wanting a claim without a note of its NAD while the NAD is broken',
+      name: 'include an existing claim without a NAD annotation while the NAD is invalid',
       given: { vm: vm({ data: 'blue' }), claims: [claimOfIpamExtensions()], nads: [BROKEN_BLUE] },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'does not keep wanting a claim of another NAD while the NAD is broken',
+      name: 'exclude an existing claim of another NAD while the NAD is invalid',
       given: {
         vm: vm({ data: 'blue' }),
         claims: [claim({ nad: 'vms/green', network: 'green-net' })],
@@ -192,17 +192,17 @@ describe('desired', () => {
       expect: ['vm-uid'],
     },
     {
-      name: 'wants nothing new while the gate is closed, but what exists',
+      name: 'are only the existing ones while the feature gate is closed',
       given: { vm: vm({ data: 'blue', extra: 'green' }), claims: [claim()], gateClosed: true },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants nothing new in a namespace that opted out, but what exists',
+      name: 'are only the existing ones in a namespace that opted out',
       given: { vm: vm({ data: 'blue', extra: 'green' }), claims: [claim()], optedOut: true },
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'keeps wanting a claim in a namespace that opted out, though its NAD names another network now',
+      name: 'include an existing claim in a namespace that opted out although its NAD names another network now',
       given: {
         vm: vm({ data: 'blue' }),
         claims: [claim()],
@@ -212,7 +212,7 @@ describe('desired', () => {
       expect: [`vm-uid ${DATA}`],
     },
     {
-      name: 'wants no claim of an earlier NAD in a namespace that opted out',
+      name: 'exclude a claim of an earlier NAD in a namespace that opted out',
       given: { vm: vm({ data: 'green' }), claims: [claim()], optedOut: true },
       expect: ['vm-uid'],
     },
@@ -223,7 +223,7 @@ describe('desired', () => {
     });
   }
 
-  it('names the interface as the VMI reports it, else by its hash', () => {
+  it('have the interface name that the VMI reports, or else its hash', () => {
     const given = {
       vm: vm({ data: 'blue', extra: 'green' }),
       vmi: vmi(
@@ -236,7 +236,7 @@ describe('desired', () => {
     expect(demand?.claims.map(({ podInterface }) => podInterface)).to.deep.equal(['net1', podInterfaceName('extra')]);
   });
 
-  it('says what is wrong with a NAD, where, and what to do', () => {
+  it('come with problems that name the NAD, the field and what to do', () => {
     const nads = [nad('flag', { name: 'x', allowPersistentIPs: 'yes' }), nad('text', '{')];
     const observed = observationOf({ vm: vm({ one: 'flag', two: 'text', three: 'far/away', four: '!missing' }), nads });
     const problems = findDesiredClaims(observed, [])[0]?.problems ?? [];
@@ -256,7 +256,7 @@ describe('desired', () => {
     );
   });
 
-  it('has nothing to say about NADs while the gate is closed', () => {
+  it('come without problems of NADs while the feature gate is closed', () => {
     const observed = observationOf({ vm: vm({ one: 'missing' }), gateClosed: true });
     expect(findDesiredClaims(observed, [])[0]?.problems).to.deep.equal([]);
   });

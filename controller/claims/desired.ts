@@ -4,17 +4,11 @@ import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import { isForVmNetwork } from '../../api/vm-claims.js';
 import { addressRequestOf, unservedRequests } from './address-requests.js';
-import type { DesiredClaim } from './desired-claim.js';
+import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import { readSpecifiedMac } from './mac-addresses.js';
 import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
 import type { OwnerSpec } from './owner-spec.js';
 import type { OwnedClaim } from './ownership.js';
-
-/** A NAD, a request or a MAC address that cannot be used; it stops nothing but its own interface. */
-export interface InterfaceProblem {
-  reason: EventReason;
-  message: string;
-}
 
 /** What one living owner wants. */
 export interface OwnerClaims {

@@ -39,7 +39,7 @@ describe('the list of launchers', () => {
     return client.lists[count - 1]!;
   }
 
-  it('asks for the launchers of a namespace that have not ended', async () => {
+  it('requests the non-terminal launchers of one namespace', async () => {
     const launchers = list.of('vms/vm1');
     const { options, answer } = await begun(1);
     expect(options).to.deep.equal({
@@ -52,7 +52,7 @@ describe('the list of launchers', () => {
     expect(await launchers).to.deep.equal([one]);
   });
 
-  it('has those of no VMI, too', async () => {
+  it('includes launchers without a VMI', async () => {
     const { ownerReferences: _none, ...metadata } = launcher([], { name: 'abandoned' }).metadata;
     const abandoned = { metadata };
     const launchers = list.of('vms/vm1');
@@ -60,7 +60,7 @@ describe('the list of launchers', () => {
     expect(await launchers).to.deep.equal([abandoned]);
   });
 
-  it('gives those who ask while a list runs the next one, all of them the same', async () => {
+  it('answers all calls during a list from one next list', async () => {
     const first = list.of('vms/vm1');
     await begun(1);
     const later = [list.of('vms/vm1'), list.of('vms/vm2'), list.of('vms/vm3')];
@@ -71,7 +71,7 @@ describe('the list of launchers', () => {
     expect(client.lists).to.have.lengthOf(2);
   });
 
-  it('begins a third list for those who ask during the second', async () => {
+  it('starts a third list for calls during the second', async () => {
     void list.of('vms/vm1');
     const second = list.of('vms/vm1');
     (await begun(1)).answer([]);
@@ -83,7 +83,7 @@ describe('the list of launchers', () => {
     expect(await third).to.deep.equal([one]);
   });
 
-  it('asks anew once nothing runs', async () => {
+  it('requests a new list if none is running', async () => {
     const first = list.of('vms/vm1');
     (await begun(1)).answer([one]);
     await first;
@@ -92,13 +92,13 @@ describe('the list of launchers', () => {
     expect(await second).to.deep.equal([]);
   });
 
-  it('does not mix namespaces', async () => {
+  it('keeps the lists of namespaces apart', async () => {
     void list.of('vms/vm1');
     void list.of('other/vm1');
     expect((await begun(2)).options.namespace).to.equal('other');
   });
 
-  it('lets a list that fails fail for those who asked for it alone', async () => {
+  it('reports a failed list only to the calls that requested it', async () => {
     const first = list.of('vms/vm1').catch((error: unknown) => String(error));
     const second = list.of('vms/vm1');
     (await begun(1)).fail(new Error('away'));

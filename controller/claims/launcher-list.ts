@@ -5,7 +5,7 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import { PODS } from '../../kube/resources.js';
 import { orphanKey, workloadOfLauncher } from '../indexes.js';
 
-/** Launchers by the key of their workload. */
+/** By the key of the workload. */
 type LaunchersByWorkload = ReadonlyMap<string, readonly Pod[]>;
 
 interface ListBatch {
@@ -14,8 +14,8 @@ interface ListBatch {
 }
 
 /**
- * The launchers that run, read from the API server. Who asks while a list is under way shares the next one, which is begun after
- * all of them have asked: many deletions cost few lists.
+ * Lists running launchers from the API server. Calls during a list share the next one, which starts after all of them: many deletions cost few
+ * lists.
  */
 export class LauncherList {
   readonly #client: Pick<Client, 'list'>;
@@ -25,7 +25,7 @@ export class LauncherList {
     this.#client = client;
   }
 
-  /** The launchers of a workload that have not ended, of whatever VMI UID, and those of no VMI. They have metadata only. A list ends with the signal of who began it. */
+  /** Returns the metadata of all non-terminal launchers of a workload, of any VMI UID, and of those without a VMI. The first caller's signal ends the list. */
   async of(key: string, call: Pick<CallOptions, 'signal'> = {}): Promise<readonly Pod[]> {
     const { namespace } = splitKey(key);
     const launchers = await this.#join(namespace, call);
@@ -56,7 +56,7 @@ export class LauncherList {
     const { items } = await this.#client.list(PODS, {
       namespace,
       labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
-      // what has ended need not be sent, and of the rest the metadata is enough
+      // without terminal pods, and with metadata only
       fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
       metadataOnly: true,
       ...(signal !== undefined && { signal }),

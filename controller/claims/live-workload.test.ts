@@ -4,7 +4,7 @@ import { vm } from '../../test/workload-objects.js';
 import { readLiveWorkload } from './live-workload.js';
 
 describe('a workload that is read live', () => {
-  it('has the bounds of one that is cached', async () => {
+  it('is transformed like a cached one', async () => {
     const networks = Array.from({ length: 20_000 }, (_, index) => ({ name: `net${index}` }));
     const large = { ...vm({}), spec: { networks, template: { spec: { networks } } } };
     const client = { get: () => Promise.resolve(large) } as unknown as Pick<Client, 'get'>;

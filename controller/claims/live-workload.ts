@@ -8,8 +8,8 @@ import type { LauncherList } from './launcher-list.js';
 import type { WorkloadObjects } from './observe.js';
 
 /**
- * Reads the workload of a key from the API server. The order matters: a VM that is gone makes no VMI any more, and a VMI
- * that is gone no launcher. The same bounds hold for what is read as for what is cached.
+ * Reads the workload of a key from the API server. The order matters: a deleted VM creates no VMI any more, and a deleted VMI no launcher. The
+ * objects are transformed as for the caches.
  */
 export async function readLiveWorkload(
   key: string,

@@ -4,7 +4,7 @@ import { parseMac } from '../../api/mac-address.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { requestingSpecOf } from './address-requests.js';
 
-/** What a spec says about the MAC address of an interface: its addresses may be kept for it, and reserved for it. */
+/** The MAC address that a spec gives an interface. Sticky addresses and reservations depend on it. */
 export type SpecifiedMac =
   | { kind: 'none' }
   /** Lower case, with colons. */
@@ -12,17 +12,17 @@ export type SpecifiedMac =
   /** `problem` names the interface and the value, and says what to do. */
   | { kind: 'invalid'; problem: string };
 
-/** Of an interface, by its network's name in the VM: as the VM says; where only its VMI still has the interface, as that says. */
+/** Reads the MAC address of an interface from the VM's spec, or from the VMI's if only that one still has the interface. */
 export function readSpecifiedMac(owner: ClaimOwner, vmNetwork: string, observed: ObservedWorkload): SpecifiedMac {
   const { vmi } = observed;
   const running = vmi?.owner.uid === owner.uid ? vmi.spec : undefined;
   const specs = [requestingSpecOf(owner, observed), running];
-  const [found] = specs.flatMap((spec) => spec?.interfaces.get(vmNetwork) ?? []);
-  if (found?.macAddress === undefined || found.macAddress === '') return { kind: 'none' };
-  const mac = parseMac(found.macAddress);
+  const [vmInterface] = specs.flatMap((spec) => spec?.interfaces.get(vmNetwork) ?? []);
+  if (vmInterface?.macAddress === undefined || vmInterface.macAddress === '') return { kind: 'none' };
+  const mac = parseMac(vmInterface.macAddress);
   if (mac !== undefined) return { kind: 'mac', mac };
   const problem =
-    `interface "${vmNetwork}": macAddress ${describeValue(found.macAddress)} is no MAC address, so no addresses are kept for it: ` +
-    'write one like 02:00:00:00:00:01, or leave it out';
+    `interface "${vmNetwork}": macAddress ${describeValue(vmInterface.macAddress)} is not a MAC address, so no addresses are kept for it: ` +
+    'write one like 02:00:00:00:00:01, or remove it';
   return { kind: 'invalid', problem };
 }

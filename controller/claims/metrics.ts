@@ -12,13 +12,14 @@ export interface ControllerMetrics {
 }
 
 export function createControllerMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): ControllerMetrics {
-  const actions = metrics.counter('claim_actions_total', 'What was decided about claims.', ['action']);
-  const failures = metrics.counter('claim_action_failures_total', 'Actions that failed, by class of error.', [
-    'action',
-    'class',
-  ]);
-  const notices = metrics.counter('claim_notices_total', 'What users were told in events, by reason.', ['reason']);
-  const leader = metrics.gauge('controller_leads', '1 where this process is the one that works.');
+  const actions = metrics.counter('claim_actions_total', 'Actions planned for claims, by kind.', ['action']);
+  const failures = metrics.counter(
+    'claim_action_failures_total',
+    'Actions for claims that failed, by kind and class of error.',
+    ['action', 'class'],
+  );
+  const notices = metrics.counter('claim_notices_total', 'Events recorded for users, by reason.', ['reason']);
+  const leader = metrics.gauge('controller_leads', '1 if this process is the leader.');
   return {
     decided: (action) => actions.inc({ action }),
     failed: (action, error) => failures.inc({ action, class: error }),

@@ -6,123 +6,132 @@ import type { Action } from './action.js';
 import type { WorkloadEvent } from './workload-event.js';
 import { requestsClaim } from './references.js';
 import { changesTo, newClaim } from './claim-object.js';
-import type { OwnerClaims } from './desired.js';
 import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, runningLaunchersOf } from './ownership.js';
 
+/** An interface without a claim. */
 interface MissingClaim {
-  demand: OwnerClaims;
-  wanted: DesiredClaim;
+  /** The owner that the claim should have. */
+  newOwner: ClaimOwner;
+  desired: DesiredClaim;
   observed: ObservedWorkload;
   owned: readonly OwnedClaim[];
-  /** Names that this plan gives away already. */
-  taken: Set<string>;
+  /** Claim names that this plan has assigned already. */
+  usedNames: Set<string>;
 }
 
-/** Gives an interface the claim that it lacks: a new one, or one that belongs to nobody; or says who has its name. */
-export function planMissingClaim(request: MissingClaim): Action {
-  const { demand, wanted, observed, owned, taken } = request;
-  const { owner } = demand;
+/** Creates the claim, adopts an existing claim without an owner, or explains who holds the claim's name. */
+export function planMissingClaim(missing: MissingClaim): Action {
+  const { newOwner, desired, observed, owned, usedNames } = missing;
   const { namespace } = observed;
-  const { name, beside } = chooseName(request);
-  if (wanted.request?.kind === 'invalid') return { kind: 'wait', claimName: name, reason: wanted.request.problem };
-  if (taken.has(name)) {
-    return { kind: 'wait', claimName: name, reason: 'another claim of this name is made first' };
+  const { name, firstNameHolder } = chooseName(missing);
+  if (desired.request?.kind === 'invalid') return { kind: 'wait', claimName: name, reason: desired.request.problem };
+  if (usedNames.has(name)) {
+    return { kind: 'wait', claimName: name, reason: 'another claim of this name is created first' };
   }
-  taken.add(name);
-  const predecessor = owned.find((other) => isPredecessor(other, request));
-  if (predecessor !== undefined) return waitForOther(predecessor, request);
+  usedNames.add(name);
+  const predecessor = owned.find((other) => isPredecessor(other, missing));
+  if (predecessor !== undefined) return waitForOther(predecessor, missing);
   const occupant = observed.claims.find((claim) => claim.metadata.name === name);
   if (occupant === undefined) {
-    const claim = newClaim({ namespace, name }, owner, wanted);
-    const reason = `interface ${wanted.vmNetwork} wants persistent addresses`;
-    return { kind: 'create', claim, ...(beside !== undefined && { beside }), reason };
+    const claim = newClaim({ namespace, name }, newOwner, desired);
+    const reason = `interface ${desired.vmNetwork} needs persistent addresses`;
+    return { kind: 'create', claim, ...(firstNameHolder !== undefined && { firstNameHolder }), reason };
   }
-  if (hasNoOwner(occupant) && !isBeingDeleted(occupant) && occupant.spec.network === wanted.network) {
-    const set = changesTo(occupant, owner, wanted) ?? {};
-    return { kind: 'update', claim: occupant, owner, set, reason: 'it belongs to nobody: the interface adopts it' };
+  if (hasNoOwner(occupant) && !isBeingDeleted(occupant) && occupant.spec.network === desired.network) {
+    const set = changesTo(occupant, newOwner, desired) ?? {};
+    return {
+      kind: 'update',
+      claim: occupant,
+      owner: newOwner,
+      set,
+      reason: 'it has no owner: the interface adopts it',
+    };
   }
-  const its = owned.find(({ claim }) => claim === occupant);
-  return its === undefined ? refuseForeign(occupant, request) : waitForOther(its, request);
+  const other = owned.find(({ claim }) => claim === occupant);
+  return other === undefined ? refuseForeign(occupant, missing) : waitForOther(other, missing);
 }
 
-/** A claim of another owner, for the same interface, that may yet be inherited, whatever its name. */
-function isPredecessor({ claim, owner, state }: OwnedClaim, { demand, wanted, observed }: MissingClaim): boolean {
+/** Returns true for a claim of another owner, under any name, that this interface may still inherit. */
+function isPredecessor({ claim, owner, state }: OwnedClaim, { newOwner, desired, observed }: MissingClaim): boolean {
   return (
     (state !== 'alive' || isAdoptionPending(observed)) &&
-    owner.uid !== demand.owner.uid &&
-    claim.spec.network === wanted.network &&
-    isForVmNetwork(claim, observed.name, wanted.vmNetwork)
+    owner.uid !== newOwner.uid &&
+    claim.spec.network === desired.network &&
+    isForVmNetwork(claim, observed.name, desired.vmNetwork)
   );
 }
 
-/** On whom a user looks for what concerns the owner. */
+/** Returns the object on which a user looks for events about the owner. */
 export function regardingKind(owner: Pick<ClaimOwner, 'uid'>, { vm }: ObservedWorkload): WorkloadEvent['regarding'] {
   return vm?.metadata.uid === owner.uid ? 'vm' : 'vmi';
 }
 
 /**
- * The first name, unless a claim of the same interface on another network is seen to have it, or a launcher that runs waits for the second:
- * only what is seen may decide, since a name that is thought taken would give one interface two claims.
+ * Returns the first name. It returns the second one if a claim of the same interface on another network holds the first, or if a running launcher
+ * waits for the second. Only observed objects decide: a wrong guess that a name is in use would give one interface two claims.
  */
-function chooseName({ demand, wanted, observed, owned }: MissingClaim): { name: string; beside?: IPAMClaim } {
-  const { vmNetwork, network } = wanted;
+function chooseName({ newOwner, desired, observed, owned }: MissingClaim): {
+  name: string;
+  firstNameHolder?: IPAMClaim;
+} {
+  const { vmNetwork, network } = desired;
   const first = claimName(observed.name, vmNetwork);
   const second = swappedClaimName(observed.name, vmNetwork, network);
   const other = owned.find(
     ({ claim, owner }) =>
       claim.metadata.name === first &&
-      owner.uid === demand.owner.uid &&
+      owner.uid === newOwner.uid &&
       claim.spec.network !== network &&
       isForVmNetwork(claim, observed.name, vmNetwork),
   );
-  if (other !== undefined) return { name: second, beside: other.claim };
-  const isAsked = runningLaunchersOf(demand.owner.uid, observed).some((pod) => requestsClaim(pod, second, wanted));
-  return { name: isAsked ? second : first };
+  if (other !== undefined) return { name: second, firstNameHolder: other.claim };
+  const isRequested = runningLaunchersOf(newOwner.uid, observed).some((pod) => requestsClaim(pod, second, desired));
+  return { name: isRequested ? second : first };
 }
 
-/** The name is with another claim of this workload, which ends or is handed on by its own rules. */
-function waitForOther({ claim, owner, state }: OwnedClaim, { demand, wanted, observed }: MissingClaim): Action {
+/** Another claim of this workload has the name. Its own rules decide when it is released or inherited. */
+function waitForOther({ claim, owner, state }: OwnedClaim, { newOwner, desired, observed }: MissingClaim): Action {
   const { name } = claim.metadata;
   const holder = `${owner.kind} ${owner.name}`;
-  if (owner.uid === demand.owner.uid) {
-    return { kind: 'wait', claimName: name, reason: 'an earlier claim of this owner has its name' };
+  if (owner.uid === newOwner.uid) {
+    return { kind: 'wait', claimName: name, reason: 'an earlier claim of this owner has the name' };
   }
   if (state !== 'alive') {
     const message =
       `IPAMClaim ${joinKey(observed.namespace, name)} still belongs to an earlier ${holder}: ` +
-      `interface ${wanted.vmNetwork} gets its own as soon as that one is gone`;
-    const notice: WorkloadEvent = {
+      `interface ${desired.vmNetwork} gets a claim as soon as that one is deleted`;
+    const event: WorkloadEvent = {
       reason: EventReason.PredecessorClaim,
       message,
-      regarding: regardingKind(demand.owner, observed),
+      regarding: regardingKind(newOwner, observed),
     };
-    return { kind: 'wait', claimName: name, reason: message, notice };
+    return { kind: 'wait', claimName: name, reason: message, event };
   }
-  if (demand.owner.kind === VIRTUAL_MACHINE_KIND && isAdoptionPending(observed)) {
-    return { kind: 'wait', claimName: name, reason: `it belongs to ${holder}, which this VM has yet to adopt` };
+  if (newOwner.kind === VIRTUAL_MACHINE_KIND && isAdoptionPending(observed)) {
+    return { kind: 'wait', claimName: name, reason: `it belongs to ${holder}, which this VM has not adopted yet` };
   }
-  return refuseForeign(claim, { demand, wanted, observed });
+  return refuseForeign(claim, { newOwner, desired, observed });
 }
 
-/** There are a VM and a VMI that nobody controls: the VM adopts it, or has just left it behind. */
+/** Returns true if there are a VM and a VMI without a controller: the VM will adopt the VMI, or has just orphaned it. */
 function isAdoptionPending({ vm, vmi }: ObservedWorkload): boolean {
   return vm !== undefined && vmi !== undefined && controllerOf(vmi) === undefined;
 }
 
 function refuseForeign(
   claim: IPAMClaim,
-  { demand, wanted, observed }: Pick<MissingClaim, 'demand' | 'wanted' | 'observed'>,
+  { newOwner, desired, observed }: Pick<MissingClaim, 'newOwner' | 'desired' | 'observed'>,
 ): Action {
   const { name } = claim.metadata;
   const message =
-    `IPAMClaim ${joinKey(observed.namespace, name)} ${describeClaimOwner(claim, demand.owner)}; delete it or rename the interface ` +
-    `"${wanted.vmNetwork}": the VM cannot have persistent addresses on network "${wanted.network}" until it is gone`;
-  const notice: WorkloadEvent = {
+    `IPAMClaim ${joinKey(observed.namespace, name)} ${describeClaimOwner(claim, newOwner)}; delete it, or rename interface ` +
+    `"${desired.vmNetwork}": the VM gets no persistent addresses on network "${desired.network}" while that claim exists`;
+  const event: WorkloadEvent = {
     reason: EventReason.ForeignClaim,
     message,
-    regarding: regardingKind(demand.owner, observed),
+    regarding: regardingKind(newOwner, observed),
   };
-  return { kind: 'refuse', reason: message, notice, blockedBy: name };
+  return { kind: 'refuse', reason: message, event, blockedBy: name };
 }

@@ -11,8 +11,13 @@ import { orphanKey } from '../indexes.js';
 import { observeVm, observeVmi } from './owner-spec.js';
 import { refersTo } from './references.js';
 import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
+/** All input of a plan for one workload: the VM and the VMI of one name. */
+/** The feature gate is open and the namespace has not opted out. */
+/** For each owner. */
+/** Launcher pods with networks that a VMI of this name, of any UID, controls, and those that no VMI controls but that refer to a claim. */
+/** Claims whose owner has this name, and those with a name that the workload may need. */
 
-/** The objects of which only the API server knows the latest. */
+/** The objects that are also read live, to confirm a plan. */
 export interface WorkloadObjects {
   vm: VirtualMachine | undefined;
   vmi: VirtualMachineInstance | undefined;
@@ -38,17 +43,17 @@ export function readWorkload(key: string, listers: Listers): WorkloadObjects {
   };
 }
 
-/** Adds to a workload, cached or live, what the caches know of its claims and networks. */
+/** Adds the cached claims and networks to a workload that was cached or read live. */
 export function observeWorkload(
   key: string,
   workload: WorkloadObjects,
   listers: Listers,
-  { gateOpen, maxClaims }: { gateOpen: boolean; maxClaims: number },
+  { isGateOpen, maxClaims }: { isGateOpen: boolean; maxClaims: number },
 ): ObservedWorkload {
   const { namespace, name } = splitKey(key);
   const networks = new Map<string, NetworkLookup>();
   const claims = new Map(listers.claims.byIndex(BY_WORKLOAD, key).map((claim) => [claim.metadata.name, claim]));
-  const take = (claim: string) => {
+  const addClaim = (claim: string) => {
     const found = listers.claims.get(joinKey(namespace, claim));
     if (found !== undefined) claims.set(claim, found);
   };
@@ -57,8 +62,8 @@ export function observeWorkload(
   for (const network of [vmi, vm].flatMap((owner) => [...(owner?.spec.secondaryNetworks.values() ?? [])])) {
     const { config } = listers.networks.get(network.nadKey) ?? {};
     networks.set(network.nadKey, config === undefined ? { found: false } : { found: true, config });
-    take(claimName(name, network.name));
-    if (config?.ok) take(swappedClaimName(name, network.name, config.network.name));
+    addClaim(claimName(name, network.name));
+    if (config?.ok) addClaim(swappedClaimName(name, network.name, config.network.name));
   }
   const optedOut =
     listers.namespaces.get(namespace)?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
@@ -66,15 +71,15 @@ export function observeWorkload(
   const launchers = workload.launchers.filter((pod) =>
     controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim)) : hasNetworks(pod),
   );
-  const canCreateClaims = gateOpen && !optedOut;
+  const canCreateClaims = isGateOpen && !optedOut;
   return { namespace, name, canCreateClaims, maxClaims, vm, vmi, launchers, claims: found, networks };
 }
 
-/** Whoever makes a VMI writes its ownerReferences: one with the UID of a VM of another name is no VM's. */
+/** Removes owner references with the UID of a VM of another name: the creator of a VMI may write any UID. */
 function withVerifiedOwner(vmi: VirtualMachineInstance, { vms }: Listers): VirtualMachineInstance {
   const owner = controllingVm(vmi);
   const named = owner === undefined ? [] : vms.byIndex(BY_UID, owner.uid);
   if (named.every((vm) => objectKey(vm) === objectKey(vmi))) return vmi;
-  const { ownerReferences: _forged, ...metadata } = vmi.metadata;
+  const { ownerReferences: _unverified, ...metadata } = vmi.metadata;
   return { ...vmi, metadata };
 }

@@ -6,20 +6,20 @@ import { mayUseClaim, refersTo } from './references.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import type { ObservedVmi } from './owner-spec.js';
 
-/** `gone`: nothing of that UID is seen. A VM that only its VMI speaks of lives as long as that VMI. */
+/** `gone`: no object of that UID is observed. A VM that only its VMI names is alive as long as that VMI. */
 export type OwnerState = 'alive' | 'deleting' | 'gone';
 
-/** A claim of the workload, and whose it is. */
+/** A claim of the workload and its owner. */
 export interface OwnedClaim {
   claim: IPAMClaim;
-  /** The owner it names, or the heir that shall be named. */
+  /** The owner that the claim names, or the one that inherits it. */
   owner: ClaimOwner;
-  /** The UID that the claim names now. */
+  /** The UID that the claim names. */
   recordedOwnerUid: string;
   state: OwnerState;
 }
 
-/** The claims that name a VM or VMI of the workload's name; others are foreign and never touched. */
+/** Returns the claims that name a VM or VMI of the workload's name. Others are foreign and never changed. */
 export function ownedClaims(observed: ObservedWorkload): OwnedClaim[] {
   const owned: OwnedClaim[] = [];
   for (const claim of observed.claims) {
@@ -38,13 +38,13 @@ function stateOf(uid: string, { vm, vmi }: ObservedWorkload): OwnerState {
   if (vm?.metadata.uid === uid) return isBeingDeleted(vm) ? 'deleting' : 'alive';
   if (vmi === undefined) return 'gone';
   if (vmi.owner.uid === uid) return isBeingDeleted(vmi) ? 'deleting' : 'alive';
-  // a VMI whose own claim its VM cannot inherit any more
+  // the VM can no longer inherit the VMI's own claim
   return vmi.metadata.uid === uid ? 'deleting' : 'gone';
 }
 
 /**
- * True while something of the owner may use the claim's addresses: a VMI of its UID, or a launcher that runs. A launcher whose VMI
- * is gone counts, since its addresses are on the wire; what belongs to another VM does not, since the two would wait for each other.
+ * Returns true while a VMI of the owner's UID, or a running launcher, may use the claim's addresses. A launcher whose VMI is gone counts because it
+ * still has the addresses. One of another VM does not, because the two VMs would wait for each other.
  */
 export function isInUse({ claim, owner, recordedOwnerUid }: OwnedClaim, observed: ObservedWorkload): boolean {
   const { vmi, launchers } = observed;
@@ -58,7 +58,7 @@ export function isInUse({ claim, owner, recordedOwnerUid }: OwnedClaim, observed
   });
 }
 
-/** The launchers that run, of this owner or of a VMI that is gone. */
+/** Returns the running launchers of this owner and of VMIs that are gone. */
 export function runningLaunchersOf(ownerUid: string, { vmi, launchers }: ObservedWorkload): Pod[] {
   return launchers.filter(
     (pod) => !isTerminal(pod) && (vmi === undefined || !isLauncherOf(pod, vmi) || vmi.owner.uid === ownerUid),
@@ -69,13 +69,13 @@ function isLauncherOf(pod: Pod, vmi: ObservedVmi | undefined): boolean {
   return vmi !== undefined && controllingVmi(pod)?.uid === vmi.metadata.uid;
 }
 
-/** Who owns the claim of an owner that has handed its VMI on. */
+/** Returns the new owner of a claim if its owner's VMI was adopted or orphaned. */
 function inheritingOwnerOf(claim: IPAMClaim, namedUid: string, observed: ObservedWorkload): ClaimOwner | undefined {
   const { vmi } = observed;
   if (vmi === undefined) return undefined;
   const { owner } = vmi;
   if (owner.uid === namedUid || stateOf(owner.uid, observed) !== 'alive') return undefined;
-  // adopted by a VM, or seen before its VM was
+  // a VM adopted it, or it was observed before its VM
   if (vmi.metadata.uid === namedUid) return owner;
   if (stateOf(namedUid, observed) !== 'gone') return undefined;
   const orphaned = observed.launchers.some(
@@ -85,9 +85,9 @@ function inheritingOwnerOf(claim: IPAMClaim, namedUid: string, observed: Observe
 }
 
 /**
- * True for a launcher of the VMI seen that uses a claim of a VM which has left that VMI behind (`--cascade=orphan`). A reference to the claim
- * proves it, since the webhook lets no launcher point at a foreign claim. So does, while no VM has adopted the VMI, the same
- * interface on a claim whose owner the garbage collector has taken away.
+ * Returns true for a launcher of the observed VMI that uses a claim of a VM which orphaned that VMI (`--cascade=orphan`). A reference to the claim
+ * proves it because the webhook lets no launcher refer to a foreign claim. While no VM has adopted the VMI, so does the same interface on a claim
+ * whose owner reference the garbage collector removed.
  */
 function isOrphanUsing(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): boolean {
   const { vmi } = observed;
@@ -97,7 +97,7 @@ function isOrphanUsing(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): 
   return refersTo(pod, claim) || (wasOrphaned && mayUseClaim(pod, claim, observed));
 }
 
-/** A claim that has lost its reference does not remember the kind: the VMI of that UID tells. Where there is none, the claim only ends. */
+/** A claim without an owner reference does not record the kind. If no VMI has its UID, the claim can only be released. */
 function ownerKindOf(claim: IPAMClaim, namedUid: string, { vmi }: ObservedWorkload): ClaimOwner['kind'] {
   const isVmi = controllerOf(claim)?.kind === VIRTUAL_MACHINE_INSTANCE_KIND || vmi?.metadata.uid === namedUid;
   return isVmi ? VIRTUAL_MACHINE_INSTANCE_KIND : VIRTUAL_MACHINE_KIND;

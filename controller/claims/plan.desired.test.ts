@@ -18,12 +18,12 @@ import { plan } from './plan.js';
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });
 const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded', status: [{ nad: 'blue' }] });
 
-describe('plan', () => {
-  describe('for a claim that was deleted and may not be made anew', () => {
+describe('the plan', () => {
+  describe('for a deleted claim that may not be created again', () => {
     const stopped = { vm: vm({ data: 'blue' }), claims: [claim({ deleting: true })] };
-    const refused = 'it was deleted, and its network, namespace or feature gate allows no new one';
+    const refused = 'it was deleted, and its network, its namespace or the feature gate allows no new claim';
     const rows = [
-      { name: 'the network allows none any more', given: { ...stopped, nads: [PLAIN_BLUE] }, expect: refused },
+      { name: 'the network no longer allows claims', given: { ...stopped, nads: [PLAIN_BLUE] }, expect: refused },
       { name: 'the gate is closed', given: { ...stopped, gateClosed: true }, expect: refused },
       { name: 'the namespace opted out', given: { ...stopped, optedOut: true }, expect: refused },
       {
@@ -33,28 +33,28 @@ describe('plan', () => {
       },
     ];
     for (const { name, given, expect: reason } of rows) {
-      it(`says so where ${name}`, () => {
+      it(`gives the reason if ${name}`, () => {
         const actions = plan(observationOf(given)).map((action) => [action.kind, action.reason]);
         expect(actions).to.deep.equal([['release', reason]]);
       });
     }
   });
 
-  describe('for a living owner whose interface wants its claim', () => {
+  describe('for a living owner whose interface needs a claim', () => {
     itPlansClaims([
-      { name: 'creates it', given: { vm: vm({ data: 'blue' }) }, expect: ['create vm1.data for vm-uid'] },
+      { name: 'creates the claim', given: { vm: vm({ data: 'blue' }) }, expect: ['create vm1.data for vm-uid'] },
       {
-        name: 'creates one for each interface of several on one NAD',
+        name: 'creates one claim for each of several interfaces on one NAD',
         given: { vm: vm({ data: 'blue', extra: 'blue' }) },
         expect: ['create vm1.data for vm-uid', 'create vm1.extra for vm-uid'],
       },
       {
-        name: 'creates no more claims than one VM may have, and says which interface goes without',
+        name: 'creates no more claims than one VM may have, and names the interface without one',
         given: { vm: vm({ one: 'blue', two: 'blue', three: 'blue', four: 'blue' }), maxClaims: 2 },
         expect: ['create vm1.one for vm-uid', 'create vm1.two for vm-uid', 'refuse IPAMClaimLimitReached on vm'],
       },
       {
-        name: 'keeps the claims that exist beyond that number, and creates none',
+        name: 'keeps the existing claims beyond the limit, and creates none',
         given: {
           vm: vm({ data: 'blue', extra: 'blue', more: 'blue' }),
           claims: [claim(), claim({ name: 'vm1.extra', vmNetwork: 'extra' })],
@@ -63,18 +63,22 @@ describe('plan', () => {
         expect: ['keep vm1.data', 'keep vm1.extra', 'refuse IPAMClaimLimitReached on vm'],
       },
       {
-        name: 'creates it for a standalone VMI',
+        name: 'creates the claim of a standalone VMI',
         given: { vmi: vmi({ data: 'blue' }, { vm: null }) },
         expect: ['create vm1.data for vmi-uid'],
       },
       {
-        name: 'creates it for the VM that a VMI names, though the VM is not seen yet',
+        name: 'creates the claim for the VM that a VMI names before that VM is observed',
         given: { vmi: vmi({ data: 'blue' }) },
         expect: ['create vm1.data for vm-uid'],
       },
-      { name: 'keeps it', given: { vm: vm({ data: 'blue' }), claims: [claim()] }, expect: ['keep vm1.data'] },
       {
-        name: 'keeps it whatever the launchers of a migration are',
+        name: 'keeps an existing claim',
+        given: { vm: vm({ data: 'blue' }), claims: [claim()] },
+        expect: ['keep vm1.data'],
+      },
+      {
+        name: 'keeps the claim with two launchers during a migration',
         given: {
           vm: vm({ data: 'blue' }),
           vmi: vmi({ data: 'blue' }),
@@ -84,42 +88,42 @@ describe('plan', () => {
         expect: ['keep vm1.data'],
       },
       {
-        name: 'keeps it though the NAD lost its flag',
+        name: 'keeps the claim if the NAD lost its flag',
         given: { vm: vm({ data: 'blue' }), claims: [claim()], nads: [PLAIN_BLUE] },
         expect: ['keep vm1.data'],
       },
       {
-        name: 'keeps it though the NAD is gone, and says so',
+        name: 'keeps the claim if the NAD is gone, and reports the NAD',
         given: { vm: vm({ data: 'blue' }), claims: [claim()], nads: [] },
         expect: ['keep vm1.data', 'refuse NetworkAttachmentNotFound on vm'],
       },
       {
-        name: 'keeps it while the gate is closed, and creates nothing new',
+        name: 'keeps the claim while the feature gate is closed, and creates no other',
         given: { vm: vm({ data: 'blue', extra: 'blue' }), claims: [claim()], gateClosed: true },
         expect: ['keep vm1.data'],
       },
       {
-        name: 'keeps it while the namespace has opted out',
+        name: 'keeps the claim while the namespace has opted out',
         given: { vm: vm({ data: 'blue', extra: 'blue' }), claims: [claim()], optedOut: true },
         expect: ['keep vm1.data'],
       },
       {
-        name: 'lets one broken NAD not stop the others',
+        name: 'creates the claims of other interfaces if one NAD is invalid',
         given: { vm: vm({ data: 'blue', extra: 'green' }), nads: [BROKEN_BLUE, GREEN] },
         expect: ['create vm1.extra for vm-uid', 'refuse NetworkAttachmentInvalid on vm'],
       },
       {
-        name: 'takes over a claim of kubevirt/ipam-extensions',
+        name: 'adopts a claim of kubevirt/ipam-extensions',
         given: { vm: vm({ data: 'blue' }), claims: [claimOfIpamExtensions()] },
         expect: ['update vm1.data for vm-uid: annotations interface'],
       },
       {
-        name: 'takes over a claim of kubevirt/ipam-extensions under the name that it gave',
+        name: 'adopts a claim of kubevirt/ipam-extensions under its existing name',
         given: { vm: vm({ Data_1: 'blue' }), claims: [claimOfIpamExtensions({ name: 'vm1.data.1' })] },
         expect: ['update vm1.data.1 for vm-uid: annotations interface'],
       },
       {
-        name: 'shares no claim between two interfaces that kubevirt/ipam-extensions gave one name',
+        name: 'creates a second claim if kubevirt/ipam-extensions gave two interfaces one name',
         given: {
           vm: vm({ Data_1: 'blue', 'data.1': 'blue' }),
           claims: [claimOfIpamExtensions({ name: 'vm1.data.1' })],
@@ -130,7 +134,7 @@ describe('plan', () => {
         ],
       },
       {
-        name: 'restores its finalizer, owner and label',
+        name: 'restores the finalizer, the owner and the label of a claim',
         given: {
           vm: vm({ data: 'blue' }),
           claims: [claim({ finalizers: [], owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' }, label: null })],
@@ -138,7 +142,7 @@ describe('plan', () => {
         expect: ['update vm1.data for vm-uid: finalizers labels ownerReferences'],
       },
       {
-        name: 'corrects the interface that the VMI reports otherwise',
+        name: 'corrects the interface of a claim if the VMI reports another one',
         given: {
           vm: vm({ data: 'blue' }),
           vmi: vmi({ data: 'blue' }, { interfaces: [{ name: 'data', podInterfaceName: 'net1' }] }),
@@ -147,38 +151,38 @@ describe('plan', () => {
         expect: ['update vm1.data for vm-uid: interface'],
       },
       {
-        name: 'corrects the NAD where another one names the same network',
+        name: 'corrects the NAD of a claim if another NAD names the same network',
         given: { vm: vm({ data: 'blue2' }), claims: [claim()], nads: [BLUE, nad('blue2', { name: 'blue-net' })] },
         expect: ['update vm1.data for vm-uid: annotations'],
       },
     ]);
   });
 
-  describe('for a claim that a user deleted while its VM lives', () => {
+  describe('for a claim that a user deleted while its VM exists', () => {
     const deleted = claim({ deleting: true, ips: ['10.0.0.5/24'] });
     itPlansClaims([
       {
-        name: 'lets it serve while the VMI is there',
+        name: 'keeps the claim while the VMI exists',
         given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }), launchers: [ended], claims: [deleted] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'lets it serve while a launcher is there',
+        name: 'keeps the claim while a launcher exists',
         given: { vm: vm({ data: 'blue' }), launchers: [running], claims: [deleted] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'replaces it once nothing of the VM runs',
+        name: 'replaces the claim once nothing of the VM runs',
         given: { vm: vm({ data: 'blue' }), launchers: [ended], claims: [deleted] },
         expect: ['release vm1.data, then create it'],
       },
       {
-        name: 'replaces it though its NAD is broken',
+        name: 'replaces the claim although its NAD is invalid',
         given: { vm: vm({ data: 'blue' }), claims: [deleted], nads: [BROKEN_BLUE] },
         expect: ['release vm1.data, then create it', 'refuse NetworkAttachmentInvalid on vm'],
       },
       {
-        name: 'lets it go without a successor where the NAD lost its flag',
+        name: 'releases the claim without a successor if the NAD lost its flag',
         given: { vm: vm({ data: 'blue' }), claims: [deleted], nads: [PLAIN_BLUE] },
         expect: ['release vm1.data'],
       },
@@ -189,7 +193,7 @@ describe('plan', () => {
       },
     ]);
 
-    it('asks for the same addresses', () => {
+    it('requests the same addresses for the successor', () => {
       const [action] = plan(observationOf({ vm: vm({ data: 'blue' }), claims: [deleted] }));
       expect(action).to.have.nested.property(
         'successor.metadata.annotations.ipam\\.holdfast\\.dev/requested-addresses',
@@ -198,7 +202,7 @@ describe('plan', () => {
       expect(action).to.not.have.nested.property('successor.status');
     });
 
-    it('asks for what the claim had asked for where it got no addresses', () => {
+    it('repeats the request of a deleted claim that got no addresses', () => {
       const without = claim({ deleting: true });
       without.metadata.annotations = {
         ...without.metadata.annotations,
@@ -212,7 +216,7 @@ describe('plan', () => {
     });
   });
 
-  it('creates the whole claim', () => {
+  it('sets all fields of a new claim', () => {
     const given = {
       vm: vm({ Data: 'nets/blue' }),
       nads: [nad('blue', { name: 'blue-net', allowPersistentIPs: true }, 'nets')],
@@ -238,12 +242,12 @@ describe('plan', () => {
     });
   });
 
-  it('does not let a standalone VMI wait for its claim', () => {
+  it('does not make the deletion of a standalone VMI wait for its claim', () => {
     const [action] = plan(observationOf({ vmi: vmi({ data: 'blue' }, { vm: null }) }));
     expect(action?.kind === 'create' && action.claim.metadata.ownerReferences).to.deep.equal([vmiReference('vmi-uid')]);
   });
 
-  it('leaves the other owners of a claim alone', () => {
+  it('keeps the other owner references of a claim', () => {
     const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x-uid' };
     const shared = claim({ owner: vmiReference('vmi-uid') });
     shared.metadata.ownerReferences?.push(other);
@@ -251,13 +255,13 @@ describe('plan', () => {
     expect(action?.kind === 'update' && action.set.ownerReferences).to.deep.equal([other, vmReference('vm-uid')]);
   });
 
-  it('gives a VM with a name over 63 characters a label that fits', () => {
+  it('sets a valid label for a VM whose name has more than 63 characters', () => {
     const name = 'v'.repeat(70);
     const [action] = plan(observationOf({ vm: vm({ data: 'blue' }, { name }), name }));
     expect(action?.kind === 'create' && action.claim.metadata.labels?.['kubevirt.io/vm']).to.have.lengthOf(63);
   });
 
-  it('has a reason for everything', () => {
+  it('gives a reason for every action', () => {
     const given = {
       vm: vm({ data: 'blue', extra: 'green', gone: 'missing' }),
       claims: [claim(), claim({ name: 'vm1.old', vmNetwork: 'old' })],

@@ -37,27 +37,27 @@ function macs(given: WorkloadScenario): (string | null | undefined)[] {
   });
 }
 
-describe('plan, for a VM that names the MAC address of an interface', () => {
+describe('the plan for a VM that specifies the MAC address of an interface', () => {
   const table: { name: string; given: WorkloadScenario; expect: (string | null | undefined)[] }[] = [
-    { name: 'makes a claim that says it', given: { vm: vmWith(MAC) }, expect: [MAC] },
-    { name: 'writes it as leases do', given: { vm: vmWith('02-00-00-00-00-AB') }, expect: [MAC] },
+    { name: 'creates a claim with the MAC address', given: { vm: vmWith(MAC) }, expect: [MAC] },
+    { name: 'writes the MAC address in the form of leases', given: { vm: vmWith('02-00-00-00-00-AB') }, expect: [MAC] },
     {
-      name: 'says it for the interface that has it',
+      name: 'sets it on the claim of the right interface',
       given: { vm: vmWith(MAC, { data: 'blue', extra: 'blue' }) },
       expect: [MAC, undefined],
     },
     {
-      name: 'hears of it from a VMI without a VM',
+      name: 'reads it from a VMI without a VM',
       given: { vmi: withMac(vmi({ data: 'blue' }, { vm: null }), MAC) },
       expect: [MAC],
     },
     {
-      name: 'hears of it from the VMI of a VM not seen yet',
+      name: 'reads it from the VMI if the VM is not observed yet',
       given: { vmi: withMac(vmi({ data: 'blue' }), MAC) },
       expect: [MAC],
     },
     {
-      name: 'hears of the VM’s, and not of that with which its VMI runs',
+      name: 'prefers the VM’s over that of the running VMI',
       given: {
         vm: vmWith(MAC),
         vmi: withMac(vmi({ data: 'blue' }), OTHER_MAC),
@@ -67,19 +67,23 @@ describe('plan, for a VM that names the MAC address of an interface', () => {
       expect: [MAC],
     },
     {
-      name: 'has nothing to do where the claim says it',
+      name: 'changes nothing if the claim has it already',
       given: { vm: vmWith(MAC), claims: [claimWith(MAC)] },
       expect: [],
     },
-    { name: 'adds it to a claim that is there', given: { vm: vmWith(MAC), claims: [claim({})] }, expect: [MAC] },
-    { name: 'follows the VM', given: { vm: vmWith(OTHER_MAC), claims: [claimWith(MAC)] }, expect: [OTHER_MAC] },
+    { name: 'adds it to an existing claim', given: { vm: vmWith(MAC), claims: [claim({})] }, expect: [MAC] },
     {
-      name: 'takes it away with the VM’s',
+      name: 'replaces it if the VM specifies another one',
+      given: { vm: vmWith(OTHER_MAC), claims: [claimWith(MAC)] },
+      expect: [OTHER_MAC],
+    },
+    {
+      name: 'removes it if the VM no longer specifies one',
       given: { vm: vm({ data: 'blue' }), claims: [claimWith(MAC)] },
       expect: [null],
     },
     {
-      name: 'keeps that of an interface which only the VMI still has',
+      name: 'keeps that of an interface that only the VMI still has',
       given: {
         vm: vm({}),
         vmi: withMac(vmi({ data: 'blue' }), MAC),
@@ -89,45 +93,45 @@ describe('plan, for a VM that names the MAC address of an interface', () => {
       expect: [],
     },
     {
-      name: 'lets a claim that was deleted be followed by one that says it',
+      name: 'sets it on the successor of a deleted claim',
       given: { vm: vmWith(MAC), claims: [claim({ deleting: true })] },
       expect: [MAC],
     },
-    { name: 'ignores one that is none', given: { vm: vmWith('02:00') }, expect: [undefined] },
+    { name: 'ignores an invalid MAC address', given: { vm: vmWith('02:00') }, expect: [undefined] },
     {
-      name: 'and does not go on saying another one',
+      name: 'removes an earlier MAC address if the new one is invalid',
       given: { vm: vmWith('02:00'), claims: [claimWith(MAC)] },
       expect: [null],
     },
-    { name: 'ignores an empty one', given: { vm: vmWith('') }, expect: [undefined] },
+    { name: 'ignores an empty MAC address', given: { vm: vmWith('') }, expect: [undefined] },
   ];
   for (const { name, given, expect: wanted } of table) {
     it(name, () => expect(macs(given)).to.deep.equal(wanted));
   }
 
-  it('writes it without a look at the API server: it changes no address', () => {
+  it('sets it without a live read because it changes no address', () => {
     const [action] = plan(observationOf({ vm: vmWith(MAC), claims: [claim({})] }));
     expect(action !== undefined && needsConfirmation(action)).to.equal(false);
   });
 
-  it('says what is wrong with one that is none', () => {
-    const [, notice] = plan(observationOf({ vm: vmWith('02:00') }));
-    expect(notice?.kind === 'refuse' && notice.notice).to.deep.equal({
+  it('reports an invalid MAC address and what to do', () => {
+    const [, event] = plan(observationOf({ vm: vmWith('02:00') }));
+    expect(event?.kind === 'refuse' && event.event).to.deep.equal({
       reason: 'MACAddressInvalid',
       message:
-        'interface "data": macAddress "02:00" is no MAC address, so no addresses are kept for it: write one like 02:00:00:00:00:01, or leave it out',
+        'interface "data": macAddress "02:00" is not a MAC address, so no addresses are kept for it: write one like 02:00:00:00:00:01, or remove it',
       regarding: 'vm',
     });
   });
 
   itPlansClaims([
     {
-      name: 'makes the claim all the same',
+      name: 'creates the claim although its MAC address is invalid',
       given: { vm: vmWith('02:00') },
       expect: ['create vm1.data for vm-uid', 'refuse MACAddressInvalid on vm'],
     },
     {
-      name: 'says nothing of an interface that has no claim',
+      name: 'reports nothing for an interface without a claim',
       given: { vm: withMac(vm({ data: 'blue' }), '02:00', 'default'), claims: [claim({})] },
       expect: ['keep vm1.data'],
     },

@@ -105,10 +105,10 @@ const renameNetwork: Event = { what: 'operation', operation: { do: 'edit NAD', n
 /** Sequences that failed with random seeds. */
 const EXAMPLES: [Event[]][] = [[[stoppedVm, { what: 'rest' }, optOut, renameNetwork]]];
 
-describe('the claims of a VM, whatever happens', function () {
+describe('the claims of a VM under random operations', function () {
   this.timeout(120_000);
 
-  it('are never taken from under it, never doubled, and in the end those that are wanted', async () => {
+  it('are never released while in use, never created twice, and in the end match the specs', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 80, size: 'max' }), async (events) => {
         const cluster = new ClaimsModelCluster();

@@ -22,47 +22,47 @@ const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded
 const bare = { ...running, metadata: { ...running.metadata, annotations: {} } };
 const onDefault = { ...bare, metadata: { ...bare.metadata, annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } } };
 
-describe('plan', () => {
+describe('the plan', () => {
   describe('for a VM that is being deleted', () => {
     const deleting = vm({ data: 'blue' }, { deleting: true });
     itPlansClaims([
       {
-        name: 'holds the claim while the VMI is there',
+        name: 'keeps the claim while the VMI exists',
         given: { vm: deleting, vmi: vmi({ data: 'blue' }, { deleting: true }), launchers: [ended], claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds the claim that the garbage collector deletes in a foreground deletion',
+        name: 'keeps the claim that the garbage collector deletes in a foreground deletion',
         given: { vm: deleting, vmi: vmi({ data: 'blue' }), launchers: [running], claims: [claim({ deleting: true })] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds the claim while a launcher is there whose VMI is gone',
+        name: 'keeps the claim while a launcher exists whose VMI is gone',
         given: { vm: deleting, launchers: [running], claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'releases the claim while a pod without networks says that it is a launcher, because it has no address',
+        name: 'releases the claim if the only launcher has no networks and so no address',
         given: { vm: deleting, launchers: [bare], claims: [claim()] },
         expect: ['release vm1.data'],
       },
       {
-        name: 'holds the claim while a launcher is there that has a default network alone',
+        name: 'keeps the claim while a launcher exists that has only a default network',
         given: { vm: deleting, launchers: [onDefault], claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'releases the claim once VMI and launchers are gone or ended',
+        name: 'releases the claim once VMI and launchers are gone or terminal',
         given: { vm: deleting, launchers: [ended], claims: [claim()] },
         expect: ['release vm1.data'],
       },
       {
-        name: 'holds the claim while the garbage collector orphans what the VM owns',
+        name: 'keeps the claim while the garbage collector orphans the dependents of the VM',
         given: { vm: vm({ data: 'blue' }, { deleting: true, finalizers: ['orphan'] }), claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds the claim for an orphaned VMI whose launcher uses it, and lets the VMI wait',
+        name: 'keeps the claim for an orphaned VMI whose launcher uses it, and lets the VMI wait',
         given: {
           vm: deleting,
           vmi: vmi({ data: 'blue' }, { vm: null }),
@@ -79,33 +79,33 @@ describe('plan', () => {
     itPlansClaims([
       { name: 'releases its claim', given: { claims: [claim()] }, expect: ['release vm1.data'] },
       {
-        name: 'does not touch a claim that names it, but is not ours',
+        name: 'does not change a claim that names the VM but that Holdfast does not manage',
         given: { claims: [claimOfIpamExtensions({ finalizers: [] })] },
         expect: ['keep vm1.data'],
       },
       {
-        name: 'releases a claim that kubevirt/ipam-extensions made for it',
+        name: 'releases a claim that kubevirt/ipam-extensions created',
         given: { claims: [claimOfIpamExtensions()] },
         expect: ['release vm1.data'],
       },
-      { name: 'releases a claim that only remembers it', given: { claims: [stripped] }, expect: ['release vm1.data'] },
+      { name: 'releases a claim that only records it', given: { claims: [stripped] }, expect: ['release vm1.data'] },
       {
-        name: 'holds its claim while a VMI of it is there',
+        name: 'keeps the claim while a VMI of the VM exists',
         given: { vmi: vmi({ data: 'blue' }, { deleting: true }), claims: [claim({ deleting: true })] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds its claim while a launcher is there',
+        name: 'keeps the claim while a launcher exists',
         given: { launchers: [running], claims: [claim({ deleting: true })] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'hands its claim to the VMI it left behind',
+        name: 'assigns the claim to the orphaned VMI',
         given: { vmi: vmi({ data: 'blue' }, { vm: null }), launchers: [running], claims: [stripped] },
         expect: ['update vm1.data for vmi-uid: annotations ownerReferences'],
       },
       {
-        name: 'hands its claim to the VMI it left behind, though the launcher names no claim',
+        name: 'assigns the claim to the orphaned VMI although the launcher refers to no claim',
         given: {
           vmi: vmi({ data: 'blue' }, { vm: null }),
           launchers: [launcher([{ nad: 'blue' }])],
@@ -114,7 +114,7 @@ describe('plan', () => {
         expect: ['update vm1.data for vmi-uid: annotations ownerReferences'],
       },
       {
-        name: 'hands a claim that is being deleted to the VMI left behind, too',
+        name: 'assigns a claim that is being deleted to the orphaned VMI',
         given: {
           vmi: vmi({ data: 'blue' }, { vm: null }),
           launchers: [running],
@@ -123,7 +123,7 @@ describe('plan', () => {
         expect: ['update vm1.data for vmi-uid: annotations ownerReferences'],
       },
       {
-        name: 'hands its claim to the VM that adopted the VMI meanwhile',
+        name: 'assigns the claim to the VM that adopted the VMI meanwhile',
         given: {
           vm: vm({ data: 'blue' }, { uid: 'new-uid' }),
           vmi: vmi({ data: 'blue' }, { vm: 'new-uid' }),
@@ -133,12 +133,12 @@ describe('plan', () => {
         expect: ['update vm1.data for new-uid: annotations ownerReferences'],
       },
       {
-        name: 'does not hand its claim to a VMI that does not use it',
+        name: 'does not assign the claim to a VMI that does not use it',
         given: { vmi: vmi({ data: 'blue' }, { vm: null }), claims: [stripped] },
         expect: ['release vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vmi'],
       },
       {
-        name: 'lets a new VM of that name wait for the claim, not the claim for the new VM',
+        name: 'lets a new VM of that name wait until the claim is released',
         given: {
           vm: vm({ data: 'blue' }, { uid: 'new-uid' }),
           vmi: vmi({ data: 'blue' }, { vm: 'new-uid' }),
@@ -148,7 +148,7 @@ describe('plan', () => {
         expect: ['release vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
       },
       {
-        name: 'lets the VMI it left behind wait for its claim, whatever the name of that',
+        name: 'lets the orphaned VMI wait for the claim under any name',
         given: {
           vm: vm({ data: 'blue' }, { deleting: true }),
           vmi: vmi({ data: 'blue' }, { vm: null }),
@@ -158,7 +158,7 @@ describe('plan', () => {
         expect: [`wait for ${SWAPPED}`, `wait for ${SWAPPED}, IPAMClaimOfPredecessor on vmi`],
       },
       {
-        name: 'lets the new VM wait while a launcher of the old one is left',
+        name: 'lets the new VM wait while a launcher of the old one exists',
         given: {
           vm: vm({ data: 'blue' }, { uid: 'new-uid' }),
           launchers: [running],
@@ -167,25 +167,25 @@ describe('plan', () => {
         expect: ['wait for vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
       },
       {
-        name: 'keeps its claim while its VMI runs, since the VM may only not be seen yet',
+        name: 'keeps the claim while the VMI runs because the VM may not be observed yet',
         given: { vmi: vmi({ data: 'blue' }), claims: [claim()] },
         expect: ['keep vm1.data'],
       },
     ]);
   });
 
-  describe('for a VMI that says it belongs to a VM of its own name, but has the UID of another', () => {
+  describe('for a VMI whose owner reference has its own name and the UID of another VM', () => {
     const other = vm({ data: 'blue' }, { name: 'vm2', uid: 'vm2-uid' });
     const forged = vmi({ data: 'blue' }, { vm: 'vm2-uid' });
     const theirs = claim({ name: 'vm2.data', owner: vmReference('vm2-uid', 'vm2') });
     itPlansClaims([
       {
-        name: 'makes no claim with that UID',
+        name: 'creates no claim with that UID',
         given: { otherVms: [other], vmi: forged, claims: [theirs] },
         expect: ['create vm1.data for vmi-uid'],
       },
       {
-        name: 'does not hand it the claim that a launcher of it refers to',
+        name: 'does not assign it the claim to which its launcher refers',
         given: {
           otherVms: [other],
           vmi: forged,
@@ -195,24 +195,24 @@ describe('plan', () => {
         expect: ['create vm1.data for vmi-uid'],
       },
       {
-        name: 'refuses it the claim that the other VM has under its name',
+        name: 'refuses it the claim that the other VM has under the same name',
         given: { otherVms: [other], vmi: forged, claims: [claim({ owner: vmReference('vm2-uid', 'vm2') })] },
         expect: ['refuse IPAMClaimConflict on vmi'],
       },
       {
-        name: 'does not let the other VM’s UID hold a claim of this name',
+        name: 'does not keep a claim of this name because of the other VM’s UID',
         given: { otherVms: [other], vmi: forged, claims: [claim({ owner: vmReference('vm2-uid') })] },
         expect: ['release vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vmi'],
       },
       {
-        name: 'does not touch the other VM’s claims where that VM is not seen',
+        name: 'does not change the claims of the other VM if that VM is not observed',
         given: { vmi: forged, claims: [theirs, claim({ owner: vmReference('vm2-uid', 'vm2') })] },
         expect: ['refuse IPAMClaimConflict on vmi'],
       },
     ]);
   });
 
-  it('gives a claim that has lost its reference back to the VMI that owned it', () => {
+  it('restores the owner reference of a claim to the VMI that owned it', () => {
     const stripped = claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vmi-uid' } });
     const [action] = plan(observationOf({ vmi: vmi({ data: 'blue' }, { vm: null }), claims: [stripped] }));
     expect(action).to.have.property('kind', 'update');
@@ -225,47 +225,47 @@ describe('plan', () => {
     const own = claim({ owner: vmiReference('vmi-uid') });
     itPlansClaims([
       {
-        name: 'without a VM holds the claim while it is being deleted',
+        name: 'keeps the claim of a standalone VMI that is being deleted',
         given: { vmi: vmi({ data: 'blue' }, { vm: null, deleting: true }), claims: [own] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'without a VM holds the claim after it while a launcher is left',
+        name: 'keeps the claim of a deleted standalone VMI while a launcher exists',
         given: { launchers: [running], claims: [own] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'that is gone releases the claim',
+        name: 'releases the claim of a VMI that is gone',
         given: { launchers: [ended], claims: [own] },
         expect: ['release vm1.data'],
       },
       {
-        name: 'that a VM adopts hands it the claim',
+        name: 'assigns the claim to the VM that adopts the VMI',
         given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }), claims: [own] },
         expect: ['update vm1.data for vm-uid: annotations ownerReferences'],
       },
       {
-        name: 'that a VM adopted hands it the claim even while it is being deleted',
+        name: 'assigns the claim to the VM that adopted a VMI which is being deleted',
         given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }, { deleting: true }), claims: [own] },
         expect: ['update vm1.data for vm-uid: annotations ownerReferences'],
       },
       {
-        name: 'that turns out to have a VM which is not seen yet hands it the claim',
+        name: 'assigns the claim to the VM of a VMI that is not observed yet',
         given: { vmi: vmi({ data: 'blue' }), claims: [own] },
         expect: ['update vm1.data for vm-uid: annotations ownerReferences'],
       },
       {
-        name: 'whose VM is being deleted, too, keeps the claim until it is gone',
+        name: 'keeps the claim until the VMI of a deleted VM is gone',
         given: { vm: vm({}, { deleting: true }), vmi: vmi({ data: 'blue' }, { deleting: true }), claims: [own] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'that a VM has yet to adopt keeps the claim, and the VM waits',
+        name: 'keeps the claim of a VMI that a VM has not adopted yet, and lets the VM wait',
         given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }, { vm: null }), claims: [own] },
         expect: ['keep vm1.data', 'wait for vm1.data'],
       },
       {
-        name: 'that a VM has yet to adopt keeps the claim, whatever its name, and the VM waits',
+        name: 'keeps the claim under any name if a VM has not adopted the VMI yet, and lets the VM wait',
         given: {
           vm: vm({ data: 'blue' }),
           vmi: vmi({ data: 'blue' }, { vm: null }),
@@ -274,17 +274,17 @@ describe('plan', () => {
         expect: [`keep ${SWAPPED}`, `wait for ${SWAPPED}`],
       },
       {
-        name: 'is served before the VM that has yet to adopt it',
+        name: 'creates the claim of a VMI before that of the VM that has not adopted it yet',
         given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }, { vm: null }) },
         expect: ['create vm1.data for vmi-uid', 'wait for vm1.data'],
       },
       {
-        name: 'which merely has the name of a stopped VM does not get its claim',
+        name: 'gives no claim of a stopped VM to a VMI that only has its name',
         given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }, { vm: null }), claims: [claim()] },
         expect: ['keep vm1.data', 'refuse IPAMClaimConflict on vmi'],
       },
       {
-        name: 'of a replica set that has the claim keeps it, and the VM of that name hears of it',
+        name: 'keeps the claim of a replica set’s VMI, and reports it to the VM of that name',
         given: {
           vm: vm({ data: 'blue' }),
           vmi: vmi(

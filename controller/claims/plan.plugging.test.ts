@@ -9,7 +9,7 @@ const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad:
 const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded', status: [{ nad: 'blue' }] });
 const plugged = [{ name: 'data', podInterfaceName: podInterfaceName('data') }];
 
-describe('plan', () => {
+describe('the plan', () => {
   describe('for an interface that is unplugged', () => {
     const unplugged = launcher([], { status: [] });
     itPlansClaims([
@@ -19,12 +19,12 @@ describe('plan', () => {
         expect: ['release vm1.data'],
       },
       {
-        name: 'releases it where the interface is absent in a stopped VM',
+        name: 'releases the claim of an interface that is absent in a stopped VM',
         given: { vm: vm({ data: '!blue' }), claims: [claim()] },
         expect: ['release vm1.data'],
       },
       {
-        name: 'holds it while a launcher asks for it',
+        name: 'keeps the claim while a launcher refers to it',
         given: {
           vm: vm({ data: '!blue' }),
           vmi: vmi({ data: '!blue' }),
@@ -34,12 +34,12 @@ describe('plan', () => {
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds it while a launcher asks for its interface without naming a claim',
+        name: 'keeps the claim while a launcher selects its interface without a claim',
         given: { vm: vm({}), vmi: vmi({}), launchers: [launcher([{ nad: 'blue' }])], claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds it while a launcher of old asks for its ordinal interface',
+        name: 'keeps the claim while an old launcher selects its ordinal interface',
         given: {
           vm: vm({}),
           vmi: vmi({ data: '!blue' }),
@@ -49,7 +49,7 @@ describe('plan', () => {
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds it while Multus reports the interface, though no launcher asks for it',
+        name: 'keeps the claim while Multus reports the interface although no launcher selects it',
         given: {
           vm: vm({}),
           vmi: vmi({}),
@@ -59,22 +59,22 @@ describe('plan', () => {
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds it while the VMI reports the interface',
+        name: 'keeps the claim while the VMI reports the interface',
         given: { vm: vm({}), vmi: vmi({}, { interfaces: plugged }), launchers: [unplugged], claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds it while a launcher’s annotation cannot be read',
+        name: 'keeps the claim while a launcher’s annotation is unreadable',
         given: { vm: vm({}), vmi: vmi({}), launchers: [launcher('{"name"')], claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'holds it while a launcher whose VMI is gone has it',
+        name: 'keeps the claim while a launcher whose VMI is gone uses it',
         given: { vm: vm({}), launchers: [running], claims: [claim()] },
         expect: ['wait for vm1.data'],
       },
       {
-        name: 'releases it once annotation, network status and VMI are without it',
+        name: 'releases the claim once annotation, network status and VMI no longer have the interface',
         given: {
           vm: vm({ extra: 'blue' }),
           vmi: vmi({ extra: 'blue' }, { interfaces: [{ name: 'extra' }] }),
@@ -89,7 +89,7 @@ describe('plan', () => {
         expect: ['release vm1.data', 'keep vm1.extra'],
       },
       {
-        name: 'does not count a launcher of another owner',
+        name: 'releases the claim although a launcher of another owner uses the interface',
         given: {
           vm: vm({}),
           vmi: vmi({}, { vm: null }),
@@ -99,7 +99,7 @@ describe('plan', () => {
         expect: ['release vm1.data'],
       },
       {
-        name: 'keeps it where the interface is plugged again in between',
+        name: 'keeps the claim if the interface is plugged in again',
         given: {
           vm: vm({ data: 'blue' }),
           vmi: vmi({ data: '!blue' }),
@@ -109,27 +109,27 @@ describe('plan', () => {
         expect: ['keep vm1.data'],
       },
       {
-        name: 'keeps a claim of kubevirt/ipam-extensions of which no interface is known',
+        name: 'keeps a claim of kubevirt/ipam-extensions whose interface is unknown',
         given: { vm: vm({}), claims: [claimOfIpamExtensions({ name: 'vm1.primary' })] },
         expect: ['keep vm1.primary'],
       },
       {
-        name: 'holds such a claim when it is deleted while the VM runs',
+        name: 'keeps a deleted claim whose interface is unknown while the VM runs',
         given: { vm: vm({}), vmi: vmi({}), claims: [claimOfIpamExtensions({ name: 'vm1.primary', deleting: true })] },
         expect: ['wait for vm1.primary'],
       },
       {
-        name: 'lets such a claim go when it is deleted while the VM is stopped',
+        name: 'releases a deleted claim whose interface is unknown while the VM is stopped',
         given: { vm: vm({}), claims: [claimOfIpamExtensions({ name: 'vm1.primary', deleting: true })] },
         expect: ['release vm1.primary'],
       },
       {
-        name: 'does not touch a claim that names the VM, but has neither our finalizer nor our annotations',
+        name: 'does not change a claim that names the VM but has neither our finalizer nor our annotations',
         given: { vm: vm({}), claims: [claimOfIpamExtensions({ finalizers: [] })] },
         expect: ['keep vm1.data'],
       },
       {
-        name: 'releases a claim that was deleted besides',
+        name: 'releases a claim that a user deleted as well',
         given: { vm: vm({}), vmi: vmi({}), launchers: [unplugged], claims: [claim({ deleting: true })] },
         expect: ['release vm1.data'],
       },
@@ -140,7 +140,7 @@ describe('plan', () => {
     const green = claim({ name: SWAPPED, network: 'green-net', nad: 'vms/green' });
     itPlansClaims([
       {
-        name: 'creates a second claim beside the first',
+        name: 'creates a second claim in addition to the first',
         given: {
           vm: vm({ data: 'green' }),
           vmi: vmi({ data: 'blue' }, { interfaces: plugged }),
@@ -150,12 +150,12 @@ describe('plan', () => {
         expect: ['keep vm1.data', `create ${SWAPPED} for vm-uid`],
       },
       {
-        name: 'creates one after the other where there is none yet',
+        name: 'creates the two claims one after the other if there is none yet',
         given: { vm: vm({ data: 'green' }), vmi: vmi({ data: 'blue' }) },
         expect: ['create vm1.data for vm-uid', 'wait for vm1.data'],
       },
       {
-        name: 'holds the first while the source of the migration has it',
+        name: 'keeps the first claim while the source of the migration uses it',
         given: {
           vm: vm({ data: 'green' }),
           vmi: vmi({ data: 'green' }, { interfaces: plugged }),
@@ -165,7 +165,7 @@ describe('plan', () => {
         expect: ['wait for vm1.data', `keep ${SWAPPED}`],
       },
       {
-        name: 'releases the first once the source has ended, though the VMI still reports the interface',
+        name: 'releases the first claim once the source is terminal although the VMI still reports the interface',
         given: {
           vm: vm({ data: 'green' }),
           vmi: vmi({ data: 'green' }, { interfaces: plugged }),
@@ -178,7 +178,7 @@ describe('plan', () => {
         expect: ['release vm1.data', `keep ${SWAPPED}`],
       },
       {
-        name: 'releases the first although the new network allows no persistent addresses',
+        name: 'releases the first claim although the new network allows no persistent addresses',
         given: {
           vm: vm({ data: 'green' }),
           vmi: vmi({ data: 'green' }, { interfaces: plugged }),
@@ -189,7 +189,7 @@ describe('plan', () => {
         expect: ['release vm1.data'],
       },
       {
-        name: 'holds the first while Multus reports it, whatever the annotation says by now',
+        name: 'keeps the first claim while Multus reports it, whatever the annotation says',
         given: {
           vm: vm({ data: 'green' }),
           vmi: vmi({ data: 'green' }),
@@ -199,12 +199,12 @@ describe('plan', () => {
         expect: ['wait for vm1.data', `keep ${SWAPPED}`],
       },
       {
-        name: 'gives a stopped VM the second at once and releases the first',
+        name: 'creates the second claim of a stopped VM at once and releases the first',
         given: { vm: vm({ data: 'green' }), claims: [claim()] },
         expect: ['release vm1.data', `create ${SWAPPED} for vm-uid`],
       },
       {
-        name: 'gives the second its name although the first is gone where a launcher waits for it',
+        name: 'uses the second name although the first is free if a launcher waits for it',
         given: {
           vm: vm({ data: 'green' }),
           vmi: vmi({ data: 'green' }),
@@ -213,7 +213,7 @@ describe('plan', () => {
         expect: [`create ${SWAPPED} for vm-uid`],
       },
       {
-        name: 'gives it the first name where the launcher that asked for the second has ended, or asks on another network',
+        name: 'uses the first name if the launcher that referred to the second is terminal, or refers to it on another network',
         given: {
           vm: vm({ data: 'green' }),
           vmi: vmi({ data: 'green' }),
@@ -226,12 +226,12 @@ describe('plan', () => {
         expect: ['create vm1.data for vm-uid'],
       },
       {
-        name: 'goes back to the first name once it is free',
+        name: 'uses the first name again once it is free',
         given: { vm: vm({ data: 'blue' }), claims: [green] },
         expect: [`release ${SWAPPED}`, 'create vm1.data for vm-uid'],
       },
       {
-        name: 'treats a NAD that was changed to another network alike',
+        name: 'treats a NAD whose network was changed like a swapped NAD',
         given: {
           vm: vm({ data: 'blue' }),
           vmi: vmi({ data: 'blue' }),
@@ -242,7 +242,7 @@ describe('plan', () => {
         expect: ['wait for vm1.data', `create ${SWAPPED} for vm-uid`],
       },
       {
-        name: 'releases the claim of the former network once the launchers that report the NAD have the new claim',
+        name: 'releases the claim of the former network once all launchers on the NAD refer to the new claim',
         given: {
           vm: vm({ data: 'blue' }),
           vmi: vmi({ data: 'blue' }),

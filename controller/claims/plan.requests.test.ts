@@ -43,47 +43,47 @@ function requests(given: WorkloadScenario): (string | null | undefined)[] {
   });
 }
 
-describe('plan', () => {
-  describe('for a VM that asks for addresses', () => {
+describe('the plan', () => {
+  describe('for a VM that requests addresses', () => {
     const table: { name: string; given: WorkloadScenario; expect: (string | undefined)[] }[] = [
-      { name: 'makes a claim that asks for them', given: { vm: asking(FIVE) }, expect: ['["10.0.0.5"]'] },
+      { name: 'creates a claim with the request', given: { vm: asking(FIVE) }, expect: ['["10.0.0.5"]'] },
       {
-        name: 'makes one that asks for none where it does not',
+        name: 'creates a claim without a request if the VM makes none',
         given: { vm: vm({ data: 'blue' }) },
         expect: [undefined],
       },
       {
-        name: 'asks only for the network that is named',
+        name: 'sets the request only on the claim of the named network',
         given: { vm: asking(FIVE, { data: 'blue', extra: 'blue' }) },
         expect: ['["10.0.0.5"]', undefined],
       },
       {
-        name: 'hears of it from the VMI of a VM not seen yet',
+        name: 'reads the request from the VMI if the VM is not observed yet',
         given: { vmi: vmiAsking(FIVE) },
         expect: ['["10.0.0.5"]'],
       },
       {
-        name: 'hears of it from a VMI without a VM',
+        name: 'reads the request from a VMI without a VM',
         given: { vmi: vmiAsking(FIVE, { vm: null }) },
         expect: ['["10.0.0.5"]'],
       },
       {
-        name: 'changes the claim of a stopped VM',
+        name: 'changes the request of a stopped VM’s claim',
         given: { vm: asking(NINE), claims: [claimFor(['10.0.0.5'])] },
         expect: ['["10.0.0.9"]'],
       },
       {
-        name: 'lets a claim that was deleted be followed by one that asks for them',
+        name: 'sets the request on the successor of a deleted claim',
         given: { vm: asking(NINE), claims: [claimFor(['10.0.0.5'], { deleting: true, ips: ['10.0.0.5/24'] })] },
         expect: ['["10.0.0.9"]'],
       },
       {
-        name: 'lets a claim keep its addresses where the request is gone',
+        name: 'keeps the addresses of a claim if the request was removed',
         given: { vm: vm({ data: 'blue' }), claims: [claimFor(['10.0.0.5'], { deleting: true })] },
         expect: ['["10.0.0.5"]'],
       },
       {
-        name: 'asks on the network that the VM shall have, not on the one that it still runs on',
+        name: 'sets the request for the network of the VM’s template, not for the one on which it still runs',
         given: {
           vm: asking(NINE, { data: 'green' }),
           vmi: vmi({ data: 'blue' }),
@@ -97,7 +97,7 @@ describe('plan', () => {
       it(name, () => expect(requests(given)).to.deep.equal(wanted));
     }
 
-    it('changes a claim only when the API server says, too, that the VM is stopped', () => {
+    it('changes the request of a claim only if a live read confirms that the VM is stopped', () => {
       const [action] = plan(observationOf({ vm: asking(NINE), claims: [claimFor(['10.0.0.5'])] }));
       expect(action !== undefined && needsConfirmation(action)).to.equal(true);
     });
@@ -105,37 +105,37 @@ describe('plan', () => {
     const runs = { vmi: vmi({ data: 'blue' }), launchers: [running] };
     itPlansClaims([
       {
-        name: 'keeps the claim of a VM that runs, and says so',
+        name: 'keeps the claim of a running VM and reports the pending request',
         given: { ...runs, vm: asking(NINE), claims: [claimFor(['10.0.0.5'])] },
         expect: ['keep vm1.data', 'refuse RequestedAddressesPending on vm'],
       },
       {
-        name: 'has nothing to say where the VM runs with what it asks for',
+        name: 'reports nothing if the VM runs with the requested addresses',
         given: { ...runs, vm: asking(FIVE), claims: [claimFor(['10.0.0.5'])] },
         expect: ['keep vm1.data'],
       },
       {
-        name: 'has nothing to say where the VM happens to run with what it asks for',
+        name: 'reports nothing if the VM happens to run with the requested addresses',
         given: { ...runs, vm: asking(FIVE), claims: [claim({ ips: ['10.0.0.5/24'] })] },
         expect: ['keep vm1.data'],
       },
       {
-        name: 'makes no claim where the request cannot be read, and says so; the other interface gets its claim',
+        name: 'creates no claim for an invalid request and reports it; the other interface gets its claim',
         given: { vm: asking({ data: ['10.0.0.5/24'] }, { data: 'blue', extra: 'blue' }) },
         expect: ['wait for vm1.data', 'create vm1.extra for vm-uid', 'refuse RequestedAddressesInvalid on vm'],
       },
       {
-        name: 'adopts no claim of nobody where the request cannot be read',
+        name: 'adopts no claim without an owner if the request is invalid',
         given: { vm: asking('{'), claims: [claim({ owner: null })] },
         expect: ['wait for vm1.data', 'refuse RequestedAddressesInvalid on vm'],
       },
       {
-        name: 'keeps the claim that is there where the request cannot be read',
+        name: 'keeps an existing claim if the request is invalid',
         given: { vm: asking('{'), claims: [claim()] },
         expect: ['keep vm1.data', 'refuse RequestedAddressesInvalid on vm'],
       },
       {
-        name: 'does not mind what is asked for while the gate is closed',
+        name: 'ignores requests while the feature gate is closed',
         given: { vm: asking({ data: 'x', dta: ['10.0.0.5'] }), gateClosed: true },
         expect: [],
       },
@@ -143,36 +143,36 @@ describe('plan', () => {
 
     const vain: { name: string; given: WorkloadScenario; says: (string | RegExp)[] }[] = [
       {
-        name: 'says which network the VM does not have, and which it has',
+        name: 'names the network that the VM does not have, and those that it has',
         given: { vm: asking({ dta: ['10.0.0.5'], data: ['10.0.0.6'], 'e"x': [] }) },
         says: [
           'network.kubevirt.io/addresses: the VM has no network "dta", "e\\"x" (it has "default", "data"): correct the name, or remove it from the annotation',
         ],
       },
       {
-        name: 'says it of a VM whose networks have no persistent addresses at all',
+        name: 'names the unknown network if the VM has no persistent addresses at all',
         given: { vm: asking({ dta: ['10.0.0.5'] }), nads: [PLAIN_BLUE] },
         says: [/no network "dta"/],
       },
       {
-        name: 'says it of a VMI without a VM',
+        name: 'names the unknown network of a VMI without a VM',
         given: { vmi: vmiAsking({ dta: ['10.0.0.5'] }, { vm: null }) },
         says: [/no network "dta"/],
       },
       {
-        name: 'says it of a network that was taken out of the template, though the VM still runs on it',
+        name: 'names a network that was removed from the template although the VM still runs on it',
         given: { ...runs, vm: asking(FIVE, { extra: 'green' }), claims: [claim()] },
         says: [/no network "data" \(it has "default", "extra"\)/],
       },
       {
-        name: 'says that a network whose NAD does not allow persistent IPs has no claim to ask through',
+        name: 'reports a request for a network whose NAD does not allow persistent IPs',
         given: { vm: asking(FIVE), nads: [PLAIN_BLUE] },
         says: [
           /^network\.kubevirt\.io\/addresses: network "data": NetworkAttachmentDefinition vms\/blue does not allow persistent IPs.*: set "allowPersistentIPs": true/,
         ],
       },
       {
-        name: 'leaves it at that where the NAD is not there or cannot be read: that is told anyway',
+        name: 'reports only the NAD if it is missing or invalid',
         given: {
           vm: asking({ data: ['10.0.0.5'], extra: ['10.0.0.6'] }, { data: 'x', extra: 'blue' }),
           nads: [BROKEN_BLUE],
@@ -180,24 +180,24 @@ describe('plan', () => {
         says: [/vms\/x does not exist/, /vms\/blue: .*allowPersistentIPs/],
       },
       {
-        name: 'has nothing to say where the claim stays though the NAD has lost the flag',
+        name: 'reports nothing if the claim stays although the NAD lost the flag',
         given: { vm: asking(FIVE), nads: [PLAIN_BLUE], claims: [claimFor(['10.0.0.5'])] },
         says: [],
       },
       {
-        name: 'has nothing to say about the primary network, which others serve',
+        name: 'reports nothing for the primary network, which another IPAM serves',
         given: { vm: asking({ default: ['10.0.0.5'] }) },
         says: [],
       },
       {
-        name: 'has nothing to say about a network that is being unplugged',
+        name: 'reports nothing for a network that is being unplugged',
         given: { vm: asking({ extra: ['10.0.0.5'] }, { data: 'blue', extra: '!blue' }), nads: [PLAIN_BLUE] },
         says: [],
       },
     ];
     for (const { name, given, says } of vain) {
       it(name, () => {
-        const told = plan(observationOf(given)).flatMap((action) => (action.kind === 'refuse' ? [action.notice] : []));
+        const told = plan(observationOf(given)).flatMap((action) => (action.kind === 'refuse' ? [action.event] : []));
         expect(told.map(({ message }) => message)).to.have.lengthOf(says.length);
         says.forEach((text, index) => {
           if (typeof text === 'string') expect(told[index]?.message).to.equal(text);

@@ -1,137 +1,119 @@
-import { type IPAMClaim, claimName } from '../../api/ipam-claim.js';
+import { type ClaimOwner, type IPAMClaim, claimName } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID, EventReason } from '../../api/names.js';
 import { servedVmNetwork } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
-import { lateRequestEvent, withoutLateRequest } from './address-requests.js';
+import { findLateRequest, withoutLateRequest } from './address-requests.js';
 import { changesTo } from './claim-object.js';
+import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import { type OwnerClaims, findDesiredClaims } from './desired.js';
-import { type DesiredClaim } from './desired-claim.js';
-import { releaseAfterUserDelete, releaseAfterUnplug, releaseAfterOwner, releaseOwnerless } from './release-rules.js';
+import { planMissingClaim, regardingKind } from './missing-claims.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, ownedClaims } from './ownership.js';
-import { planMissingClaim, regardingKind } from './missing-claims.js';
+import { releaseAfterOwner, releaseAfterUnplug, releaseAfterUserDelete, releaseOwnerless } from './release-rules.js';
 
-/** What shall be done about the claims of one workload. Pure: the same observation gives the same actions. */
+/** Plans the changes to the claims of one workload. Pure: the same observation gives the same actions. */
 export function plan(observed: ObservedWorkload): Action[] {
   const owned = ownedClaims(observed);
-  const demands = findDesiredClaims(observed, owned);
-  const served = assignClaims(demands, owned, observed);
-  const taken = new Set<string>();
+  const byOwner = findDesiredClaims(observed, owned);
+  const assigned = assignClaims(byOwner, owned, observed);
+  const served = new Set(assigned.values());
+  const usedNames = new Set<string>();
   return [
-    ...owned.map((claim) => planClaim(claim, served.byClaim.get(claim), demands, observed)),
+    ...owned.map((claim) => planClaim(claim, assigned.get(claim), byOwner, observed)),
     ...releaseOwnerless(observed),
-    ...demands.flatMap((demand) => {
-      const lacking = demand.claims.filter((wanted) => !served.interfaces.has(wanted));
-      const room = remainingClaims(demand, owned, observed);
+    ...byOwner.flatMap(({ owner, claims }) => {
+      const missing = claims.filter((desired) => !served.has(desired));
+      const room = remainingClaims(owner, owned, observed);
       return [
-        ...lacking.slice(0, room).map((wanted) => planMissingClaim({ demand, wanted, observed, owned, taken })),
-        ...refuseExcess(demand, lacking.slice(room), observed),
+        ...missing
+          .slice(0, room)
+          .map((desired) => planMissingClaim({ newOwner: owner, desired, observed, owned, usedNames })),
+        ...refuseExcess(owner, missing.slice(room), observed),
       ];
     }),
-    ...demands.flatMap((demand) => reportProblems(demand, observed)),
-    ...[...served.byClaim].flatMap(([claim, wanted]) => refuseLateRequest(claim, wanted, observed)),
+    ...byOwner.flatMap(({ owner, problems }) => problems.map((problem) => refuse(owner, problem, observed))),
+    ...[...assigned].flatMap(([claim, desired]) => {
+      const problem = findLateRequest(claim, desired, observed);
+      return problem === undefined ? [] : [refuse(claim.owner, problem, observed)];
+    }),
   ];
 }
 
-/** How many more claims the owner may have. Claims that exist are never released because of the limit. */
-function remainingClaims(
-  { owner }: OwnerClaims,
-  owned: readonly OwnedClaim[],
-  { maxClaims }: ObservedWorkload,
-): number {
+function refuse(owner: ClaimOwner, { reason, message }: InterfaceProblem, observed: ObservedWorkload): Action {
+  return { kind: 'refuse', reason: message, event: { reason, message, regarding: regardingKind(owner, observed) } };
+}
+
+/** Returns how many more claims the owner may have. Existing claims are never released because of the limit. */
+function remainingClaims(owner: ClaimOwner, owned: readonly OwnedClaim[], { maxClaims }: ObservedWorkload): number {
   return Math.max(0, maxClaims - owned.filter((claim) => claim.owner.uid === owner.uid).length);
 }
 
-function refuseExcess({ owner }: OwnerClaims, excess: readonly DesiredClaim[], observed: ObservedWorkload): Action[] {
+function refuseExcess(owner: ClaimOwner, excess: readonly DesiredClaim[], observed: ObservedWorkload): Action[] {
   const [first] = excess;
   if (first === undefined) return [];
   const { namespace, name, maxClaims } = observed;
   const which = excess.length === 1 ? '' : ` and ${excess.length - 1} more`;
   const message =
-    `${owner.kind} ${joinKey(namespace, name)} may have ${maxClaims} IPAMClaims (--max-claims-per-vm of the controller): interface ` +
-    `"${first.vmNetwork}"${which} gets no persistent addresses; remove interfaces that are not needed`;
-  const notice = { reason: EventReason.ClaimLimit, message, regarding: regardingKind(owner, observed) };
-  return [{ kind: 'refuse', reason: message, notice }];
+    `${owner.kind} ${joinKey(namespace, name)} has reached the limit of ${maxClaims} IPAMClaims (controller flag --max-claims-per-vm): interface ` +
+    `"${first.vmNetwork}"${which} gets no persistent addresses. Remove interfaces that are not needed, or raise the limit`;
+  return [refuse(owner, { reason: EventReason.ClaimLimit, message }, observed)];
 }
 
-interface ClaimAssignment {
-  byClaim: Map<OwnedClaim, DesiredClaim>;
-  interfaces: Set<DesiredClaim>;
-}
-
-/** Which claim serves which interface: one claim each, and one that stays before one that is being deleted. */
+/** Assigns one claim to each interface. A claim that is being deleted is the last choice. */
 function assignClaims(
-  demands: readonly OwnerClaims[],
+  byOwner: readonly OwnerClaims[],
   owned: readonly OwnedClaim[],
   { name }: ObservedWorkload,
-): ClaimAssignment {
-  const byClaim = new Map<OwnedClaim, DesiredClaim>();
-  const interfaces = new Set<DesiredClaim>();
-  for (const { owner, claims: wantedOnes } of demands) {
+): Map<OwnedClaim, DesiredClaim> {
+  const assigned = new Map<OwnedClaim, DesiredClaim>();
+  for (const { owner, claims } of byOwner) {
     const own = owned.filter((candidate) => candidate.owner.uid === owner.uid);
-    const networkOf = new Map(own.map((candidate) => [candidate, networkServedBy(candidate, wantedOnes, name)]));
-    for (const wanted of wantedOnes) {
+    const networkOf = new Map(own.map((candidate) => [candidate, networkServedBy(candidate, claims, name)]));
+    for (const desired of claims) {
       const rank = ({ claim }: OwnedClaim) =>
-        (isBeingDeleted(claim) ? 2 : 0) + (claim.metadata.name === claimName(name, wanted.vmNetwork) ? 0 : 1);
+        (isBeingDeleted(claim) ? 2 : 0) + (claim.metadata.name === claimName(name, desired.vmNetwork) ? 0 : 1);
       const [best] = own
-        .filter((candidate) => !byClaim.has(candidate) && candidate.claim.spec.network === wanted.network)
-        .filter((candidate) => networkOf.get(candidate) === wanted.vmNetwork)
+        .filter((candidate) => !assigned.has(candidate) && candidate.claim.spec.network === desired.network)
+        .filter((candidate) => networkOf.get(candidate) === desired.vmNetwork)
         .sort((a, b) => rank(a) - rank(b) || a.claim.metadata.name.localeCompare(b.claim.metadata.name));
-      if (best === undefined) continue;
-      byClaim.set(best, wanted);
-      interfaces.add(wanted);
+      if (best !== undefined) assigned.set(best, desired);
     }
   }
-  return { byClaim, interfaces };
+  return assigned;
 }
 
-function networkServedBy({ claim }: OwnedClaim, wantedOnes: readonly DesiredClaim[], vm: string): string | undefined {
-  const sameNetwork = wantedOnes.filter(({ network }) => network === claim.spec.network);
+function networkServedBy({ claim }: OwnedClaim, claims: readonly DesiredClaim[], vm: string): string | undefined {
+  const sameNetwork = claims.filter(({ network }) => network === claim.spec.network);
   const networks = sameNetwork.map(({ vmNetwork, podInterface }) => ({ name: vmNetwork, podInterface }));
   return servedVmNetwork(claim, vm, networks);
 }
 
 function planClaim(
   owned: OwnedClaim,
-  wanted: DesiredClaim | undefined,
-  demands: readonly OwnerClaims[],
+  desired: DesiredClaim | undefined,
+  byOwner: readonly OwnerClaims[],
   observed: ObservedWorkload,
 ): Action {
   const { claim, owner, recordedOwnerUid, state } = owned;
-  if (wanted === undefined && !isManagedByHoldfast(claim)) {
-    return { kind: 'keep', claim, reason: 'it names this owner, but it is not ours' };
+  if (desired === undefined && !isManagedByHoldfast(claim)) {
+    return { kind: 'keep', claim, reason: 'it names this owner, but Holdfast does not manage it' };
   }
-  const set = changesTo(claim, owner, wanted && withoutLateRequest(owned, wanted, observed));
+  const set = changesTo(claim, owner, desired && withoutLateRequest(owned, desired, observed));
   if (owner.uid !== recordedOwnerUid && set !== undefined) {
     const reason = `its owner is ${owner.kind} ${owner.uid} now, not ${recordedOwnerUid}`;
     return { kind: 'update', claim, owner, set, reason };
   }
   if (state !== 'alive') return releaseAfterOwner(owned, observed);
-  if (wanted === undefined) return releaseAfterUnplug(owned, demands, observed);
-  if (isBeingDeleted(claim)) return releaseAfterUserDelete(owned, wanted, observed);
+  if (desired === undefined) return releaseAfterUnplug(owned, byOwner, observed);
+  if (isBeingDeleted(claim)) return releaseAfterUserDelete(owned, desired, observed);
   if (set !== undefined) {
     return { kind: 'update', claim, owner, set, reason: `it differs in ${Object.keys(set).join(', ')}` };
   }
-  return { kind: 'keep', claim, reason: 'its interface wants it' };
+  return { kind: 'keep', claim, reason: 'nothing to do' };
 }
 
-/** By our finalizer, which kubevirt/ipam-extensions sets, too, or by what only we note. */
+/** Recognised by our finalizer, which kubevirt/ipam-extensions sets too, or by an annotation that only we write. */
 function isManagedByHoldfast({ metadata: { finalizers, annotations } }: IPAMClaim): boolean {
   return finalizers?.includes(CLAIM_FINALIZER) === true || annotations?.[CLAIM_OWNER_UID] !== undefined;
-}
-
-function refuseLateRequest(owned: OwnedClaim, wanted: DesiredClaim, observed: ObservedWorkload): Action[] {
-  const notice = lateRequestEvent(owned, wanted, observed);
-  if (notice === undefined) return [];
-  const { message } = notice;
-  return [{ kind: 'refuse', reason: message, notice: { ...notice, regarding: regardingKind(owned.owner, observed) } }];
-}
-
-function reportProblems({ owner, problems }: OwnerClaims, observed: ObservedWorkload): Action[] {
-  return problems.map(({ reason, message }) => ({
-    kind: 'refuse',
-    reason: message,
-    notice: { reason, message, regarding: regardingKind(owner, observed) },
-  }));
 }

@@ -7,7 +7,7 @@ import { plan } from './plan.js';
 describe('the annotations of launchers', () => {
   afterEach(() => sinon.restore());
 
-  it('are read once for each pod, however many claims and pods there are', () => {
+  it('are parsed once for each pod, however many claims and pods there are', () => {
     const claims = Array.from({ length: 20 }, (_, index) =>
       claim({ name: `vm1.net${index}`, vmNetwork: `net${index}` }),
     );

@@ -6,12 +6,12 @@ import { ordinalInterfaceName, podInterfaceName } from '../../api/pod-interface.
 import type { Pod } from '../../api/pod.js';
 import type { ObservedWorkload } from './observed-workload.js';
 
-/** The names of the claims that the pod asks for. */
+/** Returns the names of the claims to which the pod refers. */
 export function claimReferencesOf(pod: Pod): string[] {
   return readableSelectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
 }
 
-/** True where the pod asks for a claim of that name on that interface and NAD, `namespace/name`. */
+/** Returns true if the pod refers to a claim of that name on that interface and NAD, `namespace/name`. */
 export function requestsClaim(pod: Pod, claimName: string, wanted: { podInterface: string; nad: string }): boolean {
   return (readableSelectionsOf(pod) ?? []).some(
     (selection) =>
@@ -21,46 +21,46 @@ export function requestsClaim(pod: Pod, claimName: string, wanted: { podInterfac
   );
 }
 
-/** True where the pod asks for the claim by name. */
+/** Returns true if the pod refers to the claim by name. */
 export function refersTo(pod: Pod, claim: IPAMClaim): boolean {
   return claimReferencesOf(pod).includes(claim.metadata.name);
 }
 
 /**
- * True where the pod has, or may have, the interface that the claim is for: it asks for the claim, or for the claim's interface and network
- * without naming a claim, or Multus reports that interface. An annotation that cannot be read counts as carrying every claim.
+ * Returns true if the pod has, or may have, the interface that the claim is for. It does if it refers to the claim, selects the claim's interface
+ * and NAD without a claim, or Multus reports that interface. A pod with an unreadable annotation may use every claim.
  */
 export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): boolean {
   const selections = readableSelectionsOf(pod);
   if (selections === undefined) return true;
-  const isIts = attachmentMatcher(claim, observed);
-  const asked = selections.some((selection) =>
+  const isOfClaim = attachmentMatcher(claim, observed);
+  const isRequested = selections.some((selection) =>
     selection.claimReference === undefined
-      ? isIts(interfaceNameOf(selection), selectionNadKey(selection))
+      ? isOfClaim(interfaceNameOf(selection), selectionNadKey(selection))
       : selection.claimReference === claim.metadata.name,
   );
-  if (asked) return true;
+  if (isRequested) return true;
   return networkStatusesOf(pod).some(
     (status) =>
-      isIts(status.interface, status.name) && !selections.some((selection) => isForOtherClaim(selection, status)),
+      isOfClaim(status.interface, status.name) && !selections.some((selection) => isForOtherClaim(selection, status)),
   );
 }
 
-/** Whether an attachment, by interface name and NAD, is that of the claim. */
+/** Returns a test that tells, by interface name and NAD, whether an attachment is that of the claim. */
 function attachmentMatcher(claim: IPAMClaim, { vmi }: ObservedWorkload) {
   const vmNetwork = claimVmNetworkOf(claim);
   const interfaces = new Set<string>(claim.spec.interface === '' ? [] : [claim.spec.interface]);
   if (vmNetwork !== undefined) {
     interfaces.add(podInterfaceName(vmNetwork));
-    const known = vmi?.spec.secondaryNetworks.get(vmNetwork);
-    if (known !== undefined) interfaces.add(ordinalInterfaceName(known.position));
+    const network = vmi?.spec.secondaryNetworks.get(vmNetwork);
+    if (network !== undefined) interfaces.add(ordinalInterfaceName(network.position));
   }
   const nad = claimNadOf(claim);
   return (name: string | undefined, nadKey: string) =>
     name !== undefined && interfaces.has(name) && (nad === undefined || nad === nadKey);
 }
 
-/** The attachment that is reported is that of another claim: the webhook never changes the claim of an attachment that is there. */
+/** The webhook never changes the claim of an existing attachment. */
 function isForOtherClaim({ claimReference, ...selection }: NetworkSelection, status: NetworkStatus): boolean {
   return (
     claimReference !== undefined &&
@@ -73,7 +73,7 @@ function selectionNadKey(selection: NetworkSelection): string {
   return joinKey(selection.nad.namespace, selection.nad.name);
 }
 
-/** Undefined: the annotation cannot be read. Read once for each state of a pod: it is asked for by each claim of each workload. */
+/** Undefined if the annotation is unreadable. Each claim of each workload needs it, so it is parsed once for each version of a pod. */
 const readableSelectionsOf = memoizePerPod((pod): readonly NetworkSelection[] | undefined => {
   try {
     return networkSelectionsOf(pod);

@@ -11,51 +11,53 @@ import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, isInUse, runningLaunchersOf } from './ownership.js';
 
-/** When a claim may go: each function says whether it goes or, for now, why not. */
+/** Each rule decides whether a claim is released or why it has to stay for now. */
 
-/** The owner is being deleted, or gone. */
+/** The owner is being deleted or gone. */
 export function releaseAfterOwner(owned: OwnedClaim, observed: ObservedWorkload): Action {
   const { owner, state } = owned;
   const { vm } = observed;
   const subject = `${owner.kind} ${owner.uid} is ${state === 'gone' ? 'gone' : 'being deleted'}`;
   if (vm?.metadata.uid === owner.uid && vm.metadata.finalizers?.includes(ORPHAN_FINALIZER)) {
-    return releaseOrWait(owned, `${subject}, but leaves its VMI behind`, subject);
+    return releaseOrWait(owned, `${subject}, but orphans its VMI`, subject);
   }
-  const hold = isInUse(owned, observed) ? `${subject}, but a VMI or launcher of it is left` : undefined;
-  return releaseOrWait(owned, hold, subject);
+  const keepReason = isInUse(owned, observed) ? `${subject}, but one of its VMIs or launchers still exists` : undefined;
+  return releaseOrWait(owned, keepReason, subject);
 }
 
-/** A user deleted it while its VM lives. */
-export function releaseAfterUserDelete(owned: OwnedClaim, wanted: DesiredClaim, observed: ObservedWorkload): Action {
-  const hold = isInUse(owned, observed) ? 'it is being deleted while its VM runs: it serves to the end' : undefined;
-  return releaseOrWait(owned, hold, 'it was deleted while its VM lives: a successor follows', wanted);
+/** A user deleted the claim of a living VM. */
+export function releaseAfterUserDelete(owned: OwnedClaim, desired: DesiredClaim, observed: ObservedWorkload): Action {
+  const keepReason = isInUse(owned, observed)
+    ? 'it was deleted while its VM is running: the VM keeps its addresses until it stops'
+    : undefined;
+  return releaseOrWait(owned, keepReason, 'it was deleted, but its VM still exists: a successor is created', desired);
 }
 
-/** The owner lives, but has no such interface any more. */
+/** The owner lives, but no longer has the interface. */
 export function releaseAfterUnplug(
   owned: OwnedClaim,
-  demands: readonly OwnerClaims[],
+  byOwner: readonly OwnerClaims[],
   observed: ObservedWorkload,
 ): Action {
   const { claim, owner } = owned;
   const vmNetwork = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
   if (vmNetwork === undefined) return releaseUnknownInterface(owned, observed);
-  const served = demands.some(
-    (demand) => demand.owner.uid === owner.uid && demand.claims.some((wanted) => wanted.vmNetwork === vmNetwork),
+  const isServed = byOwner.some(
+    (each) => each.owner.uid === owner.uid && each.claims.some((desired) => desired.vmNetwork === vmNetwork),
   );
-  const swapped = served || isOnOtherNetwork(owned, vmNetwork, observed);
-  const carried = runningLaunchersOf(owner.uid, observed).some((pod) => mayUseClaim(pod, claim, observed));
-  // what the VMI reports of a swapped interface is that of its other claim or network
-  const plugged = carried || (!swapped && isReported(owned, vmNetwork, observed));
-  const hold = plugged ? 'its interface is not wanted any more, but still plugged' : undefined;
+  const isSwapped = isServed || isOnOtherNetwork(owned, vmNetwork, observed);
+  const isUsed = runningLaunchersOf(owner.uid, observed).some((pod) => mayUseClaim(pod, claim, observed));
+  // for a swapped interface, the VMI reports the interface of the other claim or network
+  const isPlugged = isUsed || (!isSwapped && isReported(owned, vmNetwork, observed));
+  const keepReason = isPlugged ? 'its interface was removed from the spec, but is still plugged in' : undefined;
   return releaseOrWait(
     owned,
-    hold,
-    swapped ? 'its interface has another claim or network now' : describeLoss(owned, vmNetwork, observed),
+    keepReason,
+    isSwapped ? 'its interface has another claim or network now' : describeLoss(owned, vmNetwork, observed),
   );
 }
 
-/** An interface that is there loses a claim which was deleted, and gets no other. */
+/** An interface that still exists gets no new claim if a deleted claim may not be replaced. */
 function describeLoss({ owner }: OwnedClaim, vmNetwork: string, { vm, vmi }: ObservedWorkload): string {
   const specs = [
     ...(vm?.metadata.uid === owner.uid ? [vm.spec] : []),
@@ -63,7 +65,7 @@ function describeLoss({ owner }: OwnedClaim, vmNetwork: string, { vm, vmi }: Obs
   ];
   const hasInterface = specs.some((spec) => spec.secondaryNetworks.get(vmNetwork)?.isUnplugRequested === false);
   return hasInterface
-    ? 'it was deleted, and its network, namespace or feature gate allows no new one'
+    ? 'it was deleted, and its network, its namespace or the feature gate allows no new claim'
     : 'its interface is unplugged';
 }
 
@@ -80,17 +82,18 @@ function isOnOtherNetwork({ claim, owner }: OwnedClaim, vmNetwork: string, obser
   return current.nadKey !== claimNadOf(claim) || network !== claim.spec.network;
 }
 
-/** kubevirt/ipam-extensions made it, for an interface that is not ours to judge, as that of a primary network. */
+/** kubevirt/ipam-extensions created the claim for an interface that Holdfast does not manage, such as that of a primary network. */
 function releaseUnknownInterface(owned: OwnedClaim, observed: ObservedWorkload): Action {
   const { claim } = owned;
-  if (!isBeingDeleted(claim)) return { kind: 'keep', claim, reason: 'for which interface it was made is not known' };
-  const hold = isInUse(owned, observed) ? 'it is being deleted while its VM runs' : undefined;
-  return releaseOrWait(owned, hold, 'it was deleted');
+  if (!isBeingDeleted(claim))
+    return { kind: 'keep', claim, reason: 'it is unknown for which interface it was created' };
+  const keepReason = isInUse(owned, observed) ? 'it was deleted while its VM is running' : undefined;
+  return releaseOrWait(owned, keepReason, 'it was deleted');
 }
 
 /**
- * Claims that nobody is known to own and that a user deleted, with our finalizer on them: those that kubevirt/ipam-extensions made, whose owner was
- * taken away by `--cascade=orphan`.
+ * Releases claims without an owner that a user deleted and that have our finalizer. kubevirt/ipam-extensions created them, and
+ * `--cascade=orphan` removed their owner.
  */
 export function releaseOwnerless(observed: ObservedWorkload): Action[] {
   const running = observed.launchers.filter((pod) => !isTerminal(pod));
@@ -99,30 +102,30 @@ export function releaseOwnerless(observed: ObservedWorkload): Action[] {
     .filter((claim) => claim.metadata.finalizers?.includes(CLAIM_FINALIZER))
     .map((claim) =>
       running.some((pod) => refersTo(pod, claim))
-        ? waitAction(claim.metadata.name, 'it has no owner and is being deleted, but a launcher uses it')
+        ? waitAction(claim.metadata.name, 'it has no owner and was deleted, but a launcher uses it')
         : { kind: 'release', claim, reason: 'it has no owner and was deleted' },
     );
 }
 
 /**
- * @param hold why the claim must stay for now
- * @param wanted where a successor shall follow
+ * @param keepReason why the claim must stay for now
+ * @param desired given if a successor should be created
  */
 function releaseOrWait(
   { claim, owner, state }: OwnedClaim,
-  hold: string | undefined,
+  keepReason: string | undefined,
   why: string,
-  wanted?: DesiredClaim,
+  desired?: DesiredClaim,
 ): Action {
-  if (hold !== undefined) return waitAction(claim.metadata.name, hold);
+  if (keepReason !== undefined) return waitAction(claim.metadata.name, keepReason);
   if (isBeingDeleted(claim) && !claim.metadata.finalizers?.includes(CLAIM_FINALIZER)) {
-    return waitAction(claim.metadata.name, `${why}; finalizers of others hold it`);
+    return waitAction(claim.metadata.name, `${why}, but finalizers of others hold it`);
   }
   return {
     kind: 'release',
     claim,
-    ...(state === 'alive' && { ownerLives: true }),
-    ...(wanted !== undefined && { successor: successorOf(claim, owner, wanted) }),
+    ...(state === 'alive' && { isOwnerAlive: true }),
+    ...(desired !== undefined && { successor: successorOf(claim, owner, desired) }),
     reason: why,
   };
 }

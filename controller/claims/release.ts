@@ -11,31 +11,31 @@ export type ReleaseClient = Pick<Client, 'patch' | 'delete' | 'find'>;
 
 export interface ReleaseContext {
   call: CallOptions;
-  /** Looks again whether nothing uses the claim. */
+  /** Reads again whether anything uses the claim. */
   isStillDue: (action: Release) => Promise<boolean>;
 }
 
-/** A VM that lives may start: no write may be delayed for long after the look that allowed it. */
+/** A living VM may start at any time, so a write must soon follow the read that allowed it. */
 const DEADLINE_MS = 2000;
 
 /**
- * Deletes the claim as it was judged; our finalizer goes last, so that a crash in between leaves it ours to finish. Who has come to
- * use it before the deletion is seen by a second look.
+ * Deletes the claim as it was planned, then removes our finalizer: after a crash in between, the next sync finishes the release. If the owner is
+ * alive, a second read after the deletion finds pods that began to use the claim before it.
  */
 export async function release(action: Release, client: ReleaseClient, context: ReleaseContext): Promise<void> {
-  const { claim, ownerLives = false } = action;
-  const call = ownerLives ? { ...context.call, deadlineMs: DEADLINE_MS } : context.call;
-  const judged = isBeingDeleted(claim) ? claim : await deleteClaim(claim, client, call);
-  const isNew = judged !== undefined && !isBeingDeleted(claim);
-  if (isNew && ownerLives && !(await context.isStillDue(action))) {
-    throw conflict(`IPAMClaim ${objectKey(claim)} is in use again: it serves to the end`);
+  const { claim, isOwnerAlive = false } = action;
+  const call = isOwnerAlive ? { ...context.call, deadlineMs: DEADLINE_MS } : context.call;
+  const deleted = isBeingDeleted(claim) ? claim : await deleteClaim(claim, client, call);
+  const isNew = deleted !== undefined && !isBeingDeleted(claim);
+  if (isNew && isOwnerAlive && !(await context.isStillDue(action))) {
+    throw conflict(`IPAMClaim ${objectKey(claim)} is in use again: it is released when its VM stops`);
   }
-  const position = judged?.metadata.finalizers?.indexOf(CLAIM_FINALIZER) ?? -1;
+  const position = deleted?.metadata.finalizers?.indexOf(CLAIM_FINALIZER) ?? -1;
   if (position >= 0)
     await removeFinalizer(claim, position, (patch) => client.patch(IPAM_CLAIMS, claimRef(claim), patch, call));
 }
 
-/** @returns the claim whose finalizers are to be dropped; undefined where it is gone */
+/** @returns the claim whose finalizer has to be removed; undefined if it is gone */
 async function deleteClaim(claim: IPAMClaim, client: ReleaseClient, call: CallOptions): Promise<IPAMClaim | undefined> {
   const { uid, resourceVersion } = claim.metadata;
   try {
@@ -45,13 +45,13 @@ async function deleteClaim(claim: IPAMClaim, client: ReleaseClient, call: CallOp
     if (!isConflict(error)) throw error;
     const changed = await client.find(IPAM_CLAIMS, claimRef(claim), call);
     if (changed === undefined || changed.metadata.uid !== uid) return undefined;
-    // the garbage collector was first
+    // the garbage collector deleted it first
     if (isBeingDeleted(changed) && claimOwnerOf(changed)?.uid === claimOwnerOf(claim)?.uid) return changed;
     throw error;
   }
 }
 
-/** A claim that was judged when it was being deleted is as it was judged; one that we have just deleted stays so. */
+/** If the claim was being deleted already when it was read, it must not have changed since. */
 async function removeFinalizer(
   claim: IPAMClaim,
   position: number,
@@ -70,7 +70,7 @@ async function removeFinalizer(
     await patch({ type: 'json', operations });
   } catch (error) {
     if (isNotFound(error)) return;
-    // the API server answers a patch whose tests fail as if the patch were wrong
+    // the API server answers 422 if a test of the patch fails
     if (isInvalid(error)) throw conflict(error.message);
     throw error;
   }

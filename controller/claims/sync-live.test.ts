@@ -22,7 +22,7 @@ const SWAP: WorkloadScenario = {
   launchers: [launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] })],
 };
 
-describe('syncing where the API server knows better than the caches', () => {
+describe('a sync while the caches lag behind the API server', () => {
   let world: ClaimsWorld;
   let api: WorldApi;
 
@@ -58,7 +58,7 @@ describe('syncing where the API server knows better than the caches', () => {
     return world.create('claims', { ...made, metadata });
   }
 
-  it('makes claims where the gate is open for the namespace', async () => {
+  it('creates claims if the gate is open for the namespace', async () => {
     const asked: string[] = [];
     const isGateOpen = (namespace: string) => asked.push(namespace) > 1;
     for (const posted of [0, 1]) {
@@ -68,7 +68,7 @@ describe('syncing where the API server knows better than the caches', () => {
     expect(asked).to.deep.equal(['vms', 'vms']);
   });
 
-  it('ends every request with the signal of a stop', async () => {
+  it('passes the stop signal to every request', async () => {
     const { signal } = new AbortController();
     const signals: unknown[] = [];
     api.before = (request) => void signals.push(request.signal);
@@ -78,7 +78,7 @@ describe('syncing where the API server knows better than the caches', () => {
     expect(signals).to.deep.equal(api.seen.map(() => signal));
   });
 
-  describe('for a claim whose VM lives', () => {
+  describe('for a claim whose VM exists', () => {
     let given: WorkloadScenario;
     const reads = ['GET vms vm1', 'GET vmis vm1', 'GET launchers'];
 
@@ -88,12 +88,12 @@ describe('syncing where the API server knows better than the caches', () => {
       given = { vm: vm({}, { uid: owner.uid }), claims: [stored(claim({ owner }))] };
     });
 
-    it('looks again between the deletion and the end', async () => {
+    it('reads the workload again between deletion and removal of the finalizer', async () => {
       expect(await sync(given)).to.equal(undefined);
       expect(api.seen).to.deep.equal([...reads, 'DELETE claims vm1.data', ...reads, 'PATCH claims vm1.data']);
     });
 
-    it('leaves the claim to a launcher that came before the deletion', async () => {
+    it('keeps the claim for a launcher that was created before the deletion', async () => {
       api.before = ({ method }) => {
         if (method === 'DELETE') world.create('launchers', launcher([{ nad: 'blue', claim: 'vm1.data' }]));
       };
@@ -102,7 +102,7 @@ describe('syncing where the API server knows better than the caches', () => {
       expect(world.get('claims', FIRST)?.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
     });
 
-    it('does not let a busy API server delay the writes for long', async () => {
+    it('bounds the time of each write if the API server is busy', async () => {
       const deadlines: unknown[] = [];
       api.before = ({ method, deadlineMs }) => {
         if (method !== 'GET') deadlines.push(deadlineMs);
@@ -112,18 +112,18 @@ describe('syncing where the API server knows better than the caches', () => {
     });
   });
 
-  describe('for a network whose name kubevirt/ipam-extensions writes another way', () => {
+  describe('for a network whose claim kubevirt/ipam-extensions names differently', () => {
     const ODD: WorkloadScenario = { vm: vm({ multus_iface: 'blue' }) };
     const NAME = claimName('vm1', 'multus_iface');
     const READ = 'GET claims vm1.multus.iface';
 
-    it('creates a claim after one look for the one that kubevirt/ipam-extensions may have made', async () => {
+    it('creates a claim after one read for that of kubevirt/ipam-extensions', async () => {
       expect(await sync(ODD)).to.equal(undefined);
       expect(api.seen).to.deep.equal([READ, 'POST claims']);
       expect(world.get('claims', `vms/${NAME}`)).to.not.equal(undefined);
     });
 
-    it('creates none while the caches do not show the one that kubevirt/ipam-extensions made, and adopts that', async () => {
+    it('creates none while the caches lack the claim of kubevirt/ipam-extensions, then adopts it', async () => {
       const former = stored(claimOfIpamExtensions({ name: 'vm1.multus.iface' }));
       expect(await sync(ODD)).to.have.property('retry');
       expect(api.seen).to.deep.equal([READ]);
@@ -141,7 +141,7 @@ describe('syncing where the API server knows better than the caches', () => {
       { name: 'another network of the VM', given: { vmNetwork: 'multus-_iface' } },
     ];
     for (const { name, given } of others) {
-      it(`creates a claim beside one of that name for ${name}`, async () => {
+      it(`creates a claim although one of that name exists for ${name}`, async () => {
         stored(claimOfIpamExtensions({ name: 'vm1.multus.iface', ...given }));
         await sync(ODD);
         expect(api.seen).to.deep.equal([READ, 'POST claims']);
@@ -149,13 +149,13 @@ describe('syncing where the API server knows better than the caches', () => {
     }
   });
 
-  it('takes the second name beside a claim that has the first', async () => {
+  it('uses the second name if a claim has the first', async () => {
     expect(await sync({ ...SWAP, claims: [stored()] })).to.equal(undefined);
     expect(api.seen).to.deep.equal(['GET claims vm1.data', 'POST claims']);
     expect(world.get('claims', `vms/${SECOND}`)).to.not.equal(undefined);
   });
 
-  it('does not take the second name where the first is free by now', async () => {
+  it('does not use the second name if the first is free now', async () => {
     const seen = stored();
     world.dropFinalizers('claims', FIRST, 'kubevirt.io/persistent-ipam');
     world.delete('claims', FIRST);

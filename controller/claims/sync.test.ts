@@ -17,7 +17,7 @@ import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 const KEY = 'vms/vm1';
 const LIVE_READS = ['GET vms vm1', 'GET vmis vm1', 'GET launchers'];
 
-describe('syncing a workload', () => {
+describe('a sync of a workload', () => {
   let world: ClaimsWorld;
   let api: WorldApi;
   let waiters: BlockedWorkloads;
@@ -61,13 +61,13 @@ describe('syncing a workload', () => {
     return world.create('claims', { ...claim(), metadata });
   }
 
-  it('creates claims without reading anything, and tells nobody', async () => {
+  it('creates claims without a live read and without an event', async () => {
     expect(await sync({ vm: vm({ data: 'blue', extra: 'blue' }) })).to.equal(undefined);
     expect(api.seen).to.deep.equal(['POST claims', 'POST claims']);
     expect(events).to.deep.equal([]);
   });
 
-  it('tells the VM why no pod gets the addresses of its claims, while nobody knows who creates launchers', async () => {
+  it('reports on the VM why no pod gets the addresses while KubeVirt’s namespace is unknown', async () => {
     kubevirt = { problem: 'kubevirtNamespace is wrong' };
     await sync({ vm: vm({ data: 'blue' }), claims: [storedClaim()] });
     expect(events).to.deep.equal([
@@ -78,13 +78,13 @@ describe('syncing a workload', () => {
     expect(events, 'of a VM without claims').to.deep.equal([]);
   });
 
-  it('lets a claim go after it has read VM, VMI and launchers, in this order', async () => {
+  it('releases a claim after it has read VM, VMI and launchers, in this order', async () => {
     expect(await sync({ claims: [storedClaim()] })).to.equal(undefined);
     expect(api.seen).to.deep.equal([...LIVE_READS, 'DELETE claims vm1.data', 'PATCH claims vm1.data']);
     expect(world.list('claims')).to.deep.equal([]);
   });
 
-  it('lets no claim go that the API server knows a reason for', async () => {
+  it('releases no claim that a live read shows to be in use', async () => {
     const stored = storedClaim();
     world.create('launchers', launcher([{ nad: 'blue', claim: 'vm1.data' }]));
     expect(await sync({ claims: [stored] })).to.have.property('retry');
@@ -92,7 +92,7 @@ describe('syncing a workload', () => {
     expect(world.get('claims', 'vms/vm1.data')).to.deep.equal(stored);
   });
 
-  it('does what needs no confirmation although the rest is not confirmed', async () => {
+  it('applies actions that need no confirmation although others are not confirmed', async () => {
     const stored = storedClaim();
     world.create('vms', { ...vm({ data: 'blue', extra: 'blue' }), running: true });
     const given = { vm: vm({ extra: 'blue' }), claims: [stored] };
@@ -100,7 +100,7 @@ describe('syncing a workload', () => {
     expect(api.seen).to.deep.equal([...LIVE_READS, 'POST claims']);
   });
 
-  it('takes a kind that the API server does not know for no proof that its objects are gone', async () => {
+  it('does not take an unknown kind as proof that its objects are gone', async () => {
     const stored = storedClaim();
     api.before = ({ path }: ApiRequest) => {
       if (path.includes('virtualmachines/')) {
@@ -112,7 +112,7 @@ describe('syncing a workload', () => {
     expect(world.get('claims', 'vms/vm1.data')).to.deep.equal(stored);
   });
 
-  it('keeps a claim and tells it why while the API server does not serve VMs, and releases it afterwards', async () => {
+  it('keeps a claim with an event while the API server does not serve VMs, and releases it afterwards', async () => {
     const stored = storedClaim();
     areServed = false;
     expect(await sync({ claims: [stored] })).to.have.property('retry');
@@ -131,7 +131,7 @@ describe('syncing a workload', () => {
     expect(api.seen).to.deep.equal(['POST claims']);
   });
 
-  it('tells the VM in the server’s words that its claim is refused, and goes on with the other', async () => {
+  it('reports the API server’s refusal of a claim on the VM, and creates the other claim', async () => {
     api.before = ({ body }: ApiRequest) => {
       const { name } = (body as { metadata: { name: string } }).metadata;
       if (name === 'vm1.data') throw apiError(403, 'Forbidden', 'exceeded quota: claims', name);
@@ -143,9 +143,9 @@ describe('syncing a workload', () => {
     expect(events[0]).to.match(/^Warning VirtualMachine vm-uid IPAMClaimRefused: .*exceeded quota: claims$/);
   });
 
-  it('tells the VM of a claim in the way, tries again, and waits for the claim', async () => {
+  it('reports the blocking claim on the VM, retries, and waits for that claim', async () => {
     const given = { vm: vm({ data: 'blue' }), claims: [claim({ owner: vmReference('u2', 'vm2') })] };
-    expect(await sync(given)).to.deep.equal({ retry: 'in the way: IPAMClaim vm1.data' });
+    expect(await sync(given)).to.deep.equal({ retry: 'blocked by IPAMClaim vm1.data' });
     expect(waiters.blockedBy('vms/vm1.data')).to.deep.equal([KEY]);
     expect(events).to.have.lengthOf(1);
     expect(events[0]).to.match(/^Warning VirtualMachine vm-uid IPAMClaimConflict: IPAMClaim vms\/vm1\.data belongs to/);
@@ -154,13 +154,13 @@ describe('syncing a workload', () => {
     expect(waiters.blockedBy('vms/vm1.data')).to.deep.equal([]);
   });
 
-  it('tells a standalone VMI of a NAD that is missing', async () => {
+  it('reports a missing NAD on a standalone VMI', async () => {
     await sync({ vmi: vmi({ data: 'missing' }, { vm: null }) });
     expect(events).to.have.lengthOf(1);
     expect(events[0]).to.match(/^Warning VirtualMachineInstance vmi-uid NetworkAttachmentNotFound: /);
   });
 
-  it('tells a new VM that it waits for the claim of an earlier one', async () => {
+  it('reports on a new VM that it waits for the claim of an earlier one', async () => {
     const given = {
       vm: vm({ data: 'blue' }, { uid: 'new-uid' }),
       launchers: [launcher([{ nad: 'blue', claim: 'vm1.data' }])],

@@ -35,11 +35,9 @@ export interface SyncDependencies {
   client: ClaimClient & Pick<Client, 'get'>;
   launchers: Pick<LauncherList, 'of'>;
   blockedWorkloads: BlockedWorkloads;
-  /** False while the API server does not serve VMs or VMIs: that one is not there then says nothing. */
+  /** False while the API server does not serve VMs or VMIs: an object that is not found may exist then. */
   areWorkloadsServed: () => boolean;
-  /** New claims may be made in the namespace. */
   isGateOpen: (namespace: string) => boolean;
-  /** How many claims one VM may have. */
   maxClaims: number;
   kubevirt: KubeVirtControllerSource;
   events: Pick<EventRecorder, 'event'>;
@@ -47,7 +45,7 @@ export interface SyncDependencies {
   log: Logger;
 }
 
-/** Brings the claims of one workload, a `namespace/name`, to what is wanted. Throws the error that asks for the soonest retry. */
+/** Returns a function that reconciles the claims of one workload, `namespace/name`. It throws the error that has to be retried first. */
 export function createSync(dependencies: SyncDependencies): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   return async (key, signal) => {
     const target = { key, call: signal === undefined ? {} : { signal } };
@@ -74,18 +72,18 @@ export function createSync(dependencies: SyncDependencies): (key: string, signal
     const next = mostUrgent(failures);
     if (next !== undefined) throw next.error;
     if (held.length > 0) return { retry: OWNER_KIND_NOT_SERVED };
-    if (dropped.length > 0) return { retry: 'the caches are behind the API server' };
-    return blockers.length > 0 ? { retry: `in the way: IPAMClaim ${blockers.join(', ')}` } : undefined;
+    if (dropped.length > 0) return { retry: 'the caches lag behind the API server' };
+    return blockers.length > 0 ? { retry: `blocked by IPAMClaim ${blockers.join(', ')}` } : undefined;
   };
 }
 
-/** The workload of a sync, and how its requests are made: a stop that takes too long ends them. */
+/** The workload of a sync. `call` ends its requests if the process stops. */
 interface SyncTarget {
   key: string;
   call: CallOptions;
 }
 
-/** Without the kinds of VMs, no read can prove that an owner is gone: its claims stay, and say why. */
+/** While VMs are not served, no read can prove that an owner is gone: its claims stay, and an event says why. */
 function deferUnconfirmable(
   actions: readonly Action[],
   { areWorkloadsServed, events, metrics, log }: SyncDependencies,
@@ -104,7 +102,7 @@ function deferUnconfirmable(
   return { planned: actions.filter((action) => !held.includes(action)), held };
 }
 
-/** Caches are enough to make a claim, not to let one go. */
+/** Caches justify creating a claim, but not releasing one. */
 async function confirmLive(
   target: SyncTarget,
   planned: Action[],
@@ -113,7 +111,7 @@ async function confirmLive(
   if (!planned.some(needsConfirmation)) return { confirmed: planned, dropped: [] };
   const result = confirm(planned, await planLive(target, dependencies));
   for (const { kind, reason } of result.dropped) {
-    dependencies.log.info({ workload: target.key, action: kind }, `not confirmed by the API server: ${reason}`);
+    dependencies.log.info({ workload: target.key, action: kind }, `not confirmed by a live read: ${reason}`);
   }
   return result;
 }
@@ -125,28 +123,28 @@ async function planLive({ key, call }: SyncTarget, dependencies: SyncDependencie
 
 function observeKey(key: string, workload: WorkloadObjects, dependencies: SyncDependencies): ObservedWorkload {
   const { listers, isGateOpen, maxClaims } = dependencies;
-  return observeWorkload(key, workload, listers, { gateOpen: isGateOpen(splitKey(key).namespace), maxClaims });
+  return observeWorkload(key, workload, listers, { isGateOpen: isGateOpen(splitKey(key).namespace), maxClaims });
 }
 
 /**
- * What the caches do not show yet: a second name is taken only beside a claim that has the first, because pods that start meanwhile are pointed at
- * the first name that is free; and no claim is created if kubevirt/ipam-extensions made one under another name.
+ * Checks the names of new claims against the API server. A second name is used only if a claim still holds the first one, because the webhook lets
+ * pods refer to the first free name. No claim is created if kubevirt/ipam-extensions created one under another name.
  */
 async function confirmNames(
   { key, call }: SyncTarget,
   { confirmed, dropped }: Confirmation,
   { client, log }: SyncDependencies,
 ): Promise<Confirmation> {
-  const lost = new Set<Action>();
+  const rejected = new Set<Action>();
   for (const action of confirmed) {
     if (action.kind !== 'create') continue;
     const why =
       (await findAdoptable(key, action.claim, { client, call })) ?? (await checkPrimaryName(action, { client, call }));
     if (why === undefined) continue;
-    lost.add(action);
+    rejected.add(action);
     log.info({ workload: key, claim: objectKey(action.claim) }, `not created: ${why}`);
   }
-  return { confirmed: confirmed.filter((action) => !lost.has(action)), dropped: [...dropped, ...lost] };
+  return { confirmed: confirmed.filter((action) => !rejected.has(action)), dropped: [...dropped, ...rejected] };
 }
 
 interface LiveClaimReader {
@@ -155,16 +153,16 @@ interface LiveClaimReader {
 }
 
 async function checkPrimaryName(
-  { beside }: Extract<Action, { kind: 'create' }>,
+  { firstNameHolder }: Extract<Action, { kind: 'create' }>,
   { client, call }: LiveClaimReader,
 ): Promise<string | undefined> {
-  if (beside === undefined) return undefined;
-  const { namespace, name, uid } = beside.metadata;
+  if (firstNameHolder === undefined) return undefined;
+  const { namespace, name, uid } = firstNameHolder.metadata;
   const first = await client.find(IPAM_CLAIMS, { namespace, name }, call);
-  return first?.metadata.uid === uid ? undefined : `the name ${name} is free by now`;
+  return first?.metadata.uid === uid ? undefined : `the name ${name} is free now`;
 }
 
-/** One read for each claim whose name kubevirt/ipam-extensions would have written another way. */
+/** Needs one read for each claim that kubevirt/ipam-extensions would have named differently. */
 async function findAdoptable(
   key: string,
   claim: IPAMClaim,
@@ -175,13 +173,13 @@ async function findAdoptable(
   const owner = claimOwnerOf(claim);
   const name = ipamExtensionsClaimName(vm, vmNetwork);
   if (owner === undefined || name === claimName(vm, vmNetwork)) return undefined;
-  const former = await client.find(IPAM_CLAIMS, { namespace, name }, call);
-  const isIt =
-    former !== undefined &&
-    isOwnedBy(former, owner) &&
-    former.spec.network === claim.spec.network &&
-    isForVmNetwork(former, vm, vmNetwork);
-  return isIt ? `IPAMClaim ${name} of kubevirt/ipam-extensions is for the same interface` : undefined;
+  const found = await client.find(IPAM_CLAIMS, { namespace, name }, call);
+  const isAdoptable =
+    found !== undefined &&
+    isOwnedBy(found, owner) &&
+    found.spec.network === claim.spec.network &&
+    isForVmNetwork(found, vm, vmNetwork);
+  return isAdoptable ? `IPAMClaim ${name} of kubevirt/ipam-extensions is for the same interface` : undefined;
 }
 
 function reportAction(action: Action, observed: ObservedWorkload, { log, metrics, events }: SyncDependencies): void {
@@ -191,13 +189,13 @@ function reportAction(action: Action, observed: ObservedWorkload, { log, metrics
   const level = kind === 'keep' || kind === 'wait' ? 'debug' : kind === 'refuse' ? 'warn' : 'info';
   log[level]({ workload, action: kind, ...(claim !== undefined && { claim }) }, reason);
   metrics.decided(kind);
-  if (!('notice' in action)) return;
-  metrics.notified(action.notice.reason);
-  const subject = eventSubjectOf(action.notice.regarding, observed);
-  events.event(subject, kind === 'wait' ? 'Normal' : 'Warning', action.notice.reason, action.notice.message);
+  if (!('event' in action)) return;
+  metrics.notified(action.event.reason);
+  const subject = eventSubjectOf(action.event.regarding, observed);
+  events.event(subject, kind === 'wait' ? 'Normal' : 'Warning', action.event.reason, action.event.message);
 }
 
-/** Its launchers are admitted, and get none of the addresses. */
+/** Launchers of this workload are admitted without the addresses of its claims. */
 function reportUnknownKubeVirt(observed: ObservedWorkload, { kubevirt, events, metrics }: SyncDependencies): void {
   const { problem } = kubevirt.controller();
   if (problem === undefined || observed.claims.length === 0 || (observed.vm ?? observed.vmi) === undefined) return;

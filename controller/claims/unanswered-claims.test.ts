@@ -15,7 +15,7 @@ const SAID = (type: string): Condition[] => [
   { type, status: 'False', reason: 'SubnetExhausted', message: 'x', lastTransitionTime: '' },
 ];
 
-describe('claims that ipam has not answered', () => {
+describe('claims without an answer from ipam', () => {
   class Bed {
     readonly clock = new ManualClock(START);
     readonly events: string[] = [];
@@ -47,12 +47,12 @@ describe('claims that ipam has not answered', () => {
   });
   afterEach(() => bed.unanswered.stop());
 
-  it('are reported on the claim and its VM after a minute, once', async () => {
+  it('are reported once, on the claim and its VM, after a minute', async () => {
     await bed.pass(59);
     expect(bed.events).to.deep.equal([]);
     await bed.pass(600);
     const text =
-      /IPAMClaim vm1\.data has no addresses: Holdfast's IPAM has not answered within 60 s\. Check that a pod/;
+      /IPAMClaim vm1\.data has no addresses: holdfast-ipam has not answered within 60 s\. Check that a holdfast-ipam pod/;
     expect(bed.events).to.have.lengthOf(2);
     expect(bed.events[0])
       .to.match(/^Warning IPAMNotAnswering on IPAMClaim vm1\.data/)
@@ -62,7 +62,7 @@ describe('claims that ipam has not answered', () => {
       .and.to.match(text);
   });
 
-  it('are not reported before each has waited for a minute itself', async () => {
+  it('are reported only after each has waited for a minute', async () => {
     await bed.pass(50);
     bed.claims = [claim({ name: 'vm2.data' })];
     await bed.pass(50);
@@ -80,14 +80,14 @@ describe('claims that ipam has not answered', () => {
     ['is for a NAD that is gone', () => (bed.nad = undefined)],
     ['comes while the feature gate is closed', () => (bed.open = false)],
   ] as const) {
-    it(`are not those of which one ${what}`, async () => {
+    it(`do not include one that ${what}`, async () => {
       change();
       await bed.pass(300);
       expect(bed.events).to.deep.equal([]);
     });
   }
 
-  it('are those, too, to which somebody else wrote a condition', async () => {
+  it('include those with a condition of another writer', async () => {
     bed.claims = [{ ...claim(), status: { ips: [], conditions: SAID('Theirs') } }];
     await bed.pass(300);
     expect(bed.events).to.have.lengthOf(2);

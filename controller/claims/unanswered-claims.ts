@@ -21,13 +21,13 @@ export interface UnansweredDeps {
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
 
-/** Tells users of claims that ipam has not answered, once for each claim: while ipam is down, it cannot say so itself. */
+/** Reports claims without a status from ipam, once for each claim: `holdfast ipam` cannot report its own failure. */
 export class UnansweredClaims {
   readonly #deps: UnansweredDeps;
-  /** By UID: when a claim without an answer was seen first. */
-  #seen = new Map<string, { since: number; isTold: boolean }>();
+  /** When each claim without an answer was first seen, by UID. */
+  #seen = new Map<string, { firstSeen: number; isReported: boolean }>();
   #abort: AbortController | undefined;
-  #looking: Promise<void> = Promise.resolve();
+  #running: Promise<void> = Promise.resolve();
 
   constructor(deps: UnansweredDeps) {
     this.#deps = deps;
@@ -35,51 +35,51 @@ export class UnansweredClaims {
 
   start(): void {
     this.#abort = new AbortController();
-    this.#looking = this.#lookRepeatedly(this.#abort.signal);
+    this.#running = this.#checkRepeatedly(this.#abort.signal);
   }
 
   async stop(): Promise<void> {
     this.#abort?.abort();
-    await this.#looking;
+    await this.#running;
   }
 
-  async #lookRepeatedly(signal: AbortSignal): Promise<void> {
+  async #checkRepeatedly(signal: AbortSignal): Promise<void> {
     const { clock, gate, afterMs } = this.#deps;
     const pauseMs = Math.min(Math.max(afterMs / 4, MIN_PAUSE_MS), MAX_PAUSE_MS);
     while (!signal.aborted) {
-      if (gate.isOpen()) this.#look();
+      if (gate.isOpen()) this.#check();
       await clock.sleep(pauseMs, signal);
     }
   }
 
-  #look(): void {
+  #check(): void {
     const { claims, clock, afterMs } = this.#deps;
     const now = clock.now();
-    const seen = new Map<string, { since: number; isTold: boolean }>();
+    const seen = new Map<string, { firstSeen: number; isReported: boolean }>();
     for (const claim of claims.list()) {
       if (!this.#isUnanswered(claim)) continue;
       const { uid = '' } = claim.metadata;
-      const entry = this.#seen.get(uid) ?? { since: now, isTold: false };
+      const entry = this.#seen.get(uid) ?? { firstSeen: now, isReported: false };
       seen.set(uid, entry);
-      if (entry.isTold || now - entry.since < afterMs) continue;
-      entry.isTold = true;
-      this.#tell(claim);
+      if (entry.isReported || now - entry.firstSeen < afterMs) continue;
+      entry.isReported = true;
+      this.#report(claim);
     }
     this.#seen = seen;
   }
 
-  /** It is for ipam to answer, which writes addresses or says why there are none. */
+  /** Only claims on networks of `holdfast ipam` count: it writes addresses or the reason why there are none. */
   #isUnanswered(claim: IPAMClaim): boolean {
     if (claim.status !== undefined || isBeingDeleted(claim)) return false;
     const nad = this.#deps.networks.get(claimNadOf(claim) ?? '');
     return nad?.delegation.kind === 'holdfast';
   }
 
-  #tell(claim: IPAMClaim): void {
+  #report(claim: IPAMClaim): void {
     const { events, log, afterMs } = this.#deps;
     const message =
-      `IPAMClaim ${claim.metadata.name} has no addresses: Holdfast's IPAM has not answered within ${afterMs / 1000} s. ` +
-      'Check that a pod of holdfast-ipam runs and leads';
+      `IPAMClaim ${claim.metadata.name} has no addresses: holdfast-ipam has not answered within ${afterMs / 1000} s. ` +
+      'Check that a holdfast-ipam pod is running and is the leader';
     log.warn({ claim: objectKey(claim) }, message);
     for (const subject of claimEventSubjects(claim))
       events.event(subject, 'Warning', EventReason.IpamNotResponding, message);

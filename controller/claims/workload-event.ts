@@ -1,6 +1,6 @@
 import type { EventReason } from '../../api/names.js';
 
-/** What a user is told, on the VM or, where there is none, on the VMI. */
+/** An event for the user, on the VM or, if there is no VM, on the VMI. */
 export interface WorkloadEvent {
   reason: EventReason;
   message: string;

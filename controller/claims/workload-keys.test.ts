@@ -14,14 +14,14 @@ function changed<S extends KubeObject>(before: S, object: S): ObjectChange<S> {
   return { type: 'changed', object, before };
 }
 
-describe('what a change makes work on', () => {
+describe('the workloads that a change concerns', () => {
   const nothing = cachesOf({});
 
-  it('of a launcher: the VMI that controls it', () => {
+  it('include the VMI that controls a changed launcher', () => {
     expect(keysOfLauncher(added(launcher([])), nothing.claims)).to.deep.equal(['vms/vm1']);
   });
 
-  it('of a launcher that its VMI left behind: the workloads whose claims it refers to, and the VMI that it had', () => {
+  it('of an orphaned launcher are those whose claims it refers to, and its former VMI', () => {
     const before = launcher(
       [
         { nad: 'blue', claim: 'vm1.data' },
@@ -34,12 +34,12 @@ describe('what a change makes work on', () => {
     expect(keysOfLauncher(changed(before, { ...before, metadata }), claims)).to.deep.equal(['vms/vm0', 'vms/vm1']);
   });
 
-  it('of a claim: the owners that it had and has', () => {
+  it('of a changed claim are its old and its new owner', () => {
     const other = claim({ owner: vmReference('u2', 'vm2') });
     expect(keysOfClaim(changed(claim(), other), new BlockedWorkloads())).to.deep.equal(['vms/vm1', 'vms/vm2']);
   });
 
-  it('of a claim without an owner, but with our finalizer: what its label says', () => {
+  it('of a claim without an owner but with our finalizer follow from its label', () => {
     expect(keysOfClaim(added(claimOfIpamExtensions({ owner: null })), new BlockedWorkloads())).to.deep.equal([
       'vms/vm1',
     ]);
@@ -48,7 +48,7 @@ describe('what a change makes work on', () => {
     ).to.deep.equal([]);
   });
 
-  it('of a claim: those who wait for its name', () => {
+  it('of a changed claim include those that wait for its name', () => {
     const waiters = new BlockedWorkloads();
     waiters.set('vms/vm3', ['vms/vm1.data', 'vms/vm1.extra']);
     waiters.set('vms/vm4', ['vms/vm1.data']);
@@ -57,14 +57,14 @@ describe('what a change makes work on', () => {
     expect(keysOfClaim({ type: 'removed', object: foreign, before: foreign }, waiters)).to.deep.equal(['vms/vm4']);
   });
 
-  it('of a NAD: the VMs and VMIs that name it', () => {
+  it('of a NAD are the VMs and VMIs that name it', () => {
     const caches = cachesOf({ vm: vm({ data: 'blue', extra: 'blue' }), vmi: vmi({ data: 'green' }, { name: 'vm2' }) });
     expect(keysOfNad(added(nad('blue', {})), caches)).to.deep.equal(['vms/vm1']);
     expect(keysOfNad(added(nad('green', {})), caches)).to.deep.equal(['vms/vm2']);
     expect(keysOfNad(added(nad('blue', {}, 'elsewhere')), caches)).to.deep.equal([]);
   });
 
-  it('of a namespace: all that is in it, where it opts in or out', () => {
+  it('of a namespace that opts in or out are all of its VMs and VMIs', () => {
     const caches = cachesOf({ vm: vm({}), vmi: vmi({}) });
     const before = { metadata: { name: 'vms' } };
     const after = { metadata: { name: 'vms', labels: { 'ipam.holdfast.dev/persistent-ips': 'disabled' } } };
@@ -72,7 +72,7 @@ describe('what a change makes work on', () => {
     expect(keysOfNamespace(changed(after, { ...after }), caches)).to.deep.equal([]);
   });
 
-  it('of the whole cluster: every VM, VMI and owner of a claim', () => {
+  it('of the whole cluster are every VM, VMI and owner of a claim', () => {
     const list = <S>(...objects: S[]) => ({ list: () => objects });
     const caches = {
       vms: list(vm({})),

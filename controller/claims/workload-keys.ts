@@ -8,11 +8,11 @@ import { claimReferencesOf } from './references.js';
 import type { Lister } from '../../kube/cache.js';
 import type { BlockedWorkloads } from './blocked-workloads.js';
 
-/** Which workloads a change concerns. */
+/** Each function returns the keys of the workloads that a change concerns. */
 
 type WorkloadListers = Record<'vms' | 'vmis', Lister<KubeObject>>;
 
-/** Of a launcher that no VMI controls any more, the workloads whose claims it refers to. */
+/** A launcher without a VMI concerns the workloads whose claims it refers to. */
 export function keysOfLauncher(change: ObjectChange<Pod>, claims: Pick<Lister<IPAMClaim>, 'get'>): string[] {
   return versionsOf(change).flatMap((pod) => {
     if (controllingVmi(pod) !== undefined) return [workloadOfLauncher(pod)];
@@ -23,7 +23,7 @@ export function keysOfLauncher(change: ObjectChange<Pod>, claims: Pick<Lister<IP
   });
 }
 
-/** The owners that it had and has, and those who wait for its name. */
+/** A claim concerns its old and its new owner, and the workloads that wait for its name. */
 export function keysOfClaim(change: ObjectChange<IPAMClaim>, waiters: BlockedWorkloads): string[] {
   return [...versionsOf(change).flatMap(workloadOfClaim), ...waiters.blockedBy(objectKey(change.object))];
 }
@@ -32,7 +32,7 @@ export function keysOfNad(change: ObjectChange<KubeObject>, workloads: WorkloadL
   return keysByIndex(workloads, BY_NAD, objectKey(change.object));
 }
 
-/** All of a namespace that opts out or in. */
+/** If a namespace opts in or out, all its workloads are concerned. */
 export function keysOfNamespace(change: ObjectChange<KubeObject>, workloads: WorkloadListers): string[] {
   const [before = '{}', after] = versionsOf(change).map(({ metadata }) => JSON.stringify(metadata.labels ?? {}));
   return change.type === 'changed' && before === after
@@ -44,7 +44,7 @@ interface ListSource<S> {
   list(): readonly S[];
 }
 
-/** Every workload that there is anything of. */
+/** Returns the keys of all workloads with a VM, a VMI or a claim. */
 export function allKeys(caches: {
   vms: ListSource<KubeObject>;
   vmis: ListSource<KubeObject>;

@@ -15,9 +15,9 @@ function summary(action: Action): string {
     case 'keep':
       return `keep ${action.claim.metadata.name}`;
     case 'wait':
-      return `wait for ${action.claimName}${action.notice ? `, ${action.notice.reason} on ${action.notice.regarding}` : ''}`;
+      return `wait for ${action.claimName}${action.event ? `, ${action.event.reason} on ${action.event.regarding}` : ''}`;
     case 'refuse':
-      return `refuse ${action.notice.reason} on ${action.notice.regarding}`;
+      return `refuse ${action.event.reason} on ${action.event.regarding}`;
   }
 }
 

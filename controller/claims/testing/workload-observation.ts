@@ -58,7 +58,7 @@ export function observationOf(given: WorkloadScenario): ObservedWorkload {
   const listers = cachesOf(given);
   const key = `${NAMESPACE}/${given.name ?? 'vm1'}`;
   return observeWorkload(key, readWorkload(key, listers), listers, {
-    gateOpen: !given.gateClosed,
+    isGateOpen: !given.gateClosed,
     maxClaims: given.maxClaims ?? 32,
   });
 }
