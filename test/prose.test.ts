@@ -21,12 +21,14 @@ describe('the prose linter', () => {
   });
 
   it('reads comments and descriptions of YAML, and comments of Go', () => {
-    expect(passagesOf('a.yaml', '# One\n# two\nkind: Pod\ndescription: Three.')).to.deep.equal([
+    expect(
+      passagesOf('a.yaml', '# One\n# two\nkind: Pod\n  description: >-\n    Three\n    four.\n  type: x'),
+    ).to.deep.equal([
       { line: 1, text: 'One two' },
-      { line: 4, text: 'Three.' },
+      { line: 4, text: ' Three four.' },
     ]);
-    expect(passagesOf('a.go', 'package main\n\n// Four\n// five\nfunc main() {}')).to.deep.equal([
-      { line: 3, text: 'Four five' },
+    expect(passagesOf('a.go', 'package main\n\n// Five\n// six\nfunc main() {}')).to.deep.equal([
+      { line: 3, text: 'Five six' },
     ]);
   });
 

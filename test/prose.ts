@@ -21,14 +21,18 @@ export interface Passage {
   readonly text: string;
 }
 
-/** What people read in a file: Markdown as a whole; of code the comments, and the strings that are prose. */
+/** A line of a text of YAML that spans several lines. */
+const CONTINUATION = /^\s+(?=\S)(?![\w.-]+:(?: |$)|- |[#{[])(.*\S)/;
+
+/** Finds the text that people read in code: comments, and strings that are prose. */
 export function passagesOf(path: string, text: string): Passage[] {
   if (path.endsWith('.ts')) return passagesOfTypeScript(text);
   const prose = path.endsWith('.go') ? /^\s*\/\/ (.*)$/ : /^\s*(?:- )?(?:# |(?:description|message): ?['">-]*)(.*)$/;
   const passages: { line: number; text: string }[] = [];
   for (const [index, line] of text.split('\n').entries()) {
-    const [, found] = prose.exec(line) ?? [];
     const last = passages.at(-1);
+    const continues = last !== undefined && last.line > 0 && path.endsWith('.yaml');
+    const [, found] = prose.exec(line) ?? (continues ? CONTINUATION.exec(line) : null) ?? [];
     if (found === undefined) passages.push({ line: 0, text: '' });
     else if (last !== undefined && last.line > 0) last.text += ` ${found}`;
     else passages.push({ line: index + 1, text: found });
