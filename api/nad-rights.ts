@@ -1,15 +1,15 @@
-/** What the administrator allows the NADs of one namespace. */
+/** What an administrator allows the NADs of one namespace to do. */
 export interface NadRights {
-  /** A pool serves all namespaces, unless its NAD names some. */
+  /** Pools serve all namespaces, unless their NADs list some. */
   readonly servesAll: boolean;
-  /** Nodes may show how many addresses of a pool are free. */
+  /** NADs may set publishCapacity. */
   readonly publishesCapacity: boolean;
 }
 
-/** By the namespace of the NADs. */
+/** Returns the rights of the NADs of a namespace. */
 export type NadRightsLookup = (namespace: string) => NadRights;
 
-/** What an administrator configures. */
+/** The flags that grant rights to NADs, as lists of namespaces. */
 export interface NadRightsConfig {
   readonly globalNamespaces: readonly string[];
   readonly capacityNamespaces: readonly string[];

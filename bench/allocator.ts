@@ -136,8 +136,8 @@ function measureChoice(leases: LeaseBook, pool: Pool): number {
     const chosen = findCandidates(pool, wish, leases.view(pool), terms);
     const first = chosen.ok ? chosen.candidates[0] : undefined;
     if (first?.kind !== 'create') throw new Error('nothing is free');
-    leases.hold(pool.addressSpace, first.address);
-    leases.unhold(pool.addressSpace, first.address);
+    leases.markPending(pool.addressSpace, first.address);
+    leases.clearPending(pool.addressSpace, first.address);
   }
   return ((performance.now() - began) * 1000) / ROUNDS;
 }

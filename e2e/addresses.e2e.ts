@@ -89,7 +89,7 @@ describeStory('A full pool', (story) => {
     await story().addresses.waitForIPs('vm2.data');
     await story().createVm('vm3', { data: 'blue' }, { running: false });
     const condition = await story().addresses.waitForRefusal('vm3.data', 'SubnetExhausted');
-    expect(condition.message).to.include('is full: 2 of 2 leased, 2 held by stopped VMs');
+    expect(condition.message).to.include('is full: 2 of 2 leased, 2 of them by stopped VMs');
     expect((await story().waitForEvent('vm3', 'AddressesNotAllocated')).message).to.include('is full: 2 of 2');
     await story().waitForEvent('vm3.data', 'AddressesNotAllocated');
     expect((await story().waitForClaim('vm3.data')).status?.ips).to.deep.equal([]);

@@ -32,20 +32,20 @@ import { createValidationWebhook } from './validation/webhook.js';
 import { createViews } from './views.js';
 
 const NAME = 'holdfast-ipam';
-/** Pools are few, and each is written once a second at most. */
+/** There are few pools, and each is written at most once a second. */
 const POOL_WORKERS = 4;
-/** Each writes several blocks at once. */
+/** Each worker writes several blocks in parallel. */
 const BLOCK_WORKERS = 2;
 
 /**
- * Pools, leases, and the addresses of claims. Every replica follows the cluster and serves admission; the one that leads works.
+ * Creates the process `holdfast ipam`. Every replica fills caches and serves admission reviews; only the leader writes.
  * @param identity unique among the candidates for leadership
  */
 export function createIpam(context: ProcessContext, config: IpamConfig, identity = leaderIdentity()): Component {
   return new Ipam(context, config, identity);
 }
 
-/** One term of leadership: the queues and their workers. */
+/** The queues and workers of one term of leadership. */
 interface Term {
   readonly claims: WorkQueue;
   readonly pools: WorkQueue;
@@ -170,7 +170,7 @@ class Ipam implements Component {
     followPools({ pools, networks, claims, book, pods: users, directory, usage, cache: pools.cache }, (keys) =>
       this.#addPools(keys),
     );
-    // nobody is woken who could still be given what is promised
+    // restore holds are updated first, so that no claim is woken for an address that is kept for another one
     directory.onChange((changed) => this.#promises.onNetworksChange(changed));
     claims.onChange((change) => this.#promises.onClaimChange(change));
     book.onChange((change) => this.#promises.onLeaseChange(change));
@@ -204,7 +204,7 @@ class Ipam implements Component {
   }
 
   #beginTerm(): void {
-    // whoever waited in an earlier term is looked at again
+    // all claims that waited in an earlier term are synced again
     this.#waiters.clear();
     this.#promises.start();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);

@@ -1,11 +1,11 @@
 import type { Metrics } from '../process/metrics.js';
 
-/** What is measured of the process as a whole. */
+/** Metrics of the process as a whole. */
 export interface IpamMetrics {
   setLeading(leader: boolean): void;
 }
 
 export function createIpamMetrics(metrics: Pick<Metrics, 'gauge'>): IpamMetrics {
-  const leader = metrics.gauge('ipam_leads', '1 where this process is the one that works.');
+  const leader = metrics.gauge('ipam_leads', '1 if this process is the leader, else 0.');
   return { setLeading: (leads) => leader.set(leads ? 1 : 0) };
 }

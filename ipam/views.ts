@@ -7,7 +7,7 @@ import { PoolUsage, claimUseCheck } from './pools/usage.js';
 import { SERVED_CLAIM_WATCH } from './claims/watches.js';
 import { ADDRESS_LEASE_WATCH } from './leases/lease-watch.js';
 
-/** All that a process knows, rebuilt from the API server at every start. */
+/** All state of the process, rebuilt from the API server at every start. */
 export type Views = ReturnType<typeof createViews>;
 
 export function createViews({ informers }: Pick<ProcessContext, 'informers'>) {

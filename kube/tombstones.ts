@@ -2,52 +2,52 @@ import type { ObjectMeta } from '../api/meta.js';
 import { setMostRecent } from './lru.js';
 import { isNewer, newerOf } from './resource-version.js';
 
-/** News of a lease that is gone is older than the requests and events under way: a few thousand would do. */
+/** How many deleted objects are remembered. Only requests and events in flight can be older: a few thousand suffice. */
 const MAX_TOMBSTONES = 16_384;
 
 interface Tombstone {
-  /** Of the last lease of its name. */
+  /** The UID of the last object of the name. */
   readonly uid: string;
-  /** No older version of any lease of its name counts. */
+  /** Older versions of any object of the name are ignored. */
   readonly version: string;
-  /** The watch has told that it is gone, and goes in order: it says nothing older any more. */
+  /** The watch has shown the deletion. Its events are ordered, so no older one can follow. */
   readonly isConfirmed: boolean;
 }
 
 type ObjectVersion = Pick<ObjectMeta, 'name' | 'deletionTimestamp'> & { uid: string; resourceVersion: string };
 
-/** Leases that are gone, by name: what was said of them before, and arrives after, does not bring them back. */
+/** Deleted objects, by name. Older answers and events that arrive late do not bring them back. */
 export class Tombstones {
   readonly #gone = new Map<string, Tombstone>();
 
-  /** We deleted it. @param version the last one known of any lease of the name */
+  /** This process deleted the object. @param version the last known version of any object of the name */
   noteDeleted(name: string, uid: string, version: string): void {
     this.#remember(name, { uid, version, isConfirmed: false });
   }
 
-  /** The watch says that it is gone. */
+  /** The watch has shown the deletion. */
   noteRemoved(name: string, uid: string, version: string): void {
     this.#remember(name, { uid, version, isConfirmed: true });
   }
 
-  /** Whether the answer to a write of ours is too late to count. */
+  /** True if the answer to an own write is older than the deletion. */
   isStaleAnswer({ name, uid, resourceVersion }: ObjectVersion): boolean {
     const gone = this.#gone.get(name);
     return gone !== undefined && (gone.uid === uid || !isNewer(resourceVersion, gone.version));
   }
 
-  /** Whether an event of the watch is too late to count. */
+  /** True if an event of the watch is older than the deletion. */
   isStaleEvent({ name, uid, resourceVersion, deletionTimestamp }: ObjectVersion): boolean {
     const gone = this.#gone.get(name);
     if (gone === undefined || gone.isConfirmed) return false;
-    // Somebody's finalizer is the only reason why a deleted object is seen again: it is still there.
+    // a deleted object that still appears has a finalizer of somebody else
     const isLingering = deletionTimestamp !== undefined;
     return (gone.uid === uid && !isLingering) || !isNewer(resourceVersion, gone.version);
   }
 
   #remember(name: string, gone: Tombstone): void {
     const before = this.#gone.get(name);
-    // the end of an earlier lease may be told after that of a later one
+    // the deletion of an earlier object may arrive after that of a later one
     if (before !== undefined && before.uid !== gone.uid && isNewer(before.version, gone.version)) return;
     const version = newerOf(before?.version ?? gone.version, gone.version);
     setMostRecent(this.#gone, name, { ...gone, version }, MAX_TOMBSTONES);

@@ -2,12 +2,12 @@ import type { AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
 
 /** One write to a lease that exists. */
 export interface LeaseChangeCase {
-  /** Ends the sentence "when they are written again, leases …". */
+  /** Completes the sentence "An update of a lease …". */
   readonly name: string;
   readonly from: Partial<AddressLeaseSpec>;
   /** Merged into the spec. */
   readonly to: object;
-  /** Words of the refusal, each on its own; none: allowed. */
+  /** Parts of the error message; absent: the update is allowed. */
   readonly expect?: readonly string[];
 }
 
@@ -21,7 +21,7 @@ const reservedReleased = { ...released, reserved: true } as const;
 const used = { node: 'n1', containerID: 'c1', interface: 'net1' };
 const reservedAgain = { owner: null, releasedAt: null, node: null, containerID: null, interface: null };
 const reallocated = { owner: { ...VM2, workloadUID: null }, releasedAt: null };
-/** Changes of a lease of 10.1.0.17 in address space and pool blue. The model's server and the real one must judge them alike. */
+/** Updates of the lease of 10.1.0.17 in address space and pool blue. The simulated and the real API server must agree on them. */
 export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
   { name: 'may be released', from: held, to: { releasedAt: RELEASED } },
   {

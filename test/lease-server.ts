@@ -4,18 +4,18 @@ import { StatusError } from '../kube/errors.js';
 import type { ApiRequest, ClientTransport } from '../kube/transport.js';
 import { mergePatch } from './merge-patch.js';
 
-/** What a watch tells. */
+/** An event of a watch. */
 export type LeaseEvent =
   { readonly gone: false; readonly lease: AddressLease } | { readonly gone: true; readonly name: string };
 
-/** Before and after a write that was made; undefined where there is none. */
+/** Called with the lease before and after each write; undefined if there is none. */
 export type LeaseObserver = (before: AddressLease | undefined, after: AddressLease | undefined) => void;
 
 const PATH = /\/addressleases(?:\/([^/]+))?$/;
 
 /**
- * The API server of AddressLeases: a name is taken once, preconditions of uid and resourceVersion hold, and the rules of the
- * CRD judge each write. Reads go through `log` alone, so that every reader is as stale as it likes.
+ * A simulated API server for AddressLeases. It enforces unique names, preconditions of uid and resourceVersion, and the rules of the
+ * CRD. Readers read only the `log`, so that each can be as stale as a test needs.
  */
 export class LeaseServer implements ClientTransport {
   readonly leases = new Map<string, AddressLease>();
@@ -27,7 +27,7 @@ export class LeaseServer implements ClientTransport {
     this.#observe = observe;
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await -- refusals are rejections, as a transport has them
+  // eslint-disable-next-line @typescript-eslint/require-await -- a transport rejects
   async request(request: ApiRequest): Promise<unknown> {
     const name = PATH.exec(request.path)?.[1];
     switch (request.method) {
@@ -44,7 +44,7 @@ export class LeaseServer implements ClientTransport {
   }
 
   stream(): never {
-    throw new TypeError('nothing is watched through this API: readers read the log');
+    throw new TypeError('this API has no watches: readers read the log');
   }
 
   close(): Promise<void> {
@@ -106,7 +106,7 @@ function checkPreconditions({ metadata }: AddressLease, { uid, resourceVersion }
   if (!holds) throw refusal(409, 'Conflict', metadata.name);
 }
 
-/** The rules of the CRD about one state. */
+/** The CRD's rules about one state. */
 function refuseSpec(lease: AddressLease): string | undefined {
   const { owner, releasedAt, reserved, mac } = lease.spec;
   if (owner === undefined && releasedAt !== undefined) return 'spec.releasedAt: set owner too';
@@ -119,7 +119,7 @@ function refuseSpec(lease: AddressLease): string | undefined {
   }
 }
 
-/** The transition rules of the CRD. */
+/** The CRD's transition rules. */
 function refuseChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
   for (const field of ['address', 'addressSpace', 'pool'] as const) {
     if (before[field] !== after[field]) {
@@ -133,7 +133,7 @@ function refuseChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string
   return refuseReservationChange(before, after);
 }
 
-/** Of what is of the static table. */
+/** The rules for reservations. */
 function refuseReservationChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
   const keepsIt = after.reserved === true && before.mac !== undefined && after.mac === before.mac;
   if (before.owner === undefined) return keepsIt || after.owner === undefined ? undefined : refuseReallocation(before);

@@ -84,7 +84,7 @@ export class SimulatedIpam {
     const { pool, api, tally } = this.#deps;
     const address = this.#pick();
     if (address === undefined) return;
-    this.book.hold(pool.addressSpace, address);
+    this.book.markPending(pool.addressSpace, address);
     const name = `vm-${++this.#count}`;
     const owner = { kind: 'IPAMClaim', namespace: 'vms', name, uid: name, workloadUID: name } as const;
     const write = createLease({ address, addressSpace: pool.addressSpace, pool: pool.name, owner });

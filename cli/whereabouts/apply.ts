@@ -1,15 +1,8 @@
 import { nadNamespaceOf } from '../../api/address-pool.js';
 import { hasUid } from '../../api/pod.js';
 import { formatAddress } from '../../ipam/core/address.js';
-import {
-  type LeaseRecord,
-  createLease,
-  expireLease,
-  readLease,
-  releaseLease,
-  stateOf,
-  reallocateLease,
-} from '../../ipam/core/lease.js';
+import { type LeaseRecord, createLease, expireLease, reallocateLease, releaseLease } from '../../ipam/core/index.js';
+import { readLease, stateOf } from '../../ipam/core/lease.js';
 import { compilePool } from '../../ipam/core/pool.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';

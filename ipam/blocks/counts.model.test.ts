@@ -39,7 +39,10 @@ type OwnerKind = 'Pod' | 'IPAMClaim';
 
 type Step =
   | { readonly kind: 'take'; readonly at: number; readonly node: number; readonly pool: string; readonly of: OwnerKind }
-  | { readonly kind: 'release' | 'delete' | 'hold' | 'unhold' | 'promise' | 'unpromise'; readonly at: number }
+  | {
+      readonly kind: 'release' | 'delete' | 'markPending' | 'clearPending' | 'addRestoreHold' | 'removeRestoreHold';
+      readonly at: number;
+    }
   | { readonly kind: 'edit'; readonly shape: number };
 
 /** Often among the first ones, so that slices fill up. */
@@ -58,7 +61,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      kind: fc.constantFrom('release', 'delete', 'hold', 'unhold', 'promise', 'unpromise'),
+      kind: fc.constantFrom('release', 'delete', 'markPending', 'clearPending', 'addRestoreHold', 'removeRestoreHold'),
       at: offset,
     }),
   },
@@ -81,7 +84,7 @@ class Counting {
   readonly #use: NodeLeaseCounts;
   readonly #slices = new PoolSlices(this.#book);
   readonly #isLate: boolean;
-  readonly #doubly = { hold: new Set<number>(), promise: new Set<number>() };
+  readonly #doubly = { pending: new Set<number>(), restoreHold: new Set<number>() };
   #pool: Pool = SHAPES[0] ?? OTHER;
   #version = 0;
 
@@ -126,10 +129,14 @@ class Counting {
     }
   }
 
-  #change(kind: 'hold' | 'unhold' | 'promise' | 'unpromise', at: number, address: Address): void {
+  #change(
+    kind: 'markPending' | 'clearPending' | 'addRestoreHold' | 'removeRestoreHold',
+    at: number,
+    address: Address,
+  ): void {
     this.#book[kind]('blue', address);
-    const set = this.#doubly[kind.endsWith('hold') ? 'hold' : 'promise'];
-    if (kind.startsWith('un')) set.delete(at);
+    const set = this.#doubly[kind.endsWith('Pending') ? 'pending' : 'restoreHold'];
+    if (kind.startsWith('clear') || kind.startsWith('remove')) set.delete(at);
     else set.add(at);
   }
 
@@ -177,7 +184,7 @@ class Counting {
   #checkSlices(): void {
     const taken = new Set([
       ...this.#leases().map(({ address }) => address.value),
-      ...[...this.#doubly.hold, ...this.#doubly.promise].map((at) => BASE + BigInt(at)),
+      ...[...this.#doubly.pending, ...this.#doubly.restoreHold].map((at) => BASE + BigInt(at)),
     ]);
     const open = addressesOf(this.#pool, 4, 'open');
     const free = (cidr: Cidr) => valuesOf(cidr).filter((value) => open.has(value) && !taken.has(value)).length;

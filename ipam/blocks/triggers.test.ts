@@ -47,7 +47,7 @@ describe('which pools’ blocks are synced', () => {
         }),
         directory: Object.assign(networks, {
           poolsOf: (network: string) => [{ name: `${network}1` }, { name: `${network}2` }] as never,
-          poolsWith: () => ['blue', 'overlapping', 'bare'],
+          poolsContaining: () => ['blue', 'overlapping', 'bare'],
         }),
         nodeUse: { poolsOf: (node) => (node === 'n1' ? ['blue', 'green'] : []) },
         pressure: {

@@ -20,7 +20,7 @@ export interface BlockTriggerSources {
   nodes: ChangeSource<ObjectChange<KubeObject>>;
   book: ChangeSource<LeaseChange>;
   blocks: ChangeSource<Pick<BlockChange, 'pool'>> & Pick<BlockBook, 'poolsOf' | 'countOf'>;
-  directory: ChangeSource<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsWith'>;
+  directory: ChangeSource<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsContaining'>;
   nodeUse: Pick<NodeLeaseCounts, 'poolsOf'>;
   pressure: Pick<ClaimShortages, 'onPress' | 'forget'>;
   slices: Pick<PoolSlices, 'forget'>;
@@ -55,7 +55,9 @@ function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: Blo
   const lease = after ?? before;
   if (lease === undefined) return [];
   if (before === undefined || after === undefined) {
-    const lending = directory.poolsWith(lease.addressSpace, lease.address).filter((pool) => blocks.countOf(pool) > 0);
+    const lending = directory
+      .poolsContaining(lease.addressSpace, lease.address)
+      .filter((pool) => blocks.countOf(pool) > 0);
     return [...new Set([lease.pool, ...lending])];
   }
   const isSame = before.node === after.node && stateOf(before) === stateOf(after);

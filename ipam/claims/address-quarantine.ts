@@ -16,12 +16,12 @@ const QUARANTINE_MS = 60_000;
  * while, because no event tells that the lease was repaired or deleted.
  */
 export class AddressQuarantine {
-  readonly #book: Pick<LeaseBook, 'unhold'>;
+  readonly #book: Pick<LeaseBook, 'clearPending'>;
   readonly #clock: Pick<Clock, 'now'>;
   /** The oldest first. */
   #spoiled: readonly QuarantinedAddress[] = [];
 
-  constructor(book: Pick<LeaseBook, 'unhold'>, clock: Pick<Clock, 'now'>) {
+  constructor(book: Pick<LeaseBook, 'clearPending'>, clock: Pick<Clock, 'now'>) {
     this.#book = book;
     this.#clock = clock;
   }
@@ -37,6 +37,6 @@ export class AddressQuarantine {
     const due = this.#spoiled.filter(({ until }) => until <= now);
     if (due.length === 0) return;
     this.#spoiled = this.#spoiled.filter(({ until }) => until > now);
-    for (const { addressSpace, address } of due) this.#book.unhold(addressSpace, address);
+    for (const { addressSpace, address } of due) this.#book.clearPending(addressSpace, address);
   }
 }

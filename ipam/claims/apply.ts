@@ -6,8 +6,15 @@ import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
-import { type AllocationCandidate, type AllocationRefusal, addressOf } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseWrite, updateLeaseUsage, releaseLease } from '../core/lease.js';
+import {
+  type AllocationCandidate,
+  type AllocationRefusal,
+  type LeaseRecord,
+  type LeaseWrite,
+  addressOf,
+  releaseLease,
+  updateLeaseUsage,
+} from '../core/index.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { transformServedClaim } from './claim-transform.js';
@@ -18,7 +25,7 @@ import { allocateLease } from './lease-allocation.js';
 
 export interface ApplyContext {
   client: LeaseClient & Pick<Client, 'get'>;
-  book: Pick<LeaseBook, 'recordWrite' | 'forget' | 'hold' | 'unhold'>;
+  book: Pick<LeaseBook, 'recordWrite' | 'forget' | 'markPending' | 'clearPending'>;
   clock: Pick<Clock, 'wall'>;
   call: CallOptions;
   quarantine: Pick<AddressQuarantine, 'add'>;
@@ -41,7 +48,7 @@ export async function allocateAll(
 ): Promise<AllocationOutcome> {
   const { addressSpace } = pool;
   const { book, unpublished, clock, quarantine } = context;
-  const marked = candidates.filter((candidate) => book.hold(addressSpace, addressOf(candidate)));
+  const marked = candidates.filter((candidate) => book.markPending(addressSpace, addressOf(candidate)));
   const pending = new Set(marked);
   try {
     if (marked.length < candidates.length) return { kind: 'lost' };
@@ -59,7 +66,7 @@ export async function allocateAll(
     }
     return { kind: 'allocated' };
   } finally {
-    for (const candidate of pending) book.unhold(addressSpace, addressOf(candidate));
+    for (const candidate of pending) book.clearPending(addressSpace, addressOf(candidate));
   }
 }
 

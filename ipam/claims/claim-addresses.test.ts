@@ -26,8 +26,8 @@ describe('the address request of a claim', () => {
   check('is refused if it is not a list', '{"a": 1}', 'is not a list of addresses');
   check('is refused if the list is empty', '[]', 'the list is empty');
   check('is refused if an element is not a string', '[5]', '5 is not an address');
-  check('is refused if an element is not an address', '["010.0.0.5"]', '"010.0.0.5" is no IP address');
-  check('is refused if an address has a zone', '["fe80::1%eth0"]', '"fe80::1%eth0" is no IP address');
+  check('is refused if an element is not an address', '["010.0.0.5"]', '"010.0.0.5" is not an IP address');
+  check('is refused if an address has a zone', '["fe80::1%eth0"]', '"fe80::1%eth0" is not an IP address');
   check(
     'is refused if it names two addresses of one family',
     '["10.0.0.5", "10.0.0.6"]',
@@ -50,6 +50,6 @@ describe("the addresses in a claim's status", () => {
   it('are ignored if one of them cannot be parsed', () => {
     const shown = readShownAddresses(createClaim({ ips: ['10.0.0.5/24', 'x'] }));
     expect(shown.addresses).to.deep.equal([]);
-    expect(shown.problem).to.match(/^status\.ips: "x" is no IP address.*, or clear it$/);
+    expect(shown.problem).to.match(/^status\.ips: "x" is not an IP address.*, or clear it$/);
   });
 });

@@ -7,8 +7,16 @@ import { isAlreadyExists, isConflict, isForbidden, isInvalid, isNotFound, messag
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
 import { mayHaveActed } from '../../kube/errors.js';
-import { type AllocationCandidate, type AllocationRefusal, addressOf } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseWrite, createLease, readLease, stateOf, reallocateLease } from '../core/lease.js';
+import {
+  type AllocationCandidate,
+  type AllocationRefusal,
+  type LeaseRecord,
+  type LeaseWrite,
+  addressOf,
+  createLease,
+  reallocateLease,
+} from '../core/index.js';
+import { readLease, stateOf } from '../core/lease.js';
 import { leaseName } from '../core/lease-name.js';
 import { MAX_INTERFACE, leaseOwnerOf } from '../core/lease-owner.js';
 import type { Pool } from '../core/pool.js';

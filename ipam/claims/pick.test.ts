@@ -33,7 +33,7 @@ function shortagesOf(mac: string | undefined, keptFor: string): Family[] {
   book.recordWrite(leaseOf('10.0.0.1', 1, { mac: keptFor, releasedAt: 0 }));
   const families: Family[] = [];
   const noteShortage = (family: Family) => families.push(family);
-  const terms = { cooldownMs: 0, stickyMs: 60_000, retainsClaims: true, now: 1_000 };
+  const terms = { cooldownMs: 0, stickyMs: 60_000, isStickyForClaims: true, now: 1_000 };
   const wish = { addresses: [], families: pool.families, owner: OWNER, ...(mac !== undefined && { mac }) };
   const chosen = pick(CLAIM, pool, wish, {
     view: book.view(pool),

@@ -2,17 +2,17 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import { AllocationReason } from '../../api/names.js';
 import {
-  type AllocationRequest,
   type AllocationCandidate,
+  type AllocationContext,
+  type AllocationRequest,
   type AllocationResult,
   type SpaceView,
-  type AllocationContext,
   addressOf,
   findCandidates,
-} from '../core/allocator.js';
+  poolFullSubject,
+} from '../core/index.js';
 import type { Family } from '../core/address.js';
 import type { Pool } from '../core/pool.js';
-import { poolFullSubject } from '../core/refusal-messages.js';
 import type { ClaimWaitList } from './wait-list.js';
 
 /** The leases to pick from, and the rules of picking. */

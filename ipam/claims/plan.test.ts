@@ -89,7 +89,7 @@ describe('the next step of a claim', () => {
     check(
       'is none, not even a status, while it is unknown which IPAM serves the network',
       { isUncertain: true, ips: ['10.0.0.5/24'] },
-      'none: the API server serves no NetworkAttachmentDefinitions',
+      'none: the API server does not serve NetworkAttachmentDefinitions',
     );
     check(
       'is nothing where it is being deleted',

@@ -3,8 +3,8 @@ import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { AllocationReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
 import type { Address } from '../core/address.js';
 import { formatAddress, sameAddress } from '../core/address.js';
-import type { AllocationRefusal } from '../core/allocator.js';
-import { type LeaseRecord, isReservation } from '../core/lease.js';
+import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
+import { isReservation } from '../core/lease.js';
 import { type Resolution, namespaceRefusal } from '../directory/resolution.js';
 import { formatStatusIp } from './status-ip.js';
 import type { ClaimObservation } from './observe.js';
@@ -62,7 +62,7 @@ function macStep({ claim, pools }: ClaimObservation, { keep }: DesiredAddresses)
   const mac = claimMacOf(claim);
   if (mac === undefined) return undefined;
   const stickyPools = new Set(
-    pools.flatMap(({ name, stickyMs, retainsClaims }) => (stickyMs > 0 && retainsClaims ? [name] : [])),
+    pools.flatMap(({ name, stickyMs, isStickyForClaims }) => (stickyMs > 0 && isStickyForClaims ? [name] : [])),
   );
   const leases = keep.filter((lease) => lease.mac !== mac && !isReservation(lease) && stickyPools.has(lease.pool));
   return leases.length === 0 ? undefined : { kind: 'record-mac', leases, mac, reason: 'its MAC address has changed' };

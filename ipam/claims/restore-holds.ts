@@ -4,7 +4,7 @@ import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
 import type { Cache } from '../../kube/cache.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { type Address, sameAddress } from '../core/address.js';
-import type { RestoreHold } from '../core/allocator.js';
+import type { RestoreHold } from '../core/index.js';
 import { leaseName } from '../core/lease-name.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { subnetOf } from '../core/pool.js';
@@ -16,7 +16,7 @@ import { conditionOf } from './status.js';
 
 export interface RestoreHoldDependencies {
   claims: Pick<Cache<IPAMClaim>, 'get' | 'list' | 'byIndex'>;
-  book: Pick<LeaseBook, 'ofOwner' | 'promise' | 'unpromise'>;
+  book: Pick<LeaseBook, 'ofOwner' | 'addRestoreHold' | 'removeRestoreHold'>;
   directory: Pick<PoolDirectory, 'resolve'>;
 }
 
@@ -143,7 +143,7 @@ export class RestoreHolds {
       known.set(name, { addressSpace, address });
       const promisees = this.#byName.get(name) ?? new Map<string, RestoreHold>();
       this.#byName.set(name, promisees.set(uid, promisee));
-      this.#dependencies.book.promise(addressSpace, address);
+      this.#dependencies.book.addRestoreHold(addressSpace, address);
     }
   }
 
@@ -163,8 +163,8 @@ export class RestoreHolds {
     promisees?.delete(uid);
     const isLeft = promisees !== undefined && promisees.size > 0;
     if (!isLeft) this.#byName.delete(name);
-    book.unpromise(place.addressSpace, place.address);
-    if (isLeft) book.promise(place.addressSpace, place.address);
+    book.removeRestoreHold(place.addressSpace, place.address);
+    if (isLeft) book.addRestoreHold(place.addressSpace, place.address);
   }
 }
 

@@ -64,7 +64,7 @@ describe('the status of a claim', () => {
       ips: [],
       conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }],
     };
-    const after = full('4 of 4 leased, 2 held by stopped VMs');
+    const after = full('4 of 4 leased, 2 of them by stopped VMs');
     expect(statusChanges(claim(before), after, () => true)).to.deep.equal(['IPsAllocated']);
     expect(statusChanges(claim(before), full('4 of 4 leased'), () => true)).to.deep.equal([]);
     const [condition] = patched(before, after).status?.conditions ?? [];

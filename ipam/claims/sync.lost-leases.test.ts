@@ -63,7 +63,7 @@ describe('a claim whose lease a user deletes', () => {
     loseAll(scene);
     scene.create('b', { request: '["10.0.0.2"]' });
     await scene.sync('b');
-    const promised = '10.0.0.2 is promised to IPAMClaim vms/a, which shows it and has no lease of it yet';
+    const promised = '10.0.0.2 is kept for IPAMClaim vms/a, which has it in its status and no lease yet';
     expect(scene.claim('b').status?.conditions?.[0]).to.include({ reason: 'IPAddressConflict', message: promised });
     await scene.cluster.settle();
     const held = '10.0.0.2 is held by IPAMClaim vms/a';

@@ -8,9 +8,8 @@ import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { LeaseClient } from '../../cluster/lease-writes.js';
 import type { Address, Family } from '../core/address.js';
 import { leaseTimesOf } from '../core/lease-times.js';
-import type { AllocationRefusal } from '../core/allocator.js';
+import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
 import { leaseOwnerOf } from '../core/lease-owner.js';
-import type { LeaseRecord } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
@@ -34,7 +33,7 @@ import { WrittenClaims } from './written-claims.js';
 export interface ClaimSyncDependencies extends Pick<ClaimViews, 'directory' | 'pods'>, VmiOwnersDependencies {
   /** By key. */
   claims: { get(key: string): IPAMClaim | undefined };
-  book: ClaimViews['book'] & Pick<LeaseBook, 'recordWrite' | 'forget' | 'hold' | 'unhold' | 'view'>;
+  book: ClaimViews['book'] & Pick<LeaseBook, 'recordWrite' | 'forget' | 'markPending' | 'clearPending' | 'view'>;
   client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
   waitList: ClaimWaitList;
   restoreHolds: Pick<RestoreHolds, 'holdAgainst' | 'onSynced'>;
@@ -209,11 +208,11 @@ class ClaimSync {
       now: clock.wall(),
       // counted only if a message needs it
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
-      promisedTo: (address: Address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
+      restoreHoldOn: (address: Address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
     };
     const mac = claimMacOf(claim);
     const owner = leaseOwnerOf(claim);
-    const request = { addresses, families, owner, ...(mac !== undefined && { mac }), seeksKept: stickyMAC };
+    const request = { addresses, families, owner, ...(mac !== undefined && { mac }), prefersSticky: stickyMAC };
     const noteShortage = (family: Family) => blocks?.press(pool.name, family);
     const chosen = pick(claim, pool, request, { view: book.view(pool), terms, waitList, noteShortage });
     // no await between the choice and the moment when it is pending or waited for

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { type Name, ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
+const REMEDY = ': add a range to the pool, or delete VMs that are no longer needed';
+
 describe('syncing a claim whose pool is full', () => {
   let scene: ClaimSyncScenario;
 
@@ -21,7 +23,7 @@ describe('syncing a claim whose pool is full', () => {
     expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
     expect(scene.process.events).to.deep.equal(
       ['IPAMClaim', 'VirtualMachine'].map(
-        (kind) => `Warning ${kind} AddressesNotAllocated: SubnetExhausted: pool blue is full: 4 of 4 leased`,
+        (kind) => `Warning ${kind} AddressesNotAllocated: SubnetExhausted: pool blue is full: 4 of 4 leased${REMEDY}`,
       ),
     );
   });
@@ -31,13 +33,13 @@ describe('syncing a claim whose pool is full', () => {
     const events = scene.process.events.length;
     scene.process.heldByStopped = 2;
     expect((await scene.sync('e')).result).to.deep.equal({ retryAfterMs: 60_000 });
-    expect(message()).to.equal('pool blue is full: 4 of 4 leased');
+    expect(message()).to.equal(`pool blue is full: 4 of 4 leased${REMEDY}`);
     scene.cluster.world.now += 60_000;
     await scene.sync('e');
-    expect(message()).to.equal('pool blue is full: 4 of 4 leased, 2 held by stopped VMs');
+    expect(message()).to.equal(`pool blue is full: 4 of 4 leased, 2 of them by stopped VMs${REMEDY}`);
     scene.process.heldByStopped = 0;
     await scene.sync('e');
-    expect(message()).to.include('2 held by stopped VMs');
+    expect(message()).to.include('2 of them by stopped VMs');
     expect(scene.process.events).to.have.lengthOf(events);
   });
 

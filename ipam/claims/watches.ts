@@ -4,7 +4,7 @@ import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { SERVED_CLAIM_INDEXES } from './indexes.js';
 import { transformServedClaim } from './claim-transform.js';
 
-/** Claims with their whole status. Optional as elsewhere: another's CRD, which may come later. */
+/** Watches claims with their whole status. Optional, because another project owns the CRD, which may be installed later. */
 export const SERVED_CLAIM_WATCH: WatchSpec<IPAMClaim> = {
   resource: IPAM_CLAIMS,
   shrink: transformServedClaim,

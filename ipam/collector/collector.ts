@@ -6,15 +6,14 @@ import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { ClaimPod, ClaimPods } from '../claims/claim-pods.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import { collectIntervalMs } from '../core/lease-times.js';
-import { Expiry, type ReleasedLeases } from './expiry.js';
-import { UnseenLeaseCheck, type UnseenLeases } from './unseen-leases.js';
+import { Expiry, type ExpiryDeps } from './expiry.js';
+import { UnseenLeaseCheck, type UnseenLeaseDeps } from './unseen-leases.js';
 import type { CollectorReport } from './report.js';
-import { type FollowedCache, LeakSearch, type LeaseLedger } from './leak-search.js';
+import { type FollowedCache, LeakSearch, type LeakSearchDeps } from './leak-search.js';
 import { leaseTimesLookup } from './lease-times-lookup.js';
 
 export interface CollectorDeps {
-  /** A {@link LeaseBook}. */
-  readonly book: LeaseLedger & ReleasedLeases & UnseenLeases;
+  readonly book: LeakSearchDeps['book'] & ExpiryDeps['book'] & UnseenLeaseDeps['book'];
   readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   /** The informers of claims and of all pods. */
   readonly claims: FollowedCache<IPAMClaim>;
@@ -23,20 +22,20 @@ export interface CollectorDeps {
   readonly directory: Pick<PoolDirectory, 'pool' | 'stateOf'>;
   readonly clock: Clock;
   readonly report: CollectorReport;
-  /** Closed: nothing is freed. */
+  /** While it is closed, nothing is released or deleted. */
   readonly gate: PersistentIPsGate;
   readonly config: Pick<IpamConfig, 'collectAfterMs' | 'maxStalenessMs' | 'featureGates'>;
 }
 
-/** Frees what nobody needs: leaked leases are released, released ones deleted after their time. */
+/** Releases leaked leases, and deletes released ones after their time. */
 export interface Collector {
-  /** Begins to work, once all caches are filled; again after a stop. */
+  /** Starts to work. All caches must be filled. May be called again after {@link stop}. */
   start(): void;
-  /** Resolves when nothing is written any more. */
+  /** Stops, and resolves after the last write. */
   stop(): Promise<void>;
 }
 
-/** To be made once in a process: it follows the book for good. */
+/** Creates the collector. Create only one per process, because it never stops following the lease book. */
 export function createCollector(deps: CollectorDeps): Collector {
   return new LeaseCollector(deps);
 }
@@ -73,13 +72,13 @@ class LeaseCollector implements Collector {
   async #search(signal: AbortSignal): Promise<void> {
     const { clock, config, gate, report } = this.#deps;
     const leaks = new LeakSearch({ ...this.#deps, collectAfterMs: config.collectAfterMs });
-    const phantoms = new UnseenLeaseCheck(this.#deps, config.collectAfterMs);
+    const unseenLeases = new UnseenLeaseCheck(this.#deps, config.collectAfterMs);
     while (!signal.aborted) {
-      await phantoms.round(clock.now(), signal);
+      await unseenLeases.round(clock.now(), signal);
       if (gate.isOpen()) await leaks.round(signal);
       else leaks.forget();
       await clock.sleep(this.#roundMs, signal);
     }
-    report.suspected(0);
+    report.candidates(0);
   }
 }

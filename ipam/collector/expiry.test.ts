@@ -36,7 +36,7 @@ describe('dueLeases', () => {
   });
 
   it('wait for their MAC address where the pool is sticky', () => {
-    const times = { cooldownMs: 60_000, stickyMs: 3_600_000, retainsClaims: true };
+    const times = { cooldownMs: 60_000, stickyMs: 3_600_000, isStickyForClaims: true };
     expect(dueAt(100, () => times)).to.deep.equal({
       due: ['blue.10-0-0-1', 'blue.10-0-0-2', 'blue.10-0-0-3'],
       next: 3_600,
@@ -67,10 +67,10 @@ describe('dueLeases', () => {
 describe('how long a released lease is kept', () => {
   const record = readLease(release(new LeakWorld(), '10.0.0.1', 0));
   const served = (cooldownMs: number, stickyMs = 0) => ({
-    pool: () => ({ cooldownMs, stickyMs, retainsClaims: true }),
+    pool: () => ({ cooldownMs, stickyMs, isStickyForClaims: true }),
     stateOf: () => ({}),
   });
-  const STICKY = { cooldownMs: 60_000, stickyMs: 5, retainsClaims: true };
+  const STICKY = { cooldownMs: 60_000, stickyMs: 5, isStickyForClaims: true };
   const rows = [
     { name: 'as the pool says', given: served(90_000, 5), expect: { ...STICKY, cooldownMs: 90_000 } },
     {

@@ -1,46 +1,38 @@
-import type { AddressLease } from '../../api/address-lease.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { type LeaseRecord, type LeaseTimes, expireLease, expiresAt, mayExpire } from '../core/lease.js';
+import { type LeaseRecord, type LeaseTimes, expireLease, expiresAt, mayExpire } from '../core/index.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
+import type { LeaseBook } from '../leases/lease-book.js';
 import type { CollectorReport } from './report.js';
 
-/** @returns undefined where it cannot be known: the lease is kept */
+/** Returns the times of a lease; undefined if they are unknown, in which case the lease is kept. */
 export type LeaseTimesLookup = (lease: LeaseRecord) => LeaseTimes | undefined;
 
-/** What of the lease book is read and written; {@link LeaseBook} is one. */
-export interface ReleasedLeases {
-  released(): Iterable<LeaseRecord>;
-  forget(name: string, uid: string): void;
-  recordWrite(lease: AddressLease): void;
-  onChange(handler: (change: { before?: LeaseRecord; after?: LeaseRecord }) => void): void;
-}
-
 export interface ExpiryDeps {
-  readonly book: ReleasedLeases;
+  readonly book: Pick<LeaseBook, 'released' | 'forget' | 'recordWrite' | 'onChange'>;
   readonly client: Pick<Client, 'create' | 'patch' | 'delete'>;
   readonly timesOf: LeaseTimesLookup;
   readonly clock: Clock;
   readonly report: CollectorReport;
-  /** Whether anything may be freed. */
+  /** Nothing is deleted while this returns false. */
   readonly isGateOpen: () => boolean;
 }
 
-/** Deletions of one go. */
+/** How many leases are deleted in one batch. */
 const MAX_BATCH = 500;
 const MAX_PARALLEL = 8;
-/** Releases come in bursts, and a look goes through all that are kept: all that are due within this go together. */
+/** Releases come in bursts, and every search reads all released leases. Leases that are due within this time are deleted together. */
 const MIN_PAUSE_MS = 1_000;
-/** Between one go and the next where more are due than one takes. */
+/** The pause between two batches if more leases are due than one batch takes. */
 const PAUSE_BETWEEN_MS = 250;
 const IMMEDIATELY = -Infinity;
-/** Pools may be edited to let go earlier, and the gate may open. */
+/** The longest pause: a pool may be edited to expire leases earlier, and the gate may open. */
 const MAX_PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5_000;
 
-/** Which released leases have had their time, at most `limit` of them, and when the next one has. */
+/** Returns the released leases that may expire, at most `limit`, and when the next one may. */
 export function dueLeases(
   released: Iterable<LeaseRecord>,
   timesOf: LeaseTimesLookup,
@@ -52,7 +44,7 @@ export function dueLeases(
     const times = timesOf(lease);
     if (times === undefined) continue;
     if (!mayExpire(lease, times, now)) {
-      // what is being deleted already has no next time
+      // a lease that is being deleted already has no next time
       if (expiresAt(lease, times) > now) next = Math.min(next, expiresAt(lease, times));
     } else if (due.length < limit) due.push(lease);
     else next = now;
@@ -60,15 +52,15 @@ export function dueLeases(
   return { due, next };
 }
 
-/** Deletes released leases when their time is over; those of the static table are reserved again. */
+/** Deletes released leases when their time is over. Reservations become unowned again instead. */
 export class Expiry {
   readonly #deps: ExpiryDeps;
   #abort: AbortController | undefined;
   #timer: { at: number; cancel: () => void } | undefined;
   #running: Promise<void> | undefined;
-  /** When the first one of those has had its time that were released since the look of this run, in milliseconds since the epoch. */
+  /** When the first of the leases released during this run may expire, in milliseconds since the epoch. */
   #nextSince = Infinity;
-  /** By UID of leases that somebody else has written to: until when they are left alone, in the clock's ms. */
+  /** Leases that another writer changed, by UID: until when they are left alone, in the clock's milliseconds. */
   readonly #changed = new Map<string, number>();
 
   constructor(deps: ExpiryDeps) {
@@ -81,7 +73,7 @@ export class Expiry {
     this.#plan(0);
   }
 
-  /** Resolves when nothing is deleted any more. */
+  /** Stops, and resolves after the last deletion. */
   async stop(): Promise<void> {
     this.#abort?.abort();
     this.#abort = undefined;
@@ -99,7 +91,7 @@ export class Expiry {
     else this.#nextSince = Math.min(this.#nextSince, at);
   }
 
-  /** The earliest plan is kept. A look is never far away, so that one after the clock was set is not late. */
+  /** Keeps the earliest timer. Pauses are short, so that a change of the system clock delays nothing for long. */
   #plan(inMs: number): void {
     const { clock } = this.#deps;
     const pause = inMs === IMMEDIATELY ? PAUSE_BETWEEN_MS : MIN_PAUSE_MS;
@@ -121,7 +113,7 @@ export class Expiry {
     if (signal?.aborted === false) this.#plan(next);
   }
 
-  /** @returns in how many ms to look again */
+  /** @returns the milliseconds until the next search */
   async #expire(signal: AbortSignal | undefined): Promise<number> {
     const { timesOf, clock, isGateOpen } = this.#deps;
     if (!isGateOpen()) return Infinity;
@@ -142,7 +134,7 @@ export class Expiry {
     return Math.min(Math.min(next, this.#nextSince) - clock.wall(), Math.min(...this.#changed.values()) - clock.now());
   }
 
-  /** All but those that are not what the book has: the watch is to tell what they are. */
+  /** The released leases, without those that another writer changed: the watch will show their state. */
   #released(): LeaseRecord[] {
     const now = this.#deps.clock.now();
     for (const [uid, until] of this.#changed) if (until <= now) this.#changed.delete(uid);
@@ -160,7 +152,7 @@ export class Expiry {
       return 'deleted';
     } catch (error) {
       if (isConflict(error) || isNotFound(error)) {
-        // somebody took it, wrote to it, or deleted it
+        // another writer allocated, changed or deleted it
         this.#changed.set(uid, clock.now() + PAUSE_AFTER_FAILURE_MS);
         return 'changed';
       }

@@ -1,3 +1,3 @@
-/** Why a suspect keeps its address. */
+/** Why a lease that looks leaked is kept. */
 
 export type KeepReason = { kind: 'alive' } | { kind: 'changed' } | { kind: 'unknown'; why: string };

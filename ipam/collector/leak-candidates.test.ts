@@ -3,7 +3,7 @@ import { LeakWorld } from './testing/leak-world.js';
 import { type OwnerLookup, type LeakCandidates, dueCandidates, findLeakCandidates } from './leak-candidates.js';
 
 /** What the world's caches show. */
-function look(world: LeakWorld, known: LeakCandidates = new Map(), limits = { afterMs: 60_000, cases: 10 }) {
+function look(world: LeakWorld, known: LeakCandidates = new Map(), limits = { afterMs: 60_000, maxCandidates: 10 }) {
   const owners: OwnerLookup = {
     claim: (key) => world.claims.cache.get(key),
     pod: (key) => world.pods.cache.get(key),
@@ -16,7 +16,7 @@ function look(world: LeakWorld, known: LeakCandidates = new Map(), limits = { af
   const cases = dueCandidates(suspects, world.now, limits);
   return {
     suspects,
-    names: [...suspects.values()].map(({ lease, charge }) => `${charge} ${lease.metadata.name}`),
+    names: [...suspects.values()].map(({ lease, leak }) => `${leak} ${lease.metadata.name}`),
     cases: cases.map(({ lease }) => lease.metadata.name),
   };
 }
@@ -148,7 +148,10 @@ describe('which of them are cases', () => {
     const world = leaking(3);
     const { suspects } = look(world);
     world.now += 1_000;
-    const known = new Map([...suspects].map(([uid, suspect], index) => [uid, { ...suspect, since: -index }]));
-    expect(look(world, known, { afterMs: 0, cases: 2 }).cases).to.deep.equal(['blue.10-0-0-3', 'blue.10-0-0-2']);
+    const known = new Map([...suspects].map(([uid, suspect], index) => [uid, { ...suspect, firstSeenAt: -index }]));
+    expect(look(world, known, { afterMs: 0, maxCandidates: 2 }).cases).to.deep.equal([
+      'blue.10-0-0-3',
+      'blue.10-0-0-2',
+    ]);
   });
 });

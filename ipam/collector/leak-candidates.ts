@@ -5,80 +5,77 @@ import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { surplusProof } from './surplus.js';
 
 /**
- * - `orphan`: its owner is gone
- * - `surplus`: its owner, a claim, has another address and does not name this one
- * - `no-pool`: its owner, a pod, runs without the address, and there is no such pool
+ * - `orphan`: its owner does not exist any more
+ * - `surplus`: its owner, a claim, has another address, and its status does not contain this one
+ * - `no-pool`: its owner, a pod, runs without the address, and the pool does not exist
  */
 export type LeakKind = 'orphan' | 'surplus' | 'no-pool';
 
 /** A lease that looks leaked. */
 export interface LeakCandidate {
   readonly lease: LeaseRecord;
-  readonly charge: LeakKind;
-  /** When it was first seen so, in ms. */
-  readonly since: number;
+  readonly leak: LeakKind;
+  /** When the lease was first observed in this state, in milliseconds. */
+  readonly firstSeenAt: number;
 }
 
 /** By the lease's UID. */
 export type LeakCandidates = ReadonlyMap<string, LeakCandidate>;
 
-/** The owners as the caches have them: candidates are chosen by it, never proved. */
+/** The owners according to the caches, which choose candidates and never prove a leak. */
 export interface OwnerLookup {
   /** By `namespace/name`. */
   claim(key: string): IPAMClaim | undefined;
-  /** Which pod has that name; of a mirror pod with the UID of its static pod. */
+  /** The pod of that name; a mirror pod with the UID of its static pod. */
   pod(key: string): { readonly metadata: { readonly uid?: string }; readonly staticUid?: string } | undefined;
-  /** Of a claim's UID. */
+  /** The leases of a claim's UID. */
   leasesOf(uid: string): readonly LeaseRecord[];
   hasPool(name: string): boolean;
-  /** Of each pod that uses the claim the addresses that it reports. */
+  /** The addresses that each pod of the claim reports. */
   reportedAddressesOf(claim: IPAMClaim): readonly (readonly string[])[];
 }
 
 export interface LeakObservation {
-  /** In the clock's ms. */
+  /** In the clock's milliseconds. */
   readonly now: number;
-  /** Taken before the owners are looked at: an owner is there before its lease is. */
+  /** Listed before the owners are read, because an owner exists before its lease does. */
   readonly leases: readonly LeaseRecord[];
   readonly owners: OwnerLookup;
 }
 
 export interface CandidateLimits {
-  /** How long a lease looks leaked before it is taken for a case. */
+  /** How long a lease must look leaked before it is checked. */
   readonly afterMs: number;
-  /** Cases of one round; the others wait. */
-  readonly cases: number;
+  /** How many leases are checked in one round. */
+  readonly maxCandidates: number;
 }
 
-/**
- * Compares what is seen with what was seen before.
- * @returns those that look leaked now
- */
+/** Returns the leases that look leaked now. Those that looked the same before keep their time. */
 export function findLeakCandidates(known: LeakCandidates, { now, leases, owners }: LeakObservation): LeakCandidate[] {
   return leases.flatMap((lease) => {
-    const charge = leakKindOf(lease, owners);
-    if (charge === undefined) return [];
+    const leak = leakKindOf(lease, owners);
+    if (leak === undefined) return [];
     const before = known.get(lease.metadata.uid);
-    const since = before !== undefined && isSameCandidate(before, lease, charge) ? before.since : now;
-    return { lease, charge, since };
+    const firstSeenAt = before !== undefined && isSameCandidate(before, lease, leak) ? before.firstSeenAt : now;
+    return { lease, leak, firstSeenAt };
   });
 }
 
-/** @returns those that have looked leaked for long enough, in the very same state; oldest first */
+/** Returns the candidates that have looked leaked in the same state for long enough, oldest first. */
 export function dueCandidates(
   candidates: LeakCandidates,
   now: number,
-  { afterMs, cases }: CandidateLimits,
+  { afterMs, maxCandidates }: CandidateLimits,
 ): LeakCandidate[] {
-  const due = [...candidates.values()].filter(({ since }) => now - since >= afterMs);
-  return due.sort((a, b) => a.since - b.since).slice(0, cases);
+  const due = [...candidates.values()].filter(({ firstSeenAt }) => now - firstSeenAt >= afterMs);
+  return due.sort((a, b) => a.firstSeenAt - b.firstSeenAt).slice(0, maxCandidates);
 }
 
-function isSameCandidate(before: LeakCandidate, lease: LeaseRecord, charge: LeakKind): boolean {
-  return before.charge === charge && before.lease.metadata.resourceVersion === lease.metadata.resourceVersion;
+function isSameCandidate(before: LeakCandidate, lease: LeaseRecord, leak: LeakKind): boolean {
+  return before.leak === leak && before.lease.metadata.resourceVersion === lease.metadata.resourceVersion;
 }
 
-/** Released leases expire, and reserved ones are an admin's: neither can leak. */
+/** Only held leases can leak: released ones expire, and reservations belong to an administrator. */
 function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | undefined {
   const { owner } = lease;
   if (owner === undefined || stateOf(lease) !== 'held') return undefined;
@@ -94,7 +91,7 @@ function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | undefin
       if (claim?.metadata.uid !== owner.uid) return 'orphan';
       return looksSurplus(lease, claim, owners) ? 'surplus' : undefined;
     }
-    // of a version of Holdfast that knows more kinds of owners
+    // a newer version of Holdfast may know more kinds of owners
     default:
       return undefined;
   }
@@ -102,7 +99,7 @@ function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | undefin
 
 function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: OwnerLookup): boolean {
   const siblings = owners.leasesOf(claim.metadata.uid ?? '');
-  // nearly all claims have one lease of each family, and show it: nothing of them needs to be read
+  // fast path: nearly all claims have one lease of each family, and their status contains it
   const ofFamily = siblings.filter(({ address }) => address.family === lease.address.family).length;
   if (ofFamily < 2 && siblings.length <= (claim.status?.ips?.length ?? 0)) return false;
   return (
@@ -111,7 +108,7 @@ function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: OwnerLookup)
   );
 }
 
-/** `IPAMClaim vms/vm1.data (UID 123)`. */
+/** For example `IPAMClaim vms/vm1.data (UID 123)`. */
 export function describeOwner({ kind, namespace, name, uid }: LeaseOwner): string {
   return `${kind} ${joinKey(namespace, name)} (UID ${uid})`;
 }

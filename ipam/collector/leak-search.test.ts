@@ -50,11 +50,7 @@ describe('a lease of a pod, in a pool that does not exist', () => {
       change: (world) => void world.put('addresspools', { metadata: { name: 'blue' } }),
       collected: [],
     },
-    {
-      name: 'is kept if the pool is known by now',
-      change: (world) => void world.pools.add('blue'),
-      collected: [],
-    },
+    { name: 'is kept if the pool is known by now', change: (world) => void world.pools.add('blue'), collected: [] },
     ...(['silent', 'forbidden', 'unserved', 'misnamed'] as const).map((mood) => ({
       name: `is kept if the API server is ${mood}`,
       change: (world: LeakWorld) => void (world.readFault = mood),
@@ -165,7 +161,7 @@ describe('what the API server says of a suspect', () => {
     world.remove('ipamclaims', 'vms/c');
     world.deliverAll();
     let suspects = 0;
-    const report = { ...world.report, suspected: (count: number) => void (suspects = count) };
+    const report = { ...world.report, candidates: (count: number) => void (suspects = count) };
     const clock = clockOf(world);
     const seen: number[] = [];
     const watch = () => {

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { asRecord, recordsIn, asString } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
@@ -16,31 +15,26 @@ import { writeLease } from '../../cluster/lease-writes.js';
 import { listClaimPods } from '../claims/live-reads.js';
 import { type ClaimPod, type ClaimPods, reportedAddressesOf } from '../claims/claim-pods.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
-import { type LeaseRecord, readLease, releaseLease, stateOf } from '../core/lease.js';
+import { type LeaseRecord, releaseLease } from '../core/index.js';
+import { readLease, stateOf } from '../core/lease.js';
 import { readLiveOwner } from './live-owner.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
+import type { LeaseBook } from '../leases/lease-book.js';
 import type { CollectorReport } from './report.js';
 import { surplusProof } from './surplus.js';
 import { type OwnerLookup, type LeakCandidate, dueCandidates, findLeakCandidates } from './leak-candidates.js';
 import type { KeepReason } from './keep-reason.js';
 
-/** A cache, and whether it can be relied on; an Informer is one. */
+/** A cache, and whether it is up to date. An Informer is one. */
 export interface FollowedCache<S extends KubeObject> {
   readonly cache: Pick<Lister<S>, 'get'>;
   readonly hasSynced: boolean;
-  /** In the clock's ms. */
+  /** In the clock's milliseconds. */
   readonly lastProgress: number;
 }
 
-/** What of the lease book is read and written; {@link LeaseBook} is one. */
-export interface LeaseLedger {
-  all(): Iterable<LeaseRecord>;
-  ofOwner(uid: string): readonly LeaseRecord[];
-  recordWrite(lease: AddressLease): void;
-}
-
 export interface LeakSearchDeps {
-  readonly book: LeaseLedger;
+  readonly book: Pick<LeaseBook, 'all' | 'ofOwner' | 'recordWrite'>;
   readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly claims: FollowedCache<IPAMClaim>;
   readonly pods: FollowedCache<ClaimPod>;
@@ -48,24 +42,24 @@ export interface LeakSearchDeps {
   readonly directory: Pick<PoolDirectory, 'stateOf'>;
   readonly clock: Pick<Clock, 'now' | 'wall'>;
   readonly report: CollectorReport;
-  /** Closed: nothing is freed. */
+  /** While it is closed, nothing is released. */
   readonly gate: PersistentIPsGate;
   readonly collectAfterMs: number;
 }
 
-/** The server sends a sign of life about once a minute: a cache that heard nothing for longer is on its own. */
+/** The API server sends a bookmark about once a minute. A cache that got nothing for this long is stale. */
 const MAX_SILENCE_MS = 150_000;
-/** Each costs a request or three; what is left over is seen again in the next round. */
+/** Each check costs one to three requests. The rest is checked in the next round. */
 const MAX_CHECKS_PER_ROUND = 500;
 const MAX_PARALLEL = 8;
-/** Leases that are looked at in one go: a few milliseconds. */
+/** How many leases are compared without a pause, which takes a few milliseconds. */
 const BATCH_SIZE = 2_000;
 
-/** Looks for leaked leases again and again. Caches say who is suspect, the API server who is guilty, and the write whether it still is so. */
+/** Searches for leaked leases. Caches choose candidates, the API server proves a leak, and the write fails if the lease has changed since. */
 export class LeakSearch {
   readonly #deps: LeakSearchDeps;
   readonly #owners: OwnerLookup;
-  #suspects = new Map<string, LeakCandidate>();
+  #candidates = new Map<string, LeakCandidate>();
 
   constructor(deps: LeakSearchDeps) {
     this.#deps = deps;
@@ -79,104 +73,104 @@ export class LeakSearch {
     };
   }
 
-  /** One look. What fails is reported, and looked at anew. */
+  /** Searches once. Failed checks are reported, and the lease is a candidate again later. */
   async round(signal?: AbortSignal): Promise<void> {
     const { clock, book, report, collectAfterMs } = this.#deps;
     const now = clock.now();
-    if (!this.#canSee(now)) {
-      // two looks count only where nobody was blind between them
+    if (!this.#areCachesCurrent(now)) {
+      // two observations count only if the caches were up to date in between
       this.forget();
       return;
     }
-    const suspects = await this.#look([...book.all()], now);
+    const candidates = await this.#observe([...book.all()], now);
     if (signal?.aborted) return;
-    this.#suspects = suspects;
-    report.suspected(suspects.size);
-    const cases = dueCandidates(suspects, now, { afterMs: collectAfterMs, cases: MAX_CHECKS_PER_ROUND });
-    await forEachParallel(cases, MAX_PARALLEL, (suspect) => this.#decide(suspect, signal), signal);
+    this.#candidates = candidates;
+    report.candidates(candidates.size);
+    const due = dueCandidates(candidates, now, { afterMs: collectAfterMs, maxCandidates: MAX_CHECKS_PER_ROUND });
+    await forEachParallel(due, MAX_PARALLEL, (candidate) => this.#decide(candidate, signal), signal);
   }
 
-  /** In slices: others wait for this turn to end. A lease that changes meanwhile is no longer what it is charged as, says its resourceVersion. */
-  async #look(leases: readonly LeaseRecord[], now: number): Promise<Map<string, LeakCandidate>> {
-    const suspects = new Map<string, LeakCandidate>();
+  /** Compares in batches, so that other work can run in between. If a lease changes meanwhile, its resourceVersion differs and the write fails. */
+  async #observe(leases: readonly LeaseRecord[], now: number): Promise<Map<string, LeakCandidate>> {
+    const candidates = new Map<string, LeakCandidate>();
     for (let from = 0; from < leases.length; from += BATCH_SIZE) {
       if (from > 0) await nextTurn();
-      const slice = leases.slice(from, from + BATCH_SIZE);
-      for (const suspect of findLeakCandidates(this.#suspects, { now, leases: slice, owners: this.#owners })) {
-        suspects.set(suspect.lease.metadata.uid, suspect);
+      const batch = leases.slice(from, from + BATCH_SIZE);
+      for (const candidate of findLeakCandidates(this.#candidates, { now, leases: batch, owners: this.#owners })) {
+        candidates.set(candidate.lease.metadata.uid, candidate);
       }
     }
-    return suspects;
+    return candidates;
   }
 
-  /** The next look is the first one. */
+  /** Drops all candidates: the next observation is the first one. */
   forget(): void {
-    this.#suspects.clear();
+    this.#candidates.clear();
   }
 
-  #canSee(now: number): boolean {
+  #areCachesCurrent(now: number): boolean {
     const { claims, pods } = this.#deps;
     return [claims, pods].every(({ hasSynced, lastProgress }) => hasSynced && now - lastProgress <= MAX_SILENCE_MS);
   }
 
-  async #decide(suspect: LeakCandidate, signal: AbortSignal | undefined): Promise<void> {
+  async #decide(candidate: LeakCandidate, signal: AbortSignal | undefined): Promise<void> {
     const { clock, client, book, report, gate } = this.#deps;
-    const { lease } = suspect;
-    // whatever comes of it: the next look is the first one again
-    this.#suspects.delete(lease.metadata.uid);
+    const { lease } = candidate;
+    // whatever the result is, the next observation is the first one again
+    this.#candidates.delete(lease.metadata.uid);
     try {
-      const verdict = await this.#judge(suspect, signal);
-      // also while the API server was asked
+      const result = await this.#check(candidate, signal);
+      // the gate may have closed during the requests
       if (signal?.aborted || !gate.isOpen()) return;
-      if (verdict.kind !== 'guilty') {
-        report.spared(suspect, verdict);
+      if (result.kind !== 'leaked') {
+        report.kept(candidate, result);
         return;
       }
       const written = await writeLease(client, releaseLease(lease, clock.wall()), callOf(signal));
       if (written !== undefined) book.recordWrite(written);
-      report.collected(suspect, verdict.claim);
+      report.collected(candidate, result.claim);
     } catch (error) {
       if (signal?.aborted) return;
-      if (isConflict(error) || isNotFound(error)) report.spared(suspect, { kind: 'changed' });
-      else report.spared(suspect, { kind: 'unknown', why: messageOf(error) });
+      if (isConflict(error) || isNotFound(error)) report.kept(candidate, { kind: 'changed' });
+      else report.kept(candidate, { kind: 'unknown', why: messageOf(error) });
     }
   }
 
-  async #judge(suspect: LeakCandidate, signal: AbortSignal | undefined): Promise<KeepReason | LeakProof> {
-    const { lease, charge } = suspect;
+  async #check(candidate: LeakCandidate, signal: AbortSignal | undefined): Promise<KeepReason | LeakProof> {
+    const { lease, leak } = candidate;
     const { client } = this.#deps;
     if (lease.owner === undefined) return { kind: 'changed' };
     const live = await readLiveOwner(client, lease.owner, callOf(signal));
     if (live.kind === 'unknown') return live;
-    if (charge === 'orphan') return { kind: live.kind === 'gone' ? 'guilty' : 'alive' };
+    if (leak === 'orphan') return { kind: live.kind === 'gone' ? 'leaked' : 'alive' };
     if (live.kind === 'gone') return { kind: 'changed' };
-    if (charge === 'no-pool') return this.#judgePoolless(lease, live.object, signal);
+    if (leak === 'no-pool') return this.#checkPoolless(lease, live.object, signal);
     const claim = live.object as IPAMClaim;
-    return (await this.#isSurplus(lease, claim, signal)) ? { kind: 'guilty', claim } : { kind: 'alive' };
+    return (await this.#isSurplus(lease, claim, signal)) ? { kind: 'leaked', claim } : { kind: 'alive' };
   }
 
-  /** A pod that is starting may not report its addresses yet. */
-  async #judgePoolless(lease: LeaseRecord, pod: Pod, signal: AbortSignal | undefined): Promise<KeepReason | LeakProof> {
+  /** Checks a lease whose pool is gone. A pod that is starting may not report its addresses yet. */
+  async #checkPoolless(lease: LeaseRecord, pod: Pod, signal: AbortSignal | undefined): Promise<KeepReason | LeakProof> {
     if (pod.status?.phase !== 'Running' || hasAddress(pod, lease.address)) return { kind: 'alive' };
     const pool = await findUnlessGone(this.#deps.client, ADDRESS_POOLS, { name: lease.pool }, callOf(signal));
-    return { kind: pool === undefined ? 'guilty' : 'changed' };
+    return { kind: pool === undefined ? 'leaked' : 'changed' };
   }
 
   async #isSurplus(lease: LeaseRecord, claim: IPAMClaim, signal: AbortSignal | undefined): Promise<boolean> {
     const { client, book } = this.#deps;
     const { uid = '' } = claim.metadata;
     const users = await listClaimPods(claim, client, callOf(signal));
-    const voucher = surplusProof(lease, { claim, claimLeases: book.ofOwner(uid), reportedAddresses: reportsOf(users) });
-    if (voucher === undefined) return false;
-    // somebody may have deleted it by hand; then this one is all that the claim has
-    const current = readLease(await client.get(ADDRESS_LEASES, { name: voucher.metadata.name }, callOf(signal)));
+    const proof = surplusProof(lease, { claim, claimLeases: book.ofOwner(uid), reportedAddresses: reportsOf(users) });
+    if (proof === undefined) return false;
+    // if the other lease was deleted by hand, this one is the claim's only lease
+    const current = readLease(await client.get(ADDRESS_LEASES, { name: proof.metadata.name }, callOf(signal)));
     return stateOf(current) === 'held' && current.owner?.uid === uid;
   }
 }
 
-/** The API server proves the charge. `claim`: the living owner of a surplus lease. */
+/** The API server has proven the leak. `claim`: the existing owner of a surplus lease. */
 interface LeakProof {
-  kind: 'guilty';
+  kind: 'leaked';
   claim?: IPAMClaim;
 }
 
@@ -184,7 +178,7 @@ function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
   return pods.map(({ addresses = [] }) => addresses);
 }
 
-/** What cannot be read could be the address. */
+/** True if the pod has the address, or an address that cannot be parsed and may be this one. */
 function hasAddress(pod: Pod, address: Address): boolean {
   const { podIP, podIPs } = asRecord(pod.status);
   const own = [asString(podIP), ...recordsIn(podIPs).map(({ ip }) => asString(ip))].filter((text) => text !== '');

@@ -3,7 +3,7 @@ import { type LeaseRules, minCooldownMs, leaseTimesOf } from '../core/lease-time
 import type { PoolDirectory } from '../directory/directory.js';
 import type { LeaseTimesLookup } from './expiry.js';
 
-/** How long released leases are kept. Where the pool is gone, as short as may be; one that is there and cannot be read might say more: its leases stay. */
+/** Returns a lookup of the times of leases: the minimum if the pool is gone, and none if the pool is invalid, which keeps its leases. */
 export function leaseTimesLookup(
   directory: Pick<PoolDirectory, 'pool' | 'stateOf'>,
   rules: LeaseRules,

@@ -7,14 +7,15 @@ import { messageOf } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 
-/** What the API server says of an owner. `unknown` is no proof of anything. */
+/** The state of an owner according to the API server. `unknown` proves nothing. */
 export type LiveOwner = { kind: 'gone' } | { kind: 'alive'; object: KubeObject } | { kind: 'unknown'; why: string };
 
 const RESOURCES: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM_CLAIMS, Pod: PODS };
 
 /**
- * Asks the API server, past its caches and ours, whether an owner still exists. It is gone where the server says that this very object is
- * not there, or where another of its name is: a UID never comes back. A static pod is there while a mirror pod with its UID is. A kind that is not served, a refusal and silence prove nothing.
+ * Asks the API server, bypassing all caches, whether an owner exists. It is gone if the server does not find it, or finds another object
+ * of its name, because UIDs are never reused. A static pod exists while a mirror pod with its UID does. Errors and unserved kinds prove
+ * nothing.
  */
 export async function readLiveOwner(
   client: Pick<Client, 'get'>,
@@ -25,7 +26,7 @@ export async function readLiveOwner(
   try {
     const object: KubeObject = await client.get(resource, { namespace: owner.namespace, name: owner.name }, call);
     const { uid } = object.metadata;
-    if (!uid) return { kind: 'unknown', why: 'the answer has no UID' };
+    if (!uid) return { kind: 'unknown', why: 'the answer of the API server has no UID' };
     const isIt = owner.kind === 'Pod' ? hasUid(object, owner.uid) : uid === owner.uid;
     return isIt ? { kind: 'alive', object } : { kind: 'gone' };
   } catch (error) {

@@ -9,15 +9,15 @@ import { type LeaseRecord, isReservation } from '../core/lease.js';
 import type { KeepReason } from './keep-reason.js';
 import { type LeakKind, type LeakCandidate, describeOwner } from './leak-candidates.js';
 
-/** What the collector tells the world. */
+/** The logs, metrics and events of the collector. */
 export interface CollectorReport {
-  /** How many leases look leaked. */
-  suspected(count: number): void;
-  /** @param claim the owner, where it lives */
-  collected(suspect: LeakCandidate, claim?: IPAMClaim): void;
-  spared(suspect: LeakCandidate, why: KeepReason): void;
+  /** Sets the number of leases that look leaked. */
+  candidates(count: number): void;
+  /** A leaked lease was released. @param claim the owner, if it exists */
+  collected(candidate: LeakCandidate, claim?: IPAMClaim): void;
+  kept(candidate: LeakCandidate, reason: KeepReason): void;
   expired(lease: LeaseRecord): void;
-  /** A released lease could not be deleted, or reserved again. */
+  /** A released lease could not be deleted, or made a reservation again. */
   notExpired(lease: LeaseRecord, message: string): void;
 }
 
@@ -27,33 +27,32 @@ export interface CollectorReportDeps {
   readonly events: Pick<EventRecorder, 'event'>;
 }
 
-/** To be made once in a process: its metrics have their names for themselves. */
+/** Creates the report. Create only one per process, because metrics are registered once. */
 export function createCollectorReport({ log, metrics, events }: CollectorReportDeps): CollectorReport {
-  const suspects = metrics.gauge('leases_suspected', 'Leases that look leaked, and are not proved to be.');
-  const collections = metrics.counter(
-    'leases_collected_total',
-    'Leaked leases that were released, by what was wrong.',
-    ['charge'],
-  );
-  const spared = metrics.counter('leases_spared_total', 'Leases that looked leaked and were kept, by why.', ['why']);
+  const candidates = metrics.gauge('leases_leak_candidates', 'Leases that look leaked, and are not proven to be.');
+  const collections = metrics.counter('leases_collected_total', 'Leaked leases that were released, by kind of leak.', [
+    'leak',
+  ]);
+  const kept = metrics.counter('leases_kept_total', 'Leases that looked leaked and were kept, by reason.', ['reason']);
   const expiries = metrics.counter(
     'leases_expired_total',
-    'Released leases that were deleted, or reserved again, after their time.',
+    'Released leases that were deleted, or made reservations again, after their time.',
   );
   return {
-    suspected: (count) => suspects.set(count),
-    collected: (suspect, claim) => {
-      collections.inc({ charge: suspect.charge });
-      const message = describeCollection(suspect);
-      log.warn({ lease: suspect.lease.metadata.name, charge: suspect.charge, owner: suspect.lease.owner }, message);
-      for (const subject of [subjectOf(suspect), ...(claim === undefined ? [] : claimEventSubjects(claim))])
+    candidates: (count) => candidates.set(count),
+    collected: (candidate, claim) => {
+      collections.inc({ leak: candidate.leak });
+      const message = describeCollection(candidate);
+      log.warn({ lease: candidate.lease.metadata.name, leak: candidate.leak, owner: candidate.lease.owner }, message);
+      for (const subject of [subjectOf(candidate), ...(claim === undefined ? [] : claimEventSubjects(claim))])
         events.event(subject, 'Normal', EventReason.LeaseCollected, message);
     },
-    spared: ({ lease, charge }, why) => {
-      spared.inc({ why: why.kind });
-      const fields = { lease: lease.metadata.name, charge, owner: lease.owner };
-      if (why.kind === 'unknown') log.warn(fields, `a lease that looks leaked is kept: ${why.why}`);
-      else log.debug(fields, `a lease that looked leaked is kept: ${why.kind}`);
+    kept: ({ lease, leak }, reason) => {
+      kept.inc({ reason: reason.kind });
+      const fields = { lease: lease.metadata.name, leak, owner: lease.owner };
+      if (reason.kind === 'unknown')
+        log.warn(fields, `keeping a lease that looks leaked: cannot check its owner: ${reason.why}`);
+      else log.debug(fields, `keeping a lease that looked leaked: ${KEEP_REASONS[reason.kind]}`);
     },
     expired: (lease) => {
       expiries.inc();
@@ -61,20 +60,25 @@ export function createCollectorReport({ log, metrics, events }: CollectorReportD
       log.debug({ lease: lease.metadata.name }, `released lease is ${end}: its time is over`);
     },
     notExpired: (lease, message) =>
-      log.warn({ lease: lease.metadata.name }, `released lease cannot be ended: ${message}`),
+      log.warn({ lease: lease.metadata.name }, `cannot expire a released lease, trying again: ${message}`),
   };
 }
 
-const CAUSES: Readonly<Record<LeakKind, string>> = {
-  orphan: 'is gone',
-  surplus: 'has another address and does not name this one in its status',
-  'no-pool': 'runs without the address, and there is no such pool',
+const KEEP_REASONS: Readonly<Record<Exclude<KeepReason['kind'], 'unknown'>, string>> = {
+  alive: 'its owner exists and may need it',
+  changed: 'it has changed, or its owner has',
 };
 
-/** `released 10.0.0.5 of pool blue: its owner IPAMClaim vms/vm1.data (UID 123) is gone`. */
-function describeCollection({ lease, charge }: LeakCandidate): string {
+const CAUSES: Readonly<Record<LeakKind, string>> = {
+  orphan: 'does not exist any more',
+  surplus: 'has another address, and its status does not contain this one',
+  'no-pool': 'runs without this address, and the pool does not exist',
+};
+
+/** For example `released 10.0.0.5 of pool blue: its owner IPAMClaim vms/vm1.data (UID 123) does not exist any more`. */
+function describeCollection({ lease, leak }: LeakCandidate): string {
   const owner = lease.owner === undefined ? '' : ` ${describeOwner(lease.owner)}`;
-  return `released ${formatAddress(lease.address)} of pool ${lease.pool}: its owner${owner} ${CAUSES[charge]}`;
+  return `released ${formatAddress(lease.address)} of pool ${lease.pool}: its owner${owner} ${CAUSES[leak]}`;
 }
 
 function subjectOf({ lease }: LeakCandidate): EventSubject {

@@ -4,18 +4,19 @@ import { readAddressRequest } from '../claims/claim-addresses.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 
-/** What bears on whether a claim needs one of its leases. */
+/** Everything that decides whether a claim needs one of its leases. */
 export interface ClaimUsage {
   claim: IPAMClaim;
-  /** The leases of this claim's UID. */
+  /** The leases of the claim's UID. */
   claimLeases: readonly LeaseRecord[];
-  /** Of each pod that uses the claim the addresses, as text, that it reports. */
+  /** The addresses that each pod of the claim reports, as text. */
   reportedAddresses: readonly (readonly string[])[];
 }
 
 /**
- * The lease of the claim's that vouches for another one being surplus: named by the claim's status, which does not name the other one; and of the
- * same family, where the status names any of that. Undefined where the lease is needed, or may be: it is asked for, the claim is being deleted, a pod has the address or does not say that it has the other one, or there is something that cannot be read.
+ * Returns the claim's lease that proves another one surplus: the claim's status contains its address and not the other one. Both are of
+ * one family if the status contains an address of that family. Returns undefined if the lease may be needed: its address is requested,
+ * the claim is being deleted, a pod has the address or does not report the other one, or something cannot be parsed.
  */
 export function surplusProof(
   lease: LeaseRecord,
@@ -44,7 +45,7 @@ function isAmong(address: Address, addresses: readonly Address[]): boolean {
   return addresses.some((other) => sameAddress(other, address));
 }
 
-/** @returns undefined if it cannot be read */
+/** @returns undefined if the request is invalid */
 function requestedAddressesOf(claim: IPAMClaim): readonly Address[] | undefined {
   const request = readAddressRequest(claim);
   if (request.kind === 'invalid') return undefined;

@@ -2,38 +2,33 @@ import { isProofOfAbsence } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { LeaseRecord } from '../core/lease.js';
-
-/** What of the lease book is read and written; {@link LeaseBook} is one. */
-export interface UnseenLeases {
-  unseen(): readonly LeaseRecord[];
-  forget(name: string, uid: string): void;
-}
+import type { LeaseBook } from '../leases/lease-book.js';
 
 export interface UnseenLeaseDeps {
-  readonly book: UnseenLeases;
+  readonly book: Pick<LeaseBook, 'unseen' | 'forget'>;
   readonly client: Pick<Client, 'get'>;
 }
 
-/** Each costs a request. */
+/** Each check costs one request. */
 const MAX_CHECKS_PER_ROUND = 50;
 
 /**
- * Looks for leases that only the book knows: we made them, and they were deleted before any watch showed them. Their addresses would never be
- * leased again, or be taken for those of a claim that has none.
+ * Finds leases that only the lease book knows: this process created them, and they were deleted before the watch showed them. Otherwise
+ * their addresses would stay occupied, or count as addresses of a claim that has none.
  */
 export class UnseenLeaseCheck {
   readonly #deps: UnseenLeaseDeps;
   readonly #afterMs: number;
-  /** By UID: since when it is unseen, in ms. */
+  /** When each unseen lease was first found, by UID, in milliseconds. */
   #unseen = new Map<string, number>();
 
-  /** @param afterMs how long a watch may lag behind */
+  /** @param afterMs how long the watch may lag behind */
   constructor(deps: UnseenLeaseDeps, afterMs: number) {
     this.#deps = deps;
     this.#afterMs = afterMs;
   }
 
-  /** Proves only what the API server says of this very lease; everything else is asked again after a while. */
+  /** Checks the leases that are due. Only a definite answer about this lease removes it; all others are checked again later. */
   async round(now: number, signal?: AbortSignal): Promise<void> {
     const { book } = this.#deps;
     const unseen = book.unseen();

@@ -13,24 +13,28 @@ const CIDR = '10.9.0.0/24';
 const guard = (namespaces?: string[], more: object = {}) =>
   pool('guard', { network: 'red', cidr: CIDR, ...(namespaces && { namespaces }), ...more });
 
-describe('permission to have a pool in an address space', () => {
+describe('addressSpaceRefusal', () => {
   const rows: { name: string; admins: Pool[]; isNamed?: boolean; addressSpace?: string; refused?: boolean }[] = [
-    { name: 'is not needed where no administrator has a pool', admins: [] },
-    { name: 'is given by a pool that serves all namespaces', admins: [guard()] },
-    { name: 'is given by a pool that serves the namespace', admins: [guard(['x', 'a'])] },
-    { name: 'is not given by a pool that serves others', admins: [guard(['x'])], refused: true },
+    { name: 'allows the pool of a NAD if no administrator has a pool in the address space', admins: [] },
+    { name: 'allows it if the administrator’s pool serves all namespaces', admins: [guard()] },
+    { name: 'allows it if the administrator’s pool serves the namespace of the NAD', admins: [guard(['x', 'a'])] },
     {
-      name: 'is not given by a pool that serves others, though no address is shared',
+      name: 'refuses it if the administrator’s pool serves only other namespaces',
+      admins: [guard(['x'])],
+      refused: true,
+    },
+    {
+      name: 'refuses it if the pool serves only other namespaces, even if no address is shared',
       admins: [guard(['x'], { cidr: '10.8.0.0/24' })],
       refused: true,
     },
     {
-      name: 'is not given where one pool serves the namespace and addresses of another one are shared',
+      name: 'refuses it if one pool serves the namespace but addresses of another pool are shared',
       admins: [guard(['a'], { cidr: '10.8.0.0/24' }), guard(['x'])],
       refused: true,
     },
     {
-      name: 'is given where addresses are shared only with a pool that serves the namespace',
+      name: 'allows it if addresses are shared only with a pool that serves the namespace',
       admins: [guard(['a']), guard(['x'], { cidr: '10.8.0.0/24' })],
     },
     {
@@ -39,7 +43,7 @@ describe('permission to have a pool in an address space', () => {
       isNamed: false,
     },
     {
-      name: 'is needed for a network that has the name of a foreign address space',
+      name: 'refuses it for a network with the name of an address space of other namespaces',
       admins: [guard(['x'])],
       isNamed: false,
       refused: true,

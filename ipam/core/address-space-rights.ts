@@ -1,19 +1,20 @@
 import { type Pool, firstSharedAddress } from './pool.js';
 
-/** A pool that a NAD asks for. */
+/** A request of a NAD to have its pool in an address space. */
 export interface AddressSpaceRequest {
   readonly pool: Pool;
-  /** Of the NAD. */
+  /** The NAD's namespace. */
   readonly namespace: string;
-  /** The NAD names the address space; it does not merely have the network's name. */
+  /** True if the NAD names the address space; false if it gets the network's name by default. */
   readonly isNamed: boolean;
 }
 
 /**
- * Whether a NAD may have its pool in an address space in which administrators have pools: each of these whose addresses it shares must serve
- * the NAD's namespace, and at least one must. Networks of one name share their address space by default and need no permission.
+ * Returns why a NAD may not have its pool in an address space that contains administrators' pools, or undefined if it may.
+ * At least one of these pools must serve the NAD's namespace, and so must each one that shares an address with the NAD's pool.
+ * Networks of one name share their address space by default and need no permission.
  * @param adminPools the administrators' pools in the address space
- * @returns why not, and what to do
+ * @returns the reason, and what to do
  */
 export function addressSpaceRefusal(
   { pool, namespace, isNamed }: AddressSpaceRequest,

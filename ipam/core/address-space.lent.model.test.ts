@@ -43,12 +43,12 @@ function lentOf(blocks: readonly number[]): LentAddresses {
   return { 4: RangeSet.of(ranges), 6: RangeSet.EMPTY };
 }
 
-describe('an address space of which some is lent', () => {
-  it('gives what is not lent as long as there is any, and all of it in the end', () => {
+describe('AddressSpace with lent addresses', () => {
+  it('returns lent addresses only after all others, and every address in the end', () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 60, size: 'max' }), fc.nat(6), run), { numRuns: 500 });
   });
 
-  it('goes on behind the last address though blocks come and go', () => {
+  it('continues after the last address when blocks are created and deleted', () => {
     const space = new AddressSpace();
     space.setPool(poolAt(0));
     const given = [[], [1], [1, 2], [1, 2], [2]].map((blocks) => {
@@ -62,7 +62,7 @@ describe('an address space of which some is lent', () => {
     expect(given).to.deep.equal([1, 2, 3, 12, 13]);
   });
 
-  it('tells once of each address that comes into use or goes out of it', () => {
+  it('reports each change of occupancy once', () => {
     const space = new AddressSpace();
     const told: string[] = [];
     const end = space.onChange(({ value }, isOccupied) => told.push(`${value}${isOccupied ? '+' : '-'}`));

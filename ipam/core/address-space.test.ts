@@ -30,7 +30,7 @@ function takeAll(space: AddressSpace, pool = 'blue', family: Family = 4): string
 const at = (last: number) => `10.0.0.${last}`;
 
 describe('AddressSpace', () => {
-  it('gives each address of a pool once, in order, and then none', () => {
+  it('returns each address of a pool once, in order, and then none', () => {
     const space = spaceOf(POOL);
     expect(takeAll(space)).to.deep.equal([1, 2, 3, 4, 5, 6].map(at));
     expect(space.free('blue', 4)).to.equal(0n);
@@ -39,12 +39,12 @@ describe('AddressSpace', () => {
     expect(space.free('nobody', 4)).to.equal(0n);
   });
 
-  it('gives the same address until it is occupied', () => {
+  it('returns the same address until it is occupied', () => {
     const space = spaceOf(POOL);
     expect(space.next('blue', 4)).to.deep.equal(space.next('blue', 4));
   });
 
-  it('gives a vacated address after all others, the one vacated first before the rest', () => {
+  it('returns vacated addresses after all others, oldest first', () => {
     const space = spaceOf(POOL);
     for (const taken of [1, 2, 3]) expect(take(space)).to.equal(at(taken));
     space.vacate(parseAddress(at(3)));
@@ -53,7 +53,7 @@ describe('AddressSpace', () => {
     expect(takeAll(space)).to.deep.equal([4, 5, 6, 3, 1].map(at));
   });
 
-  it('goes on in turn where it forgot which addresses were vacated', () => {
+  it('continues in turn if it has forgotten which addresses were vacated', () => {
     const space = new AddressSpace(0);
     space.setPool(POOL);
     for (const taken of [1, 2]) expect(take(space)).to.equal(at(taken));
@@ -61,7 +61,7 @@ describe('AddressSpace', () => {
     expect(takeAll(space)).to.deep.equal([3, 4, 5, 6, 1].map(at));
   });
 
-  it('has what is occupied occupied for all pools, and lets pools that are equal take turns', () => {
+  it('treats an occupied address as occupied in all pools, and shares the turn among equal pools', () => {
     const other = compiledPool({ subnets: [{ cidr: '10.0.0.0/28', gateway: at(4) }] }, 'other');
     const equal = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }] }, 'equal');
     const space = spaceOf(POOL, other, equal);
@@ -72,21 +72,21 @@ describe('AddressSpace', () => {
     expect(take(space, 'other')).to.equal(at(5));
   });
 
-  it('skips what lies between the ranges of a pool, full ranges included', () => {
+  it('skips full ranges and the gaps between ranges', () => {
     const ranges = ['10.0.0.1-10.0.0.2', '10.0.0.5', '10.0.1.0/31'];
     const space = spaceOf(compiledPool({ subnets: [{ cidr: '10.0.0.0/16', ranges, exclude: ['10.0.1.1'] }] }));
     space.occupy(parseAddress(at(5)));
     expect(takeAll(space)).to.deep.equal([at(1), at(2), '10.0.1.0']);
   });
 
-  it('never gives unasked what is reserved', () => {
+  it('never returns reserved addresses of a pool without a request', () => {
     const space = spaceOf(compiledPool({ subnets: [{ cidr: '10.0.0.0/30', reserved: [at(1)] }] }));
     expect(takeAll(space)).to.deep.equal([at(2)]);
     space.vacate(parseAddress(at(1)));
     expect(space.free('blue', 4)).to.equal(0n);
   });
 
-  it('begins after the address that was leased last, and comes back to those before', () => {
+  it('resumes after the address that was leased last, and wraps around', () => {
     const space = spaceOf(POOL);
     for (const [last, time] of [
       [5, 20],
@@ -101,7 +101,7 @@ describe('AddressSpace', () => {
     expect(takeAll(space)).to.deep.equal([4, 1].map(at));
   });
 
-  it('keeps its turn, and what was vacated, when the pool changes', () => {
+  it('keeps its position and the vacated addresses when the pool changes', () => {
     const narrowed = compiledPool({ subnets: [{ cidr: '10.0.0.0/29', exclude: [at(5)] }] });
     for (const remembered of [0, 1]) {
       const space = new AddressSpace(remembered);
@@ -114,7 +114,7 @@ describe('AddressSpace', () => {
     }
   });
 
-  it('serves both families of a pool, a /64 too', () => {
+  it('serves both families of a pool, including a /64', () => {
     const space = spaceOf(
       compiledPool({ subnets: [{ cidr: 'fd00::/64', gateway: 'fd00::1' }, { cidr: '10.0.0.0/31' }] }),
     );
@@ -123,8 +123,8 @@ describe('AddressSpace', () => {
     expect(space.free('blue', 6)).to.equal(2n ** 64n - 4n);
   });
 
-  describe('picks at random', () => {
-    it('all over a pool, of whatever size', () => {
+  describe('random', () => {
+    it('picks addresses from all over a pool of any size', () => {
       const space = spaceOf(compiledPool({ subnets: [{ cidr: 'fd00::/64' }] }));
       const pick = (random: number) => formatAddress(space.random('blue', 6, () => random)!);
       expect([pick(0), pick(0.5), pick(1 - 2 ** -33)]).to.deep.equal([
@@ -134,13 +134,13 @@ describe('AddressSpace', () => {
       ]);
     });
 
-    it('the next free one where all draws meet occupied ones', () => {
+    it('picks the next free address if all draws hit occupied ones', () => {
       const space = spaceOf(POOL);
       for (const last of [3, 4, 5]) space.occupy(parseAddress(at(last)));
       expect(space.random('blue', 4, () => 3 / 2 ** 32)).to.deep.equal(parseAddress(at(6)));
     });
 
-    it('what was vacated only where nothing else is left, not always the same', () => {
+    it('picks vacated addresses only if nothing else is left, and not always the same one', () => {
       const space = spaceOf(POOL);
       takeAll(space);
       for (const last of [6, 5, 4, 3]) space.vacate(parseAddress(at(last)));
@@ -149,7 +149,7 @@ describe('AddressSpace', () => {
     });
   });
 
-  it('answers as a naive space would, whatever is occupied, vacated and edited', () => {
+  it('behaves like a naive address space for any sequence of changes', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 100 }), fc.nat({ max: 6 }), (operations, remembered) => {
         const model = new Model(remembered);

@@ -5,24 +5,24 @@ import { type Range, RangeSet } from './ranges.js';
 import { Rotation } from './rotation.js';
 import { VacatedQueue } from './vacated-queue.js';
 
-/** Vacated addresses of a family that are kept back; those vacated before count as never used. */
+/** How many vacated addresses of a family are remembered. Older ones count as never used. */
 const MAX_VACATED = 65_536;
 
-/** Which addresses of a pool are lent, as a whole: compared by identity. */
+/** The addresses of a pool that are lent to nodes. Compared by identity: a change is a new object. */
 export type LentAddresses = Readonly<Record<Family, RangeSet>>;
 
-/** An address is occupied from now on, or is so no longer. */
+/** Called when an address becomes occupied, or free again. */
 export type OccupancyHandler = (address: Address, isOccupied: boolean) => void;
 
 /**
- * The addresses among which none is leased twice, whatever pools they are leased from: pools of one space may overlap, and what is
- * occupied is so for all of them. Costs memory by addresses in use, never by the size of pools.
+ * The scope in which an address is allocated at most once. Pools of one space may overlap: an occupied address is occupied for all of
+ * them. Memory grows with the addresses in use, never with the size of pools.
  */
 export class AddressSpace {
   readonly #halves: Readonly<Record<Family, FamilyAddressSpace>>;
   readonly #handlers = new Set<OccupancyHandler>();
 
-  /** @param remembered how many vacated addresses of a family are kept back until all others were used */
+  /** @param remembered how many vacated addresses of a family are reused only after all others */
   constructor(remembered = MAX_VACATED) {
     const tell = (address: Address, isOccupied: boolean) => {
       for (const handler of this.#handlers) handler(address, isOccupied);
@@ -33,13 +33,13 @@ export class AddressSpace {
     };
   }
 
-  /** Called in the turn of the change. @returns ends it */
+  /** Calls the handler synchronously with each change. @returns a function that removes the handler */
   onChange(handler: OccupancyHandler): () => void {
     this.#handlers.add(handler);
     return () => this.#handlers.delete(handler);
   }
 
-  /** A pool that is there already is changed; what is occupied stays so, within the pool or not. */
+  /** Adds or changes a pool. Occupied addresses stay occupied, inside the pool or not. */
   setPool(pool: Pool): void {
     this.#halves[4].setPool(pool.name, addressesOf(pool, 4, 'open'));
     this.#halves[6].setPool(pool.name, addressesOf(pool, 6, 'open'));
@@ -50,18 +50,18 @@ export class AddressSpace {
     this.#halves[6].removePool(name);
   }
 
-  /** {@link next} gives what is lent only when no other address of the pool is free. */
+  /** Makes {@link next} return a lent address only if no other address of the pool is free. */
   setLent(pool: string, lent: LentAddresses): void {
     this.#halves[4].setLent(pool, lent[4]);
     this.#halves[6].setLent(pool, lent[6]);
   }
 
-  /** An address that is occupied already stays so. */
+  /** Marks an address as occupied. No effect if it is occupied already. */
   occupy({ family, value }: Address): void {
     this.#halves[family].occupy(value);
   }
 
-  /** It is leased again only after all that were not used lately, and those vacated before it. */
+  /** Frees an address. It is reused after all addresses that were not used recently, and after those vacated earlier. */
   vacate({ family, value }: Address): void {
     this.#halves[family].vacate(value);
   }
@@ -70,59 +70,59 @@ export class AddressSpace {
     return this.#halves[family].isOccupied(value);
   }
 
-  /** The occupied addresses of a range, in order; takes time by those that are or were so lately. */
+  /** The occupied addresses of a range, in order. Time grows with the occupied and recently vacated addresses in the range. */
   occupiedIn(family: Family, range: Range): Iterable<bigint> {
     return this.#halves[family].occupiedIn(range);
   }
 
   /**
-   * After a restart, the address that was leased last: what was freed before is not leased again at once. Does nothing once
-   * {@link next} has chosen for the pool.
-   * @param at when it was leased, in milliseconds since the epoch: of several calls the latest lease counts
+   * Continues after the address that was leased last before a restart, so that recently freed addresses are not reused at once.
+   * No effect after the first {@link next} for the pool.
+   * @param at when the address was leased, in milliseconds since the epoch; the latest lease of several calls wins
    */
   resume(pool: string, { family, value }: Address, at: number): void {
     this.#halves[family].rotationOf(pool)?.resume(value, at);
   }
 
-  /** A free address that anybody may have, the same one until it is occupied; undefined where there is none. */
+  /** The next free open address of a pool: the same one until it is occupied. Undefined if the pool is exhausted. */
   next(pool: string, family: Family): Address | undefined {
     const half = this.#halves[family];
     return address(family, half.unlentOf(pool)?.next() ?? half.rotationOf(pool)?.next());
   }
 
-  /** What {@link next} would choose. */
+  /** Returns what {@link next} would return, without side effects. */
   peek(pool: string, family: Family): Address | undefined {
     const half = this.#halves[family];
     return address(family, half.unlentOf(pool)?.peek() ?? half.rotationOf(pool)?.peek());
   }
 
-  /** Some of the pool is lent, and of the rest nothing is free. */
+  /** True if a part of the pool is lent and the rest is exhausted. */
   isUnlentExhausted(pool: string, family: Family): boolean {
     return this.#halves[family].unlentOf(pool)?.free === 0n;
   }
 
   /**
-   * A free address that anybody may have, for those who pick without asking each other.
-   * @param random from 0 to 1, exclusively
+   * A random free open address, for agents that pick concurrently without coordination.
+   * @param random returns a number from 0 (included) to 1 (excluded)
    */
   random(pool: string, family: Family, random: () => number): Address | undefined {
     return address(family, this.#halves[family].rotationOf(pool)?.random(random));
   }
 
-  /** How many addresses {@link next} could give. */
+  /** How many addresses {@link next} can return. */
   free(pool: string, family: Family): bigint {
     return this.#halves[family].rotationOf(pool)?.free ?? 0n;
   }
 }
 
-/** The addresses of one family. */
+/** The addresses of one family in an address space. */
 class FamilyAddressSpace {
-  /** In use, or vacated lately. */
+  /** Occupied, or recently vacated. */
   readonly #taken = new OccupiedSet();
   readonly #vacated: VacatedQueue;
-  /** By pool. Pools of the same addresses share one: a thousand namespaces may derive theirs from equal NADs. */
+  /** By pool. Pools with the same addresses share one: a thousand namespaces may derive pools from equal NADs. */
   readonly #ofPool = new Map<string, SharedRotation>();
-  /** By the text of its ranges. */
+  /** By the text of the ranges. */
   readonly #shared = new Map<string, SharedRotation>();
   /** By pool. */
   readonly #lent = new Map<string, LentState>();
@@ -166,7 +166,7 @@ class FamilyAddressSpace {
     else this.#lent.set(pool, { lent, ...(before?.unlent && { previousRotation: before.unlent }) });
   }
 
-  /** The pool's addresses that are not lent; undefined where none is. Made when it is asked for: blocks come and go by the hundred. */
+  /** The rotation over the pool's addresses that are not lent; undefined if none is lent. Built on demand, because blocks change by the hundred. */
   unlentOf(pool: string): Rotation | undefined {
     const part = this.#lent.get(pool);
     const shared = part && this.#ofPool.get(pool);
@@ -221,15 +221,15 @@ interface SharedRotation {
   readonly key: string;
   readonly open: RangeSet;
   readonly rotation: Rotation;
-  /** How many draw from it. */
+  /** How many pools use it. */
   poolCount: number;
 }
 
 interface LentState {
   readonly lent: RangeSet;
-  /** Of the rest; absent until it is asked for. */
+  /** The rotation over the addresses that are not lent; absent until it is needed. */
   unlent?: Rotation;
-  /** Where to go on. */
+  /** The rotation from which the next one continues. */
   readonly previousRotation?: Rotation;
 }
 

@@ -27,7 +27,7 @@ describe('parseAddress', () => {
     { text: 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', family: 6, value: 2n ** 128n - 1n },
   ];
   for (const { text, ...address } of readings) {
-    it(`reads ${text}`, () => expect(parseAddress(text)).to.deep.equal(address));
+    it(`parses ${text}`, () => expect(parseAddress(text)).to.deep.equal(address));
   }
 
   const refused = [
@@ -41,35 +41,35 @@ describe('parseAddress', () => {
     { name: 'a dot at the end', text: '1.2.3.4.', remedy: 'four decimal numbers' },
     { name: 'a number over 255', text: '10.0.0.256', remedy: '0 to 255' },
     { name: 'a leading zero behind colons', text: '::ffff:01.2.3.4', remedy: 'like 10.0.0.5 or 2001:db8::5' },
-    { name: 'a zone', text: 'fe80::1%eth0', remedy: 'leave the zone out' },
-    { name: 'an empty zone', text: 'fe80::1%', remedy: 'leave the zone out' },
-    { name: 'a prefix length', text: '10.0.0.5/24', remedy: 'leave the prefix length out' },
-    { name: 'a blank', text: ' 10.0.0.5', remedy: 'leave the blanks out' },
-    { name: 'a line end', text: '10.0.0.5\n', remedy: 'leave the blanks out' },
-    { name: 'nothing', text: '', remedy: 'like 10.0.0.5 or 2001:db8::5' },
+    { name: 'a zone', text: 'fe80::1%eth0', remedy: 'remove the zone' },
+    { name: 'an empty zone', text: 'fe80::1%', remedy: 'remove the zone' },
+    { name: 'a prefix length', text: '10.0.0.5/24', remedy: 'remove the prefix length' },
+    { name: 'a space at the start', text: ' 10.0.0.5', remedy: 'remove the spaces' },
+    { name: 'a line break', text: '10.0.0.5\n', remedy: 'remove the spaces' },
+    { name: 'an empty text', text: '', remedy: 'like 10.0.0.5 or 2001:db8::5' },
     { name: 'brackets', text: '[::1]', remedy: 'like 10.0.0.5 or 2001:db8::5' },
-    { name: 'two gaps', text: '1::2::3', remedy: 'like 10.0.0.5 or 2001:db8::5' },
+    { name: 'two ::', text: '1::2::3', remedy: 'like 10.0.0.5 or 2001:db8::5' },
     { name: 'nine groups', text: '1:2:3:4:5:6:7:8:9', remedy: 'like 10.0.0.5 or 2001:db8::5' },
     { name: 'five digits', text: '::12345', remedy: 'like 10.0.0.5 or 2001:db8::5' },
-    { name: 'wide digits', text: '１.2.3.4', remedy: 'like 10.0.0.5 or 2001:db8::5' },
-    { name: 'a name', text: 'vm1.example', remedy: 'like 10.0.0.5 or 2001:db8::5' },
+    { name: 'full-width digits', text: '１.2.3.4', remedy: 'like 10.0.0.5 or 2001:db8::5' },
+    { name: 'a host name', text: 'vm1.example', remedy: 'like 10.0.0.5 or 2001:db8::5' },
   ];
   for (const { name, text, remedy } of refused) {
-    it(`refuses ${name}, and says what to write`, () => {
-      expect(() => parseAddress(text)).to.throw(AddressError, `${JSON.stringify(text)} is no IP address: `);
+    it(`rejects ${name}, and says what to write`, () => {
+      expect(() => parseAddress(text)).to.throw(AddressError, `${JSON.stringify(text)} is not an IP address: `);
       expect(() => parseAddress(text)).to.throw(TypeError, remedy);
     });
   }
 
-  it('shows no more of a long text than a message can hold', () => {
+  it('shortens a long text in the message', () => {
     expect(() => parseAddress('1'.repeat(100_000))).to.throw(AddressError, /^.{80,300}$/);
   });
 
-  it('reads back what formatAddress writes', () => {
+  it('parses the output of formatAddress', () => {
     fc.assert(fc.property(anyAddress, (address) => sameAddress(parseAddress(formatAddress(address)), address)));
   });
 
-  it('reads all spellings of an IPv6 address alike', () => {
+  it('parses all spellings of an IPv6 address to the same address', () => {
     fc.assert(
       fc.property(ipv6Groups, fc.boolean(), fc.boolean(), (groups, padded, dotted) => {
         const hex = groups.map((group) => group.toString(16).padStart(padded ? 4 : 1, '0'));
@@ -81,7 +81,7 @@ describe('parseAddress', () => {
     );
   });
 
-  it('throws nothing but AddressError, whatever the text', () => {
+  it('throws only AddressError, for any text', () => {
     const text = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[0-9a-fx:./%]{0,45}$/));
     fc.assert(
       fc.property(text, (written) => {
@@ -119,7 +119,7 @@ describe('formatAddress', () => {
     it(rule, () => expect(formatAddress(parseAddress(given))).to.equal(text));
   }
 
-  it('writes IPv6 as the URL standard does, but for mapped addresses', () => {
+  it('writes IPv6 like the URL standard, except for mapped addresses', () => {
     fc.assert(
       fc.property(ipv6Groups, (groups) => {
         const text = groups.map((group) => group.toString(16)).join(':');
@@ -129,7 +129,7 @@ describe('formatAddress', () => {
     );
   });
 
-  it('gives different addresses different texts', () => {
+  it('writes different addresses as different texts', () => {
     fc.assert(
       fc.property(anyAddress, anyAddress, (a, b) => sameAddress(a, b) === (formatAddress(a) === formatAddress(b))),
     );
@@ -137,7 +137,7 @@ describe('formatAddress', () => {
 });
 
 describe('parseAddressOrPrefix', () => {
-  it('reads an address alone', () => {
+  it('parses an address without a prefix length', () => {
     expect(parseAddressOrPrefix('10.0.0.5')).to.deep.equal({ address: parseAddress('10.0.0.5') });
   });
 
@@ -148,7 +148,7 @@ describe('parseAddressOrPrefix', () => {
     ['2001:db8::5/64', '2001:db8::5', 64],
     ['::ffff:1.2.3.4/128', '::ffff:1.2.3.4', 128],
   ] as const) {
-    it(`reads ${text}`, () =>
+    it(`parses ${text}`, () =>
       expect(parseAddressOrPrefix(text)).to.deep.equal({ address: parseAddress(address), prefixLength }));
   }
 
@@ -161,26 +161,29 @@ describe('parseAddressOrPrefix', () => {
     '10.0.0.5/2/4',
     '::1/129',
   ]) {
-    it(`refuses ${text}, and names the whole text`, () => {
-      expect(() => parseAddressOrPrefix(text)).to.throw(AddressError, `"${text}" has no valid prefix length: for IPv`);
+    it(`rejects ${text}, and quotes the whole text`, () => {
+      expect(() => parseAddressOrPrefix(text)).to.throw(
+        AddressError,
+        `"${text}" has no valid prefix length: write an integer`,
+      );
     });
   }
 
-  it('refuses what is no address before the slash', () => {
-    expect(() => parseAddressOrPrefix('/24')).to.throw(AddressError, 'is no IP address');
+  it('rejects an invalid address before the slash', () => {
+    expect(() => parseAddressOrPrefix('/24')).to.throw(AddressError, 'is not an IP address');
     expect(() => parseAddressOrPrefix('fe80::1%eth0/64')).to.throw(AddressError, 'zone');
   });
 });
 
 describe('sameAddress', () => {
-  it('tells the families apart', () => {
+  it('distinguishes the families', () => {
     expect(sameAddress(parseAddress('0.0.0.1'), parseAddress('::1'))).to.equal(false);
     expect(sameAddress(parseAddress('0.0.0.1'), parseAddress('0.0.0.1'))).to.equal(true);
   });
 });
 
 describe('formatFamily', () => {
-  it('names families as Kubernetes does', () => {
+  it('spells families as Kubernetes does', () => {
     expect([formatFamily(4), formatFamily(6)]).to.deep.equal(['IPv4', 'IPv6']);
   });
 });

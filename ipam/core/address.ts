@@ -4,35 +4,35 @@ import { describeValue } from '../../api/json.js';
 
 export type Family = 4 | 6;
 
-/** An IP address: its bits as a number, so that ranges are arithmetic. */
+/** An IP address as a number, so that ranges are arithmetic. */
 export interface Address {
   readonly family: Family;
   readonly value: bigint;
 }
 
-/** How many bits an address of the family has. */
+/** The number of bits of an address, by family. */
 export const BITS: Readonly<Record<Family, number>> = { 4: 32, 6: 128 };
 
-/** Text that is no address, CIDR or range. The message names the text and says what to write. */
+/** Thrown for text that is not an address, CIDR or range. The message quotes the text and says what to write. */
 export class AddressError extends TypeError {
   override readonly name = 'AddressError';
 }
 
 /**
- * Reads an address, strictly: nothing that another reader could take for another address (`010.0.0.1` is 8.0.0.1 to some),
- * no zone, no prefix length.
+ * Parses an address strictly: no zone, no prefix length, and no notation that other parsers read differently (`010.0.0.1` is 8.0.0.1
+ * to some).
  * @throws {AddressError}
  */
 export function parseAddress(text: string): Address {
-  // isIP takes the full forms alone, but lets a zone pass
+  // isIP accepts only complete addresses, but also a zone
   const family = text.includes('%') ? 0 : isIP(text);
   if (family === 4) return { family, value: numberOf(ipaddr.IPv4.parse(text)) };
   if (family === 6) return { family, value: numberOf(ipaddr.IPv6.parse(withoutDots(text))) };
-  throw new AddressError(`${describeValue(text)} is no IP address: ${remedy(text)}`);
+  throw new AddressError(`${describeValue(text)} is not an IP address: ${remedy(text)}`);
 }
 
 /**
- * Reads `10.0.0.5`, or an interface's address with the length of its network's prefix: `10.0.0.5/24`.
+ * Parses `10.0.0.5`, or an interface address with the prefix length of its network: `10.0.0.5/24`.
  * @throws {AddressError}
  */
 export function parseAddressOrPrefix(text: string): { address: Address; prefixLength?: number } {
@@ -43,18 +43,19 @@ export function parseAddressOrPrefix(text: string): { address: Address; prefixLe
 }
 
 /**
- * @param whole what the message names
+ * Parses the digits after the slash.
+ * @param whole the text that the message quotes
  * @throws {AddressError}
  */
 export function parsePrefixLength(whole: string, digits: string, family: Family): number {
   const length = /^(0|[1-9]\d{0,2})$/.test(digits) ? Number(digits) : Number.NaN;
   if (length <= BITS[family]) return length;
   throw new AddressError(
-    `${describeValue(whole)} has no valid prefix length: for ${formatFamily(family)} write a whole number from 0 to ${BITS[family]} after the /`,
+    `${describeValue(whole)} has no valid prefix length: write an integer from 0 to ${BITS[family]} after the / for ${formatFamily(family)}`,
   );
 }
 
-/** The canonical text: RFC 5952, and as Go's net/netip has it (`::ffff:10.0.0.5`). */
+/** Returns the canonical text: RFC 5952, with mapped addresses as in Go's net/netip (`::ffff:10.0.0.5`). */
 export function formatAddress({ family, value }: Address): string {
   const bytes = Array.from({ length: BITS[family] / 8 }, (_, i) =>
     Number((value >> BigInt(BITS[family] - 8 - 8 * i)) & 0xffn),
@@ -63,7 +64,7 @@ export function formatAddress({ family, value }: Address): string {
   return family === 4 ? bytes.join('.') : new ipaddr.IPv6(bytes).toRFC5952String();
 }
 
-/** As Kubernetes names it. */
+/** Returns the family as Kubernetes spells it. */
 export function formatFamily(family: Family): 'IPv4' | 'IPv6' {
   return family === 4 ? 'IPv4' : 'IPv6';
 }
@@ -72,7 +73,7 @@ export function sameAddress(a: Address, b: Address): boolean {
   return a.family === b.family && a.value === b.value;
 }
 
-/** True in ::ffff:0:0/96: many programs read these as IPv4 addresses. */
+/** True for addresses in ::ffff:0:0/96, which many programs read as IPv4. */
 function isMapped({ family, value }: Address): boolean {
   return family === 6 && value >> 32n === 0xffffn;
 }
@@ -81,7 +82,7 @@ function numberOf(address: ipaddr.IPv4 | ipaddr.IPv6): bigint {
   return address.toByteArray().reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
 }
 
-/** Dots at the end as two groups: ipaddr.js would read `::1.2.3.4` as `::ffff:1.2.3.4`. */
+/** Writes a dotted end as two groups, because ipaddr.js reads `::1.2.3.4` as `::ffff:1.2.3.4`. */
 function withoutDots(text: string): string {
   const start = text.lastIndexOf(':') + 1;
   if (!text.includes('.')) return text;
@@ -90,9 +91,9 @@ function withoutDots(text: string): string {
 }
 
 function remedy(text: string): string {
-  if (text.includes('%')) return 'leave the zone out (what follows the %)';
-  if (text.includes('/')) return 'leave the prefix length out (what follows the /)';
-  if (text.trim() !== text) return 'leave the blanks out';
+  if (text.includes('%')) return 'remove the zone (the % and the text after it)';
+  if (text.includes('/')) return 'remove the prefix length (the / and the digits after it)';
+  if (text.trim() !== text) return 'remove the spaces';
   if (/^[0-9a-fx.]+$/i.test(text))
     return 'write four decimal numbers from 0 to 255 without leading zeros, like 10.0.0.5';
   return 'write it like 10.0.0.5 or 2001:db8::5';

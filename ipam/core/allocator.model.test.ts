@@ -33,12 +33,12 @@ import {
 } from './lease.js';
 import { type Pool, subnetOf } from './pool.js';
 
-const TIMES = { cooldownMs: 60_000, stickyMs: 120_000, retainsClaims: true };
+const TIMES = { cooldownMs: 60_000, stickyMs: 120_000, isStickyForClaims: true };
 
-describe('choose, with a book of leases', function () {
+describe('findCandidates with a lease book', function () {
   this.timeout(60_000);
 
-  it('keeps all its promises, whatever is leased, released, edited and restarted', () => {
+  it('keeps all invariants for any sequence of allocations, releases, edits and restarts', () => {
     fc.assert(
       fc.property(fc.array(operation, { minLength: 20, maxLength: 80, size: 'max' }), (operations) => {
         const model = new Model();
@@ -139,8 +139,7 @@ class Model {
       ...(mac !== undefined && { mac }),
     };
     const ask = { pool, wish: wished };
-    const terms = { ...TIMES, now: this.#store.now };
-    const chosen = findCandidates(pool, wished, this.#book.view(pool), terms);
+    const chosen = findCandidates(pool, wished, this.#book.view(pool), { ...TIMES, now: this.#store.now });
     if (!chosen.ok) {
       this.#checkRefusal(chosen.refusal, ask);
       return;
@@ -157,7 +156,7 @@ class Model {
     const { addressSpace } = pool;
     const { owner, mac } = wish;
     const request = { address, addressSpace, pool: pool.name, owner, ...(mac !== undefined && { mac }) };
-    expect(this.#book.hold(addressSpace, address)).to.equal(true);
+    expect(this.#book.markPending(addressSpace, address)).to.equal(true);
     const before = this.#store.leases.get(leaseName(addressSpace, address));
     const answer = this.#store.write(
       choice.kind === 'take' ? reallocateLease(choice.lease, request) : createLease(request),
@@ -167,7 +166,7 @@ class Model {
       expect(wasHeld, `${answer.metadata.name} was held`).to.equal(false);
       this.#book.recordWrite(answer);
     }
-    this.#book.unhold(addressSpace, address);
+    this.#book.clearPending(addressSpace, address);
   }
 
   #checkChoice(choice: AllocationCandidate, { pool, wish }: Ask): void {
@@ -193,7 +192,7 @@ class Model {
     if (!isAsked) this.#checkTurn(address, pool);
   }
 
-  /** Whoever asks for no address in particular has first what is kept for its MAC address. */
+  /** A request for any address gets the sticky address of its MAC address first. */
   #checkKept(family: Family, choices: readonly AllocationCandidate[], { pool, wish }: Ask): void {
     if (wish.addresses.some((address) => address.family === family)) return;
     const [kept] = [...this.#book.ofPool(pool.name)]
@@ -207,7 +206,7 @@ class Model {
     expect(choices).to.deep.include({ kind: 'take', lease: kept });
   }
 
-  /** What was released is anybody's only where nothing is free: first what waits for nobody, then what was released first. */
+  /** Released addresses are reallocated only if none is free: first those that are not sticky, each oldest first. */
   #checkLast(lease: LeaseRecord, pool: Pool): void {
     const { family } = lease.address;
     expect(this.#free(pool, family)).to.deep.equal([]);
@@ -217,7 +216,7 @@ class Model {
     expect(lease.releasedAt).to.equal(Math.min(...better.map(({ releasedAt }) => releasedAt!)));
   }
 
-  /** What anybody may have where nothing else is left. */
+  /** The leases that everybody may get if nothing else is left. */
   #cooled(pool: Pool, family: Family): LeaseRecord[] {
     const open = new Set(openAddresses(pool, family).map((address) => leaseName(pool.addressSpace, address)));
     const times = timesWhenExhausted(TIMES);
@@ -226,7 +225,7 @@ class Model {
     );
   }
 
-  /** Anybody's address: open, and of those vacated the oldest, where nothing else is left. */
+  /** The address must be open, and the oldest vacated one if all others are used. */
   #checkTurn(address: Address, pool: Pool): void {
     const nameOf = (each: Address) => leaseName(pool.addressSpace, each);
     const free = this.#free(pool, address.family).map(nameOf);
@@ -252,13 +251,12 @@ class Model {
     expect(this.#cooled(pool, family!)).to.deep.equal([]);
   }
 
-  /** Whoever asks for nothing in particular waits for its own alone, until it has cooled down. */
   #checkWait(lease: LeaseRecord, { mac }: AllocationRequest, retryAt: number | undefined): void {
     expect(mac).to.equal(lease.mac);
-    expect(retryAt).to.equal(lease.releasedAt! + TIMES.cooldownMs);
+    expect(retryAt).to.equal(lease.releasedAt && lease.releasedAt + TIMES.cooldownMs);
   }
 
-  /** Another process, of which the book learns by the watch. */
+  /** Allocates in another process, which the book learns from the watch. */
   #leaseElsewhere({ pool: name, address }: Extract<Operation, { do: 'lease elsewhere' }>): void {
     const { addressSpace } = this.#pool(name);
     this.#store.write(createLease({ address, addressSpace, pool: name, owner: leaseOwner('other') }));

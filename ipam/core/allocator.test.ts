@@ -14,8 +14,9 @@ import type { Pool } from './pool.js';
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const MAC = '02:00:00:00:00:ab';
 const TERMS: AllocationContext = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
+const REMEDY = 'add a range to the pool, or delete VMs that are no longer needed';
 const FOREIGN = { ...leaseOwner('new'), namespace: 'b' };
-const STICKY: AllocationContext = { ...TERMS, stickyMs: 3_600_000, retainsClaims: true };
+const STICKY: AllocationContext = { ...TERMS, stickyMs: 3_600_000, isStickyForClaims: true };
 
 interface Question {
   pool?: Pool;
@@ -44,7 +45,7 @@ function ask({ pool = POOL, leases = {}, reserved = {}, wish = {}, terms = TERMS
     const { owner: _nobody, ...spec } = lease.spec;
     book.recordWrite(last in leases ? lease : { ...lease, spec });
   }
-  for (const last of hold) book.hold('blue', parseAddress(ip(last)));
+  for (const last of hold) book.markPending('blue', parseAddress(ip(last)));
   const { addresses = [], families = [4], ...rest } = wish;
   const asked = { owner: leaseOwner('new'), families, addresses: addresses.map((text) => parseAddress(text)), ...rest };
   return findCandidates(pool, asked, book.view(pool), terms);
@@ -67,55 +68,51 @@ function refused(question: Question) {
 const released = (secondsAgo: number, more: LeaseOptions = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });
 const reservedFor = (mac?: string): LeaseOptions => (mac === undefined ? {} : { mac });
 
-describe('choose', () => {
+describe('findCandidates', () => {
   describe('grants', () => {
     const granted: [string, Question, string[]][] = [
       ['the next free address', { leases: { 1: {} } }, ['create 10.0.0.2']],
-      ['the address that is asked for', { wish: { addresses: ['10.0.0.5'] } }, ['create 10.0.0.5']],
-      ['a reserved one that is asked for', { pool: NARROW, wish: { addresses: ['10.0.0.4'] } }, ['create 10.0.0.4']],
-      ['one of each family', { pool: DUAL, wish: { families: [4, 6] } }, ['create 10.0.0.1', 'create fd00::1']],
+      ['the requested address', { wish: { addresses: ['10.0.0.5'] } }, ['create 10.0.0.5']],
+      ['a requested reserved address', { pool: NARROW, wish: { addresses: ['10.0.0.4'] } }, ['create 10.0.0.4']],
+      ['an address of each family', { pool: DUAL, wish: { families: [4, 6] } }, ['create 10.0.0.1', 'create fd00::1']],
       [
-        'what is asked for of one family, and any address of the other',
+        'the requested address of one family, and any address of the other',
         { pool: DUAL, wish: { families: [4, 6], addresses: ['fd00::3'] } },
         ['create fd00::3', 'create 10.0.0.1'],
       ],
+      ['a request without families', { wish: { families: [], addresses: ['10.0.0.3'] } }, ['create 10.0.0.3']],
       [
-        'what is asked for though no family is missing',
-        { wish: { families: [], addresses: ['10.0.0.3'] } },
-        ['create 10.0.0.3'],
-      ],
-      [
-        'the address that the MAC address had',
+        'the sticky address of the MAC address',
         { leases: { 3: released(120, { mac: MAC }) }, wish: { mac: MAC }, terms: STICKY },
         ['take 10.0.0.3'],
       ],
       [
-        'the address that an admin reserved for the MAC address',
+        'the address that an administrator reserved for the MAC address',
         { reserved: { 3: reservedFor(MAC) }, wish: { mac: MAC.toUpperCase() } },
         ['take 10.0.0.3'],
       ],
       [
-        'another one where the pool does not keep the addresses of claims',
+        'another address if addresses of claims are not sticky in the pool',
         { leases: { 3: released(120, { mac: MAC }) }, wish: { mac: MAC }, terms: { ...TERMS, stickyMs: 3_600_000 } },
         ['create 10.0.0.4'],
       ],
       [
-        'another one where that of the MAC address is kept no longer than it cools down',
+        'another address if the sticky time is not longer than the cool-down',
         { leases: { 3: released(10, { mac: MAC }) }, wish: { mac: MAC }, terms: { ...STICKY, stickyMs: 60_000 } },
         ['create 10.0.0.4'],
       ],
       [
-        'another one while that of a MAC address of another namespace cools down',
+        'another address while the one that another namespace had with this MAC address cools down',
         { leases: { 3: released(10, { mac: MAC }) }, wish: { mac: MAC, owner: FOREIGN }, terms: STICKY },
         ['create 10.0.0.4'],
       ],
       [
-        'another one where that of the MAC address is no longer leasable',
+        'another address if the sticky one is not leasable any more',
         { pool: NARROW, leases: { 6: released(120, { mac: MAC }) }, wish: { mac: MAC }, terms: STICKY },
         ['create 10.0.0.2'],
       ],
       [
-        'a released address that its own workload asks for at once',
+        'a released address that its own workload requests at once',
         {
           leases: { 3: released(1, { name: 'old' }) },
           wish: { addresses: ['10.0.0.3'], owner: { ...leaseOwner('new'), workloadUID: 'vm-old' } },
@@ -123,22 +120,22 @@ describe('choose', () => {
         ['take 10.0.0.3'],
       ],
       [
-        'where nothing is free, the address that has cooled down first',
+        'the address that cooled down first if nothing is free',
         { leases: { ...FULL, 2: released(70), 5: released(90), 6: released(10) } },
         ['take 10.0.0.5'],
       ],
       [
-        'of those the next where somebody is taking the first',
+        'the next cooled-down address if a write for the first one is pending',
         { leases: { ...FULL, 2: released(70), 5: released(90) }, hold: ['5'] },
         ['take 10.0.0.2'],
       ],
       [
-        'rather one that has cooled down than one that is kept for a MAC address, however old',
+        'a cooled-down address before any sticky one',
         { leases: { ...FULL, 2: released(70), 5: released(900, { mac: MAC }) }, terms: STICKY },
         ['take 10.0.0.2'],
       ],
       [
-        'where nothing else is left, of those that are kept for MAC addresses the one released first',
+        'the sticky address that was released first if nothing else is left',
         {
           leases: { ...FULL, 2: released(30), 4: released(70, { mac: MAC }), 5: released(90, { mac: MAC }) },
           terms: STICKY,
@@ -147,9 +144,7 @@ describe('choose', () => {
       ],
     ];
     for (const [what, question, choices] of granted) {
-      it(what, () => {
-        expect(chosen(question)).to.deep.equal(choices);
-      });
+      it(`grants ${what}`, () => expect(chosen(question)).to.deep.equal(choices));
     }
   });
 
@@ -158,48 +153,48 @@ describe('choose', () => {
     const exactly = (address: string): Pick<Question, 'wish'> => ({ wish: { addresses: [address] } });
     const conflicts: [string, Question, string, number?][] = [
       [
-        'what somebody holds',
+        'an address that another owner holds',
         { leases: { 5: { name: 'vm1.blue' } }, ...exactly('10.0.0.5') },
         '10.0.0.5 is held by IPAMClaim a/vm1.blue',
       ],
       [
-        'what cools down',
+        'a cooling address',
         { leases: { 5: released(20) }, ...exactly('10.0.0.5') },
         '10.0.0.5 cools down until 2026-01-01T00:00:40.000Z',
         until(40),
       ],
       [
-        'what is kept for another MAC address',
+        'an address that is sticky for another MAC address',
         { leases: { 5: released(120, { mac: MAC }) }, ...exactly('10.0.0.5'), terms: STICKY },
         `10.0.0.5 is kept for MAC address ${MAC} until 2026-01-01T00:58:00.000Z`,
         until(3480),
       ],
       [
-        'any other address to a VM that is made anew before its own has cooled down',
+        'any other address for a recreated VM whose own address cools down',
         { leases: { 5: released(20, { mac: MAC }) }, wish: { mac: MAC }, terms: STICKY },
         '10.0.0.5 cools down until 2026-01-01T00:00:40.000Z',
         until(40),
       ],
       [
-        'any other address to whom the static table gives one that cools down',
+        'any other address for a MAC address whose reserved one cools down',
         { leases: { 5: released(20, { mac: MAC, reserved: true }) }, wish: { mac: MAC } },
         '10.0.0.5 cools down until 2026-01-01T00:00:40.000Z',
         until(40),
       ],
       [
-        'what an admin has reserved',
+        'an address that an administrator reserved',
         { reserved: { 5: {} }, ...exactly('10.0.0.5') },
         '10.0.0.5 is reserved by AddressLease blue.10-0-0-5',
       ],
       [
-        'what is being leased at the moment',
+        'an address with a pending write',
         { hold: ['5'], ...exactly('10.0.0.5') },
-        '10.0.0.5 is being leased to somebody else',
+        '10.0.0.5 is being allocated to another owner',
         until(1),
       ],
     ];
     for (const [what, question, message, retryAt] of conflicts) {
-      it(what, () => {
+      it(`refuses ${what}`, () => {
         const address = parseAddress('10.0.0.5');
         const expected = { reason: AllocationReason.Conflict, message, address };
         expect(refused(question)).to.deep.equal(retryAt === undefined ? expected : { ...expected, retryAt });
@@ -207,94 +202,94 @@ describe('choose', () => {
     }
 
     const impossible: [string, string, string, Pool?][] = [
-      ['an address of another subnet', '10.0.1.5', '10.0.1.5 is not in pool blue (10.0.0.0/29): ask for one of 10.0.0.1-10.0.0.6'],
-      ['a family that the pool lacks', 'fd00::5', 'fd00::5 is not in pool blue (10.0.0.0/29): ask for none, it has no IPv6 addresses'],
-      ['an excluded address', '10.0.0.5', '10.0.0.5 is excluded from pool blue: ask for one of 10.0.0.2-10.0.0.4', NARROW],
-      ['the gateway', '10.0.0.1', '10.0.0.1 is the gateway of pool blue: ask for one of 10.0.0.2-10.0.0.4', NARROW],
-      ['the network address', '10.0.0.0', '10.0.0.0 is the network address of 10.0.0.0/29 in pool blue: ask for one of 10.0.0.1-10.0.0.6'],
-      ['the broadcast address', '10.0.0.7', '10.0.0.7 is the broadcast address of 10.0.0.0/29 in pool blue: ask for one of 10.0.0.1-10.0.0.6'],
-      ['the subnet-router anycast address', 'fd00::', 'fd00:: is the subnet-router anycast address of fd00::/125 in pool blue: ask for one of fd00::1-fd00::7', DUAL],
+      ['an address of another subnet', '10.0.1.5', '10.0.1.5 is not in pool blue (10.0.0.0/29): request one of 10.0.0.1-10.0.0.6'],
+      ['a family that the pool lacks', 'fd00::5', 'fd00::5 is not in pool blue (10.0.0.0/29): do not request one, the pool has no IPv6 addresses'],
+      ['an excluded address', '10.0.0.5', '10.0.0.5 is excluded from pool blue: request one of 10.0.0.2-10.0.0.4', NARROW],
+      ['the gateway', '10.0.0.1', '10.0.0.1 is the gateway of pool blue: request one of 10.0.0.2-10.0.0.4', NARROW],
+      ['the network address', '10.0.0.0', '10.0.0.0 is the network address of 10.0.0.0/29 in pool blue: request one of 10.0.0.1-10.0.0.6'],
+      ['the broadcast address', '10.0.0.7', '10.0.0.7 is the broadcast address of 10.0.0.0/29 in pool blue: request one of 10.0.0.1-10.0.0.6'],
+      ['the subnet-router anycast address', 'fd00::', 'fd00:: is the subnet-router anycast address of fd00::/125 in pool blue: request one of fd00::1-fd00::7', DUAL],
     ]; // prettier-ignore
     for (const [what, address, message, pool = POOL] of impossible) {
-      it(what, () => {
+      it(`refuses ${what}`, () => {
         const expected = { reason: AllocationReason.OutOfRange, message, address: parseAddress(address) };
         expect(refused({ pool, ...exactly(address) })).to.deep.equal(expected);
       });
     }
 
     const full: [string, Question, string, number?][] = [
-      ['whatever is asked for in a full pool', { leases: FULL }, 'pool blue is full: 6 of 6 leased'],
+      ['any request if the pool is full', { leases: FULL }, `pool blue is full: 6 of 6 leased: ${REMEDY}`],
       [
-        'it with the number of stopped VMs, where that is known',
+        'a request in a full pool with the number of addresses of stopped VMs',
         { leases: FULL, terms: { ...TERMS, heldByStopped: () => 3 } },
-        'pool blue is full: 6 of 6 leased, 3 held by stopped VMs',
+        `pool blue is full: 6 of 6 leased, 3 of them by stopped VMs: ${REMEDY}`,
       ],
       [
-        'what has not cooled down',
+        'addresses that have not cooled down',
         { leases: { ...FULL, 2: released(10), 3: released(20) } },
-        'pool blue is full: 4 of 6 leased, 2 cooling down',
+        `pool blue is full: 4 of 6 leased, 2 cooling down: ${REMEDY}`,
         until(40),
       ],
       [
-        'what is kept for a MAC address until it has cooled down',
+        'sticky addresses that have not cooled down',
         { leases: { ...FULL, 2: released(10, { mac: MAC }), 3: released(5) }, terms: STICKY },
-        'pool blue is full: 4 of 6 leased, 2 cooling down',
+        `pool blue is full: 4 of 6 leased, 2 cooling down: ${REMEDY}`,
         until(50),
       ],
       [
-        'what is of the static table, however long it was released',
+        'reservations of other MAC addresses, no matter how long ago they were released',
         { leases: { ...FULL, 2: released(900, { mac: MAC, reserved: true }) }, terms: STICKY },
-        'pool blue is full: 6 of 6 leased',
+        `pool blue is full: 6 of 6 leased: ${REMEDY}`,
       ],
       [
-        'all where one of the families is full',
+        'all families if one of them is full',
         { pool: DUAL, leases: FULL, wish: { families: [6, 4] } },
-        'pool blue is full for IPv4: 6 of 6 leased',
+        `pool blue is full for IPv4: 6 of 6 leased: ${REMEDY}`,
       ],
       [
-        'what is on request alone to those who do not ask for it',
+        'addresses in reserved ranges without a request',
         { pool: NARROW, leases: { 2: {}, 3: {}, 4: released(120) } },
-        'pool blue is full: 2 of 2 leased',
+        `pool blue is full: 2 of 2 leased: ${REMEDY}`,
       ],
     ];
     for (const [what, question, message, retryAt] of full) {
-      it(what, () => {
+      it(`refuses ${what}`, () => {
         const expected = { reason: AllocationReason.Exhausted, message, family: 4 };
         expect(refused(question)).to.deep.equal(retryAt === undefined ? expected : { ...expected, retryAt });
       });
     }
   });
 
-  describe('with an address that is promised to somebody else', () => {
+  describe('with a restore hold of another claim', () => {
     const promising = (isWish: boolean): AllocationContext => ({
       ...TERMS,
-      promisedTo: (address) =>
+      restoreHoldOn: (address) =>
         formatAddress(address) === '10.0.0.5' ? { namespace: 'vms', name: 'other', wasRefused: isWish } : undefined,
     });
     const wish = { addresses: ['10.0.0.5'] };
     const conflict = {
       reason: AllocationReason.Conflict,
-      message: '10.0.0.5 is promised to an IPAMClaim of another namespace, which shows it and has no lease of it yet',
+      message: '10.0.0.5 is kept for an IPAMClaim of another namespace, which has it in its status and no lease yet',
       address: parseAddress('10.0.0.5'),
     };
 
-    it('refuses it to who asks for just that, whether it has no lease or one that has cooled down', () => {
+    it('refuses a request for the held address, with or without a cooled-down lease', () => {
       expect(refused({ wish, terms: promising(true) })).to.deep.equal(conflict);
       expect(refused({ wish, terms: promising(false), leases: { 5: released(61) } })).to.deep.equal(conflict);
     });
 
-    it('says rather until when it cools down', () => {
+    it('names the end of the cool-down instead of the hold', () => {
       const { message } = refused({ wish, terms: promising(false), leases: { 5: released(1) } });
       expect(message).to.match(/^10\.0\.0\.5 cools down until/);
     });
 
-    it('grants it to who had it a moment ago, unless the other one has more than a wish', () => {
+    it('grants the address to the workload that had it last if the holding claim was refused it', () => {
       const leases = { 5: released(1, { name: 'new' }) };
       expect(chosen({ wish, terms: promising(true), leases })).to.deep.equal(['take 10.0.0.5']);
       expect(refused({ wish, terms: promising(false), leases })).to.deep.equal(conflict);
     });
 
-    it('does not take it for a MAC address that it was kept for', () => {
+    it('does not use the held address as a sticky address', () => {
       const terms = { ...STICKY, ...promising(false), stickyMs: 3_600_000 };
       const leases = { 5: released(61, { mac: MAC }) };
       expect(chosen({ wish: { mac: MAC }, terms, leases })).to.deep.equal(['create 10.0.0.6']);

@@ -25,77 +25,77 @@ import {
   notYetMessage,
 } from './refusal-messages.js';
 
-/** What somebody needs of a pool. */
+/** The addresses that an owner needs from a pool. */
 export interface AllocationRequest {
-  /** Exactly these, at most one of a family. */
+  /** Requested addresses, at most one of each family. */
   readonly addresses: readonly Address[];
-  /** Of which an address is missing; any will do where `addresses` has none of the family. */
+  /** The families of which an address is missing. Any address will do for a family without a requested address. */
   readonly families: readonly Family[];
-  /** What is kept for it may be had by who asks for it; where `seeksKept`, it comes before any other. */
+  /** Addresses kept for this MAC address may be allocated. */
   readonly mac?: string;
-  /** Default: yes. */
-  readonly seeksKept?: boolean;
+  /** Addresses kept for the MAC address come before all others. Default: true. */
+  readonly prefersSticky?: boolean;
   readonly owner: LeaseOwner;
 }
 
-/** The released leases of a pool and family. */
+/** A summary of the released leases of a pool and family. */
 export interface CoolingSummary {
   readonly count: number;
-  /** Of those that wait for no MAC address the one that has cooled down first, and that nobody is taking. */
+  /** The first lease to cool down among those that are not sticky and have no write pending. */
   readonly first?: CoolingLease;
-  /** Of those that wait for their MAC addresses: anybody may take it where nothing else is left. */
-  readonly kept?: CoolingLease;
+  /** The same among sticky leases, which are allocated to others only if nothing else is left. */
+  readonly sticky?: CoolingLease;
 }
 
 export interface CoolingLease {
   readonly lease: LeaseRecord;
-  /** When it has cooled down, in milliseconds since the epoch. */
-  readonly at: number;
+  /** When its cool-down ends, in milliseconds since the epoch. */
+  readonly cooledAt: number;
 }
 
-/** All leases, as one pool sees them. */
+/** The leases and free addresses of an address space, from the view of one pool. */
 export interface SpaceView {
   readonly space: AddressSpace;
   leaseAt(address: Address): LeaseRecord | undefined;
-  /** A write that leases the address is under way. */
+  /** True while a write that allocates the address is pending. */
   isPending(address: Address): boolean;
-  /** Leases of the pool that are kept for a MAC address, in no order: those without a living owner, and those of the static table. */
+  /** Returns the pool's leases that are kept for a MAC address, unordered: those that are not held, and all reservations. */
   stickyLeases(family: Family, mac: string, times: LeaseTimes): readonly LeaseRecord[];
-  /** Leaves out those of the static table, and what the pool leases on request alone, or no more. */
+  /** Leaves out reservations and addresses that are not open in the pool. */
   cooling(family: Family, times: LeaseTimes): CoolingSummary;
 }
 
-/** A claim that shows an address and has no lease of it. */
+/** An address kept for a claim that has it in its status but lost its lease. */
 export interface RestoreHold {
   readonly namespace: string;
   readonly name: string;
-  /** It says itself that it could not have it. */
+  /** The claim's status says that another owner had the address. */
   readonly wasRefused: boolean;
 }
 
-/** The times of the pool's leases, and what else a choice depends on. */
+/** The times of the pool, and everything else that the choice depends on. */
 export interface AllocationContext extends LeaseTimes {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** How many of the pool's addresses are held for VMs that do not run; told where the pool is full. */
+  /** Counts the addresses that are held for stopped VMs, for the message about a full pool. */
   readonly heldByStopped?: (family: Family) => number;
-  /** Who but the owner has a better right to the address, leased or not. Default: nobody. */
-  readonly promisedTo?: (address: Address) => RestoreHold | undefined;
+  /** Returns the claim for which the address is kept, if that is not the owner. Default: none. */
+  readonly restoreHoldOn?: (address: Address) => RestoreHold | undefined;
 }
 
-/** What to write: a lease that does not exist yet, or one that exists and may be taken. */
+/** An address that can be allocated: by creating a lease, or by reallocating one that exists. */
 export type AllocationCandidate =
   { readonly kind: 'create'; readonly address: Address } | { readonly kind: 'take'; readonly lease: LeaseRecord };
 
 export interface AllocationRefusal {
   readonly reason: AllocationReason;
-  /** For users. */
+  /** The text for users. */
   readonly message: string;
-  /** When to ask again, in milliseconds since the epoch, though nothing has changed. */
+  /** When to ask again even if nothing has changed, in milliseconds since the epoch. */
   readonly retryAt?: number;
-  /** Whose release would help. */
+  /** The address whose release would help. */
   readonly address?: Address;
-  /** Of which any address would help. */
+  /** The family of which any released address would help. */
   readonly family?: Family;
 }
 
@@ -111,15 +111,15 @@ export function addressOf(candidate: AllocationCandidate): Address {
 
 interface AddressSearch {
   readonly pool: Pool;
-  readonly wish: AllocationRequest;
+  readonly request: AllocationRequest;
   readonly view: SpaceView;
-  readonly terms: AllocationContext;
+  readonly context: AllocationContext;
 }
 
 /**
- * Addresses for all that is wished, or for nothing of it: the wished ones first, then by family as the wish has them. Writes nothing;
- * what is chosen may be lost to somebody else until it is written.
- * @param view of the same pool
+ * Finds an address for every part of a request, or refuses all of it. Requested addresses come first, then the other families in their
+ * order. Nothing is written: another owner may still get a candidate first.
+ * @param view the view of the same pool
  */
 export function findCandidates(
   pool: Pool,
@@ -127,7 +127,7 @@ export function findCandidates(
   view: SpaceView,
   context: AllocationContext,
 ): AllocationResult {
-  const search: AddressSearch = { pool, wish: request, view, terms: context };
+  const search: AddressSearch = { pool, request: request, view, context: context };
   const others = request.families.filter((family) => !request.addresses.some((address) => address.family === family));
   const candidates: AllocationCandidate[] = [];
   for (const wanted of [...request.addresses, ...others]) {
@@ -139,47 +139,49 @@ export function findCandidates(
 }
 
 function findRequested(address: Address, search: AddressSearch): SearchResult {
-  const { pool, view, terms } = search;
+  const { pool, view, context } = search;
   const subnet = subnetOf(pool, address);
   if (subnet === undefined) return outOfRange(notInPoolMessage(address, pool), address);
   if (!subnet.requestable.has(address.value)) return outOfRange(notLeasableMessage(address, subnet, pool), address);
-  // No lease shows it before it is written, and none will where the write fails: nobody would ask again.
+  // if the write fails no lease will change, so nothing else would trigger the next attempt
   if (view.isPending(address))
-    return conflict(pendingWriteMessage(address), address, terms.now + PENDING_WRITE_RETRY_MS);
+    return conflict(pendingWriteMessage(address), address, context.now + PENDING_WRITE_RETRY_MS);
   const lease = view.leaseAt(address);
   if (lease !== undefined) {
     const availability = checkAvailability(lease, search);
     if (availability !== true && 'until' in availability) {
-      return conflict(notYetMessage(lease, availability.until, terms), address, availability.until);
+      return conflict(notYetMessage(lease, availability.until, context), address, availability.until);
     }
-    if (availability !== true) return conflict(heldByMessage(lease, availability.holder, search.wish.owner), address);
+    if (availability !== true)
+      return conflict(heldByMessage(lease, availability.holder, search.request.owner), address);
   }
   const restoreHold = conflictingHold(address, lease, search);
-  if (restoreHold !== undefined) return conflict(restoreHoldMessage(address, restoreHold, search.wish.owner), address);
+  if (restoreHold !== undefined)
+    return conflict(restoreHoldMessage(address, restoreHold, search.request.owner), address);
   return { candidate: lease === undefined ? { kind: 'create', address } : { kind: 'take', lease } };
 }
 
-/** A mere wish keeps nobody from what was his own a moment ago. */
+/** Returns the hold that keeps the address from the owner. A refused claim does not keep it from the workload that had it last. */
 function conflictingHold(
   address: Address,
   lease: LeaseRecord | undefined,
-  { wish, terms }: AddressSearch,
+  { request, context }: AddressSearch,
 ): RestoreHold | undefined {
-  const restoreHold = terms.promisedTo?.(address);
-  const wasItsOwn = lease?.owner !== undefined && isSameWorkload(lease.owner, wish.owner);
+  const restoreHold = context.restoreHoldOn?.(address);
+  const wasItsOwn = lease?.owner !== undefined && isSameWorkload(lease.owner, request.owner);
   return restoreHold?.wasRefused && wasItsOwn ? undefined : restoreHold;
 }
 
-/** The address that waits for the MAC address; else one that is free; else one that has cooled down, those kept for other MAC addresses last. */
+/** Finds the sticky address of the MAC address, else a free one, else one that has cooled down; addresses sticky for others come last. */
 function findAny(family: Family, search: AddressSearch): SearchResult {
-  const { pool, view, terms } = search;
+  const { pool, view, context } = search;
   const sticky = findSticky(family, search);
   if (sticky !== undefined) return sticky;
   const address = view.space.next(pool.name, family);
   if (address !== undefined) return { candidate: { kind: 'create', address } };
-  const cooling = view.cooling(family, terms);
-  const exhaustedSearch = { ...search, terms: { ...terms, ...timesWhenExhausted(terms) } };
-  for (const cooled of [cooling.first, cooling.kept]) {
+  const cooling = view.cooling(family, context);
+  const exhaustedSearch = { ...search, context: { ...context, ...timesWhenExhausted(context) } };
+  for (const cooled of [cooling.first, cooling.sticky]) {
     if (cooled !== undefined && checkAvailability(cooled.lease, exhaustedSearch) === true) {
       return { candidate: { kind: 'take', lease: cooled.lease } };
     }
@@ -187,58 +189,61 @@ function findAny(family: Family, search: AddressSearch): SearchResult {
   return { refusal: exhausted(family, search, cooling) };
 }
 
-/** @returns undefined where it can have, and waits for, no address in particular */
+/** Finds a sticky address, or refuses to wait for it. @returns undefined if there is none to use or to wait for */
 function findSticky(family: Family, search: AddressSearch): SearchResult | undefined {
-  const { wish, view, terms } = search;
-  if (wish.mac === undefined || wish.seeksKept === false) return undefined;
-  const stickyLeases = view.stickyLeases(family, wish.mac, terms);
-  for (const lease of [...stickyLeases].sort(byPreferenceOf(wish.owner))) {
+  const { request, view, context } = search;
+  if (request.mac === undefined || request.prefersSticky === false) return undefined;
+  const stickyLeases = view.stickyLeases(family, request.mac, context);
+  for (const lease of [...stickyLeases].sort(byPreferenceOf(request.owner))) {
     const found = trySticky(lease, search);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-/** What the static table promises to a MAC address is had or waited for: with another address the workload would be taken for somebody else. */
+/** Checks one sticky lease. A reserved address is never substituted, because others identify the workload by it. */
 function trySticky(lease: LeaseRecord, search: AddressSearch): SearchResult | undefined {
-  const { pool, wish, view, terms } = search;
+  const { pool, request, view, context } = search;
   const { address, metadata, owner } = lease;
   if (!isLeasable(pool, address)) return undefined;
   const isReservedForRequest =
-    isReservation(lease) && metadata.deletionTimestamp === undefined && owner?.uid !== wish.owner.uid;
+    isReservation(lease) && metadata.deletionTimestamp === undefined && owner?.uid !== request.owner.uid;
   const refuse = (message: string, retryAt?: number) =>
     isReservedForRequest ? conflict(reservationMessage(lease, message), address, retryAt) : undefined;
-  if (view.isPending(address)) return refuse(pendingWriteMessage(address), terms.now + PENDING_WRITE_RETRY_MS);
+  if (view.isPending(address)) return refuse(pendingWriteMessage(address), context.now + PENDING_WRITE_RETRY_MS);
   const restoreHold = conflictingHold(address, lease, search);
-  if (restoreHold !== undefined) return refuse(restoreHoldMessage(address, restoreHold, wish.owner));
+  if (restoreHold !== undefined) return refuse(restoreHoldMessage(address, restoreHold, request.owner));
   const availability = checkAvailability(lease, search);
   if (availability === true) return { candidate: { kind: 'take', lease } };
-  if (!('until' in availability)) return refuse(heldByMessage(lease, availability.holder, wish.owner));
+  if (!('until' in availability)) return refuse(heldByMessage(lease, availability.holder, request.owner));
   if (!shouldWaitFor(lease, availability.until, search)) return undefined;
-  return conflict(notYetMessage(lease, availability.until, terms), address, availability.until);
+  return conflict(notYetMessage(lease, availability.until, context), address, availability.until);
 }
 
-/** A VM that is made anew has the address that it had, or none yet: with another one it would come up too soon. */
-function shouldWaitFor(lease: LeaseRecord, until: number, { wish, terms }: AddressSearch): boolean {
-  return isReservation(lease) || (lease.owner?.namespace === wish.owner.namespace && until < expiresAt(lease, terms));
+/** True if waiting for a sticky address is better than another address: a recreated VM gets its old address or waits for it. */
+function shouldWaitFor(lease: LeaseRecord, until: number, { request, context }: AddressSearch): boolean {
+  return (
+    isReservation(lease) || (lease.owner?.namespace === request.owner.namespace && until < expiresAt(lease, context))
+  );
 }
 
 function exhausted(
   family: Family,
-  { pool, terms }: AddressSearch,
-  { count, first, kept }: CoolingSummary,
+  { pool, context }: AddressSearch,
+  { count, first, sticky }: CoolingSummary,
 ): AllocationRefusal {
-  const retryAt = Math.min(first?.at ?? Infinity, kept?.at ?? Infinity);
+  const retryAt = Math.min(first?.cooledAt ?? Infinity, sticky?.cooledAt ?? Infinity);
   const size = addressesOf(pool, family, 'open').size;
-  const message = poolFullMessage(pool, family, {
+  const full = poolFullMessage(pool, family, {
     size,
     cooling: count,
-    heldByStopped: terms.heldByStopped?.(family) ?? 0,
+    heldByStopped: context.heldByStopped?.(family) ?? 0,
   });
+  const message = `${full}: add a range to the pool, or delete VMs that are no longer needed`;
   return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
 }
 
-function checkAvailability(lease: LeaseRecord, { pool, wish, terms }: AddressSearch): Availability {
+function checkAvailability(lease: LeaseRecord, { pool, request: wish, context }: AddressSearch): Availability {
   const { address } = lease;
   const { owner, mac } = wish;
   const request = {
@@ -248,15 +253,15 @@ function checkAvailability(lease: LeaseRecord, { pool, wish, terms }: AddressSea
     owner,
     ...(mac !== undefined && { mac }),
   };
-  return availabilityOf(lease, request, terms, terms.now);
+  return availabilityOf(lease, request, context, context.now);
 }
 
-/** The pool may have been narrowed since. */
+/** True if the pool leases the address. It may have been narrowed since. */
 function isLeasable(pool: Pool, address: Address): boolean {
   return subnetOf(pool, address)?.requestable.has(address.value) ?? false;
 }
 
-/** After this it is known whether an address that was being leased is. */
+/** After this a pending write has been answered. */
 const PENDING_WRITE_RETRY_MS = 1_000;
 
 function conflict(message: string, address: Address, retryAt?: number): SearchResult {

@@ -25,7 +25,7 @@ function blockWith(status: AddressBlock['status'], metadata: object = {}): Block
 }
 
 describe('a block', () => {
-  it('is lent under the name of its slice, with a finalizer', () => {
+  it('is created with the name of its slice and a finalizer', () => {
     const { metadata, pool, node } = blockWith(undefined);
     expect({ name: metadata.name, pool, node }).to.deep.equal({
       name: 'blue.10-1-0-64-26',
@@ -35,11 +35,14 @@ describe('a block', () => {
     expect(metadata.finalizers).to.deep.equal(['ipam.holdfast.dev/lent']);
   });
 
-  it('under another name locks nothing, and is not read', () => {
-    expect(() => blockWith(undefined, { name: 'blue.10-1-0-0-26' })).to.throw(TypeError, /blue\.10-1-0-64-26 only/);
+  it('is rejected if it has another name than its slice', () => {
+    expect(() => blockWith(undefined, { name: 'blue.10-1-0-0-26' })).to.throw(
+      TypeError,
+      /must have the name blue\.10-1-0-64-26/,
+    );
   });
 
-  it('is compared before it is swapped', () => {
+  it('is only patched in the state that was read', () => {
     expect(markBlock(blockWith(undefined), ReleaseReason.Excess)).to.deep.equal({
       verb: 'patch-status',
       name: 'blue.10-1-0-64-26',
@@ -52,16 +55,16 @@ describe('a block', () => {
 
   const words = [undefined, ...Object.values(BlockRelease), 'asked-politely'];
   const moves: { name: string; from: (string | undefined)[]; move: (block: BlockRecord) => object }[] = [
-    { name: 'is asked for', from: [undefined], move: (block) => markBlock(block, ReleaseReason.Pressure) },
-    { name: 'is answered for', from: [BlockRelease.Marked], move: (block) => answerBlock(block, true) },
+    { name: 'is marked for release', from: [undefined], move: (block) => markBlock(block, ReleaseReason.Pressure) },
+    { name: 'is answered', from: [BlockRelease.Marked], move: (block) => answerBlock(block, true) },
     {
       name: 'is left to its node',
       from: [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused],
       move: abortBlockRelease,
     },
-    { name: 'is taken back', from: [BlockRelease.Ready], move: (block) => reclaimBlock(block, false) },
+    { name: 'is reclaimed', from: [BlockRelease.Ready], move: (block) => reclaimBlock(block, false) },
     {
-      name: 'is taken back where no node is left to answer',
+      name: 'is reclaimed from a deleted node',
       from: [BlockRelease.Ready, BlockRelease.Marked],
       move: (block) => reclaimBlock(block, true),
     },
@@ -69,7 +72,7 @@ describe('a block', () => {
   for (const { name, from, move } of moves) {
     for (const word of words) {
       const may = from.includes(word);
-      it(`${name} ${may ? 'where' : 'never where'} it says ${word ?? 'nothing'}`, () => {
+      it(`${name} ${may ? 'if' : 'never if'} its release state is ${word ?? 'absent'}`, () => {
         const block = blockWith(word === undefined ? undefined : { release: word });
         if (may) expect(move(block)).to.have.property('verb', 'patch-status');
         else expect(() => move(block)).to.throw(TypeError, 'cannot');
@@ -79,16 +82,16 @@ describe('a block', () => {
 
   for (const word of words) {
     const wanted = word === undefined || word === BlockRelease.Refused;
-    it(`is ${wanted ? '' : 'not '}picked from where it says ${word ?? 'nothing'}`, () => {
+    it(`is ${wanted ? '' : 'not '}usable if its release state is ${word ?? 'absent'}`, () => {
       expect(isUsable(blockWith(word === undefined ? undefined : { release: word }))).to.equal(wanted);
     });
   }
 
-  it('is not picked from any more once it is being deleted', () => {
+  it('is not usable while it is being deleted', () => {
     expect(isUsable(blockWith(undefined, { deletionTimestamp: '2026-01-01T00:00:00Z' }))).to.equal(false);
   });
 
-  it('goes without touching the finalizers of others', () => {
+  it('loses only our finalizer in the last write', () => {
     const block = blockWith({ release: BlockRelease.Released }, { finalizers: ['ipam.holdfast.dev/lent', 'a/b'] });
     expect(removeBlockFinalizer(block)).to.deep.include({
       body: { metadata: { uid: 'u1', resourceVersion: '7', finalizers: ['a/b'] } },

@@ -5,31 +5,34 @@ import { ADDRESS_BLOCK_KIND, BLOCK_FINALIZER, IPAM_API_VERSION, LEASE_NODE, LEAS
 import { blockName } from './block-name.js';
 import { type Cidr, formatCidr, parseCidr } from './cidr.js';
 
-/** The life of a block: the only place that knows what it means to lend one and to have it back. */
+/** The life of a block: how it is lent to a node and reclaimed. No other file builds these writes. */
 
-/** An AddressBlock as it is kept in memory: what it says, read. */
+/** A parsed AddressBlock, as caches keep it. */
 export interface BlockRecord extends KubeObject {
   metadata: ObjectMeta & { uid: string; resourceVersion: string };
   pool: string;
   cidr: Cidr;
   node: string;
-  /** `unknown`: a word of another version. */
+  /** `unknown`: a state that another version of Holdfast wrote. */
   release?: BlockRelease | 'unknown';
   reason?: string;
 }
 
 const RELEASE_STATES: ReadonlySet<string> = new Set(Object.values(BlockRelease));
 
-/** @throws {TypeError} where the object is no block that Holdfast could have made; the message names the block and the field */
+/**
+ * Parses a block.
+ * @throws {TypeError} if Holdfast cannot have made the object; the message names the block and the field
+ */
 export function readBlock({ metadata, spec, status }: AddressBlock): BlockRecord {
   const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp, finalizers } = metadata;
   if (!uid || !resourceVersion) throw new TypeError(`AddressBlock ${name} has no uid or resourceVersion`);
   const cidr = parseCidr(spec.cidr);
   const expected = blockName(spec.pool, cidr);
-  // the name is the lock: under any other name the slice could be lent twice
+  // the name is the lock: with any other name the slice could be lent twice
   if (name !== expected) {
     throw new TypeError(
-      `AddressBlock ${name}: spec.cidr ${spec.cidr} of spec.pool ${spec.pool} is lent under the name ${expected} only`,
+      `AddressBlock ${name}: the block for spec.cidr ${spec.cidr} of spec.pool ${spec.pool} must have the name ${expected}`,
     );
   }
   return {
@@ -49,7 +52,7 @@ export function readBlock({ metadata, spec, status }: AddressBlock): BlockRecord
   };
 }
 
-/** For a slice that no block has. */
+/** Creates the block of a slice that is not lent yet. */
 export function lendBlock(pool: string, cidr: Cidr, node: string): BlockWrite {
   const metadata = {
     name: blockName(pool, cidr),
@@ -61,27 +64,27 @@ export function lendBlock(pool: string, cidr: Cidr, node: string): BlockWrite {
 }
 
 /**
- * By ipam: the node is asked for the block.
- * @throws {TypeError} where it has been asked already
+ * Asks the node to release the block. Written by ipam.
+ * @throws {TypeError} if a release is in progress
  */
 export function markBlock(block: BlockRecord, reason: ReleaseReason): BlockWrite {
-  requireRelease(block, [undefined], 'be asked for');
+  requireRelease(block, [undefined], 'be marked for release');
   return patchStatus(block, { release: BlockRelease.Marked, reason });
 }
 
 /**
- * By the agent of the block's node.
- * @param isFree no pod of the node has an address of it, and none will get one: decided in the same turn in which picking from it ended
- * @throws {TypeError} where the block is not asked for
+ * Answers a request to release the block. Written by the agent of the block's node.
+ * @param isFree no pod of the node has an address of the block, and none will get one; decided synchronously with the end of picking
+ * @throws {TypeError} if the block is not marked for release
  */
 export function answerBlock(block: BlockRecord, isFree: boolean): BlockWrite {
-  requireRelease(block, [BlockRelease.Marked], 'be answered for');
+  requireRelease(block, [BlockRelease.Marked], 'be answered');
   return patchStatus(block, { release: isFree ? BlockRelease.Ready : BlockRelease.Refused });
 }
 
 /**
- * By ipam: the block stays its node's.
- * @throws {TypeError} where it is not asked for, or is the pool's again already
+ * Leaves the block to its node after all. Written by ipam.
+ * @throws {TypeError} if no release is in progress, or the block is released already
  */
 export function abortBlockRelease(block: BlockRecord): BlockWrite {
   requireRelease(block, [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused], 'be left to its node');
@@ -89,21 +92,21 @@ export function abortBlockRelease(block: BlockRecord): BlockWrite {
 }
 
 /**
- * By ipam: the block is the pool's again. Its object is deleted next.
- * @param isNodeGone nobody is there to answer for it
- * @throws {TypeError} where its node has not given it back
+ * Takes the block back for the pool. Written by ipam, which deletes the object next.
+ * @param isNodeGone the node no longer exists and cannot answer
+ * @throws {TypeError} if the node has not released the block
  */
 export function reclaimBlock(block: BlockRecord, isNodeGone: boolean): BlockWrite {
-  requireRelease(block, isNodeGone ? [BlockRelease.Ready, BlockRelease.Marked] : [BlockRelease.Ready], 'be taken back');
+  requireRelease(block, isNodeGone ? [BlockRelease.Ready, BlockRelease.Marked] : [BlockRelease.Ready], 'be reclaimed');
   return patchStatus(block, { release: BlockRelease.Released });
 }
 
-/** Where its pool is no more, or ends without leases, nobody picks from it, whatever its node has said. */
+/** Deletes the block. If its pool is gone, or is being deleted without leases, the node's answer is not needed. */
 export function deleteBlock({ metadata: { name, uid, resourceVersion } }: BlockRecord): BlockWrite {
   return { verb: 'delete', name, uid, resourceVersion };
 }
 
-/** The last write: of a block that is being deleted, and is its pool's again. */
+/** Removes our finalizer: the last write to a block that is reclaimed and being deleted. */
 export function removeBlockFinalizer({
   metadata: { name, uid, resourceVersion, finalizers },
 }: BlockRecord): BlockWrite {
@@ -111,7 +114,7 @@ export function removeBlockFinalizer({
   return { verb: 'patch', name, body: { metadata: { uid, resourceVersion, finalizers: left } } };
 }
 
-/** The block's node may pick addresses from it, as far as the block itself says. */
+/** True if the block's node may pick addresses from it, as far as the block says. */
 export function isUsable({ release, metadata }: BlockRecord): boolean {
   return metadata.deletionTimestamp === undefined && (release === undefined || release === BlockRelease.Refused);
 }
@@ -122,7 +125,7 @@ function requireRelease(
   action: string,
 ): void {
   if (!allowed.includes(release)) {
-    throw new TypeError(`AddressBlock ${metadata.name} is ${release ?? 'its node’s'}: it cannot ${action}`);
+    throw new TypeError(`AddressBlock ${metadata.name} is ${release ?? 'in use by its node'}: it cannot ${action}`);
   }
 }
 

@@ -20,7 +20,7 @@ describe('parseCidr', () => {
     { text: '2001:db8::3/128', first: '2001:db8::3', last: '2001:db8::3' },
   ];
   for (const { text, first, last } of readings) {
-    it(`reads ${text}`, () => {
+    it(`parses ${text}`, () => {
       const cidr = parseCidr(text);
       expect(formatCidr(cidr)).to.equal(text);
       expect(formatAddress({ family: cidr.family, value: firstOf(cidr) })).to.equal(first);
@@ -40,12 +40,12 @@ describe('parseCidr', () => {
     { text: '', parts: ['""', 'like 10.0.0.0/24'] },
   ];
   for (const { text, parts } of refused) {
-    it(`refuses "${text}", and says what to write`, () => {
+    it(`rejects "${text}", and says what to write`, () => {
       for (const part of parts) expect(() => parseCidr(text)).to.throw(AddressError, part);
     });
   }
 
-  it('names the right CIDR where host bits are set', () => {
+  it('suggests the right CIDR if host bits are set', () => {
     fc.assert(
       fc.property(addressAndLength, ({ address, length }) => {
         const right = formatCidr(networkOf(address, length));
@@ -58,7 +58,7 @@ describe('parseCidr', () => {
 });
 
 describe('networkOf', () => {
-  it('is the one network of that length that contains the address', () => {
+  it('returns the network of that length that contains the address', () => {
     fc.assert(
       fc.property(addressAndLength, ({ address, length }) => {
         const cidr = networkOf(address, length);
@@ -79,7 +79,7 @@ describe('containsAddress', () => {
     ['10.0.2.0', false],
     ['::a00:105', false],
   ] as const) {
-    it(`${within ? 'is true' : 'is false'} of ${text} in 10.0.1.0/24`, () =>
+    it(`returns ${String(within)} for ${text} in 10.0.1.0/24`, () =>
       expect(containsAddress(cidr, parseAddress(text))).to.equal(within));
   }
 });
@@ -93,7 +93,7 @@ describe('overlap', () => {
     ['10.0.0.0/24', '::a00:0/120', false],
     ['::/0', 'ff00::/8', true],
   ] as const) {
-    it(`is ${expected} of ${one} and ${other}`, () => {
+    it(`returns ${expected} for ${one} and ${other}`, () => {
       expect(overlap(parseCidr(one), parseCidr(other))).to.equal(expected);
       expect(overlap(parseCidr(other), parseCidr(one))).to.equal(expected);
     });
@@ -101,7 +101,7 @@ describe('overlap', () => {
 });
 
 describe('rangesOf', () => {
-  it('has the addresses of all CIDRs of the family, and no others', () => {
+  it('returns exactly the addresses of the CIDRs of the family', () => {
     const cidrs = ['10.0.0.0/24', '10.0.1.0/24', '10.0.0.128/25', '10.0.4.1/32', '2001:db8::/127'].map(parseCidr);
     const value = (text: string) => parseAddress(text).value;
     expect(rangesOf(cidrs, 4).ranges).to.deep.equal([

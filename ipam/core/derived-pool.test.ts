@@ -15,8 +15,8 @@ function specOf(ipam: object, rights: Partial<NadRights> = {}) {
   });
 }
 
-describe('the pool that a NAD asks for', () => {
-  it('is made once of one config, network and set of rights, however often others are compared with it', () => {
+describe('derivedSpec', () => {
+  it('returns the same object for the same config, network and rights', () => {
     const read = readHoldfastIpam({ type: 'holdfast', range: '10.0.0.0/24' }, PATH);
     if (!read.ok) expect.fail(read.problem.message);
     const owner = { namespace: 'vms', rights: { servesAll: false, publishesCapacity: false } };
@@ -30,32 +30,32 @@ describe('the pool that a NAD asks for', () => {
 
   const rows: { name: string; given: object; expect: Omit<AddressPoolSpec, 'network'> }[] = [
     {
-      name: 'in our words',
+      name: 'the fields of an AddressPool',
       given: { subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1' }], addressSpace: 'lan', cooldownSeconds: 5 },
       expect: { addressSpace: 'lan', subnets: [{ cidr: '10.0.0.0/24', gateway: '10.0.0.1' }], cooldownSeconds: 5 },
     },
     {
-      name: 'from a range with host bits, which say nothing',
+      name: 'a whereabouts range with host bits, which are ignored',
       given: { range: '192.168.2.225/28', exclude: ['192.168.2.229/30', '192.168.2.236/32'] },
       expect: { subnets: [{ cidr: '192.168.2.224/28', exclude: ['192.168.2.228/30', '192.168.2.236/32'] }] },
     },
     {
-      name: 'from a first and a last address',
+      name: 'a first and a last address',
       given: { range: '10.0.0.10-10.0.0.20/24', range_start: '10.0.0.1' },
       expect: { subnets: [{ cidr: '10.0.0.0/24', ranges: ['10.0.0.10-10.0.0.20'] }] },
     },
     {
-      name: 'from a start, up to the end of the range',
+      name: 'a range_start without an end',
       given: { range: '10.0.0.0/24', range_start: '10.0.0.10' },
       expect: { subnets: [{ cidr: '10.0.0.0/24', ranges: ['10.0.0.10-10.0.0.255'] }] },
     },
     {
-      name: 'from an end',
+      name: 'a range_end without a start',
       given: { range: 'fd00::/64', range_end: 'fd00::ff' },
       expect: { subnets: [{ cidr: 'fd00::/64', ranges: ['fd00::-fd00::ff'] }] },
     },
     {
-      name: 'from ranges of both families, with the gateway where it is',
+      name: 'ranges of both families, with the gateway in its subnet',
       given: { ipRanges: [{ range: '10.0.0.0/24' }, { range: 'fd00::/64' }], gateway: 'fd00::1', network_name: 'lan' },
       expect: {
         addressSpace: 'lan',
@@ -63,47 +63,51 @@ describe('the pool that a NAD asks for', () => {
       },
     },
     {
-      name: 'without exclusions and a gateway that lie elsewhere',
+      name: 'exclusions and a gateway outside of all ranges, which are ignored',
       given: { range: '192.168.2.224/28', exclude: ['10.0.0.0/8', 'fd00::1'], gateway: '192.168.2.1' },
       expect: { subnets: [{ cidr: '192.168.2.224/28' }] },
     },
   ];
   for (const { name, given, expect: expected } of rows) {
-    it(`is read ${name}`, () => {
+    it(`reads ${name}`, () => {
       expect(specOf(given)).to.deep.include({ kind: 'spec', spec: { network: 'blue', ...expected } });
     });
   }
 
-  it("is none where it names no subnets: an admin's serves", () => {
+  it('returns no pool for a NAD without subnets, which an administrator’s pool serves', () => {
     expect(specOf({ cooldownSeconds: 5 })).to.deep.equal({ kind: 'none' });
   });
 
   const refused = [
     {
-      name: 'a range without length',
+      name: 'a range without a prefix length',
       given: { range: '10.0.0.0' },
-      problem: /^range cannot be read: "10\.0\.0\.0" has no prefix/,
+      problem: /^range is invalid: "10\.0\.0\.0" has no prefix/,
     },
     {
-      name: 'a start outside',
+      name: 'a start outside the range',
       given: { range: '10.0.0.0/24', range_start: '10.0.1.1' },
-      problem: /^range_start names 10\.0\.1\.1, .*10\.0\.0\.0\/24/,
+      problem: /^range_start is 10\.0\.1\.1, .*10\.0\.0\.0\/24/,
     },
-    { name: 'a first address outside', given: { range: '10.0.1.1-10.0.0.9/24' }, problem: /^range names 10\.0\.1\.1/ },
-    { name: 'an end before the start', given: { range: '10.0.0.9-10.0.0.3/24' }, problem: /^range_end lies before/ },
+    {
+      name: 'a first address outside the range',
+      given: { range: '10.0.1.1-10.0.0.9/24' },
+      problem: /^range is 10\.0\.1\.1/,
+    },
+    { name: 'an end before the start', given: { range: '10.0.0.9-10.0.0.3/24' }, problem: /^range_end is before/ },
     {
       name: 'a start of the other family',
       given: { range: '10.0.0.0/24', range_start: 'fd00::1' },
-      problem: /^range_start names/,
+      problem: /^range_start is fd00::1/,
     },
     {
-      name: 'a bad exclusion',
+      name: 'an invalid exclusion',
       given: { range: '10.0.0.0/24', exclude: ['x'] },
-      problem: /^exclude\[0\] cannot be read: "x"/,
+      problem: /^exclude\[0\] is invalid: "x"/,
     },
-    { name: 'a bad gateway', given: { range: '10.0.0.0/24', gateway: 'x' }, problem: /^gateway cannot be read: "x"/ },
+    { name: 'an invalid gateway', given: { range: '10.0.0.0/24', gateway: 'x' }, problem: /^gateway is invalid: "x"/ },
     {
-      name: 'host bits in our words',
+      name: 'host bits in the cidr of a subnet',
       given: { subnets: [{ cidr: '10.0.0.1/24' }] },
       problem: /^subnets\[0\]\.cidr cannot be served: "10/,
     },
@@ -113,27 +117,27 @@ describe('the pool that a NAD asks for', () => {
       problem: /^ipRanges\[[01]\]\.range cannot be served: .*overlaps/,
     },
     {
-      name: 'as many namespaces as a pool may have, beside its own',
+      name: 'the maximum number of namespaces besides its own',
       given: { range: '10.0.0.0/24', namespaces: Array.from({ length: 256 }, (_, index) => `team-${index}`) },
       problem:
         /^namespaces names 256 namespaces besides "vms", which a pool of this NAD always serves: name at most 255/,
     },
     {
-      name: 'a range beside as many as a pool may have',
+      name: 'more ranges than a pool may have',
       given: {
         range: '10.1.0.0/24',
         ipRanges: Array.from({ length: 16 }, (_, index) => ({ range: `10.0.${index}.0/24` })),
       },
-      problem: /^ipRanges cannot be served: the list has 17 elements/,
+      problem: /^ipRanges cannot be served: has 17 elements/,
     },
     {
-      name: 'a duration that is none',
+      name: 'an invalid duration',
       given: { subnets: [{ cidr: '10.0.0.0/24' }], stickyMAC: { ttl: 'x' } },
       problem: /^stickyMAC\.ttl cannot be served/,
     },
   ];
   for (const { name, given, problem } of refused) {
-    it(`is refused in the words of the NAD: ${name}`, () => {
+    it(`rejects ${name}, and names the field of the NAD`, () => {
       const found = specOf(given);
       if (found.kind !== 'invalid') expect.fail(found.kind);
       const [first] = found.problems;
@@ -141,7 +145,7 @@ describe('the pool that a NAD asks for', () => {
     });
   }
 
-  it('has a name that no other namespace and network have', () => {
+  it('gives each pair of namespace and network a name of its own', () => {
     expect(derivedPoolName('vms', 'blue')).to.equal('blue.vms');
     expect(derivedPoolName('vms', 'Blue_1')).to.match(/^blue-1\.vms-[0-9a-f]{10}$/);
     expect(derivedPoolName('vms', 'blue_1')).to.not.equal(derivedPoolName('vms', 'blue-1'));

@@ -9,34 +9,34 @@ import { parseDuration } from './duration.js';
 import { type Pool, type PoolProblem, compilePool } from './pool.js';
 import { subnetsOfRanges } from './whereabouts.js';
 
-/** `none`: the NAD leaves its addresses to an admin's pool. */
 export type DerivedSpec =
-  /** `reduced`: what the NAD asks for beyond its rights, which the spec grants in part or not at all. */
+  /** `reduced`: settings beyond the NAD's rights, which the spec leaves out or limits. */
   | { kind: 'spec'; spec: AddressPoolSpec; pool: Pool; reduced: readonly NetworkConfigProblem[] }
+  /** The NAD describes no pool: an administrator's pool serves it. */
   | { kind: 'none' }
   | { kind: 'invalid'; problems: readonly NetworkConfigProblem[] };
 
-/** The name of the pool of a network and a namespace of NADs: `<network>.<namespace>`, hashed where that is no name or not the only one. */
+/** Returns the name of a derived pool: `<network>.<namespace>`, with a hash if that is not a valid or not a unique name. */
 export function derivedPoolName(namespace: string, network: string): string {
-  // the same joining of two names, which no two pairs share
+  // claimName joins two names injectively
   return claimName(network, namespace);
 }
 
-/** Means all namespaces in a NAD. */
+/** Stands for all namespaces in a NAD. */
 const ALL_NAMESPACES = '*';
-/** For longer, addresses of pods and VMs that are gone are kept by an administrator's pool alone. */
+/** The longest sticky time that a NAD may set. Only an administrator's pool may keep addresses for longer. */
 const MAX_STICKY_TTL = '168h';
 
-/** Whose NAD it is, and what it may. */
+/** The namespace of a NAD, and its rights. */
 interface NadOwner {
   readonly namespace: string;
   readonly rights: NadRights;
 }
 
-/** A NAD's config is looked at again whenever another NAD of its network changes: it is compiled once. */
+/** Results by config. A change of one NAD reads all NADs of its network again, so each config is compiled only once. */
 const specs = new WeakMap<HoldfastIpamConfig, { key: string; derived: DerivedSpec }>();
 
-/** The pool that a NAD of the network asks for. Problems name fields of the NAD. The same config gives the same object. */
+/** Returns the pool spec that a NAD describes. Problems name fields of the NAD. Equal arguments give the same object. */
 export function derivedSpec(network: string, config: HoldfastIpamConfig, owner: NadOwner): DerivedSpec {
   const { servesAll, publishesCapacity } = owner.rights;
   const key = JSON.stringify([network, owner.namespace, servesAll, publishesCapacity]);
@@ -84,13 +84,13 @@ export function derivedPool(namespace: string, spec: AddressPoolSpec): AddressPo
   };
 }
 
-/** @returns undefined for all */
+/** @returns undefined if the pool serves all namespaces */
 function servedNamespaces(own: string, { namespaces }: HoldfastIpamConfig, rights: NadRights): string[] | undefined {
   if (namespaces === undefined) return rights.servesAll ? undefined : [own];
   return namespaces.includes(ALL_NAMESPACES) ? undefined : [...new Set([...namespaces, own])];
 }
 
-/** The pool's own problem would count one more than the NAD names. */
+/** The problem of a NAD that lists too many namespaces. The pool's own message would count the NAD's namespace too. */
 function tooManyNamespaces(own: string, others: number, { path }: HoldfastIpamConfig): NetworkConfigProblem {
   const message =
     `names ${others} namespaces besides "${own}", which a pool of this NAD always serves: name at most ` +
@@ -108,14 +108,14 @@ function grant(
   if (publishCapacity === true && !rights.publishesCapacity) {
     delete granted.publishCapacity;
     const message =
-      'has no effect in NADs of this namespace: remove it, or ask the administrator for an AddressPool that publishes its capacity, ' +
-      'or to add the namespace to --capacity-namespaces of holdfast ipam';
+      'has no effect in NADs of this namespace: remove it, or ask the administrator to create an AddressPool that publishes its ' +
+      'capacity, or to add the namespace to --capacity-namespaces of holdfast ipam';
     reduced.push({ field: `${path}.publishCapacity`, message });
   }
   if (stickyMAC !== undefined && (parseDuration(stickyMAC.ttl) ?? 0) > (parseDuration(MAX_STICKY_TTL) ?? 0)) {
     granted.stickyMAC = { ...stickyMAC, ttl: MAX_STICKY_TTL };
     const message =
-      `is "${stickyMAC.ttl}", and no more than ${MAX_STICKY_TTL} has effect in a NAD: ` +
+      `is "${stickyMAC.ttl}", but NADs are limited to ${MAX_STICKY_TTL}, which is used instead: ` +
       'write a shorter time, or ask the administrator for an AddressPool';
     reduced.push({ field: `${path}.stickyMAC.ttl`, message });
   }
@@ -123,10 +123,10 @@ function grant(
 }
 
 const SUBNET_FIELD = /^spec\.subnets\[(\d+)\](?:\.(\w+))?/;
-/** Where whereabouts has what a subnet says. */
+/** The keys of whereabouts that correspond to the fields of a subnet. */
 const WHEREABOUTS_KEYS: Readonly<Record<string, string>> = { cidr: '.range', ranges: '.range', exclude: '.exclude' };
 
-/** A problem of the pool's spec as one of the NAD that it came from. */
+/** Converts a problem of the pool's spec to a problem of the NAD that the pool was derived from. */
 function problemInNad({ field, message }: PoolProblem, config: HoldfastIpamConfig): NetworkConfigProblem {
   return { field: fieldInNad(field, config), message: `cannot be served: ${message}` };
 }

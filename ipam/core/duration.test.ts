@@ -10,10 +10,10 @@ describe('parseDuration', () => {
     ['5m500ms', 300_500],
     ['0s', 0],
   ] as const) {
-    it(`reads ${text}`, () => expect(parseDuration(text)).to.equal(ms));
+    it(`parses ${text}`, () => expect(parseDuration(text)).to.equal(ms));
   }
 
   for (const text of ['', '24', '0', 'h', '-1h', '1.5h', '1d', '24 h', '24H', '1h ', '1234567h', '1µs', 'forever']) {
-    it(`cannot read "${text}"`, () => expect(parseDuration(text)).to.equal(undefined));
+    it(`rejects "${text}"`, () => expect(parseDuration(text)).to.equal(undefined));
   }
 });

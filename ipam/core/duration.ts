@@ -3,8 +3,8 @@ const COMPONENT = /(\d+)(h|ms|m|s)/g;
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
 /**
- * Reads a duration in the units of metav1.Duration that an IPAM has a use for, like `24h` or `1h30m0s`.
- * @returns whole milliseconds; undefined where it cannot be read
+ * Parses a metav1.Duration in hours, minutes, seconds and milliseconds, like `24h` or `1h30m0s`.
+ * @returns milliseconds; undefined if the text is invalid
  */
 export function parseDuration(text: string): number | undefined {
   if (!DURATION.test(text)) return undefined;

@@ -12,7 +12,7 @@ import {
 } from '../../api/names.js';
 import { formatFamily, parseAddress } from './address.js';
 
-/** What a lease can be found by. */
+/** Returns the labels by which a lease can be selected. */
 export function leaseLabels(
   spec: Pick<AddressLeaseSpec, 'address' | 'pool' | 'owner' | 'node' | 'mac'>,
 ): Record<string, string> {
@@ -32,7 +32,7 @@ export function leaseLabels(
   );
 }
 
-/** For a merge patch, which keeps what it does not name. */
+/** Removes the labels of an earlier owner in a merge patch, which keeps all labels that it does not name. */
 export const CLEARED_LABELS = Object.fromEntries(
   [LEASE_NODE, LEASE_OWNER_KIND, LEASE_OWNER_NAMESPACE, LEASE_OWNER_NAME, LEASE_OWNER_UID, LEASE_MAC].map((label) => [
     label,

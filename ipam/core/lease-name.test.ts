@@ -41,7 +41,7 @@ describe('leaseName', () => {
   const table: readonly { name: string; space: string; address: string; expect: string | RegExp }[] = [
     { name: 'joins space and IPv4 address', space: 'blue', address: '10.1.0.17', expect: 'blue.10-1-0-17' },
     {
-      name: 'writes IPv6 in full',
+      name: 'writes all groups of an IPv6 address',
       space: 'blue',
       address: '2001:db8::5',
       expect: 'blue.2001-0db8-0000-0000-0000-0000-0000-0005',
@@ -62,7 +62,7 @@ describe('leaseName', () => {
     { name: 'hashes dots at the ends', space: '.a.', address: '10.0.0.1', expect: `^a${HASH}\\.10-0-0-1$` },
     { name: 'hashes dashes beside dots', space: 'a-.-b-', address: '10.0.0.1', expect: `^a\\.b${HASH}\\.10-0-0-1$` },
     {
-      name: 'is a bare hash where nothing is legible',
+      name: 'uses only the hash if no character is valid',
       space: '_',
       address: '10.0.0.1',
       expect: '^[0-9a-f]{16}\\.10-0-0-1$',
@@ -75,13 +75,13 @@ describe('leaseName', () => {
       expect: `^a{46}${HASH}\\.10-0-0-1$`,
     },
     {
-      name: 'hashes what looks hashed',
+      name: 'hashes a space that looks like a hashed one',
       space: 'blue-0123456789abcdef',
       address: '10.0.0.1',
       expect: `^blue-0123456789abcdef${HASH}\\.10-0-0-1$`,
     },
     {
-      name: 'hashes what looks like a bare hash',
+      name: 'hashes a space that looks like a bare hash',
       space: '0123456789abcdef',
       address: '10.0.0.1',
       expect: `^0123456789abcdef${HASH}\\.10-0-0-1$`,
@@ -96,7 +96,7 @@ describe('leaseName', () => {
     });
   }
 
-  it('gives a space one spelling for both families, up to the longest that leaves room for any address', () => {
+  it('writes a space in the same way for both families, up to the maximum length', () => {
     const prefixOf = (space: string, address: string): string => {
       const name = leaseName(space, parseAddress(address));
       expectValid(name);
@@ -110,11 +110,11 @@ describe('leaseName', () => {
     expect(prefixOf(`${longest}a`, '10.0.0.1')).to.equal(prefixOf(`${longest}a`, '::1'));
   });
 
-  it('is always a valid object name of valid labels', () => {
+  it('always returns a valid object name of valid labels', () => {
     fc.assert(fc.property(space, anyAddress, (given, address) => expectValid(leaseName(given, address))));
   });
 
-  it('gives no two pairs of space and address one name', () => {
+  it('returns a different name for each pair of space and address', () => {
     const near = fc.constantFrom('10.0.0.1', '10.0.0.2', '::1', '::10.0.0.1', '::ffff:10.0.0.1').map(parseAddress);
     const address = fc.oneof(anyAddress, near);
     fc.assert(

@@ -2,11 +2,11 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { IPAM_CLAIM_KIND } from '../../api/names.js';
 
-/** What the CRD of leases admits; what a lease is made of may have been written by others. */
+/** Limits of the CRD. The values come from objects that others may have written. */
 export const MAX_INTERFACE = 15;
 const MAX_UID = 128;
 
-/** The claim, as leases name it. */
+/** Returns a claim as the owner of leases. */
 export function leaseOwnerOf(claim: IPAMClaim): LeaseOwner {
   const { namespace = '', name, uid = '' } = claim.metadata;
   const workloadUID = claimOwnerOf(claim)?.uid;

@@ -31,10 +31,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ what: a('read'), process, count: fc.constantFrom(1, 3, 50) }) },
   { weight: 10, arbitrary: fc.record({ what: a('decide'), process, job, pick }) },
   { weight: 10, arbitrary: fc.record({ what: a('serve'), pick, isAnswerLost: fc.boolean() }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(1, 5_000, 49_999, 60_000, 150_000) }),
-  },
+  { weight: 3, arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(1, 5_000, 49_999, 60_000, 150_000) }) },
 );
 
 async function happen(world: LeaseWorld, current: Event): Promise<void> {
@@ -59,10 +56,10 @@ async function happen(world: LeaseWorld, current: Event): Promise<void> {
   }
 }
 
-describe('leases, whoever writes them, however old what they have read', function () {
+describe('leases written by concurrent processes with stale caches', function () {
   this.timeout(120_000);
 
-  it('have one owner at most, keep it until they are released, and cool down', async () => {
+  it('have at most one owner, keep it until they are released, and cool down', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 60, maxLength: 200, size: 'max' }), async (events) => {
         const world = new LeaseWorld(PROCESSES);

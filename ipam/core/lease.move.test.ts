@@ -17,7 +17,7 @@ const REQUEST: LeaseRequest = {
   mac: '02:00:00:00:00:01',
 };
 
-describe('a lease that its owner goes on using elsewhere', () => {
+describe('updateLeaseUsage', () => {
   function made(request: LeaseRequest) {
     const write = createLease(request);
     if (write.verb !== 'create') throw new TypeError(write.verb);
@@ -25,7 +25,7 @@ describe('a lease that its owner goes on using elsewhere', () => {
     return { ...rest, metadata: { ...metadata, uid: 'u1', resourceVersion: '7' } };
   }
 
-  it('becomes what it would be if it were made there, by a compare-and-swap', () => {
+  it('patches the lease to what it would be if it were created there, with preconditions', () => {
     const before = made(REQUEST);
     const write = updateLeaseUsage(readLease(before), { node: 'n1', containerID: 'c2', interface: 'net1' });
     if (write.verb !== 'patch') throw new TypeError(write.verb);
@@ -36,7 +36,7 @@ describe('a lease that its owner goes on using elsewhere', () => {
     expect(before).to.deep.equal(made({ ...rest, containerID: 'c2' }));
   });
 
-  it('is held: what is released may be somebody else’s by now', () => {
+  it('rejects a released lease, which may belong to another owner by now', () => {
     const released = readLease(leaseOf('10.0.0.5', 7, { releasedAt: 1 }));
     expect(() => updateLeaseUsage(released, { containerID: 'c2' })).to.throw(TypeError, 'is released');
   });

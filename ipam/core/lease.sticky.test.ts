@@ -21,7 +21,7 @@ import {
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 3_600_000 };
-const RETAINING: LeaseTimes = { ...TIMES, retainsClaims: true };
+const RETAINING: LeaseTimes = { ...TIMES, isStickyForClaims: true };
 const MAC = '02:00:00:00:00:ab';
 const OTHER_MAC = '02:00:00:00:00:02';
 const POD: LeaseOwner = { kind: 'Pod', namespace: 'a', name: 'web', uid: 'pod-1' };
@@ -48,94 +48,104 @@ function request(owner: LeaseOwner, more: Partial<LeaseRequest> = {}): LeaseRequ
 const TABLE = { reserved: true } as const;
 const RESERVED = { holder: 'reserved' } as const;
 
-describe('a lease with a MAC address may be taken', () => {
+describe('availabilityOf a lease with a MAC address', () => {
   const later = (ms: number) => ({ until: NOW + ms });
   const cases: { name: string; given: LeaseRecord; by: LeaseRequest; times?: LeaseTimes; expect: Availability }[] = [
-    { name: 'at once by a pod that comes back', given: released(1, POD), by: request(POD_2), expect: true },
-    { name: 'at once by a VM with the MAC of a pod', given: released(1, POD), by: request(CLAIM), expect: true },
+    { name: 'lets a returning pod have it at once', given: released(1, POD), by: request(POD_2), expect: true },
     {
-      name: 'by a pod of another namespace once it has cooled down',
+      name: 'lets a VM with the MAC address of a pod have it at once',
+      given: released(1, POD),
+      by: request(CLAIM),
+      expect: true,
+    },
+    {
+      name: 'lets a pod of another namespace have it only after the cool-down',
       given: released(1, POD),
       by: request({ ...POD_2, namespace: 'b' }),
       expect: later(59_999),
     },
     {
-      name: 'not at once where the pool is not sticky',
+      name: 'lets a returning pod wait if the pool is not sticky',
       given: released(1, POD),
       by: request(POD_2),
       times: { ...TIMES, stickyMs: 0 },
       expect: later(59_999),
     },
     {
-      name: 'by a VM that is made anew once it has cooled down: agents may answer the old one from their caches',
+      name: 'lets a recreated VM have it only after the cool-down, because agents may answer the old VM from their caches',
       given: released(1, CLAIM),
       by: request(CLAIM_2),
       times: RETAINING,
       expect: later(59_999),
     },
     {
-      name: 'by another MAC address when its time is over',
+      name: 'lets another MAC address have it after the sticky time',
       given: released(60_000, POD),
       by: request(POD_2, { mac: OTHER_MAC }),
       expect: later(3_540_000),
     },
     {
-      name: 'by anybody once a claim’s has cooled down, where the pool does not retain those',
+      name: 'lets anybody have the lease of a claim after the cool-down if addresses of claims are not sticky',
       given: released(60_000, CLAIM),
       by: request(POD_2, { mac: OTHER_MAC }),
       expect: true,
     },
     {
-      name: 'by nobody else sooner where it does',
+      name: 'keeps the lease of a claim for its MAC address if addresses of claims are sticky',
       given: released(60_000, CLAIM),
       by: request(POD_2, { mac: OTHER_MAC }),
       times: RETAINING,
       expect: later(3_540_000),
     },
     {
-      name: 'by anybody once it has cooled down, where nothing else is left',
+      name: 'lets anybody have it after the cool-down if nothing else is left',
       given: released(60_000, POD),
       by: request(POD_2, { mac: OTHER_MAC }),
       times: timesWhenExhausted(RETAINING),
       expect: true,
     },
     {
-      name: 'by nobody else before it has, whatever is left',
+      name: 'lets nobody else have it before the cool-down, even if nothing else is left',
       given: released(59_999, POD),
       by: request(POD_2, { mac: OTHER_MAC }),
       times: timesWhenExhausted(RETAINING),
       expect: later(1),
     },
-    { name: 'by its MAC address where it is reserved', given: record(), by: request(CLAIM), expect: true },
-    { name: 'and where it is reserved again', given: record(TABLE), by: request(CLAIM), expect: true },
+    { name: 'lets the MAC address have its reservation', given: record(), by: request(CLAIM), expect: true },
     {
-      name: 'by its MAC address at once where a pod had it of the static table, sticky or not',
+      name: 'lets the MAC address have a reservation that was used before',
+      given: record(TABLE),
+      by: request(CLAIM),
+      expect: true,
+    },
+    {
+      name: 'lets the MAC address have its reservation at once after a pod, sticky or not',
       given: released(1, POD, TABLE),
       by: request(POD_2),
       times: { ...TIMES, stickyMs: 0 },
       expect: true,
     },
     {
-      name: 'by its MAC address after the cool-down where a claim had it of the static table',
+      name: 'lets the MAC address have its reservation after the cool-down if a claim had it',
       given: released(1, CLAIM, TABLE),
       by: request(CLAIM_2),
       expect: later(59_999),
     },
     {
-      name: 'of the static table by nobody else, however long it was released',
+      name: 'never lets another MAC address have a reservation',
       given: released(1e9, POD, TABLE),
       by: request(POD_2, { mac: OTHER_MAC }),
       times: timesWhenExhausted(TIMES),
       expect: RESERVED,
     },
     {
-      name: 'not even by who had it, under another MAC address',
+      name: 'never lets the last owner have a reservation with another MAC address',
       given: released(1, POD, TABLE),
       by: request(POD, { mac: OTHER_MAC }),
       expect: RESERVED,
     },
     {
-      name: 'of the static table by no other pool',
+      name: 'never lets another pool have a reservation',
       given: released(1e9, POD, TABLE),
       by: request(POD_2, { pool: 'red' }),
       expect: RESERVED,
@@ -146,29 +156,39 @@ describe('a lease with a MAC address may be taken', () => {
   }
 });
 
-describe('a lease waits for its MAC address', () => {
+describe('a lease that is not held', () => {
   const cases: { name: string; given: LeaseRecord; times?: LeaseTimes; kept: boolean; expires: number }[] = [
-    { name: 'where a pod had it', given: released(0, POD), kept: true, expires: 3_600_000 },
-    { name: 'not where a claim had it', given: released(0, CLAIM), kept: false, expires: 60_000 },
+    { name: 'is sticky if a pod had it', given: released(0, POD), kept: true, expires: 3_600_000 },
+    { name: 'is not sticky if a claim had it', given: released(0, CLAIM), kept: false, expires: 60_000 },
     {
-      name: 'where a claim had it and the pool retains those',
+      name: 'is sticky if a claim had it and addresses of claims are sticky',
       given: released(0, CLAIM),
       times: RETAINING,
       kept: true,
       expires: 3_600_000,
     },
     {
-      name: 'not in a pool that is not sticky',
+      name: 'is not sticky if the pool is not',
       given: released(0, POD),
       times: { ...RETAINING, stickyMs: 0 },
       kept: false,
       expires: 60_000,
     },
-    { name: 'not where it has none', given: released(0, POD, { mac: undefined! }), kept: false, expires: 60_000 },
-    { name: 'for good where it is reserved', given: record(), kept: true, expires: Infinity },
-    { name: 'for good where it is of the static table', given: released(0, CLAIM, TABLE), kept: true, expires: 60_000 },
     {
-      name: 'not where it is reserved for nobody',
+      name: 'is not sticky without a MAC address',
+      given: released(0, POD, { mac: undefined! }),
+      kept: false,
+      expires: 60_000,
+    },
+    { name: 'is permanently sticky if it is reserved', given: record(), kept: true, expires: Infinity },
+    {
+      name: 'is permanently sticky if it is a released reservation',
+      given: released(0, CLAIM, TABLE),
+      kept: true,
+      expires: 60_000,
+    },
+    {
+      name: 'is not sticky if it is reserved without a MAC address',
       given: record({ mac: undefined! }),
       kept: false,
       expires: Infinity,
@@ -182,32 +202,32 @@ describe('a lease waits for its MAC address', () => {
   }
 });
 
-describe('a lease of the static table', () => {
+describe('a reservation', () => {
   const bodyOf = (write: ReturnType<typeof reallocateLease>) => {
     if (write.verb !== 'patch') throw new TypeError(write.verb);
     return write.body as { metadata: { labels: object }; spec: object };
   };
 
-  it('says so once somebody has it, and goes on saying so', () => {
+  it('stays marked as reserved while it is held, released and moved', () => {
     expect(bodyOf(reallocateLease(record(), request(POD))).spec).to.include({ reserved: true, mac: MAC });
     expect(bodyOf(reallocateLease(released(1, POD, TABLE), request(POD_2))).spec).not.to.have.property('reserved');
   });
 
-  it('is taken by its MAC address alone', () => {
+  it('is allocated only for its MAC address', () => {
     const others = [record(), record({ mac: undefined! }), released(60_000, POD, TABLE)];
     for (const given of others) {
       expect(() => reallocateLease(given, request(POD, { mac: OTHER_MAC }))).to.throw(TypeError, 'is reserved for');
     }
   });
 
-  it('keeps its MAC address though its pod moves to a sandbox with another one', () => {
+  it('keeps its MAC address when its pod moves to a sandbox with another one', () => {
     const held = record({ owner: POD, ...TABLE });
     const { spec, metadata } = bodyOf(updateLeaseUsage(held, { node: 'n1', containerID: 'c2', mac: OTHER_MAC }));
     expect(spec).to.include({ mac: MAC, containerID: 'c2' });
     expect(metadata.labels).to.include({ 'ipam.holdfast.dev/mac': '02-00-00-00-00-ab' });
   });
 
-  it('is reserved again in one write when its time is over, with nothing left of its owner', () => {
+  it('becomes unowned again in one write when it expires, without any field of its owner', () => {
     expect(bodyOf(expireLease(released(60_000, POD, TABLE)))).to.deep.equal({
       metadata: {
         uid: 'u1',
@@ -230,15 +250,15 @@ describe('a lease of the static table', () => {
     expect(() => releaseLease(record(TABLE), NOW)).to.throw(TypeError, 'it cannot be released');
   });
 
-  it('comes before all others that are kept for its MAC address', () => {
+  it('comes before all other sticky leases of its MAC address', () => {
     const given = [released(10, POD), released(99, { ...POD, namespace: 'b' }, TABLE), record()];
     const order = [...given].sort(byPreferenceOf(POD_2)).map((each) => given.indexOf(each));
     expect(order.slice(0, 2)).to.have.members([1, 2]);
   });
 });
 
-describe('of several leases that are kept for one MAC address', () => {
-  it('an owner comes first to those of its name, then of its namespace, each the one released last', () => {
+describe('byPreferenceOf', () => {
+  it('prefers leases of the owner’s name, then of its namespace, each group latest release first', () => {
     const foreign = released(1, { ...POD, namespace: 'b' });
     const other: LeaseOwner = { ...POD, name: 'other' };
     const given = [foreign, released(20, other), released(10, other), released(99, POD)];

@@ -18,32 +18,24 @@ import {
 import { leaseLabels } from './lease-labels.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
-const TIMES = { cooldownMs: 60_000, stickyMs: 3_600_000, retainsClaims: true };
+const TIMES = { cooldownMs: 60_000, stickyMs: 3_600_000, isStickyForClaims: true };
 const MAC = '02:00:00:00:00:ab';
 const VM1: LeaseOwner = { kind: 'IPAMClaim', namespace: 'a', name: 'vm1.blue', uid: 'claim-1', workloadUID: 'vm-1' };
 const VM2: LeaseOwner = { kind: 'IPAMClaim', namespace: 'b', name: 'vm2.blue', uid: 'claim-2', workloadUID: 'vm-2' };
 const POD: LeaseOwner = { kind: 'Pod', namespace: 'b', name: 'web', uid: 'pod-1' };
 
-function lease(
-  spec: Partial<AddressLease['spec']> = {},
-  metadata: Partial<AddressLease['metadata']> = {},
-): AddressLease {
+type Spec = Partial<AddressLease['spec']>;
+type Metadata = Partial<AddressLease['metadata']>;
+
+function lease(spec: Spec = {}, metadata: Metadata = {}): AddressLease {
+  const creationTimestamp = '2026-01-01T00:00:00Z';
   return {
-    metadata: {
-      name: 'blue.10-1-0-17',
-      uid: 'u1',
-      resourceVersion: '7',
-      creationTimestamp: '2026-01-01T00:00:00Z',
-      ...metadata,
-    },
+    metadata: { name: 'blue.10-1-0-17', uid: 'u1', resourceVersion: '7', creationTimestamp, ...metadata },
     spec: { address: '10.1.0.17', addressSpace: 'blue', pool: 'blue', ...spec },
   };
 }
 
-function record(
-  spec: Partial<AddressLease['spec']> = {},
-  metadata: Partial<AddressLease['metadata']> = {},
-): LeaseRecord {
+function record(spec: Spec = {}, metadata: Metadata = {}): LeaseRecord {
   return readLease(lease(spec, metadata));
 }
 
@@ -53,9 +45,8 @@ function request(more: Partial<LeaseRequest> = {}): LeaseRequest {
 
 const ago = (ms: number) => new Date(NOW - ms).toISOString();
 const held = () => record({ owner: VM1 });
-const released = (ms: number, spec: Partial<AddressLease['spec']> = {}) =>
-  record({ owner: VM1, releasedAt: ago(ms), ...spec });
-const reserved = (spec: Partial<AddressLease['spec']> = {}) => record(spec);
+const released = (ms: number, spec: Spec = {}) => record({ owner: VM1, releasedAt: ago(ms), ...spec });
+const reserved = (spec: Spec = {}) => record(spec);
 
 function bodyOf(write: LeaseWrite): object {
   if (write.verb !== 'patch') throw new TypeError(`${write.verb} has no patch`);
@@ -64,8 +55,8 @@ function bodyOf(write: LeaseWrite): object {
 }
 
 describe('a lease', () => {
-  describe('is read', () => {
-    it('whole', () => {
+  describe('readLease', () => {
+    it('parses all fields', () => {
       const spec = { owner: POD, node: 'n1', containerID: 'c1', interface: 'net1', mac: '02:00:00:00:00:AB' };
       expect(record({ ...spec, releasedAt: '2026-01-01T00:00:00.5Z' }, { labels: { a: 'b' } })).to.deep.equal({
         metadata: {
@@ -84,18 +75,22 @@ describe('a lease', () => {
     });
 
     const cases: { name: string; given: AddressLease; expect: string }[] = [
-      { name: 'not without its uid', given: lease({}, { uid: '' }), expect: 'blue.10-1-0-17 has no uid' },
-      { name: 'not where the address is none', given: lease({ address: '10.1.0.017' }), expect: '10.1.0.017' },
+      { name: 'rejects a lease without uid', given: lease({}, { uid: '' }), expect: 'blue.10-1-0-17 has no uid' },
+      { name: 'rejects an invalid address', given: lease({ address: '10.1.0.017' }), expect: '10.1.0.017' },
       {
-        name: 'not under another name than its own, which locks nothing',
+        name: 'rejects a lease with the name of another address',
         given: lease({ address: '10.1.0.18' }),
         expect: 'blue.10-1-0-18',
       },
-      { name: 'nor under that of another space', given: lease({ addressSpace: 'red' }), expect: 'red.10-1-0-17' },
       {
-        name: 'not where the time is none',
+        name: 'rejects a lease with the name of another address space',
+        given: lease({ addressSpace: 'red' }),
+        expect: 'red.10-1-0-17',
+      },
+      {
+        name: 'rejects an invalid time',
         given: lease({ owner: POD, releasedAt: 'yesterday' }),
-        expect: 'spec.releasedAt "yesterday" is no time',
+        expect: 'spec.releasedAt "yesterday" is not a time',
       },
     ];
     for (const { name, given, expect: words } of cases) {
@@ -107,7 +102,7 @@ describe('a lease', () => {
     expect([held(), released(0), reserved()].map(stateOf)).to.deep.equal(['held', 'released', 'reserved']);
   });
 
-  it('is made under the name that locks the address, and can be read and selected', () => {
+  it('is created with the name that locks the address, and can be parsed and selected', () => {
     const write = createLease(request({ owner: POD, node: 'n1', mac: '02:00:00:00:00:AB', interface: 'net1' }));
     if (write.verb !== 'create') throw new TypeError(write.verb);
     const metadata = { ...write.lease.metadata, uid: 'u1', resourceVersion: '1' };
@@ -131,81 +126,86 @@ describe('a lease', () => {
     });
   });
 
-  it('has labels that are valid whatever the names', () => {
+  it('has valid labels for names of any length', () => {
     const pool = `p${'.p'.repeat(120)}`;
     const labels = Object.values(leaseLabels({ address: 'fd00::1', pool, owner: { ...VM1, name: 'v'.repeat(253) } }));
     for (const value of labels) expect(value).to.match(/^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/);
     expect(labels).to.include('IPv6');
   });
 
-  describe('may be taken', () => {
+  describe('availabilityOf', () => {
     const sticky = { mac: MAC };
     const cases: { name: string; given: LeaseRecord; by?: Partial<LeaseRequest>; expect: Availability }[] = [
-      { name: 'not while it is held', given: held(), expect: { holder: VM1 } },
-      { name: 'not even by who holds it', given: held(), by: { owner: VM1 }, expect: { holder: VM1 } },
-      { name: 'not while it cools down', given: released(1), expect: { until: NOW + 59_999 } },
-      { name: 'not a moment too soon', given: released(59_999), expect: { until: NOW + 1 } },
-      { name: 'once it has cooled down', given: released(60_000), expect: true },
+      { name: 'returns the holder of a held lease', given: held(), expect: { holder: VM1 } },
+      { name: 'returns the holder even to itself', given: held(), by: { owner: VM1 }, expect: { holder: VM1 } },
+      { name: 'returns the end of the cool-down', given: released(1), expect: { until: NOW + 59_999 } },
+      { name: 'refuses 1 ms before the cool-down ends', given: released(59_999), expect: { until: NOW + 1 } },
+      { name: 'allows everybody after the cool-down', given: released(60_000), expect: true },
       {
-        name: 'at once by the workload that released it',
+        name: 'allows the workload that released it at once',
         given: released(1),
         by: { owner: { ...VM2, workloadUID: 'vm-1' } },
         expect: true,
       },
-      { name: 'at once by who had it', given: released(1), by: { owner: { ...VM1, workloadUID: 'x' } }, expect: true },
+      { name: 'allows the last owner', given: released(1), by: { owner: { ...VM1, workloadUID: 'x' } }, expect: true },
       {
-        name: 'not at once by one without a workload where the last one had none',
+        name: 'does not treat owners without a workload as the same workload',
         given: record({ owner: POD, releasedAt: ago(1) }),
         by: { owner: { ...POD, uid: 'pod-2' } },
         expect: { until: NOW + 59_999 },
       },
       {
-        name: 'by its MAC address once it has cooled down',
+        name: 'allows its MAC address after the cool-down',
         given: released(60_000, sticky),
         by: { mac: MAC.toUpperCase() },
         expect: true,
       },
       {
-        name: 'not by its MAC address before',
+        name: 'refuses its MAC address before the cool-down ends',
         given: released(1, sticky),
         by: sticky,
         expect: { until: NOW + 59_999 },
       },
       {
-        name: 'not by others while it waits for its MAC address',
+        name: 'refuses others during the sticky time',
         given: released(60_000, sticky),
         expect: { until: NOW + 3_540_000 },
       },
-      { name: 'by others when that time is over', given: released(3_600_000, sticky), expect: true },
-      { name: 'not where it is reserved', given: reserved(), expect: { holder: 'reserved' } },
+      { name: 'allows others after the sticky time', given: released(3_600_000, sticky), expect: true },
+      { name: 'refuses an address reserved for no MAC address', given: reserved(), expect: { holder: 'reserved' } },
       {
-        name: 'not where it is reserved for another MAC address',
+        name: 'refuses an address reserved for another MAC address',
         given: reserved(sticky),
         by: { mac: '02:00:00:00:00:02' },
         expect: { holder: 'reserved' },
       },
-      { name: 'where it is reserved for this MAC address', given: reserved(sticky), by: sticky, expect: true },
+      { name: 'allows an address reserved for this MAC address', given: reserved(sticky), by: sticky, expect: true },
       {
-        name: 'not from a pool that reserved it for the MAC address',
+        name: 'refuses another pool than that of the reservation',
         given: reserved(sticky),
         by: { ...sticky, pool: 'red' },
         expect: { holder: 'reserved' },
       },
       {
-        name: 'not for another pool: there it must be gone first',
+        name: 'lets another pool wait until the lease is deleted',
         given: released(60_000),
         by: { pool: 'red' },
         expect: { until: NOW + 1_000 },
       },
       {
-        name: 'not for another pool while it waits for its MAC address',
+        name: 'lets another pool wait until the sticky time is over',
         given: released(1, sticky),
         by: { pool: 'red' },
         expect: { until: NOW + 3_599_999 },
       },
-      { name: 'never in another space', given: released(1), by: { addressSpace: 'green' }, expect: { holder: VM1 } },
       {
-        name: 'not while it is being deleted',
+        name: 'refuses another address space',
+        given: released(1),
+        by: { addressSpace: 'green' },
+        expect: { holder: VM1 },
+      },
+      {
+        name: 'refuses a lease that is being deleted',
         given: record({ owner: VM1, releasedAt: ago(60_000) }, { deletionTimestamp: ago(1) }),
         expect: { holder: VM1 },
       },
@@ -215,8 +215,8 @@ describe('a lease', () => {
     }
   });
 
-  describe('is taken', () => {
-    it('by a compare-and-swap that leaves nothing of the earlier owner', () => {
+  describe('reallocateLease', () => {
+    it('patches with preconditions, and replaces all fields of the earlier owner', () => {
       expect(bodyOf(reallocateLease(released(60_000), request({ owner: POD, node: 'n2' })))).to.deep.equal({
         metadata: {
           uid: 'u1',
@@ -243,7 +243,7 @@ describe('a lease', () => {
       });
     });
 
-    it('never from its holder, nor for another address or pool', () => {
+    it('rejects held leases, and other addresses and pools', () => {
       expect(() => reallocateLease(held(), request())).to.throw(TypeError, 'is held');
       for (const other of [{ pool: 'red' }, { addressSpace: 'red' }, { address: parseAddress('10.1.0.18') }]) {
         expect(() => reallocateLease(released(60_000), request(other))).to.throw(TypeError, 'another address or pool');
@@ -251,7 +251,7 @@ describe('a lease', () => {
     });
   });
 
-  it('is released by a compare-and-swap, once', () => {
+  it('is released once, with preconditions', () => {
     expect(bodyOf(releaseLease(held(), NOW))).to.deep.equal({
       metadata: { uid: 'u1', resourceVersion: '7' },
       spec: { releasedAt: '2026-01-01T00:00:00.000Z' },
@@ -260,12 +260,12 @@ describe('a lease', () => {
     expect(() => releaseLease(reserved(), NOW)).to.throw(TypeError, 'is reserved');
   });
 
-  describe('expires', () => {
+  describe('expireLease', () => {
     const cases: { name: string; given: LeaseRecord; expect: number }[] = [
-      { name: 'when it has cooled down', given: released(0), expect: NOW + 60_000 },
-      { name: 'when its MAC address has not come', given: released(0, { mac: MAC }), expect: NOW + 3_600_000 },
-      { name: 'never while it is held', given: held(), expect: Infinity },
-      { name: 'never where it is reserved', given: reserved({ mac: MAC }), expect: Infinity },
+      { name: 'expires after the cool-down', given: released(0), expect: NOW + 60_000 },
+      { name: 'expires after the sticky time', given: released(0, { mac: MAC }), expect: NOW + 3_600_000 },
+      { name: 'never expires while it is held', given: held(), expect: Infinity },
+      { name: 'never expires while it is reserved', given: reserved({ mac: MAC }), expect: Infinity },
     ];
     for (const { name, given, expect: wanted } of cases) {
       it(name, () => {
@@ -275,11 +275,11 @@ describe('a lease', () => {
       });
     }
 
-    it('no sooner for being sticky than it cools down', () => {
+    it('never expires before the cool-down, even if the sticky time is shorter', () => {
       expect(expiresAt(released(0, { mac: MAC }), { ...TIMES, stickyMs: 1_000 })).to.equal(NOW + 60_000);
     });
 
-    it('as this object in this state, and only where it is released', () => {
+    it('is deleted with preconditions, and only if it is released', () => {
       expect(expireLease(released(60_000))).to.deep.equal({
         verb: 'delete',
         name: 'blue.10-1-0-17',
@@ -290,7 +290,7 @@ describe('a lease', () => {
       expect(() => expireLease(reserved())).to.throw(TypeError, 'is reserved');
     });
 
-    it('but once, where a finalizer keeps it', () => {
+    it('does not expire again while a finalizer keeps it', () => {
       const given = record({ owner: VM1, releasedAt: ago(60_000) }, { deletionTimestamp: ago(1) });
       expect(mayExpire(given, TIMES, NOW)).to.equal(false);
     });

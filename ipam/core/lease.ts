@@ -4,12 +4,13 @@ import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../../api/names.js';
 import { type Address, formatAddress, parseAddress, sameAddress } from './address.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import { leaseName } from './lease-name.js';
+import { omitUndefined, undefinedToNull } from './optional-fields.js';
 
 export type { LeaseWrite } from '../../api/address-lease.js';
 
-/** The life of a lease: the only place that knows what it means to take, release and expire one. */
+/** The life of a lease: how it is allocated, released and expired. No other file builds these writes. */
 
-/** An AddressLease as it is kept in memory: what its spec says, read. */
+/** A parsed AddressLease, as caches keep it. */
 export interface LeaseRecord extends KubeObject {
   metadata: ObjectMeta & { uid: string; resourceVersion: string };
   addressSpace: string;
@@ -21,20 +22,20 @@ export interface LeaseRecord extends KubeObject {
   interface?: string;
   /** Lower case, with colons. */
   mac?: string;
-  /** It is of the static table: after its owner it is reserved for its MAC address again. */
+  /** An administrator reserved the address for the MAC address. After its owner it is reserved again. */
   reserved?: true;
   /** Milliseconds since the epoch. */
   releasedAt?: number;
 }
 
 /**
- * - `held`: it has a living owner
- * - `released`: it cools down, or waits for its MAC address; `owner` is the last one
- * - `reserved`: an admin made it, for nobody or for a MAC address
+ * - `held`: allocated to `owner`
+ * - `released`: cooling down, or sticky for its MAC address; `owner` is the last one
+ * - `reserved`: made by an administrator, without an owner; for one MAC address, or to keep the address unused
  */
 export type LeaseState = 'held' | 'released' | 'reserved';
 
-/** What a lease shall say once it is its owner's. */
+/** The spec that a lease gets when it is allocated. */
 export interface LeaseRequest {
   address: Address;
   addressSpace: string;
@@ -46,32 +47,35 @@ export interface LeaseRequest {
   mac?: string;
 }
 
-/** Of the lease's pool, in milliseconds from the release on. */
+/** The times of a pool, in milliseconds since the release. */
 export interface LeaseTimes {
-  /** Before this nobody but the owner, or the workload, that released it may have it. The effective one: never less than agents answer from cache. */
+  /** The effective cool-down, during which only the workload that released the address may get it again. See {@link effectiveCooldownMs}. */
   cooldownMs: number;
-  /** Before this nobody but its MAC address may have it, while anything else is free. 0: the pool is not sticky. */
+  /** How long the address is kept for its MAC address while other addresses are free. 0: the pool is not sticky. */
   stickyMs: number;
-  /** Those of claims wait for their MAC addresses, too. Default: those of pods alone. */
-  retainsClaims?: boolean;
+  /** Leases of claims are sticky too. Default: only those of pods. */
+  isStickyForClaims?: boolean;
 }
 
-/** Yes; or from when on; or who has it. */
+/** `true`; or the time from which the lease can be allocated, in milliseconds since the epoch; or its holder. */
 export type Availability = true | { until: number } | { holder: LeaseOwner | 'reserved' };
 
-/** What stays in the way until the collector has deleted it is asked about again after this. */
+/** When to ask again for an address whose lease the collector must delete first. */
 const COLLECTOR_DELAY_MS = 1_000;
 
-/** @throws {TypeError} where the object is no lease that Holdfast could have made; the message names the lease and the field */
+/**
+ * Parses a lease.
+ * @throws {TypeError} if Holdfast cannot have made the object; the message names the lease and the field
+ */
 export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
   const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp } = metadata;
   if (!uid || !resourceVersion) throw new TypeError(`AddressLease ${name} has no uid or resourceVersion`);
   const address = parseAddress(spec.address);
   const expected = leaseName(spec.addressSpace, address);
-  // the name is the lock: under any other name the object locks nothing
+  // the name is the lock: with any other name the object locks nothing
   if (name !== expected) {
     throw new TypeError(
-      `AddressLease ${name}: spec.address ${spec.address} in spec.addressSpace ${spec.addressSpace} is leased under the name ${expected} only`,
+      `AddressLease ${name}: the lease for spec.address ${spec.address} in spec.addressSpace ${spec.addressSpace} must have the name ${expected}`,
     );
   }
   return {
@@ -96,12 +100,12 @@ export function stateOf({ owner, releasedAt }: Pick<LeaseRecord, 'owner' | 'rele
   return owner === undefined ? 'reserved' : 'held';
 }
 
-/** A pod has the address: what both sides of the handshake over a block go by. */
+/** True if a pod holds the address. Both sides of the release handshake of a block use this rule. */
 export function isHeldByPod(lease: Pick<LeaseRecord, 'owner' | 'releasedAt'>): boolean {
   return lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';
 }
 
-/** For an address that nobody has a lease of. */
+/** Allocates an address that has no lease. */
 export function createLease(request: LeaseRequest): LeaseWrite {
   const { address, addressSpace, pool, owner } = request;
   const spec: AddressLeaseSpec = {
@@ -115,7 +119,7 @@ export function createLease(request: LeaseRequest): LeaseWrite {
   return { verb: 'create', lease: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
 }
 
-/** Whether the request may have a lease that exists, as it stands; never one of another address or address space. The write decides. */
+/** Returns whether an existing lease can be allocated for the request. The write decides. A lease of another address never can. */
 export function availabilityOf(
   record: LeaseRecord,
   request: LeaseRequest,
@@ -125,7 +129,7 @@ export function availabilityOf(
   const state = stateOf(record);
   const isRequestedAddress =
     record.addressSpace === request.addressSpace && sameAddress(record.address, request.address);
-  // taking a lease that is being deleted is no use: it goes with its last finalizer
+  // a lease that is being deleted is lost with its last finalizer
   if (!isRequestedAddress || state === 'held' || record.metadata.deletionTimestamp !== undefined)
     return { holder: record.owner ?? 'reserved' };
   if (isReservation(record) && !(record.pool === request.pool && hasRequestedMac(record, request)))
@@ -136,18 +140,18 @@ export function availabilityOf(
 }
 
 /**
- * Makes a released or reserved lease that of the request; nothing of the earlier owner is left.
- * @throws {TypeError} where somebody holds it, or it is for another address or pool, or reserved for another MAC address or nobody
+ * Allocates a released or reserved lease for the request. All fields of the earlier owner are replaced.
+ * @throws {TypeError} if the lease is held, is for another address or pool, or is reserved and the MAC address differs
  */
 export function reallocateLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
   const { name } = record.metadata;
-  if (stateOf(record) === 'held') throw new TypeError(`AddressLease ${name} is held: it cannot be taken`);
+  if (stateOf(record) === 'held') throw new TypeError(`AddressLease ${name} is held: it cannot be allocated`);
   if (leaseName(request.addressSpace, request.address) !== name || request.pool !== record.pool) {
-    throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot become one of another address or pool`);
+    throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot be allocated for another address or pool`);
   }
   if (isReservation(record) && !hasRequestedMac(record, request)) {
     throw new TypeError(
-      `AddressLease ${name} is reserved for ${record.mac ?? 'nobody'}: no other MAC address can take it`,
+      `AddressLease ${name} is reserved for ${record.mac ?? 'no MAC address'}: it cannot be allocated for another one`,
     );
   }
   const { owner, pool } = request;
@@ -165,28 +169,27 @@ export function reallocateLease(record: LeaseRecord, request: LeaseRequest): Lea
   });
 }
 
-/** What of a held lease changes where its owner goes on using it elsewhere. */
+/** The fields of a held lease that change when its owner uses it elsewhere. */
 export type LeaseUsage = Pick<LeaseRequest, 'node' | 'containerID' | 'interface' | 'mac'>;
 
 /**
- * The same owner uses the address in another place from now on: a pod in its next sandbox.
- * @throws {TypeError} where nobody holds it
+ * Records that the owner now uses the address elsewhere, for instance a pod in its next sandbox.
+ * @throws {TypeError} if the lease is not held
  */
 export function updateLeaseUsage(record: LeaseRecord, usage: LeaseUsage): LeaseWrite {
   const { metadata, address, pool, owner } = record;
   if (owner === undefined || stateOf(record) !== 'held') {
-    throw new TypeError(`AddressLease ${metadata.name} is ${stateOf(record)}: nobody uses it elsewhere`);
+    throw new TypeError(`AddressLease ${metadata.name} is ${stateOf(record)}: its usage cannot be updated`);
   }
-  // what the static table says is not the owner's to change
+  // the owner cannot change the MAC address of a reservation
   const fields = usageOf(isReservation(record) ? { ...usage, ...omitUndefined({ mac: record.mac }) } : usage);
   const labels = leaseLabels({ address: formatAddress(address), pool, owner, ...omitUndefined(fields) });
   return patchLease(record, { labels: { ...CLEARED_LABELS, ...labels }, spec: undefinedToNull(fields) });
 }
 
 /**
- * Ends the owner's right; the address cools down.
- * @param now milliseconds since the epoch
- * @throws {TypeError} where nobody holds it: a second release would start the cool-down again
+ * Releases the lease: its cool-down begins now, in milliseconds since the epoch.
+ * @throws {TypeError} if the lease is not held: a second release would restart the cool-down
  */
 export function releaseLease(record: LeaseRecord, now: number): LeaseWrite {
   if (stateOf(record) !== 'held') {
@@ -196,8 +199,8 @@ export function releaseLease(record: LeaseRecord, now: number): LeaseWrite {
 }
 
 /**
- * The end of a released lease: it is deleted; where it is of the static table, reserved again, with nothing left of the last owner.
- * @throws {TypeError} where it is not released
+ * Ends a released lease: deletes it, or makes it a reservation again without any field of the last owner.
+ * @throws {TypeError} if the lease is not released
  */
 export function expireLease(record: LeaseRecord): LeaseWrite {
   const { metadata, address, pool, mac } = record;
@@ -214,22 +217,22 @@ export function mayExpire(record: LeaseRecord, times: LeaseTimes, now: number): 
   return record.metadata.deletionTimestamp === undefined && now >= expiresAt(record, times);
 }
 
-/** When a released lease has had its time ({@link expireLease}), in milliseconds since the epoch; Infinity for all others. */
+/** Returns when a released lease may expire, in milliseconds since the epoch; Infinity for other leases. */
 export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
   if (record.releasedAt === undefined) return Infinity;
   const stickyMs = isSticky(record, times) && !isReservation(record) ? times.stickyMs : 0;
   return record.releasedAt + Math.max(times.cooldownMs, stickyMs);
 }
 
-/** Whether a lease without a living owner waits for its MAC address, for a time or for good. */
-export function isSticky(record: LeaseRecord, { stickyMs, retainsClaims = false }: LeaseTimes): boolean {
+/** True if a lease that is not held is kept for its MAC address, for a time or permanently. */
+export function isSticky(record: LeaseRecord, { stickyMs, isStickyForClaims = false }: LeaseTimes): boolean {
   if (record.mac === undefined || isReservation(record)) return record.mac !== undefined;
-  return stickyMs > 0 && (retainsClaims || record.owner?.kind !== 'IPAMClaim');
+  return stickyMs > 0 && (isStickyForClaims || record.owner?.kind !== 'IPAMClaim');
 }
 
 /**
- * Orders leases that are kept for one MAC address, as its owner has them: those of the static table, those of its own name, those of its namespace,
- * those of others; each the one released last first. MAC addresses are no secret: nobody's lease is to hide that of another namespace.
+ * Orders the leases that are kept for one MAC address by preference: reservations, leases of the owner's name, of its namespace, of
+ * others; each group latest release first. MAC addresses are not secret, so the own namespace comes before others.
  */
 export function byPreferenceOf({ namespace, name }: LeaseOwner): (a: LeaseRecord, b: LeaseRecord) => number {
   const rank = (record: LeaseRecord) => {
@@ -240,33 +243,33 @@ export function byPreferenceOf({ namespace, name }: LeaseOwner): (a: LeaseRecord
   return (a, b) => rank(b) - rank(a) || (b.releasedAt ?? 0) - (a.releasedAt ?? 0);
 }
 
-/** An admin made it, whoever has it now. */
+/** True if an administrator made the lease, held now or not. */
 export function isReservation(record: Pick<LeaseRecord, 'owner' | 'releasedAt' | 'reserved'>): boolean {
   return record.reserved === true || stateOf(record) === 'reserved';
 }
 
-/** The times that count where nothing else is free: an address waits for its MAC address no longer than it cools down. */
+/** Returns the times that apply if no other address is free: only the cool-down counts. */
 export function timesWhenExhausted(times: LeaseTimes): LeaseTimes {
   return { cooldownMs: times.cooldownMs, stickyMs: 0 };
 }
 
-/** From when on the request may have a released lease, in milliseconds since the epoch. */
+/** Returns when the request may have a released lease, in milliseconds since the epoch. */
 function allocatableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): number {
   const { owner, pool, releasedAt = Infinity } = record;
-  // pools never change: another pool of the address space gets the address only once this lease is gone
+  // the pool of a lease never changes: another pool gets the address only after this lease is deleted
   if (pool !== request.pool) return Math.max(expiresAt(record, times), now + COLLECTOR_DELAY_MS);
   if (owner !== undefined && isSameWorkload(owner, request.owner)) return 0;
   if (!hasRequestedMac(record, request)) return expiresAt(record, times);
   return isReturningPod(record, request, times) ? 0 : releasedAt + times.cooldownMs;
 }
 
-/** A pod has come back with its MAC address. No agent answers from a cache what a pod had: there is nobody to protect it from. */
+/** True for a pod with the MAC address of an earlier pod. It need not wait, because agents never answer for pods from a cache. */
 function isReturningPod(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes): boolean {
   const { owner } = record;
   return owner?.kind === 'Pod' && owner.namespace === request.owner.namespace && isSticky(record, times);
 }
 
-/** Whom the cool-down protects others from. */
+/** True if both are the same owner or belong to the same workload, which need not wait for the cool-down. */
 export function isSameWorkload(one: LeaseOwner, other: LeaseOwner): boolean {
   return one.uid === other.uid || (one.workloadUID !== undefined && one.workloadUID === other.workloadUID);
 }
@@ -290,19 +293,8 @@ function parseTime(name: string, text: string): number {
   const time = Date.parse(text);
   if (Number.isNaN(time)) {
     throw new TypeError(
-      `AddressLease ${name}: spec.releasedAt "${text}" is no time; write it like 2006-01-02T15:04:05Z`,
+      `AddressLease ${name}: spec.releasedAt "${text}" is not a time: write it like 2006-01-02T15:04:05Z`,
     );
   }
   return time;
-}
-
-type WithoutUndefined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Without the fields that are undefined. */
-function omitUndefined<T extends object>(fields: T): WithoutUndefined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as WithoutUndefined<T>;
-}
-
-function undefinedToNull(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, (value as unknown) ?? null]));
 }

@@ -18,7 +18,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 );
 
 describe('OccupiedSet', () => {
-  it('merges neighbours into one run, in whatever order they come', () => {
+  it('merges neighbours into one run, in any order', () => {
     const ascending = new OccupiedSet();
     const shuffled = new OccupiedSet();
     for (let n = 0; n < 10_000; n++) ascending.add(BigInt(n));
@@ -30,7 +30,7 @@ describe('OccupiedSet', () => {
     }
   });
 
-  it('splits a run where a value of its middle is deleted', () => {
+  it('splits a run if a value in its middle is deleted', () => {
     const set = new OccupiedSet();
     for (const one of [1n, 2n, 3n]) set.add(one);
     expect(set.delete(2n)).to.equal(true);
@@ -38,13 +38,13 @@ describe('OccupiedSet', () => {
     expect(set.firstFree(1n, 3n)).to.equal(2n);
   });
 
-  it('says whether a value was added or deleted', () => {
+  it('returns whether a value was added or deleted', () => {
     const set = new OccupiedSet();
     expect([set.add(5n), set.add(5n), set.delete(5n), set.delete(5n)]).to.deep.equal([true, false, true, false]);
     expect([set.size, set.runCount]).to.deep.equal([0, 0]);
   });
 
-  it('holds many runs, and gives back what they cost', () => {
+  it('stores many runs, and frees their memory', () => {
     const set = new OccupiedSet();
     const count = 20_000;
     for (const one of scattered(count, 3n)) set.add(one);
@@ -56,7 +56,7 @@ describe('OccupiedSet', () => {
     expect([set.size, set.runCount]).to.deep.equal([0, 0]);
   });
 
-  it('keeps the runs of shrunken chunks in order', () => {
+  it('keeps runs in order when chunks shrink', () => {
     const set = new OccupiedSet();
     const model = new Set<bigint>();
     for (const one of scattered(5_000, 2n)) set.add(one);
@@ -69,7 +69,7 @@ describe('OccupiedSet', () => {
     expect(set.countIn(0n, 10_000n)).to.equal(model.size);
   });
 
-  it('answers as a plain set would', () => {
+  it('behaves like a plain set', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 120 }), (operations) => {
         const set = new OccupiedSet();

@@ -1,37 +1,39 @@
+import { lastIndexWhere } from './binary-search.js';
 import type { Range } from './ranges.js';
 
-/** Neighbouring runs of a set, in order. A run of one value keeps it once: both arrays hold the same bigint. */
+/** Neighbouring runs of a set, in order. A run of one value stores one bigint in both arrays. */
 interface Chunk {
   readonly firsts: bigint[];
   readonly lasts: bigint[];
 }
 
-/** The last run that begins at or before a value. `run` is -1 where there is none. */
+/** The last run that begins at or before a value. `run` is -1 if there is none. */
 interface RunPosition {
   chunk: number;
   run: number;
 }
 
-/** Runs in a chunk: moving half as many words is cheaper than another level of a tree. */
+/** The most runs in a chunk. Moving half as many words is cheaper than another level of a tree. */
 const CHUNK_LIMIT = 512;
-/** Smaller neighbours are joined. */
+/** Chunks with fewer runs are joined with a neighbour. */
 const CHUNK_LOW = CHUNK_LIMIT / 8;
 
 /**
- * A sparse set of bigints, kept as merged runs: it costs memory by runs, never by the span of its values. Any operation on one value is
- * a binary search, and what is between two runs is free, so that the next free value is found at any utilisation in the same time.
+ * A sparse set of bigints, stored as merged runs. Memory grows with the number of runs, never with the span of the values.
+ * Operations on one value are binary searches. Values between two runs are free, so finding a free value takes the same time at any
+ * utilisation.
  */
 export class OccupiedSet {
-  /** None is empty. */
+  /** No chunk is empty. */
   readonly #chunks: Chunk[] = [];
   #size = 0;
 
-  /** How many values are in it. */
+  /** The number of values. */
   get size(): number {
     return this.#size;
   }
 
-  /** How many runs they form: what it costs. */
+  /** The number of runs, which determines the memory. */
   get runCount(): number {
     return this.#chunks.reduce((sum, { firsts }) => sum + firsts.length, 0);
   }
@@ -40,7 +42,7 @@ export class OccupiedSet {
     return this.#holds(this.#find(value), value);
   }
 
-  /** @returns false where it was in it already */
+  /** @returns false if the value was in the set already */
   add(value: bigint): boolean {
     const place = this.#find(value);
     if (this.#holds(place, value)) return false;
@@ -56,7 +58,7 @@ export class OccupiedSet {
     return true;
   }
 
-  /** @returns false where it was not in it */
+  /** @returns false if the value was not in the set */
   delete(value: bigint): boolean {
     const place = this.#find(value);
     if (!this.#holds(place, value)) return false;
@@ -72,22 +74,22 @@ export class OccupiedSet {
     return true;
   }
 
-  /** @returns the least value from `from` to `last`, both included, that is not in it */
+  /** Returns the lowest value from `from` to `last`, both included, that is not in the set. */
   firstFree(from: bigint, last: bigint): bigint | undefined {
     const place = this.#find(from);
-    // Runs that touch are one run: what follows its end is free.
+    // runs never touch: the value after the end of a run is free
     const free = this.#holds(place, from) ? this.#last(place) + 1n : from;
     return free <= last ? free : undefined;
   }
 
-  /** @returns how many values from `first` to `last`, both included, are in it; takes time by the runs in between */
+  /** Counts the values of the set from `first` to `last`, both included. Time grows with the runs in between. */
   countIn(first: bigint, last: bigint): number {
     let count = 0;
     for (const run of this.runsIn(first, last)) count += Number(run.last - run.first) + 1;
     return count;
   }
 
-  /** The values from `first` to `last`, both included, that are in it, as runs in order. */
+  /** Yields the values of the set from `first` to `last`, both included, as runs in order. */
   *runsIn(first: bigint, last: bigint): Iterable<Range> {
     const start = this.#find(first);
     for (
@@ -148,7 +150,7 @@ export class OccupiedSet {
     firsts.splice(run + 1, 0, first);
     lasts.splice(run + 1, 0, last);
     if (firsts.length <= CHUNK_LIMIT) return;
-    // Values mostly come in order: a last chunk that grew at its end is left full.
+    // values mostly come in order: a last chunk that grew at its end stays full
     const appended = chunk === this.#chunks.length - 1 && run + 2 === firsts.length;
     const half = appended ? firsts.length - 1 : firsts.length >> 1;
     this.#chunks.splice(chunk + 1, 0, { firsts: firsts.splice(half), lasts: lasts.splice(half) });
@@ -162,7 +164,7 @@ export class OccupiedSet {
     else if (firsts.length < CHUNK_LOW) this.#joinNext(chunk > 0 ? chunk - 1 : chunk);
   }
 
-  /** Else a set that shrank would be made of many small chunks. */
+  /** Joins a small chunk with the next one, so that a set that shrank does not consist of many small chunks. */
   #joinNext(chunk: number): void {
     const one = this.#chunks[chunk];
     const next = this.#chunks[chunk + 1];
@@ -173,20 +175,8 @@ export class OccupiedSet {
   }
 }
 
-/** @returns the last index for which the test is true, where it is true up to some index and false from there on; -1: nowhere */
-function lastIndexWhere<T>(list: readonly T[], test: (element: T) => boolean): number {
-  let low = 0;
-  let high = list.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (test(at(list, middle))) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
-
 function at<T>(list: readonly T[], index: number): T {
   const element = list[index];
-  if (element === undefined) throw new RangeError(`there is no element ${index} among ${list.length}`);
+  if (element === undefined) throw new RangeError(`no element ${index} in a list of ${list.length}`);
   return element;
 }

@@ -4,7 +4,7 @@ import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Family } from './address.js';
 import type { FieldValue, PoolProblems } from './pool-problems.js';
 
-/** What a pool's spec says of nodes, and its switches. */
+/** Reads the fields of a pool's spec that concern nodes, and its switches. */
 
 /** A /26 and a /122: 64 addresses each. */
 const DEFAULT_BLOCK_SIZE: Readonly<Record<Family, number>> = { 4: 26, 6: 122 };
@@ -17,7 +17,7 @@ export function readBlockSize(value: unknown, problems: PoolProblems): Readonly<
   if (isAbsent(value)) return DEFAULT_BLOCK_SIZE;
   const field = 'spec.blockSize';
   if (!isRecord(value)) {
-    problems.add(field, `${describeValue(value)} is no object: write it like {ipv4: 26, ipv6: 122}`);
+    problems.add(field, `${describeValue(value)} is not an object: write it like {ipv4: 26, ipv6: 122}`);
     return DEFAULT_BLOCK_SIZE;
   }
   return { 4: readPrefix(value, 4, problems), 6: readPrefix(value, 6, problems) };
@@ -30,7 +30,7 @@ function readPrefix(sizes: Record<string, unknown>, family: Family, problems: Po
   if (typeof size === 'number' && Number.isInteger(size) && size >= shortest && size <= longest) return size;
   problems.add(
     `spec.blockSize.${FAMILY_KEYS[family]}`,
-    `${describeValue(size)} is no prefix length of a block: write a whole number from ${shortest} to ${longest}`,
+    `${describeValue(size)} is not a prefix length of blocks: write an integer from ${shortest} to ${longest}`,
   );
   return DEFAULT_BLOCK_SIZE[family];
 }
@@ -39,15 +39,21 @@ export function readNodeSelector(value: unknown, problems: PoolProblems): Readon
   if (isAbsent(value)) return undefined;
   const field = 'spec.nodeSelector';
   if (!isRecord(value)) {
-    problems.add(field, `${describeValue(value)} is no set of labels: write it like {network: blue}`);
+    problems.add(field, `${describeValue(value)} is not a set of labels: write it like {network: blue}`);
     return undefined;
   }
   const labels = Object.entries(value);
   if (labels.length > POOL_LIMITS.nodeSelector)
-    problems.add(field, `it has ${labels.length} labels: it may have ${POOL_LIMITS.nodeSelector}, so leave some out`);
+    problems.add(
+      field,
+      `has ${labels.length} labels, and at most ${POOL_LIMITS.nodeSelector} are allowed: remove some`,
+    );
   for (const [label, text] of labels) {
     if (typeof text === 'string') continue;
-    problems.add(`${field}[${label}]`, `${describeValue(text)} is no text: write the value of the label in quotes`);
+    problems.add(
+      `${field}[${label}]`,
+      `${describeValue(text)} is not a string: write the value of the label in quotes`,
+    );
   }
   return Object.fromEntries(labels.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }
@@ -57,7 +63,7 @@ export function readStickyForClaims(stickyMAC: unknown, problems: PoolProblems):
   return readFlag({ field: 'spec.stickyMAC.retain', value }, problems);
 }
 
-/** Absent: false. */
+/** Reads a boolean field; false if it is absent. */
 export function readFlag({ field, value }: FieldValue<unknown>, problems: PoolProblems): boolean {
   if (isAbsent(value)) return false;
   if (typeof value === 'boolean') return value;
@@ -71,12 +77,12 @@ function isAbsent(value: unknown): boolean {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Whether a node has the network of the pool: blocks are lent, and free addresses are shown, to the same nodes. */
+/** True if a node has the pool's network. Blocks are lent to these nodes, and capacity is published on them. */
 export function hasNetwork(node: KubeObject, labels: Labels, nodeSelector: Labels = {}): boolean {
   return !isBeingDeleted(node) && matchesLabels(labels, nodeSelector);
 }
 
-/** As Kubernetes' node selectors: all of them, and each exactly. */
+/** True if all labels of the selector match exactly, as in Kubernetes' nodeSelector. */
 export function matchesLabels(labels: Labels, selector: Labels): boolean {
   return Object.entries(selector).every(([label, value]) => labels[label] === value);
 }

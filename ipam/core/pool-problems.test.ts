@@ -17,7 +17,7 @@ const B = { cidr: '10.0.0.0/24' };
 const many = (count: number, each: (i: number) => unknown): unknown[] =>
   Array.from({ length: count }, (_, i) => each(i));
 
-describe('the problems of a pool', () => {
+describe('compilePool of an invalid spec', () => {
   const table: { name: string; spec: unknown; field: string; parts: string[] }[] = [
     { name: 'no network', spec: { subnets: [B] }, field: 'spec.network', parts: ['absent', 'like blue'] },
     { name: 'an empty network', spec: { network: '', subnets: [B] }, field: 'spec.network', parts: ['""'] },
@@ -53,7 +53,7 @@ describe('the problems of a pool', () => {
       parts: ['absent', 'like 10.0.0.0/24'],
     },
     {
-      name: 'host bits',
+      name: 'a subnet with host bits',
       spec: subnets(B, { cidr: '10.1.0.5/24' }),
       field: 'spec.subnets[1].cidr',
       parts: ['"10.1.0.5/24"', 'write 10.1.0.0/24'],
@@ -88,16 +88,16 @@ describe('the problems of a pool', () => {
       name: 'a range of another family',
       spec: subnets({ ...B, ranges: ['::a00:5'] }),
       field: 'spec.subnets[0].ranges[0]',
-      parts: ['"::a00:5"', 'write IPv4'],
+      parts: ['"::a00:5"', 'write an IPv4 address'],
     },
     {
-      name: 'a range beyond the subnet',
+      name: 'a range beyond the end of the subnet',
       spec: subnets({ ...B, ranges: ['10.0.0.5', '10.0.0.250-10.0.1.5'] }),
       field: 'spec.subnets[0].ranges[1]',
       parts: ['"10.0.0.250-10.0.1.5"', 'not within 10.0.0.0/24'],
     },
     {
-      name: 'a range before the subnet',
+      name: 'a range before the start of the subnet',
       spec: subnets({ cidr: '10.0.1.0/24', exclude: ['10.0.0.255-10.0.1.2'] }),
       field: 'spec.subnets[0].exclude[0]',
       parts: ['not within 10.0.1.0/24'],
@@ -118,19 +118,19 @@ describe('the problems of a pool', () => {
       name: 'an empty list of ranges',
       spec: subnets({ ...B, ranges: [] }),
       field: 'spec.subnets[0].ranges',
-      parts: ['leave it out'],
+      parts: ['remove the field'],
     },
     {
-      name: 'ranges that are no list',
+      name: 'ranges that are not a list',
       spec: subnets({ ...B, ranges: '10.0.0.5' }),
       field: 'spec.subnets[0].ranges',
-      parts: ['"10.0.0.5" is no list'],
+      parts: ['"10.0.0.5" is not a list'],
     },
     {
       name: 'a range that is a number',
       spec: subnets({ ...B, exclude: [5] }),
       field: 'spec.subnets[0].exclude[0]',
-      parts: ['5 is no text', 'like 10.0.0.5'],
+      parts: ['5 is not a string', 'like 10.0.0.5'],
     },
     ...(
       [
@@ -148,13 +148,13 @@ describe('the problems of a pool', () => {
       parts: [String(most + 1), String(most)],
     })),
     {
-      name: 'a gateway that is no address',
+      name: 'an invalid gateway',
       spec: subnets({ ...B, gateway: '10.0.0.1/24' }),
       field: 'spec.subnets[0].gateway',
-      parts: ['"10.0.0.1/24"', 'leave the prefix length out'],
+      parts: ['"10.0.0.1/24"', 'remove the prefix length'],
     },
     {
-      name: 'a gateway out of reach',
+      name: 'a gateway outside the subnet',
       spec: subnets({ ...B, gateway: '10.0.1.1' }),
       field: 'spec.subnets[0].gateway',
       parts: ['"10.0.1.1"', 'not within 10.0.0.0/24'],
@@ -163,7 +163,7 @@ describe('the problems of a pool', () => {
       name: 'a gateway of another family',
       spec: subnets({ cidr: '2001:db8::/64', gateway: '10.0.1.1' }),
       field: 'spec.subnets[0].gateway',
-      parts: ['"10.0.1.1"', 'write IPv6'],
+      parts: ['"10.0.1.1"', 'write an IPv6 address'],
     },
     {
       name: 'the network address as gateway',
@@ -190,10 +190,10 @@ describe('the problems of a pool', () => {
       parts: [JSON.stringify(ttl), '24h'],
     })),
     {
-      name: 'no namespaces at all',
+      name: 'an empty list of namespaces',
       spec: { network: 'blue', subnets: [B], namespaces: [] },
       field: 'spec.namespaces',
-      parts: ['serves nobody', 'leave it out'],
+      parts: ['serves no namespace', 'remove the field'],
     },
     {
       name: 'a pattern of namespaces',
@@ -203,14 +203,14 @@ describe('the problems of a pool', () => {
     },
   ];
   for (const { name, spec, field, parts } of table) {
-    it(`name ${name}, where it stands, and what to do`, () => {
+    it(`reports ${name}, with its field and what to do`, () => {
       const problems = problemsOf(spec);
       expect(problems.map((problem) => problem.field)).to.deep.equal([field]);
       for (const part of parts) expect(problems[0]?.message).to.include(part);
     });
   }
 
-  it('are all reported at once', () => {
+  it('reports all problems at once', () => {
     const spec = {
       network: 'blue',
       subnets: [
@@ -233,7 +233,7 @@ describe('the problems of a pool', () => {
     ]);
   });
 
-  it('are reported along a chain of overlaps, each with its neighbour', () => {
+  it('reports each overlap of a chain with its neighbour', () => {
     const chain = subnets({ ...B, ranges: ['10.0.0.1-10.0.0.5', '10.0.0.4-10.0.0.9', '10.0.0.8-10.0.0.10'] });
     expect(problemsOf(chain).map(({ field }) => field)).to.deep.equal([
       'spec.subnets[0].ranges[1]',
@@ -241,17 +241,17 @@ describe('the problems of a pool', () => {
     ]);
   });
 
-  it('are none where subnets of two families have the same numbers', () => {
+  it('accepts subnets of two families with the same numbers', () => {
     expect(problemsOf(subnets(B, { cidr: '::a00:0/120' }))).to.deep.equal([]);
   });
 
-  it('are none where lists that only take away are empty or overlap', () => {
+  it('accepts exclude and reserved lists that are empty or overlap', () => {
     const overlap = ['10.0.0.5', '10.0.0.0/29'];
     expect(problemsOf(subnets({ ...B, exclude: [], reserved: [] }))).to.deep.equal([]);
     expect(problemsOf(subnets({ ...B, exclude: overlap, reserved: overlap }))).to.deep.equal([]);
   });
 
-  it('are found in anything, and nothing is thrown', () => {
+  it('never throws, for any input', () => {
     const key = fc.constantFrom('network', 'subnets', 'namespaces', 'stickyMAC', 'cooldownSeconds', 'addressSpace');
     const subnet = fc.dictionary(fc.constantFrom('cidr', 'ranges', 'exclude', 'gateway', 'reserved'), fc.anything());
     const spec = fc.oneof(

@@ -1,33 +1,33 @@
 import { describeValue } from '../../api/json.js';
 import { AddressError } from './address.js';
 import type { Family } from './address.js';
-import type { Range } from './ranges.js';
+import { type Range, byFirst } from './ranges.js';
 
-/** Why a pool's spec cannot be served. */
+/** A reason why a pool's spec is invalid. */
 export interface PoolProblem {
-  /** Like `spec.subnets[0].exclude[2]`. */
+  /** For example `spec.subnets[0].exclude[2]`. */
   readonly field: string;
-  /** Names the value, and says what to do. */
+  /** Quotes the value and says what to do. */
   readonly message: string;
 }
 
-/** A value of the spec, and where it stands. */
+/** A value of the spec and the path of its field. */
 export interface FieldValue<T> {
   readonly field: string;
   readonly value: T;
 }
 
-/** Addresses as they are written somewhere in the spec. */
+/** A range, with the field and the text in which it was written. */
 export interface WrittenRange extends Range {
   readonly family: Family;
   readonly field: string;
   readonly text: string;
 }
 
-/** More are not reported: a spec may have a thousand elements, and each could be wrong. */
+/** How many problems are reported. A spec may have a thousand invalid elements. */
 const MAX_PROBLEMS = 20;
 
-/** Collects what is wrong with a spec, so that an admin corrects it at once. What cannot be read is reported and left out. */
+/** Collects all problems of a spec, so that an administrator can correct them in one go. Invalid values are reported and skipped. */
 export class PoolProblems {
   readonly found: PoolProblem[] = [];
 
@@ -35,25 +35,25 @@ export class PoolProblems {
     if (this.found.length < MAX_PROBLEMS) this.found.push({ field, message });
   }
 
-  /** A text, though the server's schema promises one: objects outlive schemas. */
+  /** Reads a string. The CRD's schema requires one, but objects can be older than the schema. */
   readText(field: string, value: unknown, like: string): string | undefined {
     if (typeof value === 'string' && value !== '') return value;
-    this.add(field, `${describeValue(value)} is no text: write it like ${like}`);
+    this.add(field, `${describeValue(value)} is not a string: write it like ${like}`);
     return undefined;
   }
 
-  /** The elements of a list. Absent: none. */
+  /** Reads the elements of a list; none if it is absent. */
   readList(field: string, value: unknown, max: number): FieldValue<unknown>[] {
     if (value === undefined || value === null) return [];
     if (!Array.isArray(value)) {
-      this.add(field, `${describeValue(value)} is no list: write one of at most ${max} elements`);
+      this.add(field, `${describeValue(value)} is not a list: write one of at most ${max} elements`);
       return [];
     }
-    if (value.length > max) this.add(field, `the list has ${value.length} elements: it may have ${max}, so join some`);
+    if (value.length > max) this.add(field, `has ${value.length} elements, and at most ${max} are allowed: join some`);
     return value.slice(0, max).map((element: unknown, i) => ({ field: `${field}[${i}]`, value: element }));
   }
 
-  /** What a parser makes of a text. */
+  /** Parses a string; reports the parser's error. */
   parseText<T>({ field, value }: FieldValue<unknown>, like: string, parse: (text: string) => T): T | undefined {
     const text = this.readText(field, value, like);
     if (text === undefined) return undefined;
@@ -66,10 +66,10 @@ export class PoolProblems {
     }
   }
 
-  /** Reports each range that shares an address with one before it. */
+  /** Reports each range that overlaps with an earlier one. */
   reportOverlaps(ranges: readonly WrittenRange[], remedy: string): void {
     let widest: WrittenRange | undefined;
-    for (const range of [...ranges].sort(byFirst)) {
+    for (const range of [...ranges].sort((a, b) => a.family - b.family || byFirst(a, b))) {
       const overlaps = widest?.family === range.family && range.first <= widest.last;
       if (widest !== undefined && overlaps) {
         const other = `${describeValue(widest.text)} (${widest.field})`;
@@ -78,9 +78,4 @@ export class PoolProblems {
       if (widest === undefined || !overlaps || range.last > widest.last) widest = range;
     }
   }
-}
-
-function byFirst(a: WrittenRange, b: WrittenRange): number {
-  if (a.family !== b.family) return a.family - b.family;
-  return a.first < b.first ? -1 : a.first > b.first ? 1 : 0;
 }

@@ -87,8 +87,8 @@ function write({ family, hostBits, gateway, ...lists }: Given): PoolSubnet {
   };
 }
 
-describe('a pool of any small subnet', () => {
-  it('leases what the rules say of each address, or is refused where they say so', () => {
+describe('compilePool of any small subnet', () => {
+  it('decides about each address, and about invalid specs, like a naive implementation of the rules', () => {
     fc.assert(
       fc.property(given, (subnet) => {
         const spec = { network: 'blue', subnets: [write(subnet)] };

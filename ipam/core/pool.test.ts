@@ -25,7 +25,7 @@ function shown(pool: Pool, family: Family, which: LeasableSet): string[] {
 }
 
 describe('compilePool', () => {
-  it('reads all of a spec', () => {
+  it('parses all fields of a spec', () => {
     const pool = compiled({
       addressSpace: 'Shared_1',
       subnets: [{ cidr: '2001:db8::/64' }, { cidr: '10.0.0.0/24', gateway: '10.0.0.1' }],
@@ -45,7 +45,7 @@ describe('compilePool', () => {
       families: [4, 6],
       cooldownMs: 90_000,
       stickyMs: 5_400_000,
-      retainsClaims: true,
+      isStickyForClaims: true,
       blockSize: { 4: 28, 6: 122 },
       nodeSelector: { wired: 'yes' },
       publishesCapacity: true,
@@ -54,7 +54,7 @@ describe('compilePool', () => {
     expect(subnets.map(({ gateway }) => gateway)).to.deep.equal([undefined, parseAddress('10.0.0.1')]);
   });
 
-  it('has defaults for what a spec leaves out', () => {
+  it('uses defaults for absent fields', () => {
     const { subnets: _subnets, ...rest } = compiled({});
     expect(rest).to.deep.equal({
       name: 'blue',
@@ -64,37 +64,37 @@ describe('compilePool', () => {
       families: [4],
       cooldownMs: 0,
       stickyMs: 0,
-      retainsClaims: false,
+      isStickyForClaims: false,
       blockSize: { 4: 26, 6: 122 },
       publishesCapacity: false,
     });
   });
 
   const leasable: { name: string; subnet: PoolSubnet; open: string[]; requestable?: string[] }[] = [
-    { name: 'all but network and broadcast', subnet: { cidr: '10.0.0.0/24' }, open: ['10.0.0.1-10.0.0.254'] },
-    { name: 'two of a /30', subnet: { cidr: '10.0.0.4/30' }, open: ['10.0.0.5-10.0.0.6'] },
-    { name: 'both of a /31', subnet: { cidr: '10.0.0.4/31' }, open: ['10.0.0.4-10.0.0.5'] },
-    { name: 'the one of a /32', subnet: { cidr: '10.0.0.4/32' }, open: ['10.0.0.4-10.0.0.4'] },
+    { name: 'all addresses but network and broadcast', subnet: { cidr: '10.0.0.0/24' }, open: ['10.0.0.1-10.0.0.254'] },
+    { name: 'two addresses of a /30', subnet: { cidr: '10.0.0.4/30' }, open: ['10.0.0.5-10.0.0.6'] },
+    { name: 'both addresses of a /31', subnet: { cidr: '10.0.0.4/31' }, open: ['10.0.0.4-10.0.0.5'] },
+    { name: 'the address of a /32', subnet: { cidr: '10.0.0.4/32' }, open: ['10.0.0.4-10.0.0.4'] },
     {
-      name: 'all of IPv6 but the anycast address of its routers',
+      name: 'all addresses of an IPv6 subnet but the subnet-router anycast address',
       subnet: { cidr: '2001:db8::/64' },
       open: ['2001:db8::1-2001:db8::ffff:ffff:ffff:ffff'],
     },
-    { name: 'three of a /126', subnet: { cidr: '2001:db8::4/126' }, open: ['2001:db8::5-2001:db8::7'] },
-    { name: 'both of a /127', subnet: { cidr: '2001:db8::4/127' }, open: ['2001:db8::4-2001:db8::5'] },
-    { name: 'the one of a /128', subnet: { cidr: '2001:db8::4/128' }, open: ['2001:db8::4-2001:db8::4'] },
+    { name: 'three addresses of a /126', subnet: { cidr: '2001:db8::4/126' }, open: ['2001:db8::5-2001:db8::7'] },
+    { name: 'both addresses of a /127', subnet: { cidr: '2001:db8::4/127' }, open: ['2001:db8::4-2001:db8::5'] },
+    { name: 'the address of a /128', subnet: { cidr: '2001:db8::4/128' }, open: ['2001:db8::4-2001:db8::4'] },
     {
-      name: 'not the gateway',
+      name: 'all addresses but the gateway',
       subnet: { cidr: '10.0.0.0/29', gateway: '10.0.0.3' },
       open: ['10.0.0.1-10.0.0.2', '10.0.0.4-10.0.0.6'],
     },
     {
-      name: 'the ranges, without network and broadcast',
+      name: 'the ranges, without network and broadcast address',
       subnet: { cidr: '10.0.0.0/24', ranges: ['10.0.0.250-10.0.0.255', '10.0.0.0/30', '10.0.0.9'] },
       open: ['10.0.0.1-10.0.0.3', '10.0.0.9-10.0.0.9', '10.0.0.250-10.0.0.254'],
     },
     {
-      name: 'nothing that is excluded, not even on request',
+      name: 'no excluded address, not even on request',
       subnet: {
         cidr: '10.0.0.0/28',
         exclude: ['10.0.0.0/29', '10.0.0.7-10.0.0.9'],
@@ -104,18 +104,22 @@ describe('compilePool', () => {
       requestable: ['10.0.0.10-10.0.0.14'],
     },
     {
-      name: 'on request what is reserved, outside of the ranges as well',
+      name: 'reserved addresses only on request, inside and outside of the ranges',
       subnet: { cidr: '10.0.0.0/24', ranges: ['10.0.0.100-10.0.0.110'], reserved: ['10.0.0.10', '10.0.0.110'] },
       open: ['10.0.0.100-10.0.0.109'],
       requestable: ['10.0.0.10-10.0.0.10', '10.0.0.100-10.0.0.110'],
     },
     {
-      name: 'never the gateway or the broadcast address, though they be reserved',
+      name: 'neither the gateway nor the broadcast address, even if they are reserved',
       subnet: { cidr: '10.0.0.0/30', gateway: '10.0.0.1', reserved: ['10.0.0.0/30'] },
       open: [],
       requestable: ['10.0.0.2-10.0.0.2'],
     },
-    { name: 'nothing where all is excluded', subnet: { cidr: '10.0.0.0/24', exclude: ['10.0.0.0/24'] }, open: [] },
+    {
+      name: 'nothing if all addresses are excluded',
+      subnet: { cidr: '10.0.0.0/24', exclude: ['10.0.0.0/24'] },
+      open: [],
+    },
   ];
   for (const { name, subnet, open, requestable = open } of leasable) {
     it(`leases ${name}`, () => {
@@ -126,7 +130,7 @@ describe('compilePool', () => {
     });
   }
 
-  it('compiles vast subnets with hundreds of holes without looking at each address', () => {
+  it('compiles huge subnets with hundreds of exclusions without iterating over addresses', () => {
     const exclude = Array.from({ length: 256 }, (_, i) => `10.${i}.7.0/24`);
     const reserved = Array.from({ length: 256 }, (_, i) => `10.${i}.9.1-10.${i}.9.3`);
     const pool = compiled({ subnets: [{ cidr: '10.0.0.0/8', exclude, reserved }, { cidr: 'fd00::/8' }] });
@@ -139,18 +143,18 @@ describe('compilePool', () => {
 describe('subnetOf', () => {
   const pool = compiled({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: '10.0.2.0/23' }, { cidr: '2001:db8::/64' }] });
 
-  it('finds the subnet, also of what may not be leased', () => {
+  it('finds the subnet of an address that may not be leased', () => {
     expect(subnetOf(pool, parseAddress('10.0.3.255'))).to.equal(pool.subnets[1]);
     expect(subnetOf(pool, parseAddress('2001:db8::'))).to.equal(pool.subnets[2]);
     expect(subnetOf(pool, parseAddress('10.0.1.0'))).to.equal(undefined);
   });
 
-  it('gives addresses the length of its prefix', () => {
+  it('gives an address the prefix length of its subnet', () => {
     expect(withPrefix(pool, parseAddress('10.0.3.1'))).to.equal('10.0.3.1/23');
     expect(withPrefix(pool, parseAddress('2001:db8::5'))).to.equal('2001:db8::5/64');
   });
 
-  it('lets an address outside of all subnets stand for itself alone', () => {
+  it('gives an address outside of all subnets the full prefix length', () => {
     expect(withPrefix(pool, parseAddress('10.0.1.1'))).to.equal('10.0.1.1/32');
     expect(withPrefix(pool, parseAddress('2001:db9::5'))).to.equal('2001:db9::5/128');
   });

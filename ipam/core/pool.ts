@@ -15,39 +15,39 @@ import type { Subnet } from './subnet.js';
 export type { PoolProblem } from './pool-problems.js';
 export type { Subnet } from './subnet.js';
 
-/** What may be leased from a pool: an AddressPool's spec, read and found good. */
+/** A valid AddressPool, parsed. */
 export interface Pool {
   readonly name: string;
   readonly uid: string;
   readonly network: string;
   readonly addressSpace: string;
-  /** As the spec has them; none overlap. */
+  /** In the order of the spec. They do not overlap. */
   readonly subnets: readonly Subnet[];
-  /** Those of the subnets, IPv4 first. */
+  /** The families of the subnets, IPv4 first. */
   readonly families: readonly Family[];
-  /** What the spec says; 0 where it says nothing. */
+  /** The spec's cool-down; 0 if it has none. See {@link effectiveCooldownMs}. */
   readonly cooldownMs: number;
-  /** How long a released address is kept for its MAC address; 0: not at all. */
+  /** How long a released address is kept for its MAC address; 0: the pool is not sticky. */
   readonly stickyMs: number;
-  /** Those of deleted VMs, too. */
-  readonly retainsClaims: boolean;
-  /** Prefix lengths of the blocks that nodes are lent. */
+  /** Addresses of deleted VMs are kept too, not only those of pods. */
+  readonly isStickyForClaims: boolean;
+  /** The prefix lengths of blocks. */
   readonly blockSize: Readonly<Record<Family, number>>;
-  /** Labels of the nodes that have the network; absent: all nodes do. */
+  /** The labels of the nodes that have the network; absent: all nodes have it. */
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly publishesCapacity: boolean;
-  /** Whose workloads may draw from it; absent: all. */
+  /** The namespaces whose workloads the pool serves; absent: all. */
   readonly namespaces?: ReadonlySet<string>;
 }
 
-/** `open`: to anybody; `requestable`: to who asks for it. */
+/** `open`: allocated without a request; `requestable`: allocated if requested. */
 export type LeasableSet = 'open' | 'requestable';
 
-/** CNI spec, section 1: a network's name. */
+/** The name of a network: CNI spec, section 1. */
 const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Reads a pool's spec. Never throws, and says all that is wrong at once. Its cost is the spec's length, never the number of addresses. */
+/** Parses a pool. Never throws, and reports all problems at once. Time grows with the spec's length, never with the number of addresses. */
 export function compilePool({
   metadata,
   spec,
@@ -69,7 +69,7 @@ export function compilePool({
     families: ([4, 6] as const).filter((family) => subnets.some(({ cidr }) => cidr.family === family)),
     cooldownMs: readCooldownMs(fields.cooldownSeconds, problems),
     stickyMs: readStickyMs(fields.stickyMAC, problems),
-    retainsClaims: readStickyForClaims(fields.stickyMAC, problems),
+    isStickyForClaims: readStickyForClaims(fields.stickyMAC, problems),
     blockSize: readBlockSize(fields.blockSize, problems),
     ...(nodeSelector !== undefined && { nodeSelector }),
     publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: fields.publishCapacity }, problems),
@@ -78,7 +78,7 @@ export function compilePool({
   return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };
 }
 
-/** The subnet in which an address lies, whether it may be leased or not. */
+/** Returns the subnet that contains an address, leasable or not. */
 export function subnetOf(pool: Pool, address: Address): Subnet | undefined {
   return pool.subnets.find(({ cidr }) => containsAddress(cidr, address));
 }
@@ -88,7 +88,7 @@ export function addressesOf(pool: Pool, family: Family, which: LeasableSet): Ran
   return RangeSet.of(subnets.flatMap((subnet) => subnet[which].ranges));
 }
 
-/** The first address that both pools may lease, whatever their address spaces are. */
+/** Returns the first address that both pools can lease. Their address spaces do not matter. */
 export function firstSharedAddress(a: Pool, b: Pool): Address | undefined {
   for (const family of a.families) {
     const [shared] = addressesOf(a, family, 'requestable').intersect(addressesOf(b, family, 'requestable')).ranges;
@@ -97,7 +97,7 @@ export function firstSharedAddress(a: Pool, b: Pool): Address | undefined {
   return undefined;
 }
 
-/** `10.0.0.5/24`. An address that lies in no subnet of the pool (any more) stands for itself alone: `10.0.0.5/32`. */
+/** Returns an address with the prefix length of its subnet, `10.0.0.5/24`; or `10.0.0.5/32` if the pool has no such subnet (any more). */
 export function withPrefix(pool: Pool, address: Address): string {
   const prefixLength = subnetOf(pool, address)?.cidr.prefixLength ?? BITS[address.family];
   return `${formatAddress(address)}/${prefixLength}`;
@@ -106,11 +106,14 @@ export function withPrefix(pool: Pool, address: Address): string {
 function readName(field: string, value: unknown, problems: PoolProblems): string {
   const name = problems.readText(field, value, 'blue') ?? '';
   if (name.length > POOL_LIMITS.name) {
-    problems.add(field, `${describeValue(name)} has ${name.length} characters: it may have ${POOL_LIMITS.name}`);
+    problems.add(
+      field,
+      `${describeValue(name)} has ${name.length} characters, and at most ${POOL_LIMITS.name} are allowed: write a shorter name`,
+    );
   } else if (name !== '' && !NETWORK_NAME.test(name)) {
     problems.add(
       field,
-      `${describeValue(name)} is no name of a CNI network: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
+      `${describeValue(name)} is not a valid name of a CNI network: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
     );
   }
   return name;
@@ -120,11 +123,11 @@ function readSubnets(value: unknown, problems: PoolProblems): Subnet[] {
   const field = 'spec.subnets';
   const places = problems.readList(field, value, POOL_LIMITS.subnets);
   if (places.length === 0)
-    problems.add(field, `a pool without subnets has no addresses: write 1 to ${POOL_LIMITS.subnets}`);
+    problems.add(field, `is empty, so the pool has no addresses: write 1 to ${POOL_LIMITS.subnets} subnets`);
   const subnets = places.flatMap((place) => readSubnet(place, problems) ?? []);
   problems.reportOverlaps(
     subnets.map(({ written }) => written),
-    'make them one subnet, or narrow one of them',
+    'join them, or narrow one of them',
   );
   return subnets.map(({ subnet }) => subnet);
 }
@@ -133,12 +136,15 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
   if (value === undefined || value === null) return undefined;
   const field = 'spec.namespaces';
   if (Array.isArray(value) && value.length === 0) {
-    problems.add(field, 'an empty list serves nobody: leave it out to serve all namespaces');
+    problems.add(field, 'is empty, so the pool serves no namespace: remove the field to serve all namespaces');
   }
   const names = problems.readList(field, value, POOL_LIMITS.namespaces).flatMap((place) => {
     const name = problems.readText(place.field, place.value, 'tenant-a');
     if (name !== undefined && !NAMESPACE_NAME.test(name)) {
-      problems.add(place.field, `${describeValue(name)} is no namespace: write its exact name; there are no patterns`);
+      problems.add(
+        place.field,
+        `${describeValue(name)} is not a namespace: write an exact name, because patterns are not supported`,
+      );
     }
     return name ?? [];
   });
@@ -151,7 +157,7 @@ function readCooldownMs(value: unknown, problems: PoolProblems): number {
     return value * 1000;
   problems.add(
     'spec.cooldownSeconds',
-    `${describeValue(value)} is no number of seconds: write a whole one from 0 to ${POOL_LIMITS.cooldownSeconds}`,
+    `${describeValue(value)} is not a number of seconds: write an integer from 0 to ${POOL_LIMITS.cooldownSeconds}`,
   );
   return 0;
 }
@@ -165,7 +171,7 @@ function readStickyMs(value: unknown, problems: PoolProblems): number {
   if (stickyMs > 0) return stickyMs;
   problems.add(
     field,
-    `${describeValue(ttl)} is no duration over 0: write it like 30m, 24h or 1h30m, or leave stickyMAC out`,
+    `${describeValue(ttl)} is not a duration over 0: write it like 30m, 24h or 1h30m, or remove stickyMAC`,
   );
   return 0;
 }

@@ -5,7 +5,7 @@ import { parseCidr, rangeOf } from './cidr.js';
 import type { Range } from './ranges.js';
 
 /**
- * Reads `10.0.0.5`, `10.0.0.0/28` or `10.0.0.5-10.0.0.9`.
+ * Parses `10.0.0.5`, `10.0.0.0/28` or `10.0.0.5-10.0.0.9`.
  * @throws {AddressError}
  */
 export function parseRange(text: string): Range & { readonly family: Family } {
@@ -23,7 +23,7 @@ function parseSpan(text: string, from: string, to: string): Range & { readonly f
   const [first, last] = [parseAddress(from), parseAddress(to)];
   if (first.family !== last.family) {
     throw new AddressError(
-      `${describeValue(text)} goes from an ${formatFamily(first.family)} to an ${formatFamily(last.family)} address: write both of one family`,
+      `${describeValue(text)} begins with an ${formatFamily(first.family)} and ends with an ${formatFamily(last.family)} address: write two of one family`,
     );
   }
   if (first.value > last.value) {

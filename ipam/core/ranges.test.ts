@@ -28,11 +28,11 @@ function expectNumbers(set: RangeSet, numbers: ReadonlySet<bigint>): void {
 }
 
 describe('RangeSet', () => {
-  it('is the union of its ranges', () => {
+  it('contains the union of its ranges', () => {
     fc.assert(fc.property(written, (ranges) => expectNumbers(RangeSet.of(ranges), naive(ranges))));
   });
 
-  it('joins, intersects and subtracts as sets of numbers do', () => {
+  it('has union, intersection and difference like sets of numbers', () => {
     fc.assert(
       fc.property(written, written, (left, right) => {
         const [a, b] = [RangeSet.of(left), RangeSet.of(right)];
@@ -49,7 +49,7 @@ describe('RangeSet', () => {
     );
   });
 
-  it('is not changed by operations on it, nor by changes to what it was made of', () => {
+  it('is immutable, and does not depend on its input afterwards', () => {
     const ranges = [{ first: 1n, last: 5n }];
     const set = RangeSet.of(ranges);
     ranges.push({ first: 8n, last: 9n });
@@ -58,7 +58,7 @@ describe('RangeSet', () => {
     expect(set.ranges).to.deep.equal([{ first: 1n, last: 5n }]);
   });
 
-  it('holds all addresses of IPv6 as one range', () => {
+  it('stores all IPv6 addresses as one range', () => {
     const all = RangeSet.of([{ first: 0n, last: 2n ** 128n - 1n }]);
     expect(all.size).to.equal(2n ** 128n);
     const holed = all.subtract(RangeSet.of([{ first: 2n ** 64n, last: 2n ** 64n }]));
@@ -66,7 +66,7 @@ describe('RangeSet', () => {
     expect(holed.union(RangeSet.of([{ first: 2n ** 64n, last: 2n ** 64n }])).ranges).to.deep.equal(all.ranges);
   });
 
-  it('has an empty set, which is part of all sets and has no part but itself', () => {
+  it('has an empty set that is neutral for all operations', () => {
     const set = RangeSet.of([{ first: 1n, last: 1n }]);
     expect(RangeSet.EMPTY.isEmpty).to.equal(true);
     expect(RangeSet.of([{ first: 2n, last: 1n }])).to.equal(RangeSet.EMPTY);

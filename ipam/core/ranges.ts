@@ -1,12 +1,14 @@
-/** All numbers from `first` to `last`, both included. */
+import { lastIndexWhere } from './binary-search.js';
+
+/** The numbers from `first` to `last`, both included. */
 export interface Range {
   readonly first: bigint;
   readonly last: bigint;
 }
 
 /**
- * A set of numbers as sorted ranges with gaps between them: its cost is the number of ranges, never that of numbers.
- * Immutable. Equal sets have equal ranges.
+ * An immutable set of numbers, stored as sorted ranges with gaps between them. Memory grows with the ranges, never with the numbers.
+ * Equal sets have equal ranges.
  */
 export class RangeSet {
   static readonly EMPTY = new RangeSet([]);
@@ -19,7 +21,7 @@ export class RangeSet {
     this.size = ranges.reduce((sum, { first, last }) => sum + last - first + 1n, 0n);
   }
 
-  /** The union of ranges in any order, which may overlap. A range whose last is before its first is empty. */
+  /** Returns the union of ranges in any order. They may overlap. A range whose last is before its first is empty. */
   static of(ranges: Iterable<Range>): RangeSet {
     const sorted = [...ranges].filter(({ first, last }) => first <= last).sort(byFirst);
     const merged: Range[] = [];
@@ -35,14 +37,15 @@ export class RangeSet {
     return this.ranges.length === 0;
   }
 
-  /** In O(log n) of the ranges. */
+  /** O(log n) in the ranges. */
   has(value: bigint): boolean {
-    return this.#meets(value, value);
+    return this.overlaps({ first: value, last: value });
   }
 
-  /** In O(log n) of the ranges. */
+  /** O(log n) in the ranges. */
   overlaps({ first, last }: Range): boolean {
-    return this.#meets(first, last);
+    const range = this.ranges[lastIndexWhere(this.ranges, (each) => each.first <= last)];
+    return range !== undefined && range.last >= first;
   }
 
   union(other: RangeSet): RangeSet {
@@ -60,24 +63,12 @@ export class RangeSet {
     }
   }
 
-  /** What is here and not in the other. */
+  /** Returns the numbers that are not in the other set. */
   subtract(other: RangeSet): RangeSet {
     return this.intersect(other.#outside(this.ranges));
   }
 
-  #meets(first: bigint, last: bigint): boolean {
-    let [low, high] = [0, this.ranges.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const range = this.ranges[middle];
-      if (range === undefined || last < range.first) high = middle;
-      else if (first > range.last) low = middle + 1;
-      else return true;
-    }
-    return false;
-  }
-
-  /** What is not in the set: all of it that lies within the bounds of sorted ranges, and perhaps some that does not. */
+  /** Returns the complement of the set, at least within the bounds of the given sorted ranges. */
   #outside(bounds: readonly Range[]): RangeSet {
     const [lowest, highest] = [bounds[0], bounds.at(-1)];
     if (lowest === undefined || highest === undefined) return RangeSet.EMPTY;
@@ -91,6 +82,6 @@ export class RangeSet {
   }
 }
 
-function byFirst(a: Range, b: Range): number {
+export function byFirst(a: Range, b: Range): number {
   return a.first < b.first ? -1 : a.first > b.first ? 1 : 0;
 }

@@ -5,25 +5,25 @@ import type { LeaseRecord, LeaseTimes } from './lease.js';
 import { type Pool, type Subnet, addressesOf } from './pool.js';
 import type { RangeSet } from './ranges.js';
 
-/** Why there is no address, as users read it. */
+/** The messages that tell users why an address was not allocated. */
 
-/** Ranges that a message names; a pool may have hundreds. */
+/** How many ranges a message lists. A pool may have hundreds. */
 const MAX_RANGES_SHOWN = 3;
 
 export function notInPoolMessage(address: Address, pool: Pool): string {
   const subnets = pool.subnets.map(({ cidr }) => formatCidr(cidr)).join(', ');
   const leasable = addressesOf(pool, address.family, 'requestable');
   const remedy = leasable.isEmpty
-    ? `ask for none, it has no ${formatFamily(address.family)} addresses`
-    : askFor(leasable, address.family);
+    ? `do not request one, the pool has no ${formatFamily(address.family)} addresses`
+    : requestOneOf(leasable, address.family);
   return `${formatAddress(address)} is not in pool ${pool.name} (${subnets}): ${remedy}`;
 }
 
-/** It is in the subnet, and never leased. */
+/** For an address that is in a subnet of the pool and is never leased. */
 export function notLeasableMessage(address: Address, subnet: Subnet, pool: Pool): string {
   const remedy = subnet.requestable.isEmpty
-    ? `no address of ${formatCidr(subnet.cidr)} is leased, ask for another one`
-    : askFor(subnet.requestable, address.family);
+    ? `request an address outside ${formatCidr(subnet.cidr)}, which is excluded as a whole`
+    : requestOneOf(subnet.requestable, address.family);
   return `${formatAddress(address)} is ${whyNotLeasable(address, subnet)} pool ${pool.name}: ${remedy}`;
 }
 
@@ -39,7 +39,7 @@ function whyNotLeasable(address: Address, { cidr, gateway }: Subnet): string {
   return 'excluded from';
 }
 
-/** @param reader who reads it: a tenant learns no names of other namespaces, and an administrator finds them in the lease */
+/** @param reader the owner who reads the message. It names no objects of other namespaces; an administrator finds them in the lease */
 export function heldByMessage(
   { address, metadata }: LeaseRecord,
   holder: LeaseOwner | 'reserved',
@@ -52,18 +52,18 @@ export function heldByMessage(
     : `${text} is held in another namespace by AddressLease ${metadata.name}`;
 }
 
-/** Whose lease of the address is lost, or not made again yet. */
+/** For an address that is kept for a claim whose lease is lost, until the claim has a lease again. */
 export function restoreHoldMessage(
   address: Address,
   { namespace, name }: { readonly namespace: string; readonly name: string },
   reader: { readonly namespace: string },
 ): string {
   const claim = namespace === reader.namespace ? `IPAMClaim ${namespace}/${name}` : 'an IPAMClaim of another namespace';
-  return `${formatAddress(address)} is promised to ${claim}, which shows it and has no lease of it yet`;
+  return `${formatAddress(address)} is kept for ${claim}, which has it in its status and no lease yet`;
 }
 
 export function pendingWriteMessage(address: Address): string {
-  return `${formatAddress(address)} is being leased to somebody else`;
+  return `${formatAddress(address)} is being allocated to another owner`;
 }
 
 /** @param until milliseconds since the epoch */
@@ -74,19 +74,19 @@ export function notYetMessage(lease: LeaseRecord, until: number, { cooldownMs }:
   return `${formatAddress(address)} ${state} until ${new Date(until).toISOString()}`;
 }
 
-/** @param message why it cannot be had now */
+/** @param message why the address cannot be allocated now */
 export function reservationMessage({ mac = 'nobody' }: LeaseRecord, message: string): string {
   return `${message}, and is reserved for MAC address ${mac}`;
 }
 
-/** What stays the same of all messages of a full pool. */
+/** Returns the beginning that all messages about a full pool share; the counts after it change often. */
 export function poolFullSubject(pool: Pool, family: Family): string {
   return pool.families.length > 1
     ? `pool ${pool.name} is full for ${formatFamily(family)}`
     : `pool ${pool.name} is full`;
 }
 
-/** `pool blue is full: 254 of 254 leased, 3 held by stopped VMs` */
+/** For example `pool blue is full: 254 of 254 leased, 3 of them by stopped VMs`. */
 export function poolFullMessage(
   pool: Pool,
   family: Family,
@@ -95,17 +95,17 @@ export function poolFullMessage(
   const subject = poolFullSubject(pool, family);
   const counts = [
     `${size - BigInt(cooling)} of ${size} leased`,
-    ...(heldByStopped > 0 ? [`${heldByStopped} held by stopped VMs`] : []),
+    ...(heldByStopped > 0 ? [`${heldByStopped} of them by stopped VMs`] : []),
     ...(cooling > 0 ? [`${cooling} cooling down`] : []),
   ];
   return `${subject}: ${counts.join(', ')}`;
 }
 
-function askFor(leasable: RangeSet, family: Family): string {
+function requestOneOf(leasable: RangeSet, family: Family): string {
   const texts = leasable.ranges.slice(0, MAX_RANGES_SHOWN).map(({ first, last }) => {
     const from = formatAddress({ family, value: first });
     return first === last ? from : `${from}-${formatAddress({ family, value: last })}`;
   });
   const more = leasable.ranges.length > MAX_RANGES_SHOWN ? ' …' : '';
-  return `ask for one of ${texts.join(', ')}${more}`;
+  return `request one of ${texts.join(', ')}${more}`;
 }

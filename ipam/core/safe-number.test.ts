@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { toSafeNumber } from './safe-number.js';
 
-describe('a count as a number', () => {
+describe('toSafeNumber', () => {
   for (const [count, expected] of [
     [0n, 0],
     [2n ** 53n - 1n, Number.MAX_SAFE_INTEGER],
     [2n ** 53n, Number.MAX_SAFE_INTEGER],
     [2n ** 128n, Number.MAX_SAFE_INTEGER],
   ] as const) {
-    it(`is ${expected} for ${count}`, () => expect(toSafeNumber(count)).to.equal(expected));
+    it(`returns ${expected} for ${count}`, () => expect(toSafeNumber(count)).to.equal(expected));
   }
 });

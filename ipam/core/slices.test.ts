@@ -23,12 +23,12 @@ describe('the slices of a pool', () => {
     expect(slices.count).to.equal(4n);
   });
 
-  it('leave out those from which nothing is leased to anybody', () => {
+  it('leave out parts without open addresses', () => {
     const subnets = [{ cidr: '10.0.0.0/24', exclude: ['10.0.0.64/26'], reserved: ['10.0.0.192/26'] }];
     expect(texts(new Slices(poolOf({ subnets }), 4))).to.deep.equal(['10.0.0.0/26', '10.0.0.128/26']);
   });
 
-  it('are subnets that are smaller, as they are', () => {
+  it('contain subnets that are smaller than a block as a whole', () => {
     const subnets = [{ cidr: '10.0.0.0/28' }, { cidr: '10.0.0.16/28' }, { cidr: '10.0.1.0/25' }];
     const slices = new Slices(poolOf({ subnets }), 4);
     expect(texts(slices)).to.deep.equal(['10.0.0.0/28', '10.0.0.16/28', '10.0.1.0/26', '10.0.1.64/26']);
@@ -36,17 +36,17 @@ describe('the slices of a pool', () => {
     expect(slices.has(parseCidr('10.0.0.0/26'))).to.equal(false);
   });
 
-  it('are as large as the pool says', () => {
+  it('have the block size of the pool', () => {
     const slices = new Slices(poolOf({ cidr: '10.0.0.0/24', blockSize: { ipv4: 25 } }), 4);
     expect(texts(slices)).to.deep.equal(['10.0.0.0/25', '10.0.0.128/25']);
   });
 
-  it('of a family that the pool does not have are none', () => {
+  it('are empty for a family that the pool does not have', () => {
     const slices = new Slices(poolOf({ cidr: '10.0.0.0/24' }), 6);
     expect({ count: slices.count, all: texts(slices) }).to.deep.equal({ count: 0n, all: [] });
   });
 
-  it('of a huge pool are found without counting them', () => {
+  it('are found in a huge pool without iterating over it', () => {
     const slices = new Slices(poolOf({ cidr: '2001:db8::/64', blockSize: { ipv6: 126 } }), 6);
     expect(slices.count).to.equal(1n << 62n);
     const { value: address } = parseAddress('2001:db8::1:2:3:7');
@@ -57,7 +57,7 @@ describe('the slices of a pool', () => {
     expect(slices.countOpen(slices.open.ranges[0] ?? { first: 0n, last: 0n })).to.equal((1n << 64n) - 1n);
   });
 
-  it('are what a look at each address finds', () => {
+  it('are the same as a search over all addresses finds', () => {
     fc.assert(
       fc.property(givenPools, ({ family, subnets, size }) => {
         const blockSize = family === 4 ? { ipv4: size } : { ipv6: size };

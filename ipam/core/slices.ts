@@ -1,27 +1,28 @@
 import { BITS, type Family } from './address.js';
+import { lastIndexWhere } from './binary-search.js';
 import { type Cidr, firstOf, lastOf, networkOf } from './cidr.js';
 import { type Pool, addressesOf } from './pool.js';
 import { type Range, RangeSet } from './ranges.js';
 import type { Subnet } from './subnet.js';
 
-/** Slices of one subnet. A subnet that is smaller than a slice is one. */
+/** The slices of one subnet. A subnet that is smaller than a block is one slice. */
 interface SlicedSubnet {
   readonly cidr: Cidr;
   readonly prefixLength: number;
   readonly hostBits: bigint;
-  /** Which slices have open addresses: their bases without host bits. */
+  /** The bases, without host bits, of the slices that have open addresses. */
   readonly numbers: RangeSet;
 }
 
 /**
- * The aligned slices of a pool, of one family, that have an address which anybody may have: what nodes are lent. Its cost is that of the
- * pool's ranges, never of its size.
+ * The aligned slices of a pool that contain open addresses, of one family. Blocks are made from them. Memory grows with the pool's
+ * ranges, never with its size.
  */
 export class Slices {
   readonly family: Family;
   readonly #subnets: readonly SlicedSubnet[];
   readonly #open: RangeSet;
-  /** How many open addresses lie before each range. */
+  /** The number of open addresses before each range. */
   readonly #before: readonly bigint[];
 
   constructor(pool: Pool, family: Family) {
@@ -39,7 +40,7 @@ export class Slices {
     });
   }
 
-  /** The addresses that anybody may have. */
+  /** The open addresses of the pool. */
   get open(): RangeSet {
     return this.#open;
   }
@@ -48,7 +49,7 @@ export class Slices {
     return this.#subnets.reduce((sum, { numbers }) => sum + numbers.size, 0n);
   }
 
-  /** The slice of an address; undefined where it lies in none. */
+  /** Returns the slice that contains an address, if any. */
   sliceOf(value: bigint): Cidr | undefined {
     const address = { family: this.family, value };
     for (const { cidr, prefixLength, hostBits, numbers } of this.#subnets) {
@@ -58,17 +59,17 @@ export class Slices {
     return undefined;
   }
 
-  /** Whether the pool has this very slice. */
+  /** True if the pool has exactly this slice. */
   has({ family, base, prefixLength }: Cidr): boolean {
     return family === this.family && this.sliceOf(base)?.prefixLength === prefixLength;
   }
 
-  /** How many addresses from `first` to `last`, both included, anybody may have; in O(log n) of the ranges. */
+  /** Counts the open addresses from `first` to `last`, both included. O(log n) in the ranges. */
   countOpen({ first, last }: Range): bigint {
     return this.#openUpTo(last) - this.#openUpTo(first - 1n);
   }
 
-  /** All slices, in order: there may be more than anybody can count, so stop early. */
+  /** Yields all slices in order. There can be too many to iterate over all of them. */
   *all(): Iterable<Cidr> {
     for (const { prefixLength, hostBits, numbers } of this.#subnets) {
       for (const { first, last } of numbers.ranges) {
@@ -79,17 +80,11 @@ export class Slices {
     }
   }
 
-  /** How many open addresses there are up to the value, included. */
+  /** Counts the open addresses up to the value, included. */
   #openUpTo(value: bigint): bigint {
     const { ranges } = this.#open;
-    let [low, high] = [0, ranges.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const range = ranges[middle];
-      if (range !== undefined && range.first <= value) low = middle + 1;
-      else high = middle;
-    }
-    const [range, before] = [ranges[low - 1], this.#before[low - 1]];
+    const index = lastIndexWhere(ranges, ({ first }) => first <= value);
+    const [range, before] = [ranges[index], this.#before[index]];
     if (range === undefined || before === undefined) return 0n;
     return before + (value < range.last ? value : range.last) - range.first + 1n;
   }

@@ -12,37 +12,37 @@ import { RangeSet } from './ranges.js';
 /** One subnet of a pool. */
 export interface Subnet {
   readonly cidr: Cidr;
-  /** What may be leased to anybody. */
+  /** The addresses that are allocated without a request. */
   readonly open: RangeSet;
-  /** What may be leased to who asks for it: `open`, and what is reserved. */
+  /** The addresses that may be requested: `open`, and the reserved ones. */
   readonly requestable: RangeSet;
   readonly gateway?: Address;
 }
 
-/** A subnet that could be read, and the text of its CIDR. */
+/** A parsed subnet and the text of its CIDR. */
 export interface WrittenSubnet {
   readonly subnet: Subnet;
   readonly written: WrittenRange;
 }
 
-/** What no interface can have as its address. */
+/** Networks whose addresses no interface can have. */
 const UNUSABLE: readonly { readonly cidr: Cidr; readonly why: string }[] = [
   { cidr: parseCidr('0.0.0.0/32'), why: 'which means "no address"' },
-  { cidr: parseCidr('127.0.0.0/8'), why: 'whose addresses never leave a machine' },
+  { cidr: parseCidr('127.0.0.0/8'), why: 'whose addresses are local to a machine' },
   { cidr: parseCidr('224.0.0.0/4'), why: 'whose addresses are for multicast' },
   { cidr: parseCidr('::/128'), why: 'which means "no address"' },
-  { cidr: parseCidr('::1/128'), why: 'which never leaves a machine' },
+  { cidr: parseCidr('::1/128'), why: 'which is local to a machine' },
   { cidr: parseCidr('::ffff:0:0/96'), why: 'which many programs read as IPv4' },
   { cidr: parseCidr('ff00::/8'), why: 'whose addresses are for multicast' },
 ];
 
 /**
- * Reads one subnet of a pool's spec. Never throws; what is wrong is added to the problems.
- * @returns undefined where not even the CIDR could be read
+ * Parses one subnet of a pool's spec. Never throws; adds what is invalid to the problems.
+ * @returns undefined if the CIDR is invalid
  */
 export function readSubnet({ field, value }: FieldValue<unknown>, problems: PoolProblems): WrittenSubnet | undefined {
   if (!isRecord(value)) {
-    problems.add(field, `${describeValue(value)} is no subnet: write an object with a cidr`);
+    problems.add(field, `${describeValue(value)} is not a subnet: write an object with a cidr`);
     return undefined;
   }
   const spec: Partial<Record<keyof PoolSubnet, unknown>> = value;
@@ -64,9 +64,12 @@ function readSubnetAddresses(
       .readList(`${field}.${key}`, spec[key], POOL_LIMITS[key])
       .flatMap((place) => readSubnetRange(place, cidr, problems) ?? []);
   const ranges = elements('ranges');
-  problems.reportOverlaps(ranges, 'leave one of them out, or join them');
+  problems.reportOverlaps(ranges, 'remove one of them, or join them');
   if (Array.isArray(spec.ranges) && spec.ranges.length === 0) {
-    problems.add(`${field}.ranges`, 'an empty list lets nothing be leased: leave it out to lease the whole subnet');
+    problems.add(
+      `${field}.ranges`,
+      'is empty, so no address can be leased: remove the field to lease the whole subnet',
+    );
   }
   const exclude = RangeSet.of(elements('exclude'));
   const reserved = RangeSet.of(elements('reserved'));
@@ -76,12 +79,12 @@ function readSubnetAddresses(
   return { cidr, open: requestable.subtract(reserved), requestable, ...(gateway !== undefined && { gateway }) };
 }
 
-/** All of the subnet but what the IP protocol, or the router, has for itself. */
+/** Returns the subnet without the addresses that IP or the router needs. */
 function leasableOf(cidr: Cidr, gateway: Address | undefined): RangeSet {
   const all = rangeOf(cidr);
   const { family, prefixLength } = cidr;
   const hostBits = BITS[family] - prefixLength;
-  // /31 (RFC 3021) and /127 (RFC 6164) are links between two, with no address to spare; IPv6 has no broadcast
+  // /31 (RFC 3021) and /127 (RFC 6164) are links of two addresses; IPv6 has no broadcast address
   const inner = hostBits < 2 ? all : { first: all.first + 1n, last: family === 4 ? all.last - 1n : all.last };
   const router = gateway === undefined ? [] : [{ first: gateway.value, last: gateway.value }];
   return RangeSet.of([inner]).subtract(RangeSet.of(router));
@@ -97,7 +100,7 @@ function readSubnetRange(place: FieldValue<unknown>, cidr: Cidr, problems: PoolP
     return undefined;
   }
   if (range.first >= firstOf(cidr) && range.last <= lastOf(cidr)) return { ...range, field, text };
-  problems.add(field, `${describeValue(text)} is not within ${formatCidr(cidr)}: leave out what lies beyond`);
+  problems.add(field, `${describeValue(text)} is not within ${formatCidr(cidr)}: remove the addresses outside it`);
   return undefined;
 }
 
@@ -110,7 +113,10 @@ function readGateway(place: FieldValue<unknown>, cidr: Cidr, problems: PoolProbl
   if (gateway.family !== cidr.family) {
     problems.add(field, wrongFamily(text, cidr));
   } else if (!containsAddress(cidr, gateway)) {
-    problems.add(field, `"${text}" is not within ${formatCidr(cidr)}: pods could not reach it, so write one that is`);
+    problems.add(
+      field,
+      `"${text}" is not within ${formatCidr(cidr)}, so pods cannot reach it: write an address of the subnet`,
+    );
   } else if (isNetworkOrBroadcast(cidr, gateway)) {
     problems.add(field, `"${text}" is the network or broadcast address of ${formatCidr(cidr)}: write another one`);
   }
@@ -129,5 +135,5 @@ function rejectUnusable(subnet: Cidr, field: string, problems: PoolProblems): vo
 }
 
 function wrongFamily(text: string, cidr: Cidr): string {
-  return `${describeValue(text)} is of another family than ${formatCidr(cidr)}: write ${formatFamily(cidr.family)}, or move it to a subnet of its own`;
+  return `${describeValue(text)} is not of the family of ${formatCidr(cidr)}: write an ${formatFamily(cidr.family)} address, or move it to a subnet of its family`;
 }

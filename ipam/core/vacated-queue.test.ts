@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { VacatedQueue } from './vacated-queue.js';
 
-describe('VacatedOrder', () => {
-  it('gives the oldest first, and a value that was vacated anew last', () => {
+describe('VacatedQueue', () => {
+  it('returns the oldest value first, and a value that was vacated again last', () => {
     const order = new VacatedQueue();
     for (const one of [1n, 2n, 3n, 1n]) order.add(one);
     expect([...order.values()]).to.deep.equal([2n, 3n, 1n]);
     expect(order.oldest()).to.equal(2n);
   });
 
-  it('forgets the oldest beyond its limit', () => {
+  it('forgets the oldest values beyond its limit', () => {
     const order = new VacatedQueue(2);
     expect([order.add(1n), order.add(2n), order.add(3n)]).to.deep.equal([undefined, undefined, 1n]);
     expect([...order.values()]).to.deep.equal([2n, 3n]);
@@ -24,7 +24,7 @@ describe('VacatedOrder', () => {
     expect(new VacatedQueue().pick(() => 0)).to.equal(undefined);
   });
 
-  it('keeps the order of a list over any adds and deletes', () => {
+  it('keeps the order of a list for any sequence of adds and deletes', () => {
     const step = fc.record({ add: fc.boolean(), value: fc.bigInt({ min: 0n, max: 9n }) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400 }), fc.integer({ min: 1, max: 12 }), (steps, limit) => {

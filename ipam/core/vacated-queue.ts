@@ -1,41 +1,41 @@
-/** Room for stale entries, so that a small order is not rebuilt at every step. */
+/** How many stale entries a small queue may have before it is rebuilt. */
 const STALE_ENTRIES_ALLOWED = 64;
 
-/** The values that were vacated, in the order in which they were. All is O(1), amortised. */
+/** The vacated values, oldest first. All operations are O(1), amortised. */
 export class VacatedQueue {
   readonly #limit: number;
-  /** Where in the queue a value stands, counted from the first one ever; entries that stand elsewhere are stale. */
-  readonly #places = new Map<bigint, number>();
+  /** The index of each value in the queue. Entries at other indexes are stale. */
+  readonly #indexes = new Map<bigint, number>();
   #queue: bigint[] = [];
-  /** The place of the queue's first entry is 0; before `#head` all are stale. */
+  /** All entries before this index are stale. */
   #head = 0;
 
-  /** @param limit how many are remembered: beyond it the oldest are forgotten */
+  /** @param limit how many values are remembered; the oldest are forgotten first */
   constructor(limit = Number.POSITIVE_INFINITY) {
     this.#limit = limit;
   }
 
   get size(): number {
-    return this.#places.size;
+    return this.#indexes.size;
   }
 
   has(value: bigint): boolean {
-    return this.#places.has(value);
+    return this.#indexes.has(value);
   }
 
-  /** It becomes the newest. @returns the oldest, where that one is forgotten for it */
+  /** Adds a value as the newest one. @returns the oldest value if it is forgotten because of the limit */
   add(value: bigint): bigint | undefined {
-    this.#places.set(value, this.#queue.length);
+    this.#indexes.set(value, this.#queue.length);
     this.#queue.push(value);
     this.#compact();
-    if (this.#places.size <= this.#limit) return undefined;
+    if (this.#indexes.size <= this.#limit) return undefined;
     const forgotten = this.oldest();
     if (forgotten !== undefined) this.delete(forgotten);
     return forgotten;
   }
 
   delete(value: bigint): boolean {
-    const known = this.#places.delete(value);
+    const known = this.#indexes.delete(value);
     if (known) this.#compact();
     return known;
   }
@@ -46,31 +46,31 @@ export class VacatedQueue {
     return this.#queue[this.#head];
   }
 
-  /** @returns one of the older half or so; those who pick from the same order at once rarely pick the same one */
+  /** Returns a random value of about the older half, so that concurrent callers rarely pick the same one. */
   pick(random: () => number): bigint | undefined {
     const oldest = this.oldest();
     if (oldest === undefined) return undefined;
     const span = Math.ceil((this.#queue.length - this.#head) / 2);
-    for (let place = this.#head + Math.floor(random() * span); place < this.#queue.length; place++) {
-      if (this.#isLive(place)) return this.#queue[place];
+    for (let index = this.#head + Math.floor(random() * span); index < this.#queue.length; index++) {
+      if (this.#isLive(index)) return this.#queue[index];
     }
     return oldest;
   }
 
-  /** Oldest first. */
+  /** Yields the values, oldest first. */
   *values(): Iterable<bigint> {
-    for (const [place, value] of this.#queue.entries()) if (this.#places.get(value) === place) yield value;
+    for (const [index, value] of this.#queue.entries()) if (this.#indexes.get(value) === index) yield value;
   }
 
-  #isLive(place: number): boolean {
-    const value = this.#queue[place];
-    return value !== undefined && this.#places.get(value) === place;
+  #isLive(index: number): boolean {
+    const value = this.#queue[index];
+    return value !== undefined && this.#indexes.get(value) === index;
   }
 
   #compact(): void {
     if (this.#queue.length <= 2 * this.size + STALE_ENTRIES_ALLOWED) return;
     this.#queue = [...this.values()];
     this.#head = 0;
-    this.#queue.forEach((value, place) => this.#places.set(value, place));
+    this.#queue.forEach((value, index) => this.#indexes.set(value, index));
   }
 }

@@ -6,7 +6,7 @@ import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf } fr
 
 export type SubnetConversion = { ok: true; subnets: PoolSubnet[] } | { ok: false; problem: NetworkConfigProblem };
 
-/** Thrown and caught in this file. */
+/** Carries a problem to {@link subnetsOfRanges}, which catches it. */
 class WhereaboutsRangeError extends Error {
   readonly problem: NetworkConfigProblem;
 
@@ -17,10 +17,10 @@ class WhereaboutsRangeError extends Error {
 }
 
 /**
- * whereabouts' ranges as the subnets of a pool, as whereabouts itself reads them (pkg/config): host bits of a CIDR do not count; the
- * addresses of `first-last/length` win over `range_start` and `range_end`; exclusions and a gateway that lie in no range have no effect.
- * Unlike there a start or an end outside the range is refused, for to ignore it would lease what nobody meant to; and a pod has one
- * address of a family, not one of every range.
+ * Converts the ranges of a whereabouts config to the subnets of a pool. It follows whereabouts' pkg/config: host bits of a CIDR are
+ * ignored, `first-last/length` overrides `range_start` and `range_end`, and exclusions or gateways outside of all ranges have no effect.
+ * Two differences: a start or end outside the range is an error, because ignoring it would lease unintended addresses; and a pod gets
+ * one address per family, not one per range.
  */
 export function subnetsOfRanges({
   path,
@@ -47,7 +47,7 @@ function subnetOfRange(range: WhereaboutsRange, gateway: Address | undefined): P
   const first = start?.value ?? firstOf(cidr);
   const last = end?.value ?? lastOf(cidr);
   if (first > last)
-    throw new WhereaboutsRangeError(`${range.path}.range_end`, 'lies before the start of the range: exchange the two');
+    throw new WhereaboutsRangeError(`${range.path}.range_end`, 'is before the start of the range: swap the two');
   const text = (value: bigint) => formatAddress({ family: cidr.family, value });
   const exclude = range.exclude.flatMap((excluded, index) =>
     exclusionIn(
@@ -85,7 +85,7 @@ function spanOf(range: WhereaboutsRange): WhereaboutsSpan {
   return { cidr, ...(start && { start }), ...(end && { end }) };
 }
 
-/** An address with prefix length and its network. */
+/** Parses an address with a prefix length. */
 function parseInterface(text: string): { address: Address; cidr: Cidr } {
   const { address, prefixLength } = parseAddressOrPrefix(text);
   if (prefixLength === undefined) throw new AddressError(`"${text}" has no prefix length: write it like ${text}/24`);
@@ -97,7 +97,7 @@ function parseNetwork(text: string): Cidr {
   return networkOf(address, prefixLength ?? (address.family === 4 ? 32 : 128));
 }
 
-/** Two networks lie one in the other, or apart. */
+/** Returns the part of the excluded network that is in the range. One of two networks contains the other, or they are disjoint. */
 function exclusionIn(cidr: Cidr, excluded: Cidr): string[] {
   if (
     containsAddress(cidr, { family: excluded.family, value: excluded.base }) &&
@@ -111,7 +111,7 @@ function requireWithin(cidr: Cidr, address: Address, field: string): Address {
   if (containsAddress(cidr, address)) return address;
   throw new WhereaboutsRangeError(
     field,
-    `names ${formatAddress(address)}, which is not in ${formatCidr(cidr)}: correct it`,
+    `is ${formatAddress(address)}, which is not in ${formatCidr(cidr)}: write an address of that network`,
   );
 }
 
@@ -119,7 +119,7 @@ function parseField<T>(field: string, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    if (error instanceof AddressError) throw new WhereaboutsRangeError(field, `cannot be read: ${error.message}`);
+    if (error instanceof AddressError) throw new WhereaboutsRangeError(field, `is invalid: ${error.message}`);
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import type { WatchSpec } from '../../kube/informers.js';
 import { ADDRESS_BLOCKS } from '../../kube/resources.js';
 import { type BlockRecord, readBlock } from '../core/block.js';
 
-/** Only where blocks are lent. Optional: they are hints, and claims are served without any. */
+/** Watches blocks. Optional, because blocks are hints, and claims are served without them. */
 export const ADDRESS_BLOCK_WATCH: WatchSpec<AddressBlock, BlockRecord> = {
   resource: ADDRESS_BLOCKS,
   shrink: readBlock,

@@ -61,7 +61,7 @@ const rows: Row[] = [
     name: 'nobody where its only pool is in conflict',
     pools: [adminPool('a', { namespaces: ['x'] }), adminPool('b', { namespaces: ['x', 'vms'], born: 2 })],
     expect:
-      /^unserved: AddressPool b serves nobody: the older AddressPool a is for the same users of network blue; delete one/,
+      /^unserved: AddressPool b serves no workload: the older AddressPool a serves the same users of network blue; delete one/,
   },
   {
     name: 'a younger pool for namespaces of its own',
@@ -100,12 +100,13 @@ const rows: Row[] = [
   },
   {
     name: 'nobody where there is no pool',
-    expect: /^unserved: no AddressPool serves network blue for namespace vms: create one, or give the NAD subnets$/,
+    expect:
+      /^unserved: no AddressPool serves network blue for namespace vms: create one, or add subnets to the ipam object of the NAD$/,
   },
   {
     name: 'nobody yet where the NAD describes a pool that is not there',
     nads: [nad('vms/blue', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }))],
-    expect: 'unserved: no AddressPool serves network blue for namespace vms yet: the events of its NAD say why',
+    expect: 'unserved: no AddressPool serves network blue for namespace vms yet: see the events of its NAD',
   },
   {
     name: 'nobody where all pools are for other networks',
@@ -147,12 +148,12 @@ const rows: Row[] = [
     pools: [adminPool('p')],
     nads: [],
     areNetworksServed: false,
-    expect: 'unserved for now: the API server serves no NetworkAttachmentDefinitions',
+    expect: 'unserved for now: the API server does not serve NetworkAttachmentDefinitions: install their CRD',
   },
   {
     name: 'somebody else: the NAD is gone, and there is no pool',
     nads: [],
-    expect: 'foreign: NAD vms/blue is gone, and no AddressPool serves network blue',
+    expect: 'foreign: NAD vms/blue does not exist, and no AddressPool serves network blue',
   },
   {
     name: 'its pool, though the NAD is for another network now',

@@ -1,7 +1,6 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { shortHash } from '../../api/hash.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
+import { type KubeObject, byAge } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
@@ -23,6 +22,7 @@ import {
   evaluatePools,
   parsePool,
 } from './pool-state.js';
+import { evaluationFingerprint, isStatusChange, nadFingerprint, poolFingerprint } from './fingerprints.js';
 import { poolsBySegment } from './segments.js';
 
 export type { Resolution } from './resolution.js';
@@ -31,11 +31,11 @@ export type { PoolState } from './pool-state.js';
 export interface PoolListers {
   pools: Pick<Cache<AddressPool>, 'list'>;
   networks: Pick<Cache<ParsedNad>, 'list' | 'get'>;
-  /** Whether the API server knows NADs. Default: it does. */
+  /** True if the API server serves NADs. Default: true. */
   areNetworksServed?: () => boolean;
 }
 
-/** They tell of changes of the caches; informers do. */
+/** Sources of change events for the caches. Informers are such sources. */
 export interface PoolChanges {
   pools: { onChange(handler: (change: ObjectChange<AddressPool>) => void): void };
   networks: {
@@ -44,7 +44,7 @@ export interface PoolChanges {
   };
 }
 
-/** All of one network. `state` is equal where nothing changed that a claim could notice. */
+/** The pools and NADs of one network. Equal fingerprints mean that nothing changed for claims. */
 interface NetworkEntry {
   admin: EvaluatedPool[];
   /** By the namespace of the NADs. */
@@ -53,18 +53,17 @@ interface NetworkEntry {
   fingerprint: string;
 }
 
-/** A pool as it was read, and what it was read from. */
+/** A parsed pool, and the fingerprint of the object that it was parsed from. */
 interface ParsedPoolEntry {
   fingerprint: string;
   read: ParsedPool;
 }
 
-/** Which pool serves whom. Follows the caches of pools and NADs: tell it of their changes, or who tells them. */
+/** Knows which pool serves which workload. Reads the caches of pools and NADs; call {@link follow} or {@link changed}. */
 export class PoolDirectory {
   readonly #listers: PoolListers;
   readonly #handlers: ((networks: ReadonlySet<string>) => void)[] = [];
   readonly #read = new Map<string, ParsedPoolEntry>();
-  readonly #statements = new WeakMap<ParsedNad, string>();
   #networks = new Map<string, NetworkEntry>();
   #pools = new Map<string, EvaluatedPool>();
   #nads = new Map<string, ParsedNad[]>();
@@ -82,13 +81,13 @@ export class PoolDirectory {
     return this.resolveUser(userOfClaim(claim));
   }
 
-  /** Which pool serves somebody without a claim, too. */
+  /** The same for a workload that may have no claim. */
   resolveUser(user: NetworkUser): Resolution {
     this.#refresh();
     return resolve(user, this.#table);
   }
 
-  /** What a pool may lease, also of one that serves nobody (now). Undefined where it is invalid or unknown. */
+  /** The valid spec of a pool, served or not. Undefined if the pool is invalid or unknown. */
   pool(name: string): Pool | undefined {
     this.#refresh();
     const pool = this.#pools.get(name);
@@ -100,7 +99,7 @@ export class PoolDirectory {
     return this.#pools.get(name)?.state;
   }
 
-  /** The pools of a network, admins' and derived ones, oldest first within each. */
+  /** The pools of a network: first administrators' pools, then derived ones, each oldest first. */
   poolsOf(network: string): readonly EvaluatedPool[] {
     this.#refresh();
     const entry = this.#networks.get(network);
@@ -114,8 +113,8 @@ export class PoolDirectory {
     return [...new Set(nads.flatMap(({ metadata }) => metadata.namespace ?? []))];
   }
 
-  /** The pools in whose subnets an address lies, of those that share an address space. */
-  poolsWith(addressSpace: string, address: Address): readonly string[] {
+  /** The pools of an address space whose subnets contain an address. */
+  poolsContaining(addressSpace: string, address: Address): readonly string[] {
     this.#refresh();
     const pools = this.#spaces.get(addressSpace) ?? [];
     return pools.filter((pool) => subnetOf(pool, address) !== undefined).map(({ name }) => name);
@@ -127,7 +126,7 @@ export class PoolDirectory {
     return this.#adminSpaces.get(addressSpace) ?? [];
   }
 
-  /** Namespace and network of each NAD that asks for a pool in an address space, whether it has one or not. */
+  /** The namespace and network of each NAD that requests a pool in an address space, whether it has one or not. */
   networksIn(addressSpace: string): readonly { namespace: string; network: string }[] {
     const wanted = this.#listers.networks.list().flatMap(requestedSpace);
     return wanted.filter((each) => each.addressSpace === addressSpace);
@@ -139,36 +138,36 @@ export class PoolDirectory {
     return this.#nads.get(networkKey(namespace, network)) ?? [];
   }
 
-  /** The pools whose addresses are used on each layer-2 segment of NADs, as far as their configs tell. */
-  get poolsByWire(): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
+  /** The pools whose addresses are used on each layer-2 segment, as far as the configs of NADs show it. */
+  get poolsBySegment(): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
     this.#refresh();
     return (this.#byWire ??= poolsBySegment(this.#networks.values()));
   }
 
-  /** Told of the networks for whose claims something else may be true now; soon after the change, several changes at once. */
+  /** Calls the handler with the networks whose claims may be affected. Changes are batched until the end of the turn. */
   onChange(handler: (networks: ReadonlySet<string>) => void): void {
     this.#handlers.push(handler);
   }
 
-  /** Hears of changes by itself. Follow before others do: who asks because of a change is then answered with it. */
+  /** Subscribes to changes. Call it before other subscribers, so that they see the new state when they ask. */
   follow({ pools, networks }: PoolChanges): void {
     pools.onChange((change) => this.changed(change));
     networks.onChange((change) => this.changed(change));
     networks.onServed?.(() => this.changed());
   }
 
-  /** The caches of pools or NADs have changed. Given the change, one of a pool's status is passed over. */
+  /** Call it when the caches of pools or NADs have changed. A change that only concerns a pool's status is ignored. */
   changed(change?: { type: string; object: KubeObject; before?: KubeObject }): void {
     if (change?.type === 'changed' && change.before !== undefined && isStatusChange(change.before, change.object))
       return;
     this.#stale = true;
     if (this.#due) return;
     this.#due = true;
-    // a list brings many changes at once
+    // a list causes many changes at once
     queueMicrotask(() => this.#refresh());
   }
 
-  /** False while nothing is known of NADs, for their kind is not served. */
+  /** False while the API server does not serve NADs, so that nothing is known about them. */
   get knowsNetworks(): boolean {
     return this.#listers.areNetworksServed?.() ?? true;
   }
@@ -213,20 +212,20 @@ export class PoolDirectory {
     this.#nads = new Map();
     this.#networks = new Map();
     for (const network of new Set([...pools.keys(), ...nads.keys()])) {
-      const judged = evaluatePools(pools.get(network) ?? []);
+      const evaluated = evaluatePools(pools.get(network) ?? []);
       const attachments = nads.get(network) ?? [];
-      for (const pool of judged) this.#pools.set(pool.name, pool);
+      for (const pool of evaluated) this.#pools.set(pool.name, pool);
       for (const [namespace, own] of groupBy(attachments, ({ metadata }) => metadata.namespace)) {
         this.#nads.set(networkKey(namespace, network), own);
       }
       this.#networks.set(network, {
-        admin: judged.filter(({ nadNamespace }) => nadNamespace === undefined),
-        derived: groupBy(judged, ({ nadNamespace }) => nadNamespace),
+        admin: evaluated.filter(({ nadNamespace }) => nadNamespace === undefined),
+        derived: groupBy(evaluated, ({ nadNamespace }) => nadNamespace),
         nads: attachments,
         fingerprint: JSON.stringify([
           this.knowsNetworks,
-          judged.map(evaluationFingerprint),
-          attachments.map((nad) => this.#statementOf(nad)),
+          evaluated.map(evaluationFingerprint),
+          attachments.map((nad) => nadFingerprint(nad)),
         ]),
       });
     }
@@ -240,25 +239,12 @@ export class PoolDirectory {
       const { name } = pool.metadata;
       const text = poolFingerprint(pool);
       const known = this.#read.get(name);
-      // the same Pool stays the same object: others compare by it
+      // an unchanged pool stays the same object, because others compare by identity
       if (known?.fingerprint === text) return known.read;
       const read = parsePool(pool);
       this.#read.set(name, { fingerprint: text, read });
       return read;
     });
-  }
-
-  #statementOf(nad: ParsedNad): string {
-    const known = this.#statements.get(nad);
-    if (known !== undefined) return known;
-    const { uid, creationTimestamp } = nad.metadata;
-    // compared only: the hash is short, however long the NAD is
-    const statement = shortHash(
-      JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation, nad.segment]),
-      32,
-    );
-    this.#statements.set(nad, statement);
-    return statement;
   }
 }
 
@@ -268,36 +254,7 @@ function requestedSpace({ metadata, config, delegation }: ParsedNad) {
   return { namespace: metadata.namespace ?? '', network, addressSpace: delegation.config.addressSpace ?? network };
 }
 
-function isStatusChange(before: KubeObject, after: KubeObject): boolean {
-  return (
-    'spec' in before &&
-    'spec' in after &&
-    poolFingerprint(before as AddressPool) === poolFingerprint(after as AddressPool)
-  );
-}
-
-/** All of a pool that counts. */
-function poolFingerprint({ metadata, spec }: AddressPool): string {
-  const { name, uid, creationTimestamp, deletionTimestamp, annotations } = metadata;
-  return JSON.stringify([name, uid, creationTimestamp, deletionTimestamp, annotations, spec]);
-}
-
-function evaluationFingerprint({ name, uid, nadNamespace, namespaces, state, compiled }: EvaluatedPool): unknown {
-  const described = state.kind === 'served' ? state.kind : state.message;
-  return [name, uid, nadNamespace, namespaces, described, serialOf(compiled)];
-}
-
-const serials = new WeakMap<object, number>();
-let lastSerial = 0;
-
-/** Tells one reading of a spec from another. */
-function serialOf(compiled: object): number {
-  const serial = serials.get(compiled) ?? ++lastSerial;
-  serials.set(compiled, serial);
-  return serial;
-}
-
-/** Elements without a key are left out. */
+/** Groups elements by key. Elements without a key are left out. */
 function groupBy<T>(elements: readonly T[], keyOf: (element: T) => string | undefined): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const element of elements) {

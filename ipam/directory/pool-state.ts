@@ -2,24 +2,24 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { byAge, isBeingDeleted } from '../../api/meta.js';
 import { type Pool, type PoolProblem, compilePool } from '../core/pool.js';
 
-/** What a pool does. Only one that is served gives out addresses; a message says why another does not, and what to do. */
+/** The state of a pool. Only a served pool allocates addresses. The message of any other says why not, and what to do. */
 export type PoolState =
   | { kind: 'served'; pool: Pool }
-  /** `with`: the pool that serves the same users. */
+  /** `with`: the older pool that serves the same users. */
   | { kind: 'conflict'; pool: Pool; with: string; message: string }
   | { kind: 'closing'; pool?: Pool; message: string }
   | { kind: 'invalid'; problems: readonly PoolProblem[]; message: string };
 
-/** A pool as far as others depend on it: its status and book-keeping are left out. */
+/** The parts of an AddressPool that affect others: everything but its status and bookkeeping. */
 export interface ParsedPool {
   name: string;
   uid: string;
   network: string;
   createdAt: string;
-  /** Of a derived pool. */
+  /** Set for derived pools. */
   nadNamespace?: string;
   isBeingDeleted: boolean;
-  /** As written, so that a pool that is invalid elsewhere is known to its users only. */
+  /** The unparsed spec.namespaces, so that a pool that is invalid elsewhere still affects only these namespaces. */
   namespaces?: readonly string[];
   compiled: ReturnType<typeof compilePool>;
 }
@@ -45,8 +45,8 @@ export function parsePool(pool: AddressPool): ParsedPool {
 }
 
 /**
- * Judges the pools of one network, oldest first. An admin's pool and a derived one never compete: the admin's wins where a user has
- * both. One that cannot serve stands in nobody's way.
+ * Returns the pools of one network with their states, oldest first. An administrator's pool and a derived one do not conflict: the
+ * administrator's wins. A pool that cannot serve conflicts with no other.
  */
 export function evaluatePools(pools: readonly ParsedPool[]): EvaluatedPool[] {
   const serving: { read: ParsedPool; pool: Pool }[] = [];
@@ -56,7 +56,7 @@ export function evaluatePools(pools: readonly ParsedPool[]): EvaluatedPool[] {
       const unserved = unservedState(parsed);
       if (unserved !== undefined) return { ...parsed, state: unserved };
       const pool = compiledPool(parsed);
-      if (pool === undefined) throw new TypeError(`AddressPool ${parsed.name} is neither good nor bad`);
+      if (pool === undefined) throw new TypeError(`AddressPool ${parsed.name} has neither a valid spec nor problems`);
       const olderPool = serving.find((other) => serveSameUsers(parsed, pool, other));
       if (olderPool !== undefined) return { ...parsed, state: conflictState(parsed, pool, olderPool.read) };
       serving.push({ read: parsed, pool });
@@ -64,7 +64,7 @@ export function evaluatePools(pools: readonly ParsedPool[]): EvaluatedPool[] {
     });
 }
 
-/** What the pool may lease, whether it does or not. */
+/** Returns the valid spec of a pool, served or not. */
 export function compiledPool({ compiled }: Pick<ParsedPool, 'compiled'>): Pool | undefined {
   return compiled.ok ? compiled.pool : undefined;
 }
@@ -95,7 +95,7 @@ function serveSameUsers(parsed: ParsedPool, pool: Pool, other: { read: ParsedPoo
 
 function conflictState(parsed: ParsedPool, pool: Pool, olderPool: ParsedPool): PoolState {
   const message =
-    `AddressPool ${parsed.name} serves nobody: the older AddressPool ${olderPool.name} is for the same users of network ${parsed.network}; ` +
-    `delete one of them, or give both spec.namespaces that do not overlap`;
+    `AddressPool ${parsed.name} serves no workload: the older AddressPool ${olderPool.name} serves the same users of network ` +
+    `${parsed.network}; delete one of them, or set spec.namespaces of both to different namespaces`;
   return { kind: 'conflict', pool, with: olderPool.name, message };
 }

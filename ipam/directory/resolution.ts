@@ -5,49 +5,49 @@ import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../core/pool.js';
 import type { EvaluatedPool } from './pool-state.js';
 
-/** Who serves a claim. */
+/** Which pool serves a claim, or why none does. */
 export type Resolution =
   | { kind: 'served'; pool: Pool }
   /**
-   * It is ours, and no pool can: the message says why and what to do. `isUncertain`: it may be somebody else's, to be left alone for now.
-   * `isOnItsWay`: a NAD describes the pool, which will be made.
+   * Holdfast is responsible, but no pool can serve it. `isUncertain`: it may belong to another IPAM, so leave it alone for now.
+   * `isPoolPending`: a NAD describes the pool, which is going to be created.
    */
   | { kind: 'unserved'; message: string; isUncertain?: true; isPoolPending?: true }
-  /** It is somebody else's, never to be touched. */
+  /** Another IPAM is responsible: never touch it. */
   | { kind: 'foreign'; message: string };
 
-/** What is looked at for a claim. */
+/** The NADs and pools that decide about a claim. */
 export interface ResolutionTable {
-  /** While the API server does not know NADs, that there is none proves nothing. */
+  /** If false, a missing NAD proves nothing. */
   areNadsServed(): boolean;
   nad(key: string): ParsedNad | undefined;
-  /** Those in the namespace whose config names the network, in the order of their age. */
+  /** The NADs in the namespace whose config names the network, oldest first. */
   nadsOf(namespace: string, network: string): readonly ParsedNad[];
-  /** Admins' pools, oldest first. */
+  /** Administrators' pools, oldest first. */
   adminPools(network: string): readonly EvaluatedPool[];
   derivedPools(network: string, nadNamespace: string): readonly EvaluatedPool[];
 }
 
-/** To whom the NAD of a claim delegates. `unknown`: there is none that could say it. */
+/** The IPAM to which the NAD of a claim delegates. `unknown`: there is no such NAD. */
 type IpamDelegate =
   | { kind: 'ours'; problem?: string; describesPool?: boolean }
   | { kind: 'foreign'; message: string }
   | { kind: 'unknown'; message: string };
 
-/** Who asks for addresses of a network. */
+/** A workload that needs addresses of a network. */
 export interface NetworkUser {
-  /** Of the workload. */
+  /** The namespace of the workload. */
   readonly namespace: string;
   readonly network: string;
-  /** `namespace/name` of the NAD by which it is attached; claims of others do not tell. */
+  /** `namespace/name` of the NAD that attaches it; unknown for claims that others created. */
   readonly nad?: string | undefined;
-  /** It was given addresses before: a derived pool that ceases to serve its namespace goes on serving it. */
+  /** It has addresses: a derived pool that no longer serves its namespace still serves it. */
   readonly hasAddresses?: boolean;
 }
 
 export function userOfClaim(claim: IPAMClaim): NetworkUser {
   const { metadata, spec, status } = claim;
-  // others, too, write claims, and not all of them write all of a status
+  // other components write claims too, and may leave out parts of the status
   const ips = status?.ips ?? [];
   const hasAddresses = ips.length > 0;
   return { namespace: metadata.namespace ?? '', network: spec.network, nad: claimNadOf(claim), hasAddresses };
@@ -60,7 +60,11 @@ export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
     nadKey === undefined ? delegateOfNetwork(namespace, network, table) : delegateOfNad(nadKey, network, table);
   if (delegate.kind === 'foreign') return delegate;
   if (delegate.kind === 'unknown' && !table.areNadsServed()) {
-    return { kind: 'unserved', message: 'the API server serves no NetworkAttachmentDefinitions', isUncertain: true };
+    return {
+      kind: 'unserved',
+      message: 'the API server does not serve NetworkAttachmentDefinitions: install their CRD',
+      isUncertain: true,
+    };
   }
   const found = servingPool(user, nadNamespace, table);
   if (found !== undefined) return found;
@@ -73,23 +77,23 @@ export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
     return { kind: 'unserved', message: namespaceNotServed(restrictedPool, namespace, nadNamespace) };
   const subject = `no AddressPool serves network ${truncate(network)} for namespace ${namespace}`;
   if (delegate.describesPool === true) {
-    return { kind: 'unserved', message: `${subject} yet: the events of its NAD say why`, isPoolPending: true };
+    return { kind: 'unserved', message: `${subject} yet: see the events of its NAD`, isPoolPending: true };
   }
-  return { kind: 'unserved', message: `${subject}: create one, or give the NAD subnets` };
+  return { kind: 'unserved', message: `${subject}: create one, or add subnets to the ipam object of the NAD` };
 }
 
 function delegateOfNad(key: string, network: string, table: ResolutionTable): IpamDelegate {
   const nad = table.nad(key);
-  if (nad === undefined) return { kind: 'unknown', message: `NAD ${key} is gone` };
+  if (nad === undefined) return { kind: 'unknown', message: `NAD ${key} does not exist` };
   if (!nad.config.ok) return { kind: 'unknown', message: unusableNad(nad, nad.config.problem) };
   const { name } = nad.config.network;
-  // what the NAD says is about another network now
+  // a NAD of another network says nothing about this one
   return name === network
     ? delegateOf(nad)
     : { kind: 'unknown', message: `NAD ${key} is for network ${truncate(name)} now` };
 }
 
-/** For claims made by others, which do not name their NAD. */
+/** For claims that other components created, which do not name their NAD. */
 function delegateOfNetwork(namespace: string, network: string, table: ResolutionTable): IpamDelegate {
   const delegates = table.nadsOf(namespace, network).map(delegateOf);
   const own = delegates.find(({ kind }) => kind === 'ours');
@@ -117,7 +121,7 @@ function unusableNad(nad: ParsedNad, { field, message }: { field: string; messag
   return `NAD ${objectKey(nad)} cannot be used: ${field} ${message}`;
 }
 
-/** An admin's pool wins. One that is going away leaves its users to the next. */
+/** An administrator's pool wins. A pool that is being deleted serves only if there is no other. */
 function servingPool(
   { network, namespace, hasAddresses = false }: NetworkUser,
   nadNamespace: string,
@@ -138,7 +142,7 @@ function servingPool(
   return { kind: 'unserved', message };
 }
 
-/** Why a claim that has addresses of a pool gets no others of it; undefined if the pool serves its namespace. */
+/** Returns why a claim with addresses of a pool gets no other address of it; undefined if the pool serves its namespace. */
 export function namespaceRefusal(claim: IPAMClaim, pool: Pool): string | undefined {
   const { namespace, nad } = userOfClaim(claim);
   if (pool.namespaces === undefined || pool.namespaces.has(namespace)) return undefined;
@@ -156,7 +160,7 @@ function namespaceNotServed(
   );
 }
 
-/** Whether an admin's pool has the users of a namespace, rather than a pool derived from their NAD: it may still be unable to serve them. */
+/** True if an administrator's pool, instead of a derived one, is responsible for a namespace. It may still be invalid. */
 export function isServingNamespace(admin: EvaluatedPool, namespace: string): boolean {
   return isNotBeingDeleted(admin) && allowsNamespace(admin, namespace);
 }
@@ -169,7 +173,7 @@ function allowsNamespace({ namespaces }: EvaluatedPool, namespace: string): bool
   return namespaces === undefined || namespaces.includes(namespace);
 }
 
-/** A key of the tables by (namespace, network). */
+/** Returns the key of tables by namespace and network. */
 export function networkKey(namespace: string, network: string): string {
   return joinKey(namespace, network);
 }

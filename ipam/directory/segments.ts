@@ -10,7 +10,7 @@ export interface NetworkPools {
   readonly nads: readonly ParsedNad[];
 }
 
-/** The pools whose addresses are used on each layer-2 segment: those that serve a NAD that connects to it. */
+/** Returns the pools whose addresses are used on each layer-2 segment: those that serve a NAD attached to it. */
 export function poolsBySegment(networks: Iterable<NetworkPools>): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
   const found = new Map<string, Set<EvaluatedPool>>();
   for (const { admin, derived, nads } of networks) {

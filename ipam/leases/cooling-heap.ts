@@ -1,10 +1,10 @@
 import type { CoolingLease } from '../core/allocator.js';
 import type { LeaseRecord } from '../core/lease.js';
 
-/** Room for stale entries, so that a small order is not rebuilt at every step. */
+/** How many stale entries a small heap may have before it is rebuilt. */
 const STALE_ENTRIES_ALLOWED = 64;
 
-/** Released leases by when they have cooled down: a heap, in which those that are gone stay until they come up. */
+/** A heap of released leases by the end of their cool-down. Deleted leases stay in it until they reach the top. */
 export class CoolingHeap {
   readonly #live = new Set<LeaseRecord>();
   #heap: CoolingLease[] = [];
@@ -18,7 +18,7 @@ export class CoolingHeap {
     this.#push(entry);
   }
 
-  /** @param lease the very one that was added; any other is ignored */
+  /** @param lease the same object that was added; others are ignored */
   delete(lease: LeaseRecord): void {
     if (!this.#live.delete(lease) || this.#heap.length <= 2 * this.#live.size + STALE_ENTRIES_ALLOWED) return;
     const entries = this.#heap;
@@ -26,7 +26,7 @@ export class CoolingHeap {
     for (const entry of entries) if (this.#live.has(entry.lease)) this.#push(entry);
   }
 
-  /** @param isPending somebody is taking it: it is passed over */
+  /** Returns the lease whose cool-down ends first. @param isPending such leases are skipped */
   first(isPending: (lease: LeaseRecord) => boolean): CoolingLease | undefined {
     const skipped: CoolingLease[] = [];
     let first = this.#heap[0];
@@ -44,20 +44,20 @@ export class CoolingHeap {
     while (index > 0) {
       const above = (index - 1) >> 1;
       const parent = this.#heap[above];
-      if (parent === undefined || parent.at <= entry.at) break;
+      if (parent === undefined || parent.cooledAt <= entry.cooledAt) break;
       this.#heap[index] = parent;
       index = above;
     }
     this.#heap[index] = entry;
   }
 
-  /** Removes the first one. */
+  /** Removes the first entry. */
   #pop(): void {
     const last = this.#heap.pop();
     if (last === undefined || this.#heap.length === 0) return;
     let index = 0;
     for (let child = this.#lesserChild(0); child !== undefined; child = this.#lesserChild(index)) {
-      if (child.entry.at >= last.at) break;
+      if (child.entry.cooledAt >= last.cooledAt) break;
       this.#heap[index] = child.entry;
       index = child.index;
     }
@@ -67,7 +67,7 @@ export class CoolingHeap {
   #lesserChild(index: number): { index: number; entry: CoolingLease } | undefined {
     const [left, right] = [this.#heap[2 * index + 1], this.#heap[2 * index + 2]];
     if (left === undefined) return undefined;
-    if (right !== undefined && right.at < left.at) return { index: 2 * index + 2, entry: right };
+    if (right !== undefined && right.cooledAt < left.cooledAt) return { index: 2 * index + 2, entry: right };
     return { index: 2 * index + 1, entry: left };
   }
 }

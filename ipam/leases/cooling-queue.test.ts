@@ -16,22 +16,22 @@ function released(n: number, at: number, mac?: string) {
 describe('CoolingQueue', () => {
   it('shows those that wait for their MAC addresses for themselves, by when they have cooled down', () => {
     const [kept, older, plain] = [released(1, 20, MAC), released(2, 10, MAC), released(3, 50)];
-    const times = { cooldownMs: 100, stickyMs: 1000, retainsClaims: true };
+    const times = { cooldownMs: 100, stickyMs: 1000, isStickyForClaims: true };
     const queue = new CoolingQueue(times, [kept, plain, older]);
-    const first = { lease: plain, at: NOW + 150 };
-    expect(queue.peek(() => false)).to.deep.equal({ count: 3, first, kept: { lease: older, at: NOW + 110 } });
-    expect(queue.peek((lease) => lease === older).kept).to.deep.equal({ lease: kept, at: NOW + 120 });
+    const first = { lease: plain, cooledAt: NOW + 150 };
+    expect(queue.peek(() => false)).to.deep.equal({ count: 3, first, sticky: { lease: older, cooledAt: NOW + 110 } });
+    expect(queue.peek((lease) => lease === older).sticky).to.deep.equal({ lease: kept, cooledAt: NOW + 120 });
     queue.delete(plain);
     queue.delete(older);
-    expect(queue.peek(() => false)).to.deep.equal({ count: 1, kept: { lease: kept, at: NOW + 120 } });
+    expect(queue.peek(() => false)).to.deep.equal({ count: 1, sticky: { lease: kept, cooledAt: NOW + 120 } });
   });
 
   it('is made anew where other leases wait for their MAC addresses', () => {
     const times = { cooldownMs: 100, stickyMs: 1000 };
     const queue = new CoolingQueue(times, [released(1, 0, MAC)]);
-    expect(queue.peek(() => false).kept, 'the pool does not keep those of claims').to.equal(undefined);
+    expect(queue.peek(() => false).sticky, 'the pool does not keep those of claims').to.equal(undefined);
     expect(
-      [times, { ...times, retainsClaims: true }, { ...times, stickyMs: 0 }].map((each) => queue.isFor(each)),
+      [times, { ...times, isStickyForClaims: true }, { ...times, stickyMs: 0 }].map((each) => queue.isFor(each)),
     ).to.deep.equal([true, false, false]);
   });
 
@@ -50,7 +50,7 @@ describe('CoolingQueue', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400, size: 'max' }), (steps) => {
-        const queue = new CoolingQueue({ cooldownMs: 10, stickyMs: 1, retainsClaims: true }, []);
+        const queue = new CoolingQueue({ cooldownMs: 10, stickyMs: 1, isStickyForClaims: true }, []);
         const model = new Map<number, ReturnType<typeof released>>();
         for (const { n, at, end, pending } of steps) {
           const known = model.get(n);
@@ -62,14 +62,14 @@ describe('CoolingQueue', () => {
           }
           const passed = [...model.values()].slice(0, pending);
           const others = [...model.values()].slice(pending);
-          const { count, first, kept } = queue.peek((lease) => passed.includes(lease));
+          const { count, first, sticky } = queue.peek((lease) => passed.includes(lease));
           expect(count).to.equal(model.size);
           for (const [found, mac] of [
             [first, undefined],
-            [kept, MAC],
+            [sticky, MAC],
           ] as const) {
             const ends = others.filter((lease) => lease.mac === mac).map(({ releasedAt }) => releasedAt! + 10);
-            expect(found?.at).to.equal(ends.length === 0 ? undefined : Math.min(...ends));
+            expect(found?.cooledAt).to.equal(ends.length === 0 ? undefined : Math.min(...ends));
             expect(found === undefined || !passed.includes(found.lease)).to.equal(true);
           }
         }

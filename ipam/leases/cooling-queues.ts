@@ -4,18 +4,18 @@ import { type LeaseRecord, type LeaseTimes, isReservation, stateOf } from '../co
 import { type Pool, subnetOf } from '../core/pool.js';
 import { CoolingQueue } from './cooling-queue.js';
 
-/** Where the released leases of a pool are found, and which of them nobody is given. */
+/** The leases of a pool, and a rule for the ones that nobody gets. */
 interface CoolingSource {
   readonly times: LeaseTimes;
   readonly leases: Iterable<LeaseRecord>;
   readonly isSkipped: (lease: LeaseRecord) => boolean;
 }
 
-/** Of each pool and family the released leases that the pool gives to anybody; made when a pool is full for the first time. */
+/** The released open leases of each pool and family. A queue is built when the pool is full for the first time. */
 export class CoolingQueues {
   readonly #queues = new Map<string, CoolingQueue>();
 
-  /** @param pool as it is now; undefined: nobody draws from it */
+  /** @param pool the current pool of the lease; undefined if it is gone */
   add(record: LeaseRecord, pool: Pool | undefined): void {
     if (pool !== undefined && isOpenIn(pool, record)) this.#queueOf(record)?.add(record);
   }
@@ -24,7 +24,7 @@ export class CoolingQueues {
     this.#queueOf(record)?.delete(record);
   }
 
-  /** The pool was changed, or is gone. */
+  /** Drops the queues of a pool that was changed or removed. */
   forget({ name, families }: Pool): void {
     for (const family of families) this.#queues.delete(poolFamilyKey(name, family));
   }
@@ -42,7 +42,8 @@ export class CoolingQueues {
   }
 }
 
-function poolFamilyKey(pool: string, family: Family): string {
+/** Returns the key of a map by pool and family. */
+export function poolFamilyKey(pool: string, family: Family): string {
   return `${family}/${pool}`;
 }
 
@@ -50,7 +51,7 @@ function* coolingIn(pool: Pool, family: Family, leases: Iterable<LeaseRecord>): 
   for (const lease of leases) if (lease.address.family === family && isOpenIn(pool, lease)) yield lease;
 }
 
-/** The pool may have been changed since it was leased. */
+/** True if the released lease is for an open address of the pool. The pool may have been changed since. */
 function isOpenIn(pool: Pool, lease: LeaseRecord): boolean {
   const { address, addressSpace } = lease;
   if (stateOf(lease) !== 'released' || isReservation(lease) || addressSpace !== pool.addressSpace) return false;

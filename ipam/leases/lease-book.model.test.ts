@@ -130,10 +130,10 @@ class Model {
     const name = leaseName('blue', addressOf(n));
     const known = this.book.get(name);
     if (what === 'hold') {
-      expect(this.book.hold('blue', addressOf(n))).to.equal(!this.#holds.has(n));
+      expect(this.book.markPending('blue', addressOf(n))).to.equal(!this.#holds.has(n));
       this.#holds.add(n);
     } else if (what === 'unhold') {
-      this.book.unhold('blue', addressOf(n));
+      this.book.clearPending('blue', addressOf(n));
       this.#holds.delete(n);
     } else if (what === 'hand-delete') this.server.remove(name);
     else if (what === 'expire') this.#expire(known);

@@ -7,7 +7,7 @@ import { LeaseBook } from './lease-book.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
-const STICKY = { ...TIMES, stickyMs: 3_600_000, retainsClaims: true };
+const STICKY = { ...TIMES, stickyMs: 3_600_000, isStickyForClaims: true };
 
 type Tell = Parameters<Parameters<LeaseBook['attach']>[0]['onChange']>[0];
 
@@ -117,8 +117,8 @@ describe('LeaseBook', () => {
   describe('keeps an address back while it is being leased', () => {
     it('from everybody, once', () => {
       const book = new LeaseBook([pool()]);
-      expect(book.hold('blue', ADDRESS)).to.equal(true);
-      expect(book.hold('blue', ADDRESS)).to.equal(false);
+      expect(book.markPending('blue', ADDRESS)).to.equal(true);
+      expect(book.markPending('blue', ADDRESS)).to.equal(false);
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
       expect(book.view(pool()).isPending(ADDRESS)).to.equal(true);
     });
@@ -127,9 +127,9 @@ describe('LeaseBook', () => {
       const { book } = follow();
       const given: string[] = [];
       book.onAddressFreed((space) => given.push(space));
-      book.hold('blue', ADDRESS);
+      book.markPending('blue', ADDRESS);
       book.recordWrite(lease('10.0.0.5', 99));
-      book.unhold('blue', ADDRESS);
+      book.clearPending('blue', ADDRESS);
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
       expect(given).to.deep.equal([]);
     });
@@ -138,9 +138,9 @@ describe('LeaseBook', () => {
       const { book } = follow();
       const given: string[] = [];
       book.onAddressFreed((space, { value }) => given.push(`${space} ${value}`));
-      book.hold('blue', ADDRESS);
-      book.unhold('blue', ADDRESS);
-      book.unhold('blue', ADDRESS);
+      book.markPending('blue', ADDRESS);
+      book.clearPending('blue', ADDRESS);
+      book.clearPending('blue', ADDRESS);
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
       expect(given).to.deep.equal([`blue ${ADDRESS.value}`]);
     });
@@ -148,10 +148,10 @@ describe('LeaseBook', () => {
     it('though the lease goes that it had before', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99, { releasedAt: NOW })));
-      book.hold('blue', ADDRESS);
+      book.markPending('blue', ADDRESS);
       tell(removed(lease('10.0.0.5', 99)));
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
-      book.unhold('blue', ADDRESS);
+      book.clearPending('blue', ADDRESS);
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
     });
   });
@@ -160,10 +160,10 @@ describe('LeaseBook', () => {
     it('though its lease goes, and a write of another is given up', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99)));
-      book.promise('blue', ADDRESS);
+      book.addRestoreHold('blue', ADDRESS);
       tell(removed(lease('10.0.0.5', 99)));
-      book.hold('blue', ADDRESS);
-      book.unhold('blue', ADDRESS);
+      book.markPending('blue', ADDRESS);
+      book.clearPending('blue', ADDRESS);
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
     });
 
@@ -171,32 +171,32 @@ describe('LeaseBook', () => {
       const { book } = follow();
       const given: string[] = [];
       book.onAddressFreed((space, { value }) => given.push(`${space} ${value}`));
-      book.promise('blue', ADDRESS);
-      book.unpromise('blue', ADDRESS);
-      book.unpromise('blue', ADDRESS);
+      book.addRestoreHold('blue', ADDRESS);
+      book.removeRestoreHold('blue', ADDRESS);
+      book.removeRestoreHold('blue', ADDRESS);
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
       expect(given).to.deep.equal([`blue ${ADDRESS.value}`]);
     });
 
     it('and afterwards where it is leased, or being leased', () => {
       const { book } = follow();
-      book.promise('blue', ADDRESS);
-      book.hold('blue', ADDRESS);
-      book.unpromise('blue', ADDRESS);
+      book.addRestoreHold('blue', ADDRESS);
+      book.markPending('blue', ADDRESS);
+      book.removeRestoreHold('blue', ADDRESS);
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
       book.recordWrite(lease('10.0.0.5', 99));
-      book.unhold('blue', ADDRESS);
-      book.promise('blue', ADDRESS);
-      book.unpromise('blue', ADDRESS);
+      book.clearPending('blue', ADDRESS);
+      book.addRestoreHold('blue', ADDRESS);
+      book.removeRestoreHold('blue', ADDRESS);
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
     });
 
     it('also as a released lease that anybody may take', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99, { releasedAt: NOW })));
-      book.promise('blue', ADDRESS);
+      book.addRestoreHold('blue', ADDRESS);
       expect(book.view(pool()).cooling(4, TIMES)).to.deep.equal({ count: 1 });
-      book.unpromise('blue', ADDRESS);
+      book.removeRestoreHold('blue', ADDRESS);
       expect(book.view(pool()).cooling(4, TIMES).first?.lease.address).to.deep.equal(ADDRESS);
     });
   });
@@ -253,7 +253,7 @@ describe('LeaseBook', () => {
       expect(kept(6)).to.deep.equal([]);
       const { owner: _nobody, ...spec } = lease('10.0.0.4', 102, { mac }).spec;
       tell(added({ ...lease('10.0.0.4', 102, { uid: 'u4' }), spec }));
-      expect(kept(4, { ...STICKY, retainsClaims: false })).to.deep.equal(['10.0.0.4']);
+      expect(kept(4, { ...STICKY, isStickyForClaims: false })).to.deep.equal(['10.0.0.4']);
     });
 
     it('the released lease that may be taken first, and is not being taken', () => {
@@ -265,12 +265,12 @@ describe('LeaseBook', () => {
       tell(added(lease('10.0.0.4', 101, { uid: 'u4', releasedAt: NOW + 1 })));
       tell(added(lease('10.0.0.5', 102, { uid: 'u5' })));
       const firstAt = () => view.cooling(4, TIMES).first;
-      expect(firstAt()?.at).to.equal(NOW + 60_000);
-      book.hold('blue', parseAddress('10.0.0.3'));
+      expect(firstAt()?.cooledAt).to.equal(NOW + 60_000);
+      book.markPending('blue', parseAddress('10.0.0.3'));
       expect(firstAt()?.lease.address).to.deep.equal(parseAddress('10.0.0.4'));
-      book.unhold('blue', parseAddress('10.0.0.3'));
+      book.clearPending('blue', parseAddress('10.0.0.3'));
       expect(firstAt()?.lease.address).to.deep.equal(parseAddress('10.0.0.3'));
-      expect(view.cooling(4, { cooldownMs: 1000, stickyMs: 0 }).first?.at).to.equal(NOW + 1000);
+      expect(view.cooling(4, { cooldownMs: 1000, stickyMs: 0 }).first?.cooledAt).to.equal(NOW + 1000);
       tell(removed(lease('10.0.0.3', 100, { uid: 'u3' })));
       expect(view.cooling(4, TIMES)).to.deep.include({ count: 2 });
       expect(firstAt()?.lease.address).to.deep.equal(parseAddress('10.0.0.4'));

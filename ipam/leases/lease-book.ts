@@ -6,18 +6,18 @@ import type { SpaceView } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
 import { type LeaseRecord, isSticky, readLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
-import { CoolingQueues } from './cooling-queues.js';
+import { CoolingQueues, poolFamilyKey } from './cooling-queues.js';
 import { Tombstones } from '../../kube/tombstones.js';
 import { LeaseIndex } from './lease-index.js';
 import { isNewer, newerOf } from '../../kube/resource-version.js';
 
-/** What happened to one lease. Another lease of the same name is told as one that goes and one that comes. */
+/** A change of one lease. If a lease is replaced by another of the same name, handlers get a removal and an addition. */
 export interface LeaseChange {
   readonly before?: LeaseRecord;
   readonly after?: LeaseRecord;
 }
 
-/** The address that was leased last from a pool, of one family. */
+/** The address of one family that was leased last from a pool. */
 interface LatestLease {
   readonly address: Address;
   /** Milliseconds since the epoch. */
@@ -25,19 +25,19 @@ interface LatestLease {
 }
 
 /**
- * All leases as this process knows them: what the watch has told, and what it wrote itself since. The watch lags behind; whatever of
- * it is older than what is known changes nothing. Addresses of leases, and of those being made, are occupied in their space.
+ * All leases as this process knows them: the events of the watch, and its own writes since. Events that are older than known versions
+ * are ignored. Addresses with a lease, a pending write or a restore hold are occupied in their address space.
  */
 export class LeaseBook {
   readonly #leases = new LeaseIndex();
   readonly #gone = new Tombstones();
   readonly #spaces = new Map<string, AddressSpace>();
   readonly #pools = new Map<string, Pool>();
-  /** Names of leases for whose address a write is under way. */
+  /** The names of leases that a pending write creates or changes. */
   readonly #pending = new Set<string>();
-  /** Names of leases whose addresses are somebody's, whether he has the lease or not. */
+  /** The names of leases whose addresses are kept for claims that lost their lease. */
   readonly #promised = new Set<string>();
-  /** By UID the names of leases that we made and the watch has not shown. */
+  /** The names of leases that this process created and the watch has not shown yet, by UID. */
   readonly #unseen = new Map<string, string>();
   /** By pool and family. */
   readonly #newest = new Map<string, LatestLease>();
@@ -54,29 +54,29 @@ export class LeaseBook {
     return this.#leases.size;
   }
 
-  /** Follows the watch from now on; what it knows already is told. */
+  /** Follows the watch. Objects that are in its cache already are added. */
   attach(informer: Pick<Informer<AddressLease, LeaseRecord>, 'onChange'>): void {
     informer.onChange((change) => this.#observe(change));
   }
 
-  /** Called in the same turn in which a lease comes, changes or goes. Handlers only enqueue. */
+  /** Calls the handler synchronously with each change. Handlers only enqueue. */
   onChange(handler: (change: LeaseChange) => void): void {
     this.#changed.push(handler);
   }
 
-  /** Called where an address is free again though no lease has changed: the write that was to lease it was given up. */
+  /** Calls the handler when an address becomes free without a change of a lease: a pending write failed, or a restore hold ended. */
   onAddressFreed(handler: (addressSpace: string, address: Address) => void): void {
     this.#givenUp.push(handler);
   }
 
-  /** Who looks for any address of a pool is shown what is lent only where nothing else is free. @param lentOf the same object until it changes */
+  /** Makes {@link view} use lent addresses only if nothing else is free. @param lentOf must return the same object until it changes */
   preferUnlent(lentOf: (pool: string) => LentAddresses): void {
     this.#lentOf = lentOf;
   }
 
   /**
-   * The answer to a write of ours: visible at once.
-   * @throws {TypeError} where the object is no lease that Holdfast could have made
+   * Records the answer to a write of this process. It is visible immediately.
+   * @throws {TypeError} if Holdfast cannot have made the object
    */
   recordWrite(lease: AddressLease): void {
     const record = readLease(lease);
@@ -86,17 +86,17 @@ export class LeaseBook {
     this.#store(record);
   }
 
-  /** We deleted it, or found that it is gone. */
+  /** Records that a lease is gone: this process deleted it, or found that it does not exist. */
   forget(name: string, uid: string): void {
     const known = this.#remove(name, uid);
     this.#gone.noteDeleted(name, uid, known?.metadata.resourceVersion ?? '0');
   }
 
   /**
-   * To be called before an address is leased, in the same turn in which it was chosen: nobody else chooses it meanwhile.
-   * @returns false where somebody is leasing it already
+   * Marks an address as being written. Call it synchronously after the address was chosen, so that no other worker chooses it too.
+   * @returns false if another write is pending
    */
-  hold(addressSpace: string, address: Address): boolean {
+  markPending(addressSpace: string, address: Address): boolean {
     const name = leaseName(addressSpace, address);
     if (this.#pending.has(name)) return false;
     this.#pending.add(name);
@@ -105,20 +105,20 @@ export class LeaseBook {
   }
 
   /** The write has been answered and told ({@link recordWrite}), or was given up. */
-  unhold(addressSpace: string, address: Address): void {
+  clearPending(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
     if (!this.#pending.delete(name) || this.#leases.get(name) !== undefined) return;
     this.#giveUp(name, addressSpace, address);
   }
 
-  /** The address is as occupied, leased or not, for all who want any; who may ask for it is not the book's business. */
-  promise(addressSpace: string, address: Address): void {
+  /** Marks an address as occupied for a claim that lost its lease. The caller decides who may request it. */
+  addRestoreHold(addressSpace: string, address: Address): void {
     this.#promised.add(leaseName(addressSpace, address));
     this.space(addressSpace).occupy(address);
   }
 
-  /** It is nobody's, or he has the lease. */
-  unpromise(addressSpace: string, address: Address): void {
+  /** Ends {@link addRestoreHold}: the address is not kept any more, or the claim has its lease again. */
+  removeRestoreHold(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
     if (this.#promised.delete(name)) this.#giveUp(name, addressSpace, address);
   }
@@ -127,12 +127,12 @@ export class LeaseBook {
     return this.#leases.get(name);
   }
 
-  /** Of the owner's UID, in whatever state. */
+  /** The leases of an owner's UID, in any state. */
   ofOwner(uid: string): readonly LeaseRecord[] {
     return this.#leases.ofOwner(uid);
   }
 
-  /** Of all claims that have or had this name, in whatever state. */
+  /** The leases of all claims that have or had this name, in any state. */
   ofClaim(namespace: string, name: string): readonly LeaseRecord[] {
     return this.#leases.ofClaim(namespace, name);
   }
@@ -149,7 +149,7 @@ export class LeaseBook {
     return this.#leases.released();
   }
 
-  /** Leases that we made and the watch has not shown: one that stays here for long was deleted while no watch ran. */
+  /** Leases that this process created and the watch has not shown. One that stays here was deleted while no watch ran. */
   unseen(): readonly LeaseRecord[] {
     return [...this.#unseen].flatMap(([uid, name]) => {
       const record = this.#leases.get(name);
@@ -178,7 +178,7 @@ export class LeaseBook {
     this.#cooling.forget(pool);
   }
 
-  /** Its leases stay. */
+  /** Removes a pool. Its leases stay. */
   removePool(name: string): void {
     const pool = this.#pools.get(name);
     if (pool === undefined) return;
@@ -188,7 +188,7 @@ export class LeaseBook {
     this.#cooling.forget(pool);
   }
 
-  /** For {@link choose}. A pool that is new, or was changed, is set. */
+  /** Returns the view of a pool for {@link findCandidates}. Adds or updates the pool. */
   view(pool: Pool): SpaceView {
     this.setPool(pool);
     const { addressSpace } = pool;
@@ -201,12 +201,11 @@ export class LeaseBook {
       stickyLeases: (family, mac, times) =>
         this.#keptFor(mac.toLowerCase(), pool, family).filter((lease) => isSticky(lease, times)),
       cooling: (family, times) => {
-        const isPassedOver = ({ metadata: { name } }: LeaseRecord) =>
-          this.#pending.has(name) || this.#promised.has(name);
+        const isSkipped = ({ metadata: { name } }: LeaseRecord) => this.#pending.has(name) || this.#promised.has(name);
         return this.#cooling.peek(pool, family, {
           times,
           leases: this.#leases.ofPool(pool.name),
-          isSkipped: isPassedOver,
+          isSkipped,
         });
       },
     };
@@ -237,7 +236,7 @@ export class LeaseBook {
     this.#tell({ after: record });
   }
 
-  /** @returns what was known of it */
+  /** @returns the last known version of the lease */
   #remove(name: string, uid: string): LeaseRecord | undefined {
     this.#unseen.delete(uid);
     const known = this.#leases.get(name);
@@ -291,8 +290,4 @@ export class LeaseBook {
   #tell(change: LeaseChange): void {
     for (const handler of this.#changed) handler(change);
   }
-}
-
-function poolFamilyKey(pool: string, family: Family): string {
-  return `${family}/${pool}`;
 }

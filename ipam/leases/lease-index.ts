@@ -1,17 +1,17 @@
 import { type LeaseRecord, isReservation, stateOf } from '../core/lease.js';
 
 /**
- * Leases by what readers look for. It keeps references to records that the cache of the watch holds anyway, and no key that is not
- * part of one: with 200,000 leases each word counts.
+ * Leases by name, pool, owner, claim and MAC address. It stores references to records that the informer's cache holds anyway, and uses
+ * their strings as keys, because every word counts with 200,000 leases.
  */
 export class LeaseIndex {
   readonly #byName = new Map<string, LeaseRecord>();
   readonly #byPool = new Map<string, Set<LeaseRecord>>();
   readonly #byOwner = new RecordsByKey();
-  /** By namespace, then name. */
+  /** By namespace, then by name. */
   readonly #byClaim = new Map<string, RecordsByKey>();
   readonly #released = new Set<LeaseRecord>();
-  /** Of those without a living owner, which may be kept for it, and of the static table. */
+  /** Leases that are not held, which may be sticky, and all reservations. */
   readonly #byMac = new RecordsByKey();
 
   get size(): number {
@@ -62,7 +62,7 @@ export class LeaseIndex {
     if (record.mac !== undefined && (state !== 'held' || isReservation(record))) this.#byMac.add(record.mac, record);
   }
 
-  /** @param record the very one that was added */
+  /** @param record the same object that was added */
   delete(record: LeaseRecord): void {
     const { owner, pool, mac } = record;
     this.#byName.delete(record.metadata.name);
@@ -82,7 +82,7 @@ export class LeaseIndex {
 
 const NONE: ReadonlySet<LeaseRecord> = new Set();
 
-/** Records by a key that rarely has more than one: lists are made only where it has. */
+/** Records by a key that rarely has more than one. Only keys with several records have an array. */
 class RecordsByKey {
   readonly #found = new Map<string, LeaseRecord | LeaseRecord[]>();
 

@@ -4,8 +4,8 @@ import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { type LeaseRecord, readLease } from '../core/lease.js';
 
 /**
- * The leases, without indexes: the book of leases has its own, which know what we wrote ourselves. Not optional: as long as they are
- * not served, nothing is known of what is leased.
+ * Watches leases without indexes: the lease book has its own, which include the process's own writes. Not optional: without leases
+ * the process cannot know what is leased.
  */
 export const ADDRESS_LEASE_WATCH: WatchSpec<AddressLease, LeaseRecord> = {
   resource: ADDRESS_LEASES,

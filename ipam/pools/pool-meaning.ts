@@ -16,10 +16,10 @@ function meaningOf(pool: Pool): string {
 
 /** A hash, to save memory: it is kept as long as the pool. */
 function hashMeaning(pool: Pool): string {
-  const { addressSpace, subnets, cooldownMs, stickyMs, retainsClaims, blockSize, publishesCapacity } = pool;
+  const { addressSpace, subnets, cooldownMs, stickyMs, isStickyForClaims, blockSize, publishesCapacity } = pool;
   const { namespaces, nodeSelector } = pool;
   const meaning = [
-    [addressSpace, subnets, cooldownMs, stickyMs, retainsClaims, blockSize, publishesCapacity],
+    [addressSpace, subnets, cooldownMs, stickyMs, isStickyForClaims, blockSize, publishesCapacity],
     namespaces && [...namespaces].sort(),
     nodeSelector && Object.entries(nodeSelector).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];

@@ -8,7 +8,7 @@ export const COMPARE_INTERVAL_MS = 10_000;
 
 /** Messages about pools that overlap another pool on their layer-2 segment. Follows the directory. */
 export class SegmentOverlapTracker {
-  readonly #directory: Pick<PoolDirectory, 'poolsByWire'>;
+  readonly #directory: Pick<PoolDirectory, 'poolsBySegment'>;
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #changed: (pools: readonly string[]) => void;
   #messages: ReadonlyMap<string, string> = new Map();
@@ -17,7 +17,7 @@ export class SegmentOverlapTracker {
 
   /** @param changed called with the pools whose message has changed */
   constructor(
-    directory: Pick<PoolDirectory, 'poolsByWire' | 'onChange'>,
+    directory: Pick<PoolDirectory, 'poolsBySegment' | 'onChange'>,
     clock: Pick<Clock, 'setTimer'>,
     changed: (pools: readonly string[]) => void,
   ) {
@@ -58,7 +58,7 @@ export class SegmentOverlapTracker {
 
   #compare(): ReadonlyMap<string, string> {
     const messages = new Map<string, string>();
-    for (const [wire, judged] of [...this.#directory.poolsByWire].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [wire, judged] of [...this.#directory.poolsBySegment].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const pools = [...judged].flatMap((each) => {
         const pool = compiledPool(each);
         return pool === undefined ? [] : [{ pool, nadNamespace: each.nadNamespace }];

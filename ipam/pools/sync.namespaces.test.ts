@@ -152,7 +152,7 @@ describe('a NAD that requests what its namespace may not have', () => {
     await world.settle();
     expect(world.pools.get('blue.a')?.spec.stickyMAC).to.deep.equal({ ttl: '168h', retain: true });
     expect(world.condition('blue.a', 'NotPermitted')).to.match(
-      /^True AdministratorRequired: spec\.config\.ipam\.stickyMAC\.ttl is "9000h", and no more than 168h has effect/,
+      /^True AdministratorRequired: spec\.config\.ipam\.stickyMAC\.ttl is "9000h", but NADs are limited to 168h/,
     );
     world.putNads(blue({ stickyMAC: { ttl: '168h' } }));
     await world.settle();

@@ -42,7 +42,7 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
   });
   networks.onChange((change) => add(keysOfNad(change)));
   book.onChange((change) => add(keysOfLease(change, directory, cache)));
-  book.onGivenUp?.((space, address) => add(directory.poolsWith(space, address)));
+  book.onGivenUp?.((space, address) => add(directory.poolsContaining(space, address)));
   pods.onChange((key) => add(usage.updateClaim(key)));
   claims.onChange(({ object }) => add(usage.updateClaim(objectKey(object))));
 }
@@ -82,7 +82,7 @@ function keysOfLease({ before, after }: LeaseChange, directory: PoolDirectory, p
   if (lease === undefined) return [];
   const keys = new Set([lease.pool]);
   const cameOrWent = before === undefined || after === undefined;
-  if (cameOrWent) for (const name of directory.poolsWith(lease.addressSpace, lease.address)) keys.add(name);
+  if (cameOrWent) for (const name of directory.poolsContaining(lease.addressSpace, lease.address)) keys.add(name);
   const isFree = after === undefined || stateOf(after) === 'released';
   const pool = isFree ? pools.get(lease.pool) : undefined;
   if (pool !== undefined) for (const key of keysOfPool(pool)) keys.add(key);

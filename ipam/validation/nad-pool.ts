@@ -56,7 +56,7 @@ export function describeDifference(there: NadPool, here: NadPool): string | unde
   if (theirs.cooldownMs !== ours.cooldownMs) {
     return describeFieldDifference('cooldownSeconds', written.cooldownSeconds, writing.cooldownSeconds);
   }
-  if (theirs.stickyMs !== ours.stickyMs || theirs.retainsClaims !== ours.retainsClaims) {
+  if (theirs.stickyMs !== ours.stickyMs || theirs.isStickyForClaims !== ours.isStickyForClaims) {
     return describeFieldDifference('stickyMAC', written.stickyMAC, writing.stickyMAC);
   }
   if (!isDeepStrictEqual(theirs.blockSize, ours.blockSize)) {

@@ -17,7 +17,7 @@ export function warnOfSegmentOverlap(
 ): string[] {
   const { segment, metadata } = nad;
   if (segment === undefined) return [];
-  const others = [...(networks.poolsByWire.get(segment) ?? [])].slice(0, MAX_COMPARED_POOLS).flatMap((judged) => {
+  const others = [...(networks.poolsBySegment.get(segment) ?? [])].slice(0, MAX_COMPARED_POOLS).flatMap((judged) => {
     const pool = compiledPool(judged);
     return pool === undefined || pool.name === served.name ? [] : [{ pool, nadNamespace: judged.nadNamespace }];
   });

@@ -22,7 +22,7 @@ export interface NadLister {
   /** NADs of a namespace whose config names the network, oldest first. */
   nadsOf(namespace: string, network: string): readonly ParsedNad[];
   /** The pools whose addresses are used on each layer-2 segment. */
-  readonly poolsByWire: ReadonlyMap<string, ReadonlySet<EvaluatedPool>>;
+  readonly poolsBySegment: ReadonlyMap<string, ReadonlySet<EvaluatedPool>>;
 }
 
 /** What a review sees of the cluster. Everything is read from memory. */

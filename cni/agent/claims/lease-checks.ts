@@ -4,9 +4,9 @@ import { objectKey } from '../../../api/meta.js';
 import { IPS_ALLOCATED } from '../../../api/names.js';
 import { messageOf } from '../../../kube/errors.js';
 import { type Address, BITS, parseAddressOrPrefix } from '../../../ipam/core/address.js';
-import { type LeaseRecord, readLease } from '../../../ipam/core/lease.js';
+import { type LeaseRecord, heldByMessage } from '../../../ipam/core/index.js';
+import { readLease } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
-import { heldByMessage } from '../../../ipam/core/refusal-messages.js';
 import type { GrantedAddress } from '../attachment.js';
 
 /** An address in the status of a claim. */

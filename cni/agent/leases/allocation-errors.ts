@@ -1,15 +1,17 @@
 import type { Address, Family } from '../../../ipam/core/address.js';
-import type { LeaseRecord, LeaseTimes, Availability } from '../../../ipam/core/lease.js';
-import { type Pool, addressesOf } from '../../../ipam/core/pool.js';
 import {
-  poolFullMessage,
+  type Availability,
+  type LeaseRecord,
+  type LeaseTimes,
   heldByMessage,
-  pendingWriteMessage,
   notInPoolMessage,
   notLeasableMessage,
-  reservationMessage,
   notYetMessage,
-} from '../../../ipam/core/refusal-messages.js';
+  pendingWriteMessage,
+  poolFullMessage,
+  reservationMessage,
+} from '../../../ipam/core/index.js';
+import { type Pool, addressesOf } from '../../../ipam/core/pool.js';
 import type { Subnet } from '../../../ipam/core/subnet.js';
 import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';
 import { CniCode, CniError } from '../cni-error.js';

@@ -1,5 +1,6 @@
 import type { Address, Family } from '../../../ipam/core/address.js';
-import { type LeaseRecord, type LeaseTimes, availabilityOf, timesWhenExhausted } from '../../../ipam/core/lease.js';
+import { type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../ipam/core/index.js';
+import { timesWhenExhausted } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockPicker, PickOutcome } from '../blocks/node-blocks.js';

@@ -4,11 +4,11 @@ import {
   type LeaseRequest,
   type LeaseWrite,
   createLease,
-  updateLeaseUsage,
-  readLease,
-  releaseLease,
   reallocateLease,
-} from '../../../ipam/core/lease.js';
+  releaseLease,
+  updateLeaseUsage,
+} from '../../../ipam/core/index.js';
+import { readLease } from '../../../ipam/core/lease.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { CallOptions, Client } from '../../../kube/client.js';

@@ -1,15 +1,7 @@
 import type { LeaseOwner } from '../../../api/address-lease.js';
 import type { Address, Family } from '../../../ipam/core/address.js';
-import {
-  type LeaseRecord,
-  type LeaseTimes,
-  type Availability,
-  byPreferenceOf,
-  isSticky,
-  isReservation,
-  availabilityOf,
-  stateOf,
-} from '../../../ipam/core/lease.js';
+import { type Availability, type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../ipam/core/index.js';
+import { byPreferenceOf, isSticky, isReservation, stateOf } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';

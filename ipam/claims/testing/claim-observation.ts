@@ -95,7 +95,11 @@ export function observationOf(given: ClaimScenario): ClaimObservation {
 function resolutionOf({ isForeign, isUncertain }: ClaimScenario, pool: Pool | undefined): Resolution {
   if (isForeign) return { kind: 'foreign', message: 'NAD vms/blue delegates IPAM to host-local' };
   if (isUncertain) {
-    return { kind: 'unserved', message: 'the API server serves no NetworkAttachmentDefinitions', isUncertain: true };
+    return {
+      kind: 'unserved',
+      message: 'the API server does not serve NetworkAttachmentDefinitions',
+      isUncertain: true,
+    };
   }
   return pool === undefined
     ? { kind: 'unserved', message: 'no AddressPool serves network blue' }

@@ -59,9 +59,9 @@ export class LeakWorld {
   readonly book = new LeaseBook();
 
   readonly report: CollectorReport = {
-    suspected: () => undefined,
-    collected: ({ lease, charge }) => void this.collected.push(`${charge} ${lease.metadata.name}`),
-    spared: ({ lease }, why) => void this.kept.push(`${why.kind} ${lease.metadata.name}`),
+    candidates: () => undefined,
+    collected: ({ lease, leak }) => void this.collected.push(`${leak} ${lease.metadata.name}`),
+    kept: ({ lease }, why) => void this.kept.push(`${why.kind} ${lease.metadata.name}`),
     expired: ({ metadata }) => void this.expired.push(metadata.name),
     notExpired: ({ metadata }) => void this.kept.push(`kept ${metadata.name}`),
   };

@@ -7,7 +7,7 @@ import { MODEL_ADDRESSES, POOL_NAMES, type PoolName, SHAPE_COUNT } from './pool-
 
 const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
 
-/** What happens to a process that allocates. */
+/** What can happen to a process that allocates addresses. */
 export type Operation =
   | { do: 'lease'; pool: PoolName; owner: number; families: Family[]; mac?: string; wish?: Address }
   | { do: 'lease elsewhere'; pool: PoolName; address: Address }
@@ -49,7 +49,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: doing('expire', 'expire', 'watch', 'watch', 'restart') }) },
 );
 
-/** What an admin writes, for a MAC address or for nobody. */
+/** Returns the write of an administrator who reserves an address, with or without a MAC address. */
 export function reservation({ name, addressSpace }: Pool, address: Address, mac: string | undefined): LeaseWrite {
   const spec = { address: formatAddress(address), addressSpace, pool: name, ...(mac !== undefined && { mac }) };
   return { verb: 'create', lease: { metadata: { name: leaseName(addressSpace, address) }, spec } };

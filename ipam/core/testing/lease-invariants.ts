@@ -1,9 +1,9 @@
 import type { AddressLease } from '../../../api/address-lease.js';
 import { type LeaseRecord, type LeaseTimes, readLease, stateOf } from '../lease.js';
 
-/** What the judge remembers of an address: it outlives the lease. */
+/** The last release of an address, which is remembered after the lease is gone. */
 interface PastRelease {
-  /** When the API server took the release, in milliseconds since the epoch. */
+  /** When the API server accepted the release, in milliseconds since the epoch. */
   readonly at: number;
   readonly workload: string | undefined;
   readonly mac: string | undefined;
@@ -13,24 +13,24 @@ interface PastRelease {
 
 export interface LeaseWorldState {
   now(): number;
-  /** Of a claim's UID. */
+  /** True if the owner with this UID exists. */
   isAlive(uid: string): boolean;
-  /** Whether an administrator's write is being served. */
+  /** True while the write of an administrator is processed. */
   byAdmin(): boolean;
-  /** Whether whoever decided on the write saw nothing else that is free. */
-  isPressed(): boolean;
+  /** True if the process that decided on the write saw no free address. */
+  isExhausted(): boolean;
 }
 
-/** All that a lease of the static table has without an owner. */
+/** All keys of a reservation without an owner. */
 const RESERVATION_KEYS = ['address', 'addressSpace', 'mac', 'metadata', 'pool', 'reserved'].join();
 
-/** Checks each write that the API server makes against the invariants, by rules of its own. */
+/** Checks each stored write against the invariants, by rules of its own. */
 export class LeaseInvariants {
   readonly #world: LeaseWorldState;
   readonly #times: LeaseTimes;
-  /** A release may be as much older than the write that the server took. */
+  /** How much older than its arrival at the server a write may be. */
   readonly #slackMs: number;
-  readonly #departures = new Map<string, PastRelease>();
+  readonly #releases = new Map<string, PastRelease>();
 
   constructor(world: LeaseWorldState, times: LeaseTimes, slackMs: number) {
     this.#world = world;
@@ -38,89 +38,93 @@ export class LeaseInvariants {
     this.#slackMs = slackMs;
   }
 
-  /** @throws {Error} where the write breaks an invariant */
+  /** @throws {Error} if the write breaks an invariant */
   check(before: AddressLease | undefined, after: AddressLease | undefined): void {
     const was = before === undefined ? undefined : readLease(before);
     const is = after === undefined ? undefined : readLease(after);
     if (was !== undefined && is !== undefined) {
       requireHolds(was.pool === is.pool, 'the pool changed', was);
-      this.#judgeTable(was, is);
+      this.#checkReservation(was, is);
     }
     switch (was === undefined ? 'absent' : stateOf(was)) {
       case 'held':
-        this.#judgeEnd(was!, is);
+        this.#checkHeld(was!, is);
         break;
       case 'reserved':
-        this.#judgeReserved(was!, is);
+        this.#checkReserved(was!, is);
         break;
       default:
-        this.#judgeFree(was, is);
+        this.#checkFree(was, is);
     }
   }
 
-  #judgeTable(was: LeaseRecord, is: LeaseRecord): void {
-    const wasOfTable = was.reserved === true || stateOf(was) === 'reserved';
-    if (!wasOfTable)
-      requireHolds(is.reserved === undefined && stateOf(is) !== 'reserved', 'it came into the static table', is);
+  #checkReservation(was: LeaseRecord, is: LeaseRecord): void {
+    const wasReservation = was.reserved === true || stateOf(was) === 'reserved';
+    if (!wasReservation)
+      requireHolds(is.reserved === undefined && stateOf(is) !== 'reserved', 'a lease became a reservation', is);
     else {
-      requireHolds(is.mac === was.mac, 'an address of the static table is for another MAC address', is);
-      requireHolds(is.reserved === true, 'an address of the static table was used up', is);
+      requireHolds(is.mac === was.mac, 'a reservation changed its MAC address', is);
+      requireHolds(is.reserved === true, 'a reservation was lost', is);
     }
   }
 
-  #judgeEnd(was: LeaseRecord, is: LeaseRecord | undefined): void {
+  #checkHeld(was: LeaseRecord, is: LeaseRecord | undefined): void {
     requireHolds(is !== undefined, 'a held lease was deleted', was);
     requireHolds(is?.owner?.uid === was.owner?.uid, 'a held lease got another owner', was);
     if (is === undefined || stateOf(is) === 'held') return;
     requireHolds(stateOf(is) === 'released', 'a held lease lost its owner', was);
     requireHolds(!this.#world.isAlive(was.owner?.uid ?? ''), 'the lease of a living owner was released', was);
     const { workloadUID: workload, kind, namespace } = was.owner ?? {};
-    const departure = { at: this.#world.now(), workload, mac: was.mac, kind, namespace };
-    this.#departures.set(was.metadata.name, departure);
+    const release = { at: this.#world.now(), workload, mac: was.mac, kind, namespace };
+    this.#releases.set(was.metadata.name, release);
   }
 
-  #judgeReserved(was: LeaseRecord, is: LeaseRecord | undefined): void {
+  #checkReserved(was: LeaseRecord, is: LeaseRecord | undefined): void {
     if (is === undefined)
-      requireHolds(this.#world.byAdmin(), 'a reserved lease was deleted by others than an admin', was);
+      requireHolds(this.#world.byAdmin(), 'a reservation was deleted, but not by an administrator', was);
     else if (is.owner !== undefined) {
       requireHolds(
         was.mac !== undefined && is.mac === was.mac,
-        'a reserved lease was taken by another MAC address',
+        'a reservation was allocated for another MAC address',
         was,
       );
     }
   }
 
-  #judgeFree(was: LeaseRecord | undefined, is: LeaseRecord | undefined): void {
-    if (is !== undefined && stateOf(is) === 'held') this.#judgeTake(is);
-    else if (was !== undefined) this.#judgeExpiry(was, is);
+  #checkFree(was: LeaseRecord | undefined, is: LeaseRecord | undefined): void {
+    if (is !== undefined && stateOf(is) === 'held') this.#checkAllocation(is);
+    else if (was !== undefined) this.#checkExpiry(was, is);
   }
 
-  #judgeTake(is: LeaseRecord): void {
-    const left = this.#departures.get(is.metadata.name);
+  #checkAllocation(is: LeaseRecord): void {
+    const left = this.#releases.get(is.metadata.name);
     if (left === undefined) return;
     const isBack = left.kind === 'Pod' && left.mac !== undefined && left.mac === is.mac;
     if (isBack && left.namespace === is.owner?.namespace) return;
     if (left.workload !== undefined && is.owner?.workloadUID === left.workload) return;
-    requireHolds(this.#hasPassed(left, this.#times.cooldownMs), 'an address that cools down got another owner', is);
-    requireHolds(this.#isFree(left, is), 'an address that waits for its MAC address got another one', is);
+    requireHolds(this.#hasPassed(left, this.#times.cooldownMs), 'a cooling address was reallocated', is);
+    requireHolds(this.#isFree(left, is), 'a sticky address was allocated for another MAC address', is);
   }
 
   #isFree(left: PastRelease, is: LeaseRecord): boolean {
     const isItsMac = left.mac === undefined || left.mac === is.mac;
-    return isItsMac || this.#world.isPressed() || this.#hasPassed(left, this.#times.stickyMs);
+    return isItsMac || this.#world.isExhausted() || this.#hasPassed(left, this.#times.stickyMs);
   }
 
-  #judgeExpiry(was: LeaseRecord, is: LeaseRecord | undefined): void {
-    const left = this.#departures.get(was.metadata.name);
-    requireHolds(is === undefined || stateOf(is) === 'reserved', 'a released lease is neither taken nor gone', was);
-    if (is === undefined) requireHolds(was.reserved === undefined, 'an address of the static table was forgotten', was);
-    else requireHolds(Object.keys(is).sort().join() === RESERVATION_KEYS, 'something of the last owner is left', is);
+  #checkExpiry(was: LeaseRecord, is: LeaseRecord | undefined): void {
+    const left = this.#releases.get(was.metadata.name);
+    requireHolds(
+      is === undefined || stateOf(is) === 'reserved',
+      'a released lease was neither reallocated nor deleted',
+      was,
+    );
+    if (is === undefined) requireHolds(was.reserved === undefined, 'a reservation was deleted', was);
+    else requireHolds(Object.keys(is).sort().join() === RESERVATION_KEYS, 'a field of the last owner is left', is);
     if (left === undefined) return;
-    requireHolds(this.#hasPassed(left, this.#times.cooldownMs), 'a lease expired while it cooled down', was);
+    requireHolds(this.#hasPassed(left, this.#times.cooldownMs), 'a lease expired during its cool-down', was);
     if (is !== undefined) return;
     const isOver = left.mac === undefined || this.#hasPassed(left, this.#times.stickyMs);
-    requireHolds(isOver, 'a lease expired before its MAC address could come', was);
+    requireHolds(isOver, 'a lease expired during its sticky time', was);
   }
 
   #hasPassed({ at }: PastRelease, ms: number): boolean {

@@ -2,7 +2,7 @@ import { readLease } from '../lease.js';
 import type { LeaseRecord } from '../lease.js';
 import type { LeaseServer } from '../../../test/lease-server.js';
 
-/** A process's cache of leases: what a watch has told so far. */
+/** A process's cache of leases, as of the events that it has read. */
 export class LeaseReader {
   readonly #server: LeaseServer;
   readonly #records = new Map<string, LeaseRecord>();
@@ -12,7 +12,7 @@ export class LeaseReader {
     this.#server = server;
   }
 
-  /** @param count of events; none: all that there are */
+  /** @param count the number of events to read; default: all */
   read(count = Infinity): void {
     const end = Math.min(this.#server.log.length, this.#seen + count);
     for (const event of this.#server.log.slice(this.#seen, end)) {

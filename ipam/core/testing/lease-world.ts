@@ -25,8 +25,8 @@ import { LeaseServer } from '../../../test/lease-server.js';
 const SPACE = 'fabric';
 const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'].map(parseAddress);
 export const POOLS = ['blue', 'green'];
-const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 300_000, retainsClaims: true };
-/** After this a request has failed: the server does not serve it any more. */
+const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 300_000, isStickyForClaims: true };
+/** After this time a request has failed, and the server does not process it any more. */
 const DEADLINE_MS = 10_000;
 
 interface ModelClaim {
@@ -35,29 +35,29 @@ interface ModelClaim {
   readonly mac: string | undefined;
 }
 
-/** Decided, and not yet served. */
+/** A write that a process has decided on and the server has not processed. */
 interface PendingWrite {
   readonly write: LeaseWrite;
   readonly decidedAt: number;
   readonly byAdmin: boolean;
-  /** Whoever decided saw nothing else that is free. */
-  readonly isPressed: boolean;
-  /** Whose lease it makes. */
+  /** The process that decided saw no free address. */
+  readonly isExhausted: boolean;
+  /** The owner for whom it allocates. */
   readonly claim: ModelClaim | undefined;
 }
 
 export const JOBS = ['allocate', 'collect', 'expire', 'reserve', 'unreserve'] as const;
 export type Job = (typeof JOBS)[number];
 
-/** Claims, an API server, and processes that decide on caches of any age and write some time later. */
+/** Claims, an API server, and processes that decide with caches of any age and write later. */
 export class LeaseWorld {
   readonly server: LeaseServer;
   readonly readers: readonly LeaseReader[];
   readonly #claims: ModelClaim[] = [];
   readonly #alive = new Set<string>();
   readonly #pending: PendingWrite[] = [];
-  /** By lease name: whoever was told that the address is theirs. */
-  readonly #believers = new Map<string, Set<string>>();
+  /** The UIDs of owners who got a positive answer, by lease name. */
+  readonly #answered = new Map<string, Set<string>>();
   readonly #client: Client;
   #now = Date.parse('2026-01-01T00:00:00Z');
   #serving: PendingWrite | undefined;
@@ -68,18 +68,18 @@ export class LeaseWorld {
       now: () => this.#now,
       isAlive: (uid: string) => this.#alive.has(uid),
       byAdmin: () => this.#serving?.byAdmin ?? false,
-      isPressed: () => this.#serving?.isPressed ?? false,
+      isExhausted: () => this.#serving?.isExhausted ?? false,
     };
     const judge = new LeaseInvariants(world, TIMES, DEADLINE_MS);
     this.server = new LeaseServer((before, after) => {
       judge.check(before, after);
-      if (after?.spec.releasedAt !== undefined) this.#believers.delete(after.metadata.name);
+      if (after?.spec.releasedAt !== undefined) this.#answered.delete(after.metadata.name);
     });
     this.readers = Array.from({ length: processes }, () => new LeaseReader(this.server));
     this.#client = new Client(this.server);
   }
 
-  /** A workload's next claim, or pod; some have a MAC address that stays. */
+  /** Creates the next claim or pod of a workload. Some have a fixed MAC address. */
   claim(workload: number, pool: string): void {
     this.#count += 1;
     const uid = `claim-${this.#count}`;
@@ -88,7 +88,7 @@ export class LeaseWorld {
       workload % 2 === 0
         ? { kind: 'IPAMClaim', namespace, name: uid, uid, workloadUID: `vm-${workload}` }
         : { kind: 'Pod', namespace, name: uid, uid };
-    // several workloads share one: a VM that was made anew keeps it
+    // several workloads share one, like a VM that was recreated
     const mac = workload % 3 === 0 ? undefined : macOf(workload);
     this.#claims.push({ owner, pool, mac });
     this.#alive.add(uid);
@@ -102,11 +102,11 @@ export class LeaseWorld {
 
   pass(ms: number): void {
     this.#now += ms;
-    // a client gives up on what is not served in time; nobody serves it later
+    // the client gives up on late requests, and the server does not process them
     for (const late of this.#pending.filter(({ decidedAt }) => this.#now - decidedAt > DEADLINE_MS)) this.drop(late);
   }
 
-  /** A process decides on what it has read. Where there is nothing to do, it does nothing. */
+  /** Lets a process decide on a write with the events that it has read. */
   decide(process: number, job: Job, pick: number): void {
     const reader = this.readers[process];
     if (reader === undefined) return;
@@ -114,7 +114,7 @@ export class LeaseWorld {
     else this.#enqueue(this.#writeFor(reader, job, pick), { byAdmin: job === 'reserve' || job === 'unreserve' });
   }
 
-  /** The server serves one of the waiting writes. Its answer may be lost. */
+  /** Lets the server process one pending write. The answer may be lost. */
   async serve(pick: number, isAnswerLost: boolean): Promise<void> {
     const next = choose(this.#pending, pick);
     if (next === undefined) return;
@@ -134,17 +134,17 @@ export class LeaseWorld {
     this.#pending.splice(this.#pending.indexOf(write), 1);
   }
 
-  /** @throws {Error} where two believe that an address is theirs, or one who does not have it */
+  /** @throws {Error} if two owners got an answer for one address, or one that does not hold it */
   check(): void {
-    for (const [name, uids] of this.#believers) {
+    for (const [name, uids] of this.#answered) {
       const holder = this.server.leases.get(name)?.spec.owner?.uid;
-      if (uids.size > 1) throw new Error(`${name} is believed to belong to ${[...uids].join(' and ')}`);
+      if (uids.size > 1) throw new Error(`${name} was given to ${[...uids].join(' and ')}`);
       if (!uids.has(holder ?? ''))
         throw new Error(`${name} belongs to ${holder ?? 'nobody'}, not to ${[...uids].join()}`);
     }
   }
 
-  /** All owners go, all is read and written, and the time of everything passes. */
+  /** Ends all owners, lets all processes catch up, and lets all times pass. */
   async settle(): Promise<void> {
     this.#alive.clear();
     while (this.#pending.length > 0) await this.serve(0, false);
@@ -163,14 +163,18 @@ export class LeaseWorld {
     const waiting = this.#claims.filter(({ owner }) => this.#alive.has(owner.uid) && !served.has(owner.uid));
     const claim = choose(waiting, pick);
     if (claim === undefined) return;
-    const waysBy = (times: LeaseTimes) => ADDRESSES.flatMap((address) => this.#waysTo(address, claim, reader, times));
-    const candidates = waysBy(TIMES);
-    const isPressed = candidates.length === 0;
-    const write = choose(isPressed ? waysBy(timesWhenExhausted(TIMES)) : candidates, Math.floor(pick / waiting.length));
-    if (write !== undefined) this.#enqueue(write, { claim, isPressed });
+    const writesWith = (times: LeaseTimes) =>
+      ADDRESSES.flatMap((address) => this.#writesFor(address, claim, reader, times));
+    const candidates = writesWith(TIMES);
+    const isExhausted = candidates.length === 0;
+    const write = choose(
+      isExhausted ? writesWith(timesWhenExhausted(TIMES)) : candidates,
+      Math.floor(pick / waiting.length),
+    );
+    if (write !== undefined) this.#enqueue(write, { claim, isExhausted });
   }
 
-  #waysTo(address: Address, { owner, pool, mac }: ModelClaim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
+  #writesFor(address: Address, { owner, pool, mac }: ModelClaim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
     const request: LeaseRequest = { address, addressSpace: SPACE, pool, owner, ...(mac !== undefined && { mac }) };
     const known = reader.get(leaseName(SPACE, address));
     if (known === undefined) return [createLease(request)];
@@ -181,7 +185,7 @@ export class LeaseWorld {
     const among = (fits: (record: LeaseRecord) => boolean) => choose(reader.list().filter(fits), pick);
     switch (job) {
       case 'collect': {
-        // the owner is asked for live: never a cache
+        // the owner is read live, never from a cache
         const leaked = among((record) => stateOf(record) === 'held' && !this.#alive.has(record.owner?.uid ?? ''));
         return leaked && releaseLease(leaked, this.#now);
       }
@@ -202,14 +206,14 @@ export class LeaseWorld {
 
   #enqueue(
     write: LeaseWrite | undefined,
-    { claim, byAdmin = false, isPressed = false }: Partial<Pick<PendingWrite, 'claim' | 'byAdmin' | 'isPressed'>>,
+    { claim, byAdmin = false, isExhausted = false }: Partial<Pick<PendingWrite, 'claim' | 'byAdmin' | 'isExhausted'>>,
   ): void {
-    if (write !== undefined) this.#pending.push({ write, byAdmin, isPressed, claim, decidedAt: this.#now });
+    if (write !== undefined) this.#pending.push({ write, byAdmin, isExhausted, claim, decidedAt: this.#now });
   }
 
   #tell(write: LeaseWrite, { uid }: LeaseOwner): void {
     const name = write.verb === 'create' ? write.lease.metadata.name : write.name;
-    this.#believers.set(name, (this.#believers.get(name) ?? new Set()).add(uid));
+    this.#answered.set(name, (this.#answered.get(name) ?? new Set()).add(uid));
   }
 }
 

@@ -2,7 +2,7 @@ import { type Pool, addressesOf } from '../pool.js';
 import { type Address, type Family, parseAddress } from '../address.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 
-/** Small pools that overlap in one way or another, and what an admin may edit one into. */
+/** Small pools that overlap, and the specs that an administrator may change them to. */
 const SHAPES = [
   { subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/126' }] },
   { subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1', exclude: ['10.0.0.4-10.0.0.5'] }] },
@@ -12,7 +12,7 @@ const SHAPES = [
 
 export const POOL_NAMES = ['blue', 'red', 'green'] as const;
 export type PoolName = (typeof POOL_NAMES)[number];
-/** `blue` and `red` share one. */
+/** `blue` and `red` share an address space. */
 const SPACES: Record<PoolName, string> = { blue: 'blue', red: 'blue', green: 'green' };
 
 export const SHAPE_COUNT = SHAPES.length;

@@ -9,11 +9,11 @@ import { MAX_STALENESS_MS, IpamModelProcess } from './process.js';
 import { checkSettled, checkWaitList } from './settled.js';
 import { KINDS, IpamWorld } from './world.js';
 
-/** A failure of request number `request` of a sync. `ends`: all later requests fail as well, and the process is restarted. */
+/** A failure of request number `request` of a sync. `endsProcess`: all later requests fail as well, and the process is restarted. */
 export interface RequestFailure {
   request: number;
   applied: boolean;
-  ends: boolean;
+  endsProcess: boolean;
 }
 
 /** An event while a claim is synced. */
@@ -62,14 +62,15 @@ export class IpamModelCluster {
       if (request.method === 'GET' && request.path.includes('/ipamclaims/')) lookedAt = this.world.version;
       this.invariants.readAtVersion = lookedAt;
       const number = requests++;
-      if (accident === undefined || number < accident.request || (number > accident.request && !accident.ends)) return;
+      if (accident === undefined || number < accident.request || (number > accident.request && !accident.endsProcess))
+        return;
       const applied = accident.applied && number === accident.request;
       return { error: new TransportError('broken', 'the connection broke'), applied };
     };
     this.api.before = before;
     await this.#process(index).syncFromQueue(key);
     this.#undisturbed();
-    if (accident?.ends === true && requests > accident.request) this.restart(index);
+    if (accident?.endsProcess === true && requests > accident.request) this.restart(index);
   }
 
   /** While one process syncs a claim, the other one, which is up to date, syncs it to the end. Then the first one sees its leases. */
