@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import type { Certificates } from './certificates.js';
 import type { Etcd } from './etcd.js';
+import type { Program } from './kubebuilder-assets.js';
 import type { Child, Processes } from './processes.js';
 import { httpsGet, waitReady } from './ready.js';
 
 interface ApiServerOptions {
   readonly processes: Processes;
-  readonly binary: string;
+  readonly program: Program;
   readonly dataDir: string;
   readonly certificates: Certificates;
   readonly tokenFile: string;
@@ -29,11 +30,11 @@ export class ApiServer {
   /** Starts it, and waits until it is ready. */
   async start(): Promise<void> {
     if (this.#child?.running) return;
-    const { processes, binary, certificates } = this.#options;
+    const { processes, program, certificates } = this.#options;
     const child = processes.start({
       name: 'kube-apiserver',
-      command: binary,
-      args: ['kube-apiserver', ...this.#flags()],
+      command: program.command,
+      args: [...program.args, ...this.#flags()],
     });
     this.#child = child;
     // Open to everybody, as on every cluster.

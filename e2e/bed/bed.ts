@@ -7,7 +7,7 @@ import { deployKubeVirt, generateManifests, createRbac, startVirtController } fr
 import { createAll, readManifests } from './objects.js';
 import { type TokenBinding, writeServiceAccountKubeconfig } from './service-accounts.js';
 import { cniBinFolder, openPodNetworks } from './network/open-pod-networks.js';
-import { openWire, type Wire } from './network/wire.js';
+import { noRealNetworks, openWire, type Wire } from './network/wire.js';
 import { BedWire } from './node/bed-wire.js';
 import { writePluginStubs } from './node/plugin-stubs.js';
 import { WiredNetworks } from './node/wired-networks.js';
@@ -43,16 +43,17 @@ export interface Bed extends Omit<ControlPlane, 'etcd'> {
  */
 export async function startBed(options: BedOptions = {}): Promise<Bed> {
   const progress = options.progress ?? (() => undefined);
-  const binaries = await ensureBinaries(progress);
+  const isSimulated = options.network === 'simulated';
+  const binaries = await ensureBinaries(progress, !isSimulated && noRealNetworks() === undefined);
   const workspace = await openWorkspace(options);
   let nodes: StartedNodes | undefined;
   try {
-    const wire = options.network === 'simulated' ? undefined : await openWire(workspace.processes, progress);
+    const wire = isSimulated ? undefined : await openWire(workspace.processes, progress);
     const virtApi = new VirtApi(workspace, binaries.virtApi);
     await virtApi.launch();
-    const controlPlane = await startControlPlaneOn(workspace, binaries.controlplane);
+    const controlPlane = await startControlPlaneOn(workspace, binaries);
     progress(`kube-apiserver is ready on ${controlPlane.server}`);
-    startScheduler(controlPlane, binaries.controlplane);
+    startScheduler(controlPlane, binaries.scheduler);
     const manifests = await generateManifests(binaries.virtController);
     await createAll(
       controlPlane.client,
@@ -60,7 +61,7 @@ export async function startBed(options: BedOptions = {}): Promise<Bed> {
     );
     await Promise.all([createCrds(controlPlane.client, manifests.crds), createRbac(controlPlane, manifests)]);
     progress('all kinds are served');
-    startControllerManager(controlPlane, binaries.controlplane);
+    startControllerManager(controlPlane, binaries.controllerManager);
     nodes = await startNodes(controlPlane, options.nodes ?? 2, wire);
     progress(`${nodes.names.length} simulated nodes are ready${wire ? ', their pods on real networks' : ''}`);
     await Promise.all([

@@ -1,56 +1,105 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
+import { BUILD_FLAGS, type BuildTarget, goBuild, type Progress } from './go-build.js';
+import { findKubebuilderAssets, type Program, type Servers } from './kubebuilder-assets.js';
 import { capture } from './processes.js';
 
-/** Takes one line of progress for a human. */
-export type Progress = (line: string) => void;
+export type { Progress } from './go-build.js';
 
-/** Paths of the bed's binaries. */
-export interface Binaries {
-  /** `controlplane etcd|kube-apiserver|kube-controller-manager|kube-scheduler`. */
-  readonly controlplane: string;
+/** The programs of the bed that do not belong to pod networks. */
+export interface Binaries extends Servers {
+  readonly controllerManager: Program;
+  readonly scheduler: Program;
   readonly virtApi: string;
   /** `virt-controller`, and `virt-controller manifests`. */
   readonly virtController: string;
 }
 
-const SOURCES = join(import.meta.dirname, 'go');
+/** Commands of a Go module that are built and cached together. */
+interface Target extends Omit<BuildTarget, 'folder'> {
+  /** Names its folder in the cache. */
+  readonly name: string;
+}
+
+const SOURCE = join(import.meta.dirname, 'go');
 const OLDEST_GO = [1, 24] as const;
-const PROGRESS_EVERY_MS = 15_000;
+
+const SERVERS: Target = { name: 'servers', title: 'etcd and kube-apiserver', packages: ['./apiserver'] };
+const CONTROLLERS: Target = {
+  name: 'controllers',
+  title: 'the controllers of Kubernetes and KubeVirt',
+  packages: ['./controllers', './virt-api', './virt-controller'],
+};
+const NETWORK: Target = {
+  name: 'network',
+  title: 'Multus and the CNI plugins',
+  packages: ['./netbed', './hotplug', 'tool'],
+};
 
 /**
- * The bed's binaries, built with Go where the cache lacks them (minutes the first time, nothing afterwards).
- * @throws {Error} without a recent Go, or with the compiler's own words
+ * The bed's binaries. Those that the cache lacks are built with Go, which takes minutes the first time; etcd and
+ * kube-apiserver come from KUBEBUILDER_ASSETS if that is set.
+ * @param withNetwork builds those of {@link ensureNetworkBinaries} too, so that their time is part of what is announced
+ * @throws {Error} without a recent Go, or with the messages of the compiler
  */
-export async function ensureBinaries(progress: Progress): Promise<Binaries> {
-  const controlplane = await ensureControlPlaneBinary(progress);
-  const kubevirt = await ensureModule(join(SOURCES, 'kubevirt'), progress);
-  return { controlplane, virtApi: join(kubevirt, 'virt-api'), virtController: join(kubevirt, 'virt-controller') };
+export async function ensureBinaries(progress: Progress, withNetwork: boolean): Promise<Binaries> {
+  const assets = await findKubebuilderAssets();
+  const more = [...(assets ? [] : [SERVERS]), ...(withNetwork ? [NETWORK] : [])];
+  const [folder = '', servers = ''] = await ensureTargets(SOURCE, [CONTROLLERS, ...more], progress);
+  const controllers = join(folder, 'controllers');
+  return {
+    ...(assets ?? builtServers(servers)),
+    controllerManager: { command: controllers, args: ['kube-controller-manager'] },
+    scheduler: { command: controllers, args: ['kube-scheduler'] },
+    virtApi: join(folder, 'virt-api'),
+    virtController: join(folder, 'virt-controller'),
+  };
 }
 
-/** Only etcd and the Kubernetes processes, for tests that need no KubeVirt. */
-export async function ensureControlPlaneBinary(progress: Progress): Promise<string> {
-  return join(await ensureModule(join(SOURCES, 'controlplane'), progress), 'controlplane');
+/** Only etcd and kube-apiserver, for tests that need no KubeVirt. */
+export async function ensureServers(progress: Progress): Promise<Servers> {
+  const assets = await findKubebuilderAssets();
+  if (assets) return assets;
+  const [folder = ''] = await ensureTargets(SOURCE, [SERVERS], progress);
+  return builtServers(folder);
 }
 
-/** The folder of Multus, the CNI plugins, and what holds the namespaces they work in (`netbed`, `hotplug`). */
-export function ensureNetworkBinaries(progress: Progress): Promise<string> {
-  return ensureModule(join(SOURCES, 'network'), progress);
+function builtServers(folder: string): Servers {
+  const command = join(folder, 'apiserver');
+  return { etcd: { command, args: ['etcd'] }, apiServer: { command, args: ['kube-apiserver'] } };
+}
+
+/** The folder of Multus, the CNI plugins, and the programs that hold the network namespaces (`netbed`, `hotplug`). */
+export async function ensureNetworkBinaries(progress: Progress): Promise<string> {
+  const [folder = ''] = await ensureTargets(SOURCE, [NETWORK], progress);
+  return folder;
 }
 
 /**
  * @param source folder of a Go module
- * @returns the folder that holds the module's binaries, which is there only as a whole
+ * @returns the folder that holds all commands of the module
  */
 export async function ensureModule(source: string, progress: Progress): Promise<string> {
-  const goVersion = await findGo();
-  const folder = join(cacheFolder(), `${basename(source)}-${await hashOfSources(source, goVersion)}`);
-  if (!existsSync(folder)) await build(source, folder, progress);
+  const name = basename(source);
+  const [folder = ''] = await ensureTargets(source, [{ name, title: name, packages: ['./...'] }], progress);
   return folder;
+}
+
+/** @returns the folder of each target, which is there only as a whole */
+async function ensureTargets(source: string, targets: readonly Target[], progress: Progress): Promise<string[]> {
+  const goVersion = await findGo();
+  const folders = await Promise.all(
+    targets.map(async (target) => join(cacheFolder(), `${target.name}-${await keyOf(source, target, goVersion)}`)),
+  );
+  const missing = targets.flatMap((target, index) => {
+    const folder = folders[index] ?? '';
+    return existsSync(folder) ? [] : [{ ...target, folder }];
+  });
+  if (missing.length > 0) await build(source, missing, progress);
+  return folders;
 }
 
 function cacheFolder(): string {
@@ -71,54 +120,35 @@ async function findGo(): Promise<string> {
   return version;
 }
 
-async function hashOfSources(source: string, goVersion: string): Promise<string> {
-  const hash = createHash('sha256').update(`${goVersion} ${process.platform} ${process.arch}\n`);
-  const files = (await readdir(source, { recursive: true })).filter((file) => /\.go$|^go\.(mod|sum)$/.test(file));
+/** A hash of everything that decides what the binaries of a target are. */
+async function keyOf(source: string, { packages }: Target, goVersion: string): Promise<string> {
+  const hash = createHash('sha256').update(`${goVersion} ${process.platform} ${process.arch} ${BUILD_FLAGS}\n`);
+  const folders = packages.flatMap((path) => /^\.\/(?:\.\.\.)?(.*)/.exec(path)?.[1] ?? []);
+  const isPart = (file: string) => file.endsWith('.go') && folders.some((folder) => file.startsWith(folder));
+  const files = (await readdir(source, { recursive: true })).filter(
+    (file) => /^go\.(mod|sum)$/.test(file) || isPart(file),
+  );
   for (const file of files.sort()) hash.update(`${file}\n`).update(await readFile(join(source, file)));
   return hash.digest('hex').slice(0, 16);
 }
 
 /** Builds elsewhere and renames, so that builders running at once never see half a folder. */
-async function build(source: string, folder: string, progress: Progress): Promise<void> {
-  const module = basename(source);
-  await mkdir(dirname(folder), { recursive: true });
-  const scratch = await mkdtemp(join(dirname(folder), '.build-'));
-  const started = Date.now();
-  const elapsed = () => `${((Date.now() - started) / 1000).toFixed(0)} s`;
-  progress(`building ${module} (once; some minutes with cold Go caches)`);
-  const ticker = setInterval(() => progress(`  still building ${module}, ${elapsed()}`), PROGRESS_EVERY_MS);
+async function build(source: string, targets: readonly BuildTarget[], progress: Progress): Promise<void> {
+  await mkdir(cacheFolder(), { recursive: true });
+  const scratch = await mkdtemp(join(cacheFolder(), '.build-'));
+  const unfinished = targets.map((target, index) => ({ ...target, folder: join(scratch, String(index)) }));
   try {
-    await compile(source, scratch);
-    await moveInto(scratch, folder);
-    progress(`built ${module} in ${elapsed()}`);
+    await goBuild(source, unfinished, progress);
+    for (const [index, { folder }] of targets.entries()) await moveTo(folder, unfinished[index]?.folder ?? '');
   } finally {
-    clearInterval(ticker);
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-async function moveInto(scratch: string, folder: string): Promise<void> {
+async function moveTo(folder: string, built: string): Promise<void> {
   try {
-    await rename(scratch, folder);
+    await rename(built, folder);
   } catch (error) {
-    if (!existsSync(folder)) throw error; // else somebody else has built the same in the meantime
+    if (!existsSync(folder)) throw error; // another process has built the same in the meantime
   }
-}
-
-/** Builds the commands of a module, and those of other modules that it names as its tools. */
-function compile(source: string, folder: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', `${folder}/`, './...', 'tool'], {
-      cwd: source,
-      env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly' },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    let complaints = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (complaints = (complaints + text).slice(-4000)));
-    child.once('error', reject);
-    child.once('close', (code) => {
-      if (code === 0) resolve();
-      else reject(new Error(`go build in ${source} ended with ${code ?? 'a signal'}:\n${complaints}`));
-    });
-  });
 }

@@ -5,8 +5,9 @@ import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/credentials.js';
 import { Transport } from '../../kube/transport.js';
 import { ApiServer } from './api-server.js';
-import { ensureControlPlaneBinary, type Progress } from './binaries.js';
+import { ensureServers, type Progress } from './binaries.js';
 import { Etcd } from './etcd.js';
+import type { Servers } from './kubebuilder-assets.js';
 import { writeKubeconfig, type ClusterAccess } from './kubeconfig.js';
 import { withFreePorts } from './ports.js';
 import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
@@ -33,10 +34,10 @@ export interface ControlPlane extends ClusterAccess, Omit<Workspace, 'close' | '
  * @throws {Error} with the end of a log when one of them ends; nothing is left running then, but the logs stay
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const binary = await ensureControlPlaneBinary(options.progress ?? (() => undefined));
+  const servers = await ensureServers(options.progress ?? (() => undefined));
   const workspace = await openWorkspace(options);
   try {
-    return await startControlPlaneOn(workspace, binary, options.apiServerFlags);
+    return await startControlPlaneOn(workspace, servers, options.apiServerFlags);
   } catch (error) {
     await workspace.abandon();
     throw error;
@@ -46,13 +47,13 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 /** The same on a site that is there already, and that stays the caller's to close when this fails. */
 export async function startControlPlaneOn(
   workspace: Workspace,
-  binary: string,
+  programs: Servers,
   apiServerFlags: readonly string[] = [],
 ): Promise<ControlPlane> {
   const token = randomBytes(16).toString('hex');
   const tokenFile = join(workspace.dataDir, 'tokens.csv');
   await writeFile(tokenFile, `${token},admin,admin,system:masters\n`, { mode: 0o600 });
-  const servers = await startServers({ site: workspace, binary, tokenFile, apiServerFlags });
+  const servers = await startServers({ workspace, programs, tokenFile, apiServerFlags });
   const cluster = { server: servers.apiServer.url, caBundle: workspace.certificates.caBundle };
   const kubeconfig = await writeKubeconfig(join(workspace.workDir, 'admin.kubeconfig'), cluster, token);
   const transport = new Transport(await loadCredentials({ kubeconfig }), { connections: 32 });
@@ -64,19 +65,26 @@ export async function startControlPlaneOn(
 }
 
 interface ServerOptions {
-  readonly site: Workspace;
-  readonly binary: string;
+  readonly workspace: Workspace;
+  readonly programs: Servers;
   readonly tokenFile: string;
   readonly apiServerFlags: readonly string[];
 }
 
 function startServers(options: ServerOptions): Promise<{ etcd: Etcd; apiServer: ApiServer }> {
-  const { site, binary, tokenFile, apiServerFlags: flags } = options;
+  const { workspace, programs, tokenFile, apiServerFlags: flags } = options;
   return withFreePorts(3, async ([client, peer, port]) => {
-    const etcd = new Etcd({ ...site, binary, ports: { client: client!, peer: peer! } });
+    const etcd = new Etcd({ ...workspace, program: programs.etcd, ports: { client: client!, peer: peer! } });
     try {
       await etcd.start();
-      const apiServer = new ApiServer({ ...site, binary, tokenFile, port: port!, flags, etcd });
+      const apiServer = new ApiServer({
+        ...workspace,
+        program: programs.apiServer,
+        tokenFile,
+        port: port!,
+        flags,
+        etcd,
+      });
       await apiServer.start();
       return { etcd, apiServer };
     } catch (error) {

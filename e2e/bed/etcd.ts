@@ -1,11 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Program } from './kubebuilder-assets.js';
 import type { Child, Processes } from './processes.js';
 import { waitReady } from './ready.js';
 
 interface EtcdOptions {
   readonly processes: Processes;
-  readonly binary: string;
+  readonly program: Program;
   readonly dataDir: string;
   readonly ports: { readonly client: number; readonly peer: number };
 }
@@ -22,13 +23,13 @@ export class Etcd {
   }
 
   async start(): Promise<void> {
-    const { processes, binary, ports } = this.#options;
+    const { processes, program, ports } = this.#options;
     const peer = `http://127.0.0.1:${ports.peer}`;
     const child = processes.start({
       name: 'etcd',
-      command: binary,
+      command: program.command,
       args: [
-        'etcd',
+        ...program.args,
         `--data-dir=${this.#folder()}`,
         `--listen-client-urls=${this.url}`,
         `--advertise-client-urls=${this.url}`,

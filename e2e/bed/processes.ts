@@ -25,8 +25,16 @@ export interface ChildOptions {
 }
 
 /** The standard output of a command that ends by itself. */
-export async function capture(command: string, args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(command, [...args], { maxBuffer: 64 << 20, encoding: 'utf8' });
+export async function capture(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<string> {
+  const { stdout } = await promisify(execFile)(command, [...args], {
+    ...options,
+    maxBuffer: 64 << 20,
+    encoding: 'utf8',
+  });
   return stdout;
 }
 

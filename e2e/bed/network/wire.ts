@@ -154,23 +154,26 @@ export class Wire {
   }
 }
 
+/** Why this machine cannot have real pod networks, as far as that is known before anything is built. */
+export function noRealNetworks(): string | undefined {
+  if (process.env.HOLDFAST_BED_NETWORK === 'simulated') return 'HOLDFAST_BED_NETWORK is "simulated"';
+  return process.platform === 'linux' ? undefined : 'real ones need Linux';
+}
+
 /**
  * Starts the wire.
  * @returns undefined, after a line of progress that says why, where this machine allows none of it
  */
 export async function openWire(processes: Processes, progress: Progress): Promise<Wire | undefined> {
-  if (process.env.HOLDFAST_BED_NETWORK === 'simulated') {
-    progress('pod networks are simulated, as HOLDFAST_BED_NETWORK asks');
-    return undefined;
-  }
-  if (process.platform !== 'linux') {
-    progress('pod networks are simulated: real ones need Linux');
+  const reason = noRealNetworks();
+  if (reason !== undefined) {
+    progress(`pod networks are simulated: ${reason}`);
     return undefined;
   }
   const wire = new Wire(processes, await ensureNetworkBinaries(progress));
   const missing = await wire.probe();
   if (missing === '') return wire;
-  progress(`pod networks are simulated, since this machine does not allow real ones: ${missing}`);
+  progress(`pod networks are simulated: this machine does not allow real ones: ${missing}`);
   await wire.child.stop();
   return undefined;
 }
