@@ -8,7 +8,7 @@ import { conditionOf } from '../story/addresses.js';
 import { untilValue } from '../bed/wait.js';
 import { CLAIM, type Allocation, type DemoContext, VM } from './context.js';
 
-/** The launchers of the hero, with what they ask Multus for. */
+/** Prints the launchers of the VM with their network elements. */
 export async function showLaunchers({ story, narrator }: DemoContext): Promise<void> {
   for (const pod of await story.launchers(VM)) {
     narrator.show(`pod ${pod.metadata.name}`, `on ${pod.spec?.nodeName ?? 'no node yet'}`);
@@ -23,11 +23,11 @@ function networkElements(pod: Pod): string[] {
 
 export async function checkReferences({ story, narrator }: DemoContext, expectation: string): Promise<void> {
   const [only] = await story.references(VM);
-  const right = only?.[podInterfaceName('data')] === CLAIM && only[podInterfaceName('guest')] === undefined;
-  narrator.check(expectation, right);
+  const isRight = only?.[podInterfaceName('data')] === CLAIM && only[podInterfaceName('guest')] === undefined;
+  narrator.check(expectation, isRight);
 }
 
-/** Every lease of this story: address → owner. */
+/** Prints the leases of the demo's namespace. */
 export async function showLeases({ story, narrator }: DemoContext): Promise<void> {
   const leases = [...(await story.addresses.leases()).values()];
   narrator.show('AddressLeases', leases.length === 0 ? 'none' : String(leases.length));
@@ -46,7 +46,7 @@ function leaseRow({ spec }: AddressLease): string[] {
 
 type Counts = Partial<Omit<AddressPoolStatus, 'conditions'>>;
 
-/** Counts are written about once a second here: waits until they are right. */
+/** Waits until the status of the pool has these counts: it is written about once a second here. */
 export async function checkPool(
   { story, narrator, pool }: DemoContext,
   expectation: string,
@@ -71,39 +71,42 @@ function describeCounts(status: AddressPoolStatus | undefined): string {
   ].join(', ');
 }
 
-/** The hero's claim is the one that it was, and has what it had; so say its status and the leases. */
+/** Checks that the VM still has the same claim, addresses and leases. */
 export async function checkUnchanged(
   { story, narrator }: DemoContext,
-  holding: Allocation,
+  allocation: Allocation,
   when: string,
 ): Promise<void> {
   const claim = await story.waitForClaim(CLAIM);
   const leases = await story.addresses.leases();
   const ips = claim.status?.ips ?? [];
   narrator.show(`IPAMClaim ${CLAIM}`, `status.ips ${ips.join(' ')}`);
-  const { uid } = holding.claim.metadata;
-  narrator.check(`${when}, the claim is the same`, claim.metadata.uid === uid);
-  const leased = [...holding.leases].every(([address, leaseUid]) => {
+  const { uid } = allocation.claim.metadata;
+  narrator.check(`${when}, it has the same claim`, claim.metadata.uid === uid);
+  const leased = [...allocation.leases].every(([address, leaseUid]) => {
     const lease = leases.get(address);
     const isHeld = lease?.spec.owner?.uid === uid && lease?.spec.releasedAt === undefined;
     return isHeld && lease?.metadata.uid === leaseUid;
   });
-  narrator.check('its addresses too, with the very same leases', ips.join() === holding.ips.join() && leased);
+  narrator.check(
+    `${when}, it has the same addresses, held by the same leases`,
+    ips.join() === allocation.ips.join() && leased,
+  );
 }
 
 /**
- * Somebody new asks for an address while there is none: the IPAM is at work, and gives nothing away that is held.
- * @param timeoutMs more than a write waits that the API server refused while it came up
+ * Creates a claim while the pool is full: the IPAM must answer, and must not allocate an address that is held.
+ * @param timeoutMs longer than the retry of a write that the API server rejected while it started
  */
 export async function checkNewClaim({ story, narrator, network }: DemoContext, timeoutMs = 100_000): Promise<void> {
   await story.claims.createPlain('newcomer', network);
   const condition = await untilValue(
-    'IPAMClaim newcomer to have an answer',
+    'IPAMClaim newcomer to have a condition',
     async () => conditionOf(await story.waitForClaim('newcomer')),
     (found) => found !== undefined,
     { timeoutMs },
   ).catch(() => undefined);
-  narrator.show('IPAMClaim newcomer', condition?.message ?? 'has no answer');
-  narrator.check('a claim that is new gets nothing, and hears why', condition?.reason === 'SubnetExhausted');
+  narrator.show('IPAMClaim newcomer', condition?.message ?? 'has no condition');
+  narrator.check('a new claim gets no address, and its condition says why', condition?.reason === 'SubnetExhausted');
   await story.claims.remove('newcomer');
 }

@@ -10,16 +10,16 @@ export async function deleteVm(context: DemoContext, allocation: Allocation): Pr
   await story.deleteVm(VM, 'Background');
   await story.waitGone(VM);
   narrator.show('VM, VMI and launcher', 'gone');
-  await narrator.checkSoon('the claim went with it', story.claims.waitGone(CLAIM));
+  await narrator.checkSoon('the claim of the VM is deleted', story.claims.waitGone(CLAIM));
   await narrator.checkSoon(
-    'its addresses are released, and rest before anybody may have them',
+    'its addresses are released, and cool down before they can be allocated again',
     waitReleased(context, allocation),
   );
   await showLeases(context);
   const waiting = await story.waitForClaim('late.data');
-  narrator.check('VM late still waits', waiting.status?.ips?.length === 0);
+  narrator.check('VM late still waits for an address', waiting.status?.ips?.length === 0);
   const counts = { leased: 2, cooling: 2, free: CAPACITY - 4 };
-  await checkPool(context, 'the pool counts them as cooling down', { counts });
+  await checkPool(context, 'the status of the pool counts them as cooling down', { counts });
 }
 
 function waitReleased({ story }: DemoContext, { claim, leases }: Allocation): Promise<unknown> {
@@ -32,7 +32,7 @@ function waitReleased({ story }: DemoContext, { claim, leases }: Allocation): Pr
   });
 }
 
-/** What was the hero's is of use to who waited longest. */
+/** The released addresses go to the VM that waits. */
 export async function waitReused(context: DemoContext, { ips }: Allocation): Promise<void> {
   const { story, narrator } = context;
   narrator.chapter('The addresses have cooled down');
@@ -43,15 +43,15 @@ export async function waitReused(context: DemoContext, { ips }: Allocation): Pro
     (found) => found.includes(freed),
     { timeoutMs: COOLED_WITHIN_MS },
   );
-  await narrator.checkSoon(`VM late, which waited, has ${freed} now`, wait);
+  await narrator.checkSoon(`VM late, which waited, now has ${freed}`, wait);
   const counts = { leased: 4, cooling: 0, free: CAPACITY - 4 };
-  await checkPool(context, 'and what nobody waits for is free', { counts, timeoutMs: COOLED_WITHIN_MS });
+  await checkPool(context, 'addresses for which no claim waits are free', { counts, timeoutMs: COOLED_WITHIN_MS });
   await showLeases(context);
 }
 
 export async function deleteEverything(context: DemoContext): Promise<void> {
   const { story, narrator, pool } = context;
-  narrator.chapter('All VMs are deleted, and NAD blue');
+  narrator.chapter('All VMs and NAD blue are deleted');
   await Promise.all(['other', 'late'].map((name) => story.deleteVm(name, 'Background')));
   await Promise.all(['other', 'late'].map((name) => story.waitGone(name)));
   await narrator.checkSoon('no claim is left', story.waitForClaims([]));
@@ -62,19 +62,19 @@ export async function deleteEverything(context: DemoContext): Promise<void> {
   const isDeleted = until(`AddressPool ${pool} to be deleted`, async () => {
     return (await story.client.get(ADDRESS_POOLS, { name: pool })).metadata.deletionTimestamp;
   });
-  await narrator.checkSoon('the pool is deleted with the NAD that it was derived from', isDeleted);
+  await narrator.checkSoon('the pool is deleted with the NAD from which it was derived', isDeleted);
 }
 
-/** What was seen of every moment between the chapters. */
+/** Reports the invariants that were checked at every change of a lease or claim. */
 export function checkObservations(
   { narrator }: DemoContext,
   { events, releases, violations }: ClaimLeaseObserver,
 ): void {
-  narrator.chapter('Somebody watched all leases and claims from the first to the last');
-  narrator.show('changes seen', `${String(events)}, of which ${String(releases)} are releases`);
+  narrator.chapter('All changes of leases and claims were watched during these steps');
+  narrator.show('observed changes', `${String(events)}, of which ${String(releases)} are releases`);
   for (const violation of violations) narrator.say(`  ${violation}`);
   narrator.check(
-    'no address ever had two owners, left a claim that was there, or was given on before it had cooled down',
+    'no address had two owners, left its claim while the claim existed, or was allocated again before its cool-down ended',
     violations.length === 0 && releases > 0,
   );
 }

@@ -4,11 +4,11 @@ import type { BedWithHoldfast } from '../environment.js';
 import type { Story } from '../story/story.js';
 import type { Narrator } from './narrator.js';
 
-/** What every chapter is told with. */
+/** Shared by all steps of the demo. */
 export interface DemoContext {
   readonly story: Story;
   readonly narrator: Narrator;
-  /** Undefined on a cluster that is not ours: no process of it is killed. */
+  /** Undefined on a cluster that E2E_KUBECONFIG names: its processes are not killed. */
   readonly bed: BedWithHoldfast | undefined;
   /** The CNI network of the NAD blue. */
   readonly network: string;
@@ -16,22 +16,22 @@ export interface DemoContext {
   readonly pool: string;
 }
 
-/** The hero, with a claim that is to be its own for life. */
+/** The VM that keeps its addresses, and its claim. */
 export const VM = 'web';
 export const CLAIM = 'web.data';
 
-/** Has two IPv4 addresses: who is given a stopped VM's address by mistake is seen at once. */
+/** Only two IPv4 addresses, so that the loss of a stopped VM's address shows at once. */
 export const SUBNETS: readonly PoolSubnet[] = [
   { cidr: '10.100.0.0/30' },
   { cidr: 'fd00:100::/64', ranges: ['fd00:100::10-fd00:100::1f'] },
 ];
 export const CAPACITY = 2 + 16;
 
-/** Long enough to be looked at, short enough to be waited for. A cluster's `--max-staleness` may make it longer. */
+/** Long enough to be seen, short enough to wait for. A cluster's `--max-staleness` may make it longer. */
 export const COOLDOWN_SECONDS = 5;
 export const COOLED_WITHIN_MS = 150_000;
 
-/** What the hero got, and is to keep. */
+/** What the VM got and must keep. */
 export interface Allocation {
   readonly claim: IPAMClaim;
   /** With prefix lengths, IPv4 first. */

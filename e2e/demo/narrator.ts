@@ -5,13 +5,13 @@ function paint(code: number, text: string): string {
   return colourful ? `\u001B[${String(code)}m${text}\u001B[0m` : text;
 }
 
-/** Prints a story to the terminal: numbered steps, what is looked at, and what was found. */
+/** Prints the demo to the terminal: numbered steps, facts from the cluster, and the results of checks. */
 export class Narrator {
   #step = 0;
-  #broken = 0;
-  readonly #began = Date.now();
+  #failed = 0;
+  readonly #startedAt = Date.now();
 
-  /** Something that takes a while has come a step further. */
+  /** A step of something that takes a while. */
   progress(line: string): void {
     stdout.write(paint(2, `   ${this.#elapsed()}  ${line}\n`));
   }
@@ -30,19 +30,19 @@ export class Narrator {
     stdout.write(`   ${line}\n`);
   }
 
-  /** Prose of any length, in lines that can be read. */
+  /** Prose of any length, broken into lines. */
   paragraph(prose: string): void {
     stdout.write(prose.replace(/(.{1,110})(?: |$)/g, '   $1\n'));
   }
 
-  /** What somebody types at a terminal. */
+  /** A command as it is typed at a terminal. */
   command(text: string): void {
     const [first = '', ...rest] = text.split('\n');
     stdout.write(`\n   ${paint(2, '$')} ${paint(1, first)}\n`);
     for (const line of rest) stdout.write(`${paint(2, `   ${line}`)}\n`);
   }
 
-  /** And what it answers. */
+  /** The output of a command. */
   output(text: string): void {
     for (const line of text.split('\n')) stdout.write(`   ${line}\n`);
   }
@@ -62,13 +62,13 @@ export class Narrator {
     }
   }
 
-  /** A promise of Holdfast, kept or not. */
+  /** The result of a check. */
   check(expectation: string, isMet: boolean): void {
-    if (!isMet) this.#broken++;
-    stdout.write(`   ${isMet ? paint(32, '✓') : paint(31, '✗ BROKEN:')} ${expectation}\n`);
+    if (!isMet) this.#failed++;
+    stdout.write(`   ${isMet ? paint(32, '✓') : paint(31, '✗ FAILED:')} ${expectation}\n`);
   }
 
-  /** A promise that takes a while: broken where the wait for it gives up. The story goes on either way. */
+  /** A check that takes a while, and fails if the wait for it does. The demo goes on either way. */
   async checkSoon(expectation: string, wait: Promise<unknown>): Promise<void> {
     try {
       await wait;
@@ -79,15 +79,15 @@ export class Narrator {
     }
   }
 
-  /** @returns how many promises were not kept */
+  /** @returns the number of failed checks */
   end(): number {
-    const verdict =
-      this.#broken === 0 ? paint(32, 'Every promise was kept.') : paint(31, `${String(this.#broken)} broken.`);
-    stdout.write(`\n${verdict} (${this.#elapsed().trim()})\n`);
-    return this.#broken;
+    const result =
+      this.#failed === 0 ? paint(32, 'All checks passed.') : paint(31, `${String(this.#failed)} checks failed.`);
+    stdout.write(`\n${result} (${this.#elapsed().trim()})\n`);
+    return this.#failed;
   }
 
   #elapsed(): string {
-    return `${((Date.now() - this.#began) / 1000).toFixed(1).padStart(6)} s`;
+    return `${((Date.now() - this.#startedAt) / 1000).toFixed(1).padStart(6)} s`;
   }
 }

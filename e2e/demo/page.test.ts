@@ -9,7 +9,7 @@ import { PROGRAMS } from './page/terminal.js';
 
 const README = join(import.meta.dirname, '..', '..', 'README.md');
 
-describe('the page that the demo follows', () => {
+describe('The page that the demo runs', () => {
   let page: Page = { title: '', sections: [] };
 
   before(async () => {
@@ -19,19 +19,19 @@ describe('the page that the demo follows', () => {
   const steps = () => page.sections.flatMap((section) => section.steps);
   const typed = () => steps().flatMap(({ run, commands }) => (run === 'here' ? commands : []));
 
-  it('holds nothing that the demo does not understand', () => {
+  it('contains only commands that the demo supports', () => {
     expect(typed().length).to.be.greaterThan(30);
     for (const command of typed()) parseCommand(command, programOf(command, PROGRAMS));
   });
 
-  it('is run as a whole, but for the installation', () => {
+  it('is run completely, except for the installation', () => {
     const done = steps().filter(({ run }) => run === 'done');
     expect(done.flatMap(({ commands }) => commands.map(({ text }) => text))).to.deep.equal([
       'kubectl apply --server-side -k overlay',
     ]);
   });
 
-  it('shows what follows from commands that only look, or are refused', () => {
+  it('shows the output of commands that read or are rejected', () => {
     const changing = steps().filter(
       ({ commands, shown }) => shown && !programOf(commands.at(-1)!, PROGRAMS).isReadOnly,
     );
@@ -39,7 +39,7 @@ describe('the page that the demo follows', () => {
     expect(changing).to.have.length(1);
   });
 
-  it('asks for a real network where it pings', () => {
+  it('marks output of pings as needing real pod networks', () => {
     const pings = steps().filter(({ commands }) => commands.some(({ words }) => words.includes('exec')));
     expect(pings).not.to.be.empty;
     for (const { line, commands, shown } of pings) {
@@ -48,11 +48,11 @@ describe('the page that the demo follows', () => {
     }
   });
 
-  it('removes what it made', () => {
+  it('deletes everything that it creates', () => {
     expect(typed().at(-1)?.text).to.equal('kubectl delete namespace tryout');
   });
 
-  it('is what the README says in short', async () => {
+  it('contains the commands of the README', async () => {
     const [, block = ''] = /## On your cluster\n[^]*?```sh\n([^]*?)```/.exec(await readFile(README, 'utf8')) ?? [];
     const short = commandsOf(block.split('\n'));
     expect(short).not.to.be.empty;

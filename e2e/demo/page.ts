@@ -1,4 +1,4 @@
 import { join } from 'node:path';
 
-/** What the demo follows. */
+/** The page whose commands the demo runs. */
 export const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'tutorials', 'bridge-in-five-minutes.md');

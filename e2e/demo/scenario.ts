@@ -8,33 +8,33 @@ import type { Narrator } from './narrator.js';
 import { COOLDOWN_SECONDS, type DemoContext } from './context.js';
 import { injectFaults } from './fault-steps.js';
 
-/** The life of one VM with two secondary networks, told step by step with the objects as they are. */
+/** Takes a VM with two secondary networks from creation to deletion, and shows the objects after each step. */
 export async function runScenario(story: Story, narrator: Narrator, bed: BedWithHoldfast | undefined): Promise<void> {
-  narrator.part('A network with too few addresses, and trouble');
-  const stage: DemoContext = { story, narrator, bed, ...(await defineNetworks(story, narrator)) };
-  const observer = startObserver(stage);
+  narrator.part('A VM keeps its addresses in a full pool, and while processes are killed');
+  const context: DemoContext = { story, narrator, bed, ...(await defineNetworks(story, narrator)) };
+  const observer = startObserver(context);
   try {
-    await runSteps(stage);
+    await runSteps(context);
   } finally {
     await observer.stop();
   }
-  checkObservations(stage, observer);
+  checkObservations(context, observer);
 }
 
-async function runSteps(stage: DemoContext): Promise<void> {
-  await checkNewPool(stage);
-  const holding = await createVm(stage);
-  await startVm(stage, holding);
-  await stopVm(stage, holding);
-  await startVmAgain(stage, holding);
-  await injectFaults(stage, holding);
-  await deleteVm(stage, holding);
-  await waitReused(stage, holding);
-  await deleteEverything(stage);
+async function runSteps(context: DemoContext): Promise<void> {
+  await checkNewPool(context);
+  const allocation = await createVm(context);
+  await startVm(context, allocation);
+  await stopVm(context, allocation);
+  await startVmAgain(context, allocation);
+  await injectFaults(context, allocation);
+  await deleteVm(context, allocation);
+  await waitReused(context, allocation);
+  await deleteEverything(context);
 }
 
 function startObserver({ story, network, bed }: DemoContext): ClaimLeaseObserver {
-  // elsewhere nobody knows whether our clock is the cluster's
+  // on another cluster, its clock may differ from ours
   const cooldownMs = bed === undefined ? 0 : COOLDOWN_SECONDS * 1000;
   const observer = new ClaimLeaseObserver(story.client, { space: network, cooldownMs, namespace: story.namespace });
   observer.start();

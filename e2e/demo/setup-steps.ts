@@ -6,9 +6,9 @@ import type { Narrator } from './narrator.js';
 import { CAPACITY, CLAIM, COOLDOWN_SECONDS, type Allocation, type DemoContext, SUBNETS, VM } from './context.js';
 import { bareAddress } from '../../test/bare-address.js';
 
-/** @returns name of the CNI network whose addresses Holdfast gives, and of its pool */
+/** @returns the name of the CNI network whose addresses Holdfast allocates, and of its pool */
 export async function defineNetworks(story: Story, narrator: Narrator): Promise<Pick<DemoContext, 'network' | 'pool'>> {
-  narrator.chapter('A network admin defines two networks');
+  narrator.chapter('An administrator creates two networks');
   const network = await story.addresses.createNetwork('blue', SUBNETS, { cooldownSeconds: COOLDOWN_SECONDS });
   await story.network('green', { persistent: false });
   narrator.show('NAD blue', '"allowPersistentIPs": true, "ipam": {"type": "holdfast", …}');
@@ -20,10 +20,10 @@ export async function defineNetworks(story: Story, narrator: Narrator): Promise<
 
 export async function checkNewPool(context: DemoContext): Promise<void> {
   const counts = { capacity: CAPACITY, leased: 0, free: CAPACITY };
-  await checkPool(context, 'blue has a pool: two IPv4 addresses and sixteen of IPv6, all free', { counts });
+  await checkPool(context, 'the pool of blue has two IPv4 and sixteen IPv6 addresses, and all are free', { counts });
 }
 
-/** @returns what the VM has from now on */
+/** @returns the claim and the addresses that the VM must keep */
 export async function createVm(context: DemoContext): Promise<Allocation> {
   const { story, narrator } = context;
   narrator.chapter(`A VM owner creates VM ${VM}: interface data on blue, interface guest on green`);
@@ -32,11 +32,14 @@ export async function createVm(context: DemoContext): Promise<Allocation> {
   const claim = await story.waitForClaim(CLAIM);
   showClaim(narrator, claim);
   const names = await story.claimNames();
-  narrator.check('the interface on the persistent network has a claim, the other has none', names.join() === CLAIM);
-  narrator.check('before the VM ever ran, its claim has an IPv4 and an IPv6 address of the pool', isDualStack(ips));
+  narrator.check(
+    'the interface on the persistent network has a claim, and the other interface has none',
+    names.join() === CLAIM,
+  );
+  narrator.check('the claim has an IPv4 and an IPv6 address of the pool before the VM first runs', isDualStack(ips));
   const leases = await checkLeases(context, claim, ips);
   const counts = { leased: 2, heldByStopped: 2, free: CAPACITY - 2 };
-  await checkPool(context, 'the pool counts them', { counts });
+  await checkPool(context, 'the status of the pool counts these two addresses', { counts });
   return { claim, ips, leases };
 }
 
@@ -63,7 +66,7 @@ async function checkLeases(
   const leases = await context.story.addresses.leases();
   const owned = ips.every((ip) => leases.get(bareAddress(ip))?.spec.owner?.uid === uid);
   context.narrator.check(
-    'each of them is leased to the claim, and nothing else is',
+    'there is one lease for each address of the claim, and no other lease',
     owned && leases.size === ips.length,
   );
   return new Map([...leases].map(([address, { metadata }]) => [address, metadata.uid ?? '']));

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { parsePage } from './document.js';
 
-describe('a page that is followed', () => {
-  it('has sections, and steps with what is said and shown about them', () => {
+describe('The parser of a demo page', () => {
+  it('returns sections with their steps, prose and expected output', () => {
     const markdown = [
       '# In no time',
       'Welcome.',
@@ -39,20 +39,24 @@ describe('a page that is followed', () => {
   });
 
   const faulty = [
-    { name: 'a block of another kind', lines: ['## A', '```yaml', 'a: b', '```'], expect: 'line 2: a block "yaml"' },
+    {
+      name: 'a block of another kind',
+      lines: ['## A', '```yaml', 'a: b', '```'],
+      expect: 'line 2: a block of kind "yaml"',
+    },
     { name: 'a block that has no end', lines: ['## A', '```sh', 'a'], expect: 'line 2: the block has no end' },
     { name: 'an empty block', lines: ['## A', '```sh', '```'], expect: 'line 2: the block is empty' },
     {
-      name: 'something shown without a command',
+      name: 'an output without a command',
       lines: ['## A', '```text', 'a', '```'],
-      expect: 'line 2: no commands',
+      expect: 'line 2: an output has no commands',
     },
-    { name: 'a block before all sections', lines: ['```sh', 'a', '```'], expect: 'line 1: a block stands before' },
+    { name: 'a block before all sections', lines: ['```sh', 'a', '```'], expect: 'line 1: a block comes before' },
     { name: 'half a command', lines: ['## A', '```sh', 'a |', '```'], expect: 'line 2: "a |"' },
   ];
-  for (const { name, lines, expect: complaint } of faulty) {
-    it(`has no ${name}`, () => {
-      expect(() => parsePage(lines.join('\n'))).to.throw(complaint);
+  for (const { name, lines, expect: message } of faulty) {
+    it(`rejects ${name}, and names the line`, () => {
+      expect(() => parsePage(lines.join('\n'))).to.throw(message);
     });
   }
 });

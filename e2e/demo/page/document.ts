@@ -1,6 +1,6 @@
 import { type Command, commandsOf } from './shell.js';
 
-/** A page that somebody follows at a terminal. */
+/** A page of commands and their output. */
 export interface Page {
   readonly title: string;
   readonly sections: readonly PageSection[];
@@ -11,33 +11,33 @@ export interface PageSection {
   readonly steps: readonly PageStep[];
 }
 
-/** A block of commands, and what is seen after the last of them. */
+/** A block of commands, and the output of the last one. */
 export interface PageStep {
-  /** Of the block's opening, 1-based. */
+  /** The first line of the block, 1-based. */
   readonly line: number;
   /** The paragraph before the block, without Markdown. */
   readonly prose: string;
   readonly commands: readonly Command[];
-  /** `done`: was done before the demo began, by other means. */
+  /** `done`: the bed has done it before the demo began. */
   readonly run: 'here' | 'done';
   readonly shown: ExpectedOutput | undefined;
 }
 
-/** What the page says that the last command prints. */
+/** The output of the last command as the page shows it. */
 export interface ExpectedOutput {
   readonly lines: readonly string[];
-  /** True only where pods have real networks. */
+  /** The output needs real pod networks. */
   readonly needsWire: boolean;
 }
 
-/** Behind the opening of a fenced block. */
+/** The info string of a fenced block. */
 const BLOCK_KINDS = ['sh', 'sh done', 'text', 'text wire'] as const;
 type BlockKind = (typeof BLOCK_KINDS)[number];
 
 /**
- * Reads a page of blocks that are run (`sh`), were run before (`sh done`), or show what the block before them prints (`text`;
- * `text wire`: where pods have real networks).
- * @throws {Error} naming the line, for a block that is none of these
+ * Parses a page. Its blocks are commands (`sh`), commands that were run before (`sh done`), or the output of the block before
+ * (`text`; `text wire` if it needs real pod networks).
+ * @throws {Error} naming the line, for any other block
  */
 export function parsePage(markdown: string): Page {
   const reader = new PageReader();
@@ -60,7 +60,7 @@ class PageReader {
   title = '';
   readonly sections: { title: string; steps: MutableStep[] }[] = [];
   #prose: string[] = [];
-  /** The block that may be shown next. */
+  /** The block whose output may follow. */
   #last: MutableStep | undefined;
 
   text(line: string): void {
@@ -76,21 +76,21 @@ class PageReader {
     const kind = BLOCK_KINDS.find((one) => one === info);
     if (kind === undefined) {
       throw new Error(
-        `line ${String(line)}: a block "${info}" cannot be followed: there are ${BLOCK_KINDS.join(', ')}`,
+        `line ${String(line)}: a block of kind "${info}" is not supported, only ${BLOCK_KINDS.join(', ')}`,
       );
     }
     if (kind === 'sh' || kind === 'sh done') this.#commands(line, kind, lines);
     else this.#shown(line, { lines, needsWire: kind === 'text wire' });
   }
 
-  /** Of several paragraphs the last one leads to the block. */
+  /** Of several paragraphs, the last one belongs to the block. */
   #paragraph(): void {
     if (this.#prose.length > 0) this.#prose.push('');
   }
 
   #commands(line: number, kind: BlockKind, lines: readonly string[]): void {
     const section = this.sections.at(-1);
-    if (section === undefined) throw new Error(`line ${String(line)}: a block stands before the first section`);
+    if (section === undefined) throw new Error(`line ${String(line)}: a block comes before the first section`);
     const paragraphs = this.#prose.join('\n').trim().split('\n\n');
     this.#prose = [];
     const run = kind === 'sh' ? 'here' : 'done';
@@ -105,7 +105,7 @@ class PageReader {
   }
 
   #shown(line: number, shown: ExpectedOutput): void {
-    if (this.#last === undefined) throw new Error(`line ${String(line)}: no commands stand before what is shown`);
+    if (this.#last === undefined) throw new Error(`line ${String(line)}: an output has no commands before it`);
     this.#last.shown = shown;
     this.#last = undefined;
   }

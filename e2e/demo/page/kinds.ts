@@ -28,7 +28,7 @@ const KINDS: Resource = {
   namespaced: false,
 };
 
-/** As people call them at a terminal. */
+/** Names of kinds that kubectl understands. */
 const BY_NAME: Readonly<Record<string, Resource>> = {
   pod: PODS,
   pods: PODS,
@@ -50,7 +50,7 @@ const BY_NAME: Readonly<Record<string, Resource>> = {
 export function kindCalled(name: string): Resource {
   const found = BY_NAME[name];
   if (found === undefined)
-    throw new Error(`"${name}" is no kind that the demo knows: ${Object.keys(BY_NAME).join(', ')}`);
+    throw new Error(`the demo does not know the kind "${name}", only ${Object.keys(BY_NAME).join(', ')}`);
   return found;
 }
 
@@ -58,16 +58,16 @@ export function kindOf({ apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'ki
   const found = Object.values(BY_NAME).find(
     (one) => one.kind === kind && (one.group === '' ? one.version : `${one.group}/${one.version}`) === apiVersion,
   );
-  if (found === undefined) throw new Error(`the demo knows no ${String(kind)} of ${String(apiVersion)}`);
+  if (found === undefined) throw new Error(`the demo does not know the kind ${String(kind)} of ${String(apiVersion)}`);
   return found;
 }
 
-/** Where an object is that somebody in this namespace names. */
+/** Resolves a name in the current namespace. */
 export function refTo(resource: Resource, name: string, namespace: string): { namespace?: string; name: string } {
   return resource.namespaced ? { namespace, name } : { name };
 }
 
-/** As kubectl says what it has done something to. */
+/** An object as kubectl names it in its output. */
 export function callOf({ kind, group }: Resource, name: string): string {
   return `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}/${name}`;
 }

@@ -2,7 +2,7 @@ import { resourcePath } from '../../../kube/resource.js';
 import { kindCalled, refTo } from './kinds.js';
 import { type Action, type Arguments, rejectUnknownFlags, type Program } from './program.js';
 
-/** What the API server answers to who asks for a table. */
+/** The API server's answer to a request for a table. */
 interface Table {
   readonly columnDefinitions: readonly { readonly name: string; readonly priority: number }[];
   readonly rows: readonly { readonly cells: readonly unknown[] }[];
@@ -20,7 +20,8 @@ export const get: Program = {
     const output = args.flags.get('-o') ?? '';
     const [, path] = JSON_PATH.exec(output) ?? [];
     if (path !== undefined) return readField(args, path.slice(1).split('.'));
-    if (!['', 'wide'].includes(output)) throw new Error(`-o ${output} is not known: wide, or jsonpath={.a.b}`);
+    if (!['', 'wide'].includes(output))
+      throw new Error(`the demo does not support -o ${output}: use wide or jsonpath={.a.b}`);
     return readTable(args, output === 'wide');
   },
 };

@@ -13,7 +13,7 @@ const apply: Program = {
   isEmulated: () => false,
   parse(args) {
     rejectUnknownFlags(args, ['-f']);
-    if (args.flags.get('-f') !== '-') throw new Error('the demo applies what it is fed: -f -');
+    if (args.flags.get('-f') !== '-') throw new Error('the demo supports "kubectl apply" only with -f -');
     const objects = parseAllDocuments(args.input ?? '').map((document) => document.toJS() as KubeObject);
     const placed = objects.map((object) => ({ object, resource: kindOf(object) }));
     return async ({ client, namespace }) => {
@@ -44,7 +44,7 @@ const createNamespace: Program = {
   },
 };
 
-/** The kubeconfig may be somebody's: it stays as it is. */
+/** Does not write to the kubeconfig, which may belong to the user. */
 const setNamespace: Program = {
   prefix: 'kubectl config set-context --current',
   isReadOnly: false,
@@ -64,7 +64,7 @@ const patch: Program = {
   isEmulated: () => false,
   parse(args) {
     rejectUnknownFlags(args, ['--type', '-p']);
-    if (args.flags.get('--type') !== 'json') throw new Error('the demo knows patches of --type=json');
+    if (args.flags.get('--type') !== 'json') throw new Error('the demo supports only patches of --type=json');
     const operations = JSON.parse(args.flags.get('-p') ?? '') as JsonPatchOperation[];
     const [kind = '', name = ''] = args.names;
     const resource = kindCalled(kind);
@@ -86,7 +86,8 @@ const wait: Program = {
     const [kind = '', name = ''] = (args.names[0] ?? '').split('/');
     const resource = kindCalled(kind);
     const [what, type = ''] = (args.flags.get('--for') ?? '').split('=');
-    if (what !== 'condition' && what !== 'delete') throw new Error(`the demo waits for condition=… or delete`);
+    if (what !== 'condition' && what !== 'delete')
+      throw new Error(`the demo supports --for=condition=… and --for=delete`);
     return async ({ client, namespace }) => {
       const ref = refTo(resource, name, namespace);
       const isSo = async () => {
@@ -140,7 +141,7 @@ function scheduling(verb: 'cordon' | 'uncordon'): Program {
   };
 }
 
-/** What kubectl does, as far as the page needs it. */
+/** Emulates kubectl, as far as the page needs it. */
 export const KUBECTL: readonly Program[] = [
   apply,
   createNamespace,

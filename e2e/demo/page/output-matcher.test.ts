@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { OutputMatcher } from './output-matcher.js';
 
-describe('what a page shows and what is seen', () => {
+describe('Matching the output of a command with the page', () => {
   const table = ['NAME              ADDRESS      NODE     AGE', 'blue.10-1-0-5     10.1.0.5     node-1   21s'];
 
-  it('agree in spite of spaces, ages and the names of this cluster', () => {
+  it('ignores spaces, ages, and the names that differ between clusters', () => {
     const lexicon = new OutputMatcher();
     expect(lexicon.matches(table, ['NAME ADDRESS NODE AGE', 'blue.10-1-0-77 10.1.0.77 worker.example 2m3s'])).to.equal(
       true,
@@ -22,12 +22,12 @@ describe('what a page shows and what is seen', () => {
     { name: 'one name means two things', seen: ['NAME ADDRESS NODE AGE', 'blue.10-1-0-5 10.1.0.6 node-1 3s'] },
   ];
   for (const { name, seen } of differing) {
-    it(`differ where ${name}`, () => {
+    it(`fails if ${name}`, () => {
       expect(new OutputMatcher().matches(table, seen)).to.equal(false);
     });
   }
 
-  it('differ where what has one meaning already is seen with another, or two names mean the same', () => {
+  it('fails if a known name has another value, or if two names have the same value', () => {
     const lexicon = new OutputMatcher();
     expect(lexicon.matches(['web 10.1.0.5'], ['web 10.1.0.9'])).to.equal(true);
     expect(lexicon.matches(['web 10.1.0.5'], ['web 10.1.0.8'])).to.equal(false);
@@ -35,7 +35,7 @@ describe('what a page shows and what is seen', () => {
     expect(lexicon.matches(['more 10.1.0.6'], ['more 10.1.0.8'])).to.equal(true);
   });
 
-  it('agree in any order of lines, and learn nothing from lines that do not belong together', () => {
+  it('accepts lines in any order, and remembers no names from lines that do not match', () => {
     const lexicon = new OutputMatcher();
     expect(lexicon.matches(['10.1.0.5 web', '10.1.0.6 10.1.0.5'], ['10.1.0.9 10.1.0.8', '10.1.0.8 web'])).to.equal(
       true,
@@ -43,7 +43,7 @@ describe('what a page shows and what is seen', () => {
     expect(lexicon.substitute('10.1.0.5 10.1.0.6')).to.equal('10.1.0.8 10.1.0.9');
   });
 
-  it('leave out what … stands for', () => {
+  it('accepts any lines or words in the place of …', () => {
     const lexicon = new OutputMatcher();
     expect(lexicon.matches(['web … 5'], ['web anything 5'])).to.equal(true);
     expect(lexicon.matches(['web … 5'], ['web 5'])).to.equal(false);

@@ -1,10 +1,10 @@
-/** What nobody sees as the page shows it: figures, and how long ago something was. */
+/** Values that differ each time: figures and ages. */
 const VARYING_VALUES = [
   { page: String.raw`\d+\.\d+(?:\/\d+\.\d+)*`, real: String.raw`\d+(?:\.\d+)?(?:\/\d+(?:\.\d+)?)*` },
   { page: String.raw`(?<=^| )(?:\d+[dhms]){1,2}(?= |$)`, real: String.raw`(?:\d+[dhms]){1,2}(?: \(x\d+ over \S+\))?` },
   { page: String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, real: String.raw`\S+Z` },
 ];
-/** Names that differ from one cluster to another, and always mean the same on one. */
+/** Names that differ between clusters, but are always the same on one cluster. */
 const NAMES = [
   { page: String.raw`\d{1,3}(?:\.\d{1,3}){3}`, real: String.raw`\d{1,3}(?:\.\d{1,3}){3}` },
   { page: String.raw`\d{1,3}(?:-\d{1,3}){3}`, real: String.raw`\d{1,3}(?:-\d{1,3}){3}` },
@@ -13,25 +13,25 @@ const NAMES = [
   { page: String.raw`\bkubevirt-migrate-vm-[a-z0-9]{5}\b`, real: String.raw`kubevirt-migrate-vm-[a-z0-9]+` },
 ];
 const EVERY_NAME = new RegExp(NAMES.map(({ page }) => page).join('|'), 'g');
-/** Names first: an address looks like figures. */
+/** Names come first because an address looks like figures. */
 const PLACEHOLDERS = new RegExp([...NAMES, ...VARYING_VALUES].map(({ page }) => `(${page})`).join('|'), 'g');
-/** A line that stands for any number of lines, or a word for any other. */
+/** A line that stands for any number of lines, or a word that stands for any word. */
 const ELLIPSIS = '…';
 
 type ActualNames = ReadonlyMap<string, string>;
 
-/** What the names on a page mean on this cluster. No two names mean the same. */
+/** Maps the names on a page to those of this cluster, one to one. */
 export class OutputMatcher {
   #meanings: ActualNames = new Map();
 
-  /** Says it with this cluster's names, where they are known. */
+  /** Replaces the names of the page by those of this cluster, as far as they are known. */
   substitute(text: string): string {
     return text.replace(EVERY_NAME, (name) => likePlaceholder(name, this.#meanings.get(withDots(name))) ?? name);
   }
 
   /**
-   * Whether what is seen is what the page shows, but for the order of lines, spaces between words, figures and ages. Names that
-   * the page shows for the first time mean from now on what is seen in their place.
+   * Whether the actual output is that of the page, apart from the order of lines, spaces, figures and ages. A name that the
+   * page shows for the first time is from now on mapped to the actual one.
    */
   matches(shown: readonly string[], seen: readonly string[]): boolean {
     const wanted = shown.map(normalizeSpaces).filter((line) => line !== '' && line !== ELLIPSIS);
@@ -83,7 +83,7 @@ function withName(known: ActualNames | undefined, name: string, value = ''): Act
   return new Map([...known, [name, withDots(value)]]);
 }
 
-/** In names of leases, addresses have dashes. */
+/** Names of leases contain addresses with dashes. */
 function withDots(name: string): string {
   return /^\d+(-\d+){3}$/.test(name) ? name.replaceAll('-', '.') : name;
 }

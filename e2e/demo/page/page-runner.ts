@@ -10,7 +10,7 @@ import { PingMonitor } from './ping-monitor.js';
 const RETRY_FOR_MS = 60_000;
 const RETRY_EVERY_MS = 150;
 
-/** Types what a page says, word for word, and compares what is seen with what it shows. */
+/** Runs the commands of a page, and compares their output with the page. */
 export class PageRunner {
   readonly #terminal: Terminal;
   readonly #narrator: Narrator;
@@ -23,7 +23,7 @@ export class PageRunner {
     this.#witness = new PingMonitor(terminal);
   }
 
-  /** Ends where it could not go on: the narrator has said why. */
+  /** Stops at the first command that fails, after the narrator has printed the reason. */
   async run(sections: readonly PageSection[]): Promise<void> {
     for (const section of sections) if (!(await this.#section(section))) return;
   }
@@ -63,23 +63,23 @@ export class PageRunner {
     const { text, input } = command;
     this.#narrator.command(input === undefined ? text : `${text} <<EOF\n${input}EOF`);
     if (shown?.needsWire === true && !this.#terminal.hasNetworks) {
-      this.#narrator.say('(left out: the networks of pods are simulated on this machine)');
+      this.#narrator.say('(skipped: pod networks are simulated on this machine)');
       return true;
     }
     const { output, agrees } = await this.#run(command, shown);
     this.#narrator.output(output.text);
     if (output.succeeded) this.#witness.noteCommand(command);
     if (shown !== undefined) this.#compare(shown, agrees);
-    else if (!output.succeeded) this.#narrator.check(`"${text}" can be done`, false);
+    else if (!output.succeeded) this.#narrator.check(`"${text}" succeeds`, false);
     return agrees;
   }
 
   #compare({ lines }: ExpectedOutput, agrees: boolean): void {
-    this.#narrator.check('as the page shows it', agrees);
+    this.#narrator.check('the output is as on the page', agrees);
     if (!agrees) this.#narrator.output(['The page shows:', ...lines].join('\n'));
   }
 
-  /** What only looks is run again until it shows what it should, as somebody at a terminal does. */
+  /** Repeats a command that only reads until its output matches. */
   async #run(command: Command, shown: ExpectedOutput | undefined): Promise<{ output: Output; agrees: boolean }> {
     let output: Output = { text: '', succeeded: false };
     const attempt = async () => {

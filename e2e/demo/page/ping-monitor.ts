@@ -5,7 +5,7 @@ import type { Command } from './shell.js';
 
 const EVERY_MS = 20;
 
-/** Goes on pinging what was pinged last, to tell how long it was away. */
+/** Keeps pinging the target of the last ping, and measures how long it did not answer. */
 export class PingMonitor {
   readonly #terminal: Terminal;
   #last: { readonly pod: string; readonly target: string } | undefined;
@@ -15,7 +15,7 @@ export class PingMonitor {
     this.#terminal = terminal;
   }
 
-  /** Something was done at the terminal. */
+  /** Remembers the pod and target of a ping. */
   noteCommand({ words }: Command): void {
     const [, verb, pod = ''] = words;
     if (verb === 'exec') this.#last = { pod, target: words.at(-1) ?? '' };
@@ -32,13 +32,13 @@ export class PingMonitor {
     };
   }
 
-  /** @returns what there is to tell, and how it went */
+  /** @returns a label and a result to print; nothing if no ping ran */
   async stop(): Promise<[string, string][]> {
     const pings = this.#pings;
     this.#pings = undefined;
     // the pod that pings may be gone
     const result = await pings?.lasting.stop().catch(() => undefined);
-    return result === undefined ? [] : [[`on the wire, ${pings?.target ?? ''}`, describePings(result)]];
+    return result === undefined ? [] : [[`pings to ${pings?.target ?? ''}`, describePings(result)]];
   }
 }
 

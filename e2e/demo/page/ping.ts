@@ -1,26 +1,26 @@
 import type { PingResult } from '../../bed/network/wire-events.js';
 import { rejectUnknownFlags, argumentsOf, type Program } from './program.js';
 
-/** On the wire of the demo itself, where the containers of pods do not run. */
+/** Pings from the network namespace of a pod, because its containers do not run. */
 export const ping: Program = {
   prefix: 'kubectl exec',
   isReadOnly: true,
   isEmulated: ({ wire }) => wire !== undefined,
   parse({ names: [pod = ''], podCommand: [command, ...rest] }) {
-    if (command !== 'ping') throw new Error('the demo runs ping in pods, and nothing else');
+    if (command !== 'ping') throw new Error('the demo can run only ping in pods');
     const args = argumentsOf(rest, undefined);
     rejectUnknownFlags(args, ['-c']);
     const count = Number(args.flags.get('-c') ?? '');
     const [target = ''] = args.names;
     return async ({ wire, namespace }) => {
-      if (wire === undefined) throw new Error('there are no networks of pods here that could be pinged on');
+      if (wire === undefined) throw new Error('pings need real pod networks, which this machine does not allow');
       const place = await wire.locationOf({ namespace, name: pod });
       return report(target, await wire.wire.ping(place, target, { count }));
     };
   },
 };
 
-/** In the form of ping, with the figures that the wire has. */
+/** The result in the format of ping. */
 function report(target: string, { sent, received, lost, rttMs, error }: PingResult): string {
   return [
     `PING ${target} (${target}): 56 data bytes`,

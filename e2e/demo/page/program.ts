@@ -2,27 +2,27 @@ import type { Client } from '../../../kube/client.js';
 import type { WireLocation, Wire } from '../../bed/network/wire.js';
 import type { Command } from './shell.js';
 
-/** Where commands of a page are run. */
+/** The environment in which the commands of a page run. */
 export interface Terminal {
   readonly client: Client;
-  /** Of the cluster's admin. */
+  /** Path of the administrator's kubeconfig. */
   readonly kubeconfig: string;
-  /** Of whoever says none. */
+  /** The namespace of commands that name none. */
   namespace: string;
-  /** Undefined: kubectl is not installed here, and what it does is done in its stead. */
+  /** Undefined: kubectl is not installed, and is emulated. */
   readonly kubectl: Kubectl | undefined;
-  /** False where the networks of pods are simulated. */
+  /** False if pod networks are simulated. */
   readonly hasNetworks: boolean;
-  /** Undefined where the demo has no hand in the networks of pods. */
+  /** Undefined if the demo has no access to the networks of pods. */
   readonly wire: PodWire | undefined;
 }
 
-/** Runs the real one. */
+/** Runs the real kubectl. */
 export type Kubectl = (args: readonly string[], input: string | undefined) => Promise<Output>;
 
 export interface PodWire {
   readonly wire: Wire;
-  /** Where a pod is on it. @throws {Error} where the pod has no network */
+  /** The network namespace of a pod. @throws {Error} if the pod has no network */
   locationOf(ref: { namespace: string; name: string }): Promise<WireLocation>;
 }
 
@@ -31,30 +31,30 @@ export interface Output {
   readonly succeeded: boolean;
 }
 
-/** What a command does, once it is understood. @throws {Error} in the words of who refuses it */
+/** A parsed command. @throws {Error} with the message of the API server that rejects it */
 export type Action = (terminal: Terminal) => Promise<string>;
 
 export interface Program {
-  /** The words with which its commands begin. */
+  /** The first words of its commands. */
   readonly prefix: string;
-  /** It only looks, and may be run again until it sees something. */
+  /** It changes nothing, so it may be repeated until its output is as expected. */
   readonly isReadOnly: boolean;
-  /** The demo does it itself, even where the program is installed. */
+  /** The demo emulates it even if the program is installed. */
   isEmulated(terminal: Terminal): boolean;
-  /** @throws {Error} for arguments that it does not know */
+  /** @throws {Error} for unknown arguments */
   parse(args: Arguments): Action;
 }
 
-/** What follows the words with which a command begins. */
+/** The words of a command after its prefix. */
 export interface Arguments {
   readonly names: readonly string[];
   readonly flags: ReadonlyMap<string, string>;
-  /** What stands behind `--`. */
+  /** The words after `--`. */
   readonly podCommand: readonly string[];
   readonly input: string | undefined;
 }
 
-/** Flags whose value is a word of its own. */
+/** Flags whose value is the next word. */
 const FLAGS_WITH_SEPARATE_VALUE = ['-f', '-l', '-o', '-p', '-c', '--field-selector'];
 
 export function argumentsOf(words: readonly string[], input: string | undefined): Arguments {
@@ -70,10 +70,10 @@ export function argumentsOf(words: readonly string[], input: string | undefined)
   return { names, flags, podCommand: words.slice(dashes + 1), input };
 }
 
-/** @throws {Error} for a flag that is not among those */
+/** @throws {Error} for a flag that is not in the list */
 export function rejectUnknownFlags({ flags }: Arguments, known: readonly string[]): void {
   for (const flag of flags.keys()) {
-    if (!known.includes(flag)) throw new Error(`the flag ${flag} is not one that the demo knows: ${known.join(', ')}`);
+    if (!known.includes(flag)) throw new Error(`the demo does not support the flag ${flag}, only ${known.join(', ')}`);
   }
 }
 
@@ -82,7 +82,7 @@ export function programOf(command: Command, programs: readonly Program[]): Progr
   const found = programs.find(({ prefix }) => line.startsWith(`${prefix} `));
   if (found === undefined) {
     throw new Error(
-      `"${command.text}" is no command that the demo knows: ${programs.map(({ prefix }) => prefix).join(', ')}`,
+      `the demo does not support "${command.text}", only ${programs.map(({ prefix }) => prefix).join(', ')}`,
     );
   }
   return found;

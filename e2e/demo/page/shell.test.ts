@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { commandsOf } from './shell.js';
 
-describe('the commands of a block', () => {
-  it('are words a line, without quotes, comments and empty lines', () => {
+describe('The parser of a block of commands', () => {
+  it('returns the words of each line, without quotes, comments and empty lines', () => {
     const [one, two, ...more] = commandsOf([
       '# a comment',
       `kubectl get x -o jsonpath='{.a b}'  "c d"`,
@@ -14,7 +14,7 @@ describe('the commands of a block', () => {
     expect(more).to.deep.equal([]);
   });
 
-  it('are fed with what stands up to the end that they name', () => {
+  it('returns here-documents as input', () => {
     expect(commandsOf(["kubectl apply -f - <<'EOF'", 'a: $b', 'EOF', 'kubectl get x'])).to.deep.equal([
       { text: 'kubectl apply -f -', words: ['kubectl', 'apply', '-f', '-'], input: 'a: $b\n' },
       { text: 'kubectl get x', words: ['kubectl', 'get', 'x'] },
@@ -23,7 +23,7 @@ describe('the commands of a block', () => {
 
   const refused = ['kubectl get x | grep y', 'a && b', 'echo $HOME', 'ls *', 'cat > x', `kubectl get 'x`, 'cat <<EOF'];
   for (const line of refused) {
-    it(`are not for a whole shell: ${line}`, () => {
+    it(`rejects shell syntax that it does not support: ${line}`, () => {
       expect(() => commandsOf([line])).to.throw(line.replace(' <<EOF', ''));
     });
   }

@@ -1,20 +1,20 @@
-/** One command of a block, as a shell would see it. */
+/** One command of a block, parsed as a shell does. */
 export interface Command {
-  /** As it stands on the page, without what it is fed. */
+  /** As on the page, without its here-document. */
   readonly text: string;
   /** Without quotes. */
   readonly words: readonly string[];
-  /** What `<<EOF` feeds it. */
+  /** The here-document. */
   readonly input?: string;
 }
 
 const HERE_DOCUMENT = /\s<<(['"]?)(\w+)\1$/;
-/** What a shell gives a meaning that is not known here, where it is not quoted. */
+/** Characters with a meaning for a shell that is not supported here, unless they are quoted. */
 const SPECIAL = /[|&;<>()$`\\*?]/;
 
 /**
- * The commands of a block: a word and its arguments a line, with quotes and here-documents, and nothing else of a shell.
- * @throws {Error} at what else a shell knows
+ * Parses the commands of a block, one on each line, with quotes and here-documents.
+ * @throws {Error} for any other shell syntax
  */
 export function commandsOf(lines: readonly string[]): Command[] {
   const commands: Command[] = [];
@@ -26,7 +26,8 @@ export function commandsOf(lines: readonly string[]): Command[] {
     else {
       const from = at + 1;
       at = lines.indexOf(end ?? '', from);
-      if (at < 0) throw new Error(`the text after "${line}" has no end: write ${end ?? ''} on a line of its own`);
+      if (at < 0)
+        throw new Error(`the here-document after "${line}" has no end: write ${end ?? ''} on a line of its own`);
       const text = line.slice(0, -marked.length);
       commands.push({ text, words: wordsOf(text), input: `${lines.slice(from, at).join('\n')}\n` });
     }
@@ -39,9 +40,9 @@ function wordsOf(line: string): string[] {
   const words = [''];
   for (const { groups = {} } of pieces) {
     const { space, single, double, plain = '', rest } = groups;
-    if (rest !== undefined) throw new Error(`"${line}" opens a quote that it does not close`);
+    if (rest !== undefined) throw new Error(`"${line}" has an unclosed quote`);
     if (SPECIAL.test(plain))
-      throw new Error(`"${line}" has ${plain}, which is for a whole shell: quote it, or do without`);
+      throw new Error(`"${line}" contains ${plain}, which the demo does not support: quote it or remove it`);
     if (space !== undefined) words.push('');
     else words.push(`${words.pop() ?? ''}${single ?? double ?? plain}`);
   }

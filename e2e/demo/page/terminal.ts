@@ -11,11 +11,11 @@ import { type Output, type Program, programOf, type Terminal, parseCommand } fro
 import type { Command } from './shell.js';
 import { VIRTCTL } from './virtctl.js';
 
-/** All that the page may tell somebody to type. */
+/** The programs that a page may use. */
 export const PROGRAMS: readonly Program[] = [...KUBECTL, ping, ...VIRTCTL];
 
 export async function openTerminal({ client, kubeconfig, bed }: Environment): Promise<Terminal> {
-  // what it remembers of one bed is of no use for the next
+  // a discovery cache of an earlier bed would be wrong for this one
   const cache = bed === undefined ? {} : { KUBECACHEDIR: join(bed.dataDir, 'kubectl') };
   const env = { ...process.env, KUBECONFIG: kubeconfig, ...cache };
   const kubectl = (args: readonly string[], input = '') => execute('kubectl', args, { env, input });
@@ -34,13 +34,13 @@ export async function openTerminal({ client, kubeconfig, bed }: Environment): Pr
   };
 }
 
-/** Runs a command of the page by the real program if it is there, or does what that one would do. */
+/** Runs a command of the page with the real program if it is installed, or emulates it. */
 export async function run(command: Command, terminal: Terminal): Promise<Output> {
   const program = programOf(command, PROGRAMS);
   const action = parseCommand(command, program);
   const [name, ...args] = command.words;
   if (name === 'kubectl' && terminal.kubectl !== undefined && !program.isEmulated(terminal)) {
-    // kubectl warns of a namespace for what lies in none
+    // kubectl warns if a cluster-scoped object is given a namespace
     const where = args.includes('namespace') ? [] : [`--namespace=${terminal.namespace}`];
     return terminal.kubectl([...where, ...args], command.input);
   }
@@ -51,7 +51,7 @@ export async function run(command: Command, terminal: Terminal): Promise<Output>
   }
 }
 
-/** In kubectl's words. */
+/** An error as kubectl prints it. */
 function refusal({ words }: Command, error: unknown): string {
   if (!(error instanceof StatusError)) return `error: ${messageOf(error)}`;
   const { reason, status, details } = error;
@@ -70,7 +70,7 @@ async function execute(
   { env, input }: { env: NodeJS.ProcessEnv; input: string },
 ): Promise<Output> {
   const child = spawn(command, args, { env, stdio: 'pipe' });
-  child.stdin.on('error', () => undefined); // it may end before it has read all
+  child.stdin.on('error', () => undefined); // it may exit before it has read all input
   child.stdin.end(input);
   const ended = once(child, 'close').then(([code]) => code === 0);
   try {

@@ -29,5 +29,5 @@ function migrationOf({ namespace, name }: { namespace: string; name: string }) {
   return { metadata, spec: { vmiName: name } };
 }
 
-/** What virtctl does: it is never installed with the bed. */
+/** Emulates virtctl, which is never installed with the bed. */
 export const VIRTCTL: readonly Program[] = (['start', 'stop', 'restart', 'migrate'] as const).map(subresourceVerb);
