@@ -35,7 +35,7 @@ describeOnBed('200 VMs in a /24 that come and go', (story, bed) => {
     }
     await crowd.grow();
     await until(
-      'all to be settled',
+      'claims and leases to be consistent',
       () => {
         const open = observer.inconsistencies();
         if (open.length > 0) throw new Error(open.slice(0, 5).join('; '));

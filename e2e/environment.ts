@@ -8,13 +8,13 @@ import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/credentials.js';
 import { Transport } from '../kube/transport.js';
 
-/** What the suites run against: a cluster with KubeVirt, Multus and Holdfast. */
+/** The cluster that the suites test, with KubeVirt, Multus and Holdfast. */
 export interface Environment {
-  /** As a cluster admin. */
+  /** With the rights of a cluster administrator. */
   readonly client: Client;
   /** Path of the admin's kubeconfig. */
   readonly kubeconfig: string;
-  /** Undefined on a cluster that is not ours: nothing is simulated there, and there is no switch to turn. */
+  /** Undefined on a cluster that `E2E_KUBECONFIG` names: nothing is simulated there. */
   readonly bed: BedWithHoldfast | undefined;
   stop(): Promise<void>;
 }
@@ -23,11 +23,11 @@ export interface BedWithHoldfast extends Bed {
   readonly controller: HoldfastProcess;
   readonly webhook: HoldfastProcess;
   readonly ipam: HoldfastProcess;
-  /** Undefined where the pods' networks are simulated: nobody asks for addresses there. */
+  /** Undefined if pod networks are simulated, because then no CNI plugin runs. */
   readonly agents: Agents | undefined;
 }
 
-/** Whether the suites run on a bed of their own. */
+/** Whether the suites run on a bed. */
 export const onBed = process.env.E2E_KUBECONFIG === undefined;
 
 /** The cluster that `E2E_KUBECONFIG` names, where Holdfast is installed already; without it, a bed that runs Holdfast. */
@@ -43,7 +43,7 @@ export async function startEnvironment(progress: (line: string) => void): Promis
 
 /**
  * A bed on which the shipped manifests are applied and all processes are ready.
- * @param options.isBuilt what runs is built already: to build it again would take it from those that run
+ * @param options.isBuilt skips the build, which would replace the files of processes that run
  */
 export async function startBedWithHoldfast(
   progress: (line: string) => void,

@@ -4,7 +4,7 @@ let started: Environment | undefined;
 
 /** The cluster that the suites share. */
 export function environment(): Environment {
-  if (started === undefined) throw new Error('the environment is there only while tests run');
+  if (started === undefined) throw new Error('the environment exists only while tests run');
   return started;
 }
 

@@ -30,8 +30,8 @@ describe('The progress of a Go build', () => {
 describe('The announcement of a Go build', () => {
   it('names what is built, how long that takes on this machine, and that it happens once', () => {
     expect(announcement(['etcd', 'Multus'], 2400, 2)).to.equal(
-      'building etcd, Multus from source, which happens only once: 2400 packages, about 5 min on 2 cores',
+      'building etcd, Multus from source, which happens only once: 2400 packages, about 4 min on 2 cores',
     );
-    expect(announcement(['etcd'], 2400, 8)).to.match(/about 2 min on 8 cores$/);
+    expect(announcement(['etcd'], 2400, 8)).to.match(/about 1 min on 8 cores$/);
   });
 });

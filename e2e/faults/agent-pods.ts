@@ -12,13 +12,13 @@ import type { Story } from '../story/story.js';
 import { until, untilValue } from '../bed/wait.js';
 import { bareAddress } from '../../test/bare-address.js';
 
-/** Of ordinary pods, whose only network is a story's. */
+/** The interface of ordinary pods on their only secondary network. */
 export const NET1 = 'net1';
 
-/** Controllers of Kubernetes that lost the API server come back late. */
+/** Kubernetes' controllers reconnect late after the API server was down. */
 const RECOVERY_TIMEOUT = { timeoutMs: 90_000 };
 
-/** Ordinary pods of a story, and what they have on the wire. */
+/** Ordinary pods of a story, and the addresses of their interfaces. */
 export class AgentPods {
   readonly #story: Story;
   readonly #wire: BedWire;
@@ -28,10 +28,10 @@ export class AgentPods {
     this.#wire = wire;
   }
 
-  /** Makes a pod on a node. @param nad whose interface it has as {@link NET1} */
+  /** Creates a pod on a node. @param nad of its interface {@link NET1} */
   async create(name: string, node: string, nad = 'blue'): Promise<Pod> {
     const { namespace, client } = this.#story;
-    const account = this.#story.ref('default'); // pods need it, and a new namespace gets it later
+    const account = this.#story.ref('default'); // pods need it, and it is created some time after its namespace
     const hasAccount = () => client.find(SERVICE_ACCOUNTS, account);
     await until('the namespace to have its service account', hasAccount, RECOVERY_TIMEOUT);
     const spec = { nodeName: node, containers: [{ name: 'main', image: 'example.com/nothing' }] };
@@ -39,7 +39,7 @@ export class AgentPods {
     return client.create(PODS, { metadata, spec });
   }
 
-  /** Waits until the pod runs. @returns its addresses on the wire, without prefix lengths, sorted */
+  /** Waits until the pod runs. @returns its addresses, without prefix lengths, sorted */
   async waitRunning(name: string, interfaceName = NET1): Promise<string[]> {
     const pod = await untilValue(
       `pod ${name} to run`,
@@ -50,7 +50,7 @@ export class AgentPods {
     return until(`pod ${name} to be on the wire`, () => this.waitForInterface(pod, interfaceName));
   }
 
-  /** What an interface has, without prefix lengths, sorted. */
+  /** The addresses of an interface, without prefix lengths, sorted. */
   async waitForInterface(pod: Pod, interfaceName = NET1): Promise<string[]> {
     return (await this.#wire.addressesOf(pod, interfaceName)).map(bareAddress).sort();
   }
@@ -59,7 +59,7 @@ export class AgentPods {
     return this.#story.client.get(PODS, this.#story.ref(name));
   }
 
-  /** @param byForce without a word to the kubelet */
+  /** @param byForce without waiting for the kubelet */
   async delete(name: string, byForce = false): Promise<void> {
     const options = byForce ? { gracePeriodSeconds: 0 } : {};
     await this.#story.client.delete(PODS, this.#story.ref(name), options);
@@ -78,13 +78,13 @@ export class AgentPods {
   }
 }
 
-/** The notes of deletions that the agent of a node has still to make good. */
+/** The files of pending deletes of a node's agent. */
 export function pendingDeletesOn(bed: Bed, node: string): string[] {
   const folder = join(runDirOf(bed, node), 'deletions');
   return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
 }
 
-/** Where the agent of a node has its socket. */
+/** The folder with the socket of a node's agent. */
 export function runDirOf(bed: Bed, node: string): string {
   return join(nodeFolder(bed, node), 'run-holdfast');
 }

@@ -8,18 +8,18 @@ import type { Bed } from '../bed/bed.js';
 import type { Agents } from '../holdfast/agents.js';
 import { AGENTS_NAMESPACE } from '../holdfast/install.js';
 
-/** Called when a write was carried out, and before its answer is passed on. @param what method and path */
+/** Called after the API server has carried out a write, before its answer is forwarded. @param what method and path */
 export type OnWrite = (what: string) => Promise<void> | undefined;
 
-/** The line between the agent of a node and the API server, in a story's hand. */
+/** A proxy between the agent of a node and the API server, with which a test can cut or delay their connection. */
 export class AgentProxy {
-  /** What was asked for and carried out, by method and path, in order. */
+  /** The successful requests in order: method and path. */
   readonly requests: string[] = [];
   readonly #server: Server;
   readonly #upstream: string;
   readonly #agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   readonly #onWrite: OnWrite;
-  /** Watches that were answered. */
+  /** Open watches. */
   readonly #watches = new Set<IncomingMessage>();
   #isCut = false;
   #isBlind = false;
@@ -50,7 +50,7 @@ export class AgentProxy {
     return this.requests.filter((what) => !what.startsWith('GET '));
   }
 
-  /** Nobody answers any more. */
+  /** Closes all connections and rejects new ones. */
   disconnect(): void {
     this.#isCut = true;
     this.#server.closeAllConnections();
@@ -60,13 +60,13 @@ export class AgentProxy {
     this.#isCut = false;
   }
 
-  /** Watches say nothing any more; all else is answered. */
+  /** Holds back the events of watches; all other requests are answered. */
   pauseWatches(): void {
     this.#isBlind = true;
     for (const watch of this.#watches) watch.pause();
   }
 
-  /** Watches say at once what they have missed. */
+  /** Delivers the events that were held back. */
   resumeWatches(): void {
     this.#isBlind = false;
     for (const watch of this.#watches) watch.resume();
@@ -95,7 +95,7 @@ export class AgentProxy {
       if (!what.startsWith('GET ')) await this.#onWrite(what);
     }
     outgoing.writeHead(status, answer.headers);
-    outgoing.flushHeaders(); // a watch may have nothing to say for long
+    outgoing.flushHeaders(); // a watch may have no event for a long time
     if (what.includes('watch=true')) this.#passWatch(answer, outgoing);
     else answer.pipe(outgoing);
   }
@@ -119,7 +119,7 @@ export interface AgentProxyOptions {
   readonly onWrite?: OnWrite;
 }
 
-/** The agent of a node behind a line. */
+/** An agent that reaches the API server through a proxy. */
 export interface ProxiedAgent {
   readonly proxy: AgentProxy;
   /** Starts the agent, and waits until it is ready. */
@@ -127,7 +127,7 @@ export interface ProxiedAgent {
   readonly launch: () => Promise<void>;
 }
 
-/** Tells a story in which the agent of a node reaches the API server by a line only. Afterwards it runs as before. */
+/** Runs a test while the agent of a node reaches the API server only through a proxy. Afterwards the agent runs as before. */
 export async function withAgentProxy(
   options: AgentProxyOptions,
   run: (agent: ProxiedAgent) => Promise<void>,

@@ -6,7 +6,7 @@ import type { Client } from '../../kube/client.js';
 import { Reflector } from '../../kube/reflector.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
 
-/** What may follow what; '': the block is its node's. */
+/** The allowed transitions of a block's release state; '': the block is assigned, and not marked for release. */
 const TRANSITIONS: Readonly<Record<string, readonly string[]>> = {
   '': ['marked-for-release'],
   'marked-for-release': ['ready-for-release', 'do-not-release', 'released', ''],
@@ -15,18 +15,18 @@ const TRANSITIONS: Readonly<Record<string, readonly string[]>> = {
   released: [],
 };
 
-/** A block from its beginning to its end. */
+/** What was observed of one block. */
 interface BlockHistory {
   readonly node: string;
   readonly cidr: Cidr;
   readonly states: string[];
   readonly reasons: Set<string>;
-  /** Versions between which it was given back. */
+  /** Intervals of resourceVersions in which its node must not use it. */
   readonly returnedIntervals: { readonly from: bigint; to?: bigint }[];
   isGone: boolean;
 }
 
-/** Watches the blocks of a pool and the leases of its address space: who says what of a block, and who picks from it when. */
+/** Watches the blocks of a pool and the leases of its address space, and checks the release handshake. */
 export class BlockObserver {
   readonly violations: string[] = [];
   readonly #pool: string;
@@ -34,7 +34,7 @@ export class BlockObserver {
   readonly #leases: Reflector<AddressLease>;
   /** By UID. */
   readonly #lives = new Map<string, BlockHistory>();
-  /** By name, the UID of whoever had it last. */
+  /** UID of the last owner, by name of the lease. */
   readonly #holders = new Map<string, string | undefined>();
   readonly #taken: { lease: AddressLease; at: bigint }[] = [];
 
@@ -69,7 +69,7 @@ export class BlockObserver {
     this.#leases.start();
   }
 
-  /** @returns what never may happen */
+  /** @returns violations of invariants */
   async stop(): Promise<string[]> {
     await Promise.all([this.#blocks.stop(), this.#leases.stop()]);
     for (const { lease, at } of this.#taken) {
@@ -78,23 +78,23 @@ export class BlockObserver {
       const isForbidden = lives.some(({ returnedIntervals }) =>
         returnedIntervals.some(({ from, to }) => from < at && (to === undefined || at < to)),
       );
-      if (isForbidden) this.violations.push(`${address} was picked on ${node} from a block that it had given back`);
+      if (isForbidden) this.violations.push(`${node} leased ${address} from a block that it had returned`);
     }
     return this.violations;
   }
 
-  /** The blocks that there are, as far as was seen, and what they say. */
+  /** The blocks that exist, as far as observed, with their release states. */
   current(): string[] {
     const living = [...this.#lives.values()].filter(({ isGone }) => !isGone);
     return living.map(({ cidr, states }) => `${formatCidr(cidr)} ${states.at(-1) ?? ''}`).sort();
   }
 
-  /** What was said of the blocks that a node has, or had, in order; 'gone' is last. */
+  /** The release states of each block of a node, in order; 'gone' after its deletion. */
   releaseStatesOf(node: string): string[][] {
     return this.#of(node).map(({ states, isGone }) => [...states, ...(isGone ? ['gone'] : [])]);
   }
 
-  /** Why blocks of a node were asked for. */
+  /** The reasons with which blocks of a node were marked for release. */
   reasonsOf(node: string): string[] {
     return [...new Set(this.#of(node).flatMap(({ reasons }) => [...reasons]))];
   }
@@ -129,14 +129,14 @@ export class BlockObserver {
     const cidr = parseCidr(text);
     for (const other of this.#lives.values()) {
       if (other.isGone || !overlap(other.cidr, cidr)) continue;
-      this.violations.push(`${text} was lent to ${node} while ${other.node} had it`);
+      this.violations.push(`${text} was assigned to ${node} while ${other.node} had it`);
     }
     const life: BlockHistory = { node, cidr, states: [], reasons: new Set(), returnedIntervals: [], isGone: false };
     this.#lives.set(uid, life);
     return life;
   }
 
-  /** Versions order leases and blocks among each other. */
+  /** The order of leases and blocks is that of their resourceVersions. */
   #seeLease(lease: AddressLease): void {
     const { metadata, spec } = lease;
     const before = this.#holders.get(metadata.name);

@@ -7,26 +7,26 @@ import { startWriteProxy, type WriteProxyOptions } from './write-proxy.js';
 
 export interface CrashOptions {
   readonly bed: Bed;
-  /** It runs, and does so again afterwards. */
+  /** Runs before and afterwards. */
   readonly process: HoldfastProcess;
   /** More flags for it. */
   readonly args?: readonly string[];
-  /** The writes that it dies of. */
+  /** Selects the writes after which it is killed. */
   readonly counts: WriteProxyOptions['counts'];
 }
 
 /**
- * Tells a story again and again, while the process is killed right after the n-th of its writes and started again at once: of the
- * first write in the first story, and so on, until a story has fewer writes.
- * @param run waits in the end until the process has nothing left to write
- * @returns the writes after which it died, by method and path
+ * Repeats a test. In its n-th run the process is killed right after its n-th write and started again at once. Ends after the
+ * first run that has fewer writes.
+ * @param run must wait in the end until the process has nothing left to write
+ * @returns the writes after which the process was killed: method and path
  */
 export async function crashAfterEachWrite(
   { bed, process, args = [], counts }: CrashOptions,
   run: (nth: number) => Promise<void>,
 ): Promise<string[]> {
   const crashes: string[] = [];
-  // none in the zeroth story: what the process has to write before the first one
+  // nth is 0 before the first run, so that writes at the start of the process are not counted
   const current = { nth: 0, writes: 0, restarted: undefined as Promise<void> | undefined };
   const proxy = await proxyFor({ bed, process, counts }, (what) => {
     current.writes++;

@@ -1,6 +1,6 @@
 import { type AddressInfo, type Server, type Socket, createConnection, createServer } from 'node:net';
 
-/** Forwards connections; on command those that are open lead nowhere, as behind a load balancer whose backend froze. */
+/** Forwards connections. While it is paused, open connections get no answers, as behind a load balancer whose backend hangs. */
 export class PausableProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

@@ -5,11 +5,11 @@ import type { Client } from '../../kube/client.js';
 import { Reflector } from '../../kube/reflector.js';
 import { ADDRESS_LEASES, PODS } from '../../kube/resources.js';
 
-/** What was seen of a pod; versions order it among the writes to leases. */
+/** What was observed of a pod. The order relative to leases is that of resourceVersions. */
 interface PodHistory {
   readonly name: string;
   ranAt?: bigint;
-  /** From then on its networks may go; 0: nobody saw when. */
+  /** From then on its addresses may be released; 0 if the time is unknown. */
   endedAt?: bigint;
 }
 
@@ -19,7 +19,7 @@ interface PodRelease {
   readonly version: bigint;
 }
 
-/** Watches pods of a namespace and the leases of an address space: no address may go while the pod that has it runs. */
+/** Watches pods and leases, and checks that no address is released while its pod runs. */
 export class PodObserver {
   readonly #pods: Reflector<Pod>;
   readonly #leases: Reflector<AddressLease>;
@@ -49,7 +49,7 @@ export class PodObserver {
     });
   }
 
-  /** How many addresses of pods were given back. */
+  /** The number of released addresses of pods. */
   get releases(): number {
     return this.#releases.size;
   }
@@ -59,18 +59,18 @@ export class PodObserver {
     this.#leases.start();
   }
 
-  /** @returns what never may happen */
+  /** @returns violations of the invariant */
   async stop(): Promise<string[]> {
     await Promise.all([this.#pods.stop(), this.#leases.stop()]);
     return [...this.#releases.values()].flatMap(({ address, uid, version }) => {
       const life = this.#lives.get(uid);
-      if (life?.ranAt === undefined || life.ranAt > version) return []; // a sandbox that failed is taken away, too
+      if (life?.ranAt === undefined || life.ranAt > version) return []; // the address of a sandbox that failed is released
       const hasEnded = life.endedAt !== undefined && life.endedAt <= version;
       return hasEnded ? [] : [`${address} was released while its pod ${life.name} ran`];
     });
   }
 
-  /** After a list nobody knows when what has ended did so. */
+  /** After a new list, the time at which missing pods ended is unknown. */
   #startAgain(pods: readonly Pod[]): void {
     const listed = new Set(pods.map(({ metadata }) => metadata.uid));
     for (const uid of this.#lives.keys()) if (!listed.has(uid)) this.#ended(uid, 0n);

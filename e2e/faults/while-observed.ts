@@ -3,10 +3,10 @@ import type { Client } from '../../kube/client.js';
 import { ClaimLeaseObserver } from '../story/claim-lease-observer.js';
 import { until } from '../bed/wait.js';
 
-/** Of the bed: twice its --max-staleness. */
+/** The cool-down on the bed: twice its --max-staleness. */
 const COOLDOWN_MS = 1_000;
 
-/** Tells a story, waits until each claim has its addresses and each lease its claim, and fails where something happened that never may. */
+/** Runs a test, waits until claims and leases are consistent, and fails if an invariant was violated at any time. */
 export async function whileObserved(
   { client, space, namespace }: { client: Client; space: string; namespace: string },
   run: (observer: ClaimLeaseObserver) => Promise<void>,
@@ -15,7 +15,7 @@ export async function whileObserved(
   observer.start();
   try {
     await run(observer);
-    await until('all to be settled', () => {
+    await until('claims and leases to be consistent', () => {
       const open = observer.inconsistencies();
       if (open.length > 0) throw new Error(open.slice(0, 5).join('; '));
       return true;

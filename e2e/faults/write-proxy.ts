@@ -12,8 +12,8 @@ export interface WriteProxyOptions {
   /** The writes to count, by method and path. */
   readonly counts: (method: string, path: string) => boolean;
   /**
-   * Called when the API server has carried out the n-th counted write (from 1) and before its answer is passed on: the place
-   * where a crash leaves a write done and nobody who knows of it.
+   * Called after the API server has carried out the n-th counted write (from 1), before its answer is forwarded. A crash at this
+   * moment leaves a write of which its author does not know.
    */
   readonly onWrite: (n: number, what: string) => Promise<void> | void;
 }
@@ -24,7 +24,7 @@ export interface WriteProxy {
   close(): Promise<void>;
 }
 
-/** Stands between one client and the API server, and counts what it writes. */
+/** Forwards the requests of one client to the API server, and counts its writes. */
 export async function startWriteProxy(options: WriteProxyOptions): Promise<WriteProxy> {
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   const writes: string[] = [];
@@ -34,7 +34,7 @@ export async function startWriteProxy(options: WriteProxyOptions): Promise<Write
     const upstream = forward(new URL(url, options.upstream), { method, headers, agent }, (answer) => {
       const reply = () => {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        // a watch may have nothing to say for long
+        // a watch may have no event for a long time
         outgoing.flushHeaders();
         answer.pipe(outgoing);
       };

@@ -8,7 +8,7 @@ import { HoldfastProcess } from './process.js';
 export class Agents {
   readonly #byNode: ReadonlyMap<string, HoldfastProcess>;
 
-  /** @param bed whose pods are on the wire */
+  /** @param bed with real pod networks */
   constructor(bed: Bed, ports: ServicePorts) {
     this.#byNode = new Map(
       bed.nodes.map((name) => {
@@ -21,8 +21,7 @@ export class Agents {
   /** The agent of a node. @throws {Error} for a node that the bed does not have */
   on(node: string): HoldfastProcess {
     const agent = this.#byNode.get(node);
-    if (agent === undefined)
-      throw new Error(`there is no node "${node}": there are ${[...this.#byNode.keys()].join()}`);
+    if (agent === undefined) throw new Error(`there is no node "${node}", only ${[...this.#byNode.keys()].join()}`);
     return agent;
   }
 

@@ -3,21 +3,21 @@ import { capture } from '../bed/processes.js';
 import type { Manifest } from '../bed/objects.js';
 import { applyManifests, readKustomization } from './manifests.js';
 
-/** Where the shipped manifests put Holdfast. */
+/** The namespace of Holdfast in the shipped manifests. */
 export const HOLDFAST_NAMESPACE = 'holdfast-system';
-/** And its agents, which alone may mount folders of their nodes. */
+/** The namespace of the agents, the only pods that may mount folders of their nodes. */
 export const AGENTS_NAMESPACE = 'holdfast-agents';
 
-/** Where on 127.0.0.1 what the API server calls will listen. */
+/** The ports of 127.0.0.1 on which webhooks listen. */
 export interface ServicePorts {
   readonly webhook: number;
   readonly ipam: number;
 }
 
-/** Kinds that would make the simulated nodes play our own processes, which run for real beside the bed. */
+/** Kinds that are not installed, because Holdfast's processes run on this machine and not in pods. */
 const RUN_BY_US = new Set(['Deployment', 'DaemonSet', 'PodDisruptionBudget', 'NetworkPolicy']);
 
-/** Builds what is run and what nodes get, from this tree. */
+/** Builds the processes and the CNI plugin from this tree. */
 export async function buildHoldfast(): Promise<void> {
   await capture(process.execPath, ['build.js']);
 }
@@ -29,14 +29,14 @@ export async function installHoldfast(bed: Bed, { webhook, ipam }: ServicePorts)
   await applyManifests(bed.client, [endpointOf('holdfast-webhook', webhook), endpointOf('holdfast-ipam', ipam)]);
 }
 
-/** Without a selector, Kubernetes leaves the Service's endpoints to us. */
+/** Removes the selector of a Service, so that Kubernetes does not manage its endpoints. */
 export function withoutSelector(object: Manifest): Manifest {
   if (object.kind !== 'Service') return object;
   const { selector: _selector, ...spec } = object.spec as Record<string, unknown>;
   return { ...object, spec };
 }
 
-/** Leads a Service to a port of this machine: by an address of type FQDN, since one of type IPv4 may not be in the loopback range. */
+/** Connects a Service to a port of this machine. The address type is FQDN because an IPv4 address may not be in the loopback range. */
 export function endpointOf(service: string, port: number): Manifest {
   return {
     apiVersion: 'discovery.k8s.io/v1',

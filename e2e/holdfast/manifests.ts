@@ -6,10 +6,10 @@ import type { Client } from '../../kube/client.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import { until } from '../bed/wait.js';
 
-/** What is shipped. */
+/** The folder of the shipped manifests. */
 export const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 
-/** The objects of a kustomization, in its order: what `kubectl kustomize` prints for a base without patches. */
+/** Reads the objects of a kustomization in order, as `kubectl kustomize` prints them for a base without patches. */
 export async function readKustomization(folder = MANIFESTS): Promise<Manifest[]> {
   const { resources } = parse(await readFile(join(folder, 'kustomization.yaml'), 'utf8')) as { resources: string[] };
   const objects = await Promise.all(
@@ -24,7 +24,7 @@ export async function readKustomization(folder = MANIFESTS): Promise<Manifest[]>
 /** Applies objects one after the other, as `kubectl apply --server-side` does. */
 export async function applyManifests(client: Client, objects: readonly Manifest[]): Promise<void> {
   for (const object of objects) {
-    // the namespace, or the kind, may have been made a moment ago and not be there for everybody yet
+    // the API server may not see a new namespace or kind at once
     await until(`${object.kind} ${object.metadata.name} is applied`, () => applyOnce(client, object));
   }
 }

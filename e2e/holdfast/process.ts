@@ -5,12 +5,12 @@ import { waitReady } from '../bed/ready.js';
 import { nodeFlags } from './image.js';
 import { AGENTS_NAMESPACE, HOLDFAST_NAMESPACE, type ServicePorts } from './install.js';
 
-/** `all`: all of them in one process, as a cluster admin. */
+/** `all`: all in one process, with the rights of a cluster administrator. */
 export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'agent' | 'capacity' | 'all';
 
-/** Stories wait for what would take minutes: addresses that cool down, leaks that are collected, pods that nobody serves. */
+/** Shorter than the defaults, because tests wait for cool-downs, leak collection and timeouts. */
 const QUICK: readonly string[] = ['--max-staleness=500ms', '--collect-after=2s'];
-/** A scheduler tries a pod again after 10 s at most. */
+/** A scheduler retries a pod after at most 10 s. */
 const QUICK_CAPACITY: readonly string[] = [
   '--publish-interval=200ms',
   '--publish-settle=500ms',
@@ -19,15 +19,15 @@ const QUICK_CAPACITY: readonly string[] = [
 const QUICK_REPORT = '--unhonoured-after=3s';
 const QUICK_IPAM: readonly string[] = [...QUICK, QUICK_REPORT, '--pool-status-interval=1s'];
 
-/** Where an agent serves. */
+/** The node of an agent. */
 export interface AgentNode {
   readonly name: string;
-  /** What the node sees as /run/holdfast. */
+  /** The folder that is /run/holdfast on the node. */
   readonly runDir: string;
 }
 
 export interface ProcessOptions {
-  /** In place of a kubeconfig of the shipped service account. */
+  /** Replaces the kubeconfig of the shipped service account. */
   readonly kubeconfig?: string;
   readonly args?: readonly string[];
 }
@@ -43,7 +43,7 @@ export class HoldfastProcess {
   #metricsPort = 0;
 
   /**
-   * @param ports where the Services lead
+   * @param ports to which the Services are connected
    * @param node of an agent
    */
   constructor(bed: Bed, name: ProcessName, ports: ServicePorts, node?: AgentNode) {
@@ -96,7 +96,7 @@ export class HoldfastProcess {
     return (await fetch(`http://127.0.0.1:${String(this.#metricsPort)}/metrics`)).text();
   }
 
-  /** SIGTERM, and the wait for a graceful end. */
+  /** Sends SIGTERM, and waits for a graceful shutdown. */
   async stop(): Promise<void> {
     await this.#child?.stop();
   }

@@ -10,10 +10,10 @@ export interface ReviewAnswer {
   status?: { message?: string };
 }
 
-/** What the API server adds to an object. */
+/** Metadata with the fields that the API server adds. */
 type Stored = Pod['metadata'] & { managedFields?: unknown };
 
-/** The admission of a launcher pod as the API server asks for it when virt-controller creates the pod. */
+/** The admission review that the API server sends when virt-controller creates a launcher pod. */
 export function creationReview(launcher: Pod, uid: string): object {
   const { status: _status, ...created } = launcher;
   const { uid: _uid, resourceVersion: _version, managedFields: _managed, ...metadata } = launcher.metadata as Stored;
@@ -39,7 +39,7 @@ function withoutReferences(launcher: Pod): string {
   return JSON.stringify(elements.map(({ [CLAIM_REFERENCE_KEY]: _reference, ...element }) => element));
 }
 
-/** Sends one review straight to a webhook on this machine, past the API server. */
+/** Sends one review directly to a webhook on this machine. */
 export async function sendReview(port: number, review: object, agent: Agent): Promise<ReviewAnswer> {
   const answer = await request(`https://127.0.0.1:${String(port)}/mutate-launcher-pods`, {
     method: 'POST',

@@ -13,10 +13,10 @@ import { clientAs } from './service-account.js';
 import { putNetwork } from './networks.js';
 import { until, untilValue } from '../bed/wait.js';
 
-/** An API server that was started a moment ago learns of our kinds after half a minute, and its policies refuse statuses until then. */
+/** A new API server learns of our kinds after half a minute, and its policies reject writes of a claim's status until then. */
 const STATUS_TIMEOUT_MS = 75_000;
 
-/** What users see of the addresses in one namespace. */
+/** Creates pools and networks, and reads the addresses and leases of the claims of one namespace. */
 export class AddressStory {
   readonly #client: Client;
   readonly #namespace: string;
@@ -30,13 +30,13 @@ export class AddressStory {
     this.#namespace = namespace;
   }
 
-  /** A client as ipam itself, whose pools no webhook looks at: what happens where admission was away, or raced. */
+  /** A client with ipam's identity, whose pools are not validated: for pools that passed while admission was down. */
   async unvalidatedClient(): Promise<Client> {
     this.#pastValidation ??= await clientAs(this.#admin, { namespace: HOLDFAST_NAMESPACE, name: 'holdfast-ipam' });
     return this.#pastValidation;
   }
 
-  /** Makes a NAD that delegates IPAM to Holdfast. @returns the network's name, which no other story uses */
+  /** Creates a NAD that delegates IPAM to Holdfast. @returns the network's name, which no other test uses */
   async createNetwork(nad: string, subnets: readonly (string | PoolSubnet)[], ipam: object = {}): Promise<string> {
     const network = `${this.#namespace}-${nad}`;
     const list = subnets.map((subnet) => (typeof subnet === 'string' ? { cidr: subnet } : subnet));
@@ -49,7 +49,7 @@ export class AddressStory {
     return (await this.#claimWith(claim, 'to have addresses', hasAddresses)).status?.ips ?? [];
   }
 
-  /** Waits until a claim has exactly these. */
+  /** Waits until a claim has exactly these addresses. */
   async waitForExactIPs(claim: string, addresses: readonly string[]): Promise<IPAMClaim> {
     const wanted = addresses.join(' ');
     return this.#claimWith(
@@ -59,7 +59,7 @@ export class AddressStory {
     );
   }
 
-  /** Waits until the claim says why it has none. */
+  /** Waits until the claim's condition has this reason for its lack of addresses. */
   async waitForRefusal(claim: string, reason: string): Promise<Condition> {
     const found = await this.#claimWith(claim, `to be refused: ${reason}`, (one) => {
       const condition = conditionOf(one);
@@ -76,14 +76,14 @@ export class AddressStory {
     return conditionOf(found, type)!;
   }
 
-  /** The leases whose owners are in this namespace, by address. */
+  /** The leases of owners in this namespace, by address. */
   async leases(): Promise<Map<string, AddressLease>> {
     const labelSelector = `${LEASE_OWNER_NAMESPACE}=${this.#namespace}`;
     const { items } = await this.#client.list(ADDRESS_LEASES, { labelSelector });
     return new Map(items.map((lease) => [lease.spec.address, lease]));
   }
 
-  /** The addresses that living owners of this namespace have, sorted. */
+  /** The addresses that are held in this namespace, sorted. */
   async heldAddresses(): Promise<string[]> {
     const leases = [...(await this.leases()).values()];
     return leases
@@ -100,14 +100,14 @@ export class AddressStory {
     );
   }
 
-  /** Makes a pool as an admin does; it is deleted with the story. */
+  /** Creates a pool as an administrator does. It is deleted after the test. */
   async createPool(name: string, spec: AddressPoolSpec, client = this.#client): Promise<AddressPool> {
     const pool = await client.create(ADDRESS_POOLS, { metadata: { name }, spec });
     this.#pools.push(name);
     return pool;
   }
 
-  /** The pool that Holdfast derived from this namespace's NADs of the network. */
+  /** Waits for the pool that is derived from this namespace's NADs of the network. */
   async waitForDerivedPool(network: string): Promise<AddressPool> {
     return until(`the pool of network ${network}`, async () => {
       const { items } = await this.#client.list(ADDRESS_POOLS);
@@ -127,13 +127,13 @@ export class AddressStory {
     return pool!;
   }
 
-  /** Leaves no pools behind. */
+  /** Deletes all pools that were created. */
   async end(): Promise<void> {
     await this.#pastValidation?.transport.close();
     await Promise.all(this.#pools.map((name) => this.#removePool(name)));
   }
 
-  /** A pool may not go while addresses of it are leased. */
+  /** Waits until no address of the pool is leased, because its deletion is rejected before. */
   async #removePool(name: string): Promise<void> {
     await until(`pool ${name} to be gone`, async () => {
       await this.#client.delete(ADDRESS_POOLS, { name });
@@ -160,7 +160,7 @@ function hasAddresses(claim: IPAMClaim): boolean {
   return (claim.status?.ips?.length ?? 0) > 0 && conditionOf(claim)?.status === 'True';
 }
 
-/** A lease as nobody of ours made it. */
+/** A lease that Holdfast did not create. */
 export function leaseNamed(
   addressSpace: string,
   address: string,

@@ -5,12 +5,12 @@ import type { Client } from '../../kube/client.js';
 import { ADDRESS_BLOCKS } from '../../kube/resources.js';
 import { untilValue } from '../bed/wait.js';
 
-/** What users see of the blocks of one pool. */
+/** Reads and changes the blocks of one pool. */
 export class BlockStory {
   readonly #client: Client;
   readonly #pool: string;
 
-  /** @param pool its name */
+  /** @param pool name of the pool */
   constructor(client: Client, pool: string) {
     this.#client = client;
     this.#pool = pool;
@@ -21,12 +21,12 @@ export class BlockStory {
     return items;
   }
 
-  /** Those of a node. */
+  /** The blocks of a node. */
   async ofNode(node: string): Promise<AddressBlock[]> {
     return (await this.all()).filter(({ spec }) => spec.node === node);
   }
 
-  /** Waits until a node has as many as that, of which none is asked for. @returns their CIDRs */
+  /** Waits until the number of a node's blocks is right and none is marked for release. @returns their CIDRs */
   async waitAssigned(node: string, isRight: (count: number) => boolean): Promise<string[]> {
     const found = await untilValue(
       `node ${node} to have blocks`,
@@ -37,16 +37,16 @@ export class BlockStory {
     return found.map(({ spec }) => spec.cidr);
   }
 
-  /** Asks its node for it in the name of ipam, which has no such wish. */
+  /** Marks a block for release in place of ipam, which has no reason to. */
   async markForRelease(name: string): Promise<void> {
     const body = { status: { release: BlockRelease.Marked, reason: ReleaseReason.Pressure } };
     await this.#client.patch(ADDRESS_BLOCKS, { name }, { type: 'merge', body }, { subresource: 'status' });
   }
 
-  /** Waits until a block says this, or nothing. */
+  /** Waits until a block has this release state, or none. */
   async waitForReleaseState(name: string, word: string | undefined): Promise<void> {
     await untilValue(
-      `block ${name} to say ${word ?? 'nothing'}`,
+      `block ${name} to have the release state ${word ?? 'none'}`,
       () => this.#client.find(ADDRESS_BLOCKS, { name }),
       (block) => block !== undefined && block.status?.release === word,
       { timeoutMs: 60_000 },

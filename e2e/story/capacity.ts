@@ -25,10 +25,10 @@ const EVENTS: Resource<EventWithMessage> = {
   namespaced: true,
 };
 
-/** What users and schedulers see of the free addresses of one pool. */
+/** Reads the advertised capacity of one pool, and compares it with its free addresses. */
 export class CapacityStory {
   readonly #story: Story;
-  /** Of the pool: no other story uses it. */
+  /** Name of the pool, which no other test uses. */
   readonly name: string;
   readonly resource: string;
 
@@ -38,28 +38,28 @@ export class CapacityStory {
     this.resource = capacityResource(this.name);
   }
 
-  /** Makes the pool, and the NAD `blue` whose network it serves. */
+  /** Creates the pool, and the NAD `blue` of its network. */
   async createPool(subnets: PoolSubnet[], more: Pick<AddressPoolSpec, 'blockSize'> = {}): Promise<void> {
     const network = await this.#story.addresses.createNetwork('blue', []);
     await this.#story.addresses.createPool(this.name, { network, subnets, publishCapacity: true, ...more });
   }
 
-  /** Waits until nodes show so many, all together; undefined: until none shows any key. */
+  /** Waits until the sum over all nodes is `count`; undefined: until no node has the resource. */
   async waitForTotal(count: number | undefined): Promise<void> {
     await untilValue(
-      `nodes to show ${count ?? 'nothing'}`,
+      `nodes to advertise ${count ?? 'nothing'}`,
       () => this.total(),
       (total) => total === count,
     );
   }
 
-  /** What all nodes show together. */
+  /** The sum over all nodes. */
   async total(): Promise<number | undefined> {
     const counts = (await this.#nodes()).flatMap(({ status }) => status?.allocatable?.[this.resource] ?? []);
     return counts.length === 0 ? undefined : counts.reduce((sum, count) => sum + Number(count), 0);
   }
 
-  /** What a node shows. @param write is written there first, as a stranger does it */
+  /** The capacity of a node. @param write is written to the node first, by another writer than Holdfast */
   async onNode(name: string, write?: string): Promise<string | undefined> {
     const { client } = this.#story;
     if (write !== undefined) {
@@ -70,7 +70,7 @@ export class CapacityStory {
     return ((await client.get(NODES, { name })) as Node).status?.allocatable?.[this.resource];
   }
 
-  /** Waits until so many pods run, and all others know that there is no more. @returns names, sorted */
+  /** Waits until this many pods run. @returns sorted names of running and waiting pods */
   async waitForRunning(running: number): Promise<{ running: string[]; waiting: string[] }> {
     return untilValue(
       `${running} pods to run`,
@@ -80,7 +80,7 @@ export class CapacityStory {
     );
   }
 
-  /** Waits until the scheduler has said of a pod that there are too few. */
+  /** Waits until the scheduler reports insufficient capacity for a pod. */
   async waitForInsufficient(pod: string): Promise<void> {
     await until(`${pod} to wait for ${this.resource}`, async () => {
       const { status, spec } = await this.#story.client.get(PODS, this.#story.ref(pod));
@@ -90,7 +90,7 @@ export class CapacityStory {
     });
   }
 
-  /** What kubelets say of pods that get no sandbox. */
+  /** Messages of kubelets about sandboxes that could not be created. */
   async sandboxFailures(): Promise<string[]> {
     const fieldSelector = 'reason=FailedCreatePodSandBox';
     const { items } = await this.#story.client.list(EVENTS, { namespace: this.#story.namespace, fieldSelector });
@@ -102,7 +102,7 @@ export class CapacityStory {
     return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } };
   }
 
-  /** Waits until a pod runs; the failure says what was in its way. */
+  /** Waits until a pod runs. The error names the obstacles. */
   async waitForPod(pod: string, timeoutMs: number): Promise<void> {
     await until(
       `${pod} to run`,
@@ -115,7 +115,7 @@ export class CapacityStory {
     );
   }
 
-  /** Looks at nodes all the time, meanwhile. @returns what was seen of one that showed none, or no key */
+  /** Watches nodes while `act` runs. @returns each observation of a node with no or zero capacity */
   missingCapacityDuring(act: () => Promise<void>): Promise<string[]> {
     return observeDuring(act, async () => {
       const counts = (await this.#nodes()).map(({ metadata, status }) => ({
@@ -129,20 +129,20 @@ export class CapacityStory {
   }
 
   /**
-   * Looks at nodes all the time, meanwhile; no pod may end in it.
-   * @param addresses all of the pool
-   * @returns when nodes showed more than nobody had
+   * Watches nodes while `act` runs, in which no pod may end.
+   * @param addresses all addresses of the pool
+   * @returns each observation of nodes that advertise more than is free
    */
   excessCapacityDuring(addresses: readonly string[], act: () => Promise<void>): Promise<string[]> {
     return observeDuring(act, async () => {
-      // what is free only becomes less: who looks at it first never finds too little
+      // free addresses only become fewer, so counting them first never counts too few
       const { total } = await this.freeAddresses(addresses);
       const shares = await this.shares();
       return sumOf(shares) > total ? [`${JSON.stringify([...shares])} of ${total}`] : [];
     });
   }
 
-  /** Addresses of the pool that nobody has: all, and those in blocks of each node that has one. */
+  /** Counts the free addresses of the pool: all of them, and those in the blocks of each node. */
   async freeAddresses(addresses: readonly string[]): Promise<{ total: number; own: Map<string, number> }> {
     const { client } = this.#story;
     const leases = await client.list(ADDRESS_LEASES, { labelSelector: `${LEASE_POOL}=${this.name}` });
@@ -156,7 +156,7 @@ export class CapacityStory {
     return { total: left.length, own };
   }
 
-  /** By node: what it shows over what its pods ask for. Where pods come meanwhile it is too little, never too much. */
+  /** By node: its capacity minus the requests of its pods. Pods that start meanwhile make it too low, never too high. */
   async shares(): Promise<Map<string, number>> {
     const nodes = await this.#nodes();
     const pods = (await this.#story.client.list(PODS, { namespace: this.#story.namespace })).items;
@@ -185,13 +185,13 @@ export class CapacityStory {
   }
 }
 
-/** @returns all that was found by looking again and again while something is done */
+/** Repeats `look` while `act` runs. @returns all results */
 async function observeDuring(act: () => Promise<void>, look: () => Promise<string[]>): Promise<string[]> {
   const found: string[] = [];
   const over = new AbortController();
   const looking = (async () => {
     while (!over.signal.aborted) {
-      // the API server may be away
+      // the API server may be down
       found.push(...(await look().catch(() => [])));
       await pause(20);
     }

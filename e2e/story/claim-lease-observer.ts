@@ -9,7 +9,7 @@ import { bareAddress } from '../../test/bare-address.js';
 interface ObservedHolder {
   uid: string;
   workloadUID: string | undefined;
-  /** Of the write with which it became, or was last seen as, the holder. */
+  /** The resourceVersion at which it became the holder, or was last observed as such. */
   version: bigint;
 }
 
@@ -24,8 +24,8 @@ interface ObservedRelease {
 }
 
 /**
- * Watches what the API server tells of leases and claims of one address space, and knows nothing else of Holdfast: it checks what must
- * hold whatever crashes. Versions order the writes, since the two watches may not.
+ * Watches leases and claims of one address space, and checks the invariants that must hold despite crashes. The order of events is
+ * that of their resourceVersions, because two watches have no common order.
  */
 export class ClaimLeaseObserver {
   readonly violations: string[] = [];
@@ -33,15 +33,15 @@ export class ClaimLeaseObserver {
   readonly #cooldownMs: number;
   readonly #leases: Reflector<AddressLease>;
   readonly #claims: Reflector<IPAMClaim>;
-  /** Those that are there, by UID. */
+  /** Existing claims, by UID. */
   readonly #livingClaims = new Map<string, IPAMClaim>();
   /** By address. */
   readonly #holders = new Map<string, ObservedHolder>();
   readonly #released = new Map<string, ObservedRelease>();
   readonly #releases: ObservedRelease[] = [];
-  /** By UID: the version with which the claim went. */
+  /** By UID: the resourceVersion of the claim's deletion. */
   readonly #goneClaims = new Map<string, bigint>();
-  /** By claim UID: the addresses that it has shown, without prefix length. */
+  /** By claim UID: all addresses that its status has had, without prefix length. */
   readonly #shown = new Map<string, string[]>();
   #events = 0;
 
@@ -74,12 +74,12 @@ export class ClaimLeaseObserver {
     });
   }
 
-  /** How many changes were seen. */
+  /** The number of observed changes. */
   get events(): number {
     return this.#events;
   }
 
-  /** How many addresses were given up. */
+  /** The number of released addresses. */
   get releases(): number {
     return this.#releases.length;
   }
@@ -89,11 +89,11 @@ export class ClaimLeaseObserver {
     this.#claims.start();
   }
 
-  /** Ends the watches, and judges what only all events together tell. */
+  /** Stops the watches, and checks the order of releases and deletions. */
   async stop(): Promise<void> {
     await Promise.all([this.#leases.stop(), this.#claims.stop()]);
     for (const { lease, address, uid, version } of this.#releases) {
-      // what a crash left behind, and no claim ever showed, may be given up at any time
+      // a lease that a crash left behind, and that no status ever had, may be released at any time
       if (!this.#shown.get(uid)?.includes(address)) continue;
       const gone = this.#goneClaims.get(uid);
       if (gone === undefined) this.violations.push(`${lease} was released while its claim ${uid} was there`);
@@ -101,7 +101,7 @@ export class ClaimLeaseObserver {
     }
   }
 
-  /** What is there is whole: each claim has a lease for each of its addresses, and each lease that is held has a claim. */
+  /** Differences between claims and leases: each address of a claim needs a held lease, and each held lease a claim. */
   inconsistencies(): string[] {
     const claims = this.#livingClaims;
     return [
@@ -122,7 +122,7 @@ export class ClaimLeaseObserver {
     return lost.map((ip) => `${objectKey(claim)} shows ${ip}, which it does not hold`);
   }
 
-  /** After a list nobody knows what happened since the last event: it is where what follows begins. */
+  /** Starts anew after a list, because the events since the last one are unknown. */
   #startAgain(leases: readonly AddressLease[]): void {
     this.#holders.clear();
     this.#released.clear();
@@ -187,7 +187,7 @@ export class ClaimLeaseObserver {
     }
   }
 
-  /** Claims that are not in a list went some time before it. */
+  /** Claims that a list lacks were deleted some time before it. */
   #seeClaims(claims: readonly IPAMClaim[]): void {
     const listed = new Set(claims.map(({ metadata }) => metadata.uid));
     for (const uid of this.#livingClaims.keys()) if (!listed.has(uid)) this.#seeGone(uid, 0n);

@@ -8,7 +8,7 @@ import type { Client } from '../../kube/client.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../../kube/resources.js';
 import { until, untilValue } from '../bed/wait.js';
 
-/** The names of a namespace's claims, sorted. */
+/** The sorted names of a namespace's claims. */
 export async function claimNames(client: Client, namespace: string): Promise<string[]> {
   const { items } = await client.list(IPAM_CLAIMS, { namespace });
   return items.map(({ metadata }) => metadata.name).sort();
@@ -23,7 +23,7 @@ export async function waitForClaims(client: Client, namespace: string, names: re
   );
 }
 
-/** The claims that a launcher pod points at, by interface name. */
+/** The claims that a launcher pod references, by interface name. */
 export function references(pod: Pod): Record<string, string> {
   return Object.fromEntries(
     networkSelectionsOf(pod).flatMap((one) =>
@@ -32,7 +32,7 @@ export function references(pod: Pod): Record<string, string> {
   );
 }
 
-/** What users, and other software, do with the claims of one namespace. */
+/** Reads and changes the claims of one namespace, as users and other software do. */
 export class ClaimStory {
   readonly #client: Client;
   readonly #namespace: string;
@@ -47,7 +47,7 @@ export class ClaimStory {
     return this.waitFor(name, 'to be there', () => true);
   }
 
-  /** Waits until a claim is there and right. */
+  /** Waits until a claim exists and is as described. */
   async waitFor(name: string, description: string, isRight: (claim: IPAMClaim) => boolean): Promise<IPAMClaim> {
     const claim = await untilValue(
       `IPAMClaim ${name} ${description}`,
@@ -86,22 +86,22 @@ export class ClaimStory {
     await this.#client.delete(IPAM_CLAIMS, this.#ref(name));
   }
 
-  /** Makes a claim that nobody owns. */
+  /** Creates a claim without an owner. */
   createPlain(name: string, network: string): Promise<IPAMClaim> {
     const claim = { metadata: this.#ref(name), spec: { network, interface: '' } };
     return this.#client.create(IPAM_CLAIMS, claim);
   }
 
-  /** Makes a claim that nobody owns, with the addresses that it had, as a tool does that restores backups. */
+  /** Creates a claim without an owner and with the addresses it had, as tools do that restore backups. */
   async createRestored(name: string, network: string, ips: string[]): Promise<void> {
-    // away from the IPAM's eyes: no network is called so
+    // on a network that does not exist, so that the IPAM ignores the claim until its status is written
     await this.createPlain(name, `${network}-being-restored`);
     await this.writeAddresses(name, ips);
     const patch = { type: 'merge', body: { spec: { network } } } as const;
     await this.#client.patch(IPAM_CLAIMS, this.#ref(name), patch);
   }
 
-  /** Makes a claim whose controller is a ConfigMap called somebody-else. */
+  /** Creates a claim whose controller is a ConfigMap with the name somebody-else. */
   async createForeign(name: string, network: string): Promise<IPAMClaim> {
     const owner = await this.#client.create(CONFIG_MAPS, { metadata: this.#ref('somebody-else') });
     const { uid = '' } = owner.metadata;
@@ -110,7 +110,7 @@ export class ClaimStory {
     return this.#client.create(IPAM_CLAIMS, { metadata, spec: { network, interface: '' } });
   }
 
-  /** Makes a claim as kubevirt/ipam-extensions makes them. */
+  /** Creates a claim as kubevirt/ipam-extensions does. */
   createAsIpamExtensions(name: string, network: string, vm: VirtualMachine): Promise<IPAMClaim> {
     const { name: vmName, uid = '' } = vm.metadata;
     const metadata = {
@@ -131,7 +131,7 @@ export class ClaimStory {
     return this.#client.create(IPAM_CLAIMS, { metadata, spec: { network, interface: '' } });
   }
 
-  /** Puts a finalizer on a claim, or takes it away. */
+  /** Adds a finalizer to a claim, or removes it. */
   async setFinalizer(name: string, finalizer: string, present: boolean): Promise<void> {
     const { metadata } = await this.#client.get(IPAM_CLAIMS, this.#ref(name));
     const others = (metadata.finalizers ?? []).filter((one) => one !== finalizer);

@@ -8,12 +8,12 @@ import {
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
 
-/** Deleted at a time: a bench leaves hundreds. */
+/** Limited because a benchmark leaves hundreds of objects. */
 const CONCURRENT_DELETES = 20;
 
 /**
- * Deletes namespaces. VMs first: a namespace's end deletes in no order, which is another story. Nor are claims and NADs left to it: while a
- * kube-apiserver that was killed is new it does not tell all kinds, and kube-controller-manager lets a namespace go without what it is not told of.
+ * Deletes namespaces. VMs are deleted first because the namespace controller deletes in no order. Claims and NADs are deleted here too: a
+ * kube-apiserver that has just started does not serve all kinds, and the namespace controller skips kinds that it cannot discover.
  */
 export async function removeNamespaces(client: Client, names: readonly string[]): Promise<void> {
   for (const resource of [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES]) await deleteAll(client, resource, names);

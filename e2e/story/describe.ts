@@ -5,25 +5,25 @@ import type { Agents } from '../holdfast/agents.js';
 import { environment } from '../hooks.js';
 import { Story } from './story.js';
 
-/** A suite in which each test has a story, that is a namespace, of its own. */
+/** A suite in which each test has its own story, that is, its own namespace. */
 export function describeStory(title: string, define: (story: () => Story) => void): void {
   describe(title, () => {
     let current: Story | undefined;
-    beforeEach('a namespace of its own', async () => {
+    beforeEach('create a namespace', async () => {
       current = await Story.begin(environment());
     });
-    afterEach('the namespace goes', async () => {
+    afterEach('delete the namespace', async () => {
       environment().bed?.switches.clear();
       await current?.end();
     });
     define(() => {
-      if (current === undefined) throw new Error('a story is told inside a test');
+      if (current === undefined) throw new Error('a story exists only inside a test');
       return current;
     });
   });
 }
 
-/** A test that turns a switch of the bed; on any other cluster it is pending, with its name. */
+/** A test that needs a switch of the bed. On another cluster it is skipped. */
 export function itOnBed(title: string, run: (bed: BedWithHoldfast) => Promise<void>): void {
   it(title, async function () {
     const { bed } = environment();
@@ -39,21 +39,21 @@ export interface WireContext {
   readonly agents: Agents;
 }
 
-/** Skips a test by its name where pods have no real networks: not every machine allows them. */
+/** Skips a test if pods have no real networks, which not every machine allows. */
 export function requireWire(test: Mocha.Context): WireContext {
   const { bed } = environment();
   if (bed?.wire === undefined || bed.agents === undefined) return test.skip();
   return { bed, wire: bed.wire, agents: bed.agents };
 }
 
-/** A test that needs real networks of pods; elsewhere it is pending, with its name. */
+/** A test that needs real pod networks. Elsewhere it is skipped. */
 export function itOnWire(title: string, run: (on: WireContext) => Promise<void>): void {
   it(title, async function () {
     await run(requireWire(this));
   });
 }
 
-/** A suite that needs the bed as a whole. */
+/** A suite in which every test needs the bed. */
 export function describeOnBed(title: string, define: (story: () => Story, bed: () => BedWithHoldfast) => void): void {
   if (!onBed) return;
   describeStory(title, (story) => {

@@ -11,7 +11,7 @@ export interface StoryEvent extends KubeObject {
 
 const EVENTS: Resource<StoryEvent> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
-/** Waits for an event about an object of this name, of any words or such. */
+/** Waits for an event about an object of this name whose message matches `words`. */
 export function waitForEvent(
   client: Client,
   about: { namespace: string; name: string },

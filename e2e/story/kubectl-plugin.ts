@@ -5,13 +5,13 @@ import { text } from 'node:stream/consumers';
 const PLUGIN = join(import.meta.dirname, '..', '..', 'dist', 'kubectl-holdfast.cjs');
 
 export interface PluginResult {
-  /** Undefined: it was killed. */
+  /** Undefined if it was killed. */
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** `kubectl holdfast …`, as build.js leaves it. */
+/** Runs `kubectl holdfast …` as built by build.js. */
 export class KubectlPlugin {
   readonly result: Promise<PluginResult>;
   readonly #kill: () => void;

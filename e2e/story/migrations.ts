@@ -20,7 +20,7 @@ export const MIGRATIONS: Resource<Migration> = {
   namespaced: true,
 };
 
-/** A VMI says where it runs. */
+/** A VMI with the node on which it runs. */
 interface VmiWithNode extends VirtualMachineInstance {
   status?: VirtualMachineInstance['status'] & { nodeName?: string };
 }
@@ -55,7 +55,7 @@ export class MigrationStory {
     return phase as 'Succeeded' | 'Failed';
   }
 
-  /** Waits until the guest is being copied. Before that, KubeVirt may give a migration up and forget its target for minutes. */
+  /** Waits until the guest is copied. If a migration is aborted before that, KubeVirt may leave its target for minutes. */
   async waitCopying(name: string): Promise<void> {
     await untilValue(
       `migration ${name} to copy the guest`,
@@ -73,7 +73,7 @@ export class MigrationStory {
     await this.waitForOneLauncher(vm);
   }
 
-  /** Waits until source and target are both there. @returns what each points at */
+  /** Waits until source and target exist. @returns the claims that each of them references */
   async waitForBothReferences(vm: string): Promise<Record<string, string>[]> {
     const pods = await untilValue(
       `two launchers of ${vm}`,
@@ -83,7 +83,7 @@ export class MigrationStory {
     return pods.map(references);
   }
 
-  /** Waits until one living launcher is left. */
+  /** Waits until only one launcher runs. */
   async waitForOneLauncher(vm: string): Promise<void> {
     await untilValue(
       `one launcher of ${vm}`,
@@ -92,7 +92,7 @@ export class MigrationStory {
     );
   }
 
-  /** Waits until the VMI runs on another node than it did, with one launcher. */
+  /** Waits until the VMI runs on another node, with one launcher. */
   async waitMovedFrom(vm: string, before: VmiWithNode): Promise<void> {
     const hasMoved = (vmi: VmiWithNode) => vmi.status?.nodeName !== before.status?.nodeName;
     await waitForVmi(this.#client, this.#ref(vm), 'to move to another node', hasMoved);
@@ -104,7 +104,7 @@ export class MigrationStory {
     const [pod] = await launchers(this.#client, this.#ref(vm));
     const ref = this.#ref(pod?.metadata.name ?? '');
     const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: ref };
-    // 429: the eviction is refused, and a migration made in its place
+    // 429: KubeVirt rejects the eviction, and migrates the VMI
     await this.#client.createSubresource(PODS, ref, 'eviction', body).catch(() => undefined);
   }
 

@@ -8,22 +8,22 @@ export interface NetworkOptions {
   /** `allowPersistentIPs` of the config; true by default. */
   persistent?: boolean;
   namespace?: string;
-  /** Delegates IPAM to Holdfast, with these subnets in the NAD. Empty: a pool of an admin serves it. */
+  /** Delegates IPAM to Holdfast with these subnets. If empty, an administrator's pool serves the network. */
   subnets?: readonly PoolSubnet[];
   /** More keys of the config's `ipam`. */
   ipam?: object;
   /** The CNI network's name; `<name>-net` by default. */
   network?: string;
-  /** The whole config in place of the usual one; a string is taken as it is. */
+  /** Replaces the whole config. A string is used unchanged. */
   config?: object | string;
 }
 
-/** The bridge that nodes have for a network; where pods are on the wire, also the segment that hosts join. */
+/** Name of a network's bridge on nodes. With real pod networks, also the name of the segment. */
 export function bridgeOf(network: string): string {
-  return `br-${createHash('sha256').update(network).digest('hex').slice(0, 10)}`; // a name may have 15 letters
+  return `br-${createHash('sha256').update(network).digest('hex').slice(0, 10)}`; // interface names have at most 15 characters
 }
 
-/** Makes or changes a NAD `name` of a bridge network. */
+/** Creates or changes the NAD of a bridge network. */
 export async function putNetwork(
   client: Client,
   name: string,

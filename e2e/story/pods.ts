@@ -6,7 +6,7 @@ import type { ObjectRef } from '../../kube/resource.js';
 import { PODS } from '../../kube/resources.js';
 import { untilValue } from '../bed/wait.js';
 
-/** Makes a pod that belongs to no VM. @param elements of its networks annotation, such as `{ name: 'blue' }` */
+/** Creates an ordinary pod. @param elements of its networks annotation, such as `{ name: 'blue' }` */
 export function createPod(client: Client, ref: ObjectRef, elements: readonly object[]): Promise<Pod> {
   const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(elements) };
   const spec = { containers: [{ name: 'main', image: 'registry.test/main' }], terminationGracePeriodSeconds: 0 };

@@ -1,6 +1,6 @@
 import { StatusError } from '../../kube/errors.js';
 
-/** Waits for an attempt to be refused. @returns the words in which it was */
+/** Expects a request to be rejected. @returns the message of the rejection */
 export async function rejectionMessage(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
@@ -8,5 +8,5 @@ export async function rejectionMessage(attempt: Promise<unknown>): Promise<strin
     if (error instanceof StatusError && error.status >= 400 && error.status < 500) return error.message;
     throw error;
   }
-  throw new Error('it was not refused');
+  throw new Error('the request was not rejected');
 }

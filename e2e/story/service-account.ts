@@ -3,7 +3,7 @@ import { Client } from '../../kube/client.js';
 import { type Credentials, loadCredentials } from '../../kube/credentials.js';
 import { Transport } from '../../kube/transport.js';
 
-/** Makes a service account and a client that acts as it. The caller closes the client's transport. */
+/** Creates a service account and a client that acts as it. The caller closes the client's transport. */
 export async function serviceAccountClient(
   admin: { client: Client; kubeconfig: string },
   account: { namespace: string; name: string },
@@ -12,7 +12,7 @@ export async function serviceAccountClient(
   return clientAs(admin, account);
 }
 
-/** A client that acts as a service account that is there. The caller closes the client's transport. */
+/** A client that acts as an existing service account. The caller closes the client's transport. */
 export async function clientAs(
   admin: { client: Client; kubeconfig: string },
   account: { namespace: string; name: string },
@@ -22,7 +22,7 @@ export async function clientAs(
   const cluster = await loadCredentials({ kubeconfig: admin.kubeconfig });
   const credentials: Credentials = {
     server: cluster.server,
-    // the admin's client certificate would speak louder than the token
+    // the administrator's client certificate would take precedence over the token
     tls: async () => {
       const { cert: _cert, key: _key, ...tls } = await cluster.tls();
       return tls;

@@ -27,7 +27,7 @@ import { until, untilValue } from '../bed/wait.js';
 type NadByNetwork = Readonly<Record<string, string>>;
 type VmExtras = Pick<vm.VmOptions, 'running' | 'evictionStrategy' | 'macs' | 'annotations'>;
 
-/** One test's world: a namespace, and what a user does and sees in it. Runs on any cluster. */
+/** The namespace of one test, with the actions of a user in it. Runs on any cluster. */
 export class Story {
   readonly namespace: string;
   readonly client: Client;
@@ -52,7 +52,7 @@ export class Story {
     return new Story(environment, namespace);
   }
 
-  /** Deletes what the story made. */
+  /** Deletes all objects that were created. */
   async end(): Promise<void> {
     await this.#tenant?.close();
     await removeNamespaces(this.client, [this.namespace, ...this.#otherNamespaces]);
@@ -116,7 +116,7 @@ export class Story {
     return this.waitReplaced(name, before);
   }
 
-  /** Waits until another VMI than `before` runs. */
+  /** Waits until a VMI with another UID than `before` runs. */
   waitReplaced(name: string, before: VirtualMachineInstance): Promise<VirtualMachineInstance> {
     const isOther = (vmi: VirtualMachineInstance) =>
       vmi.metadata.uid !== before.metadata.uid && vmi.status?.phase === 'Running';
@@ -141,7 +141,7 @@ export class Story {
     await until(`VM object ${name} to be gone`, isGone, { timeoutMs: 60_000 });
   }
 
-  /** Waits until KubeVirt has asked the launcher to end. */
+  /** Waits until KubeVirt has deleted the launcher, which may still terminate. */
   async waitBeingDeleted(name: string): Promise<void> {
     await until(`the launcher of ${name} to be terminating`, async () =>
       (await this.launchers(name)).some((pod) => pod.metadata.deletionTimestamp !== undefined),
@@ -158,12 +158,12 @@ export class Story {
     });
   }
 
-  /** What each living launcher points at: interface → claim. */
+  /** The claims that each running launcher references, by interface. */
   async references(name: string): Promise<Record<string, string>[]> {
     return (await this.launchers(name)).map(references);
   }
 
-  /** Deletes the launcher under the guest. */
+  /** Deletes the launcher while the guest runs. */
   async killLauncher(name: string): Promise<void> {
     const [pod] = await this.launchers(name);
     if (pod === undefined) throw new Error(`${name} has no launcher`);
@@ -185,7 +185,7 @@ export class Story {
     await vm.waitForVmi(this.client, this.ref(name), `to have ${network}`, has);
   }
 
-  /** Waits until KubeVirt has taken the interface out of VMI and VM. */
+  /** Waits until KubeVirt has removed the interface from VMI and VM. */
   async waitDetached(name: string, network: string): Promise<void> {
     await untilValue(
       `${network} to be gone from VM ${name}`,
@@ -194,7 +194,7 @@ export class Story {
     );
   }
 
-  /** Waits until no living launcher asks Multus for the interface. */
+  /** Waits until no running launcher has the interface in its networks annotation. */
   async waitElementGone(name: string, network: string): Promise<void> {
     const asked = (pod: Pod) =>
       pod.metadata.annotations?.['k8s.v1.cni.cncf.io/networks']?.includes(podInterfaceName(network));
@@ -243,8 +243,8 @@ export class Story {
   }
 
   /**
-   * Waits until the controller has dealt with all that happened so far, by leading a VM of another name from its claim to its
-   * claim's end.
+   * Waits until the controller has handled all earlier events: creates another VM, waits for its claim, deletes the VM, and waits
+   * until the claim is gone.
    */
   async waitControllerIdle(): Promise<void> {
     await this.network('canary');
@@ -256,7 +256,7 @@ export class Story {
 
   /**
    * Migrates a VM and waits for the end.
-   * @param meanwhile what to look at while both launchers are there
+   * @param meanwhile runs while both launchers exist
    */
   async migrate(name: string, end: 'Succeeded' | 'Failed', meanwhile?: () => Promise<void>): Promise<void> {
     const migration = await this.migrations.start(name);
@@ -266,7 +266,7 @@ export class Story {
     await this.migrations.waitForOneLauncher(name);
   }
 
-  /** True where KubeVirt has the feature gate. */
+  /** Whether KubeVirt has the feature gate. */
   async hasFeatureGate(gate: string): Promise<boolean> {
     const { items } = await this.client.list(KUBEVIRTS);
     return items.some((one) => one.spec?.configuration?.developerConfiguration?.featureGates?.includes(gate));

@@ -33,7 +33,7 @@ const ROLE_BINDINGS: Resource = {
   namespaced: true,
 };
 
-/** Somebody who may do everything in one namespace, by RBAC. */
+/** A user with all rights in one namespace. */
 export class Tenant {
   readonly #client: Client;
   readonly #namespace: string;
@@ -43,7 +43,7 @@ export class Tenant {
     this.#namespace = namespace;
   }
 
-  /** Makes a service account with all rights in the namespace. */
+  /** Creates a service account with all rights in the namespace. */
   static async create(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Tenant> {
     const client = await serviceAccountClient(admin, { namespace, name: 'tenant' });
     await admin.client.create(ROLE_BINDINGS, {
@@ -51,12 +51,12 @@ export class Tenant {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
       subjects: [{ kind: 'ServiceAccount', namespace, name: 'tenant' }],
     } as never);
-    // the API server hears of a binding a moment after it has stored it
-    await until('the tenant to have his rights', () => client.list(PODS, { namespace }));
+    // the API server applies a binding some time after it has stored it
+    await until('the tenant to have its rights', () => client.list(PODS, { namespace }));
     return new Tenant(client, namespace);
   }
 
-  /** Makes a service account that may create pods in the namespace, and nothing else. */
+  /** Creates a service account that may only create pods in the namespace. */
   static async createPodCreator(
     admin: { client: Client; kubeconfig: string },
     namespace: string,
@@ -75,7 +75,7 @@ export class Tenant {
     } as never);
     const tenant = new Tenant(client, namespace);
     const pod = podOf({ generateName: 'rights-', name: '', namespace });
-    await until('the tenant to have their rights', () => client.create(PODS, pod));
+    await until('the tenant to have its rights', () => client.create(PODS, pod));
     return tenant;
   }
 
@@ -96,12 +96,12 @@ export class Tenant {
     return this.#client.create(PODS, podOf(metadata));
   }
 
-  /** @returns the words in which the copy was refused */
+  /** @returns the message with which the copy was rejected */
   launcherCopyRejection(launcher: Pod, apiVersion: string): Promise<string> {
     return rejectionMessage(this.copyLauncher(launcher, apiVersion));
   }
 
-  /** @returns the words in which the pod was refused */
+  /** @returns the message with which the pod was rejected */
   async podRejection(options: {
     owner?: VirtualMachineInstance;
     labels?: Record<string, string>;
@@ -153,7 +153,7 @@ export class Tenant {
     return rejectionMessage(this.createClaim(name, metadata));
   }
 
-  /** Makes a VM that is stopped. @param networks name in the VM → NAD (`[namespace/]name`) */
+  /** Creates a stopped VM. @param networks name in the VM → NAD (`[namespace/]name`) */
   async createVm(name: string, networks: Readonly<Record<string, string>>): Promise<void> {
     const manifest = vmManifest({ name, namespace: this.#namespace, networks, running: false });
     await this.#client.create(VIRTUAL_MACHINES, manifest);

@@ -14,10 +14,10 @@ export interface VmOptions {
   networks: Readonly<Record<string, string>>;
   /** MAC addresses by the network's name in the VM. */
   macs?: Readonly<Record<string, string>>;
-  /** Default true: runStrategy Always. */
+  /** True by default: runStrategy Always. */
   running?: boolean;
   evictionStrategy?: 'LiveMigrate' | 'None';
-  /** Of the VM's template. */
+  /** Annotations of the VM's template. */
   annotations?: Readonly<Record<string, string>>;
 }
 
@@ -34,7 +34,7 @@ export function vmManifest(options: VmOptions): VirtualMachine {
   } as VirtualMachine;
 }
 
-/** A VMI that no VM controls. */
+/** A VMI without a VM. */
 export function vmiManifest(options: VmOptions): VirtualMachineInstance {
   const { name, namespace } = options;
   const { spec } = template(options);
@@ -83,7 +83,7 @@ export function waitRunning(client: Client, ref: ObjectRef): Promise<VirtualMach
   return waitForVmi(client, ref, 'to run', (vmi) => vmi.status?.phase === 'Running' && !vmi.metadata.deletionTimestamp);
 }
 
-/** Waits until the VMI is there and right. */
+/** Waits until the VMI exists and is as described. */
 export async function waitForVmi(
   client: Client,
   ref: ObjectRef,
@@ -123,7 +123,7 @@ export async function waitGone(client: Client, ref: { namespace: string; name: s
   );
 }
 
-/** Reads a VM, changes it, and writes it back; again where somebody else was faster. */
+/** Reads a VM, changes it, and writes it back. Retries if another writer was faster. */
 export async function changeVm(client: Client, ref: ObjectRef, change: (vm: ChangeableVm) => void): Promise<void> {
   await until(`VM ${ref.name} is changed`, async () => {
     const vm = await client.get(VIRTUAL_MACHINES, ref);
@@ -138,7 +138,7 @@ export async function changeVm(client: Client, ref: ObjectRef, change: (vm: Chan
   });
 }
 
-/** The lists that tests edit are there in every VM that `vmManifest` made. */
+/** A VM from `vmManifest`, with the lists that tests edit. */
 export interface ChangeableVm extends VirtualMachine {
   spec: {
     template: {
@@ -166,7 +166,7 @@ export function removeInterface(client: Client, ref: ObjectRef, name: string): P
   });
 }
 
-/** Takes a network and its interface out of a VM's template at once, without unplugging it. */
+/** Removes a network and its interface from a VM's template without unplugging it. */
 export function removeFromSpec(client: Client, ref: ObjectRef, network: string): Promise<void> {
   return changeVm(client, ref, ({ spec }) => {
     const { networks, domain } = spec.template.spec;
@@ -175,7 +175,7 @@ export function removeFromSpec(client: Client, ref: ObjectRef, network: string):
   });
 }
 
-/** Asks for addresses in the VM's template: network in the VM → addresses. */
+/** Requests addresses in the VM's template: network in the VM → addresses. */
 export function requestAddresses(
   client: Client,
   ref: ObjectRef,
@@ -190,7 +190,7 @@ export function requestAddresses(
   });
 }
 
-/** The MAC address that the guest has on a network of its VM, as KubeVirt reports it, whoever chose it. */
+/** The guest's MAC address on a network of its VM, as KubeVirt reports it. */
 export async function guestMac(client: Client, ref: ObjectRef, network: string): Promise<string> {
   const reported = (vmi: VirtualMachineInstance) => {
     const interfaces: (VmiInterfaceStatus & { mac?: string })[] = vmi.status?.interfaces ?? [];
@@ -206,7 +206,7 @@ export function setMacAddress(client: Client, ref: ObjectRef, network: string, m
   });
 }
 
-/** Lets an interface of a VM's template be on another NAD. */
+/** Connects an interface of a VM's template to another NAD. */
 export function swapNetwork(client: Client, ref: ObjectRef, network: string, nad: string): Promise<void> {
   return changeVm(client, ref, ({ spec }) => {
     for (const one of spec.template.spec.networks) if (one.name === network) one.multus = { networkName: nad };

@@ -5,7 +5,7 @@ import { PODS } from '../../kube/resources.js';
 import type { Client } from '../../kube/client.js';
 import { untilValue } from '../bed/wait.js';
 
-/** Waits until an interface of a pod has exactly these addresses, and network-status says so. @param addresses with prefix lengths */
+/** Waits until a pod's interface and its network-status have exactly these addresses. @param addresses with prefix lengths */
 export async function waitForWireAddresses(
   { client, wire }: { client: Client; wire: BedWire },
   pod: Pod,

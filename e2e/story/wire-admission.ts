@@ -14,7 +14,7 @@ interface SelectingConfiguration extends KubeObject {
 const CONFIGURATIONS = MUTATING_WEBHOOK_CONFIGURATIONS as unknown as Resource<SelectingConfiguration>;
 const CONFIGURATION_NAME = 'holdfast-webhook';
 
-/** Nobody looks at the pods of the story's namespace while `act` runs: what gets past admission in whatever way meets the agent. */
+/** Excludes the namespace from the webhook while `act` runs, to test the agent with pods that passed admission by other means. */
 export async function withoutWebhook<T>(story: Story, act: () => Promise<T>): Promise<T> {
   await setSelected(story, false);
   try {
@@ -24,7 +24,7 @@ export async function withoutWebhook<T>(story: Story, act: () => Promise<T>): Pr
   }
 }
 
-/** Changes the launcher's networks as virt-controller does, which does not know references, and waits until none is left. */
+/** Removes the references from the launcher's networks, as virt-controller does, and waits until none is left. */
 export async function stripReferences(story: Story, launcher: Pod): Promise<void> {
   const { name } = launcher.metadata;
   await until(`the references of ${name} to be stripped`, async () => {
@@ -32,17 +32,17 @@ export async function stripReferences(story: Story, launcher: Pod): Promise<void
     const networks = withoutReferences(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]');
     const body = { metadata: { annotations: { [NETWORKS_ANNOTATION]: networks } } };
     const patched = await story.client.patch(PODS, story.ref(name), { type: 'merge', body });
-    // the webhook may not have heard yet that it has nothing to say, and put them back
+    // the webhook may not know yet that it is excluded, and may add them again
     return patched.metadata.annotations?.[NETWORKS_ANNOTATION]?.includes(CLAIM_REFERENCE_KEY) === false;
   });
 }
 
-/** Waits until the API server takes a pod that the webhook refuses. */
+/** Waits until the API server accepts a pod that the webhook rejects. */
 export async function untilAdmitted(create: () => Promise<Pod>): Promise<Pod> {
   return until('a pod to get past the webhook', async () => create());
 }
 
-/** The words in which the API server refuses a pod. */
+/** The message with which the API server rejects a pod. */
 export function refusedPod(create: () => Promise<Pod>): Promise<string> {
   return rejectionMessage(create());
 }
@@ -63,7 +63,7 @@ async function setSelected(story: Story, isSelected: boolean): Promise<void> {
   );
 }
 
-/** The networks annotation, without what it says of claims. */
+/** The networks annotation without references to claims. */
 export function withoutReferences(networks: string): string {
   const elements = JSON.parse(networks) as Record<string, unknown>[];
   return JSON.stringify(elements.map(({ [CLAIM_REFERENCE_KEY]: _reference, ...rest }) => rest));

@@ -19,10 +19,10 @@ export interface NetworkElement {
 }
 
 export interface PlainPodOptions {
-  /** Bound to it without a scheduler; any node by default. */
+  /** Binds the pod without a scheduler; any node by default. */
   readonly node?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** As in a pod's spec. */
+  /** `affinity` of the pod's spec. */
   readonly affinity?: object;
   readonly networks: readonly NetworkElement[];
 }
@@ -35,7 +35,7 @@ export interface ReportedInterface {
   readonly dns?: { readonly nameservers?: readonly string[]; readonly search?: readonly string[] };
 }
 
-/** One test's pods on the wire: what their neighbours, and their users, see of them. */
+/** The pods of one test, with their real networks. */
 export class WireStory {
   readonly context: WireContext;
   readonly #story: Story;
@@ -45,7 +45,7 @@ export class WireStory {
     this.context = on;
   }
 
-  /** Makes an ordinary pod. */
+  /** Creates an ordinary pod. */
   createPod(name: string, options: PlainPodOptions): Promise<Pod> {
     return this.#story.client.create(PODS, plainPod(this.#story.ref(name), options));
   }
@@ -59,7 +59,7 @@ export class WireStory {
     );
   }
 
-  /** An ordinary pod that runs, with the one network on `net1`. */
+  /** Creates an ordinary pod with one network on `net1`, and waits until it runs. */
   async createNeighbour(nad: string, node?: string, name = 'neighbour'): Promise<Pod> {
     await this.createPod(name, { networks: [{ name: nad }], ...(node !== undefined && { node }) });
     return this.waitRunning(name);
@@ -69,12 +69,12 @@ export class WireStory {
     await this.#story.client.delete(PODS, this.#story.ref(name), { gracePeriodSeconds: 0 });
   }
 
-  /** Waits for the kubelet's words about a pod without a sandbox. */
+  /** Waits for the kubelet's event about a sandbox that could not be created. @returns its message */
   async waitForSandboxFailure(name: string, words: RegExp): Promise<string> {
     return (await this.#story.waitForEvent(name, 'FailedCreatePodSandBox', words)).message ?? '';
   }
 
-  /** The one launcher of a VM. */
+  /** The only launcher of a VM. */
   async launcher(vm: string): Promise<Pod> {
     const [launcher, ...others] = await this.#story.launchers(vm);
     expect(launcher, `a launcher of ${vm}`).not.to.equal(undefined);
@@ -82,13 +82,13 @@ export class WireStory {
     return launcher!;
   }
 
-  /** Waits until the interface has exactly these addresses in its namespace, and network-status says so. */
+  /** Waits until the interface and network-status have exactly these addresses. */
   async waitForAddresses(pod: Pod, interfaceName: string, addresses: readonly string[]): Promise<void> {
     const { bed, wire } = this.context;
     await waitForWireAddresses({ client: bed.client, wire }, pod, { interface: interfaceName, addresses });
   }
 
-  /** The address that an ordinary pod has on an interface, in its namespace and in network-status. @returns it, with prefix length */
+  /** Waits until an interface and its network-status have the same single address. @returns it, with prefix length */
   async addressOf(pod: Pod, interfaceName = 'net1'): Promise<string> {
     const addresses = await this.context.wire.addressesOf(pod, interfaceName);
     expect(addresses, `addresses of ${interfaceName} of ${pod.metadata.name}`).to.have.length(1);
@@ -96,14 +96,14 @@ export class WireStory {
     return addresses[0]!;
   }
 
-  /** What Multus has written of an interface, now. */
+  /** The current network-status of an interface. */
   async reportedInterface(pod: Pod, interfaceName: string): Promise<ReportedInterface | undefined> {
     const { name } = pod.metadata;
     const current = await this.#story.client.get(PODS, this.#story.ref(name));
     return networkStatuses(current).find((each) => each.interface === interfaceName);
   }
 
-  /** A guest that starts tells its neighbours its MAC address, by DHCP or ARP; the plugin that makes the interface does not. */
+  /** Announces the MAC address, as a guest does at its start by DHCP or ARP. The CNI plugin does not. */
   async announceGuest(launcher: Pod, interfaceName: string): Promise<void> {
     const { wire } = this.context.wire;
     for (const address of await this.context.wire.addressesOf(launcher, interfaceName)) {
@@ -111,19 +111,19 @@ export class WireStory {
     }
   }
 
-  /** Waits until the neighbour hears every answer of these addresses. */
+  /** Waits until these addresses answer all pings of the neighbour. */
   async waitReachable(neighbour: Pod, addresses: readonly string[]): Promise<void> {
     for (const address of addresses) await this.#untilAnswered(this.context.wire.locationOf(neighbour), bare(address));
   }
 
-  /** True where nobody answers for an address. */
+  /** True if an address answers no ping. */
   async isSilent(neighbour: Pod, address: string): Promise<boolean> {
     const from = this.context.wire.locationOf(neighbour);
     const { received } = await this.context.wire.wire.ping(from, bare(address), { count: 3, timeoutMs: 300 });
     return received === 0;
   }
 
-  /** What the pod's own `ip route` says. */
+  /** The output of `ip route` in the pod. */
   async routes(pod: Pod, family: 4 | 6 = 4): Promise<string> {
     const { wire } = this.context.wire;
     const args = [`-${family}`, 'route', 'show'];
@@ -131,7 +131,7 @@ export class WireStory {
     return stdout;
   }
 
-  /** Whatever starts meanwhile starts on another node. */
+  /** Cordons a node while `act` runs. */
   async withNodeCordoned<T>(node: string, act: () => Promise<T>): Promise<T> {
     await this.#cordon(node, true);
     try {
@@ -141,7 +141,7 @@ export class WireStory {
     }
   }
 
-  /** The machine that a pod was on is off, or its guest is: nobody answers there any more. */
+  /** Removes the addresses of an interface, as if its machine or guest were off. */
   async silence(place: WireLocation, interfaceName: string): Promise<void> {
     await this.context.wire.wire.flushAddresses(place, interfaceName);
   }
@@ -165,7 +165,7 @@ export class WireStory {
   }
 }
 
-/** A test whose story is on the wire; elsewhere it is pending, with its name. */
+/** A test that needs real pod networks. Elsewhere it is skipped. */
 export function itWithWireStory(title: string, story: () => Story, run: (wire: WireStory) => Promise<void>): void {
   itOnWire(title, (on) => run(new WireStory(story(), on)));
 }
