@@ -16,7 +16,7 @@ interface ApiServerOptions {
   readonly etcd: Etcd;
 }
 
-/** The bed's kube-apiserver, which tests may kill, start again, pause and resume: always on the same port. */
+/** The bed's kube-apiserver. Tests may kill, start, pause and resume it; its port never changes. */
 export class ApiServer {
   readonly url: string;
   readonly #options: ApiServerOptions;
@@ -37,16 +37,16 @@ export class ApiServer {
       args: [...program.args, ...this.#flags()],
     });
     this.#child = child;
-    // Open to everybody, as on every cluster.
+    // needs no credentials, as on every cluster
     await waitReady(child, async () => (await httpsGet(`${this.url}/readyz`, certificates.ca)) === 'ok');
   }
 
-  /** As a crash: connections are reset. */
+  /** Kills it, as in a crash: connections are reset. */
   async kill(): Promise<void> {
     await this.#child?.kill();
   }
 
-  /** As a hang: connections stay open and nobody answers. */
+  /** Stops it without ending it, as if it hangs: connections stay open and get no answers. */
   async pause(): Promise<void> {
     await this.#child?.pause();
   }
@@ -78,7 +78,7 @@ export class ApiServer {
       '--requestheader-username-headers=X-Remote-User',
       `--proxy-client-cert-file=${certificates.frontProxyCert}`,
       `--proxy-client-key-file=${certificates.frontProxyKey}`,
-      // Services without cluster networking: the API server itself looks up their endpoints.
+      // there is no cluster network, so the API server itself resolves Services to endpoints
       '--enable-aggregator-routing=true',
       ...flags,
     ];

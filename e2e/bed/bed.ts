@@ -17,29 +17,29 @@ import { Switches } from './switches.js';
 import { VirtApi } from './virt-api.js';
 
 export interface BedOptions extends WorkspaceOptions {
-  /** `simulated`: pods have no real networks, on any machine. By default they have where the machine allows it. */
+  /** `simulated`: no real pod networks. By default pods have them if the machine allows it. */
   network?: 'simulated';
   /** Number of simulated nodes; 2 by default, which live migration needs. */
   nodes?: number;
   progress?: Progress;
 }
 
-/** A whole KubeVirt cluster on loopback: real control planes of Kubernetes and KubeVirt, simulated nodes. */
+/** A KubeVirt cluster on loopback: real control planes of Kubernetes and KubeVirt, and simulated nodes. */
 export interface Bed extends Omit<ControlPlane, 'etcd'> {
   readonly nodes: readonly string[];
   /** Changes how the simulated nodes behave. */
   readonly switches: Switches;
-  /** The real networks of pods; undefined where they are simulated. */
+  /** The real networks of pods; undefined if they are simulated. */
   readonly wire: BedWire | undefined;
-  /** Writes a kubeconfig with a fresh token of an existing service account, bound to a node if one is named. @returns its path */
+  /** Writes a kubeconfig with a new token of a service account, bound to a node if one is named. @returns its path */
   serviceAccountKubeconfig(namespace: string, name: string, binding?: TokenBinding): Promise<string>;
-  /** See {@link Etcd.compact}: together with a restart of the API server, older watches end with 410 Gone. */
+  /** See {@link Etcd.compact}. If the API server restarts after it, older watches end with 410 Gone. */
   etcdCompact(): Promise<void>;
 }
 
 /**
- * Starts a bed. Several may run at once.
- * @throws {Error} with the end of a log when a process ends; nothing is left running then
+ * Starts a bed. Several beds may run at once.
+ * @throws {Error} with the end of the log of a process that exited; all other processes are stopped then
  */
 export async function startBed(options: BedOptions = {}): Promise<Bed> {
   const progress = options.progress ?? (() => undefined);
@@ -60,7 +60,7 @@ export async function startBed(options: BedOptions = {}): Promise<Bed> {
       await readManifests(join(import.meta.dirname, 'manifests', 'namespaces.yaml')),
     );
     await Promise.all([createCrds(controlPlane.client, manifests.crds), createRbac(controlPlane, manifests)]);
-    progress('all kinds are served');
+    progress('all CRDs are established');
     startControllerManager(controlPlane, binaries.controllerManager);
     nodes = await startNodes(controlPlane, options.nodes ?? 2, wire);
     progress(`${nodes.names.length} simulated nodes are ready${wire ? ', their pods on real networks' : ''}`);
@@ -97,7 +97,7 @@ async function startNodes(plane: ControlPlane, count: number, wire: Wire | undef
   await writePluginStubs(cniBin);
   const simulation = await startSimulation(plane, { names, switches, networks: new WiredNetworks(wire, networks) });
   const stop = async () => {
-    await wire.child.kill(); // whatever waits for a plugin ends now, and so do all networks
+    await wire.child.kill(); // ends all plugins and networks, so that nothing waits for them
     await simulation.stop();
   };
   return {

@@ -16,16 +16,16 @@ interface Identity extends KeyPair {
   readonly certificate: string;
 }
 
-/** Files of one bed's throw-away PKI. */
+/** Files of the PKI of one bed. */
 export interface Certificates {
   /** PEM of the CA that signed the serving certificate. */
   readonly ca: string;
-  /** The same in base64, as `caBundle` and `certificate-authority-data` want it. */
+  /** The CA in base64, for `caBundle` and `certificate-authority-data`. */
   readonly caBundle: string;
-  /** Serves on 127.0.0.1, localhost and the Services' names: kube-apiserver, virt-api, virt-controller, webhooks. */
+  /** Serving certificate of kube-apiserver, virt-api, virt-controller and webhooks, for 127.0.0.1, localhost and their Services. */
   readonly servingCert: string;
   readonly servingKey: string;
-  /** What kube-apiserver shows to aggregated API servers, and the CA by which they know it. */
+  /** Client certificate of kube-apiserver for aggregated API servers, and its CA. */
   readonly frontProxyCa: string;
   readonly frontProxyCert: string;
   readonly frontProxyKey: string;
@@ -34,10 +34,10 @@ export interface Certificates {
   readonly serviceAccountPublicKey: string;
 }
 
-/** Makes the PKI of one bed in `folder`. */
+/** Creates the PKI of one bed in `folder`. */
 export async function makeCertificates(folder: string): Promise<Certificates> {
   await mkdir(folder, { recursive: true });
-  // Two key pairs for five purposes: RSA keys cost seconds on a busy machine, and this PKI guards nothing.
+  // Two key pairs for five purposes: RSA keys take seconds on a busy machine, and this PKI protects nothing.
   const [signing, presenting] = await Promise.all([makeKeyPair(), makeKeyPair()]);
   const ca = certify({ name: 'bed-ca', keys: signing });
   const frontCa = certify({ name: 'bed-front-proxy-ca', keys: signing });
@@ -61,7 +61,7 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
   };
 }
 
-/** By OpenSSL in a thread: node-forge takes seconds for the same. */
+/** Uses OpenSSL in a thread, because node-forge takes seconds. */
 function makeKeyPair(): Promise<KeyPair> {
   return promisify(generateKeyPair)('rsa', {
     modulusLength: 2048,
@@ -70,7 +70,7 @@ function makeKeyPair(): Promise<KeyPair> {
   });
 }
 
-/** Without an issuer: a CA, signed by itself. */
+/** Creates a certificate; without an issuer, a self-signed CA. */
 function certify({ name, keys, issuer }: { name: string; keys: KeyPair; issuer?: Identity }): Identity {
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = forge.pki.publicKeyFromPem(keys.publicKey);

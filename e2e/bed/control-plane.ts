@@ -18,11 +18,11 @@ export interface ControlPlaneOptions extends WorkspaceOptions {
   apiServerFlags?: readonly string[];
 }
 
-/** etcd and kube-apiserver, reachable as a cluster admin. */
+/** etcd and kube-apiserver, with access as a cluster administrator. */
 export interface ControlPlane extends ClusterAccess, Omit<Workspace, 'close' | 'abandon'> {
-  /** Path of the admin's kubeconfig. */
+  /** Path of the administrator's kubeconfig. */
   readonly kubeconfig: string;
-  /** The admin's. */
+  /** The administrator's client. */
   readonly client: Client;
   readonly apiServer: ApiServer;
   readonly etcd: Etcd;
@@ -31,7 +31,7 @@ export interface ControlPlane extends ClusterAccess, Omit<Workspace, 'close' | '
 
 /**
  * Starts etcd and kube-apiserver on free ports of 127.0.0.1.
- * @throws {Error} with the end of a log when one of them ends; nothing is left running then, but the logs stay
+ * @throws {Error} with the end of the log of a process that exited; the other one is stopped then, but the logs stay
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const servers = await ensureServers(options.progress ?? (() => undefined));
@@ -44,7 +44,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
 }
 
-/** The same on a site that is there already, and that stays the caller's to close when this fails. */
+/** Starts them in an existing workspace, which the caller has to close if this fails. */
 export async function startControlPlaneOn(
   workspace: Workspace,
   programs: Servers,

@@ -2,8 +2,8 @@ import type { ControlPlane } from './control-plane.js';
 import type { Program } from './kubebuilder-assets.js';
 
 /**
- * Starts the controllers of kube-controller-manager that the bed needs. The kinds whose objects are garbage-collected must
- * exist: the garbage collector looks for new kinds only every 30 seconds.
+ * Starts the controllers of kube-controller-manager that the bed needs. CRDs of objects to be garbage-collected must exist
+ * before, because the garbage collector looks for new kinds only every 30 seconds.
  */
 export function startControllerManager({ processes, kubeconfig }: ControlPlane, { command, args }: Program): void {
   processes.start({ name: 'kube-controller-manager', command, args: [...args, `--kubeconfig=${kubeconfig}`] });

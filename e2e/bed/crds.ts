@@ -8,7 +8,7 @@ const CRD_FILES = [
   join(import.meta.dirname, '..', '..', 'manifests', 'crds', 'ipamclaims.yaml'),
 ];
 
-/** Creates the kinds of Multus, of claims and those given, and waits until all are served. */
+/** Creates the CRDs of Multus and of claims and those in `more`, and waits until all are established. */
 export async function createCrds(client: Client, more: readonly Manifest[]): Promise<void> {
   const crds = [...more, ...(await Promise.all(CRD_FILES.map(readManifests))).flat()];
   await createAll(client, crds);
@@ -23,7 +23,7 @@ async function waitEstablished(client: Client, crd: Manifest): Promise<void> {
   });
 }
 
-/** A kind of KubeVirt's that takes any fields, for tests of what only reads and needs no KubeVirt. */
+/** A CRD of KubeVirt that accepts any fields, for tests that only read its objects. */
 export function kubeVirtKind(plural: string, kind: string): Manifest {
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
   return {

@@ -11,7 +11,7 @@ interface EtcdOptions {
   readonly ports: { readonly client: number; readonly peer: number };
 }
 
-/** The bed's etcd: one member, no TLS, no fsync. */
+/** The bed's etcd: one member, without TLS and fsync. */
 export class Etcd {
   readonly url: string;
   readonly #options: EtcdOptions;
@@ -46,8 +46,8 @@ export class Etcd {
   }
 
   /**
-   * Forgets all history up to now. Lists and watches at older resourceVersions end with 410 Gone as soon as kube-apiserver
-   * has to ask etcd: its watch cache still knows the recent past until it restarts or runs with `--watch-cache=false`.
+   * Compacts all history. Lists and watches at older resourceVersions then end with 410 Gone, unless kube-apiserver answers
+   * them from its watch cache. It does until it restarts, or never with `--watch-cache=false`.
    */
   async compact(): Promise<void> {
     const nowhere = Buffer.from('\0').toString('base64');
@@ -57,7 +57,7 @@ export class Etcd {
     await this.#call('kv/compaction', { revision: answer.header.revision, physical: true });
   }
 
-  /** Kills it and removes its data. */
+  /** Kills etcd and removes its data. */
   async discard(): Promise<void> {
     await this.#child?.kill();
     await rm(this.#folder(), { recursive: true, force: true });
@@ -67,7 +67,7 @@ export class Etcd {
     return join(this.#options.dataDir, 'etcd');
   }
 
-  /** etcd's own JSON gateway; see https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway. */
+  /** Calls etcd's JSON gateway; see https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway. */
   async #call(path: string, body: object): Promise<unknown> {
     const response = await fetch(`${this.url}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) });
     if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${await response.text()}`);

@@ -1,14 +1,14 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 
-/** How to reach an API server. */
+/** URL and CA of an API server. */
 export interface ClusterAccess {
   readonly server: string;
   /** PEM in base64. */
   readonly caBundle: string;
 }
 
-/** Writes a kubeconfig that presents `token`; it is there only as a whole. @returns its path */
+/** Writes a kubeconfig with `token` atomically. @returns its path */
 export async function writeKubeconfig(path: string, cluster: ClusterAccess, token: string): Promise<string> {
   const config = {
     apiVersion: 'v1',

@@ -10,7 +10,7 @@ import { writeServiceAccountKubeconfig } from './service-accounts.js';
 export const KUBEVIRT_NAMESPACE = 'kubevirt';
 const VERSION = 'v1.8.0';
 
-/** What virt-operator would create on a cluster, by virt-operator's own generators. */
+/** The objects that virt-operator creates on a cluster, from its own generators. */
 export interface KubeVirtManifests {
   readonly crds: Manifest[];
   readonly rbac: Manifest[];
@@ -18,22 +18,22 @@ export interface KubeVirtManifests {
   readonly webhooks: Manifest[];
 }
 
-/** @param virtController the binary, which holds the generators too */
+/** @param virtController path of the binary, which contains the generators too */
 export async function generateManifests(virtController: string): Promise<KubeVirtManifests> {
   return JSON.parse(await capture(virtController, ['manifests'])) as KubeVirtManifests;
 }
 
-/** Creates KubeVirt's accounts and their rights; the namespace must exist. */
+/** Creates KubeVirt's service accounts and RBAC objects. The namespace must exist. */
 export async function createRbac({ client }: ControlPlane, manifests: KubeVirtManifests): Promise<void> {
   await createAll(client, manifests.rbac);
 }
 
-/** Creates the object by which a user asks for KubeVirt, and the status by which virt-operator says that it is there. */
+/** Creates the KubeVirt object, with the status that virt-operator writes after the installation. */
 export async function deployKubeVirt({ client }: ControlPlane): Promise<void> {
   await createAll(client, await readManifests(join(import.meta.dirname, 'manifests', 'kubevirt.yaml')));
   const status = {
     phase: 'Deployed', // without a phase the object is ignored
-    defaultArchitecture: 'amd64', // without it every VMI is refused: "unsupported architecture"
+    defaultArchitecture: 'amd64', // without it every VMI is rejected: "unsupported architecture"
     observedKubeVirtVersion: VERSION,
     targetKubeVirtVersion: VERSION,
     operatorVersion: VERSION,
@@ -42,7 +42,7 @@ export async function deployKubeVirt({ client }: ControlPlane): Promise<void> {
   await client.patch(KUBEVIRTS, ref, { type: 'merge', body: { status } }, { subresource: 'status' });
 }
 
-/** Starts virt-controller with the token of its service account, and waits until it leads. */
+/** Starts virt-controller with the token of its service account, and waits until it is the leader. */
 export async function startVirtController(plane: ControlPlane, binary: string): Promise<void> {
   const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-controller' };
   const kubeconfig = await writeServiceAccountKubeconfig(plane, account);

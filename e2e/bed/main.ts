@@ -3,14 +3,17 @@ import { startBed } from './bed.js';
 
 const USAGE = `usage: npm run bed -- [--nodes N] [--work-dir FOLDER] [--keep-logs]
 
-Brings up a KubeVirt cluster on loopback and keeps it up until Ctrl-C.
-  --nodes N           simulated nodes (2)
-  --work-dir FOLDER   where data, logs and kubeconfigs go (a new folder below the temporary folder)
-  --keep-logs         leave the logs in place at the end
-HOLDFAST_BED_NETWORK=simulated in the environment gives pods no real networks, as on machines that do not allow them.
+Starts a KubeVirt cluster on loopback and runs it until Ctrl-C.
+  --nodes N           number of simulated nodes (default 2)
+  --work-dir FOLDER   folder for data, logs and kubeconfigs (default: a new temporary folder)
+  --keep-logs         do not delete the logs at the end
+
+Environment:
+  HOLDFAST_BED_NETWORK=simulated  no real pod networks, as on machines that do not allow them
+  KUBEBUILDER_ASSETS=FOLDER       use etcd and kube-apiserver of this folder (default: build them from source once)
 `;
 
-/** Keeps a bed up for people who want to look at it with kubectl. */
+/** Runs a bed for use with kubectl. */
 async function main(): Promise<void> {
   const started = Date.now();
   const say = (line: string) => console.log(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  ${line}`);
@@ -18,14 +21,14 @@ async function main(): Promise<void> {
   const farewell = untilAskedToEnd();
   const bed = await Promise.race([startBed({ ...options, progress: say }), farewell]);
   if (bed === undefined) process.exit(130); // its processes end with this one
-  say('the bed is ready; Ctrl-C ends it');
+  say('the bed is ready; press Ctrl-C to stop it');
   console.log(`\nlogs: ${bed.logDir}\nexport KUBECONFIG=${bed.kubeconfig}\n`);
   await farewell;
-  say('ending the bed');
+  say('stopping the bed');
   await bed.stop();
 }
 
-/** Ctrl-C may come twice, from the terminal and from whoever started this process: the second must not kill it. */
+/** Ctrl-C may arrive twice, from the terminal and from the parent process. The second one must not kill this process. */
 function untilAskedToEnd(): Promise<undefined> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve(undefined));
@@ -46,7 +49,8 @@ function readOptions(): { nodes: number; workDir?: string; keepLogs: boolean } {
     process.exit(0);
   }
   const nodes = Number(values.nodes);
-  if (!Number.isInteger(nodes) || nodes < 1) throw new Error(`--nodes is "${values.nodes}": give a number from 1 on`);
+  if (!Number.isInteger(nodes) || nodes < 1)
+    throw new Error(`--nodes must be an integer of at least 1, not "${values.nodes}"`);
   const workDir = values['work-dir'];
   return { nodes, keepLogs: values['keep-logs'], ...(workDir === undefined ? {} : { workDir }) };
 }

@@ -5,7 +5,7 @@ import type { Client } from '../../kube/client.js';
 import { isAlreadyExists } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 
-/** An object of any kind, as a manifest holds it. */
+/** An object of any kind in a manifest. */
 export interface Manifest extends KubeObject {
   apiVersion: string;
   kind: string;
@@ -18,7 +18,7 @@ export async function readManifests(path: string): Promise<Manifest[]> {
   return documents.map((document) => document.toJS() as Manifest | null).filter((object) => object !== null);
 }
 
-/** Creates objects, all at once; those that exist stay as they are. */
+/** Creates objects in parallel. Existing objects are not changed. */
 export async function createAll(client: Client, objects: readonly Manifest[]): Promise<void> {
   await Promise.all(objects.map((object) => createOne(client, object)));
 }
@@ -31,7 +31,7 @@ async function createOne(client: Client, object: Manifest): Promise<void> {
   }
 }
 
-/** Where objects like this one live: guessed from its kind, which is right for every kind that the bed creates. */
+/** Guesses the API resource of an object from its kind, which works for all kinds that the bed creates. */
 export function resourceOf(object: Manifest): Resource<Manifest> {
   const slash = object.apiVersion.indexOf('/');
   return {

@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
 /**
- * Below the ports that kernels give to outgoing connections: kube-apiserver opens hundreds of these to etcd, and a port that
- * was free may become one of them before anybody listens on it.
+ * Below the ephemeral ports of outgoing connections. kube-apiserver opens hundreds of these to etcd, and one of them may take a
+ * free port before its user listens on it.
  */
 const [LOWEST, HIGHEST] = [20_000, 32_000];
 const ATTEMPTS = 3;
 
-/** Ports of earlier calls: a process that was told to listen on one may not have begun to. */
+/** Ports of earlier calls, because a process may not listen on its port yet. */
 const issued = new Set<number>();
 const MAX_ISSUED = (HIGHEST - LOWEST) / 2;
 
-/** `count` different TCP ports of 127.0.0.1 that were free a moment ago, and that no earlier call gave. */
+/** Returns `count` different free TCP ports of 127.0.0.1, none of which an earlier call has returned. */
 export async function findFreePorts(count: number): Promise<number[]> {
   if (issued.size > MAX_ISSUED) issued.clear();
   const held = new Map<number, Server>();
@@ -28,7 +28,7 @@ export async function findFreePorts(count: number): Promise<number[]> {
   return [...held.keys()];
 }
 
-/** Runs `use` with free ports, and again with others when it fails because somebody took one in between. */
+/** Runs `use` with free ports, and again with others if it fails because another process took one meanwhile. */
 export async function withFreePorts<T>(count: number, use: (ports: number[]) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

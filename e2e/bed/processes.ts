@@ -6,25 +6,25 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Watchdog } from './watchdog.js';
 
-/** A process that ignores SIGTERM for longer is killed. kube-apiserver may take a minute, and nothing here is worth it. */
+/** A process that does not end after SIGTERM is killed. kube-apiserver may take a minute, which is not needed here. */
 const GRACE_MS = 1_500;
 
 const RESTART_MS = 500;
 
 export interface ChildOptions {
-  /** Also the name of the log file. */
+  /** Name of the process and of its log file. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Stopped after all the others (etcd: whoever outlives it hangs on it). */
+  /** Stopped after all others. For etcd, because its clients hang if it ends before them. */
   readonly stopLast?: boolean;
-  /** Its standard input and output are for us to talk to it; only its standard error goes to the log. */
+  /** Its standard input and output are pipes to this process. Only its standard error goes to the log. */
   readonly hasPipes?: boolean;
 }
 
-/** The standard output of a command that ends by itself. */
+/** Runs a command. @returns its standard output */
 export async function capture(
   command: string,
   args: readonly string[],
@@ -38,13 +38,13 @@ export async function capture(
   return stdout;
 }
 
-/** A running child with a log file of its own. */
+/** A child process with its own log file. */
 export class Child {
   readonly name: string;
   readonly pid: number;
   readonly logFile: string;
   readonly stopLast: boolean;
-  /** Resolves once the process is gone; never rejects. */
+  /** Resolves when the process has ended; never rejects. */
   readonly exited: Promise<void>;
   #end: string | undefined;
   readonly #process: ChildProcess;
@@ -54,7 +54,7 @@ export class Child {
     this.logFile = logFile;
     this.stopLast = options.stopLast ?? false;
     const log = openSync(logFile, 'a');
-    // Detached: a Ctrl-C at the terminal reaches only the bed itself, which then ends its children in the right order.
+    // detached, so that Ctrl-C reaches only the bed itself, which then stops its children in the right order
     this.#process = spawn(options.command, [...options.args], {
       cwd: options.cwd,
       env: { ...process.env, ...options.env },
@@ -73,7 +73,7 @@ export class Child {
     });
   }
 
-  /** Of a child that talks. */
+  /** Standard input and output of a child with `hasPipes`. */
   get pipes(): { readonly input: Writable | null; readonly output: Readable | null } {
     return { input: this.#process.stdin, output: this.#process.stdout };
   }
@@ -82,7 +82,7 @@ export class Child {
     return this.#end === undefined;
   }
 
-  /** @throws {Error} with the end of the log if the process is gone */
+  /** @throws {Error} with the end of the log if the process has ended */
   assertRunning(): void {
     if (this.#end === undefined) return;
     const tail = readFileSync(this.logFile, 'utf8').trimEnd().split('\n').slice(-12).join('\n');
@@ -93,17 +93,17 @@ export class Child {
     if (this.running) this.#process.kill(signal);
   }
 
-  /** SIGSTOP, and the wait until it has come to a stand: the kernel answers before, and a busy thread may go on for a while. */
+  /** Sends SIGSTOP, and waits until all threads are stopped, because a busy thread may run on for a while. */
   async pause(): Promise<void> {
     this.signal('SIGSTOP');
     while (this.running && !isStopped(this.pid)) await pause(1);
   }
 
-  /** SIGTERM, some grace, SIGKILL. */
+  /** Sends SIGTERM, and SIGKILL if the process has not ended after a grace period. */
   async stop(): Promise<void> {
     if (!this.running) return;
     this.signal('SIGTERM');
-    this.signal('SIGCONT'); // a paused process would sit on its SIGTERM
+    this.signal('SIGCONT'); // a paused process does not handle SIGTERM
     const impatience = setTimeout(() => this.signal('SIGKILL'), GRACE_MS);
     await this.exited;
     clearTimeout(impatience);
@@ -116,8 +116,8 @@ export class Child {
 }
 
 /**
- * The children of one bed. Whatever happens to this process – an exception, process.exit, a signal, SIGKILL –
- * they end too: here on `exit`, else through the watchdog.
+ * The child processes of one bed. They end with this process, however it ends: by the handler of `exit`, or by the watchdog after
+ * SIGKILL.
  */
 export class Processes {
   readonly logDir: string;
@@ -129,7 +129,7 @@ export class Processes {
     for (const child of this.#children) child.signal('SIGKILL');
   };
 
-  /** @param scratchDir what the watchdog removes after it had to end the processes; holds their temporary files, too */
+  /** @param scratchDir holds temporary files of the processes; the watchdog removes it after it had to stop them */
   constructor(logDir: string, scratchDir: string) {
     this.logDir = logDir;
     this.#temporary = join(scratchDir, 'tmp');
@@ -144,7 +144,7 @@ export class Processes {
     if (this.#stopping) throw new Error(`${options.name} is not started: the bed is ending`);
     const env = { TMPDIR: this.#temporary, ...options.env };
     const child = new Child({ ...options, env }, join(this.logDir, `${options.name}.log`));
-    if (child.pid === 0) return child; // it could not be started, as it will say by itself
+    if (child.pid === 0) return child; // it could not be started; its `exited` reports that
     this.#children.add(child);
     this.#watchdog.watch(child.pid);
     void child.exited.then(() => {
@@ -155,8 +155,8 @@ export class Processes {
   }
 
   /**
-   * From now on starts the process again whenever it ends, as its Deployment would: KubeVirt's processes end themselves when
-   * they lose their lease, which an absence of the API server may cost them.
+   * Starts the process again each time it ends, as a Deployment does. KubeVirt's processes exit when they lose their leader lease,
+   * for instance while the API server is down.
    */
   keepRunning(child: Child, options: ChildOptions): void {
     void child.exited.then(() => {
@@ -180,13 +180,13 @@ export class Processes {
   }
 }
 
-/** All threads of it, as proc(5) tells of them; on a machine that has no such folder nobody does. */
+/** Whether all threads are stopped, by proc(5). True on a machine without that folder. */
 function isStopped(pid: number): boolean {
   if (!existsSync('/proc/self/task')) return true;
   const folder = `/proc/${pid}/task`;
   try {
     return readdirSync(folder).every((thread) => readFileSync(join(folder, thread, 'stat'), 'utf8').includes(' T '));
   } catch {
-    return false; // one of them has just ended
+    return false; // a thread has just ended
   }
 }

@@ -3,8 +3,8 @@ import { until } from './wait.js';
 import type { Child } from './processes.js';
 
 /**
- * Waits until a process answers as it should; one that does not is killed.
- * @throws {Error} at once, with the end of its log, when the process is gone
+ * Waits until a process is ready. A process that does not get ready is killed.
+ * @throws {Error} at once if the process ends, with the end of its log
  */
 export async function waitReady(child: Child, probe: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   const abort = new AbortController();

@@ -12,14 +12,14 @@ export const SERVICE_ACCOUNTS: Resource = {
 };
 const TOKEN_SECONDS = 24 * 3600;
 
-/** What a token dies with. The API server tells policies which node it is bound to. */
+/** The object to which a token is bound. Policies see the node of such a token. */
 export type TokenBinding =
-  /** The name of a Node that is there. */
+  /** The name of an existing Node. */
   | { readonly node: string }
   /** The name of a pod of the service account, in its namespace. */
   | { readonly pod: string };
 
-/** A token of an existing service account, good for a day. */
+/** Requests a token of an existing service account, valid for a day. */
 export async function requestToken(client: Client, account: ObjectRef, binding?: TokenBinding): Promise<string> {
   const boundObjectRef = binding && { apiVersion: 'v1', ...boundTo(binding) };
   const request = {
@@ -31,7 +31,7 @@ export async function requestToken(client: Client, account: ObjectRef, binding?:
   return (answer as { status: { token: string } }).status.token;
 }
 
-/** Where `writeServiceAccountKubeconfig` writes. */
+/** The path to which `writeServiceAccountKubeconfig` writes. */
 export function serviceAccountKubeconfigPath(
   folder: string,
   account: { namespace: string; name: string },
@@ -41,7 +41,7 @@ export function serviceAccountKubeconfigPath(
   return join(folder, `${parts.join('.')}.kubeconfig`);
 }
 
-/** Writes the kubeconfig of a service account, with a fresh token, into the work folder. @returns its path */
+/** Writes the kubeconfig of a service account, with a new token, into the work folder. @returns its path */
 export async function writeServiceAccountKubeconfig(
   cluster: ClusterAccess & { client: Client; workDir: string },
   account: { namespace: string; name: string },

@@ -13,20 +13,20 @@ import { writeServiceAccountKubeconfig } from './service-accounts.js';
 import type { Switches } from './switches.js';
 
 export interface Simulation {
-  /** Has the kubelets look at all of their pods. */
+  /** Makes the kubelets look at all of their pods. */
   resync(): void;
   stop(): Promise<void>;
 }
 
 export interface SimulationOptions {
-  /** Of the nodes. */
+  /** Names of the nodes. */
   readonly names: readonly string[];
   readonly switches: Switches;
-  /** Without them, the pods' networks are simulated, too. */
+  /** Real pod networks; by default they are simulated too. */
   readonly networks?: (SandboxNetworks & GuestNetworks) | undefined;
 }
 
-/** Starts the simulated nodes in this process, with the identity that virt-handler has; resolves once they are Ready. */
+/** Starts the simulated nodes in this process, with virt-handler's identity, and waits until they are Ready. */
 export async function startSimulation(plane: ControlPlane, options: SimulationOptions): Promise<Simulation> {
   const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-handler' };
   const kubeconfig = await writeServiceAccountKubeconfig(plane, account);

@@ -1,27 +1,27 @@
-/** How the simulated world treats a VM, or an ordinary pod. */
+/** The behaviour of the simulated nodes towards a VM or an ordinary pod. */
 export interface VmSwitches {
-  /** The guest ignores the request to shut down; a pod ignores SIGTERM. */
+  /** The guest does not shut down when asked; a pod ignores SIGTERM. */
   readonly holdTermination: boolean;
-  /** What becomes of a live migration's copy: `hold` copies for ever. */
+  /** The result of a live migration's copy: `hold` never ends. */
   readonly migration: 'succeed' | 'fail' | 'hold';
-  /** How long the copy takes. */
+  /** Duration of the copy. */
   readonly migrationMs: number;
-  /** There is a dynamic networks controller: a changed networks annotation reaches the running pod. */
+  /** A dynamic networks controller applies changes of the networks annotation to the running pod. */
   readonly dynamicNetworks: boolean;
-  /** Multus fails: new pods get no network status and never start. */
+  /** Multus fails: new pods get no network-status and never start. */
   readonly refuseNetworks: boolean;
-  /** The runtime is slow: new pods are bound, and their networks are not attached yet. */
+  /** The runtime is slow: networks of new pods are not attached yet. */
   readonly holdNetworks: boolean;
-  /** The runtime is late: containers have ended, and CNI DEL does not come yet. */
+  /** The runtime is slow: containers have ended, but CNI DEL is not called yet. */
   readonly delayNetworkEnd: boolean;
   /** A guest whose launcher is killed ends as Failed, not as Succeeded. */
   readonly killFails: boolean;
 }
 
-/** Which workloads a setting is for. Without a name all of the namespace, without a namespace all. */
+/** The workloads of a setting. Without a name all of the namespace; without a namespace all. */
 export interface Scope {
   readonly namespace?: string;
-  /** Of the VM, or of a pod that belongs to none. */
+  /** Name of the VM or of the ordinary pod. */
   readonly name?: string;
 }
 
@@ -41,13 +41,13 @@ interface Setting {
   readonly values: Partial<VmSwitches>;
 }
 
-/** What tests change in the simulated world while it runs. */
+/** Lets tests change the behaviour of the simulated nodes while they run. */
 export class Switches {
   #settings: Setting[] = [];
   readonly #lostNodes = new Set<string>();
   readonly #listeners = new Set<() => void>();
 
-  /** Changes the behaviour for some workloads, over what was set before. @returns takes the change back */
+  /** Changes the behaviour for some workloads, in addition to earlier changes. @returns reverts the change */
   set(values: Partial<VmSwitches>, scope: Scope = {}): () => void {
     const setting = { scope, values };
     this.#settings.push(setting);
@@ -58,14 +58,14 @@ export class Switches {
     };
   }
 
-  /** What holds for one workload. */
+  /** The current behaviour for one workload. */
   of(namespace: string | undefined, name: string): VmSwitches {
     const applies = ({ scope }: Setting) =>
       (scope.namespace ?? namespace) === namespace && (scope.name ?? name) === name;
     return Object.assign({}, DEFAULTS, ...this.#settings.filter(applies).map(({ values }) => values)) as VmSwitches;
   }
 
-  /** The node's machine stops: no heartbeats, and nothing on it moves any more. */
+  /** Stops the machine of a node: no heartbeats, and no changes of its pods. */
   loseNode(node: string): void {
     this.#lostNodes.add(node);
     this.#changed();
@@ -80,7 +80,7 @@ export class Switches {
     return this.#lostNodes.has(node);
   }
 
-  /** Back to a world without trouble. */
+  /** Reverts all changes. */
   clear(): void {
     this.#settings = [];
     this.#lostNodes.clear();

@@ -11,7 +11,7 @@ import type { Workspace } from './workspace.js';
 const ACCOUNT = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-apiserver' };
 const HEALTH = '/apis/subresources.kubevirt.io/v1/healthz';
 
-/** virt-api, which can be launched before there is an API server: it then does its seconds of preparation meanwhile. */
+/** virt-api. It can be launched before the API server, because its preparation takes seconds and does not need it. */
 export class VirtApi {
   readonly #site: Workspace;
   readonly #binary: string;
@@ -27,7 +27,7 @@ export class VirtApi {
     this.#launched = this.#launchOn(port!);
   }
 
-  /** Lets it go to work with the token of its service account, and lets the cluster use it. */
+  /** Gives it the token of its service account, waits until it is ready, and registers it with the API server. */
   async connect(plane: ControlPlane, manifests: KubeVirtManifests): Promise<void> {
     await writeServiceAccountKubeconfig(plane, ACCOUNT);
     const port = await withFreePorts(1, async ([fresh]) => {
@@ -74,7 +74,7 @@ export class VirtApi {
   }
 }
 
-/** The API server refuses loopback addresses in an EndpointSlice, except as the "name" of an FQDN slice. */
+/** The API server rejects loopback addresses in an EndpointSlice, unless the address type is FQDN. */
 function serviceObjects(port: number): Manifest[] {
   const metadata = { namespace: KUBEVIRT_NAMESPACE };
   return [

@@ -1,4 +1,4 @@
-/** How long and how often to look. */
+/** Timeout and interval of a wait. */
 export interface WaitOptions {
   timeoutMs?: number;
   everyMs?: number;
@@ -10,9 +10,9 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_EVERY_MS = 50;
 
 /**
- * Looks until the probe finds something: anything but undefined, null and false. A probe that throws has found nothing yet.
- * @returns what the probe found
- * @throws {Error} after `timeoutMs`, with what was seen last
+ * Waits until the probe returns something other than undefined, null and false. If the probe throws, it is repeated.
+ * @returns the result of the probe
+ * @throws {Error} after `timeoutMs`, with the last result
  */
 export async function until<T>(
   description: string,
@@ -37,8 +37,8 @@ export async function until<T>(
 }
 
 /**
- * Looks until what is read satisfies `isRight`; the failure message shows the last value read.
- * @returns the value that satisfied
+ * Waits until a value satisfies `isRight`. The error shows the last value.
+ * @returns the value
  */
 export async function untilValue<T>(
   description: string,

@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Reads "watch PID" and "forget PID" from its standard input. The input ends when the bed does, however it does, since the
- * kernel closes the pipe: whatever is still watched then is ended. A shell, because it costs one megabyte.
+ * Reads "watch PID" and "forget PID" from its standard input. The kernel closes this pipe when the bed ends, for whatever reason.
+ * Then the script kills the processes that are still watched. It is a shell script because a shell needs only one megabyte.
  */
 const SCRIPT = `
 pids=" "
@@ -19,24 +19,24 @@ done
 rm -rf -- "$1"
 `;
 
-/** Ends the bed's processes when the bed can no longer do it, as after SIGKILL. */
+/** Kills the bed's processes if the bed cannot do that itself, for instance after SIGKILL. */
 export class Watchdog {
   readonly #shell: ChildProcess;
 
-  /** @param scratchDir removed after the processes were ended; logs belong elsewhere */
+  /** @param scratchDir removed after the processes were killed, so it must not contain logs */
   constructor(scratchDir: string) {
     this.#shell = spawn('/bin/sh', ['-c', SCRIPT, 'watchdog', scratchDir], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true, // out of reach of the terminal's Ctrl-C
     });
-    this.#shell.stdin?.on('error', () => undefined); // the shell is gone: nothing left to tell it
+    this.#shell.stdin?.on('error', () => undefined); // the shell has ended
   }
 
   watch(pid: number): void {
     this.#say(`watch ${pid}`);
   }
 
-  /** Must be said as soon as a process is gone: its id may be given to another. */
+  /** Must be called as soon as a process has ended, because its id may be reused. */
   unwatch(pid: number): void {
     this.#say(`forget ${pid}`);
   }

@@ -5,23 +5,23 @@ import { makeCertificates, type Certificates } from './certificates.js';
 import { Processes } from './processes.js';
 
 export interface WorkspaceOptions {
-  /** Holds everything that the bed writes; without one, a new folder below the system's temporary folder. */
+  /** The folder for all files of the bed; by default a new temporary folder. */
   workDir?: string;
-  /** Leave the logs in place at the end. */
+  /** Do not delete the logs at the end. */
   keepLogs?: boolean;
 }
 
-/** Where a bed is built: its folders, its keys and its processes. */
+/** The folders, keys and processes of a bed. */
 export interface Workspace {
   readonly workDir: string;
   readonly logDir: string;
-  /** Worth nothing after the end. */
+  /** Temporary files, which are always deleted at the end. */
   readonly dataDir: string;
   readonly processes: Processes;
   readonly certificates: Certificates;
-  /** Ends all processes and removes the files. */
+  /** Stops all processes and removes the files. */
   close(): Promise<void>;
-  /** As `close`, after a failure: the logs stay, since they say why. */
+  /** Like `close` after a failure: the logs stay. */
   abandon(): Promise<void>;
 }
 
