@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../api/meta.js';
 import { Semaphore } from './semaphore.js';
 import type { CommandResult, Wire } from './wire.js';
 
-/** What the runtime made for a pod before it asks for networks. */
+/** The sandbox that the runtime creates for a pod before it calls CNI. */
 export interface Sandbox {
   /** 64 hexadecimal digits. */
   readonly containerId: string;
@@ -18,16 +18,16 @@ export interface CniResult {
   readonly ips?: readonly { readonly address: string; readonly gateway?: string; readonly interface?: number }[];
 }
 
-/** Names of interfaces. */
+/** Names of interfaces that a hotplug has changed. */
 export interface InterfaceChanges {
   readonly attached: readonly string[];
   readonly detached: readonly string[];
 }
 
-/** A plugin said no. */
+/** The error of a CNI plugin. */
 export class CniError extends Error {
   override readonly name = 'CniError';
-  /** §5.2 of the specification; 999 where the plugin gave none. */
+  /** Error code of the CNI specification (§5.2); 999 if the plugin returned none. */
   readonly code: number;
 
   constructor(verb: string, code: number, message: string) {
@@ -41,18 +41,18 @@ export interface MultusOptions {
   readonly node: string;
   /** The node's folder. */
   readonly dir: string;
-  /** Of the pods' own network on this node, for instance 10.244.1.0/24. */
+  /** Subnet of the pod network on this node, for instance 10.244.1.0/24. */
   readonly podSubnet: string;
   /** The folder of all CNI plugins. */
   readonly cniBin: string;
-  /** The one that Multus uses. */
+  /** The kubeconfig of Multus. */
   readonly kubeconfig: string;
   readonly logDir: string;
-  /** How many plugins may run at once on this node: Multus gives up on the API server after 2.5 s, busy machine or not. */
+  /** Number of plugins that may run at once on this node. It is limited because Multus waits only 2.5 s for the API server. */
   readonly concurrency: number;
 }
 
-/** Multus on one node, called as the container runtime calls it. What it keeps is in the node's `/var/lib/cni`. */
+/** Multus on one node, called as by a container runtime. Its state is in the node's `/var/lib/cni`. */
 export class Multus {
   readonly #options: MultusOptions;
   readonly #config: string;
@@ -64,24 +64,24 @@ export class Multus {
     this.#slots = new Semaphore(options.concurrency);
   }
 
-  /** Attaches all networks and writes network-status. @throws {CniError} a DEL must follow then */
+  /** Attaches all networks and writes network-status. @throws {CniError} after which DEL must be called */
   async add(pod: KubeObject, sandbox: Sandbox): Promise<CniResult> {
     return parse('ADD', await this.#call('ADD', pod, sandbox)) as CniResult;
   }
 
-  /** Detaches whatever is attached. Idempotent. @throws {CniError} */
+  /** Detaches all networks. Idempotent. @throws {CniError} */
   async del(pod: KubeObject, sandbox: Sandbox): Promise<void> {
     parse('DEL', await this.#call('DEL', pod, sandbox));
   }
 
-  /** Looks at the pod's own network: Multus does not look at the others. @throws {CniError} where it is not as it was made */
+  /** Checks the pod network only, as Multus does. @throws {CniError} if it has changed since ADD */
   async check(pod: KubeObject, sandbox: Sandbox): Promise<void> {
     parse('CHECK', await this.#call('CHECK', pod, sandbox));
   }
 
   /**
-   * Makes the interfaces of a living pod follow its networks annotation, and network-status follow them, as the dynamic
-   * networks controller does. What can be done is done even when something else fails.
+   * Adapts the interfaces and network-status of a running pod to its networks annotation, as the dynamic networks controller
+   * does. An error with one interface does not stop the work on the others.
    * @throws {CniError}
    */
   async hotplug(pod: KubeObject, sandbox: Sandbox): Promise<InterfaceChanges> {
@@ -102,7 +102,7 @@ export class Multus {
   }
 }
 
-/** `delegates` and not `clusterNetwork`: with that, CHECK looks at nothing. */
+/** Uses `delegates` because CHECK does nothing with `clusterNetwork`. */
 function multusConfig({ node, dir, podSubnet, cniBin, kubeconfig, logDir }: MultusOptions): object {
   const ipam = { type: 'host-local', ranges: [[{ subnet: podSubnet }]] };
   const podNetwork = { type: 'bridge', bridge: 'cni0', isGateway: true, isDefaultGateway: true, ipam };
@@ -120,7 +120,7 @@ function multusConfig({ node, dir, podSubnet, cniBin, kubeconfig, logDir }: Mult
   };
 }
 
-/** CNI_ARGS as containerd gives them, in its order. */
+/** CNI_ARGS as containerd passes them, in the same order. */
 export function cniArgs(pod: KubeObject, containerId: string): string {
   const { namespace = '', name, uid = '' } = pod.metadata;
   const args = {
@@ -135,7 +135,7 @@ export function cniArgs(pod: KubeObject, containerId: string): string {
     .join(';');
 }
 
-/** Standard error is no part of it: it holds what client-go logs. */
+/** Ignores standard error, which contains the log of client-go. */
 function parse(verb: string, { exitCode, stdout, stderr }: CommandResult): unknown {
   if (exitCode === 0) return stdout.trim() === '' ? {} : JSON.parse(stdout);
   let failure: { code?: number; msg?: string; details?: string };

@@ -9,21 +9,21 @@ import { Multus } from './multus.js';
 import { PodNetworks } from './pod-networks.js';
 import type { Wire } from './wire.js';
 
-/** Our plugin, as build.js leaves it; it has the name of Go for the machine. */
+/** Our plugin as built by build.js. Its name ends with Go's name of the architecture. */
 const OUR_PLUGIN = join(import.meta.dirname, '..', '..', '..', 'dist', 'cni', `holdfast-linux-${goArchitecture()}`);
 
-/** Of all nodes together, which share the machine. */
+/** Limit for all nodes together, because they share the machine. */
 const CONCURRENT_PLUGINS = 8;
 
 export interface NetworkOptions {
   readonly nodes: readonly string[];
-  /** For the ids of containers; Math.random by default. */
+  /** Source of container ids; Math.random by default. */
   readonly random?: Random;
 }
 
 /**
- * Puts the nodes of a bed on the wire, with Multus and its rights; pods get real networks from then on. Needs the kind of
- * NetworkAttachmentDefinition once a pod asks for one.
+ * Creates network namespaces for the nodes of a bed, and installs Multus. Pods have real networks from then on. A pod with
+ * secondary networks needs the CRD of NetworkAttachmentDefinitions.
  */
 export async function openPodNetworks(plane: ControlPlane, wire: Wire, options: NetworkOptions): Promise<PodNetworks> {
   await createAll(plane.client, await readManifests(join(import.meta.dirname, 'multus.yaml')));
@@ -46,17 +46,17 @@ export async function openPodNetworks(plane: ControlPlane, wire: Wire, options: 
   return new PodNetworks({ wire, client: plane.client, multus, random });
 }
 
-/** What is particular to a node: `run-holdfast` and `var-lib-cni`, which the node sees below /run and /var/lib. */
+/** The folder of a node with `run-holdfast` and `var-lib-cni`, which are below /run and /var/lib on the node. */
 export function nodeFolder(site: { dataDir: string }, node: string): string {
   return join(site.dataDir, 'nodes', node);
 }
 
-/** The CNI plugins of all nodes. Something put here is found by the next ADD. */
+/** The folder of CNI plugins of all nodes. The next ADD finds a plugin that is added here. */
 export function cniBinFolder(site: { dataDir: string }): string {
   return join(site.dataDir, 'cni-bin');
 }
 
-/** The real plugins as links; ours as a copy, since a build may remove it at any time. */
+/** Links the other plugins, and copies ours because a build may remove it at any time. */
 async function fillCniBin(folder: string, binaries: string): Promise<string> {
   await mkdir(folder, { recursive: true });
   for (const name of await readdir(binaries)) await symlink(join(binaries, name), join(folder, name));

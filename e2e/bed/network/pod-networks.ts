@@ -8,9 +8,9 @@ import type { WireLocation, Wire } from './wire.js';
 /** A pod with its networks. */
 export interface AttachedPod extends Sandbox {
   readonly node: string;
-  /** What the wire knows the pod as: for pings, watches and the guest's part. */
+  /** The pod's network namespace. */
   readonly location: WireLocation;
-  /** Of the pod's own network; the others are in network-status. */
+  /** The result for the pod network; those of the other networks are in network-status. */
   readonly result: CniResult;
 }
 
@@ -18,17 +18,16 @@ type BoundPod = KubeObject & { spec?: { nodeName?: string } };
 
 interface PodNetworksOptions {
   readonly wire: Wire;
-  /** For reading networks. */
+  /** Reads NADs. */
   readonly client: Client;
-  /** By node. */
+  /** By node name. */
   readonly multus: ReadonlyMap<string, Multus>;
   readonly random: Random;
 }
 
 /**
- * The networks of all pods of a bed: what kubelet and containerd do with CNI. Calls for one pod (by its UID) follow each
- * other, whoever makes them; calls for different pods run at once. All are idempotent: call them again after a failure, and
- * whenever you no longer know what was done.
+ * The networks of all pods of a bed, as managed by kubelet and containerd. Calls for one pod (by UID) run one after the other,
+ * calls for different pods in parallel. All calls are idempotent and can be repeated after a failure.
  */
 export class PodNetworks {
   readonly #options: PodNetworksOptions;
@@ -39,7 +38,7 @@ export class PodNetworks {
     this.#options = options;
   }
 
-  /** Undefined for a pod that has no networks, or not yet. */
+  /** Undefined if the pod has no networks yet. */
   find(uid: string): AttachedPod | undefined {
     return this.#attached.get(uid);
   }
@@ -50,10 +49,10 @@ export class PodNetworks {
   }
 
   /**
-   * Makes a sandbox and has Multus attach all networks, which also writes network-status. For a pod that has its networks,
-   * nothing: a second ADD in a living sandbox would destroy it.
+   * Creates a sandbox and calls Multus, which attaches all networks and writes network-status. Does nothing if the pod has its
+   * networks, because a second ADD would destroy the sandbox.
    * @param pod bound to a node of the bed
-   * @throws {CniError} after which nothing is left: the next call tries again in a new sandbox
+   * @throws {CniError} after the sandbox was removed; the next call creates another one
    */
   attach(pod: BoundPod): Promise<AttachedPod> {
     return this.#inTurn(pod, async (uid) => {
@@ -77,8 +76,8 @@ export class PodNetworks {
   }
 
   /**
-   * Has Multus detach all networks and removes the sandbox. For a pod without networks, nothing.
-   * @throws {CniError} the sandbox stays then, as with a real runtime: call again
+   * Calls Multus to detach all networks, and removes the sandbox. Does nothing for a pod without networks.
+   * @throws {CniError} the sandbox stays then, as with a real runtime, and the call has to be repeated
    */
   detach(pod: KubeObject): Promise<void> {
     return this.#inTurn(pod, async (uid) => {
@@ -90,8 +89,8 @@ export class PodNetworks {
   }
 
   /**
-   * Removes the sandbox without a word to any plugin, as when a node loses its power.
-   * @returns what `end` takes, for a CNI DEL that comes afterwards
+   * Removes the sandbox without calling a plugin, as in a power failure.
+   * @returns the argument of `deleteSandbox`, for a later CNI DEL
    */
   dropSandbox(pod: KubeObject): Promise<AttachedPod | undefined> {
     return this.#inTurn(pod, async (uid) => {
@@ -102,7 +101,7 @@ export class PodNetworks {
     });
   }
 
-  /** Leaves the sandbox as it is and forgets it: the next `attach` makes another one beside it. @returns what `end` takes */
+  /** Forgets the sandbox without removing it. The next `attach` creates another one. @returns the argument of `deleteSandbox` */
   abandonSandbox(pod: KubeObject): Promise<AttachedPod | undefined> {
     return this.#inTurn(pod, (uid) => {
       const attached = this.#attached.get(uid);
@@ -111,16 +110,16 @@ export class PodNetworks {
     });
   }
 
-  /** CNI DEL for a sandbox that was dropped or abandoned, and its removal. Idempotent. @throws {CniError} */
+  /** Calls CNI DEL for a sandbox that was dropped or abandoned, and removes it. Idempotent. @throws {CniError} */
   async deleteSandbox(pod: KubeObject, sandbox: AttachedPod): Promise<void> {
     await this.#multusOn(sandbox.node).del(pod, sandbox);
     await this.#options.wire.removePod(sandbox.containerId);
   }
 
   /**
-   * Makes the interfaces and network-status of a living pod follow its networks annotation. Reads the pod itself.
-   * @returns what changed; nothing for a pod without networks
-   * @throws {CniError} when something could not be done; the rest is done
+   * Adapts the interfaces and network-status of a running pod to its networks annotation, which it reads live.
+   * @returns the changed interfaces; none for a pod without networks
+   * @throws {CniError} if one change failed; the others are done
    */
   hotplug(pod: KubeObject): Promise<InterfaceChanges> {
     return this.#inTurn(pod, async (uid) => {
@@ -131,7 +130,7 @@ export class PodNetworks {
     });
   }
 
-  /** CNI CHECK of the pod's own network. @throws {CniError} */
+  /** Calls CNI CHECK for the pod network. @throws {CniError} */
   check(pod: KubeObject): Promise<void> {
     return this.#inTurn(pod, async (uid) => {
       const attached = this.#attached.get(uid);
@@ -144,7 +143,7 @@ export class PodNetworks {
     try {
       await multus.del(pod, sandbox);
     } catch {
-      // the reason for the failure of ADD says more
+      // the error of ADD is more useful
     }
     await this.#options.wire.removePod(sandbox.containerId);
   }

@@ -4,7 +4,7 @@ import { NetworkSelectionError, parseNetworkSelections } from '../../../api/netw
 import type { Client } from '../../../kube/client.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../../kube/resources.js';
 
-/** What a network needs on a node to be one network for all nodes. */
+/** A layer-2 segment to which a node must be connected so that a network spans all nodes. */
 export interface Segment {
   readonly name: string;
   readonly as: 'bridge' | 'nic';
@@ -19,7 +19,7 @@ interface Plugin {
 /** IFNAMSIZ - 1. */
 const LONGEST_NAME = 15;
 
-/** The segments of all networks of a pod. Of what is missing or broken Multus and the plugins speak themselves. */
+/** The segments of all networks of a pod. NADs that are missing or invalid are left to Multus and the plugins to report. */
 export async function segmentsOf(client: Client, pod: KubeObject): Promise<Segment[]> {
   const configs = await Promise.all(networksOf(pod).map((nad) => client.find(NETWORK_ATTACHMENT_DEFINITIONS, nad)));
   return configs.flatMap((nad) => segmentsOfConfig(nad?.spec?.config ?? '{}'));
@@ -37,7 +37,7 @@ function networksOf(pod: KubeObject): { namespace: string; name: string }[] {
   });
 }
 
-/** @param text one plugin, or a list of them */
+/** @param text a network config with one plugin or a list of plugins */
 export function segmentsOfConfig(text: string): Segment[] {
   let config: Plugin & { plugins?: Plugin[] };
   try {
@@ -47,7 +47,7 @@ export function segmentsOfConfig(text: string): Segment[] {
   }
   return (config.plugins ?? [config]).flatMap(({ type, bridge, master }): Segment[] => {
     const segment = type === 'bridge' ? bridge : type === 'macvlan' ? master : undefined;
-    if (!segment || segment === 'cni0' || segment.length > LONGEST_NAME) return []; // cni0 is each node's own
+    if (!segment || segment === 'cni0' || segment.length > LONGEST_NAME) return []; // cni0 exists on each node separately
     return [{ name: segment, as: type === 'bridge' ? 'bridge' : 'nic' }];
   });
 }

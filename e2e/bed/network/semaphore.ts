@@ -1,4 +1,4 @@
-/** Lets only so many things happen at once; the others wait in the order they came. */
+/** Limits the number of tasks that run at once. Other tasks wait in their order. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];

@@ -1,11 +1,11 @@
 import { after, afterEach, before } from 'mocha';
 import { WireFixture } from './wire-fixture.js';
 
-/** Gives a suite a stage, and each of its tests one without pods. Where the machine allows no wire, the tests are skipped. */
+/** Opens a wire fixture for a suite, without pods for each test. Skips the tests if the machine does not allow real pod networks. */
 export function useWireFixture(onOpen: (fixture: WireFixture) => void): void {
   let fixture: WireFixture | undefined;
 
-  before('a stage', async function () {
+  before('open the wire fixture', async function () {
     const opened = await WireFixture.open();
     if (typeof opened === 'string') {
       console.log(`    ${opened}`);
@@ -15,7 +15,7 @@ export function useWireFixture(onOpen: (fixture: WireFixture) => void): void {
     onOpen(opened);
   });
 
-  after('the stage goes', () => fixture?.plane.stop());
+  after('stop the wire fixture', () => fixture?.plane.stop());
 
-  afterEach('its pods go', () => fixture?.removePods());
+  afterEach('remove all pods', () => fixture?.removePods());
 }

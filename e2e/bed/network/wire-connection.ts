@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline';
 import type { Child } from '../processes.js';
 
-/** A request that goes on until it is stopped. */
+/** A request that runs until it is stopped. */
 export interface OngoingRequest<Result> {
-  /** Asks for the end. @returns the result */
+  /** Stops the request. @returns its result */
   stop(): Promise<Result>;
-  /** The result, for a request that ends by itself too. */
+  /** Resolves with the result when the request ends, by itself or by `stop`. */
   readonly ended: Promise<Result>;
 }
 
@@ -22,7 +22,7 @@ interface PendingRequest {
   onEvent(event: unknown): void;
 }
 
-/** Requests and answers, one JSON object a line each, over the pipes of a child; answers come in any order. */
+/** Exchanges requests and replies with a child process as lines of JSON. Replies arrive in any order. */
 export class WireConnection {
   readonly #child: Child;
   readonly #pending = new Map<number, PendingRequest>();
@@ -31,17 +31,17 @@ export class WireConnection {
   constructor(child: Child) {
     this.#child = child;
     const { input, output } = child.pipes;
-    input?.on('error', () => undefined); // the child is gone, as it will say by itself
+    input?.on('error', () => undefined); // the child has ended; its `exited` reports that
     if (output) createInterface({ input: output }).on('line', (line) => this.#take(JSON.parse(line) as NetbedReply));
     void child.exited.then(() => this.#giveUp());
   }
 
-  /** @throws {Error} with the words of the other side, or with the end of its log when it is gone */
+  /** @throws {Error} with the error of netbed, or with the end of its log if it has ended */
   request<Result>(op: string, body: object = {}): Promise<Result> {
     return this.#send<Result>(op, body).result;
   }
 
-  /** Resolves once the request has begun to work. Its later events go to `onEvent`. */
+  /** Resolves when the request has started. Its later events go to `onEvent`. */
   async begin<Result>(op: string, body: object, onEvent: (event: unknown) => void): Promise<OngoingRequest<Result>> {
     let started: () => void = () => undefined;
     const hasStarted = new Promise<void>((resolve) => (started = resolve));
@@ -65,7 +65,7 @@ export class WireConnection {
       this.#pending.set(id, { resolve, reject, onEvent });
       this.#child.pipes.input?.write(`${JSON.stringify({ ...body, id, op })}\n`);
     });
-    result.catch(() => undefined); // a lasting request may fail while nobody waits for its end
+    result.catch(() => undefined); // an ongoing request may fail before its result is awaited
     return { id, result };
   }
 
@@ -81,7 +81,7 @@ export class WireConnection {
   }
 
   #giveUp(): void {
-    for (const pending of this.#pending.values()) pending.reject(new Error(`${this.#child.name} is gone`));
+    for (const pending of this.#pending.values()) pending.reject(new Error(`${this.#child.name} has ended`));
     this.#pending.clear();
   }
 }

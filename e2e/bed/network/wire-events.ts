@@ -1,4 +1,4 @@
-/** What the wire reports. */
+// Replies and events of netbed: the names of fields are part of its protocol.
 
 export interface PingOptions {
   readonly count?: number;
@@ -13,28 +13,28 @@ export interface PingResult {
   readonly sent: number;
   readonly received: number;
   readonly lost: number;
-  /** Second answers to one request, as from two holders of an address. */
+  /** Second replies to one request, as from two holders of an address. */
   readonly duplicates: number;
-  /** Requests in a row without an answer; `atMs` counts from the first request. */
+  /** Series of requests without a reply; `atMs` is relative to the first request. */
   readonly lossRuns: readonly { readonly atMs: number; readonly count: number }[];
-  /** Undefined without any answer. */
+  /** Undefined if there was no reply. */
   readonly rttMs?: { readonly p50: number; readonly p95: number; readonly max: number };
-  /** What sending met last. */
+  /** The last error of sending. */
   readonly error?: string;
 }
 
-/** A message of ARP or NDP, or one that a kernel sends by itself when an interface comes up. */
+/** An ARP or NDP message, or one that a kernel sends when an interface comes up. */
 export interface ObservedFrame {
   readonly kind:
     'arp-request' | 'arp-reply' | 'ndp-solicitation' | 'ndp-advertisement' | 'router-solicitation' | 'multicast-report';
-  /** The sender claims this address, at `mac`; undefined where it claims none. */
+  /** The address that the sender claims for `mac`, if any. */
   readonly ip?: string;
   readonly mac: string;
   /** The address that the sender asks for. */
   readonly asks?: string;
-  /** Said without being asked. */
+  /** Sent without a request. */
   readonly gratuitous: boolean;
-  /** The sender looks whether the address it asks for is free. */
+  /** The sender checks whether the address is free. */
   readonly probe: boolean;
   /** Sent by the interface that is watched. */
   readonly outgoing: boolean;
@@ -43,21 +43,21 @@ export interface ObservedFrame {
 /** An entry of a neighbour table after a change. */
 export interface NeighbourEntry {
   readonly ip: string;
-  /** Empty while nobody has answered. */
+  /** Empty until a reply has arrived. */
   readonly mac: string;
   readonly state: string;
   readonly deleted: boolean;
 }
 
-/** Where a bridge has seen a MAC address last, after that has changed. */
+/** The port at which a bridge has last seen a MAC address, after a change. */
 export interface ForwardingEntry {
   readonly mac: string;
-  /** Name of its interface. */
+  /** Name of the port's interface. */
   readonly port: string;
 }
 
 export interface WireEvent {
-  /** Since the epoch. */
+  /** Unix time in milliseconds. */
   readonly atMs: number;
   readonly frame?: ObservedFrame;
   readonly neighbour?: NeighbourEntry;
@@ -66,7 +66,7 @@ export interface WireEvent {
 
 export interface InterfaceState {
   readonly name: string;
-  /** As the kernel calls it: veth, bridge, macvlan. */
+  /** The kernel's name of the kind: veth, bridge, macvlan. */
   readonly kind: string;
   readonly mac: string;
   readonly up: boolean;
@@ -77,7 +77,7 @@ export interface InterfaceState {
 export interface AddressState {
   /** With prefix length. */
   readonly address: string;
-  /** Duplicate address detection goes on. */
+  /** Duplicate address detection is not finished. */
   readonly tentative: boolean;
   /** Duplicate address detection has found another holder. */
   readonly dadFailed: boolean;
@@ -86,7 +86,7 @@ export interface AddressState {
 
 export interface NamespaceContents {
   readonly netns: string;
-  /** Of a pod. */
+  /** The node of a pod. */
   readonly node?: string;
   /** Names, without lo. */
   readonly interfaces: readonly string[];

@@ -14,7 +14,7 @@ import { openWire, type Wire } from './wire.js';
 export const FIXTURE_NAMESPACE = 'wire';
 const NODES = ['node-1', 'node-2'] as const;
 
-/** A control plane with two nodes on the wire, for tests that need neither KubeVirt nor Holdfast. */
+/** A control plane and two nodes with real pod networks, for tests that need neither KubeVirt nor Holdfast. */
 export class WireFixture {
   readonly plane: ControlPlane;
   readonly wire: Wire;
@@ -27,7 +27,7 @@ export class WireFixture {
     this.networks = networks;
   }
 
-  /** @returns why there is none on this machine */
+  /** @returns the fixture, or the reason why this machine does not allow it */
   static async open(): Promise<WireFixture | string> {
     const plane = await startControlPlane();
     try {
@@ -58,7 +58,7 @@ export class WireFixture {
     }
   }
 
-  /** Networks of earlier tests stay: those of one name are the same. */
+  /** Creates a NAD, unless an earlier test has created one with this name. */
   async createNetwork(name: string, config: object): Promise<void> {
     const ref = { namespace: FIXTURE_NAMESPACE, name };
     if (await this.plane.client.find(NETWORK_ATTACHMENT_DEFINITIONS, ref)) return;
@@ -66,7 +66,7 @@ export class WireFixture {
     await this.plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, { metadata: ref, spec });
   }
 
-  /** A pod that is bound to a node, and asks for networks by elements of the networks annotation. */
+  /** Creates a pod on a node. @param selections elements of its networks annotation */
   createPod(node: string, selections: object[]): Promise<KubeletPod> {
     const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(selections) };
     const containers = [{ name: 'main', image: 'registry.test/main' }];
@@ -76,7 +76,7 @@ export class WireFixture {
     });
   }
 
-  /** Changes the networks annotation of a living pod. */
+  /** Changes the networks annotation of a running pod. */
   select(pod: KubeletPod, selections: object[]): Promise<KubeletPod> {
     const body = { metadata: { annotations: { [NETWORKS_ANNOTATION]: JSON.stringify(selections) } } };
     const ref = { namespace: FIXTURE_NAMESPACE, name: pod.metadata.name };

@@ -4,10 +4,10 @@ import type { Child, Processes } from '../processes.js';
 import type { InterfaceState, PingOptions, PingResult, WireEvent, NamespaceContents } from './wire-events.js';
 import { WireConnection, type OngoingRequest } from './wire-connection.js';
 
-/** `node/<name>`, `pod/<id>`, `host/<name>` or the switch between them: where something happens. */
+/** A network namespace: `node/<name>`, `pod/<id>`, `host/<name>`, or the switch between them. */
 export type WireLocation = `node/${string}` | `pod/${string}` | `host/${string}` | 'fabric';
 
-/** What a program left that ran inside a place. */
+/** The result of a program that ran in a network namespace. */
 export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
@@ -17,20 +17,19 @@ export interface CommandResult {
 export interface Command {
   readonly command: string;
   readonly args?: readonly string[];
-  /** All that it sees. */
+  /** Its whole environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
 }
 
-/** What an interface's neighbours say, as it comes. */
+/** A running watch of an interface, with its events so far. */
 export interface Watch extends OngoingRequest<object> {
   readonly events: readonly WireEvent[];
 }
 
 /**
- * Real network namespaces of nodes, pods and hosts, held by one process of the bed (`netbed`). Nothing of them is visible on
- * the machine, and all of it is gone with that process, even after SIGKILL. All methods reject with the words of the kernel
- * or of netbed.
+ * Real network namespaces of nodes, pods and hosts, held by one process of the bed (`netbed`). They are invisible on the machine
+ * and end with that process, even after SIGKILL. All methods reject with errors of the kernel or of netbed.
  */
 export class Wire {
   readonly child: Child;
@@ -44,45 +43,45 @@ export class Wire {
     this.#connection = new WireConnection(this.child);
   }
 
-  /** What the machine refuses, in words; empty where everything works. Leaves nothing. */
+  /** Tests what the machine allows. @returns the failures; empty if everything works */
   async probe(): Promise<string> {
     const { missing } = await this.#connection.request<{ missing: string }>('probe');
     return missing;
   }
 
   /**
-   * A node with its own mounts: `<dir>/run-holdfast` is its `/run/holdfast`, `<dir>/var-lib-cni` its `/var/lib/cni`.
-   * @param apiPort of 127.0.0.1, which leads to the API server from inside, too
+   * Adds a node with its own mounts: `<dir>/run-holdfast` is its `/run/holdfast`, `<dir>/var-lib-cni` its `/var/lib/cni`.
+   * @param apiPort port of the API server on 127.0.0.1, which is reachable from the node too
    */
   async addNode(node: { name: string; dir: string; apiPort: number }): Promise<void> {
     await this.#connection.request('addNode', node);
   }
 
-  /** With all its pods. Idempotent. */
+  /** Removes a node and all its pods. Idempotent. */
   async removeNode(name: string): Promise<void> {
     await this.#connection.request('removeNode', { name });
   }
 
   /**
-   * Connects a node to a segment, once: with a bridge of the segment's name that has an uplink, or (`nic`) with an interface
-   * of that name, as macvlan wants it.
+   * Connects a node to a segment: by a bridge with the segment's name and an uplink, or (`nic`) by an interface of that name, as
+   * macvlan needs it. Idempotent.
    */
   async join(node: string, segment: string, as: 'bridge' | 'nic' = 'bridge'): Promise<void> {
     await this.#connection.request('join', { node, segment, as });
   }
 
-  /** An empty sandbox. @returns the path for CNI_NETNS, which stays until the pod is removed and then leads nowhere */
+  /** Adds an empty sandbox. @returns the path for CNI_NETNS, valid until the pod is removed */
   async addPod(node: string, pod: string): Promise<string> {
     const { netns } = await this.#connection.request<{ netns: string }>('addPod', { node, pod });
     return netns;
   }
 
-  /** With all its interfaces. Idempotent. */
+  /** Removes a pod with all its interfaces. Idempotent. */
   async removePod(pod: string): Promise<void> {
     await this.#connection.request('removePod', { pod });
   }
 
-  /** A machine that is no node, with its one interface `eth0` at a segment. @param addresses with prefix lengths */
+  /** Adds a host that is not a node, with one interface `eth0` on a segment. @param addresses with prefix lengths */
   async addHost(name: string, segment: string, addresses: readonly string[]): Promise<void> {
     await this.#connection.request('addHost', { name, segment, addresses });
   }
@@ -91,17 +90,17 @@ export class Wire {
     await this.#connection.request('removeHost', { name });
   }
 
-  /** Runs a program inside; a CNI plugin belongs inside its node. It has two minutes. */
+  /** Runs a program in a namespace, a CNI plugin in that of its node. The timeout is two minutes. */
   run(location: WireLocation, command: Command): Promise<CommandResult> {
     return this.#connection.request('run', { in: location, ...command });
   }
 
-  /** Sends `options.count` ICMP or ICMPv6 echo requests (5 by default) and waits for the answers. */
+  /** Sends `options.count` ICMP or ICMPv6 echo requests (5 by default) and waits for the replies. */
   ping(from: WireLocation, target: string, options: PingOptions = {}): Promise<PingResult> {
     return this.#connection.request('ping', { count: 5, intervalMs: 20, ...options, from, target });
   }
 
-  /** Sends echo requests until it is stopped, so that a test sees what an event costs. */
+  /** Sends echo requests until it is stopped, to measure losses during an event. */
   startPing(
     from: WireLocation,
     target: string,
@@ -111,8 +110,8 @@ export class Wire {
   }
 
   /**
-   * ARP and NDP frames of an interface, and changes of the place's neighbour table for it, from now on. Of a bridge (a
-   * segment has one in `fabric`), also what its forwarding table learns.
+   * Watches ARP and NDP frames of an interface and changes of its neighbour table. For a bridge (a segment has one in `fabric`),
+   * also changes of its forwarding table.
    */
   async watch(location: WireLocation, interfaceName: string): Promise<Watch> {
     const events: WireEvent[] = [];
@@ -121,20 +120,21 @@ export class Wire {
     return { ...lasting, events };
   }
 
-  /** All interfaces but lo. */
+  /** All interfaces except lo. */
   interfaces(location: WireLocation): Promise<InterfaceState[]> {
     return this.#connection.request('interfaces', { in: location });
   }
 
   /**
-   * Takes an address as a guest does that starts: IPv6 looks for duplicates first; `atOnce` as one that had it all along.
+   * Adds an address, as a guest does at its start, with duplicate address detection for IPv6.
    * @param address with prefix length
+   * @param atOnce skips duplicate address detection
    */
   async addAddress(location: WireLocation, interfaceName: string, address: string, atOnce = false): Promise<void> {
     await this.#connection.request('addAddress', { in: location, interface: interfaceName, address, atOnce });
   }
 
-  /** Removes all addresses but link-local ones. */
+  /** Removes all addresses except link-local ones. */
   async flushAddresses(location: WireLocation, interfaceName: string): Promise<void> {
     await this.#connection.request('flushAddresses', { in: location, interface: interfaceName });
   }
@@ -143,26 +143,26 @@ export class Wire {
     await this.#connection.request('setMac', { in: location, interface: interfaceName, mac });
   }
 
-  /** Gratuitous ARP or an unsolicited neighbour advertisement. @param mac in place of the interface's own */
+  /** Sends gratuitous ARP or an unsolicited neighbour advertisement. @param mac replaces the interface's own */
   async announce(location: WireLocation, interfaceName: string, address: string, mac?: string): Promise<void> {
     await this.#connection.request('announce', { in: location, interface: interfaceName, address, mac });
   }
 
-  /** All that there is, by place (and `fabric`, the switch between them). */
+  /** All network namespaces by name, with `fabric`, the switch between them. */
   inventory(): Promise<Record<string, NamespaceContents>> {
     return this.#connection.request('inventory');
   }
 }
 
-/** Why this machine cannot have real pod networks, as far as that is known before anything is built. */
+/** The reason why this machine cannot have real pod networks, as far as it is known before the build. */
 export function noRealNetworks(): string | undefined {
   if (process.env.HOLDFAST_BED_NETWORK === 'simulated') return 'HOLDFAST_BED_NETWORK is "simulated"';
   return process.platform === 'linux' ? undefined : 'real ones need Linux';
 }
 
 /**
- * Starts the wire.
- * @returns undefined, after a line of progress that says why, where this machine allows none of it
+ * Starts netbed.
+ * @returns undefined if this machine does not allow real pod networks; a line of progress names the reason
  */
 export async function openWire(processes: Processes, progress: Progress): Promise<Wire | undefined> {
   const reason = noRealNetworks();
@@ -173,7 +173,7 @@ export async function openWire(processes: Processes, progress: Progress): Promis
   const wire = new Wire(processes, await ensureNetworkBinaries(progress));
   const missing = await wire.probe();
   if (missing === '') return wire;
-  progress(`pod networks are simulated: this machine does not allow real ones: ${missing}`);
+  progress(`pod networks are simulated, because this machine does not allow real ones: ${missing}`);
   await wire.child.stop();
   return undefined;
 }

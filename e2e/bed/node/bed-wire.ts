@@ -5,14 +5,14 @@ import type { AttachedPod, PodNetworks } from '../network/pod-networks.js';
 import type { InterfaceState } from '../network/wire-events.js';
 import type { WireLocation, Wire } from '../network/wire.js';
 
-/** A CNI call without Multus. */
+/** A direct CNI call, without Multus. */
 export interface PluginCall {
   readonly verb: 'ADD' | 'DEL' | 'CHECK' | 'GC' | 'STATUS' | 'VERSION';
-  /** What the plugin reads. */
+  /** The config on the plugin's standard input. */
   readonly config: object;
-  /** The binary; `holdfast` by default. */
+  /** Name of the binary; `holdfast` by default. */
   readonly plugin?: string;
-  /** The pod that CNI_ARGS names; its sandbox gives container and namespace unless they are given too. */
+  /** The pod for CNI_ARGS. Its sandbox is the default for container and namespace. */
   readonly pod?: Pod;
   readonly containerId?: string;
   readonly netns?: string;
@@ -22,7 +22,7 @@ export interface PluginCall {
 /** @see https://www.cni.dev/docs/spec/#section-5-result-types */
 export interface PluginResult {
   readonly exitCode: number;
-  /** What the plugin printed, as JSON; undefined where it printed nothing. */
+  /** The plugin's output, parsed as JSON; undefined if it printed nothing. */
   readonly answer: unknown;
 }
 
@@ -30,13 +30,13 @@ interface BedWireOptions {
   readonly wire: Wire;
   readonly networks: PodNetworks;
   readonly cniBin: string;
-  /** Lets the kubelets see what has become of their sandboxes. */
+  /** Makes the kubelets check their sandboxes. */
   readonly resync: () => void;
 }
 
-/** What a story sees of pods on the wire, and does to their sandboxes behind the kubelet's back. */
+/** Gives tests access to the network namespaces of pods, and changes sandboxes without the kubelet. */
 export class BedWire {
-  /** For pings, watches, and machines that are no pods. */
+  /** For pings, watches and hosts that are not pods. */
   readonly wire: Wire;
   readonly networks: PodNetworks;
   readonly #options: BedWireOptions;
@@ -47,19 +47,19 @@ export class BedWire {
     this.#options = options;
   }
 
-  /** The sandbox of a pod. @throws {Error} where it has none */
+  /** The sandbox of a pod. @throws {Error} if it has none */
   sandboxOf(pod: Pod): AttachedPod {
     const found = this.networks.find(pod.metadata.uid ?? '');
     if (!found) throw new Error(`pod ${pod.metadata.name} has no sandbox`);
     return found;
   }
 
-  /** Where pings come from, for instance. @throws {Error} where the pod has no sandbox */
+  /** The network namespace of a pod, for instance for pings. @throws {Error} if the pod has no sandbox */
   locationOf(pod: Pod): WireLocation {
     return this.sandboxOf(pod).location;
   }
 
-  /** An interface of a pod; undefined: it has none of that name. */
+  /** An interface of a pod; undefined if it has none of that name. */
   async interfaceOf(pod: Pod, name: string): Promise<InterfaceState | undefined> {
     return (await this.wire.interfaces(this.locationOf(pod))).find((one) => one.name === name);
   }
@@ -70,29 +70,29 @@ export class BedWire {
     return (found?.addresses ?? []).filter(({ linkLocal }) => !linkLocal).map(({ address }) => address);
   }
 
-  /** Ends the sandbox of a living pod as it should be, with CNI DEL first; the kubelet makes another one. */
+  /** Stops the sandbox of a running pod regularly, with CNI DEL. The kubelet creates another one. */
   async restartSandbox(pod: Pod): Promise<void> {
     await this.networks.detach(pod);
     this.#options.resync();
   }
 
   /**
-   * The kubelet makes another sandbox of a living pod beside the one it has, which stays on the wire.
-   * @returns CNI DEL of the old one, and its end
+   * Makes the kubelet create a second sandbox of a running pod, while the first one stays connected.
+   * @returns calls CNI DEL for the old one and removes it
    */
   async replaceSandbox(pod: Pod): Promise<() => Promise<void>> {
     return this.#afterwards(pod, await this.networks.abandonSandbox(pod));
   }
 
   /**
-   * The sandbox of a living pod vanishes without CNI DEL; the kubelet makes another one.
-   * @returns CNI DEL of the old one, as it comes after the reboot of a node
+   * Removes the sandbox of a running pod without CNI DEL. The kubelet creates another one.
+   * @returns calls CNI DEL for the old one, as after the reboot of a node
    */
   async loseSandbox(pod: Pod): Promise<() => Promise<void>> {
     return this.#afterwards(pod, await this.networks.dropSandbox(pod));
   }
 
-  /** All pods of a node lose their sandboxes at once. @returns CNI DEL of all of them */
+  /** Removes the sandboxes of all pods of a node at once. @returns calls CNI DEL for all of them */
   async reboot(pods: readonly Pod[]): Promise<() => Promise<void>> {
     const ends = await Promise.all(pods.map((pod) => this.loseSandbox(pod)));
     return async () => {

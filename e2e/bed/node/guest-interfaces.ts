@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-instance.js';
 
-/** The sources of what KubeVirt knows about an interface: libvirt's domain, and Multus' network-status. */
+/** KubeVirt's sources of information about an interface: libvirt's domain and Multus' network-status. */
 const DOMAIN = 'domain';
 const MULTUS = 'multus-status';
 
 /**
- * `status.interfaces` as virt-handler reports it: it plugs an interface into the guest once Multus reports it in the pod, and
- * unplugs one whose state is `absent`. The reports of Multus come from virt-controller and stay as they are; an interface
- * that neither knows is gone.
+ * Returns `status.interfaces` as virt-handler reports it. virt-handler plugs an interface into the guest when Multus reports it in
+ * the pod, and unplugs one whose state is `absent`. Entries of Multus, which virt-controller writes, stay unchanged. An interface
+ * without any source is removed.
  */
 export function guestInterfaces(vmi: Vmi): GuestInterface[] {
   const reported = new Map((vmi.status?.interfaces ?? []).map((entry) => [entry.name, entry]));
@@ -37,18 +37,18 @@ function guestInterface(
   return isInPod ? unpluggedInterface(wanted.name, before?.podInterfaceName) : undefined;
 }
 
-/** What is left of an unplugged interface until Multus detaches it. */
+/** The entry of an unplugged interface until Multus detaches it. */
 function unpluggedInterface(name: string, podInterfaceName: string | undefined): GuestInterface {
   return { name, infoSource: MULTUS, ...(podInterfaceName === undefined ? {} : { podInterfaceName }) };
 }
 
-/** Multus attaches the network beside the pod's own one, and reports it under its own name. */
+/** Whether Multus attaches the network in addition to the pod network, and reports it under its own name. */
 function isSecondary(vmi: Vmi, name: string): boolean {
   const network = vmi.spec?.networks?.find((candidate) => candidate.name === name);
   return network?.multus !== undefined && network.multus.default !== true;
 }
 
-/** A locally administered MAC address that is always the same for the same seed. */
+/** Derives a locally administered MAC address from the seed. */
 export function generateMac(seed: string): string {
   const digest = createHash('sha256').update(seed).digest();
   return ['02', ...[...digest.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, '0'))].join(':');

@@ -1,15 +1,15 @@
 import type { Vmi } from './virtual-machine-instance.js';
 
-/** What a step of virt-handler does to the networks of launchers, by the names of their pods. */
+/** The launcher pods that a guest leaves, and those at which it arrives, by name. */
 export interface GuestMoves {
   readonly leaving: readonly string[];
   readonly arriving: readonly string[];
 }
 
 /**
- * With bridge binding, virt-handler takes the addresses off a launcher's interface and leaves them to the guest. Here the
- * launcher answers for its guest, so it keeps them while the guest runs in it: the target of a migration is prepared without
- * them, and gets them when the guest has left the source.
+ * With bridge binding, virt-handler removes the addresses from a launcher's interface, because the guest has them. Here no guest
+ * runs, so a launcher keeps the addresses while its guest would run in it. The target of a migration is prepared without them, and
+ * gets them when the guest has left the source.
  */
 export function guestMoves(before: Vmi, after: Vmi): GuestMoves {
   const was = before.status?.migrationState ?? {};

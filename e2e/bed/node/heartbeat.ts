@@ -17,7 +17,7 @@ const LEASES: Resource = {
 const EVERY_MS = 3_000;
 
 interface HeartbeatOptions {
-  /** An admin's: real kubelets have an identity each. */
+  /** An administrator's client, although real kubelets have their own identities. */
   readonly client: Client;
   readonly node: string;
   readonly switches: Switches;
@@ -25,7 +25,7 @@ interface HeartbeatOptions {
   readonly log: Logger;
 }
 
-/** Registers one node and keeps it alive for as long as it is not lost. */
+/** Registers one node and sends its heartbeats until it is lost. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #abort = new AbortController();
@@ -37,7 +37,7 @@ export class Heartbeat {
     this.#options = options;
   }
 
-  /** Resolves once the node is Ready. */
+  /** Resolves when the node is Ready. */
   async start(): Promise<void> {
     const { client, node, clock } = this.#options;
     try {
@@ -50,8 +50,8 @@ export class Heartbeat {
   }
 
   /**
-   * Reports at once that the node was lost or came back. For a lost node the node lifecycle controller would do it, 50 seconds
-   * later; what it does to the pods follows from the report.
+   * Reports at once that the node was lost or came back. The node lifecycle controller would report a lost node 50 seconds later.
+   * It evicts the pods because of this report.
    */
   async resync(): Promise<void> {
     const { switches, node, log } = this.#options;
@@ -77,15 +77,15 @@ export class Heartbeat {
       const body = { metadata: { annotations: heartbeatAnnotations(clock.wall()) } };
       try {
         const annotated = client.patch(NODES, { name: node }, { type: 'merge', body });
-        // after an outage of the API server the node may be taken for lost until its kubelet says otherwise
+        // after an outage of the API server, the node may count as lost until its kubelet reports again
         await Promise.all([annotated, this.#renewLease(), this.#report()]);
       } catch (error) {
-        log.warn({ node, error: messageOf(error) }, 'heartbeat failed'); // the API server may be away: tests do that
+        log.warn({ node, error: messageOf(error) }, 'heartbeat failed'); // tests stop the API server
       }
     }
   }
 
-  /** One after the other: what is written last is what is true. */
+  /** Writes reports one after the other, so that the last one is true. */
   #report(): Promise<void> {
     const report = this.#reports.then(async () => {
       const { client, node, clock, switches } = this.#options;

@@ -10,7 +10,7 @@ const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
 const GUEST_LIBVIRT_PORT = 40_000;
 
 /**
- * One step of a live migration, of which the virt-handlers of both nodes do their part:
+ * One step of a live migration by the virt-handlers of both nodes:
  *
  *     handed over → target prepared → copying → domain on target → completed, the guest runs on the target
  *     any of these → failed           the copy breaks, or the target's launcher ends
@@ -88,7 +88,7 @@ function completed(vmi: Vmi, migration: MigrationState, now: number): Vmi {
   return withStatus(withMigration(moved, { endTimestamp: timestamp(now), completed: true }), {
     nodeName: node,
     migrationTransport: 'Unix',
-    launcherContainerImageVersion: '', // virt-controller fills in that of the target's pod
+    launcherContainerImageVersion: '', // virt-controller sets it to that of the target's pod
   });
 }
 

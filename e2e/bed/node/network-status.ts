@@ -4,7 +4,7 @@ import { interfaceNameOf, parseNetworkSelections } from '../../../api/network-se
 import { generateMac } from './guest-interfaces.js';
 import type { KubeletPod } from './pod.js';
 
-/** One attachment as Multus writes it (multi-net-spec §5.3). */
+/** One entry of network-status (multi-net-spec §5.3). */
 export interface Attachment {
   name: string;
   interface: string;
@@ -15,22 +15,22 @@ export interface Attachment {
 }
 
 /**
- * For pods without a wire: the network-status that Multus writes once all CNI plugins have answered: the pod's own network first, then one attachment
- * per element of the networks annotation.
- * @throws {NetworkSelectionError} where Multus would refuse the annotation
+ * Returns the network-status that Multus would write for a pod without real networks: the pod network first, then one entry for each
+ * element of the networks annotation.
+ * @throws {NetworkSelectionError} if Multus would reject the annotation
  */
 export function networkStatus(pod: KubeletPod): string {
   return JSON.stringify([defaultAttachment(pod), ...secondaryAttachments(pod)], null, 4);
 }
 
-/** The pod's network-status names other interfaces than its networks annotation. */
+/** Whether the interfaces of network-status differ from those of the networks annotation. */
 export function isNetworkStatusStale(pod: KubeletPod): boolean {
   const current = pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] ?? '[]';
   const names = (attachments: Attachment[]) => attachments.map((attachment) => attachment.interface).join();
   return names(JSON.parse(current) as Attachment[]) !== names(JSON.parse(networkStatus(pod)) as Attachment[]);
 }
 
-/** An address for the pod's own network: nothing listens on it, but it is always the same for the same pod. */
+/** Derives an address of the pod network from the pod. Nothing listens on it. */
 export function podAddress(pod: KubeletPod): string {
   const digest = createHash('sha256')
     .update(pod.metadata.uid ?? '')
@@ -61,7 +61,7 @@ function secondaryAttachments(pod: KubeletPod): Attachment[] {
   });
 }
 
-/** Addresses that the elements ask for; the comma form cannot ask for any. */
+/** Addresses that the elements request. The comma-separated form cannot request any. */
 function requestsOf(annotation: string): { mac?: string; ips?: string[] }[] {
   if (!annotation.trimStart().startsWith('[')) return [];
   return JSON.parse(annotation) as { mac?: string; ips?: string[] }[];

@@ -5,7 +5,7 @@ import { timestamp } from './step.js';
 const CPU_MODEL = 'Skylake-Server';
 const MACHINES = ['q35', 'pc-q35-rhel9.6.0', 'pc-q35-9.2'];
 
-/** Room for a benchmark's VMs. */
+/** Enough for the VMs of a benchmark. */
 const CAPACITY = {
   cpu: '1000',
   memory: '4Ti',
@@ -16,7 +16,7 @@ const CAPACITY = {
   'devices.kubevirt.io/vhost-net': '2k',
 };
 
-/** The Node that a kubelet registers, with what virt-handler and its node-labeller add. */
+/** The Node that a kubelet registers, with the labels and annotations of virt-handler and its node-labeller. */
 export function nodeObject(name: string, now: number): KubeObject {
   return {
     apiVersion: 'v1',
@@ -25,12 +25,12 @@ export function nodeObject(name: string, now: number): KubeObject {
   };
 }
 
-/** virt-handler's heartbeat: without it for 5 minutes virt-controller gives the node up. */
+/** virt-handler's heartbeat. After 5 minutes without it, virt-controller marks the node as not schedulable. */
 export function heartbeatAnnotations(now: number): Record<string, string> {
   return { 'kubevirt.io/heartbeat': timestamp(now) };
 }
 
-/** `status` of a node: healthy, or as the node lifecycle controller sets it when heartbeats stay away. */
+/** `status` of a healthy node, or as the node lifecycle controller writes it without heartbeats. */
 export function nodeStatus(name: string, isUp: boolean, now: number): object {
   const time = timestamp(now);
   const condition = (type: string, status: string, reason: string) => {
@@ -63,7 +63,7 @@ export function nodeStatus(name: string, isUp: boolean, now: number): object {
   };
 }
 
-/** The node's Lease in kube-node-lease; the node lifecycle controller gives the kubelet 50 seconds to renew it. */
+/** The node's Lease in kube-node-lease. Without renewal for 50 seconds, the node lifecycle controller reports the node as lost. */
 export function nodeLease(name: string, now: number): KubeObject & { spec: object } {
   const renewTime = new Date(now).toISOString().replace('Z', '000Z'); // metav1.MicroTime
   return {
@@ -74,7 +74,7 @@ export function nodeLease(name: string, now: number): KubeObject & { spec: objec
   };
 }
 
-/** An address of TEST-NET-1 (RFC 5737), always the same for the same name. */
+/** Derives an address of TEST-NET-1 (RFC 5737) from the name. */
 export function nodeAddress(name: string): string {
   return `192.0.2.${1 + ((createHash('sha256').update(name).digest()[0] ?? 0) % 254)}`;
 }
@@ -85,7 +85,7 @@ function nodeLabels(name: string): Record<string, string> {
     'kubernetes.io/arch': 'amd64',
     'kubernetes.io/os': 'linux',
     'kubevirt.io/schedulable': 'true',
-    // What a VM of the default CPU model "host-model" needs of a migration's source and target.
+    // needed on source and target of a migration by a VM with the default CPU model "host-model"
     'cpu-vendor.node.kubevirt.io/Intel': 'true',
     [`host-model-cpu.node.kubevirt.io/${CPU_MODEL}`]: 'true',
     [`cpu-model.node.kubevirt.io/${CPU_MODEL}`]: 'true',

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Plugins of other people's networks, which stories name and the bed does not have. */
+/** Plugins that NADs of tests name, and that the bed does not have. */
 const STUBBED_PLUGINS = ['ovn-k8s-cni-overlay', 'ovs', 'sriov'] as const;
 
 /**
- * Not the plugin that it is called by: it gives a pod an interface that leads to a bridge of the node and nowhere else, and no
- * address. Stories about these networks are about what Holdfast does with their claims; nothing is sent through them.
+ * Gives a pod an interface on an isolated bridge of the node, without an address. Tests with these networks only check claims, and
+ * send no packets.
  */
 const NETWORK_STUB = `#!/bin/sh
 PATH=/usr/bin:/bin
@@ -15,13 +15,13 @@ config='{"cniVersion":"'\${version:-1.0.0}'","name":"stand-in","type":"bridge","
 printf %s "$config" | "$(dirname "$0")/bridge"
 `;
 
-/** An IPAM that gives a pod the address that it asks for, and forgets it. Stories that move away from it write what it would have noted. */
+/** An IPAM that gives a pod the address it requests, without a record. Tests of a migration from whereabouts write the records. */
 const WHEREABOUTS_STUB = `#!/bin/sh
 PATH=/usr/bin:/bin
 exec "$(dirname "$0")/static"
 `;
 
-/** @param folder of CNI plugins, the real bridge and static among them */
+/** @param folder of CNI plugins, which contains the real bridge and static */
 export async function writePluginStubs(folder: string): Promise<void> {
   const standIns = [
     ...STUBBED_PLUGINS.map((name) => [name, NETWORK_STUB] as const),

@@ -8,13 +8,13 @@ import { addressStatus, endedStatus, isReady, isReportedReady, readinessStatus, 
 import { change, waitFor, type ChangeStep, type Step } from './step.js';
 import { hasEnded, hasGuest, migrationInFlight, type Vmi } from './virtual-machine-instance.js';
 
-/** What the kubelet does to a pod. */
+/** An action of the kubelet for a pod. */
 export type PodChange =
-  /** Makes a sandbox, CNI ADD. */
+  /** Creates a sandbox and calls CNI ADD. */
   | { readonly kind: 'attach' }
-  /** Makes the sandbox follow the networks annotation. */
+  /** Adapts the sandbox to the networks annotation. */
   | { readonly kind: 'follow' }
-  /** CNI DEL, the sandbox goes. */
+  /** Calls CNI DEL and removes the sandbox. */
   | { readonly kind: 'detach' }
   | { readonly kind: 'report'; readonly status: PodStatus }
   | { readonly kind: 'remove' };
@@ -24,15 +24,15 @@ interface PodEnd {
   readonly reason: string;
 }
 
-/** What the kubelet and virt-handler know besides the pod itself. */
+/** The knowledge of kubelet and virt-handler besides the pod itself. */
 export interface PodView {
-  /** The VMI that controls the pod; undefined for an ordinary pod, and once the VMI is gone. */
+  /** The VMI that controls the pod; undefined for an ordinary pod, and after the VMI is gone. */
   readonly vmi: Vmi | undefined;
   readonly switches: VmSwitches;
   readonly isNodeUp: (node: string) => boolean;
   readonly now: number;
   readonly network: SandboxState;
-  /** Until then no sandbox is tried again. */
+  /** The time before which no sandbox is retried. */
   readonly attachAfter?: number | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface PodView {
  * One step of the kubelet, Multus and the dynamic networks controller with one pod:
  *
  *     bound → sandbox and CNI ADD → Running → Ready
- *     Running                                 the networks follow the networks annotation; a lost sandbox is made again
+ *     Running                                 networks are adapted to the annotation; a lost sandbox is replaced
  *     the guest ends, or deleted and the containers end → CNI DEL → Succeeded
  *     deleted and ended → removed
  *
@@ -105,13 +105,13 @@ function stepDetach({ network, switches }: PodView, reason: string): Step<PodCha
   return change({ kind: 'detach' }, `${reason}: networks detached`);
 }
 
-/** The guest of the VMI lives in this pod, and not only as the target of a migration. */
+/** Whether the guest of the VMI runs in this pod, which is then not merely the target of a migration. */
 function holdsGuest(pod: KubeletPod, vmi: Vmi | undefined): boolean {
   if (!vmi || !hasGuest(vmi)) return false;
   return vmi.status?.nodeName === pod.spec?.nodeName && migrationInFlight(vmi)?.targetPod !== pod.metadata.name;
 }
 
-/** virt-launcher exits once its guest has ended, moved away, or failed to arrive. */
+/** The result of the pod if its guest has ended, migrated away, or failed to arrive. Then virt-launcher exits. */
 function endOfGuest(pod: KubeletPod, vmi: Vmi | undefined): PodEnd | undefined {
   if (!vmi) return undefined;
   if (hasEnded(vmi)) return { phase: 'Succeeded', reason: 'the guest ended' };

@@ -4,8 +4,8 @@ import type { Container, KubeletPod, PodCondition, PodStatus } from './pod.js';
 import { timestamp } from './step.js';
 
 /**
- * The pod's containers run; it is Ready too unless somebody else has a say in that (`readinessGates`).
- * @param ips on the pod's own network
+ * The status of a pod whose containers run. It is Ready unless it has `readinessGates`.
+ * @param ips on the pod network
  */
 export function runningStatus(pod: KubeletPod, ips: readonly string[], now: number): PodStatus {
   const time = timestamp(now);
@@ -26,7 +26,7 @@ export function runningStatus(pod: KubeletPod, ips: readonly string[], now: numb
   };
 }
 
-/** Where the pod is reached on its own network. */
+/** The addresses of the pod on the pod network. */
 export function addressStatus(ips: readonly string[]): PodStatus {
   const [podIP] = ips;
   return podIP === undefined ? {} : { podIP, podIPs: [...ips.map((ip) => ({ ip })), { $patch: 'replace' }] };
@@ -50,12 +50,12 @@ export function endedStatus(pod: KubeletPod, phase: 'Succeeded' | 'Failed', now:
   };
 }
 
-/** Only the Ready condition, for a pod that runs. */
+/** A status with only the Ready condition, for a running pod. */
 export function readinessStatus(ready: boolean, now: number): PodStatus {
   return { conditions: [readyCondition(ready, now)] };
 }
 
-/** A running pod is Ready when its containers are and all its gates are open. */
+/** Whether a running pod is Ready: its containers are, and all its readiness gates are open. */
 export function isReady(pod: KubeletPod): boolean {
   return pod.status?.phase === 'Running' && areGatesOpen(pod);
 }
@@ -89,7 +89,7 @@ function containerStatus(pod: KubeletPod, container: Container, state: object): 
   };
 }
 
-/** By digest: virt-controller makes a migration's target from the very image that the source runs. */
+/** Names the image by digest, because virt-controller creates the target of a migration with the same image as the source. */
 function imageId(image: string): string {
   const name = image.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
   return `${name}@sha256:${createHash('sha256').update(image).digest('hex')}`;

@@ -9,7 +9,7 @@ import type { PodChange, PodView } from './pod-machine.js';
 import { KUBELET_PODS, type KubeletPod } from './pod.js';
 import { reportSandboxFailure } from './sandbox-failure.js';
 
-/** A kubelet starts with seconds, and stories have none to lose. */
+/** Shorter than the kubelet's, so that tests do not wait for seconds. */
 const ATTACH_BACKOFF = { baseMs: 200, maxMs: 2_000 };
 
 export interface PodWorkerOptions {
@@ -23,33 +23,33 @@ export interface PodWorkerOptions {
 interface AttachFailures {
   count: number;
   retryAt: number;
-  /** The words of the last one, said already. */
+  /** The message that was reported last. */
   reportedMessage: string;
 }
 
-/** Does to pods what the state machine says, and remembers which ones have a sandbox. */
+/** Carries out the actions of the state machine, and keeps track of sandboxes. */
 export class PodWorker {
   readonly #options: PodWorkerOptions;
-  /** UID to failed attempts to attach its networks. */
+  /** Failed attempts to attach networks, by UID of the pod. */
   readonly #failures = new Map<string, AttachFailures>();
-  /** UID to the pod as it was when its sandbox was made. */
+  /** Pods at the time when their sandboxes were created, by UID. */
   readonly #sandboxed = new Map<string, KubeletPod>();
 
   constructor(options: PodWorkerOptions) {
     this.#options = options;
   }
 
-  /** What the machine must know of a pod's network. */
+  /** The state of a pod's network for the state machine. */
   view(pod: KubeletPod): Pick<PodView, 'network' | 'attachAfter'> {
     return { network: this.#options.networks.stateOf(pod), attachAfter: this.#failures.get(uidOf(pod))?.retryAt };
   }
 
-  /** Pods that have a sandbox, and perhaps no object any more. */
+  /** Pods that have a sandbox, even if the object is gone. */
   sandboxed(): readonly KubeletPod[] {
     return [...this.#sandboxed.values()];
   }
 
-  /** Pods of this key that are gone without a word, as after a deletion by force, while their sandboxes are still there. */
+  /** Pods of this key that were deleted without the kubelet, for instance by force, and still have a sandbox. */
   orphans(key: string, current: KubeletPod | undefined): readonly KubeletPod[] {
     return this.sandboxed().filter((pod) => objectKey(pod) === key && pod.metadata.uid !== current?.metadata.uid);
   }
@@ -76,7 +76,7 @@ export class PodWorker {
     }
   }
 
-  /** The kubelet finds a sandbox whose pod is gone. */
+  /** Removes a sandbox whose pod is gone. */
   async removeOrphan(pod: KubeletPod): Promise<void> {
     await this.#options.networks.detach(pod);
     this.#forget(pod);
@@ -84,7 +84,7 @@ export class PodWorker {
 
   async #attach(pod: KubeletPod): Promise<void> {
     const { networks } = this.#options;
-    this.#sandboxed.set(uidOf(pod), pod); // also where it fails: what it left is taken away with the pod
+    this.#sandboxed.set(uidOf(pod), pod); // also if it fails, so that its remains are removed with the pod
     try {
       await networks.attach(pod);
       this.#failures.delete(uidOf(pod));
@@ -104,7 +104,7 @@ export class PodWorker {
     try {
       await reportSandboxFailure(client, pod, { words, now });
     } catch (error) {
-      this.#failures.set(uidOf(pod), { count: count + 1, retryAt: after, reportedMessage: '' }); // the API server is away: it is said later
+      this.#failures.set(uidOf(pod), { count: count + 1, retryAt: after, reportedMessage: '' }); // the API server is down; reported later
       log.warn({ error: messageOf(error) }, 'the failure could not be reported');
     }
   }

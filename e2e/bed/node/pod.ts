@@ -2,7 +2,7 @@ import type { Pod } from '../../../api/pod.js';
 import type { Resource } from '../../../kube/resource.js';
 import { PODS } from '../../../kube/resources.js';
 
-/** The parts of a pod that the kubelet reads and writes. */
+/** The fields of a pod that the kubelet reads and writes. */
 export interface KubeletPod extends Pod {
   spec?: {
     nodeName?: string;
@@ -32,7 +32,7 @@ export interface PodStatus {
   startTime?: string;
   hostIP?: string;
   podIP?: string;
-  /** A patch says that the list is all there is: the API server would add it to what it has. */
+  /** Replaces the whole list, because a strategic merge patch would add to it. */
   podIPs?: ({ ip: string } | { $patch: 'replace' })[];
   conditions?: PodCondition[];
   containerStatuses?: object[];
@@ -41,7 +41,7 @@ export interface PodStatus {
 
 export const KUBELET_PODS = PODS as Resource<KubeletPod>;
 
-/** The VM of a launcher by its full name, which labels may cut; else the pod's own name. */
+/** The full name of a launcher's VM, which labels may truncate. For other pods the pod's name. */
 export function workloadName(pod: KubeletPod): string {
   return pod.metadata.annotations?.['kubevirt.io/domain'] ?? pod.metadata.name;
 }

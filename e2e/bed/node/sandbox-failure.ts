@@ -17,7 +17,7 @@ interface Event extends KubeObject {
 
 const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
-/** The kubelet's Warning that a pod has no sandbox, in the words of the CNI error. */
+/** Creates the kubelet's Warning event that a pod has no sandbox, with the CNI error. */
 export async function reportSandboxFailure(
   client: Client,
   pod: KubeletPod,

@@ -1,36 +1,36 @@
 import type { KubeletPod } from './pod.js';
 
-/** What has become of a pod's sandbox. */
+/** The state of a pod's sandbox. */
 export type SandboxState =
-  /** There is none: not yet, or it was lost. */
+  /** It does not exist yet, or was lost. */
   | { readonly state: 'none' }
-  /** It is up, with these addresses on the pod's own network, without prefix lengths. */
+  /** It exists, with these addresses on the pod network, without prefix lengths. */
   | { readonly state: 'up'; readonly ips: readonly string[] }
-  /** It was stopped for good. */
+  /** It was stopped and will not be replaced. */
   | { readonly state: 'ended' };
 
 export const NO_SANDBOX: SandboxState = { state: 'none' };
 
-/** What the kubelet needs of the network of its pods: the runtime's part, and that of the dynamic networks controller. */
+/** The networks of pods as the kubelet needs them, with the tasks of the runtime and the dynamic networks controller. */
 export interface SandboxNetworks {
   stateOf(pod: KubeletPod): SandboxState;
   /**
-   * Makes a sandbox and attaches the pod's networks, which writes network-status.
-   * @throws {Error} in the words of the CNI error; nothing is left then
+   * Creates a sandbox and attaches the pod's networks, which writes network-status.
+   * @throws {Error} with the CNI error, after the sandbox was removed
    */
   attach(pod: KubeletPod): Promise<void>;
-  /** Makes a sandbox's secondary networks follow the pod's networks annotation. */
+  /** Adapts the secondary networks of a sandbox to the pod's networks annotation. */
   update(pod: KubeletPod): Promise<void>;
-  /** Detaches all and removes the sandbox, if there is one. To be repeated when it fails. */
+  /** Detaches all networks and removes the sandbox, if it exists. Must be repeated after a failure. */
   detach(pod: KubeletPod): Promise<void>;
-  /** The pod is gone: nobody will ask any more. */
+  /** Forgets a pod that no longer exists. */
   forget(pod: KubeletPod): void;
 }
 
-/** Which launchers have the guest on their networks. */
+/** Connects guests to the networks of their launchers. */
 export interface GuestNetworks {
-  /** The guest is not here, or no more: nobody answers for its addresses. */
+  /** Removes the guest's addresses from a launcher in which it does not run. */
   detachGuest(launcher: KubeletPod): Promise<void>;
-  /** The guest runs here from now on: it has its addresses again, and says so to its neighbours. */
+  /** Gives the guest's addresses to the launcher in which it now runs, and announces them. */
   attachGuest(launcher: KubeletPod): Promise<void>;
 }

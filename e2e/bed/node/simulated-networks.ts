@@ -4,7 +4,7 @@ import { networkStatus, podAddress } from './network-status.js';
 import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
 import { KUBELET_PODS, type KubeletPod } from './pod.js';
 
-/** Networks without a wire: only their network-status is written, as Multus would. Asks no plugin, so no IPAM either. */
+/** Simulated networks: writes network-status as Multus does, but calls no CNI plugin and no IPAM. */
 export class SimulatedNetworks implements SandboxNetworks, GuestNetworks {
   readonly #client: Client;
   readonly #known = new Map<string, 'up' | 'ended'>();

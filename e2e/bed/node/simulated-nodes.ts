@@ -18,17 +18,17 @@ import type { Step } from './step.js';
 import { VMIS, type Vmi } from './virtual-machine-instance.js';
 import { stepVmi } from './vmi-machine.js';
 
-/** A CNI ADD may wait for half a minute, and must not hold up the others. */
+/** Many, because a CNI ADD may wait for half a minute and must not delay the others. */
 const WORKERS = { pods: 64, vmis: 8 };
 const RETRY_BACKOFF = { baseMs: 10, maxMs: 1_000 };
-/** By then the news of the network-status is there. */
+/** The watch event of network-status arrives within this time. */
 const AFTER_ATTACH_MS = 200;
 const BY_VMI_UID = 'vmi-uid';
 
 interface SimulatedNodesOptions {
-  /** An admin's, for nodes and pods. */
+  /** An administrator's client, for nodes and pods. */
   readonly client: Client;
-  /** virt-handler's: virt-api silently restores the status of a VMI that anybody else writes. */
+  /** virt-handler's client, because virt-api silently reverts changes of a VMI's status by others. */
   readonly handlerClient: Client;
   readonly names: readonly string[];
   readonly switches: Switches;
@@ -37,7 +37,7 @@ interface SimulatedNodesOptions {
   readonly log: Logger;
 }
 
-/** Nodes without machines: kubelet, Multus, dynamic networks controller and virt-handler, all in this process. */
+/** Simulates nodes: kubelet, Multus, dynamic networks controller and virt-handler, all in this process. */
 export class SimulatedNodes {
   readonly #options: SimulatedNodesOptions;
   readonly #pods: Informer<KubeletPod>;
@@ -47,9 +47,9 @@ export class SimulatedNodes {
   readonly #loops: ControllerLoop[];
   readonly #heartbeats: Heartbeat[];
   readonly #worker: PodWorker;
-  /** Key to the resourceVersion that was changed last: what is cached under it is history. */
+  /** The resourceVersion that was last changed, by key. The cached object with this version is outdated. */
   readonly #changed = new Map<string, string>();
-  /** VMI key to the time when its migration's copy began. */
+  /** Start of the copy of a migration, by key of the VMI. */
   readonly #copyingSince = new Map<string, number>();
 
   constructor(options: SimulatedNodesOptions) {
@@ -71,7 +71,7 @@ export class SimulatedNodes {
     switches.onChange(() => this.resync());
   }
 
-  /** Resolves once all nodes are Ready. */
+  /** Resolves when all nodes are Ready. */
   async start(): Promise<void> {
     this.#pods.onChange(({ object }) => this.#onPod(object));
     this.#vmis.onChange(({ object }) => this.#onVmi(object));
@@ -87,7 +87,7 @@ export class SimulatedNodes {
     await Promise.all([this.#pods.stop(), this.#vmis.stop()]);
   }
 
-  /** Looks at all pods, VMIs and nodes again. */
+  /** Processes all pods, VMIs and nodes again. */
   resync(): void {
     for (const pod of [...this.#pods.cache.list(), ...this.#worker.sandboxed()]) this.#podQueue.add(objectKey(pod));
     for (const vmi of this.#vmis.cache.list()) this.#vmiQueue.add(objectKey(vmi));
@@ -98,7 +98,7 @@ export class SimulatedNodes {
     }
   }
 
-  /** Nodes exist that are not ours only if somebody makes them. */
+  /** Other nodes, which tests may create, are not simulated. */
   readonly #isNodeUp = (node: string): boolean =>
     this.#options.names.includes(node) && !this.#options.switches.isLost(node);
 
@@ -169,7 +169,7 @@ export class SimulatedNodes {
     const taken = await this.#take(`pod ${key}`, pod, step, (change) => this.#worker.change(pod, change));
     const isAboutSandbox = 'next' in step && (step.next.kind === 'attach' || step.next.kind === 'detach');
     if (!isAboutSandbox) return taken;
-    this.#changed.delete(`pod ${key}`); // what was changed is not the object
+    this.#changed.delete(`pod ${key}`); // an action on a sandbox does not change the object
     return { retryAfterMs: step.next.kind === 'attach' ? AFTER_ATTACH_MS : 0 };
   }
 
@@ -185,7 +185,7 @@ export class SimulatedNodes {
     return this.#options.switches.of(pod.metadata.namespace, workloadName(pod));
   }
 
-  /** Does what the state machine said, unless that was about a state which this process itself has changed already. */
+  /** Carries out a step of the state machine, unless the object that it is based on is outdated. */
   async #take<Change>(
     name: string,
     object: KubeletPod | Vmi,
@@ -197,7 +197,7 @@ export class SimulatedNodes {
       return step.recheckAfterMs === undefined ? undefined : { retryAfterMs: step.recheckAfterMs };
     }
     const version = object.metadata.resourceVersion ?? '';
-    if (this.#changed.get(name) === version) return undefined; // the event of that change is on its way
+    if (this.#changed.get(name) === version) return undefined; // the event of that change will arrive
     this.#changed.set(name, version);
     try {
       await write(step.next);

@@ -1,4 +1,4 @@
-/** What a state machine says about an object: a change to make and why, or what it waits for. */
+/** The next step for an object: a change with its reason, or what to wait for. */
 export type Step<Change> = ChangeStep<Change> | WaitStep;
 
 export interface ChangeStep<Change> {
@@ -8,7 +8,7 @@ export interface ChangeStep<Change> {
 
 export interface WaitStep {
   readonly waitFor: string;
-  /** Without it only an event can change the answer. */
+  /** Undefined if only an event can change the answer. */
   readonly recheckAfterMs?: number;
 }
 

@@ -3,13 +3,13 @@ import type { Resource } from '../../../kube/resource.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
 import { timestamp } from './step.js';
 
-/** The parts of a VMI that virt-handler reads and writes. */
+/** The fields of a VMI that virt-handler reads and writes. */
 export interface Vmi extends VirtualMachineInstance {
   spec?: { networks?: VmNetwork[]; domain?: { devices?: { interfaces?: WantedInterface[] } } };
   status?: VmiStatus;
 }
 
-/** An interface that the VMI's spec asks for. */
+/** An interface in the VMI's spec. */
 export interface WantedInterface extends VmInterface {
   macAddress?: string;
 }
@@ -42,7 +42,7 @@ export interface GuestInterface extends VmiInterfaceStatus {
   linkState?: string;
 }
 
-/** Made by virt-controller at the hand-off to the nodes, filled in by the virt-handlers of both. */
+/** Created by virt-controller, and updated by the virt-handlers of both nodes. */
 export interface MigrationState {
   migrationUid?: string;
   sourceNode?: string;
@@ -66,7 +66,7 @@ export interface MigrationState {
 
 export const VMIS = VIRTUAL_MACHINE_INSTANCES as Resource<Vmi>;
 
-/** There is a guest: it was started and has not ended. */
+/** Whether the guest was started and has not ended. */
 export function hasGuest(vmi: Vmi | undefined): boolean {
   return vmi?.status?.phase === 'Scheduled' || vmi?.status?.phase === 'Running';
 }
@@ -75,14 +75,14 @@ export function hasEnded(vmi: Vmi): boolean {
   return vmi.status?.phase === 'Succeeded' || vmi.status?.phase === 'Failed';
 }
 
-/** The migration that the nodes are working on. */
+/** The migration that is not finished yet. */
 export function migrationInFlight(vmi: Vmi): MigrationState | undefined {
   const state = vmi.status?.migrationState;
   if (!state?.migrationUid || !state.targetNode || state.completed || state.failed) return undefined;
   return state;
 }
 
-/** `vmi` in another phase; the time of the transition is kept, as KubeVirt does. */
+/** Returns `vmi` in another phase, with the time of the transition. */
 export function inPhase(vmi: Vmi, phase: VmiPhase, now: number): Vmi {
   const transition = { phase, phaseTransitionTimestamp: timestamp(now) };
   const phaseTransitionTimestamps = [...(vmi.status?.phaseTransitionTimestamps ?? []), transition];
@@ -93,7 +93,7 @@ export function withStatus(vmi: Vmi, changes: VmiStatus): Vmi {
   return { ...vmi, status: { ...vmi.status, ...changes } };
 }
 
-/** Sets a condition to True; one that is True keeps its time. */
+/** Sets a condition to True. If it is True already, its time does not change. */
 export function withCondition(vmi: Vmi, type: string, now: number): Vmi {
   const conditions = vmi.status?.conditions ?? [];
   if (conditions.some((condition) => condition.type === type && condition.status === 'True')) return vmi;

@@ -15,7 +15,7 @@ import {
   type Vmi,
 } from './virtual-machine-instance.js';
 
-/** What virt-handler knows besides the VMI itself. */
+/** The knowledge of virt-handler besides the VMI itself. */
 export interface VmiView {
   /** The VMI's launcher pods, in any phase. */
   readonly launchers: readonly KubeletPod[];
@@ -26,13 +26,13 @@ export interface VmiView {
   readonly copyingSince?: number | undefined;
 }
 
-/** A launcher that nobody has seen for this long is gone. Before, the news of it may just be late. */
+/** A launcher counts as gone after this time without an event. Before that, the event may only be late. */
 const LAUNCHER_GRACE_MS = 2_000;
 
 /**
  * One step of virt-handler with one VMI:
  *
- *     Pending → Scheduling → Scheduled      virt-controller's: it makes the launcher and hands the VMI over
+ *     Pending → Scheduling → Scheduled      virt-controller creates the launcher
  *     Scheduled → Running                   the guest starts
  *     Running                               interfaces come and go; live migrations
  *     Scheduled, Running → Succeeded        asked to shut down, or the launcher is killed (→ Failed by switch)
@@ -52,7 +52,7 @@ export function stepVmi(vmi: Vmi, view: VmiView): Step<Vmi> {
   );
 }
 
-/** The guest lives in its launcher pod and ends with it. */
+/** Ends the guest if its launcher pod has ended. */
 function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefined {
   const here = view.launchers.filter((pod) => pod.spec?.nodeName === node && !isTerminal(pod));
   if (here.some((pod) => !isBeingDeleted(pod))) return undefined;
@@ -70,7 +70,7 @@ function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefi
 function start(vmi: Vmi, now: number): Step<Vmi> {
   const started = withStatus(inPhase(vmi, 'Running', now), {
     interfaces: guestInterfaces(vmi),
-    selinuxContext: 'none', // virt-controller makes no migration target without it
+    selinuxContext: 'none', // virt-controller creates no migration target without it
   });
   return change(
     withCondition(withCondition(started, 'LiveMigratable', now), 'StorageLiveMigratable', now),

@@ -3,7 +3,7 @@ import type { WireLocation, Wire } from '../network/wire.js';
 import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
 import type { KubeletPod } from './pod.js';
 
-/** The interface of a pod's own network, with which guests have nothing to do. */
+/** The interface of the pod network, which guests do not use here. */
 const POD_INTERFACE = 'eth0';
 
 interface HeldAddress {
@@ -12,13 +12,13 @@ interface HeldAddress {
   readonly address: string;
 }
 
-/** Networks of real namespaces, attached by Multus and the plugins it calls. */
+/** Real networks, attached by Multus and the CNI plugins. */
 export class WiredNetworks implements SandboxNetworks, GuestNetworks {
   readonly #wire: Wire;
   readonly #networks: PodNetworks;
-  /** UIDs of pods whose sandbox was stopped for good. */
+  /** UIDs of pods whose sandbox was stopped and will not be replaced. */
   readonly #ended = new Set<string>();
-  /** UID to what a launcher has without its guest. */
+  /** Addresses of guests that do not run in their launcher, by UID of the pod. */
   readonly #ofGuests = new Map<string, readonly HeldAddress[]>();
 
   constructor(wire: Wire, networks: PodNetworks) {
@@ -60,7 +60,7 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
     const held = found.flatMap(({ name, addresses }) =>
       addresses.filter(({ linkLocal }) => !linkLocal).map(({ address }) => ({ interface: name, address })),
     );
-    if (held.length > 0) this.#ofGuests.set(uidOf(launcher), held); // else it has left already
+    if (held.length > 0) this.#ofGuests.set(uidOf(launcher), held); // otherwise it has left already
     for (const { name } of found) await this.#wire.flushAddresses(place, name);
   }
 
