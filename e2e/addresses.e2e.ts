@@ -8,7 +8,7 @@ import { until } from './bed/wait.js';
 import { waitForWireAddresses } from './story/wire-addresses.js';
 
 describeStory('The address of a VM', (story) => {
-  it('stays through stop, start, restart and migration, while no other VM gets it, and is free after the VM', async () => {
+  it('is kept through stop, start, restart and migration, and is freed with the VM', async () => {
     await story().addresses.createNetwork('blue', ['10.20.0.0/29']);
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -30,7 +30,7 @@ describeStory('The address of a VM', (story) => {
     await story().addresses.waitHeld([other.replace('/29', '')]);
   });
 
-  itOnWire('is on the interface of its launcher, of both families, wherever the VM runs', async ({ bed, wire }) => {
+  itOnWire('is on the interface of its launcher in both families on every node', async ({ bed, wire }) => {
     await story().addresses.createNetwork('blue', ['10.20.18.0/24', 'fd00:2f::/64']);
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -48,7 +48,7 @@ describeStory('The address of a VM', (story) => {
     await look();
   });
 
-  it('is one of each family on a dual-stack network, IPv4 first', async () => {
+  it('is an IPv4 address followed by an IPv6 address on a dual-stack network', async () => {
     await story().addresses.createNetwork('blue', ['fd00:20::/64', '10.20.1.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const [first = '', second = '', ...more] = await story().addresses.waitForIPs('vm1.data');
@@ -60,7 +60,7 @@ describeStory('The address of a VM', (story) => {
     for (const lease of leases.values()) expect(lease.spec.owner).to.include({ kind: 'IPAMClaim', name: 'vm1.data' });
   });
 
-  it('is given to a claim that nobody owns, too', async () => {
+  it('is also allocated to a claim without an owner', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.20.2.0/24']);
     await story().claims.createPlain('mine', network);
     const [address = ''] = await story().addresses.waitForIPs('mine');
@@ -69,7 +69,7 @@ describeStory('The address of a VM', (story) => {
     expect(address).to.match(/^10\.20\.2\./);
   });
 
-  it('is held by each interface for itself, also on one network', async () => {
+  it('is allocated separately for each interface, even on one network', async () => {
     await story().addresses.createNetwork('blue', ['10.20.3.0/24']);
     await story().createVm('vm1', { one: 'blue', two: 'blue' }, { running: false });
     const both = [
@@ -81,7 +81,7 @@ describeStory('The address of a VM', (story) => {
 });
 
 describeStory('A full pool', (story) => {
-  it('says so on claim and VM, and serves who waits as soon as an address is free, the oldest first', async () => {
+  it('is reported on claim and VM, and its free addresses go to the oldest waiting claim first', async () => {
     await story().addresses.createNetwork('blue', ['10.20.4.0/30']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().createVm('vm2', { data: 'blue' }, { running: false });
@@ -102,19 +102,19 @@ describeStory('A full pool', (story) => {
   });
 });
 
-describeStory('An address that a VM asks for', (story) => {
+describeStory('An address that a VM requests', (story) => {
   const ask = (...addresses: string[]) => ({
     running: false,
     annotations: { 'network.kubevirt.io/addresses': JSON.stringify({ data: addresses }) },
   });
 
-  it('is what it gets', async () => {
+  it('is allocated to the VM', async () => {
     await story().addresses.createNetwork('blue', ['10.20.5.0/24', 'fd00:25::/64']);
     await story().createVm('vm1', { data: 'blue' }, ask('10.20.5.77', 'fd00:25::77'));
     await story().addresses.waitForExactIPs('vm1.data', ['10.20.5.77/24', 'fd00:25::77/64']);
   });
 
-  it('is refused with the reason where it is not the pool’s to give', async () => {
+  it('is rejected with a reason if the pool cannot allocate it', async () => {
     await story().addresses.createNetwork('blue', [
       { cidr: '10.20.6.0/24', gateway: '10.20.6.1', exclude: ['10.20.6.9'] },
     ]);
@@ -130,7 +130,7 @@ describeStory('An address that a VM asks for', (story) => {
     }
   });
 
-  it('is refused while another VM has it, and given once it is free', async () => {
+  it('is rejected while another VM has it, and allocated when it is free', async () => {
     await story().addresses.createNetwork('blue', ['10.20.7.0/24']);
     await story().createVm('vm1', { data: 'blue' }, ask('10.20.7.7'));
     await story().addresses.waitForExactIPs('vm1.data', ['10.20.7.7/24']);
@@ -141,7 +141,7 @@ describeStory('An address that a VM asks for', (story) => {
     await story().addresses.waitForExactIPs('vm2.data', ['10.20.7.7/24']);
   });
 
-  it('may change while the VM is stopped: it moves, and the old one is free', async () => {
+  it('may change while the VM is stopped, and the old address is freed', async () => {
     await story().addresses.createNetwork('blue', ['10.20.8.0/24']);
     await story().createVm('vm1', { data: 'blue' }, ask('10.20.8.7'));
     await story().addresses.waitForExactIPs('vm1.data', ['10.20.8.7/24']);
@@ -150,7 +150,7 @@ describeStory('An address that a VM asks for', (story) => {
     await story().addresses.waitHeld(['10.20.8.8']);
   });
 
-  it('is refused with a reason while the VM runs, and taken at the next stop', async () => {
+  it('is rejected with a reason while the VM runs, and allocated at the next stop', async () => {
     await story().addresses.createNetwork('blue', ['10.20.9.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { ...ask('10.20.9.7'), running: true });
     await story().waitRunning('vm1');
@@ -161,7 +161,7 @@ describeStory('An address that a VM asks for', (story) => {
     await story().addresses.waitForExactIPs('vm1.data', ['10.20.9.8/24']);
   });
 
-  it('keeps the old one where the new one is somebody else’s, and says so', async () => {
+  it('leaves the old address in place if another owner has the new one, and the claim says so', async () => {
     await story().addresses.createNetwork('blue', ['10.20.10.0/24']);
     await story().createVm('vm1', { data: 'blue' }, ask('10.20.10.7'));
     await story().createVm('vm2', { data: 'blue' }, ask('10.20.10.8'));
@@ -174,8 +174,8 @@ describeStory('An address that a VM asks for', (story) => {
   });
 });
 
-describeStory('Leases that are lost', (story) => {
-  it('come back at once under a living claim', async () => {
+describeStory('Lost leases', (story) => {
+  it('are created again at once for an existing claim', async () => {
     await story().addresses.createNetwork('blue', ['10.20.11.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const mine = await story().addresses.waitForIPs('vm1.data');
@@ -188,7 +188,7 @@ describeStory('Leases that are lost', (story) => {
     expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(mine);
   });
 
-  it('come back to their claim though others wait for an address, or ask for just that', async () => {
+  it('are created again for their claim although other claims wait for an address or request it', async () => {
     await story().addresses.createNetwork('blue', ['10.20.16.0/30']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().createVm('vm2', { data: 'blue' }, { running: false });
@@ -223,14 +223,14 @@ describeStory('Leases that are lost', (story) => {
     }
   });
 
-  it('are made again for a claim that was restored with its status', async () => {
+  it('are created again for a claim that was restored with its status', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.20.12.0/24']);
     await story().claims.createRestored('restored', network, ['10.20.12.42/24']);
     await story().addresses.waitHeld(['10.20.12.42']);
     await story().addresses.waitForExactIPs('restored', ['10.20.12.42/24']);
   });
 
-  it('go to one of two claims that were restored with one address; the other shows the conflict', async () => {
+  it('are created for one of two claims that were restored with the same address, and the other claim reports the conflict', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.20.13.0/24']);
     await story().claims.createRestored('first', network, ['10.20.13.42/24']);
     await story().addresses.waitForExactIPs('first', ['10.20.13.42/24']);
@@ -240,7 +240,7 @@ describeStory('Leases that are lost', (story) => {
     await story().addresses.waitHeld(['10.20.13.42']);
   });
 
-  it('of owners that are gone are collected', async () => {
+  it('are collected if their owner is gone', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.20.14.0/24']);
     const pool = await story().addresses.waitForDerivedPool(network);
     const owner = { kind: 'IPAMClaim' as const, namespace: story().namespace, name: 'ghost', uid: 'no-such-uid' };
@@ -252,8 +252,8 @@ describeStory('Leases that are lost', (story) => {
   });
 });
 
-describeStory('A claim of a network that is not ours', (story) => {
-  it('is never touched, and its VM hears why nobody honours it', async () => {
+describeStory('A claim of a network with another IPAM', (story) => {
+  it('is never changed, and its VM gets an event that no IPAM honours it', async () => {
     const config = { cniVersion: '0.4.0', name: 'their-net', type: 'bridge', bridge: 'br-theirs' };
     const ipam = { type: 'host-local', subnet: '10.20.17.0/24' };
     await story().network('theirs', { config: { ...config, allowPersistentIPs: true, ipam } });
@@ -264,7 +264,7 @@ describeStory('A claim of a network that is not ours', (story) => {
     expect((await story().waitForClaim('vm1.data')).status).to.equal(undefined);
   });
 
-  it('keeps what its own IPAM writes', async () => {
+  it('keeps the status that its own IPAM writes', async () => {
     const config = { cniVersion: '0.4.0', name: 'ovn-net', type: 'ovn-k8s-cni-overlay', allowPersistentIPs: true };
     await story().network('theirs', { config });
     await story().createVm('vm1', { data: 'theirs' }, { running: false });

@@ -6,7 +6,7 @@ import { rejectionMessage } from './story/rejection.js';
 const DATA = podInterfaceName('data');
 
 describeStory('A tenant with all rights in a namespace', (story) => {
-  it('cannot create a pod that a VMI seems to own', async () => {
+  it('cannot create a pod with a VMI as its owner', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     const vmi = await story().waitRunning('vm1');
@@ -15,7 +15,7 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     expect(refusal).to.include('VirtualMachineInstance').and.to.include('kubevirt-controller');
   });
 
-  it('cannot add a VMI as owner to a pod of theirs', async () => {
+  it('cannot add a VMI as owner to an existing pod', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     const vmi = await story().waitRunning('vm1');
@@ -23,14 +23,14 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     expect(await tenant.adoptionRejection(vmi)).to.include('VirtualMachineInstance');
   });
 
-  it('cannot create a pod that merely carries the labels of a launcher', async () => {
+  it('cannot create a pod with the labels of a launcher', async () => {
     await story().network('blue');
     const tenant = await story().tenant();
     const refusal = await tenant.podRejection({ labels: { 'kubevirt.io': 'virt-launcher' }, nad: 'blue' });
     expect(refusal).to.include('no VirtualMachineInstance');
   });
 
-  it('cannot change what a claim remembers, its owner, its finalizer or its network', async () => {
+  it('cannot change the annotations, owner, finalizer or network of a claim', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().waitForClaim('vm1.data');
@@ -46,7 +46,7 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     }
   });
 
-  it('can create a claim of nobody, but none that looks like one of ours', async () => {
+  it('can create a claim without an owner, but none that looks like a claim of Holdfast', async () => {
     const tenant = await story().tenant();
     await tenant.createClaim('mine', {});
     expect(await tenant.claimRejection('squatter', { finalizers: ['kubevirt.io/persistent-ipam'] })).to.include(
@@ -57,7 +57,7 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     );
   });
 
-  it('can delete a claim of a VM, which goes on serving the VM', async () => {
+  it('can delete the claim of a VM, which still serves the running VM', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -68,7 +68,7 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
-  it('cannot point a launcher at the claim of another VM', async () => {
+  it('cannot set a reference to the claim of another VM on a launcher', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().createVm('vm2', { data: 'blue' });
@@ -80,7 +80,7 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     expect(refusal).to.include('vm2.data').and.to.include('vm1.data');
   });
 
-  it('cannot ask for addresses and have a claim in one network element', async () => {
+  it('cannot request addresses and reference a claim in one network element', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -90,7 +90,7 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     expect(refusal).to.include('ips').and.to.include('network.kubevirt.io/addresses');
   });
 
-  itOnBed('cannot stop Holdfast with a NAD whose ranges and exclusions would multiply', async (bed) => {
+  itOnBed('cannot overload Holdfast with a NAD that has many ranges and exclusions', async (bed) => {
     const processes = [bed.controller, bed.webhook, bed.ipam];
     const pids = processes.map(({ pid }) => pid);
     const tenant = await story().tenant();

@@ -8,55 +8,61 @@ import { bareAddress } from '../test/bare-address.js';
 
 const DATA = podInterfaceName('data');
 
-describeStory('While the agent of a node is away', (story) => {
-  itOnWire('no pod gets an address of it, which its event says, and it starts once the agent is back', async (on) => {
-    const { wire, agents } = on;
-    const pods = new AgentPods(story(), wire);
-    await story().addresses.createNetwork('blue', ['10.60.0.0/24']);
-    const { containerId, netns } = wire.sandboxOf(await running(pods, 'before'));
-    await agents.on('node-1').stop();
-    try {
-      const pod = await pods.create('pod1', 'node-1');
-      await story().waitForEvent('pod1', 'FailedCreatePodSandBox', /the agent of this node does not answer/);
-      const config = await pods.config('blue');
-      const call = { config, pod, containerId, netns, interfaceName: NET1 };
-      for (const verb of ['ADD', 'CHECK', 'GC'] as const) {
-        const { exitCode, answer } = await wire.callPlugin('node-1', { ...call, verb });
-        expect({ exitCode, ...(answer as object) }).to.include({ exitCode: 1, code: 11 });
+describeStory('While the agent of a node is down', (story) => {
+  itOnWire(
+    'no pod of the node gets an address, its event says why, and it starts when the agent is back',
+    async (on) => {
+      const { wire, agents } = on;
+      const pods = new AgentPods(story(), wire);
+      await story().addresses.createNetwork('blue', ['10.60.0.0/24']);
+      const { containerId, netns } = wire.sandboxOf(await running(pods, 'before'));
+      await agents.on('node-1').stop();
+      try {
+        const pod = await pods.create('pod1', 'node-1');
+        await story().waitForEvent('pod1', 'FailedCreatePodSandBox', /the agent of this node does not answer/);
+        const config = await pods.config('blue');
+        const call = { config, pod, containerId, netns, interfaceName: NET1 };
+        for (const verb of ['ADD', 'CHECK', 'GC'] as const) {
+          const { exitCode, answer } = await wire.callPlugin('node-1', { ...call, verb });
+          expect({ exitCode, ...(answer as object) }).to.include({ exitCode: 1, code: 11 });
+        }
+        const { answer } = await wire.callPlugin('node-1', { ...call, verb: 'STATUS' });
+        expect(answer).to.include({ code: 50 });
+      } finally {
+        await agents.on('node-1').start();
       }
-      const { answer } = await wire.callPlugin('node-1', { ...call, verb: 'STATUS' });
-      expect(answer).to.include({ code: 50 });
-    } finally {
-      await agents.on('node-1').start();
-    }
-    expect(await pods.waitRunning('pod1')).to.have.length(1);
-  });
+      expect(await pods.waitRunning('pod1')).to.have.length(1);
+    },
+  );
 
-  itOnWire('pods end all the same, and what they had is free once the agent is back', async ({ bed, wire, agents }) => {
-    const pods = new AgentPods(story(), wire);
-    await story().addresses.createNetwork('blue', ['10.60.1.0/24', 'fd00:60:1::/64']);
-    for (const name of ['goes', 'stays']) await pods.create(name, 'node-1');
-    const [went, stays] = await Promise.all([pods.waitRunning('goes'), pods.waitRunning('stays')]);
-    await agents.on('node-1').kill();
-    try {
-      const { containerId } = wire.sandboxOf(await pods.get('goes'));
-      await pods.delete('goes');
-      await pods.waitGone('goes');
-      expect(pendingDeletesOn(bed, 'node-1')).to.deep.equal([`${containerId}-${NET1}.json`]);
-      expect(await story().addresses.heldAddresses()).to.have.members([...went, ...stays]);
-    } finally {
-      // so that the note is all that frees them
-      await agents.on('node-1').start({ args: ['--collect-after=1h'] });
-    }
-    await story().addresses.waitHeld(stays);
-    await untilValue('the note to be gone', () => pendingDeletesOn(bed, 'node-1'), isEmpty);
-    await agents.on('node-1').stop();
-    await agents.on('node-1').start();
-  });
+  itOnWire(
+    'pods still terminate, and their addresses are freed when the agent is back',
+    async ({ bed, wire, agents }) => {
+      const pods = new AgentPods(story(), wire);
+      await story().addresses.createNetwork('blue', ['10.60.1.0/24', 'fd00:60:1::/64']);
+      for (const name of ['goes', 'stays']) await pods.create(name, 'node-1');
+      const [went, stays] = await Promise.all([pods.waitRunning('goes'), pods.waitRunning('stays')]);
+      await agents.on('node-1').kill();
+      try {
+        const { containerId } = wire.sandboxOf(await pods.get('goes'));
+        await pods.delete('goes');
+        await pods.waitGone('goes');
+        expect(pendingDeletesOn(bed, 'node-1')).to.deep.equal([`${containerId}-${NET1}.json`]);
+        expect(await story().addresses.heldAddresses()).to.have.members([...went, ...stays]);
+      } finally {
+        // so that the note is all that frees them
+        await agents.on('node-1').start({ args: ['--collect-after=1h'] });
+      }
+      await story().addresses.waitHeld(stays);
+      await untilValue('the note to be gone', () => pendingDeletesOn(bed, 'node-1'), isEmpty);
+      await agents.on('node-1').stop();
+      await agents.on('node-1').start();
+    },
+  );
 });
 
 describeStory('While the agent of a node cannot reach the API server', (story) => {
-  itOnWire('pods end all the same: addresses of pods are freed later, that of a VM is kept', async (on) => {
+  itOnWire('pods still terminate, addresses of pods are freed later, and that of a VM is kept', async (on) => {
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.60.2.0/24', 'fd00:60:2::/64']);
@@ -85,8 +91,8 @@ describeStory('While the agent of a node cannot reach the API server', (story) =
   });
 });
 
-describeStory('While the API server is away', (story) => {
-  itOnWire('sandboxes of pods and VMs end, and those made afterwards have the same addresses', async (on) => {
+describeStory('While the API server is down', (story) => {
+  itOnWire('sandboxes of pods and VMs are removed, and new ones get the same addresses', async (on) => {
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.60.3.0/24'], { cooldownSeconds: 60 });

@@ -23,8 +23,8 @@ const DATA = podInterfaceName('data');
 /** Of the machine that looks who answers. */
 const PROBER = '10.67.0.250';
 
-describeStory('60 pods and 20 VMs on one network that come and go', (story) => {
-  it('never share an address nor lose one, though agents die in turn and the API server once', async function () {
+describeStory('60 pods and 20 VMs that are created and deleted on one network', (story) => {
+  it('never share or lose an address although agents and the API server are killed', async function () {
     this.timeout(15 * 60_000);
     const on = requireWire(this);
     const space = await story().addresses.createNetwork('blue', [{ cidr: '10.67.0.0/24', exclude: [PROBER] }]);
@@ -108,7 +108,7 @@ class Crowd {
   /** Waits until all that live have exactly what is leased. @returns all addresses */
   async settled(): Promise<string[]> {
     const { addressesOfAll } = await untilValue(
-      'all to have what is leased',
+      'all pods to have their leased addresses',
       () => this.#look(),
       ({ addressesOfAll: all, held }) => all.length === POD_COUNT + VM_COUNT && all.join() === held.join(),
       { ...PATIENCE, everyMs: 1_000 },
@@ -236,7 +236,7 @@ async function killInTurn({ agents }: WireContext, signal: AbortSignal): Promise
 /** The API server may be away; what an attempt without an answer has done is not undone. */
 async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
   const { result } = await until(
-    'the API server to take it',
+    'the API server to accept it',
     async () => {
       try {
         return { result: await attempt() };

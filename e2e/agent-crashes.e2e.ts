@@ -14,7 +14,7 @@ const NODE = 'node-1';
 const COOLING = { cooldownSeconds: 60 };
 
 describeStory('An agent killed right after any of its writes', (story) => {
-  it('leaves no pod without its address, no address with two and none without a pod', async function () {
+  it('leaves each pod with its own address and no address without a pod', async function () {
     this.timeout(6 * 60_000);
     const on = requireWire(this);
     await nothingHeldByOthers(story());
@@ -27,7 +27,7 @@ describeStory('An agent killed right after any of its writes', (story) => {
 });
 
 describeStory('An agent killed while an ADD waits for a claim', (story) => {
-  itOnWire('is asked again, and the VM comes up with the address of its claim', async ({ bed, wire, agents }) => {
+  itOnWire('is called again, and the VM starts with the address of its claim', async ({ bed, wire, agents }) => {
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.61.200.0/24']);
     await bed.ipam.stop();
@@ -58,7 +58,7 @@ async function nothingHeldByOthers({ client }: Story): Promise<void> {
     const { items } = await client.list(ADDRESS_LEASES);
     return items.filter(({ spec }) => spec.owner?.kind === 'Pod' && spec.releasedAt === undefined).length;
   };
-  await untilValue('addresses of earlier stories to be free', held, (count) => count === 0, { timeoutMs: 120_000 });
+  await untilValue('addresses of earlier tests to be freed', held, (count) => count === 0, { timeoutMs: 120_000 });
 }
 
 /**
@@ -118,9 +118,13 @@ async function tellOfPod(nth: number, story: Story, { wire }: WireContext): Prom
       wire: await pods.waitForInterface(await pods.get(name)),
       held: await story.addresses.heldAddresses(),
     });
-    const { held } = await untilValue('the pod to have what is held', look, ({ wire: found, held: leased }) => {
-      return found.length === 2 && found.join() === leased.join();
-    });
+    const { held } = await untilValue(
+      'the pod to have exactly the held addresses',
+      look,
+      ({ wire: found, held: leased }) => {
+        return found.length === 2 && found.join() === leased.join();
+      },
+    );
     return held;
   }
 }

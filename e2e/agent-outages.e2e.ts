@@ -15,9 +15,9 @@ const DATA = podInterfaceName('data');
 /** A machine that is busy takes its time for each call. */
 const STALENESS_MS = 15_000;
 
-describeStory('A VM whose launcher is bound when the API server goes away', (story) => {
+describeStory('A VM whose launcher is bound when the API server stops', (story) => {
   itOnWire(
-    'gets its address from what the agent knows, not for ever, and from the API server once it is back',
+    'gets its address from the cache of the agent for a limited time, and later from the API server',
     async (on) => {
       const { bed, wire } = on;
       const pods = new AgentPods(story(), wire);

@@ -7,7 +7,7 @@ const NODE = 'node-1';
 const PODS = ['pod1', 'pod2', 'pod3'];
 
 describeStory('A node that is rebooted', (story) => {
-  itOnWire('gives its pods their addresses again, and frees those of pods that are gone', async (on) => {
+  itOnWire('gives its pods the same addresses, and frees those of deleted pods', async (on) => {
     const { bed, wire, agents } = on;
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.64.0.0/24', 'fd00:64::/64'], { cooldownSeconds: 60 });
@@ -41,7 +41,7 @@ describeStory('A node that is rebooted', (story) => {
     expect(await Promise.all(PODS.map((name) => pods.waitRunning(name)))).to.deep.equal(before);
   });
 
-  itOnWire('and never comes back leaves no address behind once its pods are gone', async ({ bed, wire, agents }) => {
+  itOnWire('and never comes back leaves no lease after its pods are gone', async ({ bed, wire, agents }) => {
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.64.1.0/24']);
     await pods.create('lost', NODE);

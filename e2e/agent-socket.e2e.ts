@@ -12,7 +12,7 @@ const NODE = 'node-1';
 const CROWD = 500;
 
 describeStory('A second agent on a node', (story) => {
-  itOnWire('says that there is one already, ends, and disturbs it in nothing', async ({ bed, wire, agents }) => {
+  itOnWire('reports the first one, exits, and does not disturb it', async ({ bed, wire, agents }) => {
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.62.0.0/24']);
     const second = new HoldfastProcess(bed, 'agent', bed.webhook.ports, { name: NODE, runDir: runDirOf(bed, NODE) });
@@ -32,8 +32,8 @@ describeStory('A second agent on a node', (story) => {
   });
 });
 
-describeStory("Garbage on an agent's socket", (story) => {
-  itOnWire('is answered in words, and does not hold up the others', async ({ bed, wire, agents }) => {
+describeStory('An invalid request on the socket of an agent', (story) => {
+  itOnWire('is answered with an error, and does not delay other requests', async ({ bed, wire, agents }) => {
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.62.1.0/24']);
     const path = join(runDirOf(bed, NODE), 'agent.sock');

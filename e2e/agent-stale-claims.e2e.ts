@@ -31,8 +31,8 @@ async function launcherOnWire(story: Story, pods: AgentPods): Promise<string[]> 
   return pods.waitRunning(launcher!.metadata.name, DATA);
 }
 
-describeStory('An agent whose watches say nothing any more', (story) => {
-  itOnWire('never gives the address of a claim that is gone to the VM that has its name now', async (on) => {
+describeStory('An agent whose watches deliver no events', (story) => {
+  itOnWire('never gives the address of a deleted claim to a new VM of the same name', async (on) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.0.0/24']);
     await behindLines(on, async (lines) => {
@@ -51,7 +51,7 @@ describeStory('An agent whose watches say nothing any more', (story) => {
     });
   });
 
-  itOnWire('gives a VM the address to which its claim has moved', async (on) => {
+  itOnWire('gives a VM the address to which its claim has changed', async (on) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.1.0/24']);
     await behindLines(on, async (lines) => {
@@ -69,8 +69,8 @@ describeStory('An agent whose watches say nothing any more', (story) => {
   });
 });
 
-describeStory('An agent that is cut off', (story) => {
-  itOnWire('says "try again" rather than give out an address that may be another one\'s by now', async (on) => {
+describeStory('An agent without a connection to the API server', (story) => {
+  itOnWire('answers with "try again later" if its cached address may have another owner', async (on) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.2.0/24']);
     on.bed.switches.set({ holdNetworks: true }, { namespace: story().namespace, name: 'vm1' });

@@ -21,7 +21,7 @@ async function failureOf({ wire }: WireContext, call: PluginCall, node = NODE): 
 }
 
 describeStory('CHECK', (story) => {
-  itOnWire('writes nothing, is content with what the pod is leased, and is not once the lease is gone', async (on) => {
+  itOnWire('succeeds without a write while the pod has its lease, and fails when the lease is gone', async (on) => {
     const pods = new AgentPods(story(), on.wire);
     const network = await story().addresses.createNetwork('blue', ['10.63.0.0/24', 'fd00:63::/64']);
     await withAgentProxy({ ...on, node: NODE }, async ({ proxy }) => {
@@ -46,7 +46,7 @@ describeStory('CHECK', (story) => {
 });
 
 describeStory('GC', (story) => {
-  itOnWire('frees what sandboxes of its node had that are no more, and nothing else', async (on) => {
+  itOnWire('frees only the addresses of sandboxes of its node that no longer exist', async (on) => {
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.63.1.0/24'], { cooldownSeconds: 60 });
@@ -80,43 +80,40 @@ describeStory('GC', (story) => {
 });
 
 describeStory('STATUS', (story) => {
-  itOnWire(
-    'says why no pod would get an address: the agent starts, nobody serves the network, the pool is full',
-    async (on) => {
-      const pods = new AgentPods(story(), on.wire);
-      await story().addresses.createNetwork('blue', ['10.63.2.0/30']);
-      const config = { ...(await pods.config('blue')), cniVersion: '1.1.0' };
-      const status = (more: object = {}) => failureOf(on, { verb: 'STATUS', config: { ...config, ...more } });
-      await until('the pool to be known', async () => (await status()).code === undefined);
-      await withAgentProxy({ ...on, node: NODE }, async ({ proxy, launch }) => {
-        await on.agents.on(NODE).stop();
-        proxy.disconnect();
-        await launch();
-        const isAnswered = ({ msg = '' }: Failure) => !msg.includes('does not answer');
-        const starting = await untilValue('the agent to answer', () => status(), isAnswered);
-        expect(starting).to.include({ code: 50 });
-        expect(starting.msg).to.match(/not/);
-        proxy.reconnect();
-        await on.agents.on(NODE).waitReady();
-        await until('all to be well', async () => (await status()).code === undefined);
-      });
-      const unserved = await status({ name: 'nobodys' });
-      expect(unserved).to.include({ code: 50, msg: 'no AddressPool serves network nobodys' });
+  itOnWire('reports that the agent starts, that no pool serves the network, or that the pool is full', async (on) => {
+    const pods = new AgentPods(story(), on.wire);
+    await story().addresses.createNetwork('blue', ['10.63.2.0/30']);
+    const config = { ...(await pods.config('blue')), cniVersion: '1.1.0' };
+    const status = (more: object = {}) => failureOf(on, { verb: 'STATUS', config: { ...config, ...more } });
+    await until('the pool to be known', async () => (await status()).code === undefined);
+    await withAgentProxy({ ...on, node: NODE }, async ({ proxy, launch }) => {
+      await on.agents.on(NODE).stop();
+      proxy.disconnect();
+      await launch();
+      const isAnswered = ({ msg = '' }: Failure) => !msg.includes('does not answer');
+      const starting = await untilValue('the agent to answer', () => status(), isAnswered);
+      expect(starting).to.include({ code: 50 });
+      expect(starting.msg).to.match(/not/);
+      proxy.reconnect();
+      await on.agents.on(NODE).waitReady();
+      await until('all to be well', async () => (await status()).code === undefined);
+    });
+    const unserved = await status({ name: 'nobodys' });
+    expect(unserved).to.include({ code: 50, msg: 'no AddressPool serves network nobodys' });
 
-      await pods.create('pod1', NODE);
-      await pods.create('pod2', 'node-2');
-      await Promise.all([pods.waitRunning('pod1'), pods.waitRunning('pod2')]);
-      const full = await untilValue(
-        'the pool to be full',
-        () => status(),
-        ({ code }) => code !== undefined,
-      );
-      expect(full.code).to.equal(50);
-      expect(full.msg).to.match(/^pool \S+ is full: 2 of 2 leased$/);
-      await pods.delete('pod1');
-      await until('an address to be free', async () => (await status()).code === undefined);
-    },
-  );
+    await pods.create('pod1', NODE);
+    await pods.create('pod2', 'node-2');
+    await Promise.all([pods.waitRunning('pod1'), pods.waitRunning('pod2')]);
+    const full = await untilValue(
+      'the pool to be full',
+      () => status(),
+      ({ code }) => code !== undefined,
+    );
+    expect(full.code).to.equal(50);
+    expect(full.msg).to.match(/^pool \S+ is full: 2 of 2 leased$/);
+    await pods.delete('pod1');
+    await until('an address to be free', async () => (await status()).code === undefined);
+  });
 });
 
 async function checkOf(pods: AgentPods, pod: Pod, addresses: readonly string[]): Promise<PluginCall> {

@@ -19,7 +19,7 @@ const LENDABLE = [{ cidr: '10.90.4.0/27', ranges: ['10.90.4.5-10.90.4.26'] }];
 const TWENTY_TWO = Array.from({ length: 22 }, (_, index) => `10.90.4.${index + 5}`);
 
 if (onBed) {
-  describe('Addresses that the scheduler sees, on three nodes', function () {
+  describe('Addresses that the scheduler sees on three nodes', function () {
     this.timeout(180_000);
     let bed: BedWithHoldfast;
     let capacity: HoldfastProcess;
@@ -50,7 +50,7 @@ if (onBed) {
       await story.end();
     });
 
-    it('let exactly as many pods run as there are, and the others start as addresses free up', async () => {
+    it('let exactly as many pods run as there are addresses, and others start when addresses are freed', async () => {
       await seen.createPool(TEN);
       await seen.waitForTotal(10);
       const names = Array.from({ length: 15 }, (_, index) => `pod-${index + 1}`);
@@ -69,7 +69,7 @@ if (onBed) {
       expect((await seen.waitForRunning(10)).waiting).to.deep.equal([]);
     });
 
-    it('are not shown because the NAD of a tenant says so, though no webhook refused it', async () => {
+    it('are not advertised only because the NAD of a tenant says so', async () => {
       const tenant = await story.tenant();
       const network = `${story.namespace}-red`;
       await bed.ipam.stop();
@@ -86,7 +86,7 @@ if (onBed) {
       expect(JSON.stringify(nodes)).to.not.include(capacityResource(metadata.name));
     });
 
-    it('go where a pod may run that waits for them', async () => {
+    it('are assigned to a node on which a waiting pod may run', async () => {
       await seen.createPool([{ cidr: '10.90.1.0/28', ranges: ['10.90.1.1-10.90.1.2'] }]);
       await seen.waitForTotal(2);
       const affinity = seen.affinityTo('node-3');
@@ -95,7 +95,7 @@ if (onBed) {
       expect(running).to.deep.equal(['a', 'b']);
     });
 
-    it('let a VM migrate and restart that has the last one, and no pod that has none start', async () => {
+    it('let the VM with the last address migrate and restart, and start no pod without an address', async () => {
       await seen.createPool([{ cidr: '10.90.2.0/28', ranges: ['10.90.2.1-10.90.2.2'] }]);
       await story.createVm('vm1', { data: 'blue' });
       await story.waitRunning('vm1');
@@ -117,7 +117,7 @@ if (onBed) {
       await wire.waitRunning('late');
     });
 
-    it('are not counted while the gate is closed: pods are bound, and wait on their nodes', async () => {
+    it('are not advertised while the feature gate is off, and pods wait on their nodes', async () => {
       await seen.createPool([{ cidr: '10.90.3.0/28', ranges: ['10.90.3.1-10.90.3.2'] }]);
       await seen.waitForTotal(2);
       await Promise.all([capacity.stop(), bed.webhook.stop()]);
@@ -138,7 +138,7 @@ if (onBed) {
       }
     });
 
-    it('are shown again on a node that is made anew', async () => {
+    it('are advertised again on a node that is created again', async () => {
       await seen.createPool(TEN);
       await seen.waitForTotal(10);
       await bed.client.delete(NODES, { name: 'node-3' });
@@ -155,7 +155,7 @@ if (onBed) {
       await seen.waitForTotal(10);
     });
 
-    it('are shown by whoever leads next', async () => {
+    it('are advertised by the next leader', async () => {
       // elsewhere nobody elects: who cannot renew his lease ends, and here nobody starts him again
       const electing = { args: ['--leader-elect'] };
       await capacity.stop();
@@ -173,7 +173,7 @@ if (onBed) {
       }
     });
 
-    it('are never none because the API server is away', async () => {
+    it('are never advertised as zero because the API server is down', async () => {
       await seen.createPool(TEN);
       await seen.waitForTotal(10);
       const low = await seen.missingCapacityDuring(async () => {
@@ -189,7 +189,7 @@ if (onBed) {
       expect(await seen.total()).to.equal(10);
     });
 
-    it('go with their pool', async () => {
+    it('are no longer advertised after their pool is deleted', async () => {
       await seen.createPool(TEN);
       await seen.waitForTotal(10);
       await bed.client.delete(ADDRESS_POOLS, { name: seen.name });
@@ -197,7 +197,7 @@ if (onBed) {
     });
 
     // last: nobody closes the gate again
-    describe('of which nodes are lent blocks', () => {
+    describe('of a pool with blocks', () => {
       before(async function () {
         this.timeout(120_000);
         const agents = bed.agents?.all ?? [];
@@ -211,7 +211,7 @@ if (onBed) {
         await until('agents to be ready', areReady);
       });
 
-      it('are those of a block on its node alone, those of no block on all, and never more than there are', async () => {
+      it('are advertised only on the node of their block, or on all nodes without a block, and never twice', async () => {
         await seen.createPool(LENDABLE, { blockSize: { ipv4: 28 } });
         await seen.waitForTotal(TWENTY_TWO.length);
         const overdrawn = await seen.excessCapacityDuring(TWENTY_TWO, async () => {

@@ -13,8 +13,8 @@ const KILL_EVERY_MS = 5_000;
 const RUNNING = 10;
 const COOLDOWN_MS = 1_000; // twice the --max-staleness of the bed
 
-describeOnBed('200 VMs in a /24 that come and go', (story, bed) => {
-  it('never share an address nor lose one, though ipam dies every few seconds and the API server once', async function () {
+describeOnBed('200 VMs that are created and deleted on a /24 network', (story, bed) => {
+  it('never share or lose an address although ipam is killed every few seconds and the API server once', async function () {
     this.timeout(10 * 60_000);
     const space = await story().addresses.createNetwork('blue', ['10.40.0.0/24']);
     const observer = new ClaimLeaseObserver(bed().client, {
@@ -94,7 +94,7 @@ class Crowd {
 
 /** The API server may be away. */
 async function patiently(attempt: () => Promise<unknown>): Promise<void> {
-  await until('the API server to take it', async () => {
+  await until('the API server to accept it', async () => {
     try {
       await attempt();
     } catch (error) {

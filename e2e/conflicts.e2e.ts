@@ -4,8 +4,8 @@ import { describeStory } from './story/describe.js';
 
 const DATA = podInterfaceName('data');
 
-describeStory('A claim that belongs to somebody else', (story) => {
-  it('keeps the VM from starting and is not touched; the VM hears why, and starts once it is gone', async () => {
+describeStory('A claim of another owner', (story) => {
+  it('blocks the VM and is not changed; an event of the VM says why, and the VM starts when the claim is gone', async () => {
     await story().network('blue');
     const foreign = await story().claims.createForeign('vm1.data', 'blue-net');
     await story().createVm('vm1', { data: 'blue' });
@@ -23,7 +23,7 @@ describeStory('A claim that belongs to somebody else', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
-  it('does not become that of a foreign VMI which merely has the name of a stopped VM', async () => {
+  it('is not given to a foreign VMI that has the name of a stopped VM', async () => {
     await story().network('blue');
     const vm = await story().createVm('vm1', { data: 'blue' }, { running: false });
     const claim = await story().waitForClaim('vm1.data');
@@ -35,8 +35,8 @@ describeStory('A claim that belongs to somebody else', (story) => {
   });
 });
 
-describeStory('A claim that a user made beforehand', (story) => {
-  it('is adopted where it is for the same network and nobody’s', async () => {
+describeStory('A claim that a user created before the VM', (story) => {
+  it('is adopted if it is for the same network and has no owner', async () => {
     await story().network('blue');
     const made = await story().claims.createPlain('vm1.data', 'blue-net');
     const vm = await story().createVm('vm1', { data: 'blue' });
@@ -50,7 +50,7 @@ describeStory('A claim that a user made beforehand', (story) => {
 });
 
 describeStory('A claim that a user deletes', (story) => {
-  it('serves its running VM to the end, and has a successor after that', async () => {
+  it('serves its running VM until it stops, and is replaced afterwards', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -67,7 +67,7 @@ describeStory('A claim that a user deletes', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
-  it('has a successor at once while its VM is stopped, which asks for the same addresses', async () => {
+  it('is replaced at once if its VM is stopped, and the new claim requests the same addresses', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const claim = await story().waitForClaim('vm1.data');
@@ -79,7 +79,7 @@ describeStory('A claim that a user deletes', (story) => {
 });
 
 describeStory('A claim of kubevirt/ipam-extensions', (story) => {
-  it('is taken over as it is, and the VM is not touched', async () => {
+  it('is adopted unchanged, and the VM is not changed', async () => {
     await story().network('blue', { persistent: false });
     const vm = await story().createVm('vm1', { data: 'blue' });
     const vmi = await story().waitRunning('vm1');

@@ -10,7 +10,7 @@ import { until } from './bed/wait.js';
 const DATA = podInterfaceName('data');
 
 describeOnBed('While the webhook is down', (story, bed) => {
-  it('no VM with a secondary network starts without its reference, and it starts once the webhook is back', async () => {
+  it('no VM with a secondary network starts, and it starts when the webhook is back', async () => {
     await story().network('blue');
     await bed().webhook.stop();
     await story().createVm('vm1', { data: 'blue' });
@@ -21,7 +21,7 @@ describeOnBed('While the webhook is down', (story, bed) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
-  it('a running VM is untouched: its pod can be labelled, its VM stopped and deleted', async () => {
+  it('a running VM is not affected: its pod can be labelled, and the VM can be stopped and deleted', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -37,7 +37,7 @@ describeOnBed('While the webhook is down', (story, bed) => {
 });
 
 describeOnBed('While the controller is down', (story, bed) => {
-  it('nothing is lost: VMs made, changed and deleted meanwhile have what they should once it is back', async () => {
+  it('no event is lost: VMs that were created, changed and deleted have the right claims when it is back', async () => {
     await story().network('blue');
     await story().createVm('leaves', { data: 'blue' });
     await story().createVm('stays', { data: 'blue', extra: 'blue' }, { running: false });
@@ -58,7 +58,7 @@ describeOnBed('While the controller is down', (story, bed) => {
 });
 
 describeOnBed('The API server', (story, bed) => {
-  it('may restart in the middle of everything, and work resumes by itself', async () => {
+  it('may restart at any time, and work resumes', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().createVm('vm2', { data: 'blue' });
@@ -73,7 +73,7 @@ describeOnBed('The API server', (story, bed) => {
     await story().waitForClaims(['vm1.data', 'vm3.data']);
   });
 
-  it('may forget its history (etcd compaction), and the watches start again', async () => {
+  it('may lose its history by an etcd compaction, and the watches start again', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().waitForClaim('vm1.data');
@@ -85,8 +85,8 @@ describeOnBed('The API server', (story, bed) => {
   });
 });
 
-describeOnBed('A node that is lost', (story, bed) => {
-  it('does not cost the VM its claim', async () => {
+describeOnBed('A lost node', (story, bed) => {
+  it('does not change the claim of its VM', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -105,7 +105,7 @@ describeOnBed('A node that is lost', (story, bed) => {
 });
 
 describeOnBed('A controller killed right after any of its writes', (story, bed) => {
-  it('leaves nothing that its successor does not put right', async () => {
+  it('leaves nothing that the next start does not repair', async () => {
     const counts = (_method: string, path: string) => path.includes('/ipamclaims');
     const deaths = await crashAfterEachWrite({ bed: bed(), process: bed().controller, counts }, (nth) =>
       lifeOf(`vm${String(nth)}`, story()),
@@ -132,8 +132,8 @@ async function lifeOf(name: string, story: Story): Promise<void> {
   await story.waitForClaims([]);
 }
 
-describeOnBed('While the API server is away', (story, bed) => {
-  it('admissions are answered from cache, and the webhook stays ready', async () => {
+describeOnBed('While the API server is down', (story, bed) => {
+  it('the webhook answers from its cache and stays ready', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');

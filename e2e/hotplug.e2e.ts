@@ -6,7 +6,7 @@ const DATA = podInterfaceName('data');
 const EXTRA = podInterfaceName('extra');
 
 describeStory('An interface plugged into a running VM', (story) => {
-  it('has its claim at once, and the living launcher points at it', async () => {
+  it('gets its claim at once, and the running launcher references it', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -18,7 +18,7 @@ describeStory('An interface plugged into a running VM', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data', [EXTRA]: 'vm1.extra' }]);
   });
 
-  it('gives its claim back when it is unplugged, and the other interface keeps its own', async () => {
+  it('loses its claim when it is unplugged, and the other interface keeps its own', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', extra: 'blue' });
     await story().waitRunning('vm1');
@@ -42,7 +42,7 @@ describeStory('An interface plugged into a running VM', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data', [EXTRA]: 'vm1.extra' }]);
   });
 
-  it('gives its claim back when it is removed from the spec of a stopped VM', async () => {
+  it('loses its claim when it is removed from the spec of a stopped VM', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', extra: 'blue' }, { running: false });
     await story().waitForClaims(['vm1.data', 'vm1.extra']);
@@ -80,7 +80,7 @@ describeStory('Without a hotplug controller', (story) => {
 });
 
 describeStory('Two interfaces on one NAD', (story) => {
-  it('have two claims', async () => {
+  it('have one claim each', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', backup: 'blue' });
     await story().waitRunning('vm1');
@@ -91,8 +91,8 @@ describeStory('Two interfaces on one NAD', (story) => {
   });
 });
 
-describeStory('A running VM whose network is swapped for another NAD', (story) => {
-  it('has a second claim, and loses the first once no launcher carries it', async () => {
+describeStory('A running VM whose network changes to another NAD', (story) => {
+  it('gets a second claim, and loses the first one when no launcher references it', async () => {
     await story().network('blue');
     await story().network('green');
     await story().createVm('vm1', { data: 'blue' });
@@ -108,7 +108,7 @@ describeStory('A running VM whose network is swapped for another NAD', (story) =
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: second.metadata.name }]);
   });
 
-  it('is migrated to the new network, and only the target points at the new claim', async function () {
+  it('is migrated to the new network, and only the target references the new claim', async function () {
     if (!(await story().hasFeatureGate('LiveUpdateNADRef'))) this.skip();
     await story().network('blue');
     await story().network('green');

@@ -11,7 +11,7 @@ import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
-  it('leaves nothing that its successor does not put right', async function () {
+  it('leaves nothing that the next start does not repair', async function () {
     this.timeout(5 * 60_000);
     // each story waits for what has cooled down
     const args = ['--max-staleness=100ms'];

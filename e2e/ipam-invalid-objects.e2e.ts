@@ -15,8 +15,8 @@ import { bareAddress } from '../test/bare-address.js';
 
 const { Internal, InvalidRequest, PoolNotFound, Conflict } = AllocationReason;
 
-describeOnBed('Objects that nobody can make sense of', (story, bed) => {
-  it('claims: each says what is wrong with it, and the others are served', async () => {
+describeOnBed('Invalid objects', (story, bed) => {
+  it('of kind IPAMClaim get an error in their conditions, and other claims are served', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.60.0.0/24']);
     await story().addresses.waitForDerivedPool(network);
     await claimWith(story(), { name: 'no-json', network, request: '10.60.0.7' });
@@ -42,7 +42,7 @@ describeOnBed('Objects that nobody can make sense of', (story, bed) => {
     await story().addresses.waitForExactIPs('no-json', ['10.60.0.7/24']);
   });
 
-  it('networks and pools that came while nobody looked: users, NADs and pools say why, and the others are served', async () => {
+  it('that are networks and pools without admission are reported on users, NADs and pools, and others are served', async () => {
     const [bad, good] = [`${story().namespace}-bad-pool`, `${story().namespace}-good-pool`];
     const network = (nad: string) => `${story().namespace}-${nad}`;
     const backwards = [{ cidr: '10.60.1.0/24', ranges: ['10.60.1.20-10.60.1.10'] }];
@@ -76,7 +76,7 @@ describeOnBed('Objects that nobody can make sense of', (story, bed) => {
     }
   });
 
-  it('leases: under a wrong name one locks nothing, and what else is wrong is collected', async () => {
+  it('of kind AddressLease are ignored if the name is wrong, and collected otherwise', async () => {
     // a network that is no valid name of an object: its leases are called by a hash that the API server cannot check
     const network = `${story().namespace}_Blue`;
     await story().network('blue', { network, subnets: [{ cidr: '10.60.3.0/24' }] });

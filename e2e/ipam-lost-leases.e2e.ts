@@ -10,15 +10,15 @@ import { bareAddress } from '../test/bare-address.js';
 
 const CLAIMS = Array.from({ length: 20 }, (_, index) => `claim${String(index)}`);
 
-describeOnBed('All leases deleted by hand under twenty claims', (story, bed) => {
-  it('come back at once, exactly as they were, and no claim notices', async () => {
+describeOnBed('The leases of twenty claims that were deleted by hand', (story, bed) => {
+  it('are created again at once and unchanged, and no claim changes', async () => {
     const { before, claims } = await twentyClaims(story(), '10.61.0.0/27');
     await deleteLeases(story(), before);
     await allBack(story(), before);
     expect(await readClaims(story())).to.deep.equal(claims);
   });
 
-  it('come back when ipam does, though others have asked for addresses meanwhile', async () => {
+  it('are created again when ipam starts, although other claims were created meanwhile', async () => {
     const { before, claims, network } = await twentyClaims(story(), '10.61.1.0/27');
     await bed().ipam.kill();
     try {
@@ -34,8 +34,8 @@ describeOnBed('All leases deleted by hand under twenty claims', (story, bed) => 
   });
 });
 
-describeOnBed('Leases that name somebody else for the addresses of living claims', (story, bed) => {
-  it('are not believed: each claim keeps showing what it had, says so, and gets it back once the other is proved gone', async () => {
+describeOnBed('Leases with another owner for the addresses of existing claims', (story, bed) => {
+  it('are reported as conflicts, and each claim gets its address back when the other owner is proved gone', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.61.2.0/24']);
     const pool = (await story().addresses.waitForDerivedPool(network)).metadata.name;
     await story().createVm('vm1', { data: 'blue' }, { running: false });

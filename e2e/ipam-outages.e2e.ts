@@ -12,8 +12,8 @@ import { bareAddress } from '../test/bare-address.js';
  */
 const POLICIES_UNREADY_MS = 90_000;
 
-describeOnBed('While ipam works, the API server', (story, bed) => {
-  it('may restart and forget its history (etcd compaction): addresses stay, who waits is served, what goes is freed', async () => {
+describeOnBed('While ipam runs, the API server', (story, bed) => {
+  it('may restart and lose its history: addresses are kept, waiting claims are served, and released addresses are freed', async () => {
     const space = await story().addresses.createNetwork('blue', ['10.51.0.0/24', 'fd00:51::/64']);
     await whileObserved({ client: bed().client, space, namespace: story().namespace }, async () => {
       const early = ['leaves', ...Array.from({ length: 10 }, (_, index) => `early${String(index)}`)];
@@ -45,7 +45,7 @@ async function areServed(story: Story, names: readonly string[]): Promise<boolea
 }
 
 describeOnBed('While ipam is down', (story, bed) => {
-  it('a new VM has an event that says so, and gets its addresses once it is back', async () => {
+  it('a new VM gets an event that says so, and its addresses when ipam is back', async () => {
     await story().addresses.createNetwork('blue', ['10.51.2.0/24']);
     await bed().ipam.kill();
     try {
@@ -58,7 +58,7 @@ describeOnBed('While ipam is down', (story, bed) => {
     expect(await story().addresses.waitForIPs('vm1.data')).to.have.lengthOf(1);
   });
 
-  it('nothing is lost: claims made meanwhile are served, and addresses of those that went are free, once it is back', async () => {
+  it('no event is lost: new claims are served and addresses of deleted ones are freed when it is back', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.51.1.0/30']);
     await makeClaims(story(), network, ['leaves', 'stays']);
     const [left, kept] = await addressesOf(story(), ['leaves', 'stays']);

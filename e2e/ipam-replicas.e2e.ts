@@ -11,7 +11,7 @@ import { until } from './bed/wait.js';
 const TAKEOVER_MS = 15_000 + 2_000 + 5_000;
 
 describeOnBed('Two replicas of ipam', (story, bed) => {
-  it('work one at a time: the other takes over when the leader dies, and nothing is leased twice', async () => {
+  it('work one at a time, the other takes over when the leader is killed, and no address is leased twice', async () => {
     await withSecondIpam(bed(), ['--leader-elect'], async (replicas) => {
       const network = await story().addresses.createNetwork('blue', ['10.52.0.0/26']);
       await whileObserved({ client: bed().client, space: network, namespace: story().namespace }, async () => {
@@ -31,7 +31,7 @@ describeOnBed('Two replicas of ipam', (story, bed) => {
     });
   });
 
-  it('lease no address twice where both work at once: the lease itself is the lock', async () => {
+  it('lease no address twice if both work at once, because the lease itself is the lock', async () => {
     await withSecondIpam(bed(), ['--leader-elect=false'], async (replicas) => {
       // as many addresses as claims, so that the two meet on each of them
       const network = await story().addresses.createNetwork('blue', ['10.52.1.0/27']);

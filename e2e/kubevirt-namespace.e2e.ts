@@ -11,7 +11,7 @@ import { bare, itWithWireStory } from './story/wire-story.js';
 const DATA = podInterfaceName('data');
 const POLICIES = { namespace: 'holdfast-system', name: 'holdfast-policies' };
 
-describeStory('While the policies look for KubeVirt in a wrong namespace', (story) => {
+describeStory('While the policies have a wrong namespace of KubeVirt', (story) => {
   async function setNamespace(kubevirtNamespace: string): Promise<void> {
     await environment().client.patch(CONFIG_MAPS, POLICIES, { type: 'merge', body: { data: { kubevirtNamespace } } });
   }
@@ -27,7 +27,7 @@ describeStory('While the policies look for KubeVirt in a wrong namespace', (stor
   }
 
   itWithWireStory(
-    'launchers are admitted and wait, and only those that KubeVirt created get addresses once it is right',
+    'launchers are admitted and wait, and only those that KubeVirt created get addresses when it is corrected',
     story,
     async (wire) => {
       await story().addresses.createNetwork('blue', ['10.75.8.0/24']);

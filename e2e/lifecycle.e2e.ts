@@ -3,7 +3,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory, itOnBed } from './story/describe.js';
 
 describeStory('A VM with a persistent network', (story) => {
-  it('has a claim that says whose it is, before it ever runs', async () => {
+  it('has a claim with its owner before it first runs', async () => {
     await story().network('blue');
     const vm = await story().createVm('vm1', { data: 'blue' }, { running: false });
     const claim = await story().waitForClaim('vm1.data');
@@ -23,7 +23,7 @@ describeStory('A VM with a persistent network', (story) => {
     ]);
   });
 
-  it('starts with a launcher that points at the claim, and keeps both through stop and start', async () => {
+  it('has a launcher that references the claim, and keeps the claim through stop and start', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -50,7 +50,7 @@ describeStory('A VM with a persistent network', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
-  it('leaves a network without allowPersistentIPs alone', async () => {
+  it('has no claim for a network without allowPersistentIPs', async () => {
     await story().network('blue');
     await story().network('green', { persistent: false });
     await story().createVm('vm1', { data: 'blue', other: 'green' });
@@ -59,7 +59,7 @@ describeStory('A VM with a persistent network', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
-  it('gets a new launcher with the same claim when its launcher is killed', async () => {
+  it('has the same claim when a killed launcher is replaced', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     const before = await story().waitRunning('vm1');
@@ -72,7 +72,7 @@ describeStory('A VM with a persistent network', (story) => {
 });
 
 describeStory('A live migration', (story) => {
-  it('shows the same claim on source and target, and on the target alone afterwards', async () => {
+  it('has the same claim on source and target, and afterwards on the target alone', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -114,7 +114,7 @@ describeStory('A live migration', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
-  it('after an eviction carries the claim to another node', async () => {
+  it('after an eviction keeps the claim on another node', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { evictionStrategy: 'LiveMigrate' });
     const before = await story().waitRunning('vm1');
@@ -127,7 +127,7 @@ describeStory('A live migration', (story) => {
 
 describeStory('Deleting a VM', (story) => {
   for (const cascade of ['Background', 'Foreground'] as const) {
-    it(`with ${cascade.toLowerCase()} propagation takes its claims along`, async () => {
+    it(`with ${cascade.toLowerCase()} propagation deletes its claims`, async () => {
       await story().network('blue');
       await story().createVm('vm1', { data: 'blue', second: 'blue' });
       await story().waitRunning('vm1');
@@ -152,7 +152,7 @@ describeStory('Deleting a VM', (story) => {
     });
   }
 
-  it('while it is stopped takes its claims along', async () => {
+  it('while it is stopped deletes its claims', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().waitForClaim('vm1.data');
@@ -160,7 +160,7 @@ describeStory('Deleting a VM', (story) => {
     await story().waitForClaims([]);
   });
 
-  it('as an orphan leaves the claim with the running VMI, and a VM that adopts the VMI gets it', async () => {
+  it('with orphan propagation leaves the claim with the running VMI, and a VM that adopts the VMI gets it', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     const vmi = await story().waitRunning('vm1');
@@ -177,7 +177,7 @@ describeStory('Deleting a VM', (story) => {
     await story().waitForClaims([]);
   });
 
-  it('as an orphan frees the claim once the orphaned VMI ends', async () => {
+  it('with orphan propagation deletes the claim when the orphaned VMI ends', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     const vmi = await story().waitRunning('vm1');
@@ -187,7 +187,7 @@ describeStory('Deleting a VM', (story) => {
     await story().waitForClaims([]);
   });
 
-  it('and creating it again under its name gives it a claim of its own', async () => {
+  it('and creating one with the same name creates a new claim', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -201,7 +201,7 @@ describeStory('Deleting a VM', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
-  it('and creating it again waits for the old claim as long as somebody keeps it, and says so', async () => {
+  it('and creating one with the same name waits while the old claim has another finalizer, and says so', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const claim = await story().waitForClaim('vm1.data');
@@ -219,7 +219,7 @@ describeStory('Deleting a VM', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
-  it('does not take the claim of a VMI that somebody else’s finalizer keeps', async () => {
+  it('does not delete the claim of a VMI that a foreign finalizer keeps', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -236,7 +236,7 @@ describeStory('Deleting a VM', (story) => {
 
 describeStory('A VMI without a VM', (story) => {
   for (const cascade of ['Background', 'Foreground'] as const) {
-    it(`has a claim of its own, which goes with it (${cascade.toLowerCase()})`, async () => {
+    it(`has its own claim, which is deleted with it (${cascade.toLowerCase()})`, async () => {
       await story().network('blue');
       const vmi = await story().createVmi('solo', { data: 'blue' });
       await story().waitRunning('solo');

@@ -86,8 +86,8 @@ function idlePod(namespace: string, name: string): Pod {
   return { metadata: { namespace, name }, spec } as Pod;
 }
 
-describeStory('A cluster that moves over from whereabouts', (story) => {
-  itWithWireStory('keeps every address in use, though the move is killed half-way', story, async (wire) => {
+describeStory('A cluster that moves from whereabouts', (story) => {
+  itWithWireStory('keeps every address in use although the move is killed and repeated', story, async (wire) => {
     const { client, namespace } = story();
     const { tight, many, pods } = await settle(story(), wire);
     const [stays, ends, byHand] = pods as [Pod, Pod, Pod];

@@ -7,7 +7,7 @@ import { describeStory } from './story/describe.js';
 const DATA = podInterfaceName('data');
 
 describeStory('A NAD', (story) => {
-  it('may be in another namespace than the VM, whose claim is beside the VM', async () => {
+  it('may be in another namespace than the VM and its claim', async () => {
     const elsewhere = await story().otherNamespace();
     await story().network('blue', { namespace: elsewhere });
     await story().createVm('vm1', { data: `${elsewhere}/blue` });
@@ -16,7 +16,7 @@ describeStory('A NAD', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
-  it('may say allowPersistentIPs inside a plugin of its list', async () => {
+  it('may set allowPersistentIPs in a plugin of its list', async () => {
     await story().network('blue', {
       config: { cniVersion: '0.4.0', name: 'blue-net', plugins: [{ type: 'bridge', allowPersistentIPs: true }] },
     });
@@ -25,7 +25,7 @@ describeStory('A NAD', (story) => {
     expect((await story().waitForClaim('vm1.data')).spec.network).to.equal('blue-net');
   });
 
-  it('that is broken and that the VM does not use is of no matter', async () => {
+  it('that is invalid does not affect a VM that does not use it', async () => {
     await story().network('blue');
     await story().network('unrelated', { config: '{ this is not JSON' });
     await story().createVm('vm1', { data: 'blue' });
@@ -33,7 +33,7 @@ describeStory('A NAD', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
-  it('that is broken costs only its own interface, and the VM hears which field to mend', async () => {
+  it('that is invalid affects only its own interface, and an event of the VM names the field', async () => {
     await story().network('blue');
     const broken = { cniVersion: '0.4.0', name: 'broken-net', type: 'bridge', bridge: 'br-broken' };
     await story().network('broken', { config: { ...broken, allowPersistentIPs: 'yes' } });
@@ -45,7 +45,7 @@ describeStory('A NAD', (story) => {
     expect(event.message).to.include('broken').and.to.include('spec.config.allowPersistentIPs');
   });
 
-  it('that is missing is named in an event, and the claim comes when the NAD does', async () => {
+  it('that is missing is named in an event, and the claim is created after the NAD', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue', other: 'late' }, { running: false });
     await story().waitForClaims(['vm1.data']);
@@ -74,7 +74,7 @@ describeStory('A NAD', (story) => {
     );
   });
 
-  it('that allows persistent IPs later gives the VM its claim then', async () => {
+  it('that allows persistent IPs later causes the claim to be created then', async () => {
     await story().network('blue', { persistent: false });
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().waitControllerIdle();
@@ -83,7 +83,7 @@ describeStory('A NAD', (story) => {
     await story().waitForClaims(['vm1.data']);
   });
 
-  it('that loses its flag leaves existing claims in force until their VM goes', async () => {
+  it('that loses its flag does not affect existing claims until their VM is deleted', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -99,7 +99,7 @@ describeStory('A NAD', (story) => {
     await story().waitForClaims([]);
   });
 
-  it('that is deleted leaves existing claims in force', async () => {
+  it('that is deleted does not affect existing claims', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -113,8 +113,8 @@ describeStory('A NAD', (story) => {
   });
 });
 
-describeStory('Odd names', (story) => {
-  it('of networks (upper case, underscores) give valid claims that do not collide', async () => {
+describeStory('Unusual names', (story) => {
+  it('of networks with upper case and underscores lead to valid claim names without collisions', async () => {
     await story().network('blue');
     const networks = ['Data_Net', 'data_net', 'data-net'];
     await story().createVm('vm1', Object.fromEntries(networks.map((network) => [network, 'blue'])));
@@ -127,7 +127,7 @@ describeStory('Odd names', (story) => {
     ]);
   });
 
-  it('of VMs longer than a label may be get a claim too', async () => {
+  it('of VMs that are longer than a label are supported', async () => {
     const name = 'a-virtual-machine-with-a-name-that-is-longer-than-any-label-value-may-be';
     expect(name.length).to.be.greaterThan(63);
     await story().network('blue');
@@ -139,7 +139,7 @@ describeStory('Odd names', (story) => {
 });
 
 describeStory('A namespace that opts out', (story) => {
-  it('gets no new claims, and gets them when it opts in again', async () => {
+  it('gets no new claims until it opts in again', async () => {
     await story().labelNamespace({ 'ipam.holdfast.dev/persistent-ips': 'disabled' });
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });

@@ -22,7 +22,7 @@ const IPAM_ARGS = [GATE, DELAY, '--block-min-free=2', '--block-max-free=9'];
 const BLOCK_SIZE = { blockSize: { ipv4: 29 } };
 const WHOLE_WAY = ['', 'marked-for-release', 'ready-for-release', 'released', 'gone'];
 
-describeStory('Nodes that are lent blocks of a pool', (story) => {
+describeStory('Nodes with blocks of a pool', (story) => {
   const cleanUps: (() => Promise<void>)[] = [];
 
   afterEach('what was made for a story goes, however it ended', async () => {
@@ -43,7 +43,7 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
     await restart({ bed, wire: bed.wire!, agents: bed.agents }, false);
   });
 
-  it('get the addresses of their pods from them, watch no others, and VMs get theirs elsewhere', async function () {
+  it('lease addresses of pods from their blocks without watching other leases, and VMs get addresses from elsewhere', async function () {
     this.timeout(180_000);
     const on = requireWire(this);
     const scene = await Scene.begin(story(), on, ['10.70.1.0/26']);
@@ -85,7 +85,7 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
     });
   });
 
-  it('give them back once their pods are gone, and keep those that pods have addresses of', async function () {
+  it('return blocks when their pods are gone, and keep blocks with addresses in use', async function () {
     this.timeout(180_000);
     const on = requireWire(this);
     const scene = await Scene.begin(story(), on, ['10.70.2.0/26']);
@@ -115,7 +115,7 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
     expect(observer.reasonsOf(two)).to.deep.equal([ReleaseReason.Excess]);
   });
 
-  it('lose no block, and leave none half way, though agent and ipam are killed between their words', async function () {
+  it('lose no block and complete each handshake although agent and ipam are killed between its steps', async function () {
     this.timeout(240_000);
     const on = requireWire(this);
     const scene = await Scene.begin(story(), on, ['10.70.3.0/26']);
@@ -137,7 +137,7 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
     expect(observer.releaseStatesOf(node)[0]).to.deep.equal(WHOLE_WAY);
   });
 
-  it('that are gone keep theirs until the leases of their pods are', async function () {
+  it('that were deleted keep their blocks until the leases of their pods are gone', async function () {
     this.timeout(240_000);
     const on = requireWire(this);
     const { client } = on.bed;
@@ -169,7 +169,7 @@ describeStory('Nodes that are lent blocks of a pool', (story) => {
       expect(said).to.deep.equal(['', 'marked-for-release', 'released', 'gone']);
   });
 
-  it('leave a full pool to those who need it: VMs get lent addresses at once, and unused blocks go back', async function () {
+  it('return unused blocks of a full pool, and VMs get addresses of assigned blocks at once', async function () {
     this.timeout(240_000);
     const on = requireWire(this);
     const { ipam, nodes } = on.bed;

@@ -19,7 +19,7 @@ async function syncsOf(ipam: HoldfastProcess): Promise<number> {
 }
 
 describeStory('A pool derived from a NAD', (story) => {
-  it('shows how full it is, exactly, once all is quiet', async () => {
+  it('shows exact counts when nothing changes', async () => {
     const network = await story().addresses.createNetwork('blue', [
       { cidr: '10.30.0.0/24', reserved: ['10.30.0.250'] },
     ]);
@@ -46,7 +46,7 @@ describeStory('A pool derived from a NAD', (story) => {
     await story().addresses.waitForExactIPs('vm1.data', ['10.30.1.21/24']);
   });
 
-  it('serves all NADs of its namespace that name the network, and those of other namespaces for themselves', async () => {
+  it('serves all NADs of its namespace with its network name, and no NADs of other namespaces', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.30.2.0/30']);
     const other = await story().otherNamespace();
     const subnets = [{ cidr: '10.30.2.0/30' }];
@@ -59,14 +59,14 @@ describeStory('A pool derived from a NAD', (story) => {
     expect(both.sort()).to.deep.equal(['10.30.2.1/30', '10.30.2.2/30']);
   });
 
-  it('follows the oldest of NADs that disagree: the others are refused, or shown where nobody could refuse them', async () => {
+  it('follows the oldest of contradicting NADs, and the others are rejected', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.30.3.0/24']);
     await story().addresses.waitForDerivedPool(network);
     const refused = await rejectionMessage(story().network('second', { network, subnets: [{ cidr: '10.30.4.0/24' }] }));
     expect(refused).to.include('second').and.to.include('blue').and.to.include('10.30.4.0/24');
   });
 
-  itOnBed('shows a NAD that came to disagree while nobody looked', async (bed) => {
+  itOnBed('reports a contradicting NAD that passed without admission', async (bed) => {
     const network = await story().addresses.createNetwork('blue', ['10.30.5.0/24']);
     const { metadata } = await story().addresses.waitForDerivedPool(network);
     await bed.ipam.stop();
@@ -85,7 +85,7 @@ describeStory('A pool derived from a NAD', (story) => {
     await story().waitForEvent('second', 'NetworkAttachmentsDisagree');
   });
 
-  it('shows that another network leases the same addresses on the same bridge, and serves', async () => {
+  it('reports another network that leases the same addresses on the same bridge, and still serves', async () => {
     const other = await story().otherNamespace();
     const config = (network: string) => ({
       ...{ cniVersion: '0.4.0', name: `${story().namespace}-${network}`, type: 'bridge', bridge: 'br-shared' },
@@ -113,7 +113,7 @@ describeStory('A pool derived from a NAD', (story) => {
     }
   });
 
-  it('outlives its NAD while it has leases, and is deleted with the last one', async () => {
+  it('exists without its NAD while it has leases, and is deleted after the last one', async () => {
     const network = await story().addresses.createNetwork('blue', ['10.30.7.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const mine = await story().addresses.waitForIPs('vm1.data');
@@ -130,7 +130,7 @@ describeStory('A pool derived from a NAD', (story) => {
     expect(messageOf(closing, PoolCondition.DeletionBlocked)).to.include('until no CNI ADD that began before');
   });
 
-  it('may not shrink below what is leased, nor leave leased addresses to a typo', async () => {
+  it('cannot shrink so that leased addresses are outside of its ranges', async () => {
     await story().addresses.createNetwork('blue', ['10.30.8.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const [mine = ''] = await story().addresses.waitForIPs('vm1.data');
@@ -146,14 +146,14 @@ describeStory('A pool derived from a NAD', (story) => {
       .and.to.include('10.31.8.1');
   });
 
-  it('leaves NADs alone that delegate to somebody else, however odd they are', async () => {
+  it('ignores NADs that delegate to other plugins, even invalid ones', async () => {
     await story().network('odd', { config: '{"name": "holdfast", "ipam": 7, "type": ' });
     const config = { cniVersion: '0.3.1', name: 'x', type: 'bridge', ipam: { type: 'host-local', subnet: 'holdfast' } };
     await story().network('other', { config });
   });
 });
 
-describeStory('A pool that an admin makes', (story) => {
+describeStory('A pool of an administrator', (story) => {
   const spec = (cidr: string) => ({ network: `${story().namespace}-blue`, subnets: [{ cidr }] });
 
   it('serves NADs that name no subnets', async () => {
@@ -165,7 +165,7 @@ describeStory('A pool that an admin makes', (story) => {
     expect(mine).to.match(/^10\.30\.9\./);
   });
 
-  it('goes before the subnets of a NAD, whose pool says so', async () => {
+  it('takes precedence over the subnets of a NAD, and the derived pool says so', async () => {
     const admins = `${story().namespace}-admin`;
     await story().addresses.createPool(admins, spec('10.30.10.0/24'));
     const network = await story().addresses.createNetwork('blue', ['10.30.11.0/24']);
@@ -181,7 +181,7 @@ describeStory('A pool that an admin makes', (story) => {
     expect(has(PoolCondition.Ready, 'False')(derived)).to.equal(true);
   });
 
-  it('is refused as the second one for the same users', async () => {
+  it('is rejected if it is the second one for the same users', async () => {
     const first = `${story().namespace}-admin`;
     await story().addresses.createPool(first, spec('10.30.12.0/24'));
     // known to whoever refuses
@@ -190,7 +190,7 @@ describeStory('A pool that an admin makes', (story) => {
     expect(await rejectionMessage(second)).to.include(`${story().namespace}-admin`);
   });
 
-  it('serves nothing as the second one that nobody refused', async () => {
+  it('serves nothing if it is the second one and passed without admission', async () => {
     await story().addresses.createPool(`${story().namespace}-admin`, spec('10.30.14.0/24'));
     await story().addresses.createPool(
       `${story().namespace}-more`,
@@ -206,7 +206,7 @@ describeStory('A pool that an admin makes', (story) => {
     expect(has(PoolCondition.Ready, 'False')(pool)).to.equal(true);
   });
 
-  it('is not deleted while it is in use, in whatever way, and goes when it is free', async () => {
+  it('is not deleted while it is in use, and is deleted when it is free', async () => {
     const name = `${story().namespace}-admin`;
     await story().addresses.createPool(name, spec('10.30.16.0/24'));
     await story().addresses.createNetwork('blue', []);
@@ -221,7 +221,7 @@ describeStory('A pool that an admin makes', (story) => {
     await story().addresses.waitHeld([]);
   });
 
-  it('is kept by its finalizer where nobody refused its deletion', async () => {
+  it('is kept by its finalizer if its deletion passed without admission', async () => {
     const name = `${story().namespace}-admin`;
     await story().addresses.createPool(name, spec('10.30.17.0/24'));
     await story().addresses.createNetwork('blue', []);
@@ -238,7 +238,7 @@ describeStory('A pool that an admin makes', (story) => {
     });
   });
 
-  it('is refused with all that is wrong with it', async () => {
+  it('is rejected with a list of all its errors', async () => {
     const bad = { network: 'x', subnets: [{ cidr: '10.30.18.0/24', ranges: ['10.30.18.20-10.30.18.10'] }] };
     expect(await rejectionMessage(story().addresses.createPool('bad', bad))).to.include('10.30.18.20-10.30.18.10');
     const hostBits = { network: 'x', subnets: [{ cidr: '10.30.18.7/24' }] };
@@ -249,7 +249,7 @@ describeStory('A pool that an admin makes', (story) => {
 });
 
 describeStory('A tenant with all rights in the namespace', (story) => {
-  it('cannot give a claim of ours addresses, nor free or take a lease', async () => {
+  it('cannot write addresses into a claim of Holdfast, and cannot delete or create a lease', async () => {
     await story().addresses.createNetwork('blue', ['10.30.19.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const mine = await story().addresses.waitForIPs('vm1.data');
@@ -266,8 +266,8 @@ describeStory('A tenant with all rights in the namespace', (story) => {
   });
 });
 
-describeStory('With the gate PersistentIPs closed', (story) => {
-  itOnBed('nothing is allocated, and nothing is freed', async (bed) => {
+describeStory('While the feature gate PersistentIPs is off', (story) => {
+  itOnBed('no address is allocated or freed', async (bed) => {
     const network = await story().addresses.createNetwork('blue', ['10.30.20.0/24']);
     await story().claims.createPlain('before', network);
     const [mine = ''] = await story().addresses.waitForIPs('before');

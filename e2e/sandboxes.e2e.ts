@@ -18,8 +18,8 @@ async function podOn(story: Story): Promise<Pod> {
   return runningPod(story.client, story.ref('pod'));
 }
 
-describeStory('A kubelet on the wire', (story) => {
-  itOnWire('says in the words of CNI why a pod has no sandbox, and starts it once it has', async ({ wire }) => {
+describeStory('The simulated kubelet with real networks', (story) => {
+  itOnWire('reports the CNI error of a pod without a sandbox, and starts it later', async ({ wire }) => {
     const network = { cniVersion: '1.0.0', name: 'odd-net' };
     await story().network('odd', { config: { ...network, type: 'no-such-plugin' } });
     const pod = await createPod(story().client, story().ref('pod'), [{ name: 'odd' }]);
@@ -29,7 +29,7 @@ describeStory('A kubelet on the wire', (story) => {
     await runningPod(story().client, story().ref('pod'));
   });
 
-  itOnWire('makes another sandbox when one is ended, and reports the address that came with it', async (on) => {
+  itOnWire('replaces a sandbox that was stopped, and reports the new address', async (on) => {
     const pod = await podOn(story());
     const before = on.wire.sandboxOf(pod);
     await on.wire.restartSandbox(pod);
@@ -44,7 +44,7 @@ describeStory('A kubelet on the wire', (story) => {
     );
   });
 
-  itOnWire('may have two sandboxes of one pod for a while, of which the old one ends later', async ({ wire }) => {
+  itOnWire('may have two sandboxes of one pod, of which the old one is removed later', async ({ wire }) => {
     const pod = await podOn(story());
     const old = wire.sandboxOf(pod);
     const endOld = await wire.replaceSandbox(pod);
@@ -57,7 +57,7 @@ describeStory('A kubelet on the wire', (story) => {
     expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
   });
 
-  itOnWire('makes all sandboxes of a node again after its reboot', async ({ wire }) => {
+  itOnWire('replaces all sandboxes of a node after its reboot', async ({ wire }) => {
     const pod = await podOn(story());
     const old = wire.sandboxOf(pod);
     const endOld = await wire.reboot([pod]);
@@ -67,7 +67,7 @@ describeStory('A kubelet on the wire', (story) => {
     expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
   });
 
-  itOnWire('leaves the networks of a pod that was removed by force until their end comes', async ({ bed, wire }) => {
+  itOnWire('keeps the networks of a pod that was deleted by force until CNI DEL', async ({ bed, wire }) => {
     const pod = await podOn(story());
     const { location } = wire.sandboxOf(pod);
     const letGo = bed.switches.set({ delayNetworkEnd: true }, story().ref('pod'));
@@ -82,7 +82,7 @@ describeStory('A kubelet on the wire', (story) => {
     await until('its sandbox to be gone', async () => !Object.keys(await wire.wire.inventory()).includes(location));
   });
 
-  itOnWire('attaches nothing while networks are held', async ({ bed, wire }) => {
+  itOnWire('attaches no network while networks are held', async ({ bed, wire }) => {
     const letGo = bed.switches.set({ holdNetworks: true }, story().ref('pod'));
     const config = { cniVersion: '1.0.0', name: 'their-net', type: 'ovn-k8s-cni-overlay' };
     await story().network('theirs', { config });
@@ -96,7 +96,7 @@ describeStory('A kubelet on the wire', (story) => {
     expect((await wire.interfaceOf(pod, 'net1'))?.addresses.filter(({ linkLocal }) => !linkLocal)).to.deep.equal([]);
   });
 
-  itOnWire('lets a guest answer for its address at one place only while it migrates', async ({ bed, wire }) => {
+  itOnWire('connects the addresses of a migrating guest to only one launcher at a time', async ({ bed, wire }) => {
     const data = podInterfaceName('data');
     await story().addresses.createNetwork('blue', ['10.21.1.0/24', 'fd00:21::/64']);
     await story().createVm('vm1', { data: 'blue' });
@@ -114,7 +114,7 @@ describeStory('A kubelet on the wire', (story) => {
     expect(await wire.addressesOf(target!, data)).to.have.members(addresses);
   });
 
-  itOnWire('can be passed over: a plugin of a node answers whoever calls it', async ({ bed, wire }) => {
+  itOnWire('can be bypassed by a direct call of a plugin', async ({ bed, wire }) => {
     const config = { cniVersion: '1.0.0', name: 'any', type: 'bridge', ipam: { type: 'holdfast' } };
     const { exitCode, answer } = await wire.callPlugin(bed.nodes[0] ?? '', { verb: 'VERSION', config });
     expect(exitCode).to.equal(0);

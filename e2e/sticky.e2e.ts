@@ -53,7 +53,7 @@ async function endVm(story: Story, name: string, network: string, address: strin
 }
 
 describeStory('A MAC address', (story) => {
-  itWithWireStory('has its address back at once, for a pod that is made anew on another node', story, async (wire) => {
+  itWithWireStory('gives a pod that is created again on another node its old address at once', story, async (wire) => {
     const ipam = { stickyMAC: { ttl: '10m' }, cooldownSeconds: 600 };
     const network = await story().addresses.createNetwork('blue', ['10.74.0.0/24', 'fd00:74::/64'], ipam);
     const create = (name: string, node: string, mac: string) =>
@@ -95,7 +95,7 @@ describeStory('A MAC address', (story) => {
     });
   }
 
-  describe('that KubeVirt made up', () => {
+  describe('that KubeVirt generated', () => {
     const begin = async (subnet: string) => {
       const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };
       const network = await story().addresses.createNetwork('blue', [subnet], ipam);
@@ -107,7 +107,7 @@ describeStory('A MAC address', (story) => {
     };
     const again = (mac: string) => story().createVm('vm1', { data: 'blue' }, { macs: { data: mac } });
 
-    it('has its address for a VM that is made again, where somebody wrote it into the spec of the first one', async () => {
+    it('has its address again if the spec of the first VM contained it', async () => {
       const { network, mine, mac } = await begin('10.74.6.0/24');
       await setMacAddress(story().client, story().ref('vm1'), 'data', mac);
       const find = () => leaseOf(story(), network, bare(mine[0]!));
@@ -120,7 +120,7 @@ describeStory('A MAC address', (story) => {
       await story().waitRunning('vm1');
     });
 
-    it('has any address, where nobody did', async () => {
+    it('has any address if no spec contained it', async () => {
       const { network, mine, mac } = await begin('10.74.7.0/24');
       await endVm(story(), 'vm1', network, mine[0]!);
       await again(mac);
@@ -128,7 +128,7 @@ describeStory('A MAC address', (story) => {
     });
   });
 
-  it('gives its address up in a full pool: who comes has the one that was released first, once it has cooled down', async () => {
+  it('loses its address in a full pool to a new claim, which gets the address that was released first after its cool-down', async () => {
     const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };
     const network = await story().addresses.createNetwork('blue', ['10.74.3.0/30'], ipam);
     const create = (name: string, mac?: string) =>
@@ -150,11 +150,11 @@ describeStory('A MAC address', (story) => {
   });
 });
 
-describeStory('A table of MAC addresses', (story) => {
+describeStory('Reservations for MAC addresses', (story) => {
   const subnets = ['10.74.4.0/24', 'fd00:74:4::/64'];
   const entries = ['10.74.4.77', 'fd00:74:4::77'];
 
-  it('gives a VM its addresses, in a pool that keeps nothing else, and is as it was afterwards', async () => {
+  it('give a VM its addresses in a pool without sticky addresses, and are unchanged afterwards', async () => {
     const network = await story().addresses.createNetwork('blue', subnets);
     for (const address of entries) await reserve(story(), network, address, MAC);
     try {
@@ -179,7 +179,7 @@ describeStory('A table of MAC addresses', (story) => {
     }
   });
 
-  itWithWireStory('gives a pod its address, on whatever node, and nobody else', story, async (wire) => {
+  itWithWireStory('give a pod its address on any node, and no other pod', story, async (wire) => {
     const network = await story().addresses.createNetwork('blue', ['10.74.5.0/30'], { cooldownSeconds: 600 });
     await reserve(story(), network, '10.74.5.2', MAC);
     try {

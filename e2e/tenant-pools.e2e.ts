@@ -12,7 +12,7 @@ const MANY = 40;
 /** The default of --max-claims-per-vm. */
 const MOST = 32;
 
-describeStory('A tenant beside the pools of others', (story) => {
+describeStory('A tenant without rights to pools', (story) => {
   it('cannot empty a pool of another namespace with the claims of a stopped VM', async () => {
     const victim = await story().otherNamespace();
     const network = `${victim}-blue`;
@@ -40,7 +40,7 @@ describeStory('A tenant beside the pools of others', (story) => {
     );
   });
 
-  it('keeps the address of a VM that restarts, when the pool has ceased to serve the namespace', async () => {
+  it('keeps the address of a restarting VM when the pool no longer serves the namespace', async () => {
     const owner = await story().otherNamespace();
     const subnets = [{ cidr: '10.31.4.0/28' }];
     const nad = { namespace: owner, network: `${owner}-blue`, subnets };
@@ -56,7 +56,7 @@ describeStory('A tenant beside the pools of others', (story) => {
     await story().addresses.waitForRefusal('vm2.data', 'PoolNotFound');
   });
 
-  it('cannot have a pool in an address space that an administrator keeps for others', async () => {
+  it('cannot have a pool in an address space that an administrator reserves for others', async () => {
     const addressSpace = `${story().namespace}-kept`;
     const subnets = [{ cidr: '10.31.1.0/24' }];
     const kept = { network: addressSpace, addressSpace, subnets, namespaces: ['somebody-else'] };
@@ -73,7 +73,7 @@ describeStory('A tenant beside the pools of others', (story) => {
       .and.include('ask the administrator');
   });
 
-  itOnBed('gets nothing in such an address space, and no capacity on nodes, while no webhook answers', async (bed) => {
+  itOnBed('gets no address in such an address space and no capacity on nodes while no webhook answers', async (bed) => {
     const { namespace, addresses, client } = story();
     const addressSpace = `${namespace}-kept`;
     const subnets = [{ cidr: '10.31.2.0/24' }];

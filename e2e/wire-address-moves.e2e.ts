@@ -40,7 +40,7 @@ describeStory('The address of a VM that moves', (story) => {
     });
 
   itWithWireStory(
-    'is set up on the target while the source has it, and its DEL there changes nothing',
+    'is set up on the target while the source has it, and a DEL on the source does not free it',
     story,
     async (wire) => {
       const { switches } = wire.context.bed;
@@ -78,7 +78,7 @@ describeStory('The address of a VM that moves', (story) => {
     },
   );
 
-  itWithWireStory('goes there and back again', story, async (wire) => {
+  itWithWireStory('moves to the target and back', story, async (wire) => {
     const { source, addresses } = await runningVm(wire, '10.71.1.0/24');
     const neighbour = await wire.createNeighbour('blue');
     const nodes: (string | undefined)[] = [source.spec?.nodeName];
@@ -94,7 +94,7 @@ describeStory('The address of a VM that moves', (story) => {
   });
 
   for (const end of ['fails', 'is aborted'] as const) {
-    itWithWireStory(`stays with the source where its migration ${end}`, story, async (wire) => {
+    itWithWireStory(`stays on the source if its migration ${end}`, story, async (wire) => {
       const { switches } = wire.context.bed;
       const { source, addresses } = await runningVm(wire, '10.71.2.0/24');
       const neighbour = await wire.createNeighbour('blue');

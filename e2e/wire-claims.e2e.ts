@@ -14,8 +14,8 @@ import { bare, itWithWireStory, type WireStory } from './story/wire-story.js';
 const DATA = podInterfaceName('data');
 const REFERENCES_ALLOWED = { 'ipam.holdfast.dev/claim-references': 'allowed' };
 
-describeStory('A launcher whose reference is gone when its networks are set up', (story) => {
-  itWithWireStory('gets the addresses of its claim all the same', story, async (wire) => {
+describeStory('A launcher whose reference was removed before its networks are set up', (story) => {
+  itWithWireStory('still gets the addresses of its claim', story, async (wire) => {
     const { switches } = wire.context.bed;
     await story().addresses.createNetwork('blue', ['10.75.0.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
@@ -32,7 +32,7 @@ describeStory('A launcher whose reference is gone when its networks are set up',
     expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bare));
   });
 
-  itWithWireStory('gets them again in a new sandbox', story, async (wire) => {
+  itWithWireStory('gets the same addresses in a new sandbox', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.75.1.0/24']);
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -65,7 +65,7 @@ describeStory('A launcher whose reference is gone when its networks are set up',
   }
 });
 
-describeStory('Somebody else’s pod', (story) => {
+describeStory('A pod of another owner', (story) => {
   /** A VM that runs, and its addresses. */
   async function runningVm(wire: WireStory, cidr: string): Promise<{ launcher: Pod; addresses: string[] }> {
     await story().addresses.createNetwork('blue', [cidr]);
@@ -86,7 +86,7 @@ describeStory('Somebody else’s pod', (story) => {
   }
 
   itWithWireStory(
-    'that names a VM’s claim is refused at admission, and by the agent where admission lets it in',
+    'that references the claim of a VM is rejected at admission, and by the agent if it passes admission',
     story,
     async (wire) => {
       const { addresses } = await runningVm(wire, '10.75.2.0/24');
@@ -107,7 +107,7 @@ describeStory('Somebody else’s pod', (story) => {
   );
 
   itWithWireStory(
-    'with the labels of a launcher is refused at admission, and by the agent where admission lets it in',
+    'with the labels of a launcher is rejected at admission, and by the agent if it passes admission',
     story,
     async (wire) => {
       const { launcher, addresses } = await runningVm(wire, '10.75.3.0/24');
@@ -128,7 +128,7 @@ describeStory('Somebody else’s pod', (story) => {
   );
 
   itWithWireStory(
-    'that names a claim on a network without allowPersistentIPs hears it: it is never ignored',
+    'that references a claim on a network without allowPersistentIPs gets an error instead of an address',
     story,
     async (wire) => {
       const network = `${story().namespace}-plain`;
@@ -147,22 +147,26 @@ describeStory('Somebody else’s pod', (story) => {
     },
   );
 
-  itWithWireStory('that names a claim of nobody has its addresses, and one pod at a time', story, async (wire) => {
-    const network = await story().addresses.createNetwork('blue', ['10.75.5.0/24']);
-    await story().labelNamespace(REFERENCES_ALLOWED);
-    await story().claims.createPlain('mine', network);
-    const addresses = await story().addresses.waitForIPs('mine');
-    const element = { name: 'blue', [CLAIM_REFERENCE_KEY]: 'mine' };
-    await untilAdmitted(() => wire.createPod('pod-1', { networks: [element] }));
-    await wire.waitForAddresses(await wire.waitRunning('pod-1'), 'net1', addresses);
-    await wire.createPod('pod-2', { networks: [element] });
-    expect(await wire.waitForSandboxFailure('pod-2', /is used by pod/)).to.include(`${story().namespace}/pod-1`);
-    await wire.deletePod('pod-1');
-    await wire.waitForAddresses(await wire.waitRunning('pod-2'), 'net1', addresses);
-  });
+  itWithWireStory(
+    'that references a claim without an owner gets its addresses, one pod at a time',
+    story,
+    async (wire) => {
+      const network = await story().addresses.createNetwork('blue', ['10.75.5.0/24']);
+      await story().labelNamespace(REFERENCES_ALLOWED);
+      await story().claims.createPlain('mine', network);
+      const addresses = await story().addresses.waitForIPs('mine');
+      const element = { name: 'blue', [CLAIM_REFERENCE_KEY]: 'mine' };
+      await untilAdmitted(() => wire.createPod('pod-1', { networks: [element] }));
+      await wire.waitForAddresses(await wire.waitRunning('pod-1'), 'net1', addresses);
+      await wire.createPod('pod-2', { networks: [element] });
+      expect(await wire.waitForSandboxFailure('pod-2', /is used by pod/)).to.include(`${story().namespace}/pod-1`);
+      await wire.deletePod('pod-1');
+      await wire.waitForAddresses(await wire.waitRunning('pod-2'), 'net1', addresses);
+    },
+  );
 
   itWithWireStory(
-    'that forges its owner is refused whatever the version of its apiVersion, and the VM restarts with its address',
+    'that forges its owner is rejected for every version of apiVersion, and the VM restarts with its address',
     story,
     async (wire) => {
       const { launcher, addresses } = await runningVm(wire, '10.75.7.0/24');
@@ -183,7 +187,7 @@ describeStory('Somebody else’s pod', (story) => {
   );
 
   itWithWireStory(
-    'that is a second launcher of a running VM waits, and the VM keeps its address',
+    'that is a second launcher of a running VM waits while the VM keeps its address',
     story,
     async (wire) => {
       const { launcher, addresses } = await runningVm(wire, '10.75.6.0/24');

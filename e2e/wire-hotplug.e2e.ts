@@ -7,9 +7,9 @@ import { itWithWireStory } from './story/wire-story.js';
 const DATA = podInterfaceName('data');
 const EXTRA = podInterfaceName('extra');
 
-describeStory('An interface that is plugged into a VM on the wire', (story) => {
+describeStory('An interface that is plugged into a VM with real networks', (story) => {
   itWithWireStory(
-    'has its claim’s address until it is unplugged, and again when it is plugged again',
+    'has the address of its claim until it is unplugged, and again when it is plugged in again',
     story,
     async (wire) => {
       await story().addresses.createNetwork('blue', ['10.72.0.0/24']);
@@ -66,35 +66,31 @@ describeStory('An interface that is plugged into a VM on the wire', (story) => {
 });
 
 describeStory('Two interfaces of a VM on one NAD', (story) => {
-  itWithWireStory(
-    'have an address each, on the interface that it belongs to, wherever the VM runs',
-    story,
-    async (wire) => {
-      await story().addresses.createNetwork('blue', ['10.72.3.0/24']);
-      await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-      await story().waitRunning('vm1');
-      const [data, extra] = [
-        await story().addresses.waitForIPs('vm1.data'),
-        await story().addresses.waitForIPs('vm1.extra'),
-      ];
-      expect(data).not.to.deep.equal(extra);
-      const before = await wire.launcher('vm1');
-      const neighbour = await wire.createNeighbour('blue', wire.otherNode(before.spec!.nodeName!));
-      const look = async () => {
-        const launcher = await wire.launcher('vm1');
-        await wire.waitForAddresses(launcher, DATA, data);
-        await wire.waitForAddresses(launcher, EXTRA, extra);
-        for (const name of [DATA, EXTRA]) await wire.announceGuest(launcher, name);
-        await wire.waitReachable(neighbour, [...data, ...extra]);
-      };
-      await look();
-      await story().restart('vm1');
-      await look();
-      await story().unplugInterface('vm1', 'extra');
-      await story().waitForClaims(['vm1.data']);
+  itWithWireStory('have one address each, on the right interface, on every node', story, async (wire) => {
+    await story().addresses.createNetwork('blue', ['10.72.3.0/24']);
+    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
+    await story().waitRunning('vm1');
+    const [data, extra] = [
+      await story().addresses.waitForIPs('vm1.data'),
+      await story().addresses.waitForIPs('vm1.extra'),
+    ];
+    expect(data).not.to.deep.equal(extra);
+    const before = await wire.launcher('vm1');
+    const neighbour = await wire.createNeighbour('blue', wire.otherNode(before.spec!.nodeName!));
+    const look = async () => {
       const launcher = await wire.launcher('vm1');
-      expect(await wire.context.wire.interfaceOf(launcher, EXTRA)).to.equal(undefined);
       await wire.waitForAddresses(launcher, DATA, data);
-    },
-  );
+      await wire.waitForAddresses(launcher, EXTRA, extra);
+      for (const name of [DATA, EXTRA]) await wire.announceGuest(launcher, name);
+      await wire.waitReachable(neighbour, [...data, ...extra]);
+    };
+    await look();
+    await story().restart('vm1');
+    await look();
+    await story().unplugInterface('vm1', 'extra');
+    await story().waitForClaims(['vm1.data']);
+    const launcher = await wire.launcher('vm1');
+    expect(await wire.context.wire.interfaceOf(launcher, EXTRA)).to.equal(undefined);
+    await wire.waitForAddresses(launcher, DATA, data);
+  });
 });

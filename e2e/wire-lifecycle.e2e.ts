@@ -7,7 +7,7 @@ import { bare, itWithWireStory, waitSandboxGone } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 
-describeStory('A VM on the wire', (story) => {
+describeStory('A VM with real networks', (story) => {
   itWithWireStory('has exactly the addresses of its claim, and pods of both nodes reach it', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.70.0.0/24', 'fd00:70::/64']);
     await story().createVm('vm1', { data: 'blue' });
@@ -26,110 +26,126 @@ describeStory('A VM on the wire', (story) => {
     expect(ofSandbox, 'leases of the launcher, which has none of its own').to.deep.equal([]);
   });
 
-  itWithWireStory('keeps them through stop and start on another node, and through a restart', story, async (wire) => {
-    await story().addresses.createNetwork('blue', ['10.70.1.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
-    const addresses = await story().addresses.waitForIPs('vm1.data');
-    const before = await wire.launcher('vm1');
-    const neighbour = await wire.createNeighbour('blue');
-    await wire.waitForAddresses(before, DATA, addresses);
-    await wire.waitReachable(neighbour, addresses);
-
-    await story().stop('vm1');
-    await waitSandboxGone(wire, before);
-    expect(await wire.isSilent(neighbour, addresses[0]!)).to.equal(true);
-    await wire.withNodeCordoned(before.spec!.nodeName!, () => story().start('vm1'));
-    const after = await wire.launcher('vm1');
-    expect(after.spec?.nodeName).not.to.equal(before.spec?.nodeName);
-    await wire.waitForAddresses(after, DATA, addresses);
-    await wire.announceGuest(after, DATA);
-    await wire.waitReachable(neighbour, addresses);
-
-    await story().restart('vm1');
-    const last = await wire.launcher('vm1');
-    await wire.waitForAddresses(last, DATA, addresses);
-    await wire.announceGuest(last, DATA);
-    await wire.waitReachable(neighbour, addresses);
-  });
-
-  itWithWireStory('keeps them when the DEL of its old sandbox comes after its new start', story, async (wire) => {
-    await story().addresses.createNetwork('blue', ['10.70.2.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
-    const addresses = await story().addresses.waitForIPs('vm1.data');
-    const before = await wire.launcher('vm1');
-    const old = wire.context.wire.sandboxOf(before);
-    const neighbour = await wire.createNeighbour('blue');
-    const letGo = wire.context.bed.switches.set({ delayNetworkEnd: true }, story().ref('vm1'));
-
-    const stopped = story().stop('vm1');
-    await story().waitBeingDeleted('vm1');
-    await forget(before.metadata.name);
-    await stopped;
-    await wire.silence(old.location, DATA); // the guest is down
-    await wire.withNodeCordoned(old.node, () => story().start('vm1'));
-    const after = await wire.launcher('vm1');
-    await wire.waitForAddresses(after, DATA, addresses);
-    const lease = await leaseOf(addresses[0]!);
-    expect(wire.context.wire.sandboxOf(before).containerId).to.equal(old.containerId);
-
-    letGo();
-    await waitSandboxGone(wire, before);
-    expect(await leaseOf(addresses[0]!)).to.deep.equal(lease);
-    await wire.waitForAddresses(after, DATA, addresses);
-    await wire.waitReachable(neighbour, addresses);
-  });
-
-  itWithWireStory('keeps them when its node is lost, and comes back after it runs elsewhere', story, async (wire) => {
-    const { switches } = wire.context.bed;
-    await story().addresses.createNetwork('blue', ['10.70.3.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    const first = await story().waitRunning('vm1');
-    const addresses = await story().addresses.waitForIPs('vm1.data');
-    const before = await wire.launcher('vm1');
-    const old = wire.context.wire.sandboxOf(before);
-    const neighbour = await wire.createNeighbour('blue', wire.otherNode(old.node));
-    switches.loseNode(old.node);
-    await wire.silence(old.location, DATA);
-    await wire.withNodeCordoned(old.node, async () => {
-      await forget(before.metadata.name);
-      await story().waitReplaced('vm1', first);
-    });
-    const after = await wire.launcher('vm1');
-    expect(after.spec?.nodeName).not.to.equal(old.node);
-    await wire.waitForAddresses(after, DATA, addresses);
-    await wire.waitReachable(neighbour, addresses);
-    const lease = await leaseOf(addresses[0]!);
-
-    switches.recoverNode(old.node);
-    await waitSandboxGone(wire, before);
-    expect(await leaseOf(addresses[0]!)).to.deep.equal(lease);
-    await wire.waitReachable(neighbour, addresses);
-  });
-
-  for (const way of ['replaceSandbox', 'loseSandbox'] as const) {
-    const how = way === 'replaceSandbox' ? 'beside the old one' : 'after the old one was lost';
-    itWithWireStory(`keeps them when its sandbox is made anew ${how}, whose DEL comes late`, story, async (wire) => {
-      await story().addresses.createNetwork('blue', ['10.70.4.0/24']);
+  itWithWireStory(
+    'keeps its addresses through stop and start on another node, and through a restart',
+    story,
+    async (wire) => {
+      await story().addresses.createNetwork('blue', ['10.70.1.0/24']);
       await story().createVm('vm1', { data: 'blue' });
       await story().waitRunning('vm1');
       const addresses = await story().addresses.waitForIPs('vm1.data');
-      const launcher = await wire.launcher('vm1');
-      const old = wire.context.wire.sandboxOf(launcher);
+      const before = await wire.launcher('vm1');
       const neighbour = await wire.createNeighbour('blue');
-      const lease = await leaseOf(addresses[0]!);
-      const end = await wire.context.wire[way](launcher);
-      await until('another sandbox', () => {
-        const { uid = '' } = launcher.metadata;
-        return (wire.context.wire.networks.find(uid)?.containerId ?? old.containerId) !== old.containerId;
-      });
-      await wire.waitForAddresses(launcher, DATA, addresses);
-      await end();
-      await wire.waitForAddresses(launcher, DATA, addresses);
+      await wire.waitForAddresses(before, DATA, addresses);
       await wire.waitReachable(neighbour, addresses);
+
+      await story().stop('vm1');
+      await waitSandboxGone(wire, before);
+      expect(await wire.isSilent(neighbour, addresses[0]!)).to.equal(true);
+      await wire.withNodeCordoned(before.spec!.nodeName!, () => story().start('vm1'));
+      const after = await wire.launcher('vm1');
+      expect(after.spec?.nodeName).not.to.equal(before.spec?.nodeName);
+      await wire.waitForAddresses(after, DATA, addresses);
+      await wire.announceGuest(after, DATA);
+      await wire.waitReachable(neighbour, addresses);
+
+      await story().restart('vm1');
+      const last = await wire.launcher('vm1');
+      await wire.waitForAddresses(last, DATA, addresses);
+      await wire.announceGuest(last, DATA);
+      await wire.waitReachable(neighbour, addresses);
+    },
+  );
+
+  itWithWireStory(
+    'keeps its addresses if the DEL of its old sandbox comes after its new start',
+    story,
+    async (wire) => {
+      await story().addresses.createNetwork('blue', ['10.70.2.0/24']);
+      await story().createVm('vm1', { data: 'blue' });
+      await story().waitRunning('vm1');
+      const addresses = await story().addresses.waitForIPs('vm1.data');
+      const before = await wire.launcher('vm1');
+      const old = wire.context.wire.sandboxOf(before);
+      const neighbour = await wire.createNeighbour('blue');
+      const letGo = wire.context.bed.switches.set({ delayNetworkEnd: true }, story().ref('vm1'));
+
+      const stopped = story().stop('vm1');
+      await story().waitBeingDeleted('vm1');
+      await forget(before.metadata.name);
+      await stopped;
+      await wire.silence(old.location, DATA); // the guest is down
+      await wire.withNodeCordoned(old.node, () => story().start('vm1'));
+      const after = await wire.launcher('vm1');
+      await wire.waitForAddresses(after, DATA, addresses);
+      const lease = await leaseOf(addresses[0]!);
+      expect(wire.context.wire.sandboxOf(before).containerId).to.equal(old.containerId);
+
+      letGo();
+      await waitSandboxGone(wire, before);
       expect(await leaseOf(addresses[0]!)).to.deep.equal(lease);
-    });
+      await wire.waitForAddresses(after, DATA, addresses);
+      await wire.waitReachable(neighbour, addresses);
+    },
+  );
+
+  itWithWireStory(
+    'keeps its addresses if its node is lost and comes back after it runs elsewhere',
+    story,
+    async (wire) => {
+      const { switches } = wire.context.bed;
+      await story().addresses.createNetwork('blue', ['10.70.3.0/24']);
+      await story().createVm('vm1', { data: 'blue' });
+      const first = await story().waitRunning('vm1');
+      const addresses = await story().addresses.waitForIPs('vm1.data');
+      const before = await wire.launcher('vm1');
+      const old = wire.context.wire.sandboxOf(before);
+      const neighbour = await wire.createNeighbour('blue', wire.otherNode(old.node));
+      switches.loseNode(old.node);
+      await wire.silence(old.location, DATA);
+      await wire.withNodeCordoned(old.node, async () => {
+        await forget(before.metadata.name);
+        await story().waitReplaced('vm1', first);
+      });
+      const after = await wire.launcher('vm1');
+      expect(after.spec?.nodeName).not.to.equal(old.node);
+      await wire.waitForAddresses(after, DATA, addresses);
+      await wire.waitReachable(neighbour, addresses);
+      const lease = await leaseOf(addresses[0]!);
+
+      switches.recoverNode(old.node);
+      await waitSandboxGone(wire, before);
+      expect(await leaseOf(addresses[0]!)).to.deep.equal(lease);
+      await wire.waitReachable(neighbour, addresses);
+    },
+  );
+
+  for (const way of ['replaceSandbox', 'loseSandbox'] as const) {
+    const how = way === 'replaceSandbox' ? 'beside the old one' : 'after the old one was lost';
+    itWithWireStory(
+      `keeps its addresses if its sandbox is replaced ${how} and the DEL comes late`,
+      story,
+      async (wire) => {
+        await story().addresses.createNetwork('blue', ['10.70.4.0/24']);
+        await story().createVm('vm1', { data: 'blue' });
+        await story().waitRunning('vm1');
+        const addresses = await story().addresses.waitForIPs('vm1.data');
+        const launcher = await wire.launcher('vm1');
+        const old = wire.context.wire.sandboxOf(launcher);
+        const neighbour = await wire.createNeighbour('blue');
+        const lease = await leaseOf(addresses[0]!);
+        const end = await wire.context.wire[way](launcher);
+        await until('another sandbox', () => {
+          const { uid = '' } = launcher.metadata;
+          return (wire.context.wire.networks.find(uid)?.containerId ?? old.containerId) !== old.containerId;
+        });
+        await wire.waitForAddresses(launcher, DATA, addresses);
+        await end();
+        await wire.waitForAddresses(launcher, DATA, addresses);
+        await wire.waitReachable(neighbour, addresses);
+        expect(await leaseOf(addresses[0]!)).to.deep.equal(lease);
+      },
+    );
   }
 
   /** As after `kubectl delete --force`: the object goes, whatever its node does. */

@@ -22,7 +22,7 @@ describe('The target of a live migration, set up while the guest runs on the sou
     stage = opened;
   });
 
-  it('takes packets and breaks connections when it has the MAC address of the guest', async () => {
+  it('takes packets and breaks connections if it has the MAC address of the guest', async () => {
     const { ipv4, ipv6, connection, switchMoves, targetMessages } = await move('bridge, MAC in the spec');
     expect(ipv4.misdirected).to.be.greaterThan(0);
     expect(ipv6.misdirected).to.be.greaterThan(0);
@@ -32,33 +32,33 @@ describe('The target of a live migration, set up while the guest runs on the sou
     expect(targetMessages['multicast-report']).to.be.greaterThan(0);
   });
 
-  it('disturbs nobody who knows the guest when it has a MAC address of its own', async () => {
+  it('does not disturb hosts that know the guest if it has its own MAC address', async () => {
     expectCalm(await move('bridge, own MACs'));
   });
 
-  it('answers who asks for the guest for the first time', async () => {
+  it('answers hosts that ask for the guest for the first time', async () => {
     const { ipv4, ipv6, targetMessages } = await move('bridge, own MACs, a stranger asks');
     expect(targetMessages).to.include.keys('arp-reply', 'ndp-advertisement');
     expect(ipv4.misdirected + ipv6.misdirected).to.be.greaterThan(0);
   });
 
-  it('disturbs nobody at all when its kernel is quiet, too', async () => {
+  it('does not disturb any host if its kernel is quiet too', async () => {
     const moved = await move('bridge, own MACs, quiet, a stranger asks');
     expectCalm(moved);
     expect(moved.targetMessages).not.to.have.any.keys('arp-reply', 'ndp-advertisement', 'arp-request');
   });
 
-  it('does not use an IPv6 address that the guest defends, where duplicates are looked for', async () => {
+  it('does not use an IPv6 address that the guest defends, if duplicate address detection is on', async () => {
     await startGuarded('careful', ['192.168.52.1/24', 'fd00:52::1/64']);
     await untilTarget('careful', /^does not use fd00:52::1\/64$/);
   });
 
-  it('is refused, where duplicates are looked for and IPv6 has a gateway', async () => {
+  it('is rejected if duplicate address detection is on and IPv6 has a gateway', async () => {
     await startGuarded('stubborn', ['fd00:53::1/64'], 'fd00:53::ff');
     await untilTarget('stubborn', /podnet has address fd00:53::1 in DADFAILED state/);
   });
 
-  it('cannot be without its interface where there is IPAM', async () => {
+  it('needs its interface if the network has IPAM', async () => {
     const config = bridgeNetwork('bare', { type: 'static' }, { disableContainerInterface: true });
     await stage.createNetwork('bare', config);
     const pod = await stage.createPod('node-1', [{ name: 'bare', ips: ['192.168.51.1/24'] }]);
@@ -117,8 +117,8 @@ function expectCalm({ ipv4, ipv6, connection, switchMoves }: MigrationOutcome): 
   expect(switchMoves.before).to.equal(0);
 }
 
-describeStory('A live migration, seen from a third host', (story) => {
-  itOnWire('takes the address along, of both families, and the end of the source changes nothing', async (on) => {
+describeStory('A live migration as a third host observes it', (story) => {
+  itOnWire('moves the addresses of both families, and the removal of the source changes nothing', async (on) => {
     const network = await story().addresses.createNetwork('blue', ['10.20.60.0/24', 'fd00:60::/64']);
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -149,7 +149,7 @@ describeStory('A live migration, seen from a third host', (story) => {
     await wire.removeHost(host);
   });
 
-  itOnWire('works with a quiet launcher, which has its IPv4 address for virt-handler to find', async (on) => {
+  itOnWire('works with a quiet launcher whose IPv4 address virt-handler finds', async (on) => {
     const name = `${story().namespace}-blue`;
     const ipam = { type: 'holdfast', subnets: [{ cidr: '10.20.62.0/24' }] };
     const plugins = [{ type: 'bridge', bridge: bridgeOf(name), allowPersistentIPs: true, ipam }, QUIET_SYSCTLS];

@@ -8,13 +8,13 @@ import { bare, itWithWireStory } from './story/wire-story.js';
 const DATA = podInterfaceName('data');
 const VERSIONS = ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 
-describeStory('A network on the wire', (story) => {
+describeStory('A real network', (story) => {
   for (const [what, subnets] of [
     ['IPv6 only', ['fd00:74::/64']],
     ['of both families', ['10.74.0.0/24', 'fd00:74:1::/64']],
   ] as const) {
     itWithWireStory(
-      `may be ${what}: a VM has one address of each family, here and where it moves`,
+      `may be ${what}, with one address of each family for a VM on source and target`,
       story,
       async (wire) => {
         await story().addresses.createNetwork('blue', subnets);
@@ -38,41 +38,37 @@ describeStory('A network on the wire', (story) => {
     );
   }
 
-  itWithWireStory(
-    'may be written in any version of CNI that bridge speaks, or as a list of plugins',
-    story,
-    async (wire) => {
-      const nads = [...VERSIONS, 'list'].map((version, index) => ({ name: `v${index}`, version }));
-      for (const [index, { name, version }] of nads.entries()) {
-        const network = `${story().namespace}-${name}`;
-        const ipam = { type: 'holdfast', subnets: [{ cidr: `10.74.${index + 1}.0/24` }] };
-        const plugin = { type: 'bridge', bridge: bridgeOf(network), allowPersistentIPs: true, ipam };
-        const config =
-          version === 'list'
-            ? { cniVersion: '1.0.0', name: network, plugins: [plugin] }
-            : { cniVersion: version, name: network, ...plugin };
-        await story().network(name, { config });
-      }
-      await wire.createPod('pod-1', { networks: nads });
-      await story().createVm('vm1', Object.fromEntries(nads.map(({ name }) => [name, name])));
-      const pod = await wire.waitRunning('pod-1');
-      await story().waitRunning('vm1');
-      const launcher = await wire.launcher('vm1');
-      for (const [index, { name }] of nads.entries()) {
-        expect(await wire.addressOf(pod, `net${index + 1}`)).to.match(new RegExp(`^10\\.74\\.${index + 1}\\.\\d+/24$`));
-        const addresses = await story().addresses.waitForIPs(`vm1.${name}`);
-        await wire.waitForAddresses(launcher, podInterfaceName(name), addresses);
-        await wire.waitReachable(pod, addresses);
-      }
-      const held = await story().addresses.heldAddresses();
-      expect(held).to.have.length(2 * nads.length);
-      await wire.deletePod('pod-1');
-      const claimed = await Promise.all(nads.map(({ name }) => story().addresses.waitForIPs(`vm1.${name}`)));
-      await story().addresses.waitHeld(claimed.flat().map(bare));
-    },
-  );
+  itWithWireStory('may have any CNI version that bridge supports, and be a list of plugins', story, async (wire) => {
+    const nads = [...VERSIONS, 'list'].map((version, index) => ({ name: `v${index}`, version }));
+    for (const [index, { name, version }] of nads.entries()) {
+      const network = `${story().namespace}-${name}`;
+      const ipam = { type: 'holdfast', subnets: [{ cidr: `10.74.${index + 1}.0/24` }] };
+      const plugin = { type: 'bridge', bridge: bridgeOf(network), allowPersistentIPs: true, ipam };
+      const config =
+        version === 'list'
+          ? { cniVersion: '1.0.0', name: network, plugins: [plugin] }
+          : { cniVersion: version, name: network, ...plugin };
+      await story().network(name, { config });
+    }
+    await wire.createPod('pod-1', { networks: nads });
+    await story().createVm('vm1', Object.fromEntries(nads.map(({ name }) => [name, name])));
+    const pod = await wire.waitRunning('pod-1');
+    await story().waitRunning('vm1');
+    const launcher = await wire.launcher('vm1');
+    for (const [index, { name }] of nads.entries()) {
+      expect(await wire.addressOf(pod, `net${index + 1}`)).to.match(new RegExp(`^10\\.74\\.${index + 1}\\.\\d+/24$`));
+      const addresses = await story().addresses.waitForIPs(`vm1.${name}`);
+      await wire.waitForAddresses(launcher, podInterfaceName(name), addresses);
+      await wire.waitReachable(pod, addresses);
+    }
+    const held = await story().addresses.heldAddresses();
+    expect(held).to.have.length(2 * nads.length);
+    await wire.deletePod('pod-1');
+    const claimed = await Promise.all(nads.map(({ name }) => story().addresses.waitForIPs(`vm1.${name}`)));
+    await story().addresses.waitHeld(claimed.flat().map(bare));
+  });
 
-  itWithWireStory('brings gateway, routes and DNS to pods and VMs', story, async (wire) => {
+  itWithWireStory('provides gateway, routes and DNS to pods and VMs', story, async (wire) => {
     const subnets = [{ cidr: '10.74.8.0/24', gateway: '10.74.8.1' }];
     const routes = [{ dst: '192.168.77.0/24', gw: '10.74.8.9' }, { dst: '172.31.0.0/16' }];
     const dns = { nameservers: ['10.74.8.53'], search: ['blue.test'] };
@@ -95,7 +91,7 @@ describeStory('A network on the wire', (story) => {
 });
 
 describeStory('A network without allowPersistentIPs', (story) => {
-  itWithWireStory('gives a VM an address for as long as its launcher is there', story, async (wire) => {
+  itWithWireStory('gives a VM an address as long as its launcher exists', story, async (wire) => {
     await withoutFlag(story(), 'blue', '10.74.9.0/24');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -110,7 +106,7 @@ describeStory('A network without allowPersistentIPs', (story) => {
     await story().addresses.waitHeld([]);
   });
 
-  itWithWireStory('gives the target of a migration an address of its own', story, async (wire) => {
+  itWithWireStory('gives the target of a migration another address', story, async (wire) => {
     await withoutFlag(story(), 'blue', '10.74.10.0/24');
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
@@ -121,7 +117,7 @@ describeStory('A network without allowPersistentIPs', (story) => {
     await story().addresses.waitHeld([bare(after)]);
   });
 
-  itWithWireStory('leaves the claims from before in force, on the wire, too', story, async (wire) => {
+  itWithWireStory('still serves claims that were created before the flag was removed', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.74.11.0/24']);
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');

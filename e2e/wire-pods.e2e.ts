@@ -11,7 +11,7 @@ const COOLDOWN_MS = 3_000;
 
 describeStory('Pods and VMs on one network', (story) => {
   itWithWireStory(
-    'never collide, and who finds the pool full hears it and is served once an address has cooled down',
+    'never share an address, and a pod in a full pool gets an error, and an address after a cool-down',
     story,
     async (wire) => {
       const cooldown = { cooldownSeconds: COOLDOWN_MS / 1_000 };
@@ -56,7 +56,7 @@ describeStory('Pods and VMs on one network', (story) => {
     },
   );
 
-  itWithWireStory('reach each other, and give back what they had when they go', story, async (wire) => {
+  itWithWireStory('reach each other, and their addresses are freed when they are deleted', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.73.1.0/24', 'fd00:73::/64']);
     const one = await wire.createNeighbour('blue', 'node-1', 'one');
     const two = await wire.createNeighbour('blue', 'node-2', 'two');
@@ -78,7 +78,7 @@ describeStory('A pod without a claim', (story) => {
   for (const way of ['replaceSandbox', 'loseSandbox'] as const) {
     const how = way === 'replaceSandbox' ? 'beside the old one' : 'after the old one was lost';
     itWithWireStory(
-      `keeps its address when its sandbox is made anew ${how}, whose DEL frees nothing`,
+      `keeps its address if its sandbox is replaced ${how}, and the DEL of the old one frees nothing`,
       story,
       async (wire) => {
         await story().addresses.createNetwork('blue', ['10.73.2.0/24']);
@@ -105,7 +105,7 @@ describeStory('A pod without a claim', (story) => {
   }
 
   itWithWireStory(
-    'keeps each interface its own address, and a DEL of one interface frees no other',
+    'has its own address on each interface, and a DEL of one interface frees no other address',
     story,
     async (wire) => {
       const network = await story().addresses.createNetwork('blue', ['10.73.3.0/24']);
@@ -121,7 +121,7 @@ describeStory('A pod without a claim', (story) => {
     },
   );
 
-  itWithWireStory('gets the address that it asks for, or hears the reason', story, async (wire) => {
+  itWithWireStory('gets the address that it requests, or an error with the reason', story, async (wire) => {
     const network = `${story().namespace}-blue`;
     const subnets = [{ cidr: '10.73.4.0/24', gateway: '10.73.4.1' }];
     const plugin = { type: 'bridge', bridge: bridgeOf(network), capabilities: { ips: true } };

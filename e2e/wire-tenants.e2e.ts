@@ -14,7 +14,7 @@ const SUBNET = '10.79.0.0/24';
 
 describeStory('A tenant who may only create pods', (story) => {
   itWithWireStory(
-    'gets no address of another address space on the wire of a VM, however the pod names the NAD',
+    'gets no address of another address space on the segment of a VM, however the pod names the NAD',
     story,
     async () => {
       const network = await story().addresses.createNetwork('blue', [SUBNET]);

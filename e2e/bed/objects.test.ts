@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { resourcePath } from '../../kube/resource.js';
 import { resourceOf } from './objects.js';
 
-describe('The place of an object', () => {
+describe('The API path of an object', () => {
   const cases = [
     { apiVersion: 'v1', kind: 'Namespace', expect: '/api/v1/namespaces/x' },
     { apiVersion: 'v1', kind: 'Service', namespace: 'a', expect: '/api/v1/namespaces/a/services/x' },

@@ -12,12 +12,12 @@ describe('Free ports', () => {
     await once(server.close(), 'close');
   });
 
-  it('are not given twice, because the process that got one may not listen on it yet', async () => {
+  it('are never returned twice, because a process may not listen on its port yet', async () => {
     const ports = (await Promise.all(Array.from({ length: 40 }, () => findFreePorts(20)))).flat();
     expect(new Set(ports).size).to.equal(ports.length);
   });
 
-  it('are looked for again when somebody else was faster', async () => {
+  it('are searched again if another process was faster', async () => {
     const tried: number[] = [];
     const port = await withFreePorts(1, ([port]) => {
       tried.push(port!);
@@ -27,7 +27,7 @@ describe('Free ports', () => {
     expect(port).to.equal(tried[2]);
   });
 
-  it('are not looked for again for ever, nor for another reason', async () => {
+  it('are searched a limited number of times, and only for this reason', async () => {
     for (const [message, attempts] of [
       ['address already in use', 3],
       ['bad flag', 1],

@@ -26,21 +26,21 @@ describe('The processes of a bed', function () {
   const shell = (name: string, script: string, more: { stopLast?: boolean } = {}) =>
     processes.start({ name, command: '/bin/sh', args: ['-c', script], ...more });
 
-  it('write a log each, which goes on when a process is started again', async () => {
+  it('have one log each, which continues when a process is started again', async () => {
     await shell('talker', 'echo one; echo two >&2').exited;
     const again = shell('talker', 'echo three');
     await again.exited;
     expect(await readFile(again.logFile, 'utf8')).to.equal('one\ntwo\nthree\n');
   });
 
-  it('have their temporary files where the bed has its own', async () => {
+  it('have their temporary files in the scratch folder of the bed', async () => {
     const child = shell('untidy', 'echo "$TMPDIR"; test -d "$TMPDIR"');
     await child.exited;
     expect(await readFile(child.logFile, 'utf8')).to.equal(`${join(folder, 'data', 'tmp')}\n`);
     expect(() => child.assertRunning()).to.throw('code 0');
   });
 
-  it('can talk over pipes, which leaves only standard error for the log', async () => {
+  it('can have pipes, and then only standard error is logged', async () => {
     const child = processes.start({
       name: 'parrot',
       command: '/bin/sh',
@@ -54,7 +54,7 @@ describe('The processes of a bed', function () {
     expect(await readFile(child.logFile, 'utf8')).to.equal('bye\n');
   });
 
-  it('are reported with the end of their log when they are gone', async () => {
+  it('are reported with the end of their log after their end', async () => {
     const child = shell('failing', 'echo bad flag; exit 3');
     await child.exited;
     expect(child.running).to.equal(false);
@@ -62,13 +62,13 @@ describe('The processes of a bed', function () {
     expect(processes.list()).to.deep.equal([]);
   });
 
-  it('are reported when they cannot be started at all', async () => {
+  it('are reported if they cannot be started', async () => {
     const child = processes.start({ name: 'nobody', command: '/does/not/exist', args: [] });
     await child.exited;
     expect(() => child.assertRunning()).to.throw(/nobody ended with .*ENOENT/);
   });
 
-  it('end with SIGTERM, or with SIGKILL where that is ignored', async () => {
+  it('end with SIGTERM, or with SIGKILL if they ignore it', async () => {
     const stubborn = shell('stubborn', 'trap "" TERM; echo ready; while :; do sleep 0.1; done');
     const willing = shell('willing', 'trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.1; done');
     for (const { logFile } of [stubborn, willing]) {
@@ -79,14 +79,14 @@ describe('The processes of a bed', function () {
     expect(await readFile(willing.logFile, 'utf8')).to.include('bye');
   });
 
-  it('end although they are paused', async () => {
+  it('end even if they are paused', async () => {
     const child = shell('paused', 'exec sleep 60');
     await child.pause();
     await processes.stop();
     expect(child.running).to.equal(false);
   });
 
-  it('end last where others need them to', async () => {
+  it('end last if others depend on them', async () => {
     const order: string[] = [];
     const store = shell('store', 'exec sleep 60', { stopLast: true });
     const user = shell('user', 'trap "sleep 0.3; exit 0" TERM; while :; do sleep 0.05; done');
@@ -95,12 +95,12 @@ describe('The processes of a bed', function () {
     expect(order).to.deep.equal(['user', 'store']);
   });
 
-  it('are not started any more once they are being stopped', async () => {
+  it('cannot be started after stop was called', async () => {
     await processes.stop();
     expect(() => shell('late', 'true')).to.throw('late is not started');
   });
 
-  it('end, and leave only logs, when the process that started them is killed', async () => {
+  it('end and leave only logs if the process that started them is killed', async () => {
     await mkdir(join(folder, 'data'), { recursive: true });
     const victim = spawn(process.execPath, ['--import=tsx', '--input-type=module', '-e', victimScript(folder)], {
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -6,7 +6,7 @@ describe('The switches of a bed', () => {
     expect(new Switches().of('vms', 'vm1')).to.include({ holdTermination: false, migration: 'succeed' });
   });
 
-  it('hold for the scope that they are set for', () => {
+  it('apply to the scope for which they are set', () => {
     const switches = new Switches();
     switches.set({ holdTermination: true }, { namespace: 'vms', name: 'vm1' });
     switches.set({ migration: 'fail' }, { namespace: 'vms' });
@@ -20,7 +20,7 @@ describe('The switches of a bed', () => {
     expect(all('other', 'vm1')).to.deep.equal([false, 'succeed', true]);
   });
 
-  it('give way to what is set later, and come back when that is taken back', () => {
+  it('are overridden by later settings, and apply again when those are reverted', () => {
     const switches = new Switches();
     switches.set({ migration: 'hold' });
     const takeBack = switches.set({ migration: 'fail' });
@@ -42,7 +42,7 @@ describe('The switches of a bed', () => {
     expect(switches.isLost('node-2')).to.equal(false);
   });
 
-  it('tell of every change', () => {
+  it('notify listeners of every change', () => {
     const switches = new Switches();
     let told = 0;
     switches.onChange(() => told++);

@@ -11,17 +11,17 @@ async function failureOf(waiting: Promise<unknown>): Promise<string> {
 const QUICK = { timeoutMs: 30, everyMs: 1 };
 
 describe('Waiting', () => {
-  it('ends with what the probe found', async () => {
+  it('returns the result of the probe', async () => {
     const finds = [undefined, null, false, 'found'];
     expect(await until('something', () => finds.shift(), { everyMs: 1 })).to.equal('found');
   });
 
-  it('takes zero and the empty string for something', async () => {
+  it('accepts zero and the empty string as results', async () => {
     expect(await until('a number', () => 0, QUICK)).to.equal(0);
     expect(await until('a text', () => '', QUICK)).to.equal('');
   });
 
-  it('goes on when the probe throws', async () => {
+  it('continues if the probe throws', async () => {
     let tries = 0;
     const probe = () => {
       if (++tries < 3) throw new Error('not yet');
@@ -30,7 +30,7 @@ describe('Waiting', () => {
     expect(await until('the third try', probe, { everyMs: 1 })).to.equal(3);
   });
 
-  it('says what it waited for and what it saw last', async () => {
+  it('names the awaited condition and the last result in its error', async () => {
     expect(await failureOf(until('a sign', () => undefined, QUICK))).to.equal(
       'waited 30 ms for a sign; last seen: undefined',
     );
@@ -38,7 +38,7 @@ describe('Waiting', () => {
     expect(await failureOf(failing)).to.equal('waited 30 ms for a sign; last error: 404');
   });
 
-  it('shows the last value that was not right', async () => {
+  it('shows the last wrong value in its error', async () => {
     const waiting = untilValue(
       'phase Running',
       () => ({ phase: 'Pending' }),
@@ -50,7 +50,7 @@ describe('Waiting', () => {
       .and.to.include('{"phase":"Pending"}');
   });
 
-  it('ends early when it is told to', async () => {
+  it('ends early if its signal aborts', async () => {
     const abort = new AbortController();
     abort.abort(new Error('never mind'));
     const waiting = until('nothing', () => undefined, { signal: abort.signal });

@@ -49,7 +49,7 @@ interface Running {
   context: ProcessContext;
 }
 
-describe('The controller on an API server', function () {
+describe('The controller with a real API server', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
   const running = new Set<Running>();
@@ -149,7 +149,7 @@ describe('The controller on an API server', function () {
     return plane.client.create(PODS, { metadata: creatable(metadata), spec } as Pod);
   }
 
-  it('makes the claims of a VM and lets them go with it, with no more rights than it is shipped with', async () => {
+  it('creates the claims of a VM and releases them with it, with only its shipped rights', async () => {
     await start();
     const { metadata } = await createVm('vm1');
     const [made] = await claimsAre('vm1.data');
@@ -158,14 +158,14 @@ describe('The controller on an API server', function () {
     await claimsAre();
   });
 
-  it('makes the claims of VMs that were there before it', async () => {
+  it('creates the claims of VMs that existed before its start', async () => {
     await createVm('vm1');
     await createVm('vm2');
     await start();
     await claimsAre('vm1.data', 'vm2.data');
   });
 
-  it('holds the claim of a VM that is gone while a launcher of it runs', async () => {
+  it('keeps the claim of a deleted VM while a launcher of it runs', async () => {
     await start();
     const made = vmi({ data: 'blue' }, { vm: null });
     const standalone = await plane.client.create(VIRTUAL_MACHINE_INSTANCES, {
@@ -186,7 +186,7 @@ describe('The controller on an API server', function () {
     await claimsAre('vm2.data');
   });
 
-  it('tells the VM of a claim in its way, and makes its own as soon as that is gone', async () => {
+  it('reports a foreign claim in the way, and creates its own when that is gone', async () => {
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: 'other-uid', controller: true };
     const metadata = creatable(
       claim({ owner, recordedOwner: null, finalizers: [], vmNetwork: null, nad: null }).metadata,
@@ -206,7 +206,7 @@ describe('The controller on an API server', function () {
     expect(made?.metadata.ownerReferences?.[0]?.uid).to.equal(vm1.uid);
   });
 
-  it('works while it leads, and another takes over at once', async () => {
+  it('works only while it is the leader, and another replica takes over at once', async () => {
     const election = { leaderElect: true, namespace: SYSTEM };
     const first = await start(election, 'first');
     await createVm('vm1');
@@ -221,7 +221,7 @@ describe('The controller on an API server', function () {
     expect(await decided(second)).to.be.greaterThan(0);
   });
 
-  it('keeps the claims of a VM while the CRDs of KubeVirt are removed, says why, and releases them afterwards', async () => {
+  it('keeps the claims of a VM while the CRDs of KubeVirt are removed, logs why, and releases them afterwards', async () => {
     const first = await start();
     await createVm('vm1');
     const [made] = await claimsAre('vm1.data');
@@ -265,7 +265,7 @@ describe('The controller on an API server', function () {
     return claims();
   }
 
-  it('takes a finalizer that is not where it was seen for an old view', async () => {
+  it('treats a moved finalizer as a conflict of an outdated read', async () => {
     const metadata = creatable(claim({ owner: null, recordedOwner: null, finalizers: ['a.example/b'] }).metadata);
     const made = await plane.client.create(IPAM_CLAIMS, { ...claim(), metadata });
     const deleting = { ...made.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };

@@ -40,7 +40,7 @@ interface Running {
   context: ProcessContext;
 }
 
-describe('The validation of pools and networks on an API server', function () {
+describe('The validation of pools and networks with a real API server', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
   let port: number;
@@ -131,7 +131,7 @@ describe('The validation of pools and networks on an API server', function () {
     return plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, { metadata, spec: { config: text } });
   }
 
-  it('makes its certificate and has it trusted for both webhooks, with no more rights than it is shipped with', async () => {
+  it('creates its certificate and sets the caBundle of both webhooks, with only its shipped rights', async () => {
     const secret = await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` });
     const { webhooks = [] } = await plane.client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: NAME });
     const ca = secret.data?.['ca.crt'];
@@ -139,14 +139,14 @@ describe('The validation of pools and networks on an API server', function () {
     expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).to.deep.equal([ca, ca]);
   });
 
-  it('refuses a pool, also on a dry run, and says what to do', async () => {
+  it('rejects an invalid pool, also in a dry run, and says what to do', async () => {
     for (const attempt of [dryRun, (spec: object) => plane.client.create(ADDRESS_POOLS, pool(spec))]) {
       const { message } = await requestErrorOf(attempt({ subnets: overlapping }));
       expect(message).to.include('pools.ipam.holdfast.dev').and.to.include('AddressPool blue: spec.subnets[');
     }
   });
 
-  it('keeps a pool with leases, and lets it go without', async () => {
+  it('rejects the deletion of a pool with leases, and admits it without leases', async () => {
     await plane.client.create(ADDRESS_POOLS, pool({}));
     leases = [poolLeaseOf('10.0.0.200')];
     const subnets = [{ cidr: '10.0.0.0/25' }];
@@ -161,14 +161,14 @@ describe('The validation of pools and networks on an API server', function () {
     await deletion();
   });
 
-  it('does not stand in the way of ipam itself', async () => {
+  it('does not apply to requests of ipam itself', async () => {
     await plane.client.create(ADDRESS_POOLS, pool({}));
     leases = [poolLeaseOf('10.0.0.200')];
     await patch({ spec: { subnets: [{ cidr: '10.0.0.0/25' }] } }, running.context.client);
     await running.context.client.delete(ADDRESS_POOLS, { name: 'blue' });
   });
 
-  it('refuses networks that delegate to Holdfast and are wrong, or disagree', async () => {
+  it('rejects networks that delegate to Holdfast and are invalid or contradict each other', async () => {
     const wrong = await requestErrorOf(createNad('wrong', holdfastConfig({ subnets: [{ cidr: '10.0.0.1/24' }] })));
     expect(wrong.message)
       .to.include('network-attachment-definitions.ipam.holdfast.dev')
@@ -184,7 +184,7 @@ describe('The validation of pools and networks on an API server', function () {
     });
   });
 
-  it('is not asked about the networks of others, nor about labels', async () => {
+  it('is not called for networks with other plugins or for changes of labels', async () => {
     await createNad('mine', holdfastConfig({ subnets: [{ cidr: '10.2.0.0/24' }] }, 'green'));
     await plane.client.create(ADDRESS_POOLS, pool({}, 'red'));
     await stop();

@@ -27,7 +27,7 @@ const CLUSTER_ROLE_BINDINGS: Resource<KubeObject & { roleRef: object; subjects: 
 };
 
 /** The Kubernetes layer's requests against a real API server; no KubeVirt. */
-describe('The Kubernetes layer', function () {
+describe('The Kubernetes client', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
   let client: Client;
@@ -43,7 +43,7 @@ describe('The Kubernetes layer', function () {
     return { metadata: { namespace: NAMESPACE, name }, data };
   }
 
-  it('creates once, and replaces only what it has read', async () => {
+  it('creates an object once, and replaces it only with the resourceVersion that it read', async () => {
     const created = await client.create(CONFIG_MAPS, configMap('writes', { a: '1' }));
     expect(isAlreadyExists(await requestErrorOf(client.create(CONFIG_MAPS, configMap('writes'))))).to.equal(true);
     const replaced = await client.replace(CONFIG_MAPS, { ...created, data: { a: '2' } });
@@ -54,7 +54,7 @@ describe('The Kubernetes layer', function () {
     expect(isInvalid(await requestErrorOf(client.create(CONFIG_MAPS, configMap('Bad_Name'))))).to.equal(true);
   });
 
-  it('patches in every way that the server knows', async () => {
+  it('supports all types of patches', async () => {
     const ref = { namespace: NAMESPACE, name: 'patches' };
     await client.create(CONFIG_MAPS, configMap('patches', { a: '1' }));
     await client.patch(CONFIG_MAPS, ref, { type: 'json', operations: [{ op: 'add', path: '/data/b', value: '2' }] });
@@ -67,7 +67,7 @@ describe('The Kubernetes layer', function () {
     expect((await client.get(CONFIG_MAPS, ref)).data).to.deep.equal({ b: '2', c: '3', d: '4', e: '5' });
   });
 
-  it('deletes only the incarnation and state that it means', async () => {
+  it('deletes only the object with the given UID and resourceVersion', async () => {
     const ref = { namespace: NAMESPACE, name: 'deletes' };
     const first = await client.create(CONFIG_MAPS, configMap('deletes'));
     const changed = await client.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data: { a: '1' } } });
@@ -79,7 +79,7 @@ describe('The Kubernetes layer', function () {
     await client.delete(CONFIG_MAPS, ref, { uid: changed.metadata.uid });
   });
 
-  it('lists page by page what is there, whole or as metadata', async () => {
+  it('lists objects in pages, complete or as metadata', async () => {
     const names = Array.from({ length: 25 }, (_, index) => `page-${String(index).padStart(2, '0')}`);
     const labels = { suite: 'pages' };
     await Promise.all(
@@ -97,7 +97,7 @@ describe('The Kubernetes layer', function () {
     expect(metadata.items[0]).to.not.have.property('data');
   });
 
-  it('goes on with a new token once the old one is revoked', async () => {
+  it('reads a new token when the old one is revoked', async () => {
     const account = { namespace: NAMESPACE, name: 'revoked' };
     await client.create(SERVICE_ACCOUNTS, { metadata: account });
     await client.create(CLUSTER_ROLE_BINDINGS, {
@@ -182,7 +182,7 @@ describe('The Kubernetes layer', function () {
     await Promise.all(running);
   });
 
-  it('writes events that the server accepts, and counts them up', async () => {
+  it('writes valid events, and increments the count of repeated ones', async () => {
     const recorder = new EventRecorder({ client, component: 'test', clock: systemClock, log: silentLogger });
     const subject = {
       apiVersion: 'v1',
@@ -204,7 +204,7 @@ describe('The Kubernetes layer', function () {
     expect(clusterWide.items).to.have.length(1);
   });
 
-  it('gives up on a server that hangs, and goes on when it is back', async () => {
+  it('times out if the server hangs, and works again afterwards', async () => {
     const ref = { namespace: NAMESPACE, name: 'writes' };
     await plane.apiServer.pause();
     try {

@@ -67,7 +67,7 @@ class Gate implements ClientTransport {
 }
 
 /** Reflectors against a real API server that is killed, paused and loses its history. Nothing remembers it but etcd. */
-describe('The informers of the Kubernetes layer', function () {
+describe('The informers of the Kubernetes client', function () {
   this.timeout(90_000);
   let plane: ControlPlane;
   let client: Client;
@@ -127,7 +127,7 @@ describe('The informers of the Kubernetes layer', function () {
     return informer.cache.list().map((object) => object.metadata.name);
   }
 
-  it('see objects come, change and go', async () => {
+  it('deliver creations, changes and deletions of objects', async () => {
     const informer = await follow(CONFIG_MAPS);
     const changes: string[] = [];
     await write('one', { a: '1' });
@@ -139,7 +139,7 @@ describe('The informers of the Kubernetes layer', function () {
     expect(changes).to.deep.equal(['added one 1', 'changed one 2', 'removed one 2']);
   });
 
-  it('go on where they were when the API server is killed and started again, soon after it is back', async () => {
+  it('resume soon after the API server was killed and started again', async () => {
     const informer = await follow(CONFIG_MAPS);
     await seeWatch(informer);
     await plane.apiServer.kill();
@@ -154,7 +154,7 @@ describe('The informers of the Kubernetes layer', function () {
     await remove('after-restart');
   });
 
-  it('list again when the history they missed is compacted away, and tell what has gone meanwhile', async () => {
+  it('list again when the missed history is compacted, and deliver the deletions', async () => {
     await Promise.all([write('stays'), write('goes'), write('changes', { a: '1' })]);
     const gate = new Gate(client.transport);
     const informer = await follow(CONFIG_MAPS, {}, new Client(gate));
@@ -181,7 +181,7 @@ describe('The informers of the Kubernetes layer', function () {
     );
   });
 
-  it('begin a list again whose continue token is compacted away between two pages', async () => {
+  it('restart a list whose continue token expires between two pages', async () => {
     const total = (await client.list(CONFIG_MAPS)).items.length;
     let pages = 0;
     const forgetful: ClientTransport = {
@@ -202,7 +202,7 @@ describe('The informers of the Kubernetes layer', function () {
     expect(pages, 'a page of the list that was broken off, and all of the next').to.equal(total + 1);
   });
 
-  it('notice a server that hangs, and go on when it is back', async () => {
+  it('detect a hanging server, and resume afterwards', async () => {
     const informer = await follow(CONFIG_MAPS, { idleMs: 1_000 });
     await seeWatch(informer);
     await plane.apiServer.pause();
@@ -215,7 +215,7 @@ describe('The informers of the Kubernetes layer', function () {
     await until('the object that was made after the hang', () => informer.cache.get(`${NAMESPACE}/after-hang`));
   });
 
-  it('go on through a proxy that keeps connections open which lead nowhere any more', async () => {
+  it('resume behind a proxy that keeps dead connections open', async () => {
     const proxy = await PausableProxy.start(Number(new URL(plane.server).port));
     const admin = await loadCredentials({ kubeconfig: plane.kubeconfig });
     const transport = new Transport({
@@ -239,7 +239,7 @@ describe('The informers of the Kubernetes layer', function () {
     }
   });
 
-  it('follow an optional kind from before it exists until after it is gone', async () => {
+  it('follow an optional kind whose CRD is created and deleted later', async () => {
     const informer = await follow(THINGS, { optional: true });
     expect(informer.cache.size).to.equal(0);
     await client.create(CRDS, definition());

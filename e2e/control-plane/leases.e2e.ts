@@ -57,7 +57,7 @@ class Racer {
 }
 
 /** Leases on a real API server: creating one is the lock, whoever else writes at the same time. */
-describe('Racing for addresses', function () {
+describe('Concurrent allocations', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
   let racers: Racer[] = [];
@@ -106,14 +106,14 @@ describe('Racing for addresses', function () {
     await Promise.all(records.map((record) => writeLease(plane.client, releaseLease(record, NOW))));
   }
 
-  it('gives each address to exactly one', async () => {
+  it('give each address to exactly one owner', async () => {
     const winners = await race((racer, address) => createLease({ ...POOL, address, owner: racer.owner() }));
     const records = await stored();
     expect(records.map(({ owner }) => owner?.namespace)).to.deep.equal(winners);
     expect(new Set(records.map(({ owner }) => owner?.uid)).size).to.equal(ADDRESSES.length);
   });
 
-  it('gives each released one to exactly one taker, with nothing of the earlier owner', async () => {
+  it('give each released address to exactly one new owner, with no field of the old one', async () => {
     await releaseAll();
     const released = await stored();
     const winners = await race((racer, address, index) => {
@@ -131,7 +131,7 @@ describe('Racing for addresses', function () {
     expect(items).to.have.length(winners.filter((name) => name === 'left').length);
   });
 
-  it('lets a released one expire or be taken, never both', async () => {
+  it('either expire or reallocate a released address, never both', async () => {
     await releaseAll();
     const released = await stored();
     const winners = await race((racer, address, index) =>
@@ -144,7 +144,7 @@ describe('Racing for addresses', function () {
     expect(left.map(stateOf)).to.deep.equal(takers.map(() => 'held'));
   });
 
-  it('lets what has expired be leased anew, and nobody who read the old lease touch the new one', async () => {
+  it('lease an expired address again, and reject writes that are based on the old lease', async () => {
     const before = await plane.client.list(ADDRESS_LEASES);
     for (const { metadata } of before.items) await plane.client.delete(ADDRESS_LEASES, { name: metadata.name });
     const [address] = ADDRESSES;

@@ -61,7 +61,7 @@ interface Running {
   context: ProcessContext;
 }
 
-describe('The webhook on an API server', function () {
+describe('The webhook with a real API server', function () {
   this.timeout(60_000);
   let folder: string;
   let plane: ControlPlane;
@@ -178,18 +178,18 @@ describe('The webhook on an API server', function () {
 
   const pointed = () => networksValue(vmi, { data: 'vm1.data' });
 
-  it('makes its certificate and has it trusted, with no more rights than it is shipped with', async () => {
+  it('creates its certificate and sets the caBundle, with only its shipped rights', async () => {
     const secret = await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` });
     const { webhooks = [] } = await plane.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, { name: NAME });
     expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).to.deep.equal([secret.data?.['ca.crt']]);
   });
 
-  it('points a launcher at its claim, and at a dry run too', async () => {
+  it('sets the claim reference on a launcher, also in a dry run', async () => {
     expect(networks(await createLauncher())).to.equal(pointed());
     expect(networks(await createLauncher(undefined, true))).to.equal(pointed());
   });
 
-  it('lets pods ask for their addresses in namespaces that want it, and launchers with a claim never', async () => {
+  it('adds capacity requests to pods in namespaces that opted in, but never to launchers with a claim', async () => {
     const config = JSON.stringify({ name: 'net', type: 'bridge', ipam: { type: 'holdfast' } });
     const nad = { metadata: { name: 'pods', namespace: NAMESPACE }, spec: { config } };
     await plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, nad);
@@ -216,7 +216,7 @@ describe('The webhook on an API server', function () {
     running = await start();
   });
 
-  it('answers the API server, and nobody who has no certificate of its CA', async () => {
+  it('answers only clients with a certificate of its CA', async () => {
     const review = creationReview(await createLauncher(undefined, true), 'review-1');
     const agent = reviewAgent(1);
     const failure: unknown = await sendReview(port, review, agent).catch((error: unknown) => error);
@@ -224,28 +224,28 @@ describe('The webhook on an API server', function () {
     await agent.close();
   });
 
-  it('gives back what KubeVirt strips, so that nothing is written', async () => {
+  it('adds again the references that KubeVirt removes, so that nothing is written', async () => {
     const pod = await createLauncher();
     const stripped = await patch(pod, { annotations: { [NETWORKS_ANNOTATION]: networksValue(vmi) } });
     expect(networks(stripped)).to.equal(pointed());
     expect(stripped.metadata.resourceVersion).to.equal(pod.metadata.resourceVersion);
   });
 
-  it('refuses a pod that only looks like a launcher', async () => {
+  it('rejects a pod that only looks like a launcher', async () => {
     const refusal = await requestErrorOf(createLauncher((pod) => delete pod.metadata.ownerReferences));
     expect(refusal.message)
       .to.include('launcher-pods.ipam.holdfast.dev')
       .and.to.include('no VirtualMachineInstance controls it');
   });
 
-  it('refuses to point a running launcher at another claim', async () => {
+  it('rejects another claim reference on a running launcher', async () => {
     const pod = await createLauncher();
     const foreign = networksValue(vmi, { data: 'vm2.data' });
     const refusal = await requestErrorOf(patch(pod, { annotations: { [NETWORKS_ANNOTATION]: foreign } }));
     expect(refusal.message).to.include('"vm2.data"').and.to.include('expected "vm1.data"');
   });
 
-  it('refuses an annotation of 11,000 elements at once, and admits the launchers of others meanwhile', async () => {
+  it('rejects an annotation with 11,000 elements quickly, and admits other launchers meanwhile', async () => {
     const pod = await createLauncher();
     const elements = Array.from({ length: 11_000 }, (_, n) => ({ name: `n${n}` }));
     const change = { annotations: { [NETWORKS_ANNOTATION]: JSON.stringify(elements) } };
@@ -254,7 +254,7 @@ describe('The webhook on an API server', function () {
     for (const refusal of await Promise.all(attacks)) expect(refusal.message).to.include('more than 64 elements');
   });
 
-  it('refuses to make a launcher of a pod that points at a claim of others', async () => {
+  it('rejects the labels of a launcher on a pod that references a claim of another owner', async () => {
     const foreign = networksValue(vmi, { data: 'vm2.data' });
     const pod = await createLauncher(({ metadata }) => {
       metadata.labels = {};
@@ -264,13 +264,13 @@ describe('The webhook on an API server', function () {
     expect(refusal.message).to.include('"vm2.data"').and.to.include('expected "vm1.data"');
   });
 
-  it('is trusted again after somebody emptied the caBundle', async () => {
+  it('restores its caBundle after it was removed', async () => {
     const operations = [{ op: 'remove' as const, path: '/webhooks/0/clientConfig/caBundle' }];
     await plane.client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: NAME }, { type: 'json', operations });
     await until('launchers are admitted', async () => networks(await createLauncher(undefined, true)) === pointed());
   });
 
-  it('is not asked about anything but the networks of launchers', async () => {
+  it('is called only for the networks of launchers', async () => {
     const launcher = await createLauncher();
     await stop();
     await patch(launcher, { labels: { some: 'label' }, annotations: { 'k8s.v1.cni.cncf.io/network-status': '[]' } });
@@ -280,7 +280,7 @@ describe('The webhook on an API server', function () {
     await plane.client.delete(PODS, launcher.metadata, { gracePeriodSeconds: 0 });
   });
 
-  it('lets no launcher start without it, and all as soon as it is back, with the same certificate', async () => {
+  it('blocks launchers while it is down, and admits them with the same certificate when it is back', async () => {
     await stop();
     const { data } = await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` });
     expect((await requestErrorOf(createLauncher())).message).to.include('failed calling webhook');

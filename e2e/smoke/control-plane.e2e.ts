@@ -18,7 +18,7 @@ describe('A control plane without KubeVirt', function () {
   const namespaces = () =>
     plane.client.list(NAMESPACES).then(({ items }) => items.map(({ metadata }) => metadata.name));
 
-  it('keeps its address and its objects when the API server crashes and comes back', async () => {
+  it('keeps its port and its objects when the API server crashes and restarts', async () => {
     await plane.client.create(NAMESPACES, { metadata: { name: 'kept' } });
     await plane.apiServer.kill();
     const failure = await namespaces().catch((error: unknown) => error);
@@ -37,7 +37,7 @@ describe('A control plane without KubeVirt', function () {
     await until('an answer', async () => (await namespaces()).includes('kept'));
   });
 
-  it('forgets the past, so that an old watch ends with 410', async () => {
+  it('can compact its history, so that an old watch ends with 410', async () => {
     const { resourceVersion } = await plane.client.list(NAMESPACES);
     await plane.client.create(CONFIG_MAPS, { metadata: { namespace: 'default', name: 'progress' } });
     await plane.apiServer.kill();

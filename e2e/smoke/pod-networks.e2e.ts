@@ -9,7 +9,7 @@ import { bridgeNetwork, FIXTURE_NAMESPACE, type WireFixture } from '../bed/netwo
 import type { Wire } from '../bed/network/wire.js';
 
 /** Multus and the plugins on the wire, without KubeVirt and without Holdfast: they work as on a cluster. */
-describe('The networks of pods', function () {
+describe('The networks of pods on the bed', function () {
   this.timeout(120_000);
   let stage: WireFixture;
   let wire: Wire;
@@ -20,7 +20,7 @@ describe('The networks of pods', function () {
     ({ wire, networks } = opened);
   });
 
-  it('carries packets between pods of two nodes, in both families, and Multus says where they are', async () => {
+  it('carry packets of both families between pods of two nodes, with correct network-status', async () => {
     await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
     const one = await stage.createPod('node-1', [{ name: 'blue', ips: ['192.168.10.1/24', 'fd00:10::1/64'] }]);
     const two = await stage.createPod('node-2', [{ name: 'blue', ips: ['192.168.10.2/24', 'fd00:10::2/64'] }]);
@@ -39,14 +39,14 @@ describe('The networks of pods', function () {
     await networks.check(one);
   });
 
-  it('attaches once however often it is asked', async () => {
+  it('are attached once if attach is repeated', async () => {
     const pod = await stage.createPod('node-1', []);
     const [one, two] = await Promise.all([networks.attach(pod), networks.attach(pod)]);
     expect(two).to.equal(one);
     expect((await wire.interfaces(one.location)).map(({ name }) => name)).to.deep.equal(['eth0']);
   });
 
-  it('keeps networks on different bridges apart', async () => {
+  it('are separate on different bridges', async () => {
     await stage.createNetwork('left', bridgeNetwork('left', { type: 'static' }));
     await stage.createNetwork('right', bridgeNetwork('right', { type: 'static' }));
     const one = await networks.attach(await stage.createPod('node-1', [{ name: 'left', ips: ['192.168.11.1/24'] }]));
@@ -55,7 +55,7 @@ describe('The networks of pods', function () {
     expect(result.received).to.equal(0);
   });
 
-  it('joins pods by macvlan on an interface of the node', async () => {
+  it('can be macvlan on an interface of the node', async () => {
     const ipam = { type: 'static' };
     const config = {
       cniVersion: '1.0.0',
@@ -71,7 +71,7 @@ describe('The networks of pods', function () {
     expect(await wire.ping(one.location, '192.168.12.2')).to.include({ received: 5 });
   });
 
-  it('plugs a network into a living pod, and unplugs another', async () => {
+  it('can be plugged into a running pod and unplugged', async () => {
     await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
     await stage.createNetwork('green', bridgeNetwork('br2', { type: 'static' }));
     const blue = { name: 'blue', interface: 'podblue', ips: ['192.168.10.1/24'] };
@@ -96,7 +96,7 @@ describe('The networks of pods', function () {
     await wire.removeHost('green-host');
   });
 
-  it('says which network is missing, and plugs in the others', async () => {
+  it('are plugged in except for a missing one, which the error names', async () => {
     await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
     const blue = { name: 'blue', interface: 'podblue', ips: ['192.168.10.1/24'] };
     const refused = await stage.createPod('node-1', [{ name: 'nowhere' }]);
@@ -112,7 +112,7 @@ describe('The networks of pods', function () {
     expect((await wire.interfaces(location)).map(({ name }) => name)).to.have.members(['eth0', 'podblue']);
   });
 
-  it('leaves nothing of a pod', async () => {
+  it('are removed completely with a pod', async () => {
     await stage.createNetwork('leased', bridgeNetwork('br3', hostLocal('192.168.14.0/24')));
     await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
     await wire.join('node-1', 'br1');
@@ -131,7 +131,7 @@ describe('The networks of pods', function () {
     expect(await leftovers('node-1')).to.deep.equal(before);
   });
 
-  it('gives nodes addresses of their own: host-local on each knows nothing of the other', async () => {
+  it('have separate host-local records on each node', async () => {
     await stage.createNetwork('twice', bridgeNetwork('br4', hostLocal('192.168.15.0/24')));
     const one = await stage.createPod('node-1', [{ name: 'twice' }]);
     const two = await stage.createPod('node-2', [{ name: 'twice' }]);
@@ -143,7 +143,7 @@ describe('The networks of pods', function () {
     expect(addresses[0]).to.equal(addresses[1]);
   });
 
-  it('serves many pods at once', async () => {
+  it('can be attached to many pods at once', async () => {
     await stage.createNetwork('crowd', bridgeNetwork('br5', hostLocal('192.168.16.0/24')));
     const nodes = Array.from({ length: 24 }, (_, index) => `node-${(index % 2) + 1}`);
     const pods = await Promise.all(nodes.map((node) => stage.createPod(node, [{ name: 'crowd' }])));
@@ -153,7 +153,7 @@ describe('The networks of pods', function () {
     expect(networks.all().size).to.equal(0);
   });
 
-  it('goes on when Multus cannot reach the API server, and reaches it again', async () => {
+  it('work again after Multus could not reach the API server', async () => {
     const pod = await stage.createPod('node-1', []);
     await stage.plane.apiServer.kill();
     const failure = await networks.attach(pod).catch((error: unknown) => error);

@@ -46,14 +46,14 @@ describe('The test bed', function () {
 
   afterEach(() => bed.switches.clear());
 
-  it('creates a VM that runs', async () => {
+  it('starts a new VM', async () => {
     await timed('create', async () => {
       await bed.client.create(VIRTUAL_MACHINES, vm.vmManifest({ ...VM, networks: { data: 'blue' } }));
       await vm.waitRunning(bed.client, VM);
     });
   });
 
-  it('stops it, and starts it again', async () => {
+  it('stops and starts a VM', async () => {
     await timed('stop', async () => {
       await vm.callSubresource(bed.client, VM, 'stop');
       await untilNoVmi();
@@ -64,7 +64,7 @@ describe('The test bed', function () {
     });
   });
 
-  it('restarts it with a new VMI', async () => {
+  it('restarts a VM with a new VMI', async () => {
     const before = await vm.waitRunning(bed.client, VM);
     await timed('restart', async () => {
       await vm.callSubresource(bed.client, VM, 'restart');
@@ -72,7 +72,7 @@ describe('The test bed', function () {
     });
   });
 
-  it('migrates it to the other node', async () => {
+  it('migrates a VM to the other node', async () => {
     const source = await nodeOf();
     await timed('migrate (500 ms of it copying)', async () => {
       await migrate('migration-ok');
@@ -82,7 +82,7 @@ describe('The test bed', function () {
     await until('the source launcher to end', async () => (await vm.launchers(bed.client, VM)).length === 1);
   });
 
-  it('leaves it where it is when the migration fails', async () => {
+  it('leaves a VM on its node if the migration fails', async () => {
     const source = await nodeOf();
     bed.switches.set({ migration: 'fail' }, VM);
     await timed('failed migration', async () => {
@@ -92,7 +92,7 @@ describe('The test bed', function () {
     expect(await nodeOf()).to.equal(source);
   });
 
-  it('aborts a migration that is deleted while it copies', async () => {
+  it('aborts a migration that is deleted during the copy', async () => {
     const source = await nodeOf();
     bed.switches.set({ migration: 'hold' }, VM);
     await migrate('migration-aborted');
@@ -105,7 +105,7 @@ describe('The test bed', function () {
     await until('the target launcher to end', async () => (await vm.launchers(bed.client, VM)).length === 1);
   });
 
-  it('plugs an interface into the running guest, and unplugs it', async () => {
+  it('plugs an interface into a running guest and unplugs it', async () => {
     await timed('hotplug', async () => {
       await vm.addInterface(bed.client, VM, { name: 'more', nad: 'green' });
       await untilVmi('to have the interface', (vmi) => sourceOf(vmi, 'more') === 'domain, multus-status');
@@ -116,7 +116,7 @@ describe('The test bed', function () {
     });
   });
 
-  it('starts another launcher when one is killed', async () => {
+  it('replaces a launcher that is killed', async () => {
     const [launcher] = await vm.launchers(bed.client, VM);
     await timed('killed launcher', async () => {
       await bed.client.delete(PODS, { namespace: NAMESPACE, name: launcher!.metadata.name });
@@ -129,7 +129,7 @@ describe('The test bed', function () {
     });
   });
 
-  it('notices a launcher that vanishes without a word', async () => {
+  it('replaces a launcher that is deleted by force', async () => {
     const before = await vm.waitRunning(bed.client, VM);
     const [launcher] = await vm.launchers(bed.client, VM);
     await timed('vanished launcher', async () => {
@@ -138,7 +138,7 @@ describe('The test bed', function () {
     });
   });
 
-  it('holds the guest for as long as a test wants', async () => {
+  it('keeps a guest running as long as the test holds its termination', async () => {
     const letGo = bed.switches.set({ holdTermination: true }, VM);
     await vm.callSubresource(bed.client, VM, 'stop');
     await untilVmi('to be asked to stop', (vmi) => vmi.metadata.deletionTimestamp !== undefined);
@@ -147,7 +147,7 @@ describe('The test bed', function () {
     await untilNoVmi();
   });
 
-  it('moves nothing on a lost node until it is back', async () => {
+  it('changes nothing on a lost node until it is back', async () => {
     await vm.callSubresource(bed.client, VM, 'start');
     await vm.waitRunning(bed.client, VM);
     const node = await nodeOf();
@@ -161,7 +161,7 @@ describe('The test bed', function () {
     await untilNoVmi();
   });
 
-  it('starts no guest while Multus refuses its networks', async () => {
+  it('starts no guest while Multus rejects its networks', async () => {
     const mend = bed.switches.set({ refuseNetworks: true }, VM);
     await vm.callSubresource(bed.client, VM, 'start');
     await until('the launcher to be bound', async () => (await vm.launchers(bed.client, VM))[0]?.spec?.nodeName);

@@ -12,7 +12,7 @@ import { openWire, type Wire } from '../bed/network/wire.js';
 import { capture } from '../bed/processes.js';
 
 /** The wire by itself: what it shows of packets and of guests, and that nothing of it is left. */
-describe('The wire under the bed', function () {
+describe('The network namespaces of the bed', function () {
   this.timeout(120_000);
   let stage: WireFixture;
   let wire: Wire;
@@ -23,7 +23,7 @@ describe('The wire under the bed', function () {
     ({ wire, networks } = opened);
   });
 
-  it('sees who claims an address, and what the neighbours learn of it', async () => {
+  it('report who claims an address and what neighbours learn', async () => {
     await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
     const { location } = await networks.attach(
       await stage.createPod('node-1', [{ name: 'blue', ips: ['192.168.10.1/24'] }]),
@@ -51,7 +51,7 @@ describe('The wire under the bed', function () {
     await wire.removeHost('witness');
   });
 
-  it('lets a guest take an address over, and finds duplicates of IPv6', async () => {
+  it('let a guest take over an address, and detect duplicate IPv6 addresses', async () => {
     await stage.createNetwork('guarded', bridgeNetwork('br1', { type: 'static' }, { enabledad: true }));
     const { location } = await networks.attach(
       await stage.createPod('node-1', [{ name: 'guarded', ips: ['192.168.10.1/24'] }]),
@@ -72,7 +72,7 @@ describe('The wire under the bed', function () {
     await wire.removeHost('holder');
   });
 
-  it('measures how long an address is away', async () => {
+  it('measure how long an address does not answer', async () => {
     await wire.join('node-1', 'br1');
     await wire.addHost('source', 'br1', ['192.168.10.100/24']);
     await wire.addHost('target', 'br1', ['192.168.10.101/24']);
@@ -94,7 +94,7 @@ describe('The wire under the bed', function () {
     await wire.removeHost('target');
   });
 
-  it('shows a plugin on a node the folders of that node, and nothing of them to the machine', async () => {
+  it('show the folders of a node only to plugins on that node', async () => {
     const agent = createServer((socket) => socket.end('the agent of node-2'));
     agent.listen(join(nodeFolder(stage.plane, 'node-2'), 'run-holdfast', 'agent.sock'));
     await once(agent, 'listening');
@@ -109,7 +109,7 @@ describe('The wire under the bed', function () {
     expect(mounts).not.to.include(stage.plane.dataDir);
   });
 
-  it('stands beside another wire, and ends with its process even after SIGKILL', async () => {
+  it('exist beside those of another bed, and end with their process even after SIGKILL', async () => {
     const other = await openWire(stage.plane.processes, () => undefined);
     const dir = join(stage.plane.dataDir, 'other');
     await other!.addNode({ name: 'node-1', dir, apiPort: Number(new URL(stage.plane.server).port) });

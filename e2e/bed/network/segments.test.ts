@@ -17,12 +17,12 @@ const CASES: { name: string; config: unknown; segments: { name: string; as: stri
 
 describe('The segments of a network', () => {
   for (const { name, config, segments } of CASES) {
-    it(`are right for ${name}`, () => {
+    it(`are found for ${name}`, () => {
       expect(segmentsOfConfig(JSON.stringify(config))).to.deep.equal(segments);
     });
   }
 
-  it('are none for a config that is no JSON', () => {
+  it('are empty for a config that is not JSON', () => {
     expect(segmentsOfConfig('{')).to.deep.equal([]);
   });
 });

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Semaphore } from './semaphore.js';
 
-describe('Slots', () => {
-  it('let only so many happen at once, and the others in their order', async () => {
+describe('A semaphore', () => {
+  it('limits the number of running tasks, and starts others in their order', async () => {
     const slots = new Semaphore(2);
     const begun: number[] = [];
     const ends: (() => void)[] = [];
@@ -25,7 +25,7 @@ describe('Slots', () => {
     expect(begun).to.deep.equal([0, 1, 2, 3]);
   });
 
-  it('are free again after a failure', async () => {
+  it('continues after a task has failed', async () => {
     const slots = new Semaphore(1);
     const failure = await slots.run(() => Promise.reject(new Error('no'))).catch((error: unknown) => error);
     expect(failure).to.be.an('error');

@@ -65,7 +65,7 @@ describe('An interface of a guest', () => {
     });
   }
 
-  it('has the MAC address that the spec asks for, else always the same one', () => {
+  it('has the MAC address of the spec, or one that never changes', () => {
     const [asked] = guestInterfaces(vmi([{ name: 'default', macAddress: '02:00:00:00:00:01' }], []));
     expect(asked?.mac).to.equal('02:00:00:00:00:01');
     const given = vmi([{ name: 'default' }], []);

@@ -17,7 +17,7 @@ describe('The network-status of a simulated pod', () => {
     expect(attachments(pod())[0]).to.include({ name: 'cluster-net', interface: 'eth0', default: true });
   });
 
-  it('names the network that stands in for the pod network', () => {
+  it('names the network that replaces the pod network', () => {
     expect(attachments(pod(undefined, { 'v1.multus-cni.io/default-network': 'vms/green' }))[0]).to.include({
       name: 'vms/green',
       interface: 'eth0',
@@ -55,7 +55,7 @@ describe('The network-status of a simulated pod', () => {
     });
   }
 
-  it('is stale when other interfaces are asked for, and only then', () => {
+  it('is stale only if other interfaces are requested', () => {
     const attached = { 'k8s.v1.cni.cncf.io/network-status': networkStatus(pod('blue')) };
     expect(isNetworkStatusStale(pod('blue', attached))).to.equal(false);
     expect(isNetworkStatusStale(pod('[{"name":"blue","ipam-claim-reference":"vm1.blue"}]', attached))).to.equal(false);

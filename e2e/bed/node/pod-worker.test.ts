@@ -44,7 +44,7 @@ class FailingNetworks implements SandboxNetworks {
   }
 }
 
-describe('The kubelet at work on a pod', () => {
+describe('The actions of the kubelet for a pod', () => {
   let clock: ManualClock;
   let api: MemoryApi;
   let networks: FailingNetworks;
@@ -60,7 +60,7 @@ describe('The kubelet at work on a pod', () => {
 
   const events = () => [...api.objects.values()] as unknown as { reason: string; message: string }[];
 
-  it('says once in which words CNI refused it, and waits longer each time', async () => {
+  it('report a CNI error once, with increasing delays between attempts', async () => {
     networks.failures.push('pool full', 'pool full', 'pool full');
     const waits: number[] = [];
     for (let attempt = 0; attempt < 3; attempt++) {
@@ -72,7 +72,7 @@ describe('The kubelet at work on a pod', () => {
     expect(events()[0]?.message).to.include('pool full');
   });
 
-  it('says other words, too, and has nothing to wait for once it went well', async () => {
+  it('report another error too, and have no delay after a success', async () => {
     networks.failures.push('agent away', 'pool full');
     await worker.change(POD, { kind: 'attach' });
     clock.advanceTo(2_000);
@@ -82,7 +82,7 @@ describe('The kubelet at work on a pod', () => {
     expect(worker.view(POD)).to.deep.equal({ network: { state: 'up', ips: ['10.244.1.2'] }, attachAfter: undefined });
   });
 
-  it('says later what it could not say while the API server was away', async () => {
+  it('report an error later if the API server was down', async () => {
     networks.failures.push('pool full', 'pool full');
     api.before = () => Promise.reject(new Error('no API server'));
     await worker.change(POD, { kind: 'attach' });
@@ -92,7 +92,7 @@ describe('The kubelet at work on a pod', () => {
     expect(events()).to.have.length(1);
   });
 
-  it('finds the sandbox of a pod that is gone without a word, also when another pod has its name', async () => {
+  it('find the sandbox of a pod that was deleted by force, even if another pod has its name', async () => {
     await worker.change(POD, { kind: 'attach' });
     expect(worker.orphans('vms/pod', POD)).to.deep.equal([]);
     expect(worker.orphans('vms/other', undefined)).to.deep.equal([]);
@@ -100,7 +100,7 @@ describe('The kubelet at work on a pod', () => {
     expect(worker.orphans('vms/pod', RECREATED)).to.deep.equal([POD]);
   });
 
-  it('comes back to an orphan whose networks could not be detached', async () => {
+  it('retry an orphan whose networks could not be detached', async () => {
     await worker.change(POD, { kind: 'attach' });
     networks.failures.push('agent away');
     const failed = await worker.removeOrphan(POD).then(

@@ -260,7 +260,7 @@ describe('virt-handler with a VMI', () => {
     });
   }
 
-  it('never changes the VMI that it was given, and comes to rest', () => {
+  it('never changes its argument, and ends without further steps', () => {
     const phase = fc.constantFrom('Scheduled' as const, 'Running' as const, 'Succeeded' as const);
     const migrationState = fc.constantFrom(undefined, HANDED_OVER, PREPARED, COPYING, ARRIVED);
     const switches = fc.record({

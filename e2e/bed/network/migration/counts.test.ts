@@ -8,8 +8,8 @@ const TARGET = 'port2';
 const MAC = '02:00:00:00:00:07';
 const IP = '192.168.50.7';
 
-describe('The tally of a move on the wire', () => {
-  it('says in which step requests were lost, also those in a row over two steps', () => {
+describe('The counts of a migration', () => {
+  it('assign lost requests to steps, even if a series spans two steps', () => {
     const lossRuns = [
       { atMs: 500, count: 1 },
       { atMs: 1980, count: 5 }, // two in the set-up, three in the copy
@@ -19,14 +19,14 @@ describe('The tally of a move on the wire', () => {
     expect(countLosses(result, STEPS, 10)).to.deep.equal({ before: 1, setUp: 2, copy: 3, after: 2 });
   });
 
-  it('counts a MAC address that goes to another port and comes back', () => {
+  it('contain a MAC address that moves to another port and back', () => {
     const at = (atMs: number, port: string, mac = MAC): WireEvent => ({ atMs, learnt: { mac, port } });
     const sightings = [at(1500, SOURCE), at(2100, TARGET), at(2200, 'port3', '02:00:00:00:00:08'), at(2300, SOURCE)];
     sightings.push(at(2400, SOURCE), at(4100, TARGET));
     expect(countSwitchMoves(sightings, MAC, SOURCE, STEPS)).to.deep.equal({ before: 2, after: 1 });
   });
 
-  it('counts what a neighbour table learns, but neither other addresses nor states', () => {
+  it('contain changes of a neighbour table for the address, and no changes of its state', () => {
     const at = (atMs: number, mac: string, ip = IP): WireEvent => ({
       atMs,
       neighbour: { ip, mac, state: 'reachable', deleted: false },
@@ -36,7 +36,7 @@ describe('The tally of a move on the wire', () => {
     expect(countNeighbourMoves(sightings, IP, MAC, STEPS)).to.deep.equal({ before: 1, after: 1 });
   });
 
-  it('counts what came from the target while it had its addresses', () => {
+  it('contain messages of the target while it had its addresses', () => {
     const at = (atMs: number, more: Partial<ObservedFrame> = {}): WireEvent => ({
       atMs,
       frame: { kind: 'arp-request', mac: MAC, gratuitous: false, probe: false, outgoing: false, ...more },
