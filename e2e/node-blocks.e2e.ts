@@ -7,34 +7,30 @@ import { parseCidr } from '../ipam/core/cidr.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
 import { bareAddress } from '../test/bare-address.js';
 import { withAgentProxy } from './faults/agent-proxy.js';
-import { AgentPods } from './faults/agent-pods.js';
-import { BlockObserver } from './faults/block-observer.js';
+import { BlockScenario } from './faults/block-scenario.js';
 import { environment } from './hooks.js';
-import { BlockStory, isIn } from './story/blocks.js';
+import { isIn } from './story/blocks.js';
 import { describeStory, requireWire, type WireContext } from './story/describe.js';
-import type { Story } from './story/story.js';
 import { until, untilValue } from './bed/wait.js';
 
 const GATE = '--feature-gates=NodeBlocks=true';
 const DELAY = '--excess-release-delay=1s';
 const IPAM_ARGS = [GATE, DELAY, '--block-min-free=2', '--block-max-free=9'];
-/** Eight addresses. */
-const BLOCK_SIZE = { blockSize: { ipv4: 29 } };
 const WHOLE_WAY = ['', 'marked-for-release', 'ready-for-release', 'released', 'gone'];
 
 describeStory('Nodes with blocks of a pool', (story) => {
   const cleanUps: (() => Promise<void>)[] = [];
 
-  afterEach('what was made for a story goes, however it ended', async () => {
+  afterEach('clean up', async () => {
     for (const cleanUp of cleanUps.splice(0)) await cleanUp();
   });
 
-  before('ipam and agents lend and are lent blocks', async function () {
+  before('turn the feature gate on', async function () {
     this.timeout(120_000);
     await restart(requireWire(this), true);
   });
 
-  after('nodes are lent none any more', async function () {
+  after('turn the feature gate off', async function () {
     this.timeout(120_000);
     const { bed } = environment();
     if (bed?.agents === undefined) return;
@@ -46,7 +42,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
   it('lease addresses of pods from their blocks without watching other leases, and VMs get addresses from elsewhere', async function () {
     this.timeout(180_000);
     const on = requireWire(this);
-    const scene = await Scene.begin(story(), on, ['10.70.1.0/26']);
+    const scene = await BlockScenario.begin(story(), on, ['10.70.1.0/26']);
     const [one = '', two = ''] = on.bed.nodes;
     const { blocks, pods } = scene;
     await scene.observed(async () => {
@@ -88,7 +84,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
   it('return blocks when their pods are gone, and keep blocks with addresses in use', async function () {
     this.timeout(180_000);
     const on = requireWire(this);
-    const scene = await Scene.begin(story(), on, ['10.70.2.0/26']);
+    const scene = await BlockScenario.begin(story(), on, ['10.70.2.0/26']);
     const [one = '', two = ''] = on.bed.nodes;
     const { blocks } = scene;
     const observer = await scene.observed(async () => {
@@ -118,7 +114,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
   it('lose no block and complete each handshake although agent and ipam are killed between its steps', async function () {
     this.timeout(240_000);
     const on = requireWire(this);
-    const scene = await Scene.begin(story(), on, ['10.70.3.0/26']);
+    const scene = await BlockScenario.begin(story(), on, ['10.70.3.0/26']);
     const [node = ''] = on.bed.nodes;
     const agent = on.agents.on(node);
     const observer = await scene.observed(async () => {
@@ -141,7 +137,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
     this.timeout(240_000);
     const on = requireWire(this);
     const { client } = on.bed;
-    const scene = await Scene.begin(story(), on, ['10.70.4.0/26']);
+    const scene = await BlockScenario.begin(story(), on, ['10.70.4.0/26']);
     const node = `${story().namespace}-node`;
     const removeNode = () => client.delete(NODES, { name: node });
     // no kubelet lets it go
@@ -180,10 +176,10 @@ describeStory('Nodes with blocks of a pool', (story) => {
       await ipam.stop();
       await ipam.start({ args: IPAM_ARGS });
     });
-    const scene = await Scene.begin(story(), on, ['10.70.5.0/28'], { blockSize: { ipv4: 30 } });
+    const scene = await BlockScenario.begin(story(), on, ['10.70.5.0/28'], { blockSize: { ipv4: 30 } });
     const observer = await scene.observed(async () => {
       for (const node of nodes) await scene.podsIn(node, 0);
-      await until('all to be lent', async () => (await scene.blocks.all()).length === 4);
+      await until('all blocks to be assigned', async () => (await scene.blocks.all()).length === 4);
       const ofPods = await story().addresses.heldAddresses();
       expect(ofPods).to.have.length(2);
       const names = Array.from({ length: 12 }, (_, index) => `vm${String(index)}`);
@@ -194,7 +190,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
       // so few that a block stays unused
       const first = await claimedBy(names.slice(0, 2));
       const reasons = () => nodes.flatMap((node) => scene.observer.reasonsOf(node));
-      await untilValue('a block to be asked for by those who need it', reasons, (all) =>
+      await untilValue('a block to be marked for release because of a shortage', reasons, (all) =>
         all.includes(ReleaseReason.Pressure),
       );
       const claimed = [...first, ...(await claimedBy(names.slice(2)))];
@@ -204,88 +200,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
   });
 });
 
-/** A network whose pool is lent in blocks, and who watches it. */
-class Scene {
-  readonly story: Story;
-  readonly pods: AgentPods;
-  readonly pool: string;
-  readonly blocks: BlockStory;
-  readonly observer: BlockObserver;
-  readonly #ofNode = new Map<string, string[]>();
-
-  private constructor(story: Story, on: WireContext, { pool, network }: { pool: string; network: string }) {
-    this.story = story;
-    this.pool = pool;
-    this.pods = new AgentPods(story, on.wire);
-    this.blocks = new BlockStory(on.bed.client, pool);
-    this.observer = new BlockObserver(on.bed.client, pool, network);
-  }
-
-  static async begin(
-    story: Story,
-    on: WireContext,
-    subnets: readonly string[],
-    ipam: object = BLOCK_SIZE,
-  ): Promise<Scene> {
-    const network = await story.addresses.createNetwork('blue', subnets, ipam);
-    const { metadata } = await story.addresses.waitForDerivedPool(network);
-    return new Scene(story, on, { pool: metadata.name, network });
-  }
-
-  /** @returns what was seen, in which nothing is that never may be */
-  async observed(tell: () => Promise<void>): Promise<BlockObserver> {
-    this.observer.start();
-    try {
-      await tell();
-      const saidNow = async () => {
-        const all = await this.blocks.all();
-        return all.map(({ spec, status }) => `${spec.cidr} ${status?.release ?? ''}`).sort();
-      };
-      await until('all to have been seen', async () => (await saidNow()).join() === this.observer.current().join());
-    } finally {
-      await this.observer.stop();
-    }
-    expect(this.observer.violations.join('\n')).to.equal('');
-    return this.observer;
-  }
-
-  /** A pod that brings its node blocks, and more of them, which have addresses of these. */
-  async podsIn(node: string, count: number): Promise<void> {
-    const names = this.#ofNode.get(node) ?? [];
-    this.#ofNode.set(node, names);
-    const next = async (): Promise<string[]> => {
-      const name = `${node}-${String(names.length)}`;
-      names.push(name);
-      await this.pods.create(name, node);
-      return this.pods.waitRunning(name);
-    };
-    await next();
-    await this.blocks.waitAssigned(node, (lent) => lent > 0);
-    for (let n = 0; n < count; n++) {
-      const lent = (await this.blocks.ofNode(node)).map(({ spec }) => spec.cidr);
-      for (const address of await next()) expect(isIn(address, lent), `${address} in ${lent.join()}`).to.equal(true);
-    }
-  }
-
-  async podsGone(node: string): Promise<void> {
-    const names = this.#ofNode.get(node) ?? [];
-    this.#ofNode.delete(node);
-    for (const name of names) await this.pods.delete(name);
-    await Promise.all(names.map((name) => this.pods.waitGone(name)));
-  }
-
-  /** Names of blocks of which pods of the node have addresses. */
-  async used(node: string): Promise<string[]> {
-    const leases = await this.story.addresses.leases();
-    const held = [...leases.values()].filter(({ spec }) => spec.node === node && spec.releasedAt === undefined);
-    const used = (await this.blocks.ofNode(node)).filter(({ spec: { cidr } }) =>
-      held.some(({ spec }) => isIn(spec.address, [cidr])),
-    );
-    return used.map(({ metadata }) => metadata.name);
-  }
-}
-
-/** With the gate open, or as the bed runs them. */
+/** Restarts ipam and the agents with the feature gate on, or as the bed runs them. */
 async function restart({ bed, agents }: WireContext, isOpen: boolean): Promise<void> {
   await Promise.all([bed.ipam.stop(), ...agents.all.map((agent) => agent.stop())]);
   await Promise.all([
@@ -297,9 +212,9 @@ async function restart({ bed, agents }: WireContext, isOpen: boolean): Promise<v
   );
 }
 
-/** As the agent of a node that is simulated by nobody would. */
+/** Creates a lease as an agent on a node without one. */
 async function lease(
-  { story, pool }: Scene,
+  { story, pool }: BlockScenario,
   { uid, node }: { uid: string; node: string },
   address: Address,
 ): Promise<void> {
